@@ -1,0 +1,39 @@
+# fedgrid. `make help` lists the targets.
+# Builds may share a target folder through CARGO_TARGET_DIR.
+
+CARGO ?= cargo
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+FEDGRID := $(TARGET)/release/fedgrid
+
+.PHONY: help demo build test bench docs data soak deny
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+build: ## build the command in release
+	$(CARGO) build --release --locked
+
+demo: build ## run the main job on the bundled stations; leaves fedgrid-demo/report.html
+	$(FEDGRID) demo --force
+
+test: ## everything that CI checks
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) test --workspace --locked
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+bench: ## measure, as ratios in one run
+	$(CARGO) bench --workspace --locked
+
+data: build ## the comparison on every dataset of FEDGRID_DATA (default ../shared/data)
+	$(CARGO) test --release --locked -p fedgrid-cli --test datasets -- --nocapture --include-ignored
+
+soak: ## the longer checks
+	$(CARGO) test --release --workspace --locked -- --include-ignored
+
+docs: ## build the API documentation
+	$(CARGO) doc --workspace --no-deps --locked
+
+deny: ## check licences and sources of dependencies; needs cargo-deny
+	@command -v cargo-deny >/dev/null || { echo "skipped: cargo-deny is not installed"; exit 0; } \
+	  && $(CARGO) deny check licenses bans sources

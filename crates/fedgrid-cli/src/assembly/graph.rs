@@ -1,0 +1,165 @@
+//! The network of an experiment.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fedgrid::network::{self, Edge, Nearest, Network};
+
+use super::Files;
+use crate::{
+    error::{Error, Result},
+    experiment::{Experiment, NetworkKeys, ShapeKey},
+    source::Table,
+};
+
+/// A network with where its nodes are drawn.
+#[derive(Debug, Clone)]
+pub struct Graph {
+    /// The network.
+    pub network: Network,
+    /// Where each node is drawn, x to the right and y upwards, if that is known.
+    pub positions: Option<Vec<(f64, f64)>>,
+    /// A hash of the files it came from.
+    pub fingerprint: u64,
+}
+
+impl Graph {
+    /// The network of an experiment; `data` names the nodes where no file does.
+    pub(crate) fn new(experiment: &Experiment, files: Files, data: Option<&Table>) -> Result<Self> {
+        let keys = &experiment.network;
+        let column = keys.node.as_ref().unwrap_or(&experiment.data.node);
+        let nodes = keys.file.as_ref().map(|file| files.table(file)).transpose()?;
+        let edges = keys.edges.as_ref().map(|file| files.table(file)).transpose()?;
+        let names = match (&nodes, &edges, data) {
+            (Some(table), ..) => unique(table, column)?,
+            (None, Some(edges), _) => ends(edges)?,
+            (None, None, Some(data)) => sorted(&data.names_in(&experiment.data.node)?),
+            (None, None, None) => return Err(Error::input("a shape needs network.file")),
+        };
+        let network = match (&edges, keys.nearest, keys.shape, &nodes) {
+            (Some(edges), ..) => from_edges(names, edges)?,
+            (None, Some(nearest), _, Some(table)) => from_coordinates(names, keys, nearest, table)?,
+            (None, _, Some(shape), _) => from_shape(names, shape)?,
+            _ => unreachable!("an experiment's network was checked when it was read"),
+        };
+        Ok(Self {
+            positions: nodes.as_ref().and_then(positions),
+            fingerprint: nodes.iter().chain(&edges).fold(0, |hash, t| hash ^ t.fingerprint),
+            network,
+        })
+    }
+}
+
+/// The names in a column of a node table, each once.
+fn unique(table: &Table, column: &str) -> Result<Vec<String>> {
+    let names = table.names_in(column)?;
+    let mut seen = BTreeSet::new();
+    for (row, name) in names.iter().enumerate() {
+        if !seen.insert(name) {
+            return Err(table.at(
+                row,
+                column,
+                &format!("is '{name}', which is listed above already"),
+            ));
+        }
+    }
+    Ok(names)
+}
+
+/// Different names in order: numbers by size, text by letters.
+fn sorted(names: &[String]) -> Vec<String> {
+    let distinct: BTreeSet<&String> = names.iter().collect();
+    let mut names: Vec<String> = distinct.into_iter().cloned().collect();
+    let numbers: Option<Vec<i64>> = names.iter().map(|name| name.parse().ok()).collect();
+    if let Some(numbers) = numbers {
+        let mut pairs: Vec<(i64, String)> = numbers.into_iter().zip(names).collect();
+        pairs.sort();
+        names = pairs.into_iter().map(|(_, name)| name).collect();
+    }
+    names
+}
+
+fn ends(edges: &Table) -> Result<Vec<String>> {
+    let mut names = edges.names_in("src")?;
+    names.extend(edges.names_in("dst")?);
+    Ok(sorted(&names))
+}
+
+fn from_edges(names: Vec<String>, table: &Table) -> Result<Network> {
+    let (sources, targets) = (table.names_in("src")?, table.names_in("dst")?);
+    let weights = if table.has("weight") { Some(table.numbers("weight")?) } else { None };
+    let ids: BTreeMap<&str, usize> =
+        names.iter().enumerate().map(|(id, name)| (name.as_str(), id)).collect();
+    let id = |column: &str, row: usize, name: &String| {
+        ids.get(name.as_str()).copied().ok_or_else(|| {
+            table.at(row, column, &format!("is '{name}', which is not a node of the network"))
+        })
+    };
+    let mut seen = BTreeMap::new();
+    let mut edges = Vec::with_capacity(table.rows());
+    for row in 0..table.rows() {
+        let source = id("src", row, &sources[row])?;
+        let target = id("dst", row, &targets[row])?;
+        let weight = weights.as_ref().map_or(1.0, |weights| weights[row]);
+        if source == target {
+            let found = format!("is '{}', so the edge joins a node to itself", targets[row]);
+            return Err(table.at(row, "dst", &found));
+        }
+        if weight <= 0.0 {
+            return Err(table.at(
+                row,
+                "weight",
+                &format!("is {weight}, expected a positive number"),
+            ));
+        }
+        if let Some(first) = seen.insert((source.min(target), source.max(target)), row + 1) {
+            return Err(Error::input(format!(
+                "{}: row {} repeats the edge {} – {} of row {first}",
+                table.source,
+                row + 1,
+                sources[row],
+                targets[row]
+            )));
+        }
+        edges.push(Edge { source, target, weight });
+    }
+    Ok(Network::new(names, edges)?)
+}
+
+fn from_coordinates(
+    names: Vec<String>,
+    keys: &NetworkKeys,
+    neighbours: usize,
+    table: &Table,
+) -> Result<Network> {
+    let columns =
+        keys.coordinates.keys().map(|name| table.numbers(name)).collect::<Result<Vec<_>>>()?;
+    let coordinates: Vec<f64> =
+        (0..table.rows()).flat_map(|row| columns.iter().map(move |column| column[row])).collect();
+    let scales = keys.coordinates.values().copied().collect();
+    Ok(Nearest { neighbours, scales, floor: keys.floor }.make(names, &coordinates)?)
+}
+
+fn from_shape(names: Vec<String>, shape: ShapeKey) -> Result<Network> {
+    let made = match shape {
+        ShapeKey::Complete => network::complete(names.len()),
+        ShapeKey::Ring => network::ring(names.len()),
+        ShapeKey::Path => network::path(names.len()),
+        ShapeKey::Star => network::star(names.len()),
+    }?;
+    Ok(Network::new(names, made.edges().iter().copied())?)
+}
+
+/// Positions from columns that are called like coordinates.
+fn positions(table: &Table) -> Option<Vec<(f64, f64)>> {
+    let column = |names: &[&str]| {
+        let name = table.names().find(|name| names.contains(&name.to_lowercase().as_str()))?;
+        table.numbers(name).ok()
+    };
+    let x = column(&["lon", "long", "longitude", "x", "easting"])?;
+    let y = column(&["lat", "latitude", "y", "northing"])?;
+    let degrees = table.names().any(|name| name.to_lowercase().starts_with("lat"));
+    // A degree of longitude shrinks towards the poles.
+    let mean = y.iter().sum::<f64>() / y.len() as f64;
+    let narrow = if degrees { mean.to_radians().cos() } else { 1.0 };
+    Some(x.iter().zip(&y).map(|(x, y)| (x * narrow, *y)).collect())
+}

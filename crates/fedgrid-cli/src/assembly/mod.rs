@@ -1,0 +1,226 @@
+//! From an experiment and its files to a study: rows sorted by node, roles, network, models, public
+//! points, and everything a reader should be told about them.
+
+mod graph;
+mod models;
+mod public;
+mod rows;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use fedgrid::{
+    compare::{Settings, Study, Weighting},
+    data::{Dataset, Features, Plan, Scaling, Task},
+    method::Coupling,
+    observe::Stop,
+};
+pub use graph::Graph;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    error::{Error, Result},
+    experiment::{CouplingKey, Experiment, SolverKey, WeightingKey},
+    source::Table,
+};
+
+/// What is needed to read new rows for the models of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// The column that names each row's node.
+    pub node: String,
+    /// The column that is predicted.
+    pub target: String,
+    /// The columns that are predicted from.
+    pub features: Vec<String>,
+    /// What is predicted.
+    pub task: Task,
+    /// The names of the classes; none for numbers.
+    pub classes: Vec<String>,
+    /// How features are scaled, if they are.
+    pub scaling: Option<Scaling>,
+}
+
+/// A study with what a report says about it.
+#[derive(Debug, Clone)]
+pub struct Assembly {
+    /// The study.
+    pub study: Study,
+    /// How rows are read.
+    pub about: About,
+    /// The kind of each node's model.
+    pub model_kinds: Vec<String>,
+    /// Where each node is drawn, if that is known.
+    pub positions: Option<Vec<(f64, f64)>>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+    /// What is special about single nodes.
+    pub node_notes: Vec<Option<String>>,
+    /// How the public points were chosen, in words.
+    pub public: String,
+    /// A hash of all input files.
+    pub fingerprint: u64,
+}
+
+/// Where the files of an experiment are and how they are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Files<'a> {
+    base: &'a Path,
+    delimiter: char,
+}
+
+impl<'a> Files<'a> {
+    pub(crate) fn new(base: &'a Path, delimiter: char) -> Self {
+        Self { base, delimiter }
+    }
+
+    pub(crate) fn table(self, file: &Path) -> Result<Table> {
+        Table::from_file(&self.base.join(file), self.delimiter)
+    }
+}
+
+impl Assembly {
+    /// Reads the files of an experiment, relative to a folder, and puts everything together.
+    pub fn new(experiment: &Experiment, base: &Path) -> Result<Self> {
+        let files = Files { base, delimiter: experiment.data.delimiter };
+        let table = files.table(&experiment.data.file)?;
+        let graph = Graph::new(experiment, files, Some(&table))?;
+        let task = rows::task(experiment, &table)?;
+        let mut rows = rows::Rows::new(experiment, &table, &graph, task)?;
+        let plan = Plan::new(&rows.roles, experiment.data.folds, experiment.seed);
+        if plan.train.iter().all(Vec::is_empty) {
+            return Err(Error::input(format!("{}: no row is for training", table.source)));
+        }
+        let scaling =
+            if experiment.data.standardise { Some(rows.standardise(&plan)?) } else { None };
+        let models = models::models(experiment, &graph, task)?;
+        let features: Vec<&Features> = rows.data.iter().map(Dataset::features).collect();
+        let training = plan.training_features(&features)?;
+        let public = public::Public::new(
+            experiment,
+            files,
+            &training,
+            scaling.as_ref(),
+            graph.network.len(),
+        )?;
+        let mut notes = Vec::new();
+        if scaling.is_some() {
+            notes.push("Features are scaled by the training means and deviations of all nodes, which are shared statistics.".into());
+        }
+        notes.extend(public.note.clone());
+        let node_notes = rows.describe(&plan, &graph, &training, &mut notes);
+        let fingerprint = table.fingerprint
+            ^ graph.fingerprint.rotate_left(1)
+            ^ public.fingerprint.rotate_left(2);
+        let study = Study {
+            network: graph.network,
+            rows: rows.data,
+            models: models.models,
+            public: public.points,
+            plan,
+            settings: settings(experiment),
+        };
+        describe_reach(&study, &mut notes);
+        Ok(Self {
+            about: About {
+                node: experiment.data.node.clone(),
+                target: experiment.data.target.clone(),
+                features: training.names().to_vec(),
+                task,
+                classes: rows.classes,
+                scaling,
+            },
+            study,
+            model_kinds: models.kinds,
+            positions: graph.positions,
+            notes,
+            node_notes,
+            public: public.words,
+            fingerprint,
+        })
+    }
+}
+
+fn settings(experiment: &Experiment) -> Settings {
+    let method = &experiment.method;
+    Settings {
+        alpha: method.alpha.given(),
+        tune_ridge: experiment.tunes_ridge(),
+        coupling: match method.coupling {
+            CouplingKey::OneSided => Coupling::OneSided,
+            CouplingKey::Symmetric => Coupling::Symmetric,
+        },
+        couple_intercept: method.couple_intercept,
+        hub: method.hub,
+        weighting: match method.weighting {
+            WeightingKey::Nodes => Weighting::Nodes,
+            WeightingKey::Rows => Weighting::Rows,
+        },
+        direct: method.solver == SolverKey::Auto,
+        stop: Stop { tolerance: method.tolerance, rounds: method.rounds },
+        shuffles: experiment.compare.shuffles,
+        seed: experiment.seed,
+    }
+}
+
+/// Names the nodes that no row determines.
+fn describe_reach(study: &Study, notes: &mut Vec<String>) {
+    let unreached = study.without_data();
+    if !unreached.is_empty() && study.settings.hub == 0.0 {
+        notes.push(format!(
+            "{} in parts of the network without any training row; they use the pooled model.",
+            listed(unreached.iter().map(|&node| study.network.names()[node].as_str()), "is", "are")
+        ));
+    }
+}
+
+/// Some names with a verb: `'a' and 'b' are`, or `12 nodes ('a', 'b', 'c', …) are`.
+pub(crate) fn listed<'a>(
+    names: impl ExactSizeIterator<Item = &'a str>,
+    singular: &str,
+    plural: &str,
+) -> String {
+    let count = names.len();
+    let shown: Vec<String> = names.take(3).map(|name| format!("'{name}'")).collect();
+    match count {
+        1 => format!("Node {} {singular}", shown[0]),
+        2 | 3 => format!("Nodes {} {plural}", shown.join(", ")),
+        _ => format!("{count} nodes ({}, …) {plural}", shown.join(", ")),
+    }
+}
+
+/// The features of new rows, for the models of a run.
+pub fn features_of(table: &Table, about: &About) -> Result<Features> {
+    let columns =
+        about.features.iter().map(|name| table.numbers(name)).collect::<Result<Vec<_>>>()?;
+    let values = (0..table.rows()).flat_map(|row| columns.iter().map(move |column| column[row]));
+    let names: Arc<[String]> = about.features.clone().into();
+    let features = Features::new(names, values.collect())?;
+    Ok(match &about.scaling {
+        Some(scaling) => scaling.apply(&features)?,
+        None => features,
+    })
+}
+
+/// A path to `target` as seen from the folder `from`, so that a run folder can be moved along with
+/// its data and names no place on this machine.
+#[must_use]
+pub fn relative_path(target: &Path, from: &Path) -> PathBuf {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let clean = |path: PathBuf| {
+        path.components().fold(PathBuf::new(), |mut clean, part| {
+            if part == std::path::Component::ParentDir {
+                clean.pop();
+            } else {
+                clean.push(part);
+            }
+            clean
+        })
+    };
+    let (target, from) = (clean(absolute(target)), clean(absolute(from)));
+    let common = target.components().zip(from.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(common).map(|_| std::path::Component::ParentDir);
+    up.chain(target.components().skip(common)).collect()
+}

@@ -1,0 +1,131 @@
+//! The public points of an experiment.
+
+use std::sync::Arc;
+
+use fedgrid::{
+    data::{Features, Scaling, distinct_rows, normal_points, uniform_points},
+    random::{Purpose, Stream},
+};
+
+use super::Files;
+use crate::{
+    error::{Error, Result},
+    experiment::{Experiment, PublicKind},
+};
+
+/// The public points of every node.
+pub(super) struct Public {
+    pub(super) points: Vec<Arc<Features>>,
+    /// How they were chosen.
+    pub(super) words: String,
+    /// What they give away.
+    pub(super) note: Option<String>,
+    pub(super) fingerprint: u64,
+}
+
+impl Public {
+    pub(super) fn new(
+        experiment: &Experiment,
+        files: Files,
+        training: &Features,
+        scaling: Option<&Scaling>,
+        nodes: usize,
+    ) -> Result<Self> {
+        let keys = &experiment.public;
+        let seed = experiment.seed;
+        let mut fingerprint = 0;
+        let draw = |node: usize| -> Result<Features> {
+            let mut stream = Stream::new(seed, node, 0, Purpose::Public);
+            Ok(match keys.kind {
+                PublicKind::Box => uniform_points(
+                    training.names().clone(),
+                    &bounds(training),
+                    keys.points,
+                    &mut stream,
+                )?,
+                _ => normal_points(training, keys.points, &mut stream)?,
+            })
+        };
+        let (points, words, note) = match keys.kind {
+            PublicKind::File => {
+                let file = keys.file.as_ref().expect("checked when the experiment was read");
+                let table = files.table(file)?;
+                fingerprint = table.fingerprint;
+                let columns = training
+                    .names()
+                    .iter()
+                    .map(|name| table.numbers(name))
+                    .collect::<Result<Vec<_>>>()?;
+                let values = (0..table.rows()).flat_map(|row| columns.iter().map(move |c| c[row]));
+                let rows = Features::new(training.names().clone(), values.collect())?;
+                let rows = scaling.map_or(Ok(rows.clone()), |scaling| scaling.apply(&rows))?;
+                (rows, format!("{} given points", table.rows()), None)
+            }
+            PublicKind::Columns => public_columns(experiment, training)?,
+            PublicKind::Normal => (
+                draw(0)?,
+                format!("{} points drawn from a normal distribution", keys.points),
+                Some(
+                    "The public points are drawn with the mean and covariance of all training features, which are shared statistics.",
+                ),
+            ),
+            PublicKind::Box => (
+                draw(0)?,
+                format!("{} points drawn evenly from a box", keys.points),
+                Some(
+                    "The public points are drawn between the smallest and largest training features of all nodes, which are shared statistics.",
+                ),
+            ),
+        };
+        let note = note.map(ToString::to_string);
+        if keys.per_node {
+            let points =
+                (0..nodes).map(|node| draw(node + 1).map(Arc::new)).collect::<Result<_>>()?;
+            return Ok(Self {
+                points,
+                words: format!("{words}, for every node its own"),
+                note,
+                fingerprint,
+            });
+        }
+        let common = Arc::new(points);
+        let points = (0..nodes).map(|_| common.clone()).collect();
+        Ok(Self { points, words, note, fingerprint })
+    }
+}
+
+fn bounds(rows: &Features) -> Vec<(f64, f64)> {
+    let column = |column: usize| {
+        rows.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), row| {
+            (low.min(row[column]), high.max(row[column]))
+        })
+    };
+    (0..rows.columns()).map(column).collect()
+}
+
+/// The distinct training rows of the features that are no secret, the others at their mean.
+fn public_columns(
+    experiment: &Experiment,
+    training: &Features,
+) -> Result<(Features, String, Option<&'static str>)> {
+    let declared =
+        experiment.public.columns.as_ref().expect("checked when the experiment was read");
+    if let Some(name) = declared.iter().find(|name| !training.names().contains(name)) {
+        return Err(Error::input(format!("public.columns: '{name}' is not a feature")));
+    }
+    let public: Vec<bool> = training.names().iter().map(|name| declared.contains(name)).collect();
+    let means = Scaling::of(training).means;
+    let values = training.iter().flat_map(|row| {
+        (0..row.len()).map(|c| if public[c] { row[c] } else { means[c] }).collect::<Vec<_>>()
+    });
+    let rows = Features::new(training.names().clone(), values.collect())?;
+    let mut stream = Stream::new(experiment.seed, 0, 0, Purpose::Public);
+    let points = distinct_rows(&rows, experiment.public.points, &mut stream);
+    let note = if public.iter().all(|public| *public) {
+        "The public points are feature rows that the experiment declares to be no secret."
+    } else {
+        "The public points are feature rows that the experiment declares to be no secret, with the other features at their training mean, which is a shared statistic."
+    };
+    let words = format!("{} distinct rows of features declared public", points.rows());
+    Ok((points, words, Some(note)))
+}

@@ -1,0 +1,45 @@
+//! `fedgrid demo`: the Colorado stations, bundled with the command.
+
+use std::{fs, path::PathBuf};
+
+use clap::Args;
+
+use super::fit::{FolderFlags, Job};
+use crate::{
+    error::{Error, Result},
+    experiment::Experiment,
+    run::RunFolder,
+    terminal::Terminal,
+};
+
+const EXPERIMENT: &str = include_str!("../../../../examples/colorado/experiment.toml");
+const FILES: [(&str, &str); 2] = [
+    ("readings.csv", include_str!("../../../../examples/colorado/readings.csv")),
+    ("stations.csv", include_str!("../../../../examples/colorado/stations.csv")),
+];
+
+/// Arguments of `fedgrid demo`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: fedgrid demo --out demo --force")]
+pub(super) struct Demo {
+    #[command(flatten)]
+    folder: FolderFlags,
+}
+
+impl Demo {
+    pub(super) fn run(self, terminal: Terminal) -> Result<()> {
+        let folder = self.folder.out.clone().unwrap_or_else(|| PathBuf::from("fedgrid-demo"));
+        let existing = self.folder.existing();
+        let table = Experiment::table_from_text(EXPERIMENT, "the demo's experiment")?;
+        let experiment = Experiment::from_table(table, "the demo's experiment")?;
+        RunFolder::check(&folder, existing)?;
+        let data = folder.join("data");
+        fs::create_dir_all(&data).map_err(|error| Error::file("make", &data, &error))?;
+        for (name, text) in FILES {
+            let path = data.join(name);
+            fs::write(&path, text).map_err(|error| Error::file("write", &path, &error))?;
+        }
+        Job { experiment, base: data, title: "colorado".into(), folder, existing }
+            .run_checked(terminal)
+    }
+}

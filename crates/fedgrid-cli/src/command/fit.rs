@@ -1,0 +1,335 @@
+//! `fedgrid fit`: the main job.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use clap::Args;
+use fedgrid::compare::Contestant;
+use toml::{Table, Value};
+
+use crate::{
+    assembly::{Assembly, relative_path},
+    error::Result,
+    experiment::Experiment,
+    report::Page,
+    run::{Existing, RunFolder, to_json_pretty},
+    summary,
+    terminal::{Terminal, table},
+};
+
+/// Arguments of `fedgrid fit`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  fedgrid fit experiments/colorado.toml
+  fedgrid fit experiments/colorado.toml --set method.alpha=0.1 --out runs/weak
+  fedgrid fit --data readings.csv --node station --target tmax --split split \\
+      --features sin1,cos1,sin2,cos2 --nodes stations.csv --nearest 8 \\
+      --coordinates lon=85,lat=111,elevation_m=0.25")]
+pub(super) struct Fit {
+    /// The experiment file.
+    experiment: Option<PathBuf>,
+
+    #[command(flatten)]
+    keys: Keys,
+
+    #[command(flatten)]
+    network: NetworkFlags,
+
+    #[command(flatten)]
+    folder: FolderFlags,
+}
+
+/// Flags that stand for keys of the experiment file.
+#[derive(Debug, Args)]
+struct Keys {
+    /// The table: a CSV or Parquet file (key data.file).
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+
+    /// The column to predict (key data.target).
+    #[arg(long, value_name = "COLUMN")]
+    target: Option<String>,
+
+    /// The columns to predict from (key data.features).
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    features: Option<Vec<String>>,
+
+    /// The column that says train, val or test (key data.split).
+    #[arg(long, value_name = "COLUMN")]
+    split: Option<String>,
+
+    /// The kind of model: linear, logistic, tree (key model.kind).
+    #[arg(long, value_name = "KIND")]
+    model: Option<String>,
+
+    /// The pull towards the neighbours, or auto (key method.alpha).
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    alpha: Option<String>,
+
+    /// The seed of everything drawn (key seed).
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+
+    /// Skip the comparison (key compare.enabled).
+    #[arg(long)]
+    no_compare: bool,
+
+    /// Override any key of the experiment, such as model.ridge=0.1.
+    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    set: Vec<String>,
+}
+
+/// Flags that describe a network.
+#[derive(Debug, Args)]
+pub(super) struct NetworkFlags {
+    /// The column that names the node (keys data.node and network.node).
+    #[arg(long, value_name = "COLUMN")]
+    pub(super) node: Option<String>,
+
+    /// A table with one row per node and its coordinates (key network.file).
+    #[arg(long, value_name = "FILE")]
+    pub(super) nodes: Option<PathBuf>,
+
+    /// How many nearest neighbours each node chooses (key network.nearest).
+    #[arg(long, value_name = "K")]
+    pub(super) nearest: Option<usize>,
+
+    /// Columns that place a node, each with its length per unit (key network.coordinates).
+    #[arg(long, value_name = "COLUMN=SCALE", value_delimiter = ',')]
+    pub(super) coordinates: Vec<String>,
+
+    /// A table of edges with the columns src, dst, weight (key network.edges).
+    #[arg(long, value_name = "FILE")]
+    pub(super) edges: Option<PathBuf>,
+
+    /// A plain shape: complete, ring, path, star (key network.shape).
+    #[arg(long, value_name = "SHAPE")]
+    pub(super) shape: Option<String>,
+}
+
+/// Flags about the run folder.
+#[derive(Debug, Args)]
+pub(super) struct FolderFlags {
+    /// The folder of the run; by default runs/ and the experiment's name.
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+
+    /// Replace an earlier run in that folder.
+    #[arg(long, conflicts_with = "resume")]
+    pub(super) force: bool,
+
+    /// Go on where an interrupted run in that folder stopped.
+    #[arg(long)]
+    pub(super) resume: bool,
+}
+
+impl FolderFlags {
+    pub(super) fn existing(&self) -> Existing {
+        match (self.force, self.resume) {
+            (true, _) => Existing::Replace,
+            (_, true) => Existing::Resume,
+            _ => Existing::Refuse,
+        }
+    }
+}
+
+impl Fit {
+    pub(super) fn run(self, terminal: Terminal) -> Result<()> {
+        let (experiment, base) = self.experiment()?;
+        let title = self.experiment.as_deref().and_then(Path::file_stem).map_or_else(
+            || experiment.data.file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            |stem| stem.to_string_lossy().into_owned(),
+        );
+        let folder = self.folder.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(&title));
+        Job { experiment, base, title, folder, existing: self.folder.existing() }.run(terminal)
+    }
+
+    /// The experiment, and the folder that its paths are relative to.
+    fn experiment(&self) -> Result<(Experiment, PathBuf)> {
+        let (mut table, base, source) = match &self.experiment {
+            Some(path) => (
+                Experiment::table_from_file(path)?,
+                path.parent().unwrap_or(Path::new("")).to_path_buf(),
+                path.display().to_string(),
+            ),
+            None => (Table::new(), PathBuf::new(), String::new()),
+        };
+        self.keys.apply(&mut table, &base)?;
+        self.network.apply(&mut table, &base);
+        for assignment in &self.keys.set {
+            Experiment::set(&mut table, assignment)?;
+        }
+        Ok((Experiment::from_table(table, &source)?, base))
+    }
+}
+
+impl Keys {
+    fn apply(&self, table: &mut Table, base: &Path) -> Result<()> {
+        let text = |value: &String| Value::String(value.clone());
+        put(table, "data", "file", self.data.as_deref().map(|path| path_value(path, base)));
+        put(table, "data", "target", self.target.as_ref().map(text));
+        let features = self.features.as_ref();
+        put(
+            table,
+            "data",
+            "features",
+            features.map(|names| names.iter().map(text).collect::<Vec<_>>().into()),
+        );
+        put(table, "data", "split", self.split.as_ref().map(text));
+        put(table, "model", "kind", self.model.as_ref().map(text));
+        if let Some(alpha) = &self.alpha {
+            Experiment::set(table, &format!("method.alpha={alpha}"))?;
+        }
+        if let Some(seed) = self.seed {
+            Experiment::set(table, &format!("seed={seed}"))?;
+        }
+        put(table, "compare", "enabled", self.no_compare.then_some(Value::Boolean(false)));
+        Ok(())
+    }
+}
+
+impl NetworkFlags {
+    /// Puts the flags in place of keys.
+    pub(super) fn apply(&self, table: &mut Table, base: &Path) {
+        let text = |value: &String| Value::String(value.clone());
+        put(table, "data", "node", self.node.as_ref().map(text));
+        put(table, "network", "file", self.nodes.as_deref().map(|path| path_value(path, base)));
+        put(table, "network", "edges", self.edges.as_deref().map(|path| path_value(path, base)));
+        let nearest = self.nearest.map(|k| Value::Integer(i64::try_from(k).unwrap_or(i64::MAX)));
+        put(table, "network", "nearest", nearest);
+        put(table, "network", "shape", self.shape.as_ref().map(text));
+        if !self.coordinates.is_empty() {
+            let pair = |pair: &String| {
+                let (name, scale) = pair.split_once('=').unwrap_or((pair, "1"));
+                let number =
+                    scale.parse().map_or_else(|_| Value::String(scale.into()), Value::Float);
+                (name.to_string(), number)
+            };
+            let columns: Table = self.coordinates.iter().map(pair).collect();
+            put(table, "network", "coordinates", Some(Value::Table(columns)));
+        }
+    }
+}
+
+fn put(table: &mut Table, section: &str, key: &str, value: Option<Value>) {
+    if let Some(value) = value {
+        let entry = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
+        if let Some(keys) = entry.as_table_mut() {
+            keys.insert(key.to_string(), value);
+        }
+    }
+}
+
+/// A path given on the command line, as seen from the experiment's folder.
+fn path_value(path: &Path, base: &Path) -> Value {
+    let path =
+        if base.as_os_str().is_empty() { path.to_path_buf() } else { relative_path(path, base) };
+    Value::String(path.to_string_lossy().into_owned())
+}
+
+/// An experiment to be run into a folder.
+pub(super) struct Job {
+    pub(super) experiment: Experiment,
+    pub(super) base: PathBuf,
+    pub(super) title: String,
+    pub(super) folder: PathBuf,
+    pub(super) existing: Existing,
+}
+
+impl Job {
+    pub(super) fn run(&self, terminal: Terminal) -> Result<()> {
+        RunFolder::check(&self.folder, self.existing)?;
+        self.run_checked(terminal)
+    }
+
+    /// Runs into a folder that has been found fit for it.
+    pub(super) fn run_checked(&self, terminal: Terminal) -> Result<()> {
+        let begun = Instant::now();
+        let assembly = Assembly::new(&self.experiment, &self.base)?;
+        let text = self.stored_experiment().to_text();
+        let mut folder = RunFolder::open(&self.folder, &text, assembly.fingerprint, self.existing)?;
+        terminal.say(&self.heading(&assembly));
+        let contestants = if self.experiment.compare.enabled {
+            assembly.study.contestants()
+        } else {
+            vec![Contestant::Network]
+        };
+        let progress = terminal.progress(contestants.len());
+        let cards =
+            folder.cards(&assembly, &contestants, &progress, &|card| progress.done(card))?;
+        let network = cards.iter().find(|card| card.contestant == Contestant::Network);
+        let strength = network.expect("the network is always tried").strength;
+        let fitted = assembly.study.fit(strength, &progress)?;
+        progress.finish();
+        let seconds = begun.elapsed().as_secs_f64();
+        let outcome = summary::outcome(&self.experiment, &assembly, &cards, &fitted, seconds);
+        let edges: Vec<(usize, usize, f64)> = assembly
+            .study
+            .network
+            .edges()
+            .iter()
+            .map(|edge| (edge.source, edge.target, edge.weight))
+            .collect();
+        let page = Page {
+            title: &self.title,
+            outcome: &outcome,
+            edges: &edges,
+            positions: assembly.positions.as_deref(),
+            experiment: &text,
+        };
+        folder.finish(&assembly, &fitted, &outcome, &page)?;
+        terminal.say(&format!("{}\n\n{}\n", table(&outcome), wrapped(&outcome.verdict)));
+        for note in &outcome.notes {
+            terminal.say(&wrapped(&format!("Note: {note}")));
+        }
+        let report = self.folder.join("report.html");
+        terminal.say(&format!("\nReport: {} ({seconds:.1} s)", report.display()));
+        terminal.give(&to_json_pretty(&outcome));
+        Ok(())
+    }
+
+    /// The experiment as it is kept: its paths lead from the run folder to the files.
+    fn stored_experiment(&self) -> Experiment {
+        let mut experiment = self.experiment.clone();
+        let moved =
+            |path: &mut PathBuf| *path = relative_path(&self.base.join(&*path), &self.folder);
+        moved(&mut experiment.data.file);
+        experiment.network.file.iter_mut().for_each(moved);
+        experiment.network.edges.iter_mut().for_each(moved);
+        experiment.public.file.iter_mut().for_each(moved);
+        experiment
+    }
+
+    fn heading(&self, assembly: &Assembly) -> String {
+        let study = &assembly.study;
+        let count = |rows: &[Vec<usize>]| rows.iter().map(Vec::len).sum::<usize>();
+        format!(
+            "{}: {} nodes, {} edges, {} training rows, {} test rows, {} features\n",
+            self.title,
+            study.network.len(),
+            study.network.edges().len(),
+            count(&study.plan.train),
+            count(&study.plan.test),
+            assembly.about.features.len()
+        )
+    }
+}
+
+/// A sentence in lines of at most 80 characters.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is always a line");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > 80 {
+            lines.push(word.to_string());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,86 @@
+//! The command line, one file per command.
+
+mod demo;
+mod fit;
+mod network;
+mod predict;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::{
+    error::Result,
+    experiment::Experiment,
+    run::to_json_pretty,
+    terminal::{Terminal, complain, print, watch_for_interruption},
+};
+
+/// Train one tailored model for every node of a network of small, private datasets.
+#[derive(Debug, Parser)]
+#[command(name = "fedgrid", version, max_term_width = 96, arg_required_else_help = true)]
+#[command(after_help = "Example: fedgrid demo")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+
+    /// Say nothing but errors.
+    #[arg(long, short, global = true)]
+    quiet: bool,
+
+    /// Give the result as JSON on standard output.
+    #[arg(long, global = true)]
+    json: bool,
+
+    /// How many threads to use; by default one per core. The result is the same for any number.
+    #[arg(long, global = true, value_name = "N")]
+    threads: Option<usize>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the main job on the bundled Colorado weather stations.
+    Demo(demo::Demo),
+    /// Train a model for every node and say whether the network helps.
+    Fit(Box<fit::Fit>),
+    /// Predict new rows, each by its own node's model.
+    Predict(predict::Predict),
+    /// Build a network, or show one in numbers.
+    #[command(subcommand)]
+    Network(network::NetworkCommand),
+    /// Print the JSON schema of experiment files.
+    #[command(after_help = "Example: fedgrid schema > experiment.schema.json")]
+    Schema,
+}
+
+/// Runs the command of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let terminal = Terminal { quiet: arguments.quiet, json: arguments.json };
+    if let Some(threads) = arguments.threads {
+        // The pool can be made only once, which is now.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    }
+    watch_for_interruption();
+    match run(arguments.command, terminal) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&format!("fedgrid: {error}"));
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn run(command: Command, terminal: Terminal) -> Result<()> {
+    match command {
+        Command::Demo(demo) => demo.run(terminal),
+        Command::Fit(fit) => fit.run(terminal),
+        Command::Predict(predict) => predict.run(terminal),
+        Command::Network(network) => network.run(terminal),
+        Command::Schema => {
+            print(&to_json_pretty(&Experiment::schema()));
+            Ok(())
+        }
+    }
+}

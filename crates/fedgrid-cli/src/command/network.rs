@@ -1,0 +1,202 @@
+//! `fedgrid network`: build a network, or show one in numbers.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use toml::{Table as Keys, Value};
+
+use super::fit::NetworkFlags;
+use crate::{
+    assembly::{Files, Graph},
+    error::{Error, Result},
+    experiment::Experiment,
+    number::{perhaps, significant},
+    run::to_json_pretty,
+    source::Table,
+    terminal::{Terminal, print},
+};
+
+/// The commands about networks.
+#[derive(Debug, Subcommand)]
+pub(super) enum NetworkCommand {
+    /// Write the edges of a network as CSV.
+    #[command(after_help = "Example:
+  fedgrid network build --nodes stations.csv --node station --nearest 8 \\
+      --coordinates lon=85,lat=111,elevation_m=0.25 --out edges.csv")]
+    Build(Build),
+    /// Show a network in numbers: components, degrees, connectivity, homophily.
+    #[command(after_help = "Examples:
+  fedgrid network show experiments/colorado.toml --value elevation_m
+  fedgrid network show --edges edges.csv")]
+    Show(Show),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Build {
+    #[command(flatten)]
+    from: From,
+
+    /// Where to write the edges; by default standard output.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+
+    /// Replace an existing file.
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Show {
+    #[command(flatten)]
+    from: From,
+
+    /// Columns of the node table whose likeness between neighbours is measured.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    value: Vec<String>,
+}
+
+/// Where a network comes from.
+#[derive(Debug, Args)]
+struct From {
+    /// An experiment file, whose network is meant.
+    experiment: Option<PathBuf>,
+
+    #[command(flatten)]
+    network: NetworkFlags,
+}
+
+impl NetworkCommand {
+    pub(super) fn run(self, terminal: Terminal) -> Result<()> {
+        match self {
+            Self::Build(build) => build.run(terminal),
+            Self::Show(show) => show.run(terminal),
+        }
+    }
+}
+
+impl From {
+    fn experiment(&self) -> Result<(Experiment, PathBuf)> {
+        let (mut table, base, source) = match &self.experiment {
+            Some(path) => (
+                Experiment::table_from_file(path)?,
+                path.parent().unwrap_or(Path::new("")).to_path_buf(),
+                path.display().to_string(),
+            ),
+            None => (Keys::new(), PathBuf::new(), String::new()),
+        };
+        self.network.apply(&mut table, &base);
+        // A network can be had without a table of rows; then these keys are never read.
+        let data = table.entry("data").or_insert_with(|| Value::Table(Keys::new()));
+        if let Some(data) = data.as_table_mut() {
+            for key in ["file", "node", "target"] {
+                let default = Value::String(if key == "node" { key.into() } else { String::new() });
+                data.entry(key).or_insert(default);
+            }
+        }
+        Ok((Experiment::from_table(table, &source)?, base))
+    }
+
+    fn graph(&self) -> Result<(Graph, Option<Table>)> {
+        let (experiment, base) = self.experiment()?;
+        let files = Files::new(&base, experiment.data.delimiter);
+        let wants_rows = experiment.network.file.is_none() && experiment.network.edges.is_none();
+        let data = if wants_rows && !experiment.data.file.as_os_str().is_empty() {
+            Some(files.table(&experiment.data.file)?)
+        } else {
+            None
+        };
+        let graph = Graph::new(&experiment, files, data.as_ref())?;
+        let nodes = experiment.network.file.as_ref().map(|file| files.table(file)).transpose()?;
+        Ok((graph, nodes))
+    }
+}
+
+impl Build {
+    fn run(self, terminal: Terminal) -> Result<()> {
+        let (graph, _) = self.from.graph()?;
+        let names = graph.network.names();
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record(["src", "dst", "weight"]).expect("memory takes all");
+        for edge in graph.network.edges() {
+            let weight = edge.weight.to_string();
+            let record = [&names[edge.source], &names[edge.target], &weight];
+            writer.write_record(record).expect("memory takes all");
+        }
+        let text = String::from_utf8(writer.into_inner().expect("memory takes all"))
+            .expect("text stays text");
+        let count = graph.network.edges().len();
+        if let Some(path) = &self.out {
+            if path.exists() && !self.force {
+                let sentence = format!("'{}' exists: replace it with --force", path.display());
+                return Err(Error::input(sentence));
+            }
+            std::fs::write(path, &text).map_err(|error| Error::file("write", path, &error))?;
+            terminal.say(&format!("{count} edges in {}", path.display()));
+        } else if !terminal.json && !terminal.quiet {
+            print(text.trim_end());
+        }
+        terminal.give(&to_json_pretty(&json!({ "nodes": names.len(), "edges": count })));
+        Ok(())
+    }
+}
+
+impl Show {
+    fn run(self, terminal: Terminal) -> Result<()> {
+        let (graph, nodes) = self.from.graph()?;
+        let network = &graph.network;
+        let statistics = network.statistics();
+        let connectivity = network.connectivity()?;
+        let mut homophily = serde_json::Map::new();
+        for column in &self.value {
+            let table = nodes.as_ref().ok_or_else(|| {
+                Error::input(format!("--value {column} needs a node table (--nodes)"))
+            })?;
+            let value = network.homophily(&table.numbers(column)?)?;
+            homophily.insert(column.clone(), json!(value));
+        }
+        let isolated: Vec<&String> =
+            statistics.isolated.iter().map(|&node| &network.names()[node]).collect();
+        let components: Vec<serde_json::Value> = statistics
+            .sizes
+            .iter()
+            .zip(&connectivity)
+            .map(|(size, lambda2)| json!({ "nodes": size, "lambda2": lambda2 }))
+            .collect();
+        let mut lines = vec![
+            format!("nodes       {}", network.len()),
+            format!("edges       {}", network.edges().len()),
+        ];
+        if let Some(d) = &statistics.degrees {
+            let [min, median, mean, max] = [d.min, d.median, d.mean, d.max].map(significant);
+            lines.push(format!(
+                "degree      {min} to {max}, median {median}, mean {mean} (weighted)"
+            ));
+        }
+        lines.push(format!("components  {}", statistics.sizes.len()));
+        for (size, lambda2) in statistics.sizes.iter().zip(&connectivity).take(10) {
+            let lambda2 = perhaps(*lambda2);
+            lines.push(format!("            {size} nodes, λ₂ = {lambda2}"));
+        }
+        if statistics.sizes.len() > 10 {
+            lines.push(format!("            and {} more", statistics.sizes.len() - 10));
+        }
+        lines.push(format!("isolated    {}", isolated.len()));
+        for (column, value) in &homophily {
+            let value = perhaps(value.as_f64());
+            lines.push(format!("homophily   {value} of {column} (1 alike, 0 by chance)"));
+        }
+        terminal.say(&lines.join("\n"));
+        terminal.give(&to_json_pretty(&json!({
+            "nodes": network.len(),
+            "edges": network.edges().len(),
+            "components": components,
+            "degrees": statistics.degrees.as_ref().map(|d| json!({
+                "min": d.min, "median": d.median, "mean": d.mean, "max": d.max
+            })),
+            "isolated": isolated,
+            "homophily": homophily,
+        })));
+        Ok(())
+    }
+}

@@ -1,0 +1,135 @@
+//! `fedgrid predict`: new rows, each by its own node's model.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fedgrid::data::Task;
+use serde_json::json;
+
+use crate::{
+    assembly::features_of,
+    error::{Error, Result},
+    run::{Models, to_json_pretty},
+    source::Table,
+    terminal::{Terminal, print},
+};
+
+/// Arguments of `fedgrid predict`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: fedgrid predict runs/colorado --data new.csv --out predictions.csv"
+)]
+pub(super) struct Predict {
+    /// The folder of a finished run.
+    run: PathBuf,
+
+    /// The rows to predict: a CSV or Parquet file with the node and feature columns.
+    #[arg(long, value_name = "FILE")]
+    data: PathBuf,
+
+    /// The character between the columns of a CSV file.
+    #[arg(long, default_value_t = ',')]
+    delimiter: char,
+
+    /// Where to write the predictions; by default standard output.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+
+    /// Replace an existing file.
+    #[arg(long)]
+    force: bool,
+}
+
+/// The prediction of one row.
+struct Line {
+    node: String,
+    prediction: String,
+    probabilities: Vec<f64>,
+}
+
+impl Predict {
+    pub(super) fn run(self, terminal: Terminal) -> Result<()> {
+        let models = Models::from_folder(&self.run)?;
+        let table = Table::from_file(&self.data, self.delimiter)?;
+        let lines = predictions(&models, &table)?;
+        let text = csv_text(&models, &lines);
+        if let Some(path) = &self.out {
+            if path.exists() && !self.force {
+                let sentence = format!("'{}' exists: replace it with --force", path.display());
+                return Err(Error::input(sentence));
+            }
+            std::fs::write(path, &text).map_err(|error| Error::file("write", path, &error))?;
+            terminal.say(&format!("{} predictions in {}", lines.len(), path.display()));
+        } else if !terminal.json && !terminal.quiet {
+            print(text.trim_end());
+        }
+        terminal.give(&json_text(&models, &lines));
+        Ok(())
+    }
+}
+
+fn predictions(models: &Models, table: &Table) -> Result<Vec<Line>> {
+    let about = &models.about;
+    let nodes = table.names_in(&about.node)?;
+    let features = features_of(table, about)?;
+    let mut lines = Vec::with_capacity(nodes.len());
+    for (row, node) in nodes.into_iter().enumerate() {
+        let model = models.by_node.get(&node).ok_or_else(|| {
+            table.at(row, &about.node, &format!("is '{node}', which is not a node of the run"))
+        })?;
+        let label = model.predict(&features.select(&[row]));
+        lines.push(match about.task {
+            Task::Regression => {
+                Line { node, prediction: label.row(0)[0].to_string(), probabilities: Vec::new() }
+            }
+            Task::Classification { .. } => Line {
+                node,
+                prediction: about.classes[label.most_probable()[0]].clone(),
+                probabilities: label.row(0).to_vec(),
+            },
+        });
+    }
+    Ok(lines)
+}
+
+fn csv_text(models: &Models, lines: &[Line]) -> String {
+    let about = &models.about;
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let classes = about.classes.iter().map(|class| format!("probability_{class}"));
+    let header: Vec<String> =
+        [about.node.clone(), about.target.clone()].into_iter().chain(classes).collect();
+    let records = lines.iter().map(|line| {
+        let probabilities = line.probabilities.iter().map(ToString::to_string);
+        [line.node.clone(), line.prediction.clone()].into_iter().chain(probabilities).collect()
+    });
+    for record in std::iter::once(header).chain(records) {
+        writer.write_record(&record).expect("records of one length go to memory");
+    }
+    writer.flush().expect("memory takes all");
+    String::from_utf8(writer.into_inner().expect("memory takes all")).expect("text stays text")
+}
+
+fn json_text(models: &Models, lines: &[Line]) -> String {
+    let about = &models.about;
+    let rows: Vec<serde_json::Value> = lines
+        .iter()
+        .map(|line| {
+            let prediction = line
+                .prediction
+                .parse::<f64>()
+                .ok()
+                .filter(|_| about.classes.is_empty())
+                .map_or_else(|| json!(line.prediction), |number| json!(number));
+            let mut row = json!({ "node": line.node, "prediction": prediction });
+            if !about.classes.is_empty() {
+                let pairs = about.classes.iter().cloned().zip(line.probabilities.iter());
+                row["probabilities"] = pairs
+                    .map(|(class, p)| (class, json!(p)))
+                    .collect::<serde_json::Map<_, _>>()
+                    .into();
+            }
+            row
+        })
+        .collect();
+    to_json_pretty(&rows)
+}

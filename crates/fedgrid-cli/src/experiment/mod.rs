@@ -1,0 +1,391 @@
+//! The experiment file: what to learn from which table over which network.
+//!
+//! Every key is a field here, with its default and its documentation; `fedgrid schema` prints the
+//! same as JSON schema. Precedence: `--set` and flags over the file over the defaults.
+
+mod choice;
+mod keys;
+mod read;
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+pub use choice::Choice;
+pub(crate) use keys::nearest;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A complete experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// The seed of everything drawn: splits, public points, shuffles.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// The table of rows.
+    pub data: DataKeys,
+    /// Who is whose neighbour.
+    pub network: NetworkKeys,
+    /// What each node trains.
+    #[serde(default)]
+    pub model: ModelKeys,
+    /// How nodes learn together.
+    #[serde(default)]
+    pub method: MethodKeys,
+    /// The points on which nodes compare their predictions.
+    #[serde(default)]
+    pub public: PublicKeys,
+    /// What the network is compared with.
+    #[serde(default)]
+    pub compare: CompareKeys,
+}
+
+/// The table of rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DataKeys {
+    /// A CSV or Parquet file with one row per observation, relative to the experiment file.
+    pub file: PathBuf,
+    /// The column that names each row's node.
+    pub node: String,
+    /// The column to predict.
+    pub target: String,
+    /// The columns to predict from; by default all numeric ones but node, target and split.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<Vec<String>>,
+    /// The column that says what each row is for: train, val (or validation), test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<String>,
+    /// Without a split column: the share of each node's rows that trains.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train: Option<f64>,
+    /// Without a split column: the share of each node's rows that validates; the rest tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<f64>,
+    /// Without validation rows: in how many folds the training rows of each node take turns.
+    #[serde(default = "five")]
+    pub folds: usize,
+    /// Whether features are scaled by training means and deviations of all nodes, which are shared
+    /// statistics.
+    #[serde(default)]
+    pub standardise: bool,
+    /// What is predicted; by default classes if the target is text or a model needs classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskKey>,
+    /// The character between the columns of CSV files.
+    #[serde(default = "comma")]
+    pub delimiter: char,
+}
+
+/// What is predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaskKey {
+    /// A number.
+    Regression,
+    /// A class.
+    Classification,
+}
+
+/// Who is whose neighbour: coordinates with `nearest`, or `edges`, or a `shape`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkKeys {
+    /// A table with one row per node, with its coordinates; also names nodes without any row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// The column of that table that names the node; by default as in the data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// How many nearest neighbours each node chooses; both ends of a choice become neighbours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<usize>,
+    /// The columns that place a node, each with its length per unit, such as kilometres per degree.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub coordinates: BTreeMap<String, f64>,
+    /// The smallest weight of an edge between nearest neighbours.
+    #[serde(default = "floor")]
+    pub floor: f64,
+    /// A table of edges with the columns src, dst and, if they differ, weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edges: Option<PathBuf>,
+    /// A plain shape over the nodes in their order, where nothing is known about them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<ShapeKey>,
+}
+
+/// A plain shape of a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the shapes are their names")]
+pub enum ShapeKey {
+    Complete,
+    Ring,
+    Path,
+    Star,
+}
+
+/// What each node trains.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelKeys {
+    /// The kind of model.
+    #[serde(default)]
+    pub kind: ModelKind,
+    /// The pull of slopes to zero, or "auto" to choose it on validation rows.
+    #[serde(default)]
+    pub ridge: Choice,
+    /// Whether linear and logistic models have an intercept.
+    #[serde(default = "yes")]
+    pub intercept: bool,
+    /// How deep a tree may grow.
+    #[serde(default = "depth")]
+    pub max_depth: usize,
+    /// The smallest share of a node's row weight that a leaf of its tree may hold.
+    #[serde(default)]
+    pub min_leaf_weight: f64,
+    /// Other models for some nodes, by name: only the keys that differ.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub nodes: BTreeMap<String, NodeModelKeys>,
+}
+
+impl Default for ModelKeys {
+    fn default() -> Self {
+        Self {
+            kind: ModelKind::default(),
+            ridge: Choice::Auto,
+            intercept: true,
+            max_depth: depth(),
+            min_leaf_weight: 0.0,
+            nodes: BTreeMap::new(),
+        }
+    }
+}
+
+/// The model of one node, where it differs.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeModelKeys {
+    /// The kind of model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ModelKind>,
+    /// The pull of slopes to zero.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ridge: Option<f64>,
+    /// Whether linear and logistic models have an intercept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intercept: Option<bool>,
+    /// How deep a tree may grow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_depth: Option<usize>,
+    /// The smallest share of the node's row weight that a leaf may hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_leaf_weight: Option<f64>,
+}
+
+/// A kind of model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelKind {
+    /// Least squares with a ridge.
+    #[default]
+    Linear,
+    /// Logistic regression for classes.
+    Logistic,
+    /// A decision tree for numbers or classes.
+    Tree,
+}
+
+impl std::fmt::Display for ModelKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Linear => "linear",
+            Self::Logistic => "logistic",
+            Self::Tree => "tree",
+        })
+    }
+}
+
+/// How nodes learn together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MethodKeys {
+    /// The method.
+    #[serde(default)]
+    pub kind: MethodKind,
+    /// The pull towards the neighbours, or "auto" to choose it on validation rows.
+    #[serde(default)]
+    pub alpha: Choice,
+    /// Whose public points count: the neighbour's, or both ends'.
+    #[serde(default)]
+    pub coupling: CouplingKey,
+    /// Whether levels are coupled, or only the shape of predictions.
+    #[serde(default = "yes")]
+    pub couple_intercept: bool,
+    /// The weight of the pooled model as one more neighbour of every node.
+    #[serde(default)]
+    pub hub: f64,
+    /// Whether nodes or rows count the same.
+    #[serde(default)]
+    pub weighting: WeightingKey,
+    /// Whether linear networks are solved directly ("auto") or in rounds like all others.
+    #[serde(default)]
+    pub solver: SolverKey,
+    /// The largest number of rounds.
+    #[serde(default = "rounds")]
+    pub rounds: usize,
+    /// The residual at which rounds stop.
+    #[serde(default = "tolerance")]
+    pub tolerance: f64,
+}
+
+impl Default for MethodKeys {
+    fn default() -> Self {
+        Self {
+            kind: MethodKind::default(),
+            alpha: Choice::Auto,
+            coupling: CouplingKey::default(),
+            couple_intercept: true,
+            hub: 0.0,
+            weighting: WeightingKey::default(),
+            solver: SolverKey::default(),
+            rounds: rounds(),
+            tolerance: tolerance(),
+        }
+    }
+}
+
+/// A method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MethodKind {
+    /// Exchange of predictions on public points.
+    #[default]
+    Fedrelax,
+}
+
+/// Whose public points count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CouplingKey {
+    /// The neighbour's.
+    #[default]
+    OneSided,
+    /// Both ends'.
+    Symmetric,
+}
+
+/// What counts the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WeightingKey {
+    /// Every node.
+    #[default]
+    Nodes,
+    /// Every row.
+    Rows,
+}
+
+/// How a network is solved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SolverKey {
+    /// Directly where all models are linear, otherwise in rounds.
+    #[default]
+    Auto,
+    /// Always in rounds.
+    Rounds,
+}
+
+/// The points on which nodes compare their predictions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PublicKeys {
+    /// Where they come from.
+    #[serde(default)]
+    pub kind: PublicKind,
+    /// How many points are drawn.
+    #[serde(default = "points")]
+    pub points: usize,
+    /// For kind "file": a table with the feature columns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// For kind "columns": the features that are no secret; the others are held at their mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Vec<String>>,
+    /// Whether every node draws its own points (kinds "normal" and "box").
+    #[serde(default)]
+    pub per_node: bool,
+}
+
+impl Default for PublicKeys {
+    fn default() -> Self {
+        Self {
+            kind: PublicKind::default(),
+            points: points(),
+            file: None,
+            columns: None,
+            per_node: false,
+        }
+    }
+}
+
+/// Where public points come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PublicKind {
+    /// Drawn from a normal distribution with the mean and covariance of all training features.
+    #[default]
+    Normal,
+    /// Drawn evenly between the smallest and largest training features.
+    Box,
+    /// Given in a file.
+    File,
+    /// The distinct rows of features that are declared public.
+    Columns,
+}
+
+/// What the network is compared with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CompareKeys {
+    /// Whether local, pooled, shrunk and shuffled are tried too.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+    /// How many shuffled networks there are to beat.
+    #[serde(default = "five")]
+    pub shuffles: usize,
+}
+
+impl Default for CompareKeys {
+    fn default() -> Self {
+        Self { enabled: true, shuffles: 5 }
+    }
+}
+
+fn one() -> u64 {
+    1
+}
+fn five() -> usize {
+    5
+}
+fn comma() -> char {
+    ','
+}
+fn floor() -> f64 {
+    0.001
+}
+fn yes() -> bool {
+    true
+}
+fn depth() -> usize {
+    5
+}
+fn rounds() -> usize {
+    500
+}
+fn tolerance() -> f64 {
+    1e-6
+}
+fn points() -> usize {
+    500
+}

@@ -1,0 +1,172 @@
+//! From a file, flags and `--set` to a checked experiment.
+
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+use super::{Choice, Experiment, PublicKind, keys};
+use crate::error::{Error, Result};
+
+impl Experiment {
+    /// The JSON schema of experiment files.
+    #[must_use]
+    pub fn schema() -> Json {
+        schemars::schema_for!(Self).to_value()
+    }
+
+    /// Reads an experiment file as a table, to be overridden and then read.
+    pub fn table_from_file(path: &Path) -> Result<toml::Table> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Error::file("read the experiment", path, &error))?;
+        Self::table_from_text(&text, &path.display().to_string())
+    }
+
+    /// Reads an experiment from text.
+    pub fn table_from_text(text: &str, source: &str) -> Result<toml::Table> {
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+            let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+            Error::input(format!("{source}: line {line}: {}", one_line(error.message())))
+        })?;
+        keys::check(&table, source)?;
+        Ok(table)
+    }
+
+    /// Overrides one key, `a.b=c`; the value is TOML, or text if it is not.
+    pub fn set(table: &mut toml::Table, assignment: &str) -> Result<()> {
+        let wrong = || Error::input(format!("--set {assignment}: expected key.key=value"));
+        let (path, value) = assignment.split_once('=').ok_or_else(wrong)?;
+        let value = value.trim();
+        let parsed = format!("value = {value}").parse::<toml::Table>();
+        let value = parsed
+            .ok()
+            .and_then(|mut table| table.remove("value"))
+            .unwrap_or_else(|| toml::Value::String(value.to_string()));
+        let names: Vec<&str> = path.split('.').map(str::trim).collect();
+        let (last, parents) = names.split_last().ok_or_else(wrong)?;
+        let mut place = table;
+        for name in parents {
+            let entry =
+                place.entry(*name).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+            place = entry.as_table_mut().ok_or_else(|| {
+                Error::input(format!("--set {assignment}: '{name}' holds a value, not keys"))
+            })?;
+        }
+        place.insert((*last).to_string(), value);
+        Ok(())
+    }
+
+    /// The checked experiment of a table; `source` is named in messages.
+    pub fn from_table(table: toml::Table, source: &str) -> Result<Self> {
+        keys::check(&table, source)?;
+        let said = |sentence: String| {
+            Error::input(if source.is_empty() { sentence } else { format!("{source}: {sentence}") })
+        };
+        for (section, flag) in [("data", "--data"), ("network", "--edges, --nearest or --shape")] {
+            if !table.contains_key(section) {
+                let sentence = format!("the section [{section}] is missing; give it, or {flag}");
+                return Err(said(sentence));
+            }
+        }
+        let experiment: Self = toml::Value::Table(table)
+            .try_into()
+            .map_err(|error: toml::de::Error| said(one_line(&error.to_string())))?;
+        experiment.check().map_err(said)?;
+        Ok(experiment)
+    }
+
+    fn check(&self) -> std::result::Result<(), String> {
+        let numbers = [
+            ("method.alpha", self.method.alpha.given().unwrap_or(0.0), "zero or more, or \"auto\""),
+            ("model.ridge", self.model.ridge.given().unwrap_or(0.0), "zero or more, or \"auto\""),
+            ("method.hub", self.method.hub, "zero or more"),
+            ("method.tolerance", self.method.tolerance, "zero or more"),
+            ("network.floor", self.network.floor, "zero or more"),
+            ("model.min_leaf_weight", self.model.min_leaf_weight, "zero to one half"),
+        ];
+        for (key, value, expected) in numbers {
+            if !(value >= 0.0 && value.is_finite()) {
+                return Err(format!("{key} is {value}, expected {expected}"));
+            }
+        }
+        if self.model.min_leaf_weight > 0.5 {
+            let value = self.model.min_leaf_weight;
+            return Err(format!("model.min_leaf_weight is {value}, expected zero to one half"));
+        }
+        let counts = [
+            ("public.points", self.public.points, 1),
+            ("method.rounds", self.method.rounds, 1),
+            ("data.folds", self.data.folds, 2),
+            ("network.nearest", self.network.nearest.unwrap_or(1), 1),
+        ];
+        for (key, value, least) in counts {
+            if value < least {
+                return Err(format!("{key} is {value}, expected at least {least}"));
+            }
+        }
+        self.check_data()?;
+        self.check_network()?;
+        self.check_public()
+    }
+
+    fn check_data(&self) -> std::result::Result<(), String> {
+        let (train, validation) = (self.data.train, self.data.validation);
+        if self.data.split.is_some() && (train.is_some() || validation.is_some()) {
+            return Err("data.split and data.train or data.validation exclude each other".into());
+        }
+        if train.is_none() && validation.is_some() {
+            return Err("data.validation needs data.train".into());
+        }
+        for (key, share) in [("data.train", train), ("data.validation", validation)] {
+            if let Some(share) = share.filter(|share| !(0.0..=1.0).contains(share)) {
+                return Err(format!("{key} is {share}, expected a share between 0 and 1"));
+            }
+        }
+        if train.unwrap_or(0.0) + validation.unwrap_or(0.0) > 1.0 {
+            return Err("data.train and data.validation add up to more than 1".into());
+        }
+        Ok(())
+    }
+
+    fn check_network(&self) -> std::result::Result<(), String> {
+        let network = &self.network;
+        let ways = [network.nearest.is_some(), network.edges.is_some(), network.shape.is_some()];
+        if ways.iter().filter(|way| **way).count() != 1 {
+            return Err("[network] needs one of nearest, edges, shape".into());
+        }
+        if network.nearest.is_some() && (network.file.is_none() || network.coordinates.is_empty()) {
+            return Err("network.nearest needs network.file and network.coordinates".into());
+        }
+        Ok(())
+    }
+
+    fn check_public(&self) -> std::result::Result<(), String> {
+        let public = &self.public;
+        if public.kind == PublicKind::File && public.file.is_none() {
+            return Err("public.kind = \"file\" needs public.file".into());
+        }
+        if public.kind == PublicKind::Columns && public.columns.is_none() {
+            return Err("public.kind = \"columns\" needs public.columns".into());
+        }
+        if public.per_node && matches!(public.kind, PublicKind::File | PublicKind::Columns) {
+            return Err("public.per_node needs public.kind = \"normal\" or \"box\"".into());
+        }
+        Ok(())
+    }
+
+    /// Whether the ridge is chosen on validation rows.
+    #[must_use]
+    pub fn tunes_ridge(&self) -> bool {
+        self.model.ridge == Choice::Auto
+    }
+
+    /// The complete experiment, defaults filled in, as a TOML file.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        toml::to_string(self).expect("an experiment is plain values")
+    }
+}
+
+/// A message of several lines as one sentence.
+fn one_line(message: &str) -> String {
+    message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+}

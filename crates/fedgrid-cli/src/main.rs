@@ -1,0 +1,7 @@
+//! The command `fedgrid`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    fedgrid_cli::command::main()
+}

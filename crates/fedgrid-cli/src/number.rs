@@ -1,0 +1,174 @@
+//! Numbers as the page and the terminal print them: three significant digits, the integer part never cut,
+//!
+//! ```text
+//! 0.000123    6.30    −41.0    123,456    1.20 × 10⁻⁷
+//! ```
+
+/// What stands for a number that is not there.
+pub(crate) const ABSENT: &str = "–";
+
+/// A number with at least three significant digits.
+pub(crate) fn significant(value: f64) -> String {
+    if value.is_nan() {
+        return ABSENT.into();
+    }
+    let sign = if value < 0.0 { "−" } else { "" };
+    let size = value.abs();
+    if size == 0.0 {
+        return "0".into();
+    }
+    if size.is_infinite() {
+        return format!("{sign}∞");
+    }
+    let (mantissa, exponent) = parts(size);
+    if (-4..=6).contains(&exponent) {
+        let decimals = usize::try_from(2 - exponent).unwrap_or(0);
+        format!("{sign}{}", grouped(&format!("{size:.decimals$}")))
+    } else {
+        format!("{sign}{mantissa} × 10{}", raised(exponent))
+    }
+}
+
+/// A number that may be missing.
+pub(crate) fn perhaps(value: Option<f64>) -> String {
+    value.map_or_else(|| ABSENT.into(), significant)
+}
+
+/// The same number without idle zeros, for the ticks of an axis.
+pub(crate) fn tick(value: f64) -> String {
+    let text = significant(value);
+    if let Some((mantissa, power)) = text.split_once(" × ") {
+        let mantissa = trimmed(mantissa);
+        return match mantissa {
+            "1" => power.into(),
+            _ => format!("{mantissa} × {power}"),
+        };
+    }
+    trimmed(&text).into()
+}
+
+/// The same as a power of ten if it is one, for the ticks of a long log axis.
+pub(crate) fn power(value: f64) -> String {
+    let (mantissa, exponent) = parts(value);
+    if mantissa == "1.00" && exponent != 0 {
+        format!("10{}", raised(exponent))
+    } else {
+        tick(value)
+    }
+}
+
+/// A number of things.
+pub(crate) fn count(number: usize) -> String {
+    grouped(&number.to_string())
+}
+
+/// A number of things with their name, in the plural where it is due.
+pub(crate) fn counted(number: usize, singular: &str) -> String {
+    format!("{} {singular}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// A share, in per cent.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{} %", significant(100.0 * share))
+}
+
+/// A duration.
+pub(crate) fn duration(seconds: f64) -> String {
+    if seconds < 120.0 {
+        format!("{} s", significant(seconds))
+    } else {
+        format!("{} min", significant(seconds / 60.0))
+    }
+}
+
+/// A number of bytes.
+pub(crate) fn bytes(number: usize) -> String {
+    let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    let size = number as f64;
+    match units.into_iter().find(|(unit, _)| size >= *unit) {
+        Some((unit, name)) => format!("{} {name}", significant(size / unit)),
+        None => counted(number, "byte"),
+    }
+}
+
+/// The mantissa with two decimals and the exponent of ten, after rounding.
+fn parts(size: f64) -> (String, i32) {
+    let text = format!("{size:.2e}");
+    let (mantissa, exponent) = text.split_once('e').expect("scientific notation has an exponent");
+    (mantissa.into(), exponent.parse().expect("an exponent is an integer"))
+}
+
+fn trimmed(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+}
+
+/// Commas between thousands of the integer part.
+fn grouped(digits: &str) -> String {
+    let end = digits.find('.').unwrap_or(digits.len());
+    let mut text = String::with_capacity(digits.len() + 2);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && place < end && (end - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn raised(exponent: i32) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let raise = |digit: char| digit.to_digit(10).map_or('⁻', |value| DIGITS[value as usize]);
+    exponent.to_string().chars().map(raise).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_significant_digits() {
+        let cases = [
+            (0.0, "0"),
+            (6.3, "6.30"),
+            (0.1, "0.100"),
+            (0.000_123, "0.000123"),
+            (99.96, "100"),
+            (999.6, "1,000"),
+            (-41.04, "−41.0"),
+            (-0.5, "−0.500"),
+            (1.2e-7, "1.20 × 10⁻⁷"),
+            (3.456e12, "3.46 × 10¹²"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(significant(value), text);
+        }
+    }
+
+    #[test]
+    fn the_integer_part_is_never_cut() {
+        assert_eq!(significant(123_456.0), "123,456");
+        assert_eq!(count(3119), "3,119");
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_not_printed_as_one() {
+        assert_eq!(significant(f64::NAN), "–");
+        assert_eq!(significant(f64::NEG_INFINITY), "−∞");
+        assert_eq!(perhaps(None), "–");
+    }
+
+    #[test]
+    fn ticks_have_no_idle_zeros() {
+        let ticks = [0.5, 20.0, 1000.0, 1e-6, 2e-6, 100.0].map(tick);
+        assert_eq!(ticks, ["0.5", "20", "1,000", "10⁻⁶", "2 × 10⁻⁶", "100"]);
+        assert_eq!([1.0, 100.0, 0.01, 20.0].map(power), ["1", "10²", "10⁻²", "20"]);
+    }
+
+    #[test]
+    fn bytes_and_durations_take_a_unit_that_fits() {
+        assert_eq!(bytes(1), "1 byte");
+        assert_eq!(bytes(1_234_567), "1.23 MB");
+        assert_eq!(duration(0.42), "0.420 s");
+        assert_eq!(duration(600.0), "10.0 min");
+    }
+}

@@ -1,0 +1,185 @@
+//! What a run found: the shape of `result.json` and of `--json`.
+
+use std::collections::BTreeMap;
+
+use fedgrid::{
+    compare::{Certificate, Contestant, Kind, PathPoint},
+    observe::Round,
+};
+use serde::{Deserialize, Serialize};
+
+/// The result of a fit. It holds no path and no row; all but `seconds` depends only on the
+/// experiment, the data and the seed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The answer in one sentence.
+    pub verdict: String,
+    /// The answer in one word; none without a comparison.
+    pub verdict_kind: Option<Kind>,
+    /// Whether the network helps.
+    pub helps: bool,
+    /// What the errors are: `mse` or `log_loss`.
+    pub metric: String,
+    /// How each method did.
+    pub comparison: Comparison,
+    /// The nodes, in order of the network.
+    pub nodes: Vec<NodeOutcome>,
+    /// Who gains and who loses against training alone; none without a comparison.
+    pub gain: Option<Gain>,
+    /// The method and the values it used.
+    pub method: MethodUsed,
+    /// How close the run came to where it was going.
+    pub certificate: Certificate,
+    /// How many rounds of messages were run; zero if it was solved directly.
+    pub rounds: usize,
+    /// How many bytes the edges carried in those rounds.
+    pub bytes: usize,
+    /// How many bytes the edges carry in one round of messages.
+    pub bytes_per_round: usize,
+    /// What a reader should know: shared statistics, nodes without rows, fallbacks.
+    pub notes: Vec<String>,
+    /// The network in numbers.
+    pub network: NetworkSummary,
+    /// The strengths tried by each method, with their validation errors.
+    pub path: BTreeMap<String, Vec<PathPoint>>,
+    /// The residuals by round, or by product of the direct solver.
+    pub residuals: Vec<f64>,
+    /// The rounds; none if it was solved directly.
+    pub history: Vec<Round>,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// The seed of everything drawn.
+    pub seed: u64,
+    /// The version of fedgrid.
+    pub version: String,
+}
+
+/// How each method did, each tuned in the same way.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields are the contestants")]
+pub struct Comparison {
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub local: Option<Entry>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pooled: Option<Entry>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub shrunk: Option<Entry>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub network: Option<Entry>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub shuffled: Option<Entry>,
+}
+
+/// The errors of one method; of several shuffles, their means.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The mean error on validation rows.
+    pub validation: f64,
+    /// The mean error on test rows, if there are any.
+    pub test: Option<f64>,
+    /// The share of rows given their right class.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub accuracy: Option<f64>,
+    /// The pull chosen.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub alpha: Option<f64>,
+    /// The ridge chosen.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ridge: Option<f64>,
+    /// How repetitions spread.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub spread: Option<Spread>,
+}
+
+/// The spread of repeated errors (on test rows, or else on validation rows).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// How many repetitions there were.
+    pub repeats: usize,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+    /// The standard deviation.
+    pub deviation: f64,
+}
+
+/// Who gains from the network against training alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gain {
+    /// How many nodes have a smaller error than alone.
+    pub better: usize,
+    /// How many have a larger one.
+    pub worse: usize,
+    /// The best method without the network.
+    pub rival: Contestant,
+    /// How much smaller the network's mean error is than that rival's.
+    pub difference: f64,
+    /// The standard error of that difference, paired over nodes; none if one node cannot tell.
+    pub standard_error: Option<f64>,
+}
+
+/// The method and the values it used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MethodUsed {
+    /// Its name.
+    pub kind: String,
+    /// The pull.
+    pub alpha: f64,
+    /// The ridge, where it was chosen on validation rows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ridge: Option<f64>,
+    /// `one-sided` or `symmetric`.
+    pub coupling: String,
+    /// Whether levels are coupled.
+    pub couple_intercept: bool,
+    /// The weight of the pooled hub.
+    pub hub: f64,
+    /// Whether nodes or rows count the same.
+    pub weighting: String,
+    /// `direct` (the linear system itself) or `rounds` (messages between nodes).
+    pub solver: String,
+    /// How the public points were chosen, in words.
+    pub public: String,
+}
+
+/// The network in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NetworkSummary {
+    /// How many nodes.
+    pub nodes: usize,
+    /// How many edges.
+    pub edges: usize,
+    /// How many connected components.
+    pub components: usize,
+    /// How many nodes without a neighbour.
+    pub isolated: usize,
+    /// The mean number of neighbours.
+    pub mean_neighbours: f64,
+}
+
+/// One node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NodeOutcome {
+    /// Its name.
+    pub name: String,
+    /// The kind of its model.
+    pub model: String,
+    /// How many training rows it has.
+    pub rows: usize,
+    /// How many rows its errors are measured on.
+    pub scored_rows: usize,
+    /// How many neighbours it has.
+    pub neighbours: usize,
+    /// Its mean error alone.
+    pub local: Option<f64>,
+    /// Its mean error with the network.
+    pub network: Option<f64>,
+    /// By how much the network lowers its mean error; negative is harm.
+    pub gain: Option<f64>,
+    /// The cluster of nodes with similar predictions that it belongs to, from zero.
+    pub cluster: usize,
+    /// What is special about it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub note: Option<String>,
+}

@@ -1,0 +1,305 @@
+//! The page of a run: one HTML file that opens offline, in light and dark, on paper and on a phone.
+
+mod axis;
+mod chart;
+mod pivots;
+mod layout;
+mod map;
+mod figures;
+mod view;
+
+use minijinja::{Environment, UndefinedBehavior, Value, context};
+
+use crate::outcome::Outcome;
+
+const TEMPLATE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// All that the page shows.
+#[derive(Debug, Clone)]
+pub struct Page<'a> {
+    /// The title, such as the name of the experiment.
+    pub title: &'a str,
+    /// What was found.
+    pub outcome: &'a Outcome,
+    /// The edges: ends (positions in `outcome.nodes`) and weight.
+    pub edges: &'a [(usize, usize, f64)],
+    /// Where each node is drawn, x to the right and y upwards; none lays the network out.
+    pub positions: Option<&'a [(f64, f64)]>,
+    /// The complete experiment file.
+    pub experiment: &'a str,
+}
+
+impl Page<'_> {
+    /// The page as HTML.
+    ///
+    /// # Panics
+    ///
+    /// If the template asks for what [`Page`] does not give it; the tests render every part.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut environment = Environment::new();
+        let syntax =
+            environment.syntax().to_builder().trim_blocks(true).lstrip_blocks(true).build();
+        environment.set_syntax(syntax.expect("the usual syntax"));
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        // The name's ending turns escaping on.
+        environment
+            .render_named_str("page.html", TEMPLATE, self.values())
+            .expect("the template asks only for what the page gives")
+    }
+
+    fn values(&self) -> Value {
+        let outcome = self.outcome;
+        let (metric, measured) = (view::metric(outcome), view::rows_measured(outcome));
+        context! {
+            title => self.title,
+            style => STYLE,
+            script => SCRIPT,
+            verdict => &outcome.verdict,
+            label => view::label(outcome.verdict_kind),
+            figures => view::key_figures(outcome),
+            comparison => view::comparison(outcome),
+            comparison_chart => figures::comparison(outcome, &format!("{measured} {metric}")),
+            metric, measured,
+            gains => view::gains(outcome),
+            gain_chart => figures::gains(outcome),
+            maps => view::maps(outcome, self.edges, self.positions),
+            training => view::training(outcome),
+            convergence_charts => [figures::residuals(outcome), figures::objective(outcome)]
+                .into_iter().flatten().collect::<Vec<_>>(),
+            path_chart => figures::path(outcome, metric),
+            notes => outcome.notes.clone(),
+            nodes => view::nodes(outcome),
+            has_local => outcome.nodes.iter().any(|node| node.local.is_some()),
+            has_notes => outcome.nodes.iter().any(|node| node.note.is_some()),
+            experiment => self.experiment,
+            seed => outcome.seed,
+            version => &outcome.version,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use fedgrid::{
+        compare::{Certificate, Contestant, Kind, PathPoint},
+        observe::Round,
+    };
+
+    use super::*;
+    use crate::outcome::{
+        Comparison, Entry, Gain, MethodUsed, NetworkSummary, NodeOutcome, Spread,
+    };
+
+    const EDGES: [(usize, usize, f64); 2] = [(0, 1, 1.0), (1, 2, 0.5)];
+
+    fn entry(validation: f64, test: Option<f64>) -> Entry {
+        let alpha = Some(0.1);
+        Entry { validation, test, accuracy: None, alpha, ridge: None, spread: None }
+    }
+
+    fn node(name: &str, local: f64, network: f64) -> NodeOutcome {
+        NodeOutcome {
+            name: name.into(),
+            model: "linear".into(),
+            rows: 12,
+            scored_rows: 5,
+            neighbours: 2,
+            local: Some(local),
+            network: Some(network),
+            gain: Some(local - network),
+            cluster: 0,
+            note: None,
+        }
+    }
+
+    fn method() -> MethodUsed {
+        MethodUsed {
+            kind: "fedrelax".into(),
+            alpha: 0.1,
+            ridge: None,
+            coupling: "one-sided".into(),
+            couple_intercept: true,
+            hub: 0.0,
+            weighting: "nodes".into(),
+            solver: "rounds".into(),
+            public: "50 normal draws".into(),
+        }
+    }
+
+    /// Three nodes with all that a run can find.
+    fn complete() -> Outcome {
+        let spread = Some(Spread { repeats: 5, min: 2.6, max: 3.4, deviation: 0.2 });
+        let tried = |alpha, validation| PathPoint { alpha, ridge: None, validation };
+        let round = |round: usize| Round {
+            round,
+            objective: 5.0 / round as f64,
+            loss: 1.0,
+            gtv: 1.0,
+            residual: 0.1 / round as f64,
+            bytes: 10,
+            validation: None,
+        };
+        Outcome {
+            verdict: "The network helps.".into(),
+            verdict_kind: Some(Kind::Network),
+            helps: true,
+            metric: "mse".into(),
+            comparison: Comparison {
+                local: Some(entry(4.0, Some(4.2))),
+                pooled: Some(entry(5.0, Some(5.5))),
+                shrunk: Some(entry(3.0, Some(3.1))),
+                network: Some(entry(2.0, Some(2.1))),
+                shuffled: Some(Entry { spread, ..entry(3.0, Some(2.9)) }),
+            },
+            nodes: vec![node("a", 4.0, 2.0), node("b", 4.0, 3.0), node("c", 1.0, 1.5)],
+            gain: Some(Gain {
+                better: 2,
+                worse: 1,
+                rival: Contestant::Shrunk,
+                difference: 1.0,
+                standard_error: Some(0.1),
+            }),
+            method: method(),
+            certificate: Certificate { kind: "residual".into(), value: 1e-7, converged: true },
+            rounds: 3,
+            bytes: 3_000,
+            bytes_per_round: 1_000,
+            notes: vec!["Means are shared.".into()],
+            network: NetworkSummary {
+                nodes: 3,
+                edges: 2,
+                components: 1,
+                isolated: 0,
+                mean_neighbours: 4.0 / 3.0,
+            },
+            path: BTreeMap::from([
+                ("network".into(), vec![tried(0.1, 2.0), tried(1.0, 2.5)]),
+                ("shuffled 1".into(), vec![tried(0.1, 3.0), tried(1.0, 3.5)]),
+            ]),
+            residuals: vec![0.1, 0.05, 0.03],
+            history: (1..=3).map(round).collect(),
+            seconds: 0.5,
+            seed: 7,
+            version: "0.1.0".into(),
+        }
+    }
+
+    fn page(outcome: &Outcome) -> String {
+        let title = "three nodes";
+        Page { title, outcome, edges: &EDGES, positions: None, experiment: "seed = 7" }.render()
+    }
+
+    #[test]
+    fn a_complete_run_has_every_part() {
+        let html = page(&complete());
+        for part in [
+            "The network helps",
+            "mean squared error",
+            "2.60 to 3.40",
+            "Error below shrunk",
+            "gain of each node",
+            "By cluster",
+            "computed layout",
+            "residual (log scale)",
+            "Strength of the pull",
+            "Means are shared.",
+            "seed = 7",
+            "fedgrid 0.1.0 · seed 7",
+        ] {
+            assert!(html.contains(part), "{part}");
+        }
+    }
+
+    #[test]
+    fn no_name_becomes_markup() {
+        let mut outcome = complete();
+        outcome.nodes[1].name = "<script>alert(1)</script>\" onload=\"x".into();
+        outcome.verdict = "<b>helps</b>".into();
+        outcome.notes = vec!["</script><img src=x>".into()];
+        let html = page(&outcome);
+        assert!(html.contains("&lt;script&gt;alert(1)"));
+        assert!(!html.contains("<script>alert") && !html.contains("<img") && !html.contains("<b>"));
+        assert!(!html.contains("\" onload=\""));
+        assert_eq!(html.matches("<script").count(), 1);
+    }
+
+    #[test]
+    fn the_page_asks_nothing_of_any_network() {
+        let html = page(&complete());
+        for address in ["http://", "https://", "src=", "@import", "url("] {
+            assert!(!html.contains(address), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_run_without_comparison_reads_well() {
+        let mut outcome = complete();
+        outcome.verdict_kind = None;
+        outcome.comparison =
+            Comparison { network: Some(entry(2.0, None)), ..Comparison::default() };
+        outcome.gain = None;
+        outcome.nodes.iter_mut().for_each(|node| (node.local, node.gain) = (None, None));
+        (outcome.path, outcome.residuals, outcome.history, outcome.notes) = Default::default();
+        let html = page(&outcome);
+        assert!(html.contains("No comparison") && html.contains("Nothing was compared"));
+        for absent in ["By gain", "Alone", "Strength of the pull", "The rule", ">Notes<"] {
+            assert!(!html.contains(absent), "{absent}");
+        }
+    }
+
+    #[test]
+    fn a_run_without_anything_measured_is_still_a_page() {
+        let mut outcome = complete();
+        outcome.comparison = Comparison::default();
+        outcome.nodes.iter_mut().for_each(|node| {
+            (node.local, node.network, node.gain) = (None, None, None);
+        });
+        assert!(page(&outcome).ends_with("</html>"));
+        outcome.nodes.clear();
+        assert!(page(&outcome).ends_with("</html>"));
+    }
+
+    #[test]
+    fn without_test_rows_validation_errors_are_compared() {
+        let mut outcome = complete();
+        let comparison = &mut outcome.comparison;
+        for entry in [&mut comparison.local, &mut comparison.pooled, &mut comparison.shrunk]
+            .into_iter()
+            .chain([&mut comparison.network, &mut comparison.shuffled])
+        {
+            entry.as_mut().unwrap().test = None;
+        }
+        outcome.metric = "log_loss".into();
+        let html = page(&outcome);
+        assert!(html.contains("validation log-loss, lower is better"));
+        assert!(!html.contains(">Test<"));
+    }
+
+    #[test]
+    fn errors_that_are_not_finite_are_not_drawn() {
+        let mut outcome = complete();
+        outcome.nodes[0].gain = Some(f64::NAN);
+        outcome.nodes[1].network = Some(f64::INFINITY);
+        outcome.comparison.pooled = Some(entry(f64::INFINITY, Some(f64::INFINITY)));
+        outcome.residuals = vec![f64::NAN, 0.0];
+        let html = page(&outcome);
+        assert!(!html.contains(">NaN") && !html.contains("\"NaN") && !html.contains("inf%"));
+    }
+
+    #[test]
+    fn coordinates_are_used_where_they_are_given() {
+        let outcome = complete();
+        let positions = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0)];
+        let page = |positions| {
+            let title = "t";
+            Page { title, outcome: &outcome, edges: &EDGES, positions, experiment: "" }.render()
+        };
+        assert!(page(Some(&positions[..])).contains("Positions are the nodes’ coordinates."));
+        assert!(page(Some(&positions[..2])).contains("computed layout"));
+    }
+}

@@ -1,0 +1,323 @@
+//! What the page says, in words and in numbers ready to print.
+
+use fedgrid::compare::{Contestant, Kind};
+use minijinja::{Value, context};
+
+use super::{
+    figures,
+    map::{COLOURS, Map, cluster_class, finite_gain},
+};
+use crate::{
+    number,
+    outcome::{Entry, NodeOutcome, Outcome},
+};
+
+/// What errors are called.
+pub(super) fn metric(outcome: &Outcome) -> &str {
+    match outcome.metric.as_str() {
+        "mse" => "mean squared error",
+        "log_loss" => "log-loss",
+        other => other,
+    }
+}
+
+/// Whether errors are measured on test rows.
+fn has_test(outcome: &Outcome) -> bool {
+    figures::entries(&outcome.comparison).iter().any(|(_, entry)| entry.test.is_some())
+}
+
+/// Which rows errors are measured on.
+pub(super) fn rows_measured(outcome: &Outcome) -> &'static str {
+    if has_test(outcome) { "test" } else { "validation" }
+}
+
+/// The label of the verdict: a colour and a few words.
+pub(super) fn label(kind: Option<Kind>) -> Value {
+    let (class, text) = match kind {
+        Some(Kind::Network) => ("kind-network", "The network helps"),
+        Some(Kind::CouplingOnly) => ("kind-coupling", "Coupling helps, not this network"),
+        Some(Kind::Pooled) => ("kind-pooled", "One model for all is enough"),
+        Some(Kind::Local) => ("kind-local", "Nodes do better alone"),
+        Some(Kind::Undecided) => ("kind-undecided", "Undecided"),
+        None => ("kind-undecided", "No comparison"),
+    };
+    context! { class, text }
+}
+
+fn figure(name: &str, value: impl Into<Value>, detail: impl Into<Value>) -> Value {
+    context! { name, value => value.into(), detail => detail.into(), warning => false }
+}
+
+/// The figures at the top of the page.
+pub(super) fn key_figures(outcome: &Outcome) -> Vec<Value> {
+    let network = &outcome.network;
+    let alone = match network.isolated {
+        0 => "none isolated".into(),
+        isolated => format!("{} isolated", number::count(isolated)),
+    };
+    let mut shown = vec![
+        figure(
+            "Nodes",
+            number::count(network.nodes),
+            format!("in {}, {alone}", number::counted(network.components, "component")),
+        ),
+        figure(
+            "Edges",
+            number::count(network.edges),
+            format!("{} neighbours on average", number::significant(network.mean_neighbours)),
+        ),
+    ];
+    if let Some(gain) = &outcome.gain {
+        let split = format!("{} / {}", number::count(gain.better), number::count(gain.worse));
+        shown.push(figure("Nodes better / worse", split, "with the network than alone"));
+        shown.push(against_rival(outcome, gain.rival, gain.difference, gain.standard_error));
+    }
+    let work = match outcome.rounds {
+        0 => "solved directly".into(),
+        rounds => {
+            format!("{}, {}", number::counted(rounds, "round"), number::bytes(outcome.bytes))
+        }
+    };
+    shown.push(figure("Time", number::duration(outcome.seconds), work));
+    let certificate = &outcome.certificate;
+    let state = if certificate.converged { "converged" } else { "not converged" };
+    shown.push(context! {
+        name => "Certificate",
+        value => number::significant(certificate.value),
+        detail => format!("{}, {state}", certificate.kind),
+        warning => !certificate.converged,
+    });
+    shown
+}
+
+fn against_rival(
+    outcome: &Outcome,
+    rival: Contestant,
+    difference: f64,
+    standard_error: Option<f64>,
+) -> Value {
+    let name = rival.to_string();
+    let entries = figures::entries(&outcome.comparison);
+    let error = entries
+        .iter()
+        .find(|(entry, _)| *entry == name)
+        .map(|(_, entry)| entry.test.unwrap_or(entry.validation))
+        .filter(|error| *error > 0.0);
+    let side = if difference < 0.0 { "above" } else { "below" };
+    let size = difference.abs();
+    let value =
+        error.map_or_else(|| number::significant(size), |error| number::percent(size / error));
+    let spread = standard_error.filter(|error| error.is_finite()).map_or_else(
+        || "one node cannot tell the standard error".into(),
+        |error| format!("standard error {}", number::significant(error)),
+    );
+    figure(
+        &format!("Error {side} {name}"),
+        value,
+        format!("by {}, {spread}", number::significant(size)),
+    )
+}
+
+/// The table of the comparison.
+pub(super) fn comparison(outcome: &Outcome) -> Value {
+    let entries = figures::entries(&outcome.comparison);
+    let counts = |entry: &Entry| entry.test.unwrap_or(entry.validation);
+    let best = entries.iter().map(|(_, entry)| counts(entry)).fold(f64::INFINITY, f64::min);
+    let rows: Vec<Value> = entries
+        .iter()
+        .map(|&(name, entry)| {
+            let spread = entry.spread.as_ref().map(|spread| {
+                format!(
+                    "{} to {}",
+                    number::significant(spread.min),
+                    number::significant(spread.max)
+                )
+            });
+            context! {
+                name, spread,
+                about => about(name),
+                repeats => entry.spread.as_ref().map(|spread| spread.repeats),
+                validation => number::significant(entry.validation),
+                test => number::perhaps(entry.test),
+                accuracy => entry.accuracy.map_or_else(|| number::ABSENT.into(), number::percent),
+                alpha => number::perhaps(entry.alpha),
+                ridge => number::perhaps(entry.ridge),
+                best => entries.len() > 1 && counts(entry) <= best,
+            }
+        })
+        .collect();
+    let any = |given: fn(&Entry) -> bool| entries.iter().any(|(_, entry)| given(entry));
+    context! {
+        rows,
+        compared => entries.len() > 1,
+        has_test => has_test(outcome),
+        has_accuracy => any(|entry| entry.accuracy.is_some()),
+        has_alpha => any(|entry| entry.alpha.is_some()),
+        has_ridge => any(|entry| entry.ridge.is_some()),
+    }
+}
+
+fn about(method: &str) -> &'static str {
+    match method {
+        "local" => "every node alone",
+        "pooled" => "one model for all nodes",
+        "shrunk" => "every node pulled to the pooled model, no network",
+        "network" => "every node pulled to its neighbours",
+        _ => "the same network with its nodes in random places; means",
+    }
+}
+
+/// Who gains and who is harmed, in sentences.
+pub(super) fn gains(outcome: &Outcome) -> Vec<String> {
+    let mut ranked: Vec<(f64, &NodeOutcome)> =
+        outcome.nodes.iter().filter_map(|node| Some((finite_gain(node)?, node))).collect();
+    ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (Some(worst), Some(best)) = (ranked.first(), ranked.last()) else {
+        return Vec::new();
+    };
+    let better = ranked.iter().filter(|(gain, _)| *gain > 0.0).count();
+    let worse = ranked.iter().filter(|(gain, _)| *gain < 0.0).count();
+    let values: Vec<f64> = ranked.iter().map(|(gain, _)| *gain).collect();
+    let mut said = vec![format!(
+        "The error is smaller with the network than alone at {} of {} and larger at {}; the median \
+         gain is {}.",
+        number::count(better),
+        number::counted(ranked.len(), "node"),
+        number::count(worse),
+        number::significant(figures::quantile(&values, 0.5)),
+    )];
+    let change = |(gain, node): &(f64, &NodeOutcome)| {
+        let errors = format!("{} → {}", number::perhaps(node.local), number::perhaps(node.network));
+        format!("{} ({errors}, gain {})", node.name, number::significant(*gain))
+    };
+    if best.0 > 0.0 {
+        said.push(format!("Gains most: {}.", change(best)));
+    }
+    if worst.0 < 0.0 {
+        said.push(format!("Harmed most: {}.", change(worst)));
+    }
+    said
+}
+
+/// The maps with their legends and what a reader must know about them.
+pub(super) fn maps(
+    outcome: &Outcome,
+    edges: &[(usize, usize, f64)],
+    positions: Option<&[(f64, f64)]>,
+) -> Value {
+    let map = Map::new(&outcome.nodes, edges, positions);
+    let mut sizes: Vec<f64> = outcome.nodes.iter().filter_map(finite_gain).map(f64::abs).collect();
+    sizes.sort_by(f64::total_cmp);
+    // A few extreme nodes must not make all others look the same.
+    let limit = figures::quantile(&sizes, 0.95);
+    let gain = (!sizes.is_empty()).then(|| {
+        context! {
+            svg => map.by_gain(limit),
+            low => number::significant(-limit),
+            high => number::significant(limit),
+            missing => outcome.nodes.iter().any(|node| finite_gain(node).is_none()),
+        }
+    });
+    let clusters = outcome.nodes.iter().map(|node| node.cluster + 1).max().unwrap_or(0);
+    let members =
+        |cluster: usize| outcome.nodes.iter().filter(|node| node.cluster == cluster).count();
+    let mut legend: Vec<Value> = (0..clusters.min(COLOURS))
+        .filter(|cluster| members(*cluster) > 0)
+        .map(|cluster| {
+            let text = format!("{cluster} ({})", number::counted(members(cluster), "node"));
+            context! { class => cluster_class(cluster), text }
+        })
+        .collect();
+    if clusters > COLOURS {
+        let others = outcome.nodes.iter().filter(|node| node.cluster >= COLOURS).count();
+        let text = format!("others ({})", number::counted(others, "node"));
+        legend.push(context! { class => "other", text });
+    }
+    let places = if map.computed {
+        "Positions are a computed layout: only who is next to whom means something."
+    } else {
+        "Positions are the nodes’ coordinates."
+    };
+    let drawn = edges_drawn(edges, map.drawn);
+    context! { gain, cluster => context! { svg => map.by_cluster(), legend }, places, drawn }
+}
+
+fn edges_drawn(edges: &[(usize, usize, f64)], drawn: usize) -> String {
+    let (all, some) = (number::counted(edges.len(), "edge"), number::count(drawn));
+    let weights = || edges.iter().map(|edge| edge.2);
+    let weighted = weights().fold(f64::INFINITY, f64::min) < weights().fold(0.0, f64::max);
+    match (drawn < edges.len(), weighted) {
+        (true, true) => {
+            format!("Of {all}, the {some} strongest are drawn; stronger ones stand out.")
+        }
+        (true, false) => format!("Of {all}, all of one weight, {some} are drawn."),
+        (false, true) => "All edges are drawn; stronger ones stand out.".into(),
+        (false, false) => "All edges are drawn.".into(),
+    }
+}
+
+/// How it was trained: names and values.
+pub(super) fn training(outcome: &Outcome) -> Vec<Value> {
+    let method = &outcome.method;
+    let weighting = match method.weighting.as_str() {
+        "nodes" => "every node counts the same",
+        "rows" => "every row counts the same",
+        other => other,
+    };
+    let solver = match method.solver.as_str() {
+        "direct" => "direct: the linear system itself",
+        "rounds" => "rounds of messages between neighbours",
+        other => other,
+    };
+    let levels = if method.couple_intercept { "coupled" } else { "each node’s own" };
+    let mut said = vec![
+        ("Method", method.kind.clone()),
+        ("Pull α", number::significant(method.alpha)),
+        ("Coupling", method.coupling.clone()),
+        ("Levels (intercepts)", levels.into()),
+        ("Weighting", weighting.into()),
+        ("Solver", solver.into()),
+        ("Public points", method.public.clone()),
+        ("Traffic of one round", number::bytes(outcome.bytes_per_round)),
+    ];
+    if let Some(ridge) = method.ridge {
+        said.insert(2, ("Ridge", number::significant(ridge)));
+    }
+    if method.hub > 0.0 {
+        said.insert(3, ("Weight of the pooled hub", number::significant(method.hub)));
+    }
+    said.into_iter().map(|(name, value)| context! { name, value }).collect()
+}
+
+/// The rows of the table of nodes, with the values to sort them by.
+pub(super) fn nodes(outcome: &Outcome) -> Vec<Value> {
+    let cell = |value: Option<f64>| {
+        let value = value.filter(|value| value.is_finite());
+        context! { key => value.map(|value| format!("{value:e}")), text => number::perhaps(value) }
+    };
+    outcome
+        .nodes
+        .iter()
+        .map(|node| {
+            let change = match node.gain {
+                Some(gain) if gain > 0.0 => "better",
+                Some(gain) if gain < 0.0 => "worse",
+                _ => "",
+            };
+            context! {
+                change,
+                name => &node.name,
+                local => cell(node.local),
+                network => cell(node.network),
+                gain => cell(node.gain),
+                cluster => node.cluster,
+                colour => cluster_class(node.cluster),
+                rows => node.rows,
+                scored => node.scored_rows,
+                neighbours => node.neighbours,
+                model => &node.model,
+                note => node.note.as_deref().unwrap_or(""),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,277 @@
+//! A run: a folder that fills as the work proceeds, can be resumed, and holds everything at its end.
+//!
+//! ```text
+//! experiment.toml   the complete experiment, defaults filled in
+//! metrics.jsonl     one line per finished step: what was tried and how it did
+//! models/           about.json and nodes.jsonl, one model per line
+//! result.json       the outcome
+//! report.html       the page
+//! ```
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use fedgrid::{
+    compare::{Card, Contestant, Fitted, Watch},
+    model::{Hypothesis, Stored},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    assembly::{About, Assembly},
+    error::{Error, Result},
+    outcome::Outcome,
+    report::Page,
+};
+
+/// The version of the files of a run.
+const FORMAT: u32 = 1;
+
+/// What to do with a folder that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// Leave it alone and say so.
+    Refuse,
+    /// Replace it.
+    Replace,
+    /// Go on where an unfinished run stopped.
+    Resume,
+}
+
+/// The first line of `metrics.jsonl`, by which a resumed run knows that nothing has changed.
+#[derive(Debug, Serialize, Deserialize, PartialEq)]
+struct Identity {
+    format: u32,
+    version: String,
+    data: String,
+}
+
+/// A run folder.
+#[derive(Debug)]
+pub struct RunFolder {
+    folder: PathBuf,
+    cards: Vec<Card>,
+}
+
+impl RunFolder {
+    /// Refuses a folder that must not be touched, before anything is computed.
+    pub fn check(folder: &Path, existing: Existing) -> Result<()> {
+        let run = Self { folder: folder.to_path_buf(), cards: Vec::new() };
+        match existing {
+            Existing::Refuse if folder.exists() => Err(run.refusal()),
+            Existing::Resume if !run.is_unfinished() => {
+                Err(Error::input(format!("'{}' holds no unfinished run", folder.display())))
+            }
+            Existing::Replace if folder.exists() && !run.is_run() => Err(Error::input(format!(
+                "'{}' is not the folder of a run; --force replaces only runs",
+                folder.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens the folder of a run; it is made only now, when all input has been read.
+    pub fn open(
+        folder: &Path,
+        experiment: &str,
+        fingerprint: u64,
+        existing: Existing,
+    ) -> Result<Self> {
+        let identity = Identity {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").into(),
+            data: format!("{fingerprint:016x}"),
+        };
+        let run = Self { folder: folder.to_path_buf(), cards: Vec::new() };
+        match existing {
+            Existing::Resume => return run.resumed(experiment, &identity),
+            Existing::Replace => run.clear()?,
+            Existing::Refuse => {}
+        }
+        fs::create_dir_all(folder)
+            .map_err(|error| Error::file("make the run folder", folder, &error))?;
+        run.write("experiment.toml", experiment)?;
+        run.write("metrics.jsonl", &format!("{}\n", to_json(&identity)))?;
+        Ok(run)
+    }
+
+    fn refusal(&self) -> Error {
+        let folder = self.folder.display();
+        let advice = if self.is_unfinished() {
+            "holds an unfinished run: continue it with --resume, or replace it with --force"
+        } else {
+            "exists: replace it with --force, or give another folder with --out"
+        };
+        Error::input(format!("'{folder}' {advice}"))
+    }
+
+    /// Whether this is the folder of a run, or empty.
+    fn is_run(&self) -> bool {
+        let is_empty = fs::read_dir(&self.folder).is_ok_and(|mut files| files.next().is_none());
+        self.folder.join("metrics.jsonl").exists() || is_empty
+    }
+
+    fn is_unfinished(&self) -> bool {
+        self.folder.join("metrics.jsonl").exists() && !self.folder.join("result.json").exists()
+    }
+
+    /// Removes the files of an earlier run, and only those.
+    fn clear(&self) -> Result<()> {
+        let folder = &self.folder;
+        for name in ["result.json", "report.html", "experiment.toml", "metrics.jsonl"] {
+            let path = folder.join(name);
+            if path.exists() {
+                fs::remove_file(&path).map_err(|error| Error::file("replace", &path, &error))?;
+            }
+        }
+        let models = folder.join("models");
+        if models.exists() {
+            fs::remove_dir_all(&models).map_err(|error| Error::file("replace", &models, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Reads what an interrupted run had finished.
+    fn resumed(mut self, experiment: &str, identity: &Identity) -> Result<Self> {
+        let folder = self.folder.display().to_string();
+        let read = |name: &str| {
+            let path = self.folder.join(name);
+            fs::read_to_string(&path).map_err(|error| Error::file("read", &path, &error))
+        };
+        let metrics = read("metrics.jsonl")?;
+        let mut lines = metrics.lines();
+        let first: Option<Identity> = lines.next().and_then(|line| serde_json::from_str(line).ok());
+        if read("experiment.toml")? != experiment || first.as_ref() != Some(identity) {
+            return Err(Error::input(format!(
+                "'{folder}' was begun with another experiment, data or version; replace it with --force"
+            )));
+        }
+        // A line that was cut by the interruption is a step that did not finish.
+        self.cards = lines.map_while(|line| serde_json::from_str(line).ok()).collect();
+        let kept = std::iter::once(to_json(identity)).chain(self.cards.iter().map(to_json));
+        let text = kept.collect::<Vec<_>>().join("\n") + "\n";
+        self.write("metrics.jsonl", &text)?;
+        Ok(self)
+    }
+
+    /// The cards of these contestants, computing those that are not there yet.
+    pub fn cards(
+        &mut self,
+        assembly: &Assembly,
+        contestants: &[Contestant],
+        watch: &dyn Watch,
+        done: &dyn Fn(&Card),
+    ) -> Result<Vec<Card>> {
+        for &contestant in contestants {
+            if self.cards.iter().any(|card| card.contestant == contestant) {
+                continue;
+            }
+            let card = assembly.study.card(contestant, watch)?;
+            let path = self.folder.join("metrics.jsonl");
+            fs::OpenOptions::new()
+                .append(true)
+                .open(&path)
+                .and_then(|mut file| writeln!(file, "{}", to_json(&card)))
+                .map_err(|error| Error::file("write", &path, &error))?;
+            done(&card);
+            self.cards.push(card);
+        }
+        Ok(self.cards.clone())
+    }
+
+    /// Writes what a finished run leaves; `result.json` last, because it says that the run is done.
+    pub fn finish(
+        &self,
+        assembly: &Assembly,
+        fitted: &Fitted,
+        outcome: &Outcome,
+        page: &Page,
+    ) -> Result<()> {
+        let models = self.folder.join("models");
+        fs::create_dir_all(&models).map_err(|error| Error::file("make", &models, &error))?;
+        let about = AboutFile { format: FORMAT, about: assembly.about.clone() };
+        self.write("models/about.json", &(to_json_pretty(&about) + "\n"))?;
+        let mut lines = String::new();
+        for (name, hypothesis) in assembly.study.network.names().iter().zip(&fitted.hypotheses) {
+            let line = ModelLine { node: name.clone(), model: hypothesis.stored() };
+            lines.push_str(&(to_json(&line) + "\n"));
+        }
+        self.write("models/nodes.jsonl", &lines)?;
+        self.write("report.html", &page.render())?;
+        self.write("result.json", &(to_json_pretty(outcome) + "\n"))
+    }
+
+    /// Writes a file whole or not at all.
+    fn write(&self, name: &str, text: &str) -> Result<()> {
+        let path = self.folder.join(name);
+        let part = self.folder.join(format!("{name}.part"));
+        fs::write(&part, text)
+            .and_then(|()| fs::rename(&part, &path))
+            .map_err(|error| Error::file("write", &path, &error))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct AboutFile {
+    format: u32,
+    #[serde(flatten)]
+    about: About,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ModelLine {
+    node: String,
+    model: Stored,
+}
+
+/// The models of a finished run.
+#[derive(Debug)]
+pub struct Models {
+    /// How rows are read.
+    pub about: About,
+    /// The model of each node, by name.
+    pub by_node: BTreeMap<String, Arc<dyn Hypothesis>>,
+}
+
+impl Models {
+    /// Reads the models of a run folder.
+    pub fn from_folder(folder: &Path) -> Result<Self> {
+        let read = |name: &str| {
+            let path = folder.join("models").join(name);
+            fs::read_to_string(&path)
+                .map(|text| (path.clone(), text))
+                .map_err(|error| Error::file("read the models of the run", &path, &error))
+        };
+        let broken = |path: &Path, what: &dyn std::fmt::Display| {
+            Error::input(format!("'{}' is damaged: {what}", path.display()))
+        };
+        let (path, text) = read("about.json")?;
+        let AboutFile { format, about } =
+            serde_json::from_str(&text).map_err(|error| broken(&path, &error))?;
+        if format != FORMAT {
+            let found = format!("format {format}, this version reads format {FORMAT}");
+            return Err(broken(&path, &found));
+        }
+        let (path, text) = read("nodes.jsonl")?;
+        let mut by_node = BTreeMap::new();
+        for line in text.lines() {
+            let ModelLine { node, model } =
+                serde_json::from_str(line).map_err(|error| broken(&path, &error))?;
+            by_node.insert(node, model.restore().into());
+        }
+        Ok(Self { about, by_node })
+    }
+}
+
+fn to_json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("plain values become JSON")
+}
+
+pub(crate) fn to_json_pretty<T: Serialize>(value: &T) -> String {
+    serde_json::to_string_pretty(value).expect("plain values become JSON")
+}

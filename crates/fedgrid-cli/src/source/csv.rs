@@ -1,0 +1,66 @@
+//! Tables from CSV files.
+
+use super::{Cells, Column, Table};
+use crate::error::{Error, Result};
+
+/// Reads a CSV file with a header.
+pub(super) fn table(bytes: &[u8], source: &str, delimiter: char) -> Result<Table> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(Error::input(format!("{source} is empty, expected a header and rows")));
+    }
+    let delimiter = u8::try_from(delimiter).map_err(|_| {
+        Error::input(format!("data.delimiter is '{delimiter}', expected one plain character"))
+    })?;
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .trim(csv::Trim::All)
+        .flexible(true)
+        .from_reader(bytes);
+    let sentence = |error: csv::Error| match error.kind() {
+        csv::ErrorKind::Utf8 { .. } => Error::input(format!("{source} is not a text file (UTF-8)")),
+        _ => Error::input(format!("{source}: {error}")),
+    };
+    let header = reader.headers().map_err(sentence)?.clone();
+    check_header(&header, source, delimiter)?;
+    let mut cells: Vec<Vec<String>> = vec![Vec::new(); header.len()];
+    for (row, record) in reader.records().enumerate() {
+        let record = record.map_err(sentence)?;
+        if record.len() != header.len() {
+            return Err(Error::input(format!(
+                "{source}: row {} has {} cells, expected {} as in the header",
+                row + 1,
+                record.len(),
+                header.len()
+            )));
+        }
+        for (column, cell) in cells.iter_mut().zip(&record) {
+            column.push(cell.to_string());
+        }
+    }
+    let rows = cells.first().map_or(0, Vec::len);
+    if rows == 0 {
+        return Err(Error::input(format!("{source} has a header but no row")));
+    }
+    // Spreadsheets put a mark of their own before the first name.
+    let names = header.iter().map(|name| name.trim_start_matches('\u{feff}').to_string());
+    let columns =
+        names.zip(cells).map(|(name, cells)| Column { name, cells: Cells::Text(cells) }).collect();
+    Ok(Table { source: source.to_string(), fingerprint: 0, columns, rows })
+}
+
+/// One column whose name holds another usual delimiter was written with that one.
+fn check_header(header: &csv::StringRecord, source: &str, delimiter: u8) -> Result<()> {
+    if header.len() != 1 {
+        return Ok(());
+    }
+    let other = [',', ';', '\t', '|']
+        .into_iter()
+        .find(|other| u32::from(*other) != u32::from(delimiter) && header[0].contains(*other));
+    match other {
+        Some(other) => Err(Error::input(format!(
+            "{source} has one column, '{}'; its delimiter seems to be {other:?}: set data.delimiter",
+            &header[0]
+        ))),
+        None => Ok(()),
+    }
+}

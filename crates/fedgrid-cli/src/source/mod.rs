@@ -1,0 +1,178 @@
+//! Tables from disk: CSV and Parquet, column by column, with messages that name file, row and
+//! column.
+
+mod csv;
+mod parquet;
+
+use std::{collections::BTreeSet, path::Path};
+
+use crate::{
+    error::{Error, Result},
+    experiment::nearest,
+};
+
+/// A table of named columns.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// How messages call it: the file's name.
+    pub source: String,
+    /// A hash of the file's bytes, by which a resumed run knows its data.
+    pub fingerprint: u64,
+    columns: Vec<Column>,
+    rows: usize,
+}
+
+/// One column.
+#[derive(Debug, Clone)]
+struct Column {
+    name: String,
+    cells: Cells,
+}
+
+/// The cells of a column. A CSV file has text, read as numbers where numbers are wanted.
+#[derive(Debug, Clone)]
+enum Cells {
+    Text(Vec<String>),
+    Numbers(Vec<f64>),
+    Integers(Vec<i64>),
+}
+
+impl Table {
+    /// Reads a CSV or Parquet file, told apart by its ending.
+    pub fn from_file(path: &Path, delimiter: char) -> Result<Self> {
+        let bytes =
+            std::fs::read(path).map_err(|error| Error::file("read the table", path, &error))?;
+        let source = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self::from_bytes(bytes, &source, delimiter)
+    }
+
+    /// Reads a table from the bytes of a file of the given name.
+    pub fn from_bytes(bytes: Vec<u8>, source: &str, delimiter: char) -> Result<Self> {
+        let ending = Path::new(source).extension().unwrap_or_default().to_ascii_lowercase();
+        let fingerprint = fingerprint(&bytes);
+        let mut table = if ending == "parquet" {
+            parquet::table(bytes, source)?
+        } else {
+            csv::table(&bytes, source, delimiter)?
+        };
+        table.fingerprint = fingerprint;
+        let mut names = BTreeSet::new();
+        for column in &table.columns {
+            if !names.insert(column.name.as_str()) {
+                return Err(Error::input(format!(
+                    "{source}: column '{}' is there twice",
+                    column.name
+                )));
+            }
+        }
+        Ok(table)
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The names of the columns.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|column| column.name.as_str())
+    }
+
+    /// Whether there is a column of this name.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.names().any(|known| known == name)
+    }
+
+    fn column(&self, name: &str) -> Result<&Column> {
+        self.columns.iter().find(|column| column.name == name).ok_or_else(|| {
+            let hint = nearest(name, self.names()).map_or_else(
+                || {
+                    let names: Vec<&str> = self.names().collect();
+                    format!("; it has {}", names.join(", "))
+                },
+                |near| format!("; did you mean '{near}'?"),
+            );
+            Error::input(format!("{}: there is no column '{name}'{hint}", self.source))
+        })
+    }
+
+    /// A column as text; numbers are written as they are.
+    pub fn text(&self, name: &str) -> Result<Vec<String>> {
+        Ok(match &self.column(name)?.cells {
+            Cells::Text(cells) => cells.clone(),
+            Cells::Numbers(cells) => cells.iter().map(ToString::to_string).collect(),
+            Cells::Integers(cells) => cells.iter().map(ToString::to_string).collect(),
+        })
+    }
+
+    /// A column of names, of which none may be empty.
+    pub fn names_in(&self, name: &str) -> Result<Vec<String>> {
+        let cells = self.text(name)?;
+        if let Some(row) = cells.iter().position(String::is_empty) {
+            return Err(self.at(row, name, "is empty, expected a name"));
+        }
+        Ok(cells)
+    }
+
+    /// A column as finite numbers.
+    pub fn numbers(&self, name: &str) -> Result<Vec<f64>> {
+        let column = self.column(name)?;
+        (0..self.rows)
+            .map(|row| {
+                let value = column.number(row).ok_or_else(|| {
+                    let Cells::Text(cells) = &column.cells else { unreachable!("numbers parse") };
+                    let found = if cells[row].is_empty() {
+                        "is empty, expected a number".to_string()
+                    } else {
+                        format!("is '{}', expected a number", cells[row])
+                    };
+                    self.at(row, name, &found)
+                })?;
+                if value.is_finite() {
+                    Ok(value)
+                } else {
+                    Err(self.at(row, name, &format!("is {value}, expected a finite number")))
+                }
+            })
+            .collect()
+    }
+
+    /// Whether all cells of a column are numbers (or gaps, which are refused later, by name).
+    #[must_use]
+    pub fn is_numeric(&self, name: &str) -> bool {
+        let gap = |text: &str| matches!(text, "" | "NA" | "na" | "null");
+        self.column(name).is_ok_and(|column| match &column.cells {
+            Cells::Text(cells) => {
+                (0..self.rows).all(|row| column.number(row).is_some() || gap(&cells[row]))
+                    && cells.iter().any(|cell| !gap(cell))
+            }
+            _ => true,
+        })
+    }
+
+    /// A sentence about one cell. Rows count from one, without the header.
+    #[must_use]
+    pub fn at(&self, row: usize, column: &str, found: &str) -> Error {
+        Error::input(format!("{}: row {}, column '{column}' {found}", self.source, row + 1))
+    }
+}
+
+/// The FNV-1a hash of some bytes.
+pub(crate) fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+impl Column {
+    fn number(&self, row: usize) -> Option<f64> {
+        match &self.cells {
+            Cells::Text(cells) => cells[row].parse().ok(),
+            Cells::Numbers(cells) => Some(cells[row]),
+            #[expect(clippy::cast_precision_loss, reason = "a table's integers are small")]
+            Cells::Integers(cells) => Some(cells[row] as f64),
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! From cards and models to the outcome of a run, and its verdict in words.
+
+use fedgrid::{
+    compare::{Card, Contestant, Fitted, Kind, NodeScore, Verdict},
+    method::Coupling,
+};
+
+use crate::{
+    assembly::Assembly,
+    experiment::{Experiment, WeightingKey},
+    number::significant,
+    outcome::{Comparison, Entry, Gain, MethodUsed, NetworkSummary, NodeOutcome, Outcome, Spread},
+};
+
+/// Puts the outcome of a run together.
+#[must_use]
+pub fn outcome(
+    experiment: &Experiment,
+    assembly: &Assembly,
+    cards: &[Card],
+    fitted: &Fitted,
+    seconds: f64,
+) -> Outcome {
+    let study = &assembly.study;
+    let verdict = if experiment.compare.enabled { Verdict::of(cards) } else { None };
+    let comparison = comparison(cards);
+    let metric = if assembly.about.classes.is_empty() { "mse" } else { "log_loss" };
+    Outcome {
+        verdict: sentence(verdict.as_ref(), &comparison, study.network.len()),
+        verdict_kind: verdict.as_ref().map(|verdict| verdict.kind),
+        helps: verdict.as_ref().is_some_and(Verdict::helps),
+        metric: metric.into(),
+        nodes: nodes(assembly, cards, fitted),
+        gain: verdict.as_ref().map(|verdict| Gain {
+            better: verdict.better,
+            worse: verdict.worse,
+            rival: verdict.rival,
+            difference: verdict.gain,
+            standard_error: Some(verdict.standard_error).filter(|error| error.is_finite()),
+        }),
+        method: method(experiment, assembly, cards, fitted),
+        certificate: fitted.certificate.clone(),
+        rounds: fitted.rounds.len(),
+        bytes: fitted.rounds.iter().map(|round| round.bytes).sum(),
+        bytes_per_round: bytes_per_round(assembly),
+        notes: notes(assembly, fitted),
+        network: network(assembly),
+        path: cards.iter().map(|card| (card.contestant.to_string(), card.path.clone())).collect(),
+        residuals: fitted.residuals.clone(),
+        history: fitted.rounds.clone(),
+        comparison,
+        seconds,
+        seed: experiment.seed,
+        version: env!("CARGO_PKG_VERSION").into(),
+    }
+}
+
+/// The error that counts: on test rows, or else on validation rows.
+fn error(card: &Card) -> f64 {
+    card.test.unwrap_or(card.validation)
+}
+
+fn comparison(cards: &[Card]) -> Comparison {
+    let entry = |contestant| {
+        cards.iter().find(|card| card.contestant == contestant).map(|card| Entry {
+            validation: card.validation,
+            test: card.test,
+            accuracy: card.accuracy,
+            alpha: Some(card.strength.alpha).filter(|alpha| *alpha > 0.0),
+            ridge: card.strength.ridge,
+            spread: None,
+        })
+    };
+    let shuffles: Vec<&Card> =
+        cards.iter().filter(|card| matches!(card.contestant, Contestant::Shuffled(_))).collect();
+    let mean = |value: &dyn Fn(&Card) -> Option<f64>| {
+        let values: Option<Vec<f64>> = shuffles.iter().map(|card| value(card)).collect();
+        values.filter(|v| !v.is_empty()).map(|v| v.iter().sum::<f64>() / v.len() as f64)
+    };
+    let shuffled = mean(&|card| Some(card.validation)).map(|validation| Entry {
+        validation,
+        test: mean(&|card| card.test),
+        accuracy: mean(&|card| card.accuracy),
+        alpha: None,
+        ridge: None,
+        spread: Some(spread(&shuffles.iter().map(|card| error(card)).collect::<Vec<_>>())),
+    });
+    Comparison {
+        local: entry(Contestant::Local),
+        pooled: entry(Contestant::Pooled),
+        shrunk: entry(Contestant::Shrunk),
+        network: entry(Contestant::Network),
+        shuffled,
+    }
+}
+
+fn spread(errors: &[f64]) -> Spread {
+    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    let squares: f64 = errors.iter().map(|error| (error - mean).powi(2)).sum();
+    let free = errors.len().saturating_sub(1).max(1) as f64;
+    Spread {
+        repeats: errors.len(),
+        min: errors.iter().copied().fold(f64::INFINITY, f64::min),
+        max: errors.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        deviation: (squares / free).sqrt(),
+    }
+}
+
+/// The verdict in one sentence.
+fn sentence(verdict: Option<&Verdict>, comparison: &Comparison, nodes: usize) -> String {
+    let of = |entry: &Option<Entry>| {
+        let entry = entry.as_ref()?;
+        Some(significant(entry.test.unwrap_or(entry.validation)))
+    };
+    let network = of(&comparison.network).unwrap_or_default();
+    let Some(verdict) = verdict else {
+        return format!("The network's error is {network}; nothing was compared with it.");
+    };
+    let rival = match verdict.rival {
+        Contestant::Local => of(&comparison.local),
+        Contestant::Pooled => of(&comparison.pooled),
+        _ => of(&comparison.shrunk),
+    }
+    .unwrap_or_default();
+    let shuffled = of(&comparison.shuffled);
+    let (name, gaining) = (verdict.rival, verdict.better);
+    match verdict.kind {
+        Kind::Network => {
+            let shuffles = shuffled.map_or_else(String::new, |shuffled| {
+                format!(", and {shuffled} when its nodes are shuffled")
+            });
+            format!(
+                "Your network helps: error {network} against {rival} for the best method without \
+                 it ({name}){shuffles}; {gaining} of {nodes} nodes gain."
+            )
+        }
+        Kind::CouplingOnly => {
+            let shuffles = shuffled.map_or_else(String::new, |shuffled| {
+                format!(" and {shuffled} when its nodes are shuffled")
+            });
+            let shrunk = of(&comparison.shrunk).unwrap_or_default();
+            format!(
+                "Coupling the nodes helps, but the shape of your network does not: error {network} \
+                 with it, {shrunk} without it (shrunk){shuffles}; use shrunk."
+            )
+        }
+        Kind::Pooled | Kind::Local => {
+            let (best, entry) = match verdict.kind {
+                Kind::Pooled => ("pooled", of(&comparison.pooled)),
+                _ => ("local", of(&comparison.local)),
+            };
+            format!(
+                "Your network does not help here; use {best}: error {} against {network} with the \
+                 network.",
+                entry.unwrap_or_default()
+            )
+        }
+        Kind::Undecided => format!(
+            "Too few rows to tell whether your network helps: error {network} with it against \
+             {rival} for the best method without it ({name})."
+        ),
+    }
+}
+
+fn nodes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<NodeOutcome> {
+    let study = &assembly.study;
+    let scores = |contestant| {
+        cards.iter().find(|card| card.contestant == contestant).map(|card| card.nodes.as_slice())
+    };
+    let (local, network) = (scores(Contestant::Local), scores(Contestant::Network));
+    let mean = |scores: Option<&[NodeScore]>, node: usize| scores?.get(node)?.mean();
+    let clusters = study.clusters(&fitted.hypotheses);
+    (0..study.network.len())
+        .map(|node| {
+            let (local, network_error) = (mean(local, node), mean(network, node));
+            NodeOutcome {
+                name: study.network.names()[node].clone(),
+                model: assembly.model_kinds[node].clone(),
+                rows: study.plan.train[node].len(),
+                scored_rows: network.map_or(0, |scores| scores[node].rows),
+                neighbours: study.network.neighbours(node).len(),
+                local,
+                network: network_error,
+                gain: local.zip(network_error).map(|(local, network)| local - network),
+                cluster: clusters[node],
+                note: assembly.node_notes[node].clone(),
+            }
+        })
+        .collect()
+}
+
+fn method(
+    experiment: &Experiment,
+    assembly: &Assembly,
+    cards: &[Card],
+    fitted: &Fitted,
+) -> MethodUsed {
+    let settings = &assembly.study.settings;
+    let strength =
+        cards.iter().find(|card| card.contestant == Contestant::Network).map(|card| card.strength);
+    MethodUsed {
+        kind: "fedrelax".into(),
+        alpha: strength.map_or(0.0, |strength| strength.alpha),
+        ridge: strength.and_then(|strength| strength.ridge),
+        coupling: match settings.coupling {
+            Coupling::OneSided => "one-sided".into(),
+            Coupling::Symmetric => "symmetric".into(),
+        },
+        couple_intercept: settings.couple_intercept,
+        hub: settings.hub,
+        weighting: match experiment.method.weighting {
+            WeightingKey::Nodes => "nodes".into(),
+            WeightingKey::Rows => "rows".into(),
+        },
+        solver: if fitted.direct { "direct".into() } else { "rounds".into() },
+        public: assembly.public.clone(),
+    }
+}
+
+/// Every edge carries both ends' predictions on public points, in both directions.
+fn bytes_per_round(assembly: &Assembly) -> usize {
+    let study = &assembly.study;
+    let outputs = study.task().outputs();
+    let points = |node: usize| study.public[node].rows();
+    let sets = if study.settings.coupling == Coupling::Symmetric { 2 } else { 1 };
+    study
+        .network
+        .edges()
+        .iter()
+        .map(|edge| points(edge.source) + points(edge.target))
+        .sum::<usize>()
+        * (8 * outputs * sets)
+}
+
+fn notes(assembly: &Assembly, fitted: &Fitted) -> Vec<String> {
+    let mut notes = assembly.notes.clone();
+    if fitted.direct {
+        notes.push(
+            "All models are linear and this process holds all rows, so the fixed point of FedRelax \
+             was solved directly instead of in rounds of messages."
+                .into(),
+        );
+    }
+    if !fitted.certificate.converged {
+        notes.push(format!(
+            "The run did not converge: {} {}.",
+            fitted.certificate.kind,
+            significant(fitted.certificate.value)
+        ));
+    }
+    if !fitted.damped.is_empty() {
+        let names = assembly.study.network.names();
+        let damped = fitted.damped.iter().map(|&node| names[node].as_str());
+        notes.push(format!(
+            "{} damping what they hear, because the rounds were growing.",
+            crate::assembly::listed(damped, "is", "are")
+        ));
+    }
+    notes
+}
+
+fn network(assembly: &Assembly) -> NetworkSummary {
+    let network = &assembly.study.network;
+    let statistics = network.statistics();
+    NetworkSummary {
+        nodes: network.len(),
+        edges: network.edges().len(),
+        components: statistics.sizes.len(),
+        isolated: statistics.isolated.len(),
+        mean_neighbours: 2.0 * network.edges().len() as f64 / network.len() as f64,
+    }
+}

@@ -1,0 +1,150 @@
+//! What the command says: tables and verdicts on standard output, progress and errors on standard
+//! error. A terminal gets a progress bar, a file or pipe plain lines.
+
+use std::{
+    io::{IsTerminal, Write},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use fedgrid::compare::{Card, Contestant, Watch};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::{
+    number::{percent, perhaps, significant},
+    outcome::{Entry, Outcome},
+};
+
+/// Set when the user asks to stop.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// How much is said, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Terminal {
+    /// Says nothing but errors.
+    pub quiet: bool,
+    /// Gives the result as JSON on standard output, and nothing else there.
+    pub json: bool,
+}
+
+impl Terminal {
+    /// Says something to a person.
+    pub fn say(self, text: &str) {
+        if !self.quiet && !self.json {
+            print(text);
+        }
+    }
+
+    /// Gives a machine-readable result.
+    pub fn give(self, json: &str) {
+        if self.json {
+            print(json);
+        }
+    }
+
+    /// Shows how a run of so many steps proceeds.
+    #[must_use]
+    pub fn progress(self, steps: usize) -> Progress {
+        let shown = !self.quiet && !self.json;
+        let target = if shown && std::io::stderr().is_terminal() {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let plain = shown && target.is_hidden();
+        let bar = ProgressBar::with_draw_target(Some(steps as u64), target).with_style(
+            ProgressStyle::with_template("{bar:24} {pos}/{len}  {msg}")
+                .expect("the template is well formed"),
+        );
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Progress { bar, plain }
+    }
+}
+
+/// Prints on standard output. A reader that has gone away wants no more.
+pub(crate) fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+/// Prints on standard error.
+pub(crate) fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Watches for Ctrl-C: once stops at the next step, twice at once.
+pub fn watch_for_interruption() {
+    let _ = ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+}
+
+/// The progress of a run.
+#[derive(Debug)]
+pub struct Progress {
+    bar: ProgressBar,
+    plain: bool,
+}
+
+impl Progress {
+    /// One step is done.
+    pub fn done(&self, card: &Card) {
+        self.bar.inc(1);
+        if self.plain {
+            let error = significant(card.test.unwrap_or(card.validation));
+            let tried = card.path.len();
+            complain(&format!("{}: {tried} strengths tried, error {error}", card.contestant));
+        }
+    }
+
+    /// All is done.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Watch for Progress {
+    fn tried(&self, contestant: Contestant, done: usize, _: usize) {
+        self.bar.set_message(format!("{contestant}: {done} strengths tried"));
+    }
+
+    fn interrupted(&self) -> bool {
+        STOP.load(Ordering::Relaxed)
+    }
+}
+
+/// The comparison as a table of at most 80 columns.
+#[must_use]
+pub fn table(outcome: &Outcome) -> String {
+    let c = &outcome.comparison;
+    let rows = [
+        ("local", "every node alone", &c.local),
+        ("pooled", "one model for all", &c.pooled),
+        ("shrunk", "pulled to pooled, no network", &c.shrunk),
+        ("network", "pulled to its neighbours", &c.network),
+        ("shuffled", "the network with shuffled nodes", &c.shuffled),
+    ];
+    let classes = outcome.metric == "log_loss";
+    let extra = if classes { "accuracy" } else { "" };
+    let mut lines =
+        vec![format!("{:<42}{:>11}{:>9}{:>10}", outcome.metric, "validation", "test", extra)];
+    for (name, what, entry) in rows {
+        if let Some(entry) = entry {
+            lines.push(row(name, what, entry));
+        }
+    }
+    lines.join("\n")
+}
+
+fn row(name: &str, what: &str, entry: &Entry) -> String {
+    let test = perhaps(entry.test);
+    let accuracy = entry.accuracy.map_or_else(String::new, percent);
+    let spread = entry.spread.as_ref().map_or_else(String::new, |s| {
+        format!("  ({} to {})", significant(s.min), significant(s.max))
+    });
+    let validation = significant(entry.validation);
+    let line = format!("{name:<10}{what:<32}{validation:>11}{test:>9}{accuracy:>10}");
+    format!("{}{spread}", if accuracy.is_empty() { line.trim_end() } else { &line })
+}

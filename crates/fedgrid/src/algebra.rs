@@ -1,0 +1,233 @@
+//! Small dense matrices, row by row in a slice: products, Cholesky, singular values.
+//!
+//! A node's matrices have a handful of columns, where plain loops beat a library's call.
+
+/// The inner product of two vectors.
+#[must_use]
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    // Four partial sums, so that additions need not wait for one another.
+    let size = a.len().min(b.len());
+    let (mut a, mut b) = (a[..size].chunks_exact(4), b[..size].chunks_exact(4));
+    let mut sums = [0.0; 4];
+    for (x, y) in a.by_ref().zip(b.by_ref()) {
+        for k in 0..4 {
+            sums[k] += x[k] * y[k];
+        }
+    }
+    let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(x, y)| x * y).sum();
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+}
+
+/// The Euclidean norm.
+#[must_use]
+pub fn norm(a: &[f64]) -> f64 {
+    dot(a, a).sqrt()
+}
+
+/// `y ← y + factor · x`
+pub fn add_scaled(y: &mut [f64], factor: f64, x: &[f64]) {
+    y.iter_mut().zip(x).for_each(|(y, x)| *y += factor * x);
+}
+
+/// `y ← factor · y`
+pub fn scale(y: &mut [f64], factor: f64) {
+    for value in y {
+        *value *= factor;
+    }
+}
+
+/// `out ← out + factor · A v` for a symmetric matrix, whose rows are its columns.
+pub fn add_symmetric_product(out: &mut [f64], factor: f64, matrix: &[f64], v: &[f64]) {
+    for (column, x) in matrix.chunks_exact(v.len()).zip(v) {
+        add_scaled(out, factor * x, column);
+    }
+}
+
+/// `matrix ← matrix + factor · x xᵀ`
+pub fn add_outer(matrix: &mut [f64], factor: f64, x: &[f64]) {
+    for (row, a) in matrix.chunks_exact_mut(x.len()).zip(x) {
+        add_scaled(row, factor * a, x);
+    }
+}
+
+/// The lower triangle `L` of a positive definite matrix `A = L Lᵀ`.
+#[derive(Debug, Clone)]
+pub struct Cholesky {
+    size: usize,
+    lower: Vec<f64>,
+}
+
+impl Cholesky {
+    /// Factors a symmetric matrix, or returns none if it is not positive definite.
+    #[must_use]
+    pub fn new(mut matrix: Vec<f64>, size: usize) -> Option<Self> {
+        for column in 0..size {
+            for row in column..size {
+                let (above, below) = matrix.split_at(row * size);
+                let pivot_row = if row == column { below } else { &above[column * size..] };
+                let product = dot(&below[..column], &pivot_row[..column]);
+                let value = matrix[row * size + column] - product;
+                matrix[row * size + column] = if row > column {
+                    value / matrix[column * size + column]
+                } else if value > 0.0 && value.is_finite() {
+                    value.sqrt()
+                } else {
+                    return None;
+                };
+            }
+        }
+        Some(Self { size, lower: matrix })
+    }
+
+    /// Replaces `b` by the solution of `A x = b`.
+    pub fn solve(&self, b: &mut [f64]) {
+        let n = self.size;
+        for row in 0..n {
+            let known = dot(&self.lower[row * n..row * n + row], &b[..row]);
+            b[row] = (b[row] - known) / self.lower[row * n + row];
+        }
+        for row in (0..n).rev() {
+            b[row] /= self.lower[row * n + row];
+            let x = b[row];
+            add_scaled(&mut b[..row], -x, &self.lower[row * n..row * n + row]);
+        }
+    }
+}
+
+/// The thin singular value decomposition of `m × n` rows: `A = Σ_k s_k u_k v_kᵀ`.
+#[derive(Debug, Clone)]
+pub struct Singular {
+    /// Singular values, in no order.
+    pub values: Vec<f64>,
+    /// `s_k u_k`, each of length m.
+    pub scaled_left: Vec<Vec<f64>>,
+    /// `v_k`, each of length n.
+    pub right: Vec<Vec<f64>>,
+}
+
+impl Singular {
+    /// Rotates pairs of columns until all are orthogonal (one-sided Jacobi), which gives even
+    /// tiny singular values to full relative accuracy.
+    #[must_use]
+    pub fn new(rows: &[f64], columns: usize) -> Self {
+        let m = rows.len().checked_div(columns).unwrap_or(0);
+        let mut left: Vec<Vec<f64>> = (0..columns)
+            .map(|column| (0..m).map(|row| rows[row * columns + column]).collect())
+            .collect();
+        let mut right: Vec<Vec<f64>> = (0..columns)
+            .map(|column| (0..columns).map(|row| f64::from(u8::from(row == column))).collect())
+            .collect();
+        for _ in 0..60 {
+            let mut rotated = false;
+            for p in 0..columns {
+                for q in p + 1..columns {
+                    if let Some((cos, sin)) = rotation(&left[p], &left[q]) {
+                        rotate(&mut left, p, q, cos, sin);
+                        rotate(&mut right, p, q, cos, sin);
+                        rotated = true;
+                    }
+                }
+            }
+            if !rotated {
+                break;
+            }
+        }
+        Self { values: left.iter().map(|column| norm(column)).collect(), scaled_left: left, right }
+    }
+}
+
+/// The rotation that makes two columns orthogonal, or none if they are.
+fn rotation(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
+    let (aa, bb, ab) = (dot(a, a), dot(b, b), dot(a, b));
+    if ab.abs() <= 1e-15 * (aa * bb).sqrt() || ab == 0.0 {
+        return None;
+    }
+    let zeta = (bb - aa) / (2.0 * ab);
+    let tangent = zeta.signum() / (zeta.abs() + (1.0 + zeta * zeta).sqrt());
+    let cos = 1.0 / (1.0 + tangent * tangent).sqrt();
+    Some((cos, cos * tangent))
+}
+
+fn rotate(columns: &mut [Vec<f64>], p: usize, q: usize, cos: f64, sin: f64) {
+    let (head, tail) = columns.split_at_mut(q);
+    for (a, b) in head[p].iter_mut().zip(&mut tail[0]) {
+        (*a, *b) = (cos * *a - sin * *b, sin * *a + cos * *b);
+    }
+}
+
+/// Replaces `m × n` rows, m ≥ n, by the n × n upper triangle `R` of `A = Q R` and applies `Qᵀ` to
+/// `b` (Householder): least-squares problems keep their solutions and become small.
+pub fn triangularise(rows: &mut Vec<f64>, columns: usize, b: &mut Vec<f64>) {
+    let (n, m) = (columns, b.len());
+    for k in 0..n.min(m.saturating_sub(1)) {
+        let length = (k..m).map(|row| rows[row * n + k].powi(2)).sum::<f64>().sqrt();
+        if length == 0.0 {
+            continue;
+        }
+        let pivot = rows[k * n + k];
+        let diagonal = if pivot > 0.0 { -length } else { length };
+        let mut v: Vec<f64> = (k..m).map(|row| rows[row * n + k]).collect();
+        v[0] -= diagonal;
+        let scale = 2.0 / dot(&v, &v);
+        let mut product = vec![0.0; n];
+        for (row, v) in (k..m).zip(&v) {
+            add_scaled(&mut product, *v, &rows[row * n..(row + 1) * n]);
+        }
+        let product_b = dot(&v, &b[k..m]);
+        for (row, v) in (k..m).zip(&v) {
+            add_scaled(&mut rows[row * n..(row + 1) * n], -scale * v, &product);
+            b[row] -= scale * v * product_b;
+        }
+        for row in k + 1..m {
+            rows[row * n + k] = 0.0;
+        }
+    }
+    rows.truncate(n.min(m) * n);
+    b.truncate(n);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Purpose, Stream};
+
+    fn random(count: usize, seed: u64) -> Vec<f64> {
+        let mut stream = Stream::new(seed, 0, 0, Purpose::Data);
+        (0..count).map(|_| stream.normal()).collect()
+    }
+
+    #[test]
+    fn cholesky_solves_and_refuses_what_is_not_positive_definite() {
+        let n = 7;
+        let mut matrix = vec![0.0; n * n];
+        random(n * 10, 1).chunks_exact(n).for_each(|x| add_outer(&mut matrix, 1.0, x));
+        let truth = random(n, 2);
+        let mut b = vec![0.0; n];
+        add_symmetric_product(&mut b, 1.0, &matrix, &truth);
+        Cholesky::new(matrix.clone(), n).unwrap().solve(&mut b);
+        assert!(b.iter().zip(&truth).all(|(a, b)| (a - b).abs() < 1e-12));
+        matrix[0] = -1.0;
+        assert!(Cholesky::new(matrix, n).is_none());
+    }
+
+    #[test]
+    fn singular_vectors_give_the_matrix_back_after_triangularising_too() {
+        let (m, n) = (9, 4);
+        let rows = random(m * n, 3);
+        let mut small = rows.clone();
+        triangularise(&mut small, n, &mut random(m, 4));
+        let gram = |rows: &[f64]| {
+            let mut gram = vec![0.0; n * n];
+            rows.chunks_exact(n).for_each(|x| add_outer(&mut gram, 1.0, x));
+            gram
+        };
+        let svd = Singular::new(&small, n);
+        let mut rebuilt = vec![0.0; n * n];
+        for (s, v) in svd.values.iter().zip(&svd.right) {
+            add_outer(&mut rebuilt, s * s, v);
+        }
+        for (a, b) in gram(&rows).iter().zip(&rebuilt) {
+            assert!((a - b).abs() < 1e-12);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Does the network help? Every method is tuned in the same way on the same validation rows and
+//! scored on the same test rows:
+//!
+//! ```text
+//! local      every node alone
+//! pooled     one model for all
+//! shrunk     every node pulled to the pooled model, no network
+//! network    every node pulled to its neighbours
+//! shuffled   the same network with its nodes in random places, several times
+//! ```
+
+mod clusters;
+mod score;
+mod trainer;
+mod tuning;
+mod verdict;
+
+use std::sync::Arc;
+
+pub use score::NodeScore;
+use serde::{Deserialize, Serialize};
+pub use trainer::{Certificate, Fitted};
+pub use tuning::{Card, PathPoint, Strength};
+pub use verdict::{Kind, Verdict};
+
+use crate::{
+    data::{Dataset, Features, Plan, Task},
+    error::{Error, Result, same_size},
+    method::Coupling,
+    model::LocalModel,
+    network::{Network, NodeId},
+    observe::Stop,
+    random::{Purpose, Stream},
+};
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Contestant {
+    /// Every node alone.
+    Local,
+    /// One model for all.
+    Pooled,
+    /// Every node pulled to the pooled model.
+    Shrunk,
+    /// Every node pulled to its neighbours.
+    Network,
+    /// The same with shuffled nodes, for the shuffle of this number.
+    Shuffled(usize),
+}
+
+impl std::fmt::Display for Contestant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Local => f.write_str("local"),
+            Self::Pooled => f.write_str("pooled"),
+            Self::Shrunk => f.write_str("shrunk"),
+            Self::Network => f.write_str("network"),
+            Self::Shuffled(number) => write!(f, "shuffled {}", number + 1),
+        }
+    }
+}
+
+/// How rows count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weighting {
+    /// Every node counts the same: its loss is the mean over its rows.
+    #[default]
+    Nodes,
+    /// Every row counts the same: a node's loss is its sum of rows over the mean number of rows.
+    Rows,
+}
+
+/// The choices of a study.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The pull α ≥ 0 of the network; none chooses it on validation rows.
+    pub alpha: Option<f64>,
+    /// Whether the ridge of models that have one is chosen on validation rows too.
+    pub tune_ridge: bool,
+    /// Whose public points count.
+    pub coupling: Coupling,
+    /// Whether levels are coupled.
+    pub couple_intercept: bool,
+    /// The weight ≥ 0 of the pooled hub as one more neighbour; zero is no hub.
+    pub hub: f64,
+    /// How rows count.
+    pub weighting: Weighting,
+    /// Whether linear networks are solved directly; otherwise they run in rounds like any other.
+    pub direct: bool,
+    /// When rounds stop.
+    pub stop: Stop,
+    /// How many shuffled networks there are to beat.
+    pub shuffles: usize,
+    /// The seed of everything drawn.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            alpha: None,
+            tune_ridge: true,
+            coupling: Coupling::OneSided,
+            couple_intercept: true,
+            hub: 0.0,
+            weighting: Weighting::Nodes,
+            direct: true,
+            stop: Stop::default(),
+            shuffles: 5,
+            seed: 1,
+        }
+    }
+}
+
+/// Who watches a study.
+pub trait Watch: Sync {
+    /// One strength of one contestant has been tried, of how many so far foreseen.
+    fn tried(&self, contestant: Contestant, done: usize, foreseen: usize);
+
+    /// Whether the study shall stop.
+    fn interrupted(&self) -> bool;
+}
+
+/// A watch that looks away.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {
+    fn tried(&self, _: Contestant, _: usize, _: usize) {}
+
+    fn interrupted(&self) -> bool {
+        false
+    }
+}
+
+/// All that one process needs to answer whether a network helps.
+#[derive(Debug, Clone)]
+pub struct Study {
+    /// The network.
+    pub network: Network,
+    /// All rows of each node, whatever they are for.
+    pub rows: Vec<Dataset>,
+    /// The model of each node.
+    pub models: Vec<Arc<dyn LocalModel>>,
+    /// The public points of each node; one set for all if they are the same `Arc`.
+    pub public: Vec<Arc<Features>>,
+    /// Which rows are for what.
+    pub plan: Plan,
+    /// The choices.
+    pub settings: Settings,
+}
+
+impl Study {
+    /// Checks that the parts belong together.
+    pub fn check(&self) -> Result<()> {
+        same_size("nodes with rows", self.rows.len(), self.network.len())?;
+        same_size("nodes with a model", self.models.len(), self.network.len())?;
+        same_size("nodes with public points", self.public.len(), self.network.len())?;
+        if self.plan.train.iter().all(Vec::is_empty) { Err(Error::NoData) } else { Ok(()) }
+    }
+
+    /// What is to be predicted.
+    #[must_use]
+    pub fn task(&self) -> Task {
+        self.rows.first().map_or(Task::Regression, Dataset::task)
+    }
+
+    /// All contestants, in the order in which they are tried.
+    #[must_use]
+    pub fn contestants(&self) -> Vec<Contestant> {
+        let named =
+            [Contestant::Local, Contestant::Pooled, Contestant::Shrunk, Contestant::Network];
+        named.into_iter().chain((0..self.settings.shuffles).map(Contestant::Shuffled)).collect()
+    }
+
+    /// The network that a contestant uses.
+    #[must_use]
+    pub fn network_of(&self, contestant: Contestant) -> Network {
+        match contestant {
+            Contestant::Shuffled(number) => {
+                let mut stream = Stream::new(self.settings.seed, number, 0, Purpose::Shuffle);
+                self.network.shuffled(&stream.permutation(self.network.len()))
+            }
+            _ => self.network.clone(),
+        }
+    }
+
+    /// Nodes in components of the network without any training row: nothing there determines a
+    /// model, so they fall back to the pooled one, and every report names them.
+    #[must_use]
+    pub fn without_data(&self) -> Vec<NodeId> {
+        undetermined(&self.network, |node| !self.plan.train[node].is_empty())
+    }
+}
+
+/// The nodes that no node with rows can reach.
+fn undetermined(network: &Network, has_rows: impl Fn(NodeId) -> bool) -> Vec<NodeId> {
+    let mut reached = vec![false; network.len()];
+    let mut open: Vec<NodeId> = (0..network.len()).filter(|&node| has_rows(node)).collect();
+    for &node in &open {
+        reached[node] = true;
+    }
+    while let Some(node) = open.pop() {
+        for &(neighbour, _) in network.neighbours(node) {
+            if !std::mem::replace(&mut reached[neighbour], true) {
+                open.push(neighbour);
+            }
+        }
+    }
+    (0..network.len()).filter(|&node| !reached[node]).collect()
+}

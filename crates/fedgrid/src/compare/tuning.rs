@@ -1,0 +1,290 @@
+//! Choosing strengths on validation rows, for every contestant in the same way: a coarse grid of
+//! pulls α and ridges, walked from strong to weak with warm starts, wider where its edge wins, finer
+//! around the best.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Contestant, NodeScore, Study, Watch,
+    trainer::{Effort, Trainer, Warm},
+};
+use crate::{
+    error::{Error, Result},
+    network::Network,
+};
+
+/// A pull and a ridge.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Strength {
+    /// The pull α; zero for contestants without one.
+    pub alpha: f64,
+    /// The ridge of models that have one; none leaves it as the models say.
+    pub ridge: Option<f64>,
+}
+
+/// One strength that was tried.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PathPoint {
+    /// The pull.
+    pub alpha: f64,
+    /// The ridge, where it was chosen.
+    pub ridge: Option<f64>,
+    /// The mean error on validation rows.
+    pub validation: f64,
+}
+
+/// How a contestant did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Card {
+    /// Who it is.
+    pub contestant: Contestant,
+    /// The strength chosen.
+    pub strength: Strength,
+    /// The mean error on validation rows at that strength.
+    pub validation: f64,
+    /// The mean error on test rows, if there are any.
+    pub test: Option<f64>,
+    /// The share of rows given their right class, on test rows or else on validation rows.
+    pub accuracy: Option<f64>,
+    /// All strengths tried.
+    pub path: Vec<PathPoint>,
+    /// The errors of each node, on test rows or else on validation rows.
+    pub nodes: Vec<NodeScore>,
+}
+
+/// A strength with the validation scores of every node.
+struct Tried {
+    strength: Strength,
+    scores: Vec<NodeScore>,
+}
+
+impl Tried {
+    fn error(&self) -> f64 {
+        NodeScore::total(&self.scores).mean().unwrap_or(f64::INFINITY)
+    }
+}
+
+/// Exponents of ten: the coarse grid of pulls, in units of one over the mean degree.
+const PULLS: std::ops::RangeInclusive<i32> = -2..=2;
+/// The grid of pulls never spans more decades than this.
+const MOST_DECADES: i32 = 7;
+/// Exponents of ten: the coarse grid of ridges, in units of the mean feature variance.
+const RIDGES: std::ops::RangeInclusive<i32> = -4..=1;
+
+impl Study {
+    /// Tunes a contestant on validation rows and scores it on test rows.
+    pub fn card(&self, contestant: Contestant, watch: &dyn Watch) -> Result<Card> {
+        let tried = Search::new(self, contestant, watch)?.run()?;
+        let best = best(&tried);
+        let strength = best.strength;
+        let path = tried.iter().map(|tried| PathPoint {
+            alpha: tried.strength.alpha,
+            ridge: tried.strength.ridge,
+            validation: tried.error(),
+        });
+        let mut card = Card {
+            contestant,
+            strength,
+            validation: best.error(),
+            test: None,
+            accuracy: None,
+            path: path.collect(),
+            nodes: best.scores.clone(),
+        };
+        if self.plan.has_test() {
+            let fitted = self.fit_contestant(contestant, strength, watch)?;
+            card.nodes = self.score(&fitted.hypotheses, &self.plan.test);
+            card.test = NodeScore::total(&card.nodes).mean();
+        }
+        if self.task().outputs() > 1 {
+            let total = NodeScore::total(&card.nodes);
+            card.accuracy = Some(total.correct as f64 / total.rows.max(1) as f64);
+        }
+        Ok(card)
+    }
+}
+
+fn best(tried: &[Tried]) -> &Tried {
+    // Of equals the first, which is the stronger pull and the larger ridge: the simpler model.
+    let smaller = |a: &Tried, b: &Tried| b.error() < a.error();
+    tried.iter().reduce(|a, b| if smaller(a, b) { b } else { a }).expect("a grid is never empty")
+}
+
+/// The search for the best strength of one contestant.
+struct Search<'a> {
+    study: &'a Study,
+    contestant: Contestant,
+    watch: &'a dyn Watch,
+    network: Network,
+    /// What a pull of one is worth: one over the mean degree.
+    pull_unit: f64,
+    ridge_unit: f64,
+    tunes_pull: bool,
+    tunes_ridge: bool,
+    tried: usize,
+}
+
+impl<'a> Search<'a> {
+    fn new(study: &'a Study, contestant: Contestant, watch: &'a dyn Watch) -> Result<Self> {
+        study.check()?;
+        let network = study.network_of(contestant);
+        let degrees: f64 = (0..network.len()).map(|node| network.degree(node)).sum();
+        let mean_degree = degrees / network.len() as f64;
+        let coupled = matches!(contestant, Contestant::Network | Contestant::Shuffled(_));
+        let has_ridge = study.models.iter().any(|model| model.with_ridge(0.0).is_some());
+        Ok(Self {
+            study,
+            contestant,
+            watch,
+            pull_unit: if coupled && mean_degree > 0.0 { 1.0 / mean_degree } else { 1.0 },
+            ridge_unit: feature_variance(study),
+            tunes_pull: contestant == Contestant::Shrunk
+                || coupled
+                    && study.settings.alpha.is_none()
+                    && mean_degree + study.settings.hub > 0.0,
+            tunes_ridge: study.settings.tune_ridge && has_ridge,
+            network,
+            tried: 0,
+        })
+    }
+
+    fn run(mut self) -> Result<Vec<Tried>> {
+        let ridges = self.ridges();
+        let mut tried = self.evaluate(&self.pulls(PULLS), &ridges)?;
+        let (mut weakest, mut strongest) = (*PULLS.start(), *PULLS.end());
+        // While the edge of the grid wins, the grid is too narrow.
+        while self.tunes_pull && strongest - weakest < MOST_DECADES {
+            let alpha = best(&tried).strength.alpha;
+            let wider = if alpha >= self.pull(strongest) {
+                strongest += 1;
+                strongest
+            } else if alpha <= self.pull(weakest) {
+                weakest -= 1;
+                weakest
+            } else {
+                break;
+            };
+            tried.extend(self.evaluate(&self.pulls(wider..=wider), &ridges)?);
+        }
+        let (pulls, ridges) = self.around(best(&tried).strength);
+        if pulls.len() * ridges.len() > 1 {
+            tried.extend(self.evaluate(&pulls, &ridges)?);
+        }
+        Ok(tried)
+    }
+
+    fn pull(&self, exponent: i32) -> f64 {
+        self.pull_unit * 10_f64.powi(exponent)
+    }
+
+    /// Pulls from strong to weak.
+    fn pulls(&self, exponents: impl DoubleEndedIterator<Item = i32>) -> Vec<f64> {
+        if self.tunes_pull {
+            exponents.rev().map(|exponent| self.pull(exponent)).collect()
+        } else {
+            vec![self.fixed_pull()]
+        }
+    }
+
+    fn fixed_pull(&self) -> f64 {
+        match self.contestant {
+            Contestant::Network | Contestant::Shuffled(_) => {
+                self.study.settings.alpha.unwrap_or(0.0)
+            }
+            _ => 0.0,
+        }
+    }
+
+    fn ridges(&self) -> Vec<Option<f64>> {
+        if self.tunes_ridge {
+            let ridges = RIDGES.rev().map(|k| Some(self.ridge_unit * 10_f64.powi(k)));
+            ridges.chain([Some(0.0)]).collect()
+        } else {
+            vec![None]
+        }
+    }
+
+    /// A finer grid around a strength.
+    fn around(&self, strength: Strength) -> (Vec<f64>, Vec<Option<f64>>) {
+        let steps = |steps: &[f64]| steps.iter().map(|step| 10_f64.powf(*step)).collect::<Vec<_>>();
+        let pulls = if self.tunes_pull {
+            steps(&[0.5, 0.25, 0.0, -0.25, -0.5]).iter().map(|f| f * strength.alpha).collect()
+        } else {
+            vec![strength.alpha]
+        };
+        let ridges = match strength.ridge {
+            Some(ridge) if ridge > 0.0 => {
+                steps(&[0.5, 0.0, -0.5]).iter().map(|f| Some(f * ridge)).collect()
+            }
+            other => vec![other],
+        };
+        (pulls, ridges)
+    }
+
+    /// Tries all pairs; each ridge and fold walks the pulls in order, from the last solution.
+    fn evaluate(&mut self, pulls: &[f64], ridges: &[Option<f64>]) -> Result<Vec<Tried>> {
+        let folds = &self.study.plan.folds;
+        let walks: Vec<(Option<f64>, usize)> = ridges
+            .iter()
+            .flat_map(|&ridge| (0..folds.len()).map(move |fold| (ridge, fold)))
+            .collect();
+        let scores = walks
+            .par_iter()
+            .map(|&(ridge, fold)| self.walk(pulls, ridge, fold))
+            .collect::<Result<Vec<_>>>()?;
+        let mut tried = Vec::new();
+        for (position, &alpha) in pulls.iter().enumerate() {
+            for (&ridge, scores) in ridges.iter().zip(scores.chunks_exact(folds.len())) {
+                let folded = scores.iter().map(|walk| &walk[position]);
+                tried.push(Tried { strength: Strength { alpha, ridge }, scores: sum(folded) });
+            }
+        }
+        self.tried += tried.len();
+        self.watch.tried(self.contestant, self.tried, self.tried);
+        Ok(tried)
+    }
+
+    /// The validation scores of one fold at one ridge for all pulls.
+    fn walk(&self, pulls: &[f64], ridge: Option<f64>, fold: usize) -> Result<Vec<Vec<NodeScore>>> {
+        let fold = &self.study.plan.folds[fold];
+        let trainer = Trainer::new(self.study, self.watch, &fold.train, ridge)?;
+        let mut warm = Warm::Cold;
+        let mut scores = Vec::with_capacity(pulls.len());
+        for &alpha in pulls {
+            if self.watch.interrupted() {
+                return Err(Error::Interrupted);
+            }
+            let fitted =
+                trainer.train(self.contestant, &self.network, alpha, warm, Effort::Search)?;
+            scores.push(self.study.score(&fitted.hypotheses, &fold.validation));
+            warm = fitted.warm;
+        }
+        Ok(scores)
+    }
+}
+
+/// The scores of each node, added up.
+fn sum<'a>(folds: impl Iterator<Item = &'a Vec<NodeScore>>) -> Vec<NodeScore> {
+    let mut folds = folds.cloned();
+    let first = folds.next().unwrap_or_default();
+    folds.fold(first, |sum, fold| sum.iter().zip(&fold).map(|(a, b)| a.plus(b)).collect())
+}
+
+/// The mean variance of the features over all training rows.
+fn feature_variance(study: &Study) -> f64 {
+    let columns = study.rows.first().map_or(0, |rows| rows.features().columns());
+    let (mut count, mut sums, mut squares) = (0.0, vec![0.0; columns], vec![0.0; columns]);
+    for (data, rows) in study.rows.iter().zip(&study.plan.train) {
+        for &row in rows {
+            count += 1.0;
+            for (column, x) in data.features().row(row).iter().enumerate() {
+                sums[column] += x;
+                squares[column] += x * x;
+            }
+        }
+    }
+    let variance = |(sum, square): (&f64, &f64)| (square / count - (sum / count).powi(2)).max(0.0);
+    let total: f64 = sums.iter().zip(&squares).map(variance).sum();
+    if total > 0.0 { total / columns as f64 } else { 1.0 }
+}

@@ -1,0 +1,411 @@
+//! What a node has: rows of named features, their labels and their weights.
+//!
+//! Labels are regression targets or class probabilities. Predictions have the same shape, because
+//! one node's predictions on public points are its neighbours' pseudo-labels.
+
+mod public;
+mod scaling;
+mod split;
+
+use std::sync::Arc;
+
+pub use public::{distinct_rows, normal_points, uniform_points};
+pub use scaling::Scaling;
+use serde::{Deserialize, Serialize};
+pub use split::{Fold, Plan, Role};
+
+use crate::error::{Error, Result, same_size};
+
+/// What is to be predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// One number per row.
+    Regression,
+    /// One probability per class and row.
+    Classification {
+        /// How many classes there are, at least two.
+        classes: usize,
+    },
+}
+
+impl Task {
+    /// How many numbers describe the label of one row.
+    #[must_use]
+    pub fn outputs(self) -> usize {
+        match self {
+            Self::Regression => 1,
+            Self::Classification { classes } => classes,
+        }
+    }
+}
+
+/// Rows of named, finite features, row by row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Features {
+    names: Arc<[String]>,
+    rows: usize,
+    values: Vec<f64>,
+}
+
+impl Features {
+    /// Features from values given row by row.
+    pub fn new(names: Arc<[String]>, values: Vec<f64>) -> Result<Self> {
+        let columns = names.len();
+        let rows = values.len().checked_div(columns).unwrap_or(0);
+        same_size("feature values", values.len(), rows * columns)?;
+        if let Some(position) = values.iter().position(|value| !value.is_finite()) {
+            return Err(Error::NotFinite {
+                what: "a feature",
+                value: values[position],
+                row: position / columns,
+                column: names[position % columns].clone(),
+            });
+        }
+        Ok(Self { names, rows, values })
+    }
+
+    /// Features from a slice of equally long rows.
+    pub fn from_rows<const COLUMNS: usize>(
+        names: &[&str; COLUMNS],
+        rows: &[[f64; COLUMNS]],
+    ) -> Result<Self> {
+        Self::new(names.iter().map(ToString::to_string).collect(), rows.concat())
+    }
+
+    /// No row, under the same names.
+    #[must_use]
+    pub fn empty(names: Arc<[String]>) -> Self {
+        Self { names, rows: 0, values: Vec::new() }
+    }
+
+    /// The names of the columns.
+    #[must_use]
+    pub fn names(&self) -> &Arc<[String]> {
+        &self.names
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many columns there are.
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.names.len()
+    }
+
+    /// All values, row by row.
+    #[must_use]
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// One row.
+    #[must_use]
+    pub fn row(&self, row: usize) -> &[f64] {
+        &self.values[row * self.columns()..(row + 1) * self.columns()]
+    }
+
+    /// The rows in order.
+    #[must_use]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[f64]> + '_ {
+        (0..self.rows).map(|row| self.row(row))
+    }
+
+    /// The given rows, in the given order.
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let values = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
+        Self { names: self.names.clone(), rows: rows.len(), values }
+    }
+
+    /// These rows followed by others of the same columns.
+    pub fn stacked(mut self, below: &Self) -> Result<Self> {
+        same_size("feature columns", below.columns(), self.columns())?;
+        self.values.extend_from_slice(&below.values);
+        self.rows += below.rows;
+        Ok(self)
+    }
+}
+
+/// The labels of rows: regression targets, or one probability per class.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Labels {
+    task: Task,
+    values: Vec<f64>,
+}
+
+impl Labels {
+    /// Labels from the numbers of each row, one after the other.
+    pub fn new(task: Task, values: Vec<f64>) -> Result<Self> {
+        let outputs = task.outputs();
+        same_size("label values", values.len() % outputs, 0)?;
+        if let Some(position) = values.iter().position(|value| !value.is_finite()) {
+            return Err(Error::NotFinite {
+                what: "a label",
+                value: values[position],
+                row: position / outputs,
+                column: format!("output {}", position % outputs),
+            });
+        }
+        Ok(Self { task, values })
+    }
+
+    /// Regression targets or predictions.
+    #[must_use]
+    pub fn values(values: Vec<f64>) -> Self {
+        Self { task: Task::Regression, values }
+    }
+
+    /// Certain class labels, as probabilities zero and one.
+    pub fn classes(classes: usize, labels: &[usize]) -> Result<Self> {
+        let mut values = vec![0.0; labels.len() * classes];
+        for (row, &label) in labels.iter().enumerate() {
+            if label >= classes {
+                return Err(Error::Shape { what: "class label", found: label, expected: classes });
+            }
+            values[row * classes + label] = 1.0;
+        }
+        Ok(Self { task: Task::Classification { classes }, values })
+    }
+
+    /// The label zero (or even odds) for every row.
+    #[must_use]
+    pub fn neutral(task: Task, rows: usize) -> Self {
+        let value = match task {
+            Task::Regression => 0.0,
+            Task::Classification { classes } => 1.0 / classes as f64,
+        };
+        Self { task, values: vec![value; rows * task.outputs()] }
+    }
+
+    /// What these are labels of.
+    #[must_use]
+    pub fn task(&self) -> Task {
+        self.task
+    }
+
+    /// How many rows are labelled.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.values.len() / self.task.outputs()
+    }
+
+    /// The numbers of all rows, one row after the other.
+    #[must_use]
+    pub fn as_slice(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The numbers of all rows, to be changed in place.
+    pub fn as_mut_slice(&mut self) -> &mut [f64] {
+        &mut self.values
+    }
+
+    /// The label of one row.
+    #[must_use]
+    pub fn row(&self, row: usize) -> &[f64] {
+        let outputs = self.task.outputs();
+        &self.values[row * outputs..(row + 1) * outputs]
+    }
+
+    /// The given rows, in the given order.
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let values = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
+        Self { task: self.task, values }
+    }
+
+    /// The most probable class of each row; the first of equals.
+    #[must_use]
+    pub fn most_probable(&self) -> Vec<usize> {
+        let best = |row: &[f64]| (0..row.len()).fold(0, |a, b| if row[b] > row[a] { b } else { a });
+        self.values.chunks_exact(self.task.outputs()).map(best).collect()
+    }
+}
+
+/// Labelled, weighted rows. A model fitted to it minimises `Σ_r weight_r · loss_r`, so weight two
+/// equals the row twice and weight zero equals no row.
+///
+/// ```
+/// use fedgrid::data::{Dataset, Features, Labels};
+/// let features = Features::from_rows(&["month"], &[[1.0], [7.0]])?;
+/// let data = Dataset::new(features, Labels::values(vec![-3.0, 21.0]))?;
+/// assert_eq!(data.weights(), [0.5, 0.5]); // by default the loss is the mean over the rows
+/// # Ok::<(), fedgrid::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dataset {
+    features: Features,
+    labels: Labels,
+    weights: Vec<f64>,
+}
+
+impl Dataset {
+    /// Rows of equal weight and total weight one.
+    pub fn new(features: Features, labels: Labels) -> Result<Self> {
+        let weights = vec![1.0 / features.rows().max(1) as f64; features.rows()];
+        Self::weighted(features, labels, weights)
+    }
+
+    /// Rows with given weights.
+    pub fn weighted(features: Features, labels: Labels, weights: Vec<f64>) -> Result<Self> {
+        same_size("labelled rows", labels.rows(), features.rows())?;
+        same_size("row weights", weights.len(), features.rows())?;
+        if let Some(row) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+            return Err(Error::RowWeight { row, value: weights[row] });
+        }
+        Ok(Self { features, labels, weights })
+    }
+
+    /// No row, of the given columns and task.
+    #[must_use]
+    pub fn empty(names: Arc<[String]>, task: Task) -> Self {
+        let labels = Labels { task, values: Vec::new() };
+        Self { features: Features::empty(names), labels, weights: Vec::new() }
+    }
+
+    /// The features of the rows.
+    #[must_use]
+    pub fn features(&self) -> &Features {
+        &self.features
+    }
+
+    /// The labels of the rows.
+    #[must_use]
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// The weights of the rows.
+    #[must_use]
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// The labels and weights of the rows, to be changed in place while the features stay.
+    pub(crate) fn labels_and_weights_mut(&mut self) -> (&mut [f64], &mut [f64]) {
+        (self.labels.as_mut_slice(), &mut self.weights)
+    }
+
+    /// What is to be predicted.
+    #[must_use]
+    pub fn task(&self) -> Task {
+        self.labels.task()
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.features.rows()
+    }
+
+    /// The sum of the row weights.
+    #[must_use]
+    pub fn total_weight(&self) -> f64 {
+        self.weights.iter().sum()
+    }
+
+    /// The given rows, in the given order, with their weights.
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
+        Self {
+            features: self.features.select(rows),
+            labels: self.labels.select(rows),
+            weights: rows.iter().map(|&row| self.weights[row]).collect(),
+        }
+    }
+
+    /// The same rows with all weights scaled to the given sum; rows without weight stay so.
+    #[must_use]
+    pub fn with_total_weight(mut self, total: f64) -> Self {
+        let now = self.total_weight();
+        if now > 0.0 {
+            self.weights.iter_mut().for_each(|weight| *weight *= total / now);
+        }
+        self
+    }
+
+    /// The rows of positive weight; the others must not matter to any model.
+    #[must_use]
+    pub fn without_zero_weights(&self) -> Self {
+        let kept: Vec<usize> = (0..self.rows()).filter(|&row| self.weights[row] > 0.0).collect();
+        self.select(&kept)
+    }
+
+    /// These rows followed by others of the same columns and task.
+    pub fn stacked(mut self, below: &Self) -> Result<Self> {
+        same_size("label outputs", below.task().outputs(), self.task().outputs())?;
+        self.features = self.features.stacked(&below.features)?;
+        self.labels.values.extend_from_slice(&below.labels.values);
+        self.weights.extend_from_slice(&below.weights);
+        Ok(self)
+    }
+
+    /// The weighted mean of the labels, or even odds and zero where there is no weight.
+    #[must_use]
+    pub fn mean_label(&self) -> Vec<f64> {
+        let total = self.total_weight();
+        if total == 0.0 {
+            return Labels::neutral(self.task(), 1).values;
+        }
+        let mut mean = vec![0.0; self.task().outputs()];
+        for (row, weight) in self.weights.iter().enumerate() {
+            for (sum, value) in mean.iter_mut().zip(self.labels.row(row)) {
+                *sum += weight / total * value;
+            }
+        }
+        mean
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn features(values: &[[f64; 2]]) -> Result<Features> {
+        Features::from_rows(&["a", "b"], values)
+    }
+
+    #[test]
+    fn a_missing_value_is_an_error_that_says_where() {
+        let error = features(&[[1.0, 2.0], [3.0, f64::NAN]]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a feature is NaN in row 1, column 'b', expected a finite number"
+        );
+        let error = Labels::new(Task::Regression, vec![0.0, f64::INFINITY]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a label is inf in row 1, column 'output 0', expected a finite number"
+        );
+    }
+
+    #[test]
+    fn sizes_that_disagree_and_negative_weights_are_refused() {
+        let two = features(&[[1.0, 2.0], [3.0, 4.0]]).unwrap();
+        assert!(Dataset::new(two.clone(), Labels::values(vec![1.0])).is_err());
+        let labels = Labels::values(vec![1.0, 2.0]);
+        let error = Dataset::weighted(two, labels, vec![1.0, -1.0]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the weight of row 1 is -1, expected zero or a positive number"
+        );
+        assert!(Labels::classes(2, &[0, 2]).is_err());
+    }
+
+    #[test]
+    fn stacking_and_selecting_keep_rows_together() {
+        let part = |x: f64| {
+            Dataset::weighted(features(&[[x, -x]]).unwrap(), Labels::values(vec![x]), vec![x])
+                .unwrap()
+        };
+        let stacked = part(1.0).stacked(&part(2.0)).unwrap();
+        assert_eq!(stacked.select(&[1]), part(2.0));
+        assert_eq!(stacked.clone().with_total_weight(6.0).weights(), [2.0, 4.0]);
+        assert!((stacked.mean_label()[0] - 5.0 / 3.0).abs() < 1e-15);
+    }
+}

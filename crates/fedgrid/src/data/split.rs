@@ -1,0 +1,164 @@
+//! Which rows train, which tune and which test.
+//!
+//! Strengths are chosen on validation rows and the comparison is read off test rows. With a stored
+//! split there is one fold and the final models see its training rows only; without validation
+//! rows the training rows of each node take turns (k folds), and the final models see them all.
+
+use super::Features;
+use crate::{
+    error::{Error, Result},
+    random::{Purpose, Stream},
+};
+
+/// What a row is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Models are fitted to it.
+    Train,
+    /// Strengths are chosen by it.
+    Validation,
+    /// Methods are compared by it.
+    Test,
+}
+
+/// One division of rows into those that train and those that validate, node by node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fold {
+    /// The training rows of each node.
+    pub train: Vec<Vec<usize>>,
+    /// The validation rows of each node.
+    pub validation: Vec<Vec<usize>>,
+}
+
+/// How all rows are used, node by node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The folds on which strengths are chosen.
+    pub folds: Vec<Fold>,
+    /// The rows that the final models see.
+    pub train: Vec<Vec<usize>>,
+    /// The rows by which methods are compared; none if all were needed for training.
+    pub test: Vec<Vec<usize>>,
+}
+
+impl Plan {
+    /// The plan for rows of given roles. Without a validation row, training rows take turns in
+    /// `folds` folds.
+    #[must_use]
+    pub fn new(roles: &[Vec<Role>], folds: usize, seed: u64) -> Self {
+        let of = |role: Role| -> Vec<Vec<usize>> {
+            let rows = |roles: &Vec<Role>| (0..roles.len()).filter(|&r| roles[r] == role).collect();
+            roles.iter().map(rows).collect()
+        };
+        let (train, validation, test) = (of(Role::Train), of(Role::Validation), of(Role::Test));
+        let folds = if validation.iter().all(Vec::is_empty) {
+            turns(&train, folds, seed)
+        } else {
+            vec![Fold { train: train.clone(), validation }]
+        };
+        Self { folds, train, test }
+    }
+
+    /// Roles drawn at random for each node: the given shares train and validate, the rest tests.
+    #[must_use]
+    pub fn draw(rows: &[usize], train: f64, validation: f64, seed: u64) -> Vec<Vec<Role>> {
+        let draw = |(node, &count): (usize, &usize)| {
+            let mut roles = vec![Role::Test; count];
+            let first = share(count, train);
+            let second = share(count, train + validation);
+            let order = Stream::new(seed, node, 0, Purpose::Split).permutation(count);
+            for (place, &row) in order.iter().enumerate() {
+                if place < first {
+                    roles[row] = Role::Train;
+                } else if place < second {
+                    roles[row] = Role::Validation;
+                }
+            }
+            roles
+        };
+        rows.iter().enumerate().map(draw).collect()
+    }
+
+    /// Whether methods can be compared on rows that nothing was chosen by.
+    #[must_use]
+    pub fn has_test(&self) -> bool {
+        self.test.iter().any(|rows| !rows.is_empty())
+    }
+
+    /// The training rows of all nodes under one another.
+    pub fn training_features(&self, rows: &[&Features]) -> Result<Features> {
+        let mut parts = rows.iter().zip(&self.train).map(|(features, rows)| features.select(rows));
+        let first = parts.next().ok_or(Error::NoData)?;
+        parts.try_fold(first, |above, below| above.stacked(&below))
+    }
+}
+
+/// A share of a count, rounded to the nearest row.
+fn share(count: usize, share: f64) -> usize {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 ≤ share ≤ 1")]
+    let rows = (count as f64 * share).round() as usize;
+    rows.min(count)
+}
+
+/// Each node's rows in random order, dealt to the folds one by one. Dealing goes on from node to
+/// node, so that nodes with one row do not all lose it in the same fold.
+fn turns(train: &[Vec<usize>], folds: usize, seed: u64) -> Vec<Fold> {
+    let nodes = train.len();
+    let empty = Fold { train: vec![Vec::new(); nodes], validation: vec![Vec::new(); nodes] };
+    let mut dealt = vec![empty; folds];
+    let mut turn = 0;
+    for (node, rows) in train.iter().enumerate() {
+        let mut order = rows.clone();
+        Stream::new(seed, node, 1, Purpose::Split).shuffle(&mut order);
+        for row in order {
+            for (number, fold) in dealt.iter_mut().enumerate() {
+                let part = if number == turn { &mut fold.validation } else { &mut fold.train };
+                part[node].push(row);
+            }
+            turn = (turn + 1) % folds;
+        }
+    }
+    for fold in &mut dealt {
+        fold.train.iter_mut().chain(&mut fold.validation).for_each(|rows| rows.sort_unstable());
+    }
+    dealt
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_training_row_validates_exactly_once_and_never_in_its_own_fold() {
+        let roles = vec![vec![Role::Train; 7], vec![Role::Train], vec![], vec![Role::Train; 3]];
+        let plan = Plan::new(&roles, 5, 1);
+        for (node, roles) in roles.iter().enumerate() {
+            let mut seen: Vec<usize> =
+                plan.folds.iter().flat_map(|fold| fold.validation[node].clone()).collect();
+            seen.sort_unstable();
+            assert_eq!(seen, (0..roles.len()).collect::<Vec<_>>());
+            for fold in &plan.folds {
+                assert!(fold.validation[node].iter().all(|row| !fold.train[node].contains(row)));
+                let both = fold.train[node].len() + fold.validation[node].len();
+                assert_eq!(both, roles.len());
+            }
+        }
+        assert!(!plan.has_test());
+    }
+
+    #[test]
+    fn a_stored_split_is_one_fold_and_the_final_models_never_see_validation_rows() {
+        let plan = Plan::new(&[vec![Role::Test, Role::Train, Role::Validation]], 5, 1);
+        assert_eq!(plan.folds, [Fold { train: vec![vec![1]], validation: vec![vec![2]] }]);
+        assert_eq!((plan.train, plan.test), (vec![vec![1]], vec![vec![0]]));
+    }
+
+    #[test]
+    fn drawn_roles_keep_the_shares() {
+        let roles = Plan::draw(&[100, 1], 0.5, 0.25, 3);
+        let count = |role| roles[0].iter().filter(|r| **r == role).count();
+        let counts = [Role::Train, Role::Validation, Role::Test].map(count);
+        assert_eq!(counts, [50, 25, 25]);
+        assert_eq!(roles[1], [Role::Train]);
+    }
+}

@@ -1,0 +1,82 @@
+//! What nodes tell each other: one file per method.
+//!
+//! A method is its hyper-parameters and its participant. `join` gets a [`View`], never the network,
+//! so a participant has no way to name another node's rows. `Local`, `Pooled`, `Shrunk` and
+//! `Oracle` are what every network is compared with.
+
+mod fedrelax;
+mod local;
+mod pooled;
+mod shrunk;
+
+use std::sync::Arc;
+
+pub use fedrelax::{Coupling, FedRelax, Relaxing, Shared};
+pub use local::{Alone, Local};
+pub use pooled::{Oracle, Pooled};
+pub use shrunk::Shrunk;
+
+use crate::{
+    error::Result,
+    model::Hypothesis,
+    network::{NodeId, View},
+};
+
+/// A hypothesis for every node.
+pub type Hypotheses = Arc<[Arc<dyn Hypothesis>]>;
+
+/// A hypothesis for every node that has one.
+pub type PartialHypotheses = Arc<[Option<Arc<dyn Hypothesis>>]>;
+
+/// A way for nodes to learn together.
+pub trait Method: Sync {
+    /// What runs at each node.
+    type Participant: Participant;
+
+    /// One node takes part, knowing what its view tells.
+    fn join(&self, view: View) -> Result<Self::Participant>;
+
+    /// The strength α that multiplies the variation in the objective.
+    fn alpha(&self) -> f64 {
+        0.0
+    }
+}
+
+/// What runs at one node: it speaks, it listens, it has a hypothesis.
+pub trait Participant: Send {
+    /// What is sent along an edge.
+    type Message: Message;
+
+    /// What this node has to say to others this round.
+    fn send(&mut self) -> Vec<(NodeId, Self::Message)>;
+
+    /// Learns from what others said, in order of their ids.
+    fn receive(&mut self, inbox: &[(NodeId, Self::Message)]) -> Result<()>;
+
+    /// What this node has learnt; none while it has neither rows nor heard anything.
+    fn hypothesis(&self) -> Option<&Arc<dyn Hypothesis>>;
+
+    /// How the last round went here.
+    fn report(&self) -> Report;
+}
+
+/// Something that can be sent.
+pub trait Message: Clone + Send + Sync {
+    /// How many bytes its numbers take on a wire.
+    fn bytes(&self) -> usize;
+}
+
+/// How a round went at one node: numbers that give away no row.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Report {
+    /// The local loss at the start of the round.
+    pub loss: f64,
+    /// The variation `Σ_j A_ij δ` to the neighbours at the start of the round.
+    pub variation: f64,
+    /// The sum of squares by which the round changed the node's public predictions.
+    pub change: f64,
+    /// The sum of squares of those predictions.
+    pub size: f64,
+    /// Whether the node damps what it hears because the rounds were growing.
+    pub damped: bool,
+}

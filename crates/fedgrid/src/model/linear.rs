@@ -1,0 +1,249 @@
+//! Linear least squares with an optional ridge, solved exactly for any number of rows,
+//!
+//! ```text
+//! (w, b) = argmin  Σ_r weight_r (y_r − wᵀx_r − b)² + ridge ‖w‖²
+//! ```
+//!
+//! The intercept b is never penalised. With ridge = 0 the slopes are the limit ridge → 0: the
+//! shortest of all minimisers, which is unique even with fewer rows than features.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Hypothesis, LocalModel, Stored};
+use crate::{
+    algebra::{Singular, add_scaled, dot, triangularise},
+    data::{Dataset, Features, Labels, Task},
+    error::{Error, Result, at_least_zero},
+};
+
+/// Singular values below this share of the largest count as zero.
+const RANK_TOLERANCE: f64 = 1e-12;
+
+/// A linear regression model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Linear {
+    /// The pull ≥ 0 of the slopes to zero; zero is plain least squares.
+    pub ridge: f64,
+    /// Whether a constant is added to the prediction.
+    pub intercept: bool,
+}
+
+impl Default for Linear {
+    fn default() -> Self {
+        Self { ridge: 0.0, intercept: true }
+    }
+}
+
+impl LocalModel for Linear {
+    fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
+        at_least_zero("ridge", self.ridge)?;
+        if data.task() != Task::Regression {
+            let reason = "it predicts numbers, the target is a class".into();
+            return Err(Error::Fit { model: "a linear model", reason });
+        }
+        if data.total_weight() == 0.0 {
+            let reason = "no row has a positive weight".into();
+            return Err(Error::Fit { model: "a linear model", reason });
+        }
+        let (slopes, intercept) = self.solve(data);
+        Ok(Box::new(LinearHypothesis { names: data.features().names().clone(), slopes, intercept }))
+    }
+
+    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
+        Some(Box::new(Self { ridge, ..*self }))
+    }
+
+    fn with_centre(&self, centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
+        match centre.stored() {
+            Stored::Linear(centre) => Some(Box::new(Centred { model: self.clone(), centre })),
+            _ => None,
+        }
+    }
+
+    fn as_linear(&self) -> Option<&Self> {
+        Some(self)
+    }
+}
+
+/// A linear model whose ridge pulls to given slopes: it fits what those leave over.
+#[derive(Debug)]
+struct Centred {
+    model: Linear,
+    centre: LinearHypothesis,
+}
+
+impl LocalModel for Centred {
+    fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
+        let known = self.centre.predict(data.features());
+        let left = data.labels().as_slice().iter().zip(known.as_slice()).map(|(y, p)| y - p);
+        let labels = Labels::values(left.collect());
+        let rest = Dataset::weighted(data.features().clone(), labels, data.weights().to_vec())?;
+        let Stored::Linear(mut sum) = self.model.fit(&rest)?.stored() else {
+            unreachable!("a linear model gives a linear hypothesis")
+        };
+        add_scaled(&mut sum.slopes, 1.0, &self.centre.slopes);
+        sum.intercept += self.centre.intercept;
+        Ok(Box::new(sum))
+    }
+}
+
+impl Linear {
+    /// Centring by the weighted means removes the intercept exactly, because it is not penalised.
+    fn solve(&self, data: &Dataset) -> (Vec<f64>, f64) {
+        let columns = data.features().columns();
+        let (centre, label) = if self.intercept {
+            (mean_row(data), data.mean_label()[0])
+        } else {
+            (vec![0.0; columns], 0.0)
+        };
+        let kept = (0..data.rows()).filter(|&row| data.weights()[row] > 0.0);
+        let mut rows = Vec::new();
+        let mut labels = Vec::new();
+        for row in kept {
+            let root = data.weights()[row].sqrt();
+            rows.extend(data.features().row(row).iter().zip(&centre).map(|(x, c)| root * (x - c)));
+            labels.push(root * (data.labels().row(row)[0] - label));
+        }
+        if labels.len() > columns {
+            triangularise(&mut rows, columns, &mut labels);
+        }
+        let slopes = shrunken_least_squares(&rows, columns, &labels, self.ridge);
+        let intercept = label - dot(&slopes, &centre);
+        (slopes, intercept)
+    }
+}
+
+/// `Σ_k v_k s_k (u_kᵀ b) / (s_k² + ridge)` over the singular values that count.
+fn shrunken_least_squares(rows: &[f64], columns: usize, b: &[f64], ridge: f64) -> Vec<f64> {
+    let svd = Singular::new(rows, columns);
+    let largest = svd.values.iter().fold(0.0, |a: f64, b| a.max(*b));
+    let mut solution = vec![0.0; columns];
+    for ((s, scaled_left), right) in svd.values.iter().zip(&svd.scaled_left).zip(&svd.right) {
+        if *s > RANK_TOLERANCE * largest {
+            add_scaled(&mut solution, dot(scaled_left, b) / (s * s + ridge), right);
+        }
+    }
+    solution
+}
+
+/// The weighted mean of the rows; a column that never varies has exactly its value.
+pub(super) fn mean_row(data: &Dataset) -> Vec<f64> {
+    let total = data.total_weight();
+    let columns = data.features().columns();
+    let mut mean = vec![0.0; columns];
+    let (mut low, mut high) = (vec![f64::INFINITY; columns], vec![f64::NEG_INFINITY; columns]);
+    for (x, weight) in data.features().iter().zip(data.weights()).filter(|(_, w)| **w > 0.0) {
+        add_scaled(&mut mean, weight / total, x);
+        low.iter_mut().zip(x).for_each(|(low, x)| *low = low.min(*x));
+        high.iter_mut().zip(x).for_each(|(high, x)| *high = high.max(*x));
+    }
+    // A mean that rounding moved out of the range would give a constant column a slope.
+    for (mean, (low, high)) in mean.iter_mut().zip(low.iter().zip(&high)) {
+        *mean = mean.max(*low).min(*high);
+    }
+    mean
+}
+
+/// A learnt linear map: `wᵀx + b`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LinearHypothesis {
+    /// The names of the features, in order.
+    pub names: Arc<[String]>,
+    /// The slopes w.
+    pub slopes: Vec<f64>,
+    /// The intercept b, zero for models without one.
+    pub intercept: f64,
+}
+
+impl Hypothesis for LinearHypothesis {
+    fn predict(&self, features: &Features) -> Labels {
+        Labels::values(features.iter().map(|x| dot(&self.slopes, x) + self.intercept).collect())
+    }
+
+    fn stored(&self) -> Stored {
+        Stored::Linear(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        random::{Purpose, Stream},
+        testing,
+    };
+
+    fn data(xs: &[[f64; 2]], ys: &[f64]) -> Dataset {
+        let features = Features::from_rows(&["a", "b"], xs).unwrap();
+        Dataset::weighted(features, Labels::values(ys.to_vec()), vec![1.0; ys.len()]).unwrap()
+    }
+
+    fn fit(model: &Linear, data: &Dataset) -> (Vec<f64>, f64) {
+        model.solve(data)
+    }
+
+    #[test]
+    fn linear_keeps_the_laws_of_local_models() {
+        for (ridge, intercept) in [(0.0, true), (0.0, false), (0.3, true), (0.3, false)] {
+            testing::check_local_model(&Linear { ridge, intercept }, Task::Regression);
+        }
+    }
+
+    #[test]
+    fn ridge_solution_has_zero_gradient() {
+        let data = data(&[[1.0, 2.0], [0.5, -1.0], [3.0, 0.0], [-1.0, 1.0]], &[1.0, 2.0, 0.0, 4.0]);
+        let ridge = 0.7;
+        let (w, b) = fit(&Linear { ridge, intercept: true }, &data);
+        let mut gradient = [ridge * w[0], ridge * w[1], 0.0];
+        for (x, y) in data.features().iter().zip(data.labels().as_slice()) {
+            let residual = dot(&w, x) + b - y;
+            add_scaled(&mut gradient[..2], residual, x);
+            gradient[2] += residual;
+        }
+        assert!(gradient.iter().all(|g| g.abs() < 1e-12), "{gradient:?}");
+    }
+
+    #[test]
+    fn a_strong_ridge_ends_at_its_centre() {
+        let data = data(&[[1.0, 2.0], [0.5, -1.0], [3.0, 0.0]], &[1.0, 2.0, 0.0]);
+        let names: Arc<[String]> = data.features().names().clone();
+        let centre = LinearHypothesis { names, slopes: vec![3.0, -2.0], intercept: 1.0 };
+        let model = Linear { ridge: 1e12, intercept: true }.with_centre(&centre).unwrap();
+        let Stored::Linear(fitted) = model.fit(&data).unwrap().stored() else { panic!("linear") };
+        assert!((fitted.slopes[0] - 3.0).abs() < 1e-9 && (fitted.slopes[1] + 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn one_row_is_met_by_its_own_label_and_no_slope() {
+        let (w, b) = fit(&Linear::default(), &data(&[[1.0, 2.0]], &[5.0]));
+        assert_eq!((w, b), (vec![0.0, 0.0], 5.0));
+    }
+
+    #[test]
+    fn fewer_rows_than_features_give_the_shortest_slopes() {
+        let model = Linear { ridge: 0.0, intercept: false };
+        let (w, _) = fit(&model, &data(&[[3.0, 4.0]], &[10.0]));
+        assert!((w[0] - 1.2).abs() < 1e-14 && (w[1] - 1.6).abs() < 1e-14, "{w:?}");
+    }
+
+    #[test]
+    fn a_constant_feature_gets_no_slope() {
+        let (w, b) = fit(&Linear::default(), &data(&[[1.0, 7.0], [2.0, 7.0]], &[1.0, 3.0]));
+        assert!((w[0] - 2.0).abs() < 1e-12 && w[1] == 0.0 && (b + 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn rounding_of_the_mean_gives_constant_features_no_slope() {
+        let mut stream = Stream::new(1, 0, 0, Purpose::Data);
+        for rows in 2..200 {
+            let x = [stream.normal(), stream.normal()];
+            let features = Features::from_rows(&["a", "b"], &vec![x; rows]).unwrap();
+            let labels = Labels::values((0..rows).map(|_| stream.normal()).collect());
+            let weights = (0..rows).map(|_| stream.uniform()).collect();
+            let data = Dataset::weighted(features, labels, weights).unwrap();
+            assert_eq!(fit(&Linear::default(), &data).0, [0.0, 0.0]);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Coordinates in which every direction of the features has about the same spread,
+//!
+//! ```text
+//! u = S⁻¹ Vᵀ (x − c),      w = V S⁻¹ θ,      wᵀ(x − c) = θᵀu,      ‖w‖² = ‖S⁻¹ θ‖²
+//! ```
+//!
+//! so that Newton's equations are well conditioned whatever the units of the features are.
+
+use crate::{
+    algebra::{Singular, add_scaled, dot, triangularise},
+    data::Dataset,
+    model::linear::mean_row,
+};
+
+/// Directions whose spread is below this share of the largest do not vary.
+const RANK_TOLERANCE: f64 = 1e-12;
+
+/// A centre c, orthonormal directions V and their scales S.
+pub(super) struct Basis {
+    /// The weighted mean row, or zero without intercept.
+    pub(super) centre: Vec<f64>,
+    /// The spread along each direction; infinite for a column that does not vary.
+    pub(super) scales: Vec<f64>,
+    /// The directions, or none where they are the columns themselves.
+    rotation: Option<Vec<Vec<f64>>>,
+}
+
+impl Basis {
+    /// The principal directions; directions in which the rows do not vary are left out.
+    pub(super) fn principal(data: &Dataset, intercept: bool) -> Self {
+        let columns = data.features().columns();
+        let centre = centre(data, intercept);
+        let total = data.total_weight();
+        let mut rows = Vec::with_capacity(data.rows() * columns);
+        for (x, weight) in data.features().iter().zip(data.weights()) {
+            let root = (weight / total).sqrt();
+            rows.extend(x.iter().zip(&centre).map(|(x, c)| root * (x - c)));
+        }
+        if data.rows() > columns {
+            triangularise(&mut rows, columns, &mut vec![0.0; data.rows()]);
+        }
+        let svd = Singular::new(&rows, columns);
+        let largest = svd.values.iter().fold(0.0, |a: f64, b| a.max(*b));
+        let varying = svd.values.into_iter().zip(svd.right);
+        let (scales, directions) =
+            varying.filter(|(spread, _)| *spread > RANK_TOLERANCE * largest).unzip();
+        Self { centre, scales, rotation: Some(directions) }
+    }
+
+    /// The columns themselves, scaled so that loss and ridge together curve alike along each.
+    pub(super) fn columns(data: &Dataset, intercept: bool, ridge: f64) -> Self {
+        let centre = centre(data, intercept);
+        let total = data.total_weight();
+        let mut squares = vec![8.0 * ridge / total; centre.len()];
+        for (x, weight) in data.features().iter().zip(data.weights()) {
+            for ((square, x), c) in squares.iter_mut().zip(x).zip(&centre) {
+                *square += weight / total * (x - c).powi(2);
+            }
+        }
+        let scale = |square: f64| if square > 0.0 { square.sqrt() } else { f64::INFINITY };
+        Self { centre, scales: squares.into_iter().map(scale).collect(), rotation: None }
+    }
+
+    /// Appends the coordinates u of a row x.
+    pub(super) fn extend_with_coordinates(&self, rows: &mut Vec<f64>, x: &[f64]) {
+        let centred: Vec<f64> = x.iter().zip(&self.centre).map(|(x, c)| x - c).collect();
+        match &self.rotation {
+            Some(directions) => {
+                rows.extend(directions.iter().zip(&self.scales).map(|(v, s)| dot(v, &centred) / s));
+            }
+            None => rows.extend(centred.iter().zip(&self.scales).map(|(x, s)| x / s)),
+        }
+    }
+
+    /// The slopes w that parameters θ stand for.
+    pub(super) fn slopes(&self, parameters: &[f64]) -> Vec<f64> {
+        let scaled = parameters.iter().zip(&self.scales).map(|(parameter, s)| parameter / s);
+        match &self.rotation {
+            Some(directions) => {
+                let mut slopes = vec![0.0; self.centre.len()];
+                for (factor, direction) in scaled.zip(directions) {
+                    add_scaled(&mut slopes, factor, direction);
+                }
+                slopes
+            }
+            None => scaled.collect(),
+        }
+    }
+}
+
+/// The weighted mean row, or zero without intercept.
+fn centre(data: &Dataset, intercept: bool) -> Vec<f64> {
+    if intercept { mean_row(data) } else { vec![0.0; data.features().columns()] }
+}

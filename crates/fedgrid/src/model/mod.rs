@@ -1,0 +1,86 @@
+//! What a node can learn: local models, and the hypotheses that come out of them.
+//!
+//! A model is one file of this folder. It minimises the weighted loss over its rows plus a penalty
+//! of its own,
+//!
+//! ```text
+//! ĥ = argmin  Σ_r weight_r L(y_r, h(x_r)) + ridge ‖slopes of h‖²      over h ∈ H
+//! ```
+//!
+//! and is put under the laws of `testing::check_local_model` by one line.
+
+mod constant;
+mod linear;
+mod logistic;
+mod tree;
+
+use std::fmt::Debug;
+
+use serde::{Deserialize, Serialize};
+
+pub use constant::Constant;
+pub use linear::{Linear, LinearHypothesis};
+pub use logistic::{Logistic, LogisticHypothesis};
+pub use tree::{Tree, TreeHypothesis};
+
+use crate::{
+    data::{Dataset, Features, Labels},
+    error::Result,
+};
+
+/// A kind of model that a node trains on weighted rows: the `.fit()` that the papers ask for.
+pub trait LocalModel: Debug + Send + Sync {
+    /// The hypothesis of smallest weighted loss on these rows.
+    ///
+    /// Rows of weight zero do not matter; data without any weight are refused.
+    fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>>;
+
+    /// The same model with another ridge, or none if the model has no such strength.
+    fn with_ridge(&self, _ridge: f64) -> Option<Box<dyn LocalModel>> {
+        None
+    }
+
+    /// The same model with its ridge pulling to a hypothesis instead of to zero, or none if it
+    /// cannot.
+    fn with_centre(&self, _centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
+        None
+    }
+
+    /// The model as a linear one, if it is: then networks of it have a direct solution.
+    fn as_linear(&self) -> Option<&Linear> {
+        None
+    }
+}
+
+/// What a model has learnt: a prediction for every row of features.
+pub trait Hypothesis: Debug + Send + Sync {
+    /// One label per row: a number, or a probability for each class.
+    fn predict(&self, features: &Features) -> Labels;
+
+    /// The hypothesis as plain values that can be kept and restored.
+    fn stored(&self) -> Stored;
+}
+
+/// A hypothesis of any kind as plain values, to be kept in a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "each variant is the hypothesis it is named after")]
+pub enum Stored {
+    Constant(Constant),
+    Linear(LinearHypothesis),
+    Logistic(LogisticHypothesis),
+    Tree(TreeHypothesis),
+}
+
+impl Stored {
+    /// The hypothesis that was stored.
+    #[must_use]
+    pub fn restore(self) -> Box<dyn Hypothesis> {
+        match self {
+            Self::Constant(hypothesis) => Box::new(hypothesis),
+            Self::Linear(hypothesis) => Box::new(hypothesis),
+            Self::Logistic(hypothesis) => Box::new(hypothesis),
+            Self::Tree(hypothesis) => Box::new(hypothesis),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What happened: a record per round, who reads it along the way, and when a run may stop.
+
+use std::{ops::ControlFlow, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::Hypothesis;
+
+/// One round, in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// Which round it was, from one.
+    pub round: usize,
+    /// The objective `Σ_i L_i + α GTV` at the start of the round.
+    pub objective: f64,
+    /// The training loss `Σ_i L_i` in it.
+    pub loss: f64,
+    /// The generalised total variation in it, every edge counted once.
+    pub gtv: f64,
+    /// How far the round moved the public predictions, relative to their size: zero at a fixed
+    /// point.
+    pub residual: f64,
+    /// How many bytes the edges carried.
+    pub bytes: usize,
+    /// The mean error on validation rows after the round, where an observer measures it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub validation: Option<f64>,
+}
+
+/// Reads a run along the way. What it returns ends the run early, as an interruption.
+pub trait Observer {
+    /// A round has ended; the observer may add what it measures to the record.
+    fn round(
+        &mut self,
+        record: &mut Round,
+        hypotheses: &[Option<Arc<dyn Hypothesis>>],
+    ) -> ControlFlow<()>;
+}
+
+/// An observer that looks away.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn round(&mut self, _: &mut Round, _: &[Option<Arc<dyn Hypothesis>>]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// When a run stops.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Stop {
+    /// The residual at which the run has converged.
+    pub tolerance: f64,
+    /// The largest number of rounds.
+    pub rounds: usize,
+}
+
+impl Default for Stop {
+    fn default() -> Self {
+        Self { tolerance: 1e-6, rounds: 500 }
+    }
+}

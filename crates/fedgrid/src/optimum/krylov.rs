@@ -1,0 +1,269 @@
+//! Solving `A x = b` by products with A alone, preconditioned,
+//!
+//! ```text
+//! conjugate gradients   A symmetric positive definite
+//! GMRES(60)             any other A
+//! ```
+//!
+//! Both stop at a relative residual ‖b − A x‖ / ‖b‖, which is measured afresh at the end and is the
+//! certificate of the answer. Sums are formed in fixed blocks, so the bits do not depend on threads.
+
+use rayon::prelude::*;
+
+use crate::algebra::{add_scaled, scale};
+
+/// A solution with its certificate.
+#[derive(Debug, Clone)]
+pub struct Krylov {
+    /// The solution x.
+    pub x: Vec<f64>,
+    /// How many products with A it took.
+    pub products: usize,
+    /// The relative residual ‖b − A x‖ / ‖b‖ of the solution, measured, not estimated.
+    pub residual: f64,
+    /// The relative residuals on the way, one per product.
+    pub history: Vec<f64>,
+}
+
+/// A linear map: `out ← A v`.
+pub(super) type Map<'a> = &'a (dyn Fn(&[f64], &mut [f64]) + Sync);
+
+/// When to stop.
+#[derive(Debug, Clone, Copy)]
+pub struct Limit {
+    /// The relative residual that is good enough.
+    pub tolerance: f64,
+    /// The largest number of products.
+    pub products: usize,
+}
+
+const BLOCK: usize = 8192;
+
+/// The inner product, in fixed blocks.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let partial: Vec<f64> = a
+        .par_chunks(BLOCK)
+        .zip(b.par_chunks(BLOCK))
+        .map(|(a, b)| crate::algebra::dot(a, b))
+        .collect();
+    partial.iter().sum()
+}
+
+/// Preconditioned conjugate gradients from a given start.
+#[must_use]
+pub fn conjugate_gradient(
+    apply: Map,
+    precondition: Map,
+    b: &[f64],
+    start: Vec<f64>,
+    limit: Limit,
+) -> Krylov {
+    let size = dot(b, b).sqrt();
+    let mut x = start;
+    let mut history = Vec::new();
+    if size == 0.0 {
+        x.fill(0.0);
+        return Krylov { x, products: 0, residual: 0.0, history };
+    }
+    let mut residual = residual_of(apply, b, &x);
+    let mut scaled = vec![0.0; b.len()];
+    precondition(&residual, &mut scaled);
+    let mut direction = scaled.clone();
+    let mut product = vec![0.0; b.len()];
+    let mut energy = dot(&residual, &scaled);
+    while history.len() < limit.products {
+        let now = dot(&residual, &residual).sqrt() / size;
+        history.push(now);
+        if now <= limit.tolerance || energy <= 0.0 {
+            break;
+        }
+        apply(&direction, &mut product);
+        let curvature = dot(&direction, &product);
+        if curvature <= 0.0 {
+            break;
+        }
+        let step = energy / curvature;
+        add_scaled(&mut x, step, &direction);
+        add_scaled(&mut residual, -step, &product);
+        precondition(&residual, &mut scaled);
+        let next = dot(&residual, &scaled);
+        let keep = next / energy;
+        energy = next;
+        direction.iter_mut().zip(&scaled).for_each(|(d, s)| *d = s + keep * *d);
+    }
+    finish(apply, b, x, history, size)
+}
+
+/// Restarted GMRES with the preconditioner on the right, so that the residual is the true one.
+#[must_use]
+pub fn gmres(apply: Map, precondition: Map, b: &[f64], start: Vec<f64>, limit: Limit) -> Krylov {
+    let size = dot(b, b).sqrt();
+    let mut x = start;
+    let mut history = Vec::new();
+    if size == 0.0 {
+        x.fill(0.0);
+        return Krylov { x, products: 0, residual: 0.0, history };
+    }
+    let mut last = f64::INFINITY;
+    while history.len() < limit.products {
+        let residual = residual_of(apply, b, &x);
+        let now = dot(&residual, &residual).sqrt();
+        history.push(now / size);
+        // A cycle that gains nothing has met the rounding errors.
+        if now / size <= limit.tolerance || now >= 0.99 * last {
+            break;
+        }
+        last = now;
+        let mut cycle = Cycle::new(residual, now);
+        while cycle.basis.len() <= 60 && history.len() < limit.products {
+            let mut scaled = vec![0.0; b.len()];
+            precondition(&cycle.basis[cycle.basis.len() - 1], &mut scaled);
+            let mut product = vec![0.0; b.len()];
+            apply(&scaled, &mut product);
+            history.push(cycle.extend(product) / size);
+            if history[history.len() - 1] <= 0.3 * limit.tolerance || cycle.exhausted {
+                break;
+            }
+        }
+        let mut scaled = vec![0.0; b.len()];
+        precondition(&cycle.step(), &mut scaled);
+        add_scaled(&mut x, 1.0, &scaled);
+    }
+    finish(apply, b, x, history, size)
+}
+
+/// One cycle of GMRES: an orthonormal basis and the small triangular problem on it.
+struct Cycle {
+    basis: Vec<Vec<f64>>,
+    /// Columns of the upper triangle.
+    triangle: Vec<Vec<f64>>,
+    rotations: Vec<(f64, f64)>,
+    right: Vec<f64>,
+    exhausted: bool,
+}
+
+impl Cycle {
+    fn new(mut residual: Vec<f64>, length: f64) -> Self {
+        scale(&mut residual, 1.0 / length);
+        Self {
+            basis: vec![residual],
+            triangle: Vec::new(),
+            rotations: Vec::new(),
+            right: vec![length],
+            exhausted: false,
+        }
+    }
+
+    /// Adds a direction; returns the norm of the residual that is left.
+    fn extend(&mut self, mut product: Vec<f64>) -> f64 {
+        let mut column = vec![0.0; self.basis.len()];
+        // Twice is enough: the second pass removes what rounding left of the first.
+        for _ in 0..2 {
+            for (entry, vector) in column.iter_mut().zip(&self.basis) {
+                let along = dot(vector, &product);
+                add_scaled(&mut product, -along, vector);
+                *entry += along;
+            }
+        }
+        let length = dot(&product, &product).sqrt();
+        for (k, (cos, sin)) in self.rotations.iter().enumerate() {
+            let (a, b) = (column[k], column[k + 1]);
+            (column[k], column[k + 1]) = (cos * a + sin * b, cos * b - sin * a);
+        }
+        let last = column.len() - 1;
+        let radius = column[last].hypot(length);
+        let (cos, sin) = (column[last] / radius, length / radius);
+        column[last] = radius;
+        let right = self.right[last];
+        self.right[last] = cos * right;
+        self.right.push(-sin * right);
+        self.rotations.push((cos, sin));
+        self.triangle.push(column);
+        self.exhausted = length <= 1e-14 * radius;
+        scale(&mut product, 1.0 / length.max(f64::MIN_POSITIVE));
+        self.basis.push(product);
+        (sin * right).abs()
+    }
+
+    /// The best step in the space spanned so far.
+    fn step(&self) -> Vec<f64> {
+        let columns = self.triangle.len();
+        let mut weights = self.right[..columns].to_vec();
+        for k in (0..columns).rev() {
+            weights[k] /= self.triangle[k][k];
+            let weight = weights[k];
+            add_scaled(&mut weights[..k], -weight, &self.triangle[k][..k]);
+        }
+        let mut step = vec![0.0; self.basis[0].len()];
+        for (weight, vector) in weights.iter().zip(&self.basis) {
+            add_scaled(&mut step, *weight, vector);
+        }
+        step
+    }
+}
+
+fn residual_of(apply: Map, b: &[f64], x: &[f64]) -> Vec<f64> {
+    let mut residual = vec![0.0; b.len()];
+    apply(x, &mut residual);
+    residual.iter_mut().zip(b).for_each(|(r, b)| *r = b - *r);
+    residual
+}
+
+fn finish(apply: Map, b: &[f64], x: Vec<f64>, history: Vec<f64>, size: f64) -> Krylov {
+    let residual = residual_of(apply, b, &x);
+    let residual = dot(&residual, &residual).sqrt() / size;
+    Krylov { x, products: history.len(), residual, history }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        algebra::{add_outer, add_symmetric_product},
+        random::{Purpose, Stream},
+    };
+
+    const TIGHT: Limit = Limit { tolerance: 1e-12, products: 500 };
+
+    fn normals(count: usize, seed: u64) -> Vec<f64> {
+        let mut stream = Stream::new(seed, 0, 0, Purpose::Data);
+        (0..count).map(|_| stream.normal()).collect()
+    }
+
+    fn plain(v: &[f64], out: &mut [f64]) {
+        out.copy_from_slice(v);
+    }
+
+    #[test]
+    fn conjugate_gradients_solve_a_positive_definite_system() {
+        let n = 30;
+        let mut matrix = vec![0.0; n * n];
+        normals(n * 40, 1).chunks_exact(n).for_each(|x| add_outer(&mut matrix, 1.0, x));
+        let apply = |v: &[f64], out: &mut [f64]| {
+            out.fill(0.0);
+            add_symmetric_product(out, 1.0, &matrix, v);
+        };
+        let b = normals(n, 2);
+        let answer = conjugate_gradient(&apply, &plain, &b, vec![0.0; n], TIGHT);
+        assert!(answer.residual <= 1e-11, "{}", answer.residual);
+    }
+
+    #[test]
+    fn gmres_solves_a_system_without_symmetry_beyond_one_cycle() {
+        let n = 150;
+        let noise = normals(n * n, 3);
+        let apply = |v: &[f64], out: &mut [f64]| {
+            out.copy_from_slice(v);
+            add_symmetric_product(out, 0.07, &noise, v);
+        };
+        let b = normals(n, 4);
+        let answer = gmres(&apply, &plain, &b, normals(n, 5), Limit { products: 5000, ..TIGHT });
+        assert!(answer.residual <= 1e-11, "{} {}", answer.residual, answer.products);
+    }
+
+    #[test]
+    fn a_zero_right_side_has_the_zero_solution() {
+        let answer = conjugate_gradient(&plain, &plain, &[0.0; 3], vec![1.0; 3], TIGHT);
+        assert_eq!(answer.x, [0.0; 3]);
+    }
+}

@@ -1,0 +1,8 @@
+//! The minimiser itself, when one process holds everything: what every distributed run is measured
+//! against, and the fast path where the problem has one.
+
+mod krylov;
+mod linear;
+
+pub use krylov::{Krylov, Limit, conjugate_gradient, gmres};
+pub use linear::{Anchor, LinearNetwork, Solution};

@@ -1,0 +1,132 @@
+//! How much neighbours disagree: the discrepancy of two nodes on public points, and its sum over
+//! the network, the generalised total variation,
+//!
+//! ```text
+//! δ(h, h') = (1/m) Σ_x L(h'(x), h(x))        GTV = Σ_edges A δ
+//! ```
+//!
+//! ["Plug In and Learn", eq. 5 and 7. We count every undirected edge once; the paper's sum over
+//! nodes and their neighbours counts it twice.]
+
+use crate::{
+    algebra::scale,
+    data::{Labels, Task},
+    loss::Loss,
+    network::Network,
+};
+
+/// The discrepancy between two nodes' predictions on the same public points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Discrepancy {
+    /// The loss of one's own prediction with the neighbour's as label.
+    pub loss: Loss,
+    /// Whether a constant difference counts. If not, each neighbour's predictions are first moved
+    /// to one's own mean: nodes then share the shape of their predictions and keep their level.
+    pub level: bool,
+}
+
+impl Discrepancy {
+    /// The discrepancy of own predictions from a neighbour's.
+    #[must_use]
+    pub fn between(self, own: &Labels, theirs: &Labels) -> f64 {
+        if self.level {
+            self.loss.mean(theirs, own)
+        } else {
+            self.loss.mean(&moved_to_mean(theirs, own), own)
+        }
+    }
+
+    /// A neighbour's predictions as the labels that one's own are pulled to.
+    #[must_use]
+    pub fn pull(self, own: Option<&Labels>, theirs: &Labels) -> Labels {
+        match own {
+            Some(own) if !self.level => moved_to_mean(theirs, own),
+            _ => theirs.clone(),
+        }
+    }
+}
+
+/// The generalised total variation of predictions on one common public set.
+#[must_use]
+pub fn gtv(network: &Network, discrepancy: Discrepancy, predictions: &[Labels]) -> f64 {
+    let term = |edge: &crate::network::Edge| {
+        edge.weight * discrepancy.between(&predictions[edge.source], &predictions[edge.target])
+    };
+    network.edges().iter().map(term).sum()
+}
+
+/// Predictions moved by a constant, so that their mean is that of others: numbers by adding it,
+/// probabilities by adding it to their logarithms.
+fn moved_to_mean(labels: &Labels, like: &Labels) -> Labels {
+    let mut moved = labels.clone();
+    let outputs = labels.task().outputs();
+    let target = mean(like);
+    match labels.task() {
+        Task::Regression => {
+            let shift = target[0] - mean(labels)[0];
+            moved.as_mut_slice().iter_mut().for_each(|value| *value += shift);
+        }
+        // Iterative scaling: each class is multiplied until its mean share is the wanted one.
+        Task::Classification { .. } => {
+            for _ in 0..100 {
+                let now = mean(&moved);
+                let factors: Vec<f64> =
+                    target.iter().zip(&now).map(|(t, n)| t / n.max(1e-300)).collect();
+                for row in moved.as_mut_slice().chunks_exact_mut(outputs) {
+                    row.iter_mut().zip(&factors).for_each(|(p, f)| *p *= f);
+                    let total: f64 = row.iter().sum();
+                    scale(row, 1.0 / total);
+                }
+                if factors.iter().all(|factor| (factor - 1.0).abs() < 1e-12) {
+                    break;
+                }
+            }
+        }
+    }
+    moved
+}
+
+fn mean(labels: &Labels) -> Vec<f64> {
+    let outputs = labels.task().outputs();
+    let mut mean = vec![0.0; outputs];
+    for row in labels.as_slice().chunks_exact(outputs) {
+        mean.iter_mut().zip(row).for_each(|(sum, value)| *sum += value / labels.rows() as f64);
+    }
+    mean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FREE: Discrepancy = Discrepancy { loss: Loss::Squared, level: false };
+
+    #[test]
+    fn a_constant_difference_is_no_discrepancy_when_the_level_is_free() {
+        let (own, theirs) = (Labels::values(vec![1.0, 2.0]), Labels::values(vec![11.0, 12.0]));
+        assert!(FREE.between(&own, &theirs).abs() < 1e-28);
+        let coupled = Discrepancy { level: true, ..FREE };
+        assert!((coupled.between(&own, &theirs) - 100.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn probabilities_moved_to_a_mean_have_it_and_keep_their_odds_ratios() {
+        let task = Task::Classification { classes: 2 };
+        let theirs = Labels::new(task, vec![0.9, 0.1, 0.6, 0.4]).unwrap();
+        let own = Labels::new(task, vec![0.2, 0.8, 0.3, 0.7]).unwrap();
+        let moved = moved_to_mean(&theirs, &own);
+        assert!((mean(&moved)[0] - 0.25).abs() < 1e-9);
+        let odds = |labels: &Labels, row: usize| labels.row(row)[0] / labels.row(row)[1];
+        let ratio = |labels| odds(labels, 0) / odds(labels, 1);
+        assert!((ratio(&moved) - ratio(&theirs)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn gtv_counts_each_edge_once() {
+        let edges = [crate::network::Edge { source: 0, target: 1, weight: 3.0 }];
+        let network = Network::new(vec!["a".into(), "b".into()], edges).unwrap();
+        let predictions = [Labels::values(vec![0.0]), Labels::values(vec![2.0])];
+        let squared = Discrepancy { loss: Loss::Squared, level: true };
+        assert!((gtv(&network, squared, &predictions) - 12.0).abs() < 1e-15);
+    }
+}
