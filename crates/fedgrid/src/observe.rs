@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::Hypothesis;
+use crate::{data::Dataset, loss::Loss, model::Hypothesis};
 
 /// One round, in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,45 @@ pub struct Silent;
 
 impl Observer for Silent {
     fn round(&mut self, _: &mut Round, _: &[Option<Arc<dyn Hypothesis>>]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// An observer that measures the errors of all nodes on given rows after every round.
+#[derive(Debug, Clone)]
+pub struct Validation<'a> {
+    rows: &'a [Dataset],
+    /// The mean error of each node, round by round; none for a node without rows or hypothesis.
+    pub nodes: Vec<Vec<Option<f64>>>,
+}
+
+impl<'a> Validation<'a> {
+    /// Measures on these rows of each node.
+    #[must_use]
+    pub fn new(rows: &'a [Dataset]) -> Self {
+        Self { rows, nodes: Vec::new() }
+    }
+}
+
+impl Observer for Validation<'_> {
+    fn round(
+        &mut self,
+        record: &mut Round,
+        hypotheses: &[Option<Arc<dyn Hypothesis>>],
+    ) -> ControlFlow<()> {
+        let error = |(data, hypothesis): (&Dataset, &Option<Arc<dyn Hypothesis>>)| {
+            let predictions = hypothesis.as_ref()?.predict(data.features());
+            let error = Loss::of(data.task()).mean(data.labels(), &predictions);
+            (data.rows() > 0).then_some(error)
+        };
+        let errors: Vec<Option<f64>> = self.rows.iter().zip(hypotheses).map(error).collect();
+        let measured = self.rows.iter().zip(&errors).filter_map(|(data, error)| {
+            let rows = data.rows() as f64;
+            error.map(|error| (rows * error, rows))
+        });
+        let (sum, count) = measured.fold((0.0, 0.0), |(a, b), (x, y)| (a + x, b + y));
+        record.validation = (count > 0.0).then(|| sum / count);
+        self.nodes.push(errors);
         ControlFlow::Continue(())
     }
 }

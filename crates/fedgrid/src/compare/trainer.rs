@@ -15,7 +15,7 @@ use crate::{
     method::{Coupling, FedRelax, Hypotheses, Local, Method, PartialHypotheses, Pooled, Shrunk},
     model::{Constant, Hypothesis, LocalModel, Stored},
     network::{Network, Node},
-    observe::{Observer, Round},
+    observe::{Observer, Round, Validation},
     optimum::{Anchor, Limit, LinearNetwork},
     runtime::InProcess,
 };
@@ -93,8 +93,7 @@ impl<'a> Trainer<'a> {
         ridge: Option<f64>,
     ) -> Result<Self> {
         let models = with_ridge(&study.models, ridge);
-        let mut data: Vec<Dataset> =
-            study.rows.iter().zip(rows).map(|(all, rows)| all.select(rows)).collect();
+        let mut data = study.select(rows);
         weigh(&mut data, study.settings.weighting);
         let nodes: Vec<Node> = data
             .into_iter()
@@ -288,7 +287,11 @@ impl<'a> Trainer<'a> {
             stop.rounds = stop.rounds.min(50);
         }
         let views = network.views(self.nodes.clone())?;
-        let mut observer = Patience(self.watch);
+        let validation = match (effort, self.study.plan.folds.as_slice()) {
+            (Effort::Final, [fold]) => self.study.select(&fold.validation),
+            _ => Vec::new(),
+        };
+        let mut observer = Patience { watch: self.watch, validation: Validation::new(&validation) };
         let run = InProcess { stop }.observed(method, views, &mut observer)?;
         let last = run.history.last().map_or(0.0, |round| round.residual);
         Ok(Fitted {
@@ -307,12 +310,22 @@ impl<'a> Trainer<'a> {
     }
 }
 
-/// Stops a run when its study is interrupted.
-struct Patience<'a>(&'a dyn Watch);
+/// Measures on validation rows and stops a run when its study is interrupted.
+struct Patience<'a> {
+    watch: &'a dyn Watch,
+    validation: Validation<'a>,
+}
 
 impl Observer for Patience<'_> {
-    fn round(&mut self, _: &mut Round, _: &[Option<Arc<dyn Hypothesis>>]) -> ControlFlow<()> {
-        if self.0.interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    fn round(
+        &mut self,
+        record: &mut Round,
+        hypotheses: &[Option<Arc<dyn Hypothesis>>],
+    ) -> ControlFlow<()> {
+        if self.watch.interrupted() {
+            return ControlFlow::Break(());
+        }
+        self.validation.round(record, hypotheses)
     }
 }
 
@@ -370,6 +383,11 @@ fn mean_of(nodes: &[Node]) -> Constant {
 }
 
 impl Study {
+    /// The given rows of each node.
+    fn select(&self, rows: &[Vec<usize>]) -> Vec<Dataset> {
+        self.rows.iter().zip(rows).map(|(all, rows)| all.select(rows)).collect()
+    }
+
     /// Fits the network at a given strength to the final training rows.
     pub fn fit(&self, strength: Strength, watch: &dyn Watch) -> Result<Fitted> {
         self.fit_contestant(Contestant::Network, strength, watch)

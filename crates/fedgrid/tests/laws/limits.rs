@@ -1,11 +1,9 @@
 //! Limits and optima of FedRelax: no pull is local training, a strong one is the pooled model, and
 //! linear networks end at the solution of their linear system.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{Setting, predictions};
+use crate::setting::{Setting, predictions};
 use fedgrid::{
     data::Task,
     method::{Coupling, FedRelax, Local, Method, Pooled},

@@ -1,0 +1,6 @@
+//! Laws that cross modules: limits, optima and equivalences.
+
+mod comparison;
+mod limits;
+mod rounds;
+mod setting;
