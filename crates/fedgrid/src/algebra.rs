@@ -54,6 +54,7 @@ pub fn add_outer(matrix: &mut [f64], factor: f64, x: &[f64]) {
 #[derive(Debug, Clone)]
 pub struct Cholesky {
     size: usize,
+    /// The triangle row by row, with one over its diagonal entries in their place.
     lower: Vec<f64>,
 }
 
@@ -68,9 +69,9 @@ impl Cholesky {
                 let product = dot(&below[..column], &pivot_row[..column]);
                 let value = matrix[row * size + column] - product;
                 matrix[row * size + column] = if row > column {
-                    value / matrix[column * size + column]
+                    value * matrix[column * size + column]
                 } else if value > 0.0 && value.is_finite() {
-                    value.sqrt()
+                    1.0 / value.sqrt()
                 } else {
                     return None;
                 };
@@ -84,10 +85,10 @@ impl Cholesky {
         let n = self.size;
         for row in 0..n {
             let known = dot(&self.lower[row * n..row * n + row], &b[..row]);
-            b[row] = (b[row] - known) / self.lower[row * n + row];
+            b[row] = (b[row] - known) * self.lower[row * n + row];
         }
         for row in (0..n).rev() {
-            b[row] /= self.lower[row * n + row];
+            b[row] *= self.lower[row * n + row];
             let x = b[row];
             add_scaled(&mut b[..row], -x, &self.lower[row * n..row * n + row]);
         }
