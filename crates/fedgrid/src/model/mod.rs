@@ -12,6 +12,7 @@
 mod constant;
 mod linear;
 mod logistic;
+mod parametric;
 mod tree;
 
 use std::fmt::Debug;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use constant::Constant;
 pub use linear::{Linear, LinearHypothesis};
 pub use logistic::{Logistic, LogisticHypothesis};
+pub use parametric::Parametric;
 pub use tree::{Tree, TreeHypothesis};
 
 use crate::{
@@ -35,6 +37,18 @@ pub trait LocalModel: Debug + Send + Sync {
     /// Rows of weight zero do not matter; data without any weight are refused.
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>>;
 
+    /// The hypothesis of smallest weighted loss, sought from a current one. Models that cannot start
+    /// from there fit anew.
+    fn refit(&self, data: &Dataset, _current: &dyn Hypothesis) -> Result<Box<dyn Hypothesis>> {
+        self.fit(data)
+    }
+
+    /// Gets ready to be fitted to these rows with ever other labels, or none if nothing can be kept
+    /// from one fit to the next.
+    fn prepare(&self, _rows: &Features, _weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
+        Ok(None)
+    }
+
     /// The same model with another ridge, or none if the model has no such strength.
     fn with_ridge(&self, _ridge: f64) -> Option<Box<dyn LocalModel>> {
         None
@@ -46,10 +60,22 @@ pub trait LocalModel: Debug + Send + Sync {
         None
     }
 
+    /// The model as one of weights with a gradient, if it is.
+    fn as_parametric(&self) -> Option<&dyn Parametric> {
+        None
+    }
+
     /// The model as a linear one, if it is: then networks of it have a direct solution.
     fn as_linear(&self) -> Option<&Linear> {
         None
     }
+}
+
+/// A model with the rows it will be fitted to: sort orders, factors and kernels are kept, because
+/// over rounds only labels change.
+pub trait Prepared: Debug + Send + Sync {
+    /// The hypothesis that `fit` gives for these labels.
+    fn fit(&self, labels: &Labels) -> Result<Box<dyn Hypothesis>>;
 }
 
 /// What a model has learnt: a prediction for every row of features.
