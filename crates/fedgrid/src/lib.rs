@@ -33,6 +33,7 @@
 pub mod error;
 pub mod random;
 pub mod algebra;
+pub mod descent;
 pub mod data;
 pub mod loss;
 pub mod model;

@@ -1,8 +1,11 @@
 //! How far predictions are from labels,
 //!
 //! ```text
-//! squared        L(y, ŷ) = (y − ŷ)²
-//! cross-entropy  L(p, q) = − Σ_c p_c log q_c
+//! squared           L(y, ŷ) = (y − ŷ)²
+//! absolute          L(y, ŷ) = |y − ŷ|
+//! Huber             L(y, ŷ) = (y − ŷ)²  where |y − ŷ| ≤ κ,  2κ |y − ŷ| − κ²  elsewhere
+//! cross-entropy     L(p, q) = − Σ_c p_c log q_c
+//! Kullback–Leibler  L(p, q) = Σ_c p_c log (p_c / q_c)
 //! ```
 //!
 //! The same functions measure the discrepancy between two nodes' predictions on public points,
@@ -16,13 +19,22 @@ use crate::data::{Labels, Task};
 const SMALLEST_PROBABILITY: f64 = 1e-12;
 
 /// A loss per row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loss {
     /// The squared difference, summed over outputs.
     Squared,
+    /// The absolute difference, summed over outputs.
+    Absolute,
+    /// Squared for small differences, linear for large ones.
+    Huber {
+        /// The difference κ > 0 from which on it is linear.
+        threshold: f64,
+    },
     /// The cross-entropy of predicted class probabilities.
     CrossEntropy,
+    /// The cross-entropy less that of the label with itself: zero where the two agree.
+    KullbackLeibler,
 }
 
 impl Loss {
@@ -41,11 +53,25 @@ impl Loss {
         let pairs = label.iter().zip(prediction);
         match self {
             Self::Squared => pairs.map(|(y, p)| (y - p).powi(2)).sum(),
+            Self::Absolute => pairs.map(|(y, p)| (y - p).abs()).sum(),
+            Self::Huber { threshold } => pairs
+                .map(|(y, p)| (y - p).abs())
+                .map(|r| if r <= threshold { r * r } else { threshold * (2.0 * r - threshold) })
+                .sum(),
+            Self::KullbackLeibler => {
+                Self::CrossEntropy.row(label, prediction) - Self::CrossEntropy.row(label, label)
+            }
             Self::CrossEntropy => pairs
                 .filter(|(y, _)| **y > 0.0)
                 .map(|(y, p)| -y * p.max(SMALLEST_PROBABILITY).ln())
                 .sum(),
         }
+    }
+
+    /// Whether the loss is one of class probabilities.
+    #[must_use]
+    pub fn is_of_classes(self) -> bool {
+        matches!(self, Self::CrossEntropy | Self::KullbackLeibler)
     }
 
     /// The loss of every row.
@@ -73,6 +99,23 @@ mod tests {
         assert!((Loss::CrossEntropy.mean(&labels, &even) - 2_f64.ln()).abs() < 1e-15);
         let values = Labels::values(vec![1.0, 3.0]);
         assert!((Loss::Squared.mean(&values, &Labels::values(vec![0.0, 0.0])) - 5.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn huber_is_squared_near_zero_and_twice_the_threshold_steep_far_out() {
+        let huber = |r: f64| Loss::Huber { threshold: 2.0 }.row(&[0.0], &[r]);
+        assert!((huber(1.5) - Loss::Squared.row(&[0.0], &[1.5])).abs() < 1e-15);
+        assert!((huber(8.0) - huber(7.0) - 4.0).abs() < 1e-12);
+        assert!((Loss::Absolute.row(&[1.0], &[-2.0]) - 3.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn kullback_leibler_is_zero_at_agreement_and_differs_by_the_labels_own_entropy() {
+        let (p, q) = ([0.2, 0.8], [0.5, 0.5]);
+        assert!(Loss::KullbackLeibler.row(&p, &p).abs() < 1e-15);
+        let own = Loss::CrossEntropy.row(&p, &p);
+        let difference = Loss::CrossEntropy.row(&p, &q) - Loss::KullbackLeibler.row(&p, &q);
+        assert!((difference - own).abs() < 1e-15);
     }
 
     #[test]

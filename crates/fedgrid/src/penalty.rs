@@ -16,7 +16,16 @@ use crate::{
 };
 
 /// The discrepancy between two nodes' predictions on the same public points.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+///
+/// A fit minimises squared errors (or cross-entropies), so the absolute and the Huber discrepancy
+/// enter it by weights of their points at the current predictions,
+///
+/// ```text
+/// L(r) ≤ c r² + constant,  equal at the current r₀:   absolute c = 1 / 2|r₀|   Huber c = min(1, κ/|r₀|)
+/// ```
+///
+/// which makes every round a step of majorisation and leaves the fixed points where they are.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Discrepancy {
     /// The loss of one's own prediction with the neighbour's as label.
     pub loss: Loss,
@@ -44,6 +53,40 @@ impl Discrepancy {
             _ => theirs.clone(),
         }
     }
+
+    /// How strongly each point pulls: the c of the majorising parabola, or one.
+    #[must_use]
+    pub fn strength(self, own: &[f64], theirs: &[f64]) -> f64 {
+        let distance = || Loss::Squared.row(own, theirs).sqrt();
+        match self.loss {
+            Loss::Absolute => 0.5 / distance().max(SMALLEST_DIFFERENCE),
+            Loss::Huber { threshold } => (threshold / distance().max(f64::MIN_POSITIVE)).min(1.0),
+            _ => 1.0,
+        }
+    }
+
+    /// Whether all points pull alike, whatever the predictions.
+    #[must_use]
+    pub fn is_even(self) -> bool {
+        !matches!(self.loss, Loss::Absolute | Loss::Huber { .. })
+    }
+}
+
+/// Absolute differences below this pull as if they were this, so that no weight is infinite.
+const SMALLEST_DIFFERENCE: f64 = 1e-7;
+
+/// Predictions moved towards one's own until their root-mean-square distance is at most a radius.
+#[must_use]
+pub fn clipped(own: &Labels, theirs: &Labels, radius: f64) -> Labels {
+    let distance = Loss::Squared.mean(own, theirs).sqrt();
+    let mut clipped = theirs.clone();
+    if distance > radius {
+        let share = radius / distance;
+        for (value, own) in clipped.as_mut_slice().iter_mut().zip(own.as_slice()) {
+            *value = own + share * (*value - own);
+        }
+    }
+    clipped
 }
 
 /// The generalised total variation of predictions on one common public set.

@@ -50,12 +50,11 @@ impl Study {
             let data = &self.rows[node];
             let labels = data.labels().select(rows);
             let predictions = hypotheses[node].predict(&data.features().select(rows));
-            let correct = match loss {
-                Loss::Squared => 0,
-                Loss::CrossEntropy => {
-                    let pairs = labels.most_probable().into_iter().zip(predictions.most_probable());
-                    pairs.filter(|(truth, guess)| truth == guess).count()
-                }
+            let correct = if loss.is_of_classes() {
+                let pairs = labels.most_probable().into_iter().zip(predictions.most_probable());
+                pairs.filter(|(truth, guess)| truth == guess).count()
+            } else {
+                0
             };
             NodeScore {
                 loss: loss.rows(&labels, &predictions).iter().sum(),

@@ -184,6 +184,7 @@ impl<'a> Trainer<'a> {
             hub: settings.hub,
             pooled: if settings.hub > 0.0 { Some(self.anchor()?) } else { None },
             start: if let Warm::Hypotheses(start) = warm { Some(start) } else { None },
+            ..FedRelax::default()
         };
         self.rounds(&method, network, settings.hub, effort)
     }

@@ -11,7 +11,7 @@ mod shrunk;
 
 use std::sync::Arc;
 
-pub use fedrelax::{Coupling, FedRelax, Relaxing, Shared};
+pub use fedrelax::{Coupling, FedRelax, LocalStep, Relaxing, Shared};
 pub use local::{Alone, Local};
 pub use pooled::{Oracle, Pooled};
 pub use shrunk::Shrunk;

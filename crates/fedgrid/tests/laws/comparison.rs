@@ -94,7 +94,8 @@ fn rounds_and_the_direct_solution_give_the_same_errors() {
     ];
     for settings in settings {
         let mut study = clustered(0.01, 0.5);
-        study.models = vec![Arc::new(Linear::default()); study.rows.len()];
+        let model: Arc<dyn LocalModel> = Arc::new(Linear::default());
+        study.models = vec![model; study.rows.len()];
         study.settings = settings;
         study.settings.stop.tolerance = 1e-12;
         study.settings.stop.rounds = 5000;

@@ -2,5 +2,6 @@
 
 mod comparison;
 mod limits;
+mod relaxation;
 mod rounds;
 mod setting;

@@ -1,0 +1,106 @@
+//! Steps down a gradient: plain, RMSprop and Adam,
+//!
+//! ```text
+//! plain     w ← w − η g
+//! RMSprop   s ← γ s + (1 − γ) g²                             w ← w − η g / (√s + ε)
+//! Adam      m ← β₁ m + (1 − β₁) g,  s ← β₂ s + (1 − β₂) g²   w ← w − η m̂ / (√ŝ + ε)
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+/// A rule for steps, with the step size η > 0.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Optimiser {
+    /// Gradient descent.
+    Plain {
+        /// The step size η.
+        step: f64,
+    },
+    /// RMSprop with γ = 0.99 and ε = 1e-8, as in the papers' experiments (η = 0.01).
+    RmsProp {
+        /// The step size η.
+        step: f64,
+    },
+    /// Adam with β₁ = 0.9, β₂ = 0.999 and ε = 1e-8.
+    Adam {
+        /// The step size η.
+        step: f64,
+    },
+}
+
+const SMOOTHING: f64 = 0.99;
+const FLOOR: f64 = 1e-8;
+const FIRST: f64 = 0.9;
+const SECOND: f64 = 0.999;
+
+/// A descent under way.
+#[derive(Debug, Clone)]
+pub struct Descent {
+    optimiser: Optimiser,
+    mean: Vec<f64>,
+    squares: Vec<f64>,
+    steps: i32,
+}
+
+impl Descent {
+    /// Begins a descent of so many weights.
+    #[must_use]
+    pub fn new(optimiser: Optimiser, size: usize) -> Self {
+        Self { optimiser, mean: vec![0.0; size], squares: vec![0.0; size], steps: 0 }
+    }
+
+    /// Takes one step.
+    pub fn step(&mut self, weights: &mut [f64], gradient: &[f64]) {
+        self.steps += 1;
+        match self.optimiser {
+            Optimiser::Plain { step } => crate::algebra::add_scaled(weights, -step, gradient),
+            Optimiser::RmsProp { step } => {
+                let memory = weights.iter_mut().zip(gradient).zip(&mut self.squares);
+                for ((w, g), s) in memory {
+                    *s = SMOOTHING * *s + (1.0 - SMOOTHING) * g * g;
+                    *w -= step * g / (s.sqrt() + FLOOR);
+                }
+            }
+            Optimiser::Adam { step } => {
+                let (first, second) = (1.0 - FIRST.powi(self.steps), 1.0 - SECOND.powi(self.steps));
+                let memory = weights.iter_mut().zip(gradient).zip(&mut self.mean);
+                for (((w, g), m), s) in memory.zip(&mut self.squares) {
+                    *m = FIRST * *m + (1.0 - FIRST) * g;
+                    *s = SECOND * *s + (1.0 - SECOND) * g * g;
+                    *w -= step * (*m / first) / ((*s / second).sqrt() + FLOOR);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_descends_a_bowl_to_its_bottom() {
+        for optimiser in [
+            Optimiser::Plain { step: 0.1 },
+            Optimiser::RmsProp { step: 0.01 },
+            Optimiser::Adam { step: 0.05 },
+        ] {
+            let mut descent = Descent::new(optimiser, 2);
+            let mut weights = [3.0, -2.0];
+            for _ in 0..2000 {
+                let gradient = [2.0 * weights[0], weights[1] - 1.0];
+                descent.step(&mut weights, &gradient);
+            }
+            let [a, b] = weights;
+            assert!(a.abs() < 0.02 && (b - 1.0).abs() < 0.02, "{optimiser:?}: {a} {b}");
+        }
+    }
+
+    #[test]
+    fn the_first_rmsprop_step_has_ten_times_the_step_size() {
+        let mut weights = [0.0];
+        Descent::new(Optimiser::RmsProp { step: 0.01 }, 1).step(&mut weights, &[5.0]);
+        assert!((weights[0] + 0.1).abs() < 1e-8);
+    }
+}

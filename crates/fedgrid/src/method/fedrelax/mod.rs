@@ -1,0 +1,297 @@
+//! FedRelax: every node refits its model, pulled towards its neighbours' predictions,
+//!
+//! ```text
+//! hᵢ ← argmin  Lᵢ(h) + α Σⱼ Aᵢⱼ δⱼ(h, hⱼ)      over h ∈ Hᵢ, with j ∈ N(i)
+//! ```
+//!
+//! where δⱼ is the discrepancy on node j's public points. With squared loss or cross-entropy it is
+//! one fit on augmented data: neighbours that share one public set become one copy of it with their
+//! weighted mean prediction as label. ["Plug In and Learn", Algorithm 1 with eq. 10 and 19.]
+//!
+//! The one-sided update is the papers'. The symmetric one also counts the neighbours on one's own
+//! public points, half and half, and so is the block minimiser of `Σ_i L_i + α Σ_edges A δ`; on one
+//! common public set the two are the same.
+
+mod damping;
+mod pull;
+mod step;
+
+use std::sync::Arc;
+
+use damping::Damping;
+use pull::{Ground, Pulls, Target};
+use serde::{Deserialize, Serialize};
+pub use step::LocalStep;
+use step::Stepper;
+
+use super::{Hypotheses, Message, Method, PartialHypotheses, Participant, Report};
+use crate::{
+    algebra::dot,
+    data::{Dataset, Labels, Task},
+    error::{Error, Result, at_least_zero},
+    loss::Loss,
+    model::Hypothesis,
+    network::{Node, NodeId, View},
+    penalty::Discrepancy,
+};
+
+/// Whose public points a node is compared on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coupling {
+    /// The neighbour's, as in the papers' update.
+    #[default]
+    OneSided,
+    /// The neighbour's and one's own, half and half.
+    Symmetric,
+}
+
+/// Model-agnostic learning by exchange of predictions.
+#[derive(Debug, Clone)]
+pub struct FedRelax {
+    /// The pull α ≥ 0 towards the neighbours; zero trains every node alone.
+    pub alpha: f64,
+    /// How predictions are compared; none is the loss of the task.
+    pub discrepancy: Option<Loss>,
+    /// Whose public points count.
+    pub coupling: Coupling,
+    /// Whether the level of predictions is coupled, or only their shape.
+    pub couple_intercept: bool,
+    /// The largest root-mean-square distance from one's own predictions at which a neighbour's
+    /// pull; farther ones are moved in. None is no limit.
+    pub clip: Option<f64>,
+    /// The share ω of what is new in the neighbours' predictions that is taken in each round, in
+    /// (0, 2); one is the plain update.
+    pub relaxation: f64,
+    /// What a node does with its pulls.
+    pub step: LocalStep,
+    /// The weight ≥ 0 of the pooled hub as one more neighbour of every node; zero is no hub.
+    pub hub: f64,
+    /// The pooled hypothesis of each node; needed only with a hub.
+    pub pooled: Option<Hypotheses>,
+    /// The hypotheses to start from; local training where there is none.
+    pub start: Option<PartialHypotheses>,
+    /// Whether the first round pulls towards zero, as the authors' code does.
+    pub zero_first: bool,
+}
+
+impl Default for FedRelax {
+    fn default() -> Self {
+        Self {
+            alpha: 1.0,
+            discrepancy: None,
+            coupling: Coupling::OneSided,
+            couple_intercept: true,
+            clip: None,
+            relaxation: 1.0,
+            step: LocalStep::Refit,
+            hub: 0.0,
+            pooled: None,
+            start: None,
+            zero_first: false,
+        }
+    }
+}
+
+impl FedRelax {
+    fn check(&self, task: Task) -> Result<()> {
+        at_least_zero("alpha", self.alpha)?;
+        at_least_zero("hub", self.hub)?;
+        at_least_zero("clip", self.clip.unwrap_or(0.0))?;
+        if !(self.relaxation > 0.0 && self.relaxation < 2.0) {
+            let (value, expected) = (self.relaxation, "a number between zero and two");
+            return Err(Error::Parameter { name: "relaxation", value, expected });
+        }
+        if self.coupling == Coupling::Symmetric && task != Task::Regression {
+            return Err(Error::Unsupported {
+                what: "symmetric coupling",
+                needs: "a regression target; use one-sided coupling for classes",
+            });
+        }
+        let discrepancy = self.discrepancy(task).loss;
+        if discrepancy.is_of_classes() != (task != Task::Regression) {
+            return Err(Error::Unsupported {
+                what: "this discrepancy",
+                needs: "another target: squared, absolute and huber compare numbers, \
+                        cross-entropy and kullback-leibler compare classes",
+            });
+        }
+        if let Loss::Huber { threshold } = discrepancy
+            && !(threshold > 0.0 && threshold.is_finite())
+        {
+            let expected = "a positive number";
+            return Err(Error::Parameter { name: "threshold", value: threshold, expected });
+        }
+        Ok(())
+    }
+
+    fn discrepancy(&self, task: Task) -> Discrepancy {
+        let loss = self.discrepancy.unwrap_or(Loss::of(task));
+        Discrepancy { loss, level: self.couple_intercept }
+    }
+}
+
+impl Method for FedRelax {
+    type Participant = Relaxing;
+
+    fn join(&self, view: View) -> Result<Relaxing> {
+        self.check(view.node.data.task())?;
+        Relaxing::new(self, view)
+    }
+
+    fn alpha(&self) -> f64 {
+        self.alpha
+    }
+}
+
+/// Predictions on public points.
+#[derive(Debug, Clone)]
+pub struct Shared {
+    /// The sender's predictions on its own public points.
+    pub own: Arc<Labels>,
+    /// The sender's predictions on the receiver's public points, for the symmetric coupling.
+    pub yours: Option<Arc<Labels>>,
+}
+
+impl Message for Shared {
+    fn bytes(&self) -> usize {
+        let numbers = |labels: &Arc<Labels>| labels.as_slice().len();
+        8 * (numbers(&self.own) + self.yours.as_ref().map_or(0, numbers))
+    }
+}
+
+/// A node that takes part in FedRelax.
+#[derive(Debug)]
+pub struct Relaxing {
+    alpha: f64,
+    node: Node,
+    pulls: Pulls,
+    /// Own rows, then the points of each ground, labelled anew every round.
+    augmented: Dataset,
+    hypothesis: Option<Arc<dyn Hypothesis>>,
+    /// Own predictions on each ground.
+    predictions: Vec<Labels>,
+    stepper: Stepper,
+    damping: Damping,
+    report: Report,
+}
+
+impl Relaxing {
+    fn new(method: &FedRelax, view: View) -> Result<Self> {
+        let View { node, neighbours } = view;
+        let task = node.data.task();
+        let mut augmented = node.data.clone();
+        let pulls = Pulls::new(method, &node, &neighbours, method.discrepancy(task));
+        for ground in &pulls.grounds {
+            let rows = ground.points.rows();
+            let labels = Labels::neutral(task, rows);
+            augmented = augmented.stacked(&Dataset::weighted(
+                ground.points.as_ref().clone(),
+                labels,
+                vec![0.0; rows],
+            )?)?;
+        }
+        let start = method.start.as_ref().and_then(|start| start[node.id].clone());
+        let hypothesis = match start {
+            Some(start) => Some(start),
+            None if node.data.total_weight() > 0.0 => Some(node.model.fit(&node.data)?.into()),
+            None => None,
+        };
+        let mut participant = Self {
+            alpha: method.alpha,
+            stepper: Stepper::new(method.step, node.id),
+            node,
+            pulls,
+            augmented,
+            hypothesis,
+            predictions: Vec::new(),
+            damping: Damping::new(method.relaxation),
+            report: Report::default(),
+        };
+        participant.predict();
+        Ok(participant)
+    }
+
+    /// Refreshes the predictions on all grounds.
+    fn predict(&mut self) {
+        if let Some(hypothesis) = &self.hypothesis {
+            let grounds = self.pulls.grounds.iter();
+            self.predictions = grounds.map(|ground| hypothesis.predict(&ground.points)).collect();
+        }
+    }
+
+    /// Writes the pulls into the augmented data; false if nothing pulls.
+    fn augment(&mut self, targets: &[Target]) -> bool {
+        let outputs = self.node.data.task().outputs();
+        let mut pulled = false;
+        for (ground, target) in self.pulls.grounds.iter().zip(targets) {
+            let Ground { points, first_row } = ground;
+            let rows = points.rows();
+            let share = self.alpha / rows.max(1) as f64;
+            let (labels, weights) = self.augmented.labels_and_weights_mut();
+            // A ground on which no one has spoken keeps its labels, at weight zero.
+            if !target.labels.is_empty() {
+                labels[first_row * outputs..][..rows * outputs].copy_from_slice(&target.labels);
+            }
+            for (weight, pull) in weights[*first_row..][..rows].iter_mut().zip(&target.weights) {
+                *weight = share * pull;
+            }
+            pulled |= share * target.total > 0.0;
+        }
+        pulled
+    }
+
+    /// Loss and variation before the round changes them.
+    fn measure(&self, inbox: &[(NodeId, Shared)]) -> Report {
+        let Some(hypothesis) = &self.hypothesis else { return Report::default() };
+        let data = &self.node.data;
+        let predictions = hypothesis.predict(data.features());
+        let losses = Loss::of(data.task()).rows(data.labels(), &predictions);
+        Report {
+            loss: dot(&losses, data.weights()),
+            variation: self.pulls.variation(inbox, &self.predictions),
+            ..Report::default()
+        }
+    }
+}
+
+impl Participant for Relaxing {
+    type Message = Shared;
+
+    fn send(&mut self) -> Vec<(NodeId, Shared)> {
+        // A node that has neither rows nor heard anything has nothing to say.
+        if self.hypothesis.is_none() {
+            return Vec::new();
+        }
+        self.pulls.messages(&self.predictions)
+    }
+
+    fn receive(&mut self, inbox: &[(NodeId, Shared)]) -> Result<()> {
+        self.report = self.measure(inbox);
+        let mut targets = self.pulls.targets(inbox, &self.predictions);
+        self.damping.apply(&mut targets);
+        // Without a pull the model stays what local training made it.
+        if self.augment(&targets) {
+            let next = self.stepper.step(&self.node, &self.augmented, self.hypothesis.as_ref())?;
+            self.hypothesis = Some(next);
+            let before = std::mem::take(&mut self.predictions);
+            self.predict();
+            let now = self.predictions[0].as_slice();
+            self.report.size = dot(now, now);
+            self.report.change = before.first().map_or(self.report.size, |before| {
+                before.as_slice().iter().zip(now).map(|(a, b)| (a - b).powi(2)).sum()
+            });
+        }
+        self.damping.watch(self.report.change);
+        self.report.damped = self.damping.has_damped;
+        Ok(())
+    }
+
+    fn hypothesis(&self) -> Option<&Arc<dyn Hypothesis>> {
+        self.hypothesis.as_ref()
+    }
+
+    fn report(&self) -> Report {
+        self.report
+    }
+}

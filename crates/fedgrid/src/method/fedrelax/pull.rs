@@ -1,0 +1,189 @@
+//! What pulls at a node: its neighbours' predictions, and the pooled hub's, gathered on the public
+//! sets that they are made on.
+
+use std::sync::Arc;
+
+use super::{Coupling, FedRelax, Shared};
+use crate::{
+    algebra::add_scaled,
+    data::{Features, Labels},
+    network::{Neighbour, Node, NodeId},
+    penalty::{Discrepancy, clipped},
+};
+
+/// A public set on which a node is pulled, and the place of its rows in the augmented data.
+#[derive(Debug)]
+pub(super) struct Ground {
+    pub(super) points: Arc<Features>,
+    pub(super) first_row: usize,
+}
+
+/// The joint pull of all on one ground.
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    /// The sum of the edge weights that pull.
+    pub(super) total: f64,
+    /// The weighted mean prediction at each point.
+    pub(super) labels: Vec<f64>,
+    /// How strongly each point pulls.
+    pub(super) weights: Vec<f64>,
+}
+
+/// Who pulls at a node, and where. The first ground is the node's own public set.
+#[derive(Debug)]
+pub(super) struct Pulls {
+    pub(super) grounds: Vec<Ground>,
+    /// Id, weight and ground of each neighbour, in order of their ids.
+    neighbours: Vec<(NodeId, f64, usize)>,
+    hub: Option<(f64, Labels)>,
+    symmetric: bool,
+    discrepancy: Discrepancy,
+    clip: Option<f64>,
+    /// Whether the next pulls are towards zero.
+    towards_zero: bool,
+}
+
+impl Pulls {
+    pub(super) fn new(
+        method: &FedRelax,
+        node: &Node,
+        neighbours: &[Neighbour],
+        discrepancy: Discrepancy,
+    ) -> Self {
+        let mut grounds: Vec<Ground> = Vec::new();
+        let mut place = |points: &Arc<Features>| {
+            let known = grounds.iter().position(|ground| Arc::ptr_eq(&ground.points, points));
+            known.unwrap_or_else(|| {
+                let above = grounds.last().map(|ground| ground.first_row + ground.points.rows());
+                let first_row = above.unwrap_or(node.data.rows());
+                grounds.push(Ground { points: points.clone(), first_row });
+                grounds.len() - 1
+            })
+        };
+        place(&node.public);
+        let neighbours = neighbours.iter().map(|n| (n.id, n.weight, place(&n.public))).collect();
+        let hub = match &method.pooled {
+            Some(pooled) if method.hub > 0.0 => {
+                Some((method.hub, pooled[node.id].predict(&node.public)))
+            }
+            _ => None,
+        };
+        Self {
+            grounds,
+            neighbours,
+            hub,
+            symmetric: method.coupling == Coupling::Symmetric,
+            discrepancy,
+            clip: method.clip,
+            towards_zero: method.zero_first,
+        }
+    }
+
+    /// What a node with these predictions tells each neighbour.
+    pub(super) fn messages(&self, predictions: &[Labels]) -> Vec<(NodeId, Shared)> {
+        let own = Arc::new(predictions[0].clone());
+        let message = |&(id, _, ground): &(NodeId, f64, usize)| {
+            let yours = self.symmetric.then(|| match ground {
+                0 => own.clone(),
+                _ => Arc::new(predictions[ground].clone()),
+            });
+            (id, Shared { own: own.clone(), yours })
+        };
+        self.neighbours.iter().map(message).collect()
+    }
+
+    /// All pulls of a round: ground, weight, predictions.
+    fn all<'a>(
+        &'a self,
+        inbox: &'a [(NodeId, Shared)],
+    ) -> impl Iterator<Item = (usize, f64, &'a Labels)> + 'a {
+        // A silent neighbour exerts no pull, so lost messages only slow learning down.
+        let spoken = inbox.iter().filter_map(|(from, message)| {
+            let place = self.neighbours.binary_search_by_key(from, |(id, ..)| *id).ok()?;
+            Some((&self.neighbours[place], message))
+        });
+        let from_neighbours = spoken.flat_map(move |((_, weight, ground), message)| {
+            let weight = if self.symmetric { weight / 2.0 } else { *weight };
+            let mirror = message.yours.as_deref().filter(|_| self.symmetric);
+            let mirror = mirror.map(|labels| (0, weight, labels));
+            std::iter::once((*ground, weight, message.own.as_ref())).chain(mirror)
+        });
+        from_neighbours.chain(self.hub())
+    }
+
+    fn hub(&self) -> impl Iterator<Item = (usize, f64, &Labels)> {
+        self.hub.iter().map(|(weight, labels)| (0, *weight, labels))
+    }
+
+    /// The variation of own predictions from all that pull. Both ends report an edge; the hub
+    /// reports nothing, so its edge counts double here.
+    pub(super) fn variation(&self, inbox: &[(NodeId, Shared)], own: &[Labels]) -> f64 {
+        let term = |(ground, weight, labels): (usize, f64, &Labels)| {
+            weight * self.discrepancy.between(&own[ground], labels)
+        };
+        self.all(inbox).chain(self.hub()).map(term).sum()
+    }
+
+    /// The joint pull on each ground, given own predictions where there are any.
+    pub(super) fn targets(&mut self, inbox: &[(NodeId, Shared)], own: &[Labels]) -> Vec<Target> {
+        let mut targets: Vec<Target> = self.grounds.iter().map(Target::new).collect();
+        for (ground, weight, labels) in self.all(inbox) {
+            let own = own.get(ground);
+            if self.towards_zero {
+                let zero = Labels::neutral(labels.task(), labels.rows());
+                targets[ground].add(weight, own, &zero, self.discrepancy);
+            } else if self.discrepancy.level && self.clip.is_none() {
+                targets[ground].add(weight, own, labels, self.discrepancy);
+            } else {
+                let mut pull = self.discrepancy.pull(own, labels);
+                if let (Some(radius), Some(own)) = (self.clip, own) {
+                    pull = clipped(own, &pull, radius);
+                }
+                targets[ground].add(weight, own, &pull, self.discrepancy);
+            }
+        }
+        self.towards_zero = false;
+        for target in &mut targets {
+            target.finish();
+        }
+        targets
+    }
+}
+
+impl Target {
+    fn new(ground: &Ground) -> Self {
+        Self { total: 0.0, labels: Vec::new(), weights: vec![0.0; ground.points.rows()] }
+    }
+
+    /// Adds the pull of one neighbour; labels are sums until `finish`.
+    fn add(&mut self, weight: f64, own: Option<&Labels>, pull: &Labels, how: Discrepancy) {
+        self.total += weight;
+        if self.labels.is_empty() {
+            self.labels = vec![0.0; pull.as_slice().len()];
+        }
+        let uneven = own.filter(|_| !how.is_even());
+        let Some(own) = uneven else {
+            self.weights.iter_mut().for_each(|sum| *sum += weight);
+            return add_scaled(&mut self.labels, weight, pull.as_slice());
+        };
+        let outputs = pull.task().outputs();
+        for (row, sum) in self.weights.iter_mut().enumerate() {
+            let weight = weight * how.strength(own.row(row), pull.row(row));
+            *sum += weight;
+            add_scaled(&mut self.labels[row * outputs..][..outputs], weight, pull.row(row));
+        }
+    }
+
+    /// Turns sums into means.
+    fn finish(&mut self) {
+        if self.labels.is_empty() {
+            return;
+        }
+        let outputs = self.labels.len() / self.weights.len().max(1);
+        for (labels, weight) in self.labels.chunks_exact_mut(outputs).zip(&self.weights) {
+            for label in labels {
+                *label /= weight.max(f64::MIN_POSITIVE);
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What a node does with its pulls: refit exactly, take a few optimiser steps, or refit on labels of
+//! its own making as well.
+
+use std::sync::Arc;
+
+use crate::{
+    data::{Dataset, Labels, normal_points},
+    descent::{Descent, Optimiser},
+    error::{Error, Result},
+    model::{Hypothesis, Prepared},
+    network::{Node, NodeId},
+    random::{Purpose, Stream},
+};
+
+/// How a node answers its pulls.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum LocalStep {
+    /// The minimiser itself.
+    #[default]
+    Refit,
+    /// Some optimiser steps from the current weights, for parametric models: one RMSprop step per
+    /// round is what the papers' linear experiments do.
+    Descend {
+        /// How many steps, at least one.
+        steps: usize,
+        /// Which steps.
+        optimiser: Optimiser,
+    },
+    /// A refit on fresh points with the current own predictions as labels too, so that models
+    /// without incremental training remember. ["Plug In and Learn", eq. 20.] Every point weighs as
+    /// much as a row of the node's own; points are drawn with the moments of its public set.
+    Distil {
+        /// How many points are drawn each round.
+        points: usize,
+        /// The seed of the draws.
+        seed: u64,
+    },
+}
+
+/// Takes local steps and keeps what can be used again.
+#[derive(Debug)]
+pub(super) struct Stepper {
+    step: LocalStep,
+    node: NodeId,
+    round: usize,
+    descent: Option<Descent>,
+    /// A prepared model, and the row weights that it was prepared for.
+    prepared: Option<(Vec<f64>, Box<dyn Prepared>)>,
+}
+
+impl Stepper {
+    pub(super) fn new(step: LocalStep, node: NodeId) -> Self {
+        Self { step, node, round: 0, descent: None, prepared: None }
+    }
+
+    /// The next hypothesis of a node for its augmented data.
+    pub(super) fn step(
+        &mut self,
+        node: &Node,
+        augmented: &Dataset,
+        current: Option<&Arc<dyn Hypothesis>>,
+    ) -> Result<Arc<dyn Hypothesis>> {
+        self.round += 1;
+        match (self.step, current) {
+            (LocalStep::Descend { steps, optimiser }, Some(current)) => {
+                self.descend(node, augmented, current.as_ref(), steps, optimiser)
+            }
+            (LocalStep::Distil { points, seed }, Some(current)) => {
+                self.distil(node, augmented, current.as_ref(), points, seed)
+            }
+            (_, current) => self.refit(node, augmented, current),
+        }
+    }
+
+    fn refit(
+        &mut self,
+        node: &Node,
+        augmented: &Dataset,
+        current: Option<&Arc<dyn Hypothesis>>,
+    ) -> Result<Arc<dyn Hypothesis>> {
+        // Once all neighbours have spoken the weights stay, and only labels change.
+        let ready = self.prepared.as_ref().is_some_and(|(known, _)| known == augmented.weights());
+        if !ready {
+            let prepared = node.model.prepare(augmented.features(), augmented.weights())?;
+            self.prepared = prepared.map(|prepared| (augmented.weights().to_vec(), prepared));
+        }
+        Ok(match (&self.prepared, current) {
+            (Some((_, prepared)), _) => prepared.fit(augmented.labels())?.into(),
+            (None, Some(current)) => node.model.refit(augmented, current.as_ref())?.into(),
+            (None, None) => node.model.fit(augmented)?.into(),
+        })
+    }
+
+    fn descend(
+        &mut self,
+        node: &Node,
+        augmented: &Dataset,
+        current: &dyn Hypothesis,
+        steps: usize,
+        optimiser: Optimiser,
+    ) -> Result<Arc<dyn Hypothesis>> {
+        let parametric = node.model.as_parametric();
+        let weights = parametric.and_then(|model| model.weights(current));
+        let (Some(model), Some(mut weights)) = (parametric, weights) else {
+            return Err(Error::Unsupported {
+                what: "a number of optimiser steps",
+                needs: "a model of weights at every node; use refit for the others",
+            });
+        };
+        let descent = self.descent.get_or_insert_with(|| Descent::new(optimiser, weights.len()));
+        for _ in 0..steps {
+            let gradient = model.gradient(augmented, &weights);
+            descent.step(&mut weights, &gradient);
+        }
+        Ok(model.hypothesis(augmented.features().names(), augmented.task(), &weights).into())
+    }
+
+    fn distil(
+        &self,
+        node: &Node,
+        augmented: &Dataset,
+        current: &dyn Hypothesis,
+        points: usize,
+        seed: u64,
+    ) -> Result<Arc<dyn Hypothesis>> {
+        let mut stream = Stream::new(seed, self.node, self.round, Purpose::Public);
+        let features = normal_points(&node.public, points, &mut stream)?;
+        let labels: Labels = current.predict(&features);
+        let weight = node.data.total_weight() / node.data.rows().max(1) as f64;
+        let memory = Dataset::weighted(features, labels, vec![weight; points])?;
+        Ok(node.model.fit(&augmented.clone().stacked(&memory)?)?.into())
+    }
+}
