@@ -293,7 +293,8 @@ impl<'a> Trainer<'a> {
             _ => Vec::new(),
         };
         let mut observer = Patience { watch: self.watch, validation: Validation::new(&validation) };
-        let run = InProcess { stop }.observed(method, views, &mut observer)?;
+        let run =
+            InProcess { stop, ..InProcess::default() }.observed(method, views, &mut observer)?;
         let last = run.history.last().map_or(0.0, |round| round.residual);
         Ok(Fitted {
             certificate: Certificate {

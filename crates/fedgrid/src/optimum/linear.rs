@@ -20,6 +20,7 @@ use super::krylov::{Krylov, Limit, conjugate_gradient, gmres};
 use crate::{
     algebra::{Cholesky, add_outer, add_scaled, add_symmetric_product},
     data::Features,
+    descent::{Descent, Optimiser},
     error::{Error, Result, at_least_zero, same_size},
     model::{Hypothesis, Linear, LinearHypothesis},
     network::{Network, Node},
@@ -50,6 +51,17 @@ pub struct LinearNetwork {
     public: Vec<Vec<f64>>,
     public_of: Vec<usize>,
     symmetric: bool,
+}
+
+/// Rounds of optimiser steps.
+#[derive(Debug, Clone, Copy)]
+pub struct Rounds {
+    /// How many.
+    pub count: usize,
+    /// Which steps.
+    pub optimiser: Optimiser,
+    /// Whether the first round pulls towards zero.
+    pub zero_first: bool,
 }
 
 /// The weights of all nodes and their certificate.
@@ -173,6 +185,37 @@ impl LinearNetwork {
         Ok(Solution { weights: x, products, residual, history })
     }
 
+    /// Takes one optimiser step per round at every node from given weights, with the neighbours'
+    /// weights of the round before: what FedRelax with `LocalStep::Descend` does, in moments.
+    ///
+    /// `watch` sees the weights after every round. With `zero_first` the first round pulls towards
+    /// zero, as the authors' code does.
+    pub fn descend(
+        &self,
+        network: &Network,
+        alpha: f64,
+        mut weights: Vec<f64>,
+        rounds: Rounds,
+        mut watch: impl FnMut(&[f64]),
+    ) -> Result<Vec<f64>> {
+        at_least_zero("alpha", alpha)?;
+        same_size("starting weights", weights.len(), self.right.len())?;
+        let system = System::new(self, network, alpha, None);
+        let mut descent = Descent::new(rounds.optimiser, weights.len());
+        let mut gradient = vec![0.0; weights.len()];
+        let zero = vec![0.0; weights.len()];
+        for round in 0..rounds.count {
+            let heard = if round == 0 && rounds.zero_first { &zero } else { &weights };
+            system.apply_hearing(&weights, heard, &mut gradient);
+            for (gradient, right) in gradient.iter_mut().zip(&system.right) {
+                *gradient = 2.0 * (*gradient - right);
+            }
+            descent.step(&mut weights, &gradient);
+            watch(&weights);
+        }
+        Ok(weights)
+    }
+
     fn moment(&self, node: usize) -> &[f64] {
         &self.public[self.public_of[node]]
     }
@@ -262,36 +305,41 @@ impl<'a> System<'a> {
 
     /// `out ← A v`
     fn apply(&self, v: &[f64], out: &mut [f64]) {
+        self.apply_hearing(v, v, out);
+    }
+
+    /// `out ← A v`, with the neighbours' part of v taken from `heard`.
+    fn apply_hearing(&self, v: &[f64], heard: &[f64], out: &mut [f64]) {
         let size = self.moments.size;
         let mut shared = Vec::new();
         // K_j w_j of every node, formed once.
         if !self.one_set() {
-            shared = vec![0.0; v.len()];
+            shared = vec![0.0; heard.len()];
             shared.par_chunks_mut(size).with_min_len(TASK).enumerate().for_each(|(node, out)| {
-                let w = &v[node * size..(node + 1) * size];
+                let w = &heard[node * size..(node + 1) * size];
                 add_symmetric_product(out, 1.0, self.moments.moment(node), w);
             });
         }
         out.par_chunks_mut(size).with_min_len(TASK).enumerate().for_each(|(node, out)| {
             out.fill(0.0);
             let own = &self.own[node * size * size..(node + 1) * size * size];
-            add_symmetric_product(out, 1.0, own, &v[node * size..(node + 1) * size]);
+            let w = &v[node * size..(node + 1) * size];
+            add_symmetric_product(out, 1.0, own, w);
             if self.one_set() {
-                self.add_differences(node, v, out);
+                self.add_differences(node, w, heard, out);
             } else {
-                self.add_coupling(node, v, &shared, out);
+                self.add_coupling(node, w, heard, &shared, out);
             }
         });
     }
 
     /// `out ← out + α K Σ_j A_ij (w_i − w_j)`: differences lose no digits under a strong pull,
     /// where neighbours are close.
-    fn add_differences(&self, node: usize, v: &[f64], out: &mut [f64]) {
+    fn add_differences(&self, node: usize, own: &[f64], heard: &[f64], out: &mut [f64]) {
         let size = self.moments.size;
-        let own = &v[node * size..(node + 1) * size];
         let mut sum = vec![0.0; size];
         for &(neighbour, weight) in self.network.neighbours(node) {
-            let theirs = &v[neighbour * size..(neighbour + 1) * size];
+            let theirs = &heard[neighbour * size..(neighbour + 1) * size];
             for ((sum, own), theirs) in sum.iter_mut().zip(own).zip(theirs) {
                 *sum += weight * (own - theirs);
             }
@@ -300,16 +348,25 @@ impl<'a> System<'a> {
     }
 
     /// The same for different public sets, from the products `K_j w_j`.
-    fn add_coupling(&self, node: usize, v: &[f64], shared: &[f64], out: &mut [f64]) {
+    fn add_coupling(
+        &self,
+        node: usize,
+        own: &[f64],
+        heard: &[f64],
+        shared: &[f64],
+        out: &mut [f64],
+    ) {
         let size = self.moments.size;
         let coupling = &self.coupling[node * size * size..(node + 1) * size * size];
-        add_symmetric_product(out, self.alpha, coupling, &v[node * size..(node + 1) * size]);
+        add_symmetric_product(out, self.alpha, coupling, own);
         let share = if self.is_symmetric() { 0.5 } else { 1.0 };
         let mut sum = vec![0.0; size];
         for &(neighbour, weight) in self.network.neighbours(node) {
             let range = neighbour * size..(neighbour + 1) * size;
             add_scaled(out, -share * self.alpha * weight, &shared[range.clone()]);
-            add_scaled(&mut sum, weight, &v[range]);
+            if self.is_symmetric() {
+                add_scaled(&mut sum, weight, &heard[range]);
+            }
         }
         if self.is_symmetric() {
             add_symmetric_product(out, -share * self.alpha, self.moments.moment(node), &sum);

@@ -5,4 +5,4 @@ mod krylov;
 mod linear;
 
 pub use krylov::{Krylov, Limit, conjugate_gradient, gmres};
-pub use linear::{Anchor, LinearNetwork, Solution};
+pub use linear::{Anchor, LinearNetwork, Rounds, Solution};

@@ -20,6 +20,19 @@ use crate::{
 pub struct InProcess {
     /// When a run stops.
     pub stop: Stop,
+    /// Who hears whom when.
+    pub order: Order,
+}
+
+/// Who hears whom when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// All learn at once from what was said in the round before (Jacobi).
+    #[default]
+    AtOnce,
+    /// One after the other by id, each hearing what those before it have just learnt
+    /// (Gauss–Seidel): fewer rounds, on one core.
+    InTurn,
 }
 
 /// What a run has left.
@@ -70,12 +83,23 @@ impl InProcess {
             damped: Vec::new(),
             traffic: Vec::new(),
         };
+        let mut inboxes = Vec::new();
         while run.history.len() < self.stop.rounds && !run.converged {
-            let inboxes = exchange(&mut participants, &mut run.traffic, run.history.len());
-            participants
-                .par_iter_mut()
-                .zip(&inboxes)
-                .try_for_each(|(participant, inbox)| participant.receive(inbox))?;
+            match self.order {
+                Order::AtOnce => {
+                    inboxes = exchange(&mut participants, &mut run.traffic);
+                    participants
+                        .par_iter_mut()
+                        .zip(&inboxes)
+                        .try_for_each(|(participant, inbox)| participant.receive(inbox))?;
+                }
+                Order::InTurn => {
+                    if inboxes.is_empty() {
+                        inboxes = exchange(&mut participants, &mut run.traffic);
+                    }
+                    in_turn(&mut participants, &mut inboxes, &mut run.traffic)?;
+                }
+            }
             run.hypotheses = current(&participants);
             let reports: Vec<Report> = participants.iter().map(Participant::report).collect();
             let mut record = summary(run.history.len() + 1, method.alpha(), &reports, &inboxes);
@@ -95,42 +119,58 @@ fn current<P: Participant>(participants: &[P]) -> Vec<Option<Arc<dyn Hypothesis>
     participants.iter().map(|participant| participant.hypothesis().cloned()).collect()
 }
 
+/// What was said to each node, in order of the speakers' ids.
+type Inboxes<M> = Vec<Vec<(NodeId, M)>>;
+
+/// Lets each learn from the latest words of its neighbours, and speak at once.
+fn in_turn<P: Participant>(
+    participants: &mut [P],
+    inboxes: &mut Inboxes<P::Message>,
+    traffic: &mut Vec<Traffic>,
+) -> Result<()> {
+    let mut place = 0;
+    for from in 0..participants.len() {
+        participants[from].receive(&inboxes[from])?;
+        for (to, message) in participants[from].send() {
+            count(traffic, &mut place, Traffic { from, to, bytes: message.bytes() });
+            match inboxes[to].binary_search_by_key(&from, |(id, _)| *id) {
+                Ok(known) => inboxes[to][known].1 = message,
+                Err(new) => inboxes[to].insert(new, (from, message)),
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Lets all speak and sorts what was said by receiver.
 fn exchange<P: Participant>(
     participants: &mut [P],
     traffic: &mut Vec<Traffic>,
-    round: usize,
-) -> Vec<Vec<(NodeId, P::Message)>> {
+) -> Inboxes<P::Message> {
     let outboxes: Vec<_> = participants.iter_mut().map(Participant::send).collect();
-    let mut inboxes: Vec<Vec<(NodeId, P::Message)>> =
-        participants.iter().map(|_| Vec::new()).collect();
+    let mut inboxes: Inboxes<P::Message> = participants.iter().map(|_| Vec::new()).collect();
     let mut place = 0;
     for (from, outbox) in outboxes.into_iter().enumerate() {
         for (to, message) in outbox {
-            count(traffic, &mut place, Traffic { from, to, bytes: message.bytes() }, round);
+            count(traffic, &mut place, Traffic { from, to, bytes: message.bytes() });
             inboxes[to].push((from, message));
         }
     }
     inboxes
 }
 
-/// Adds to the traffic of an edge. Rounds mostly repeat their order, so the search starts where the
-/// last message was counted.
-fn count(traffic: &mut Vec<Traffic>, place: &mut usize, sent: Traffic, round: usize) {
-    let matches = |known: &Traffic| (known.from, known.to) == (sent.from, sent.to);
-    let found = if round == 0 {
-        None
-    } else if traffic.get(*place).is_some_and(matches) {
-        Some(*place)
-    } else {
-        traffic.iter().position(matches)
-    };
-    if let Some(found) = found {
-        traffic[found].bytes += sent.bytes;
-        *place = found + 1;
-    } else {
-        traffic.push(sent);
+/// Adds to the traffic of an edge, kept in order of its ends. Rounds mostly repeat themselves, so
+/// the place after that of the last message is tried first.
+fn count(traffic: &mut Vec<Traffic>, place: &mut usize, sent: Traffic) {
+    let ends = |traffic: &Traffic| (traffic.from, traffic.to);
+    if traffic.get(*place).is_none_or(|known| ends(known) != ends(&sent)) {
+        *place = traffic.binary_search_by_key(&ends(&sent), ends).unwrap_or_else(|new| {
+            traffic.insert(new, Traffic { bytes: 0, ..sent });
+            new
+        });
     }
+    traffic[*place].bytes += sent.bytes;
+    *place += 1;
 }
 
 /// The record of a round from the reports of all nodes, in order of their ids.

@@ -2,4 +2,4 @@
 
 mod in_process;
 
-pub use in_process::{InProcess, Run, Traffic};
+pub use in_process::{InProcess, Order, Run, Traffic};

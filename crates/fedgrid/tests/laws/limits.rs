@@ -10,10 +10,11 @@ use fedgrid::{
     model::{Linear, LocalModel, Logistic, Tree},
     observe::Stop,
     optimum::{Limit, LinearNetwork},
-    runtime::InProcess,
+    runtime::{InProcess, Order},
 };
 
-const PATIENT: InProcess = InProcess { stop: Stop { tolerance: 1e-13, rounds: 20_000 } };
+const PATIENT: InProcess =
+    InProcess { stop: Stop { tolerance: 1e-13, rounds: 20_000 }, order: Order::AtOnce };
 const EXACT: Limit = Limit { tolerance: 1e-13, products: 10_000 };
 
 fn run<M: Method>(setting: &Setting, method: &M) -> Vec<Vec<f64>> {

@@ -11,14 +11,14 @@ use fedgrid::{
     network::{Neighbour, Node, View},
     observe::Stop,
     random::{Purpose, Stream},
-    runtime::{InProcess, Run},
+    runtime::{InProcess, Order, Run},
 };
 
 use crate::setting::{Setting, predictions};
 
 fn run(setting: &Setting, method: &FedRelax) -> Run {
     let stop = Stop { tolerance: 1e-12, rounds: 20_000 };
-    InProcess { stop }.run(method, setting.views()).unwrap()
+    InProcess { stop, order: Order::AtOnce }.run(method, setting.views()).unwrap()
 }
 
 fn found(setting: &Setting, method: &FedRelax) -> Vec<Vec<f64>> {
@@ -81,7 +81,7 @@ fn kullback_leibler_pulls_as_cross_entropy_does() {
     let task = Task::Classification { classes: 3 };
     let setting = Setting { models: vec![Arc::new(Logistic::default())], ..Setting::new(task) };
     let with = |loss| FedRelax { alpha: 0.5, discrepancy: Some(loss), ..FedRelax::default() };
-    let runtime = InProcess { stop: Stop { tolerance: 1e-9, rounds: 300 } };
+    let runtime = InProcess { stop: Stop { tolerance: 1e-9, rounds: 300 }, order: Order::AtOnce };
     let run = |loss| runtime.run(&with(loss), setting.views()).unwrap();
     let (kl, entropy) = (run(Loss::KullbackLeibler), run(Loss::CrossEntropy));
     let on = |run: &Run| predictions(run.hypotheses.iter().flatten(), &setting);
@@ -109,7 +109,7 @@ fn distillation_changes_the_way_and_keeps_a_model_near_itself() {
     let setting = Setting { models, ..Setting::new(Task::Regression) };
     let once = |step| {
         let method = FedRelax { alpha: 1.0, step, ..FedRelax::default() };
-        let runtime = InProcess { stop: Stop { tolerance: 0.0, rounds: 1 } };
+        let runtime = InProcess { stop: Stop { tolerance: 0.0, rounds: 1 }, order: Order::AtOnce };
         let run = runtime.run(&method, setting.views()).unwrap();
         run.history[0].residual
     };

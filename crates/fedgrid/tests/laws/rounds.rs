@@ -10,7 +10,7 @@ use fedgrid::{
     model::{Linear, Logistic, Tree},
     network::{Edge, Network, Node, complete},
     observe::{Stop, Validation},
-    runtime::InProcess,
+    runtime::{InProcess, Order},
 };
 
 fn with_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
@@ -40,9 +40,30 @@ fn the_bits_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
+fn taking_turns_ends_at_the_same_fixed_point_in_fewer_rounds() {
+    for shared in [true, false] {
+        let setting = Setting { shared, ..Setting::new(Task::Regression) };
+        let run = |order| {
+            let stop = Stop { tolerance: 1e-12, rounds: 5000 };
+            let method = FedRelax { alpha: 2.0, ..FedRelax::default() };
+            InProcess { stop, order }.run(&method, setting.views()).unwrap()
+        };
+        let (at_once, in_turn) = (run(Order::AtOnce), run(Order::InTurn));
+        assert!(at_once.converged && in_turn.converged);
+        let (many, few) = (at_once.history.len(), in_turn.history.len());
+        assert!(3 * few < 2 * many, "{few} {many}");
+        let on =
+            |run: &fedgrid::runtime::Run| predictions(run.hypotheses.iter().flatten(), &setting);
+        for (a, b) in on(&at_once).iter().flatten().zip(on(&in_turn).iter().flatten()) {
+            assert!((a - b).abs() < 1e-8);
+        }
+    }
+}
+
+#[test]
 fn every_edge_carries_both_ends_predictions_each_round() {
     let setting = Setting::new(Task::Regression);
-    let runtime = InProcess { stop: Stop { tolerance: 0.0, rounds: 3 } };
+    let runtime = InProcess { stop: Stop { tolerance: 0.0, rounds: 3 }, order: Order::AtOnce };
     let run = runtime.run(&FedRelax::default(), setting.views()).unwrap();
     let points = setting.nodes()[0].public.rows();
     assert_eq!(run.traffic.len(), 2 * setting.network.edges().len());
@@ -56,7 +77,7 @@ fn an_observer_sees_the_errors_of_every_node_after_every_round() {
     let setting = Setting::new(Task::Regression);
     let rows: Vec<Dataset> = setting.nodes().into_iter().map(|node| node.data).collect();
     let mut validation = Validation::new(&rows);
-    let runtime = InProcess { stop: Stop { tolerance: 0.0, rounds: 4 } };
+    let runtime = InProcess { stop: Stop { tolerance: 0.0, rounds: 4 }, order: Order::AtOnce };
     let run = runtime.observed(&FedRelax::default(), setting.views(), &mut validation).unwrap();
     assert_eq!(validation.nodes.len(), 4);
     let last = run.history.last().unwrap().validation.unwrap();
@@ -89,7 +110,8 @@ fn nodes_that_would_drive_each_other_apart_are_damped_named_and_converge() {
     let (network, nodes) = quarrelling();
     let views = network.views(nodes).unwrap();
     let method = FedRelax { alpha: 10.0, ..FedRelax::default() };
-    let runtime = InProcess { stop: Stop { tolerance: 1e-9, rounds: 10_000 } };
+    let runtime =
+        InProcess { stop: Stop { tolerance: 1e-9, rounds: 10_000 }, order: Order::AtOnce };
     let run = runtime.run(&method, views).unwrap();
     assert!(run.converged, "{:?}", run.history.last());
     assert_eq!(run.damped, [0, 1, 2]);
