@@ -94,6 +94,32 @@ pub fn conjugate_gradient(
     finish(apply, b, x, history, size)
 }
 
+/// The plain iteration `x ← x + M⁻¹ (b − A x)` with the preconditioner M: with diagonal blocks it is
+/// block Jacobi, the rounds of FedRelax.
+#[must_use]
+pub fn relaxation(
+    apply: Map,
+    precondition: Map,
+    b: &[f64],
+    start: Vec<f64>,
+    limit: Limit,
+) -> Krylov {
+    let size = dot(b, b).sqrt().max(f64::MIN_POSITIVE);
+    let mut x = start;
+    let mut history = Vec::new();
+    let mut step = vec![0.0; b.len()];
+    while history.len() < limit.products {
+        let residual = residual_of(apply, b, &x);
+        history.push(dot(&residual, &residual).sqrt() / size);
+        if history[history.len() - 1] <= limit.tolerance {
+            break;
+        }
+        precondition(&residual, &mut step);
+        add_scaled(&mut x, 1.0, &step);
+    }
+    finish(apply, b, x, history, size)
+}
+
 /// Restarted GMRES with the preconditioner on the right, so that the residual is the true one.
 #[must_use]
 pub fn gmres(apply: Map, precondition: Map, b: &[f64], start: Vec<f64>, limit: Limit) -> Krylov {
@@ -157,15 +183,20 @@ impl Cycle {
     /// Adds a direction; returns the norm of the residual that is left.
     fn extend(&mut self, mut product: Vec<f64>) -> f64 {
         let mut column = vec![0.0; self.basis.len()];
-        // Twice is enough: the second pass removes what rounding left of the first.
-        for _ in 0..2 {
+        let mut length = dot(&product, &product).sqrt();
+        // Where little is left, rounding matters: a second pass removes what it left of the first.
+        loop {
+            let before = length;
             for (entry, vector) in column.iter_mut().zip(&self.basis) {
                 let along = dot(vector, &product);
                 add_scaled(&mut product, -along, vector);
                 *entry += along;
             }
+            length = dot(&product, &product).sqrt();
+            if length > 0.05 * before || length == 0.0 {
+                break;
+            }
         }
-        let length = dot(&product, &product).sqrt();
         for (k, (cos, sin)) in self.rotations.iter().enumerate() {
             let (a, b) = (column[k], column[k + 1]);
             (column[k], column[k + 1]) = (cos * a + sin * b, cos * b - sin * a);

@@ -12,11 +12,11 @@
 //! where it is symmetric, GMRES otherwise, each with the diagonal blocks as preconditioner.
 //! ["Plug In and Learn", eq. 15 and 16; Jacobi rounds are the same system by block Jacobi.]
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use rayon::prelude::*;
 
-use super::krylov::{Krylov, Limit, conjugate_gradient, gmres};
+use super::krylov::{Krylov, Limit, Map, conjugate_gradient, gmres, relaxation};
 use crate::{
     algebra::{Cholesky, add_outer, add_scaled, add_symmetric_product},
     data::Features,
@@ -103,8 +103,9 @@ impl LinearNetwork {
         }
         let size = first.data.features().columns() + usize::from(intercept);
         let mut public_sets: Vec<&Arc<Features>> = Vec::new();
+        let mut places: BTreeMap<*const Features, usize> = BTreeMap::new();
         let mut place = |set| {
-            public_sets.iter().position(|known| Arc::ptr_eq(known, set)).unwrap_or_else(|| {
+            *places.entry(Arc::as_ptr(set)).or_insert_with(|| {
                 public_sets.push(set);
                 public_sets.len() - 1
             })
@@ -119,7 +120,10 @@ impl LinearNetwork {
             grams: moments.iter().flat_map(|(gram, _)| gram).copied().collect(),
             right: moments.iter().flat_map(|(_, right)| right).copied().collect(),
             ridges: models.iter().map(|model| model.ridge).collect(),
-            public: public_sets.iter().map(|set| public_moments(set, intercept, level)).collect(),
+            public: public_sets
+                .par_iter()
+                .map(|set| public_moments(set, intercept, level))
+                .collect(),
             public_of,
             symmetric,
         }))
@@ -177,12 +181,21 @@ impl LinearNetwork {
         at_least_zero("alpha", alpha)?;
         same_size("starting weights", start.len(), self.right.len())?;
         let system = System::new(self, network, alpha, anchor);
-        let apply = |v: &[f64], out: &mut [f64]| system.apply(v, out);
-        let precondition = |v: &[f64], out: &mut [f64]| system.precondition(v, out);
         let solver = if system.is_symmetric() { conjugate_gradient } else { gmres };
-        let Krylov { x, products, residual, history } =
-            solver(&apply, &precondition, &system.right, start, limit);
-        Ok(Solution { weights: x, products, residual, history })
+        Ok(system.solve_by(solver, start, limit))
+    }
+
+    /// The same by rounds of FedRelax, each node minimising exactly: block Jacobi on the moments.
+    pub fn relax(
+        &self,
+        network: &Network,
+        alpha: f64,
+        start: Vec<f64>,
+        limit: Limit,
+    ) -> Result<Solution> {
+        at_least_zero("alpha", alpha)?;
+        same_size("starting weights", start.len(), self.right.len())?;
+        Ok(System::new(self, network, alpha, None).solve_by(relaxation, start, limit))
     }
 
     /// Takes one optimiser step per round at every node from given weights, with the neighbours'
@@ -220,6 +233,9 @@ impl LinearNetwork {
         &self.public[self.public_of[node]]
     }
 }
+
+/// One of the iterations on a linear system.
+type Solver = fn(Map, Map, &[f64], Vec<f64>, Limit) -> Krylov;
 
 /// The block system at one strength.
 struct System<'a> {
@@ -270,6 +286,14 @@ impl<'a> System<'a> {
             }
         }
         system
+    }
+
+    fn solve_by(&self, solver: Solver, start: Vec<f64>, limit: Limit) -> Solution {
+        let apply = |v: &[f64], out: &mut [f64]| self.apply(v, out);
+        let precondition = |v: &[f64], out: &mut [f64]| self.precondition(v, out);
+        let Krylov { x, products, residual, history } =
+            solver(&apply, &precondition, &self.right, start, limit);
+        Solution { weights: x, products, residual, history }
     }
 
     fn one_set(&self) -> bool {

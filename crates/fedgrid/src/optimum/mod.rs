@@ -4,5 +4,5 @@
 mod krylov;
 mod linear;
 
-pub use krylov::{Krylov, Limit, conjugate_gradient, gmres};
+pub use krylov::{Krylov, Limit, conjugate_gradient, gmres, relaxation};
 pub use linear::{Anchor, LinearNetwork, Rounds, Solution};
