@@ -22,8 +22,13 @@ test: ## everything that CI checks
 	$(CARGO) test --workspace --locked
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
-bench: ## measure, as ratios in one run
-	$(CARGO) bench --workspace --locked
+PYTHON ?= python3
+
+bench: ## measure, as ratios in one run; the peers run in .venv
+	@test -x .venv/bin/python || $(PYTHON) -m venv .venv || echo "no virtual environment: peers are skipped"
+	@test ! -x .venv/bin/python || .venv/bin/pip install --quiet numpy scikit-learn \
+	  || echo "scikit-learn cannot be installed: peers are skipped"
+	FEDGRID_PYTHON=$(CURDIR)/.venv/bin/python $(CARGO) bench -p fedgrid --benches --locked
 
 data: build ## the comparison on every dataset of FEDGRID_DATA (default ../shared/data)
 	$(CARGO) test --release --locked -p fedgrid-cli --test datasets -- --nocapture --include-ignored

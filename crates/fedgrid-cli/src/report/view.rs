@@ -209,7 +209,7 @@ pub(super) fn maps(
     let mut sizes: Vec<f64> = outcome.nodes.iter().filter_map(finite_gain).map(f64::abs).collect();
     sizes.sort_by(f64::total_cmp);
     // A few extreme nodes must not make all others look the same.
-    let limit = figures::quantile(&sizes, 0.95);
+    let limit = figures::quantile(&sizes, 0.75);
     let gain = (!sizes.is_empty()).then(|| {
         context! {
             svg => map.by_gain(limit),

@@ -2,6 +2,10 @@
 //!
 //! A node's matrices have a handful of columns, where plain loops beat a library's call.
 
+mod small;
+
+pub use small::{add_symmetric_product, add_weighted_differences, add_weighted_rows};
+
 /// The inner product of two vectors.
 #[must_use]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -33,13 +37,6 @@ pub fn add_scaled(y: &mut [f64], factor: f64, x: &[f64]) {
 pub fn scale(y: &mut [f64], factor: f64) {
     for value in y {
         *value *= factor;
-    }
-}
-
-/// `out ← out + factor · A v` for a symmetric matrix, whose rows are its columns.
-pub fn add_symmetric_product(out: &mut [f64], factor: f64, matrix: &[f64], v: &[f64]) {
-    for (column, x) in matrix.chunks_exact(v.len()).zip(v) {
-        add_scaled(out, factor * x, column);
     }
 }
 

@@ -1,0 +1,139 @@
+//! Sums over blocks of a few numbers, with the size known to the compiler up to 24: then a block's
+//! sums stay in registers, which makes them two to four times as fast as loops over slices.
+
+use super::add_scaled;
+
+/// Calls a function of a constant size where the size is small, and another one elsewhere.
+macro_rules! by_size {
+    ($size:expr, $small:ident($($argument:expr),*), $any:expr) => {
+        by_size!(@match $size, $small($($argument),*), $any,
+            1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24)
+    };
+    (@match $size:expr, $small:ident $arguments:tt, $any:expr, $($constant:literal)*) => {
+        match $size {
+            $($constant => by_size!(@call $small, $constant, $arguments),)*
+            _ => $any,
+        }
+    };
+    (@call $small:ident, $constant:literal, ($($argument:expr),*)) => {
+        $small::<$constant>($($argument),*)
+    };
+}
+
+/// `out ← out + factor · A v` for a symmetric matrix, whose rows are its columns.
+pub fn add_symmetric_product(out: &mut [f64], factor: f64, matrix: &[f64], v: &[f64]) {
+    by_size!(v.len(), product(out, factor, matrix, v), {
+        for (column, x) in matrix.chunks_exact(v.len()).zip(v) {
+            add_scaled(out, factor * x, column);
+        }
+    });
+}
+
+fn product<const N: usize>(out: &mut [f64], factor: f64, matrix: &[f64], v: &[f64]) {
+    let mut sum = [0.0; N];
+    let (columns, _) = matrix.as_chunks::<N>();
+    for (column, x) in columns.iter().zip(v) {
+        for (sum, entry) in sum.iter_mut().zip(column) {
+            *sum += x * entry;
+        }
+    }
+    add_scaled(out, factor, &sum);
+}
+
+/// `out ← out + factor · Σ weight_j row_j` over the given rows of so many numbers each.
+pub fn add_weighted_rows(out: &mut [f64], factor: f64, terms: &[(usize, f64)], rows: &[f64]) {
+    by_size!(out.len(), weighted_rows(out, factor, terms, rows), {
+        let size = out.len();
+        for &(row, weight) in terms {
+            add_scaled(out, factor * weight, &rows[row * size..(row + 1) * size]);
+        }
+    });
+}
+
+fn weighted_rows<const N: usize>(
+    out: &mut [f64],
+    factor: f64,
+    terms: &[(usize, f64)],
+    rows: &[f64],
+) {
+    let mut sum = [0.0; N];
+    let (rows, _) = rows.as_chunks::<N>();
+    for &(row, weight) in terms {
+        for (sum, value) in sum.iter_mut().zip(&rows[row]) {
+            *sum += weight * value;
+        }
+    }
+    add_scaled(out, factor, &sum);
+}
+
+/// `out ← out + Σ weight_j (own − row_j)`: differences lose no digits where rows are close.
+pub fn add_weighted_differences(
+    out: &mut [f64],
+    own: &[f64],
+    terms: &[(usize, f64)],
+    rows: &[f64],
+) {
+    by_size!(out.len(), weighted_differences(out, own, terms, rows), {
+        let size = out.len();
+        for &(row, weight) in terms {
+            let row = &rows[row * size..(row + 1) * size];
+            for ((out, own), value) in out.iter_mut().zip(own).zip(row) {
+                *out += weight * (own - value);
+            }
+        }
+    });
+}
+
+fn weighted_differences<const N: usize>(
+    out: &mut [f64],
+    own: &[f64],
+    terms: &[(usize, f64)],
+    rows: &[f64],
+) {
+    let mut sum = [0.0; N];
+    let (rows, _) = rows.as_chunks::<N>();
+    let own: &[f64; N] = own.first_chunk().expect("a block has the size of its sum");
+    for &(row, weight) in terms {
+        for ((sum, own), value) in sum.iter_mut().zip(own).zip(&rows[row]) {
+            *sum += weight * (own - value);
+        }
+    }
+    add_scaled(out, 1.0, &sum);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Purpose, Stream};
+
+    fn close(a: &[f64], b: &[f64]) -> bool {
+        a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12)
+    }
+
+    #[test]
+    fn all_sizes_give_what_plain_loops_give() {
+        let mut stream = Stream::new(8, 0, 0, Purpose::Data);
+        for size in 1..30 {
+            let mut draw = |count: usize| (0..count).map(|_| stream.normal()).collect::<Vec<f64>>();
+            let (rows, own, half) = (draw(5 * size), draw(size), draw(size * size));
+            let symmetric: Vec<f64> =
+                (0..size * size).map(|k| half[k] + half[k % size * size + k / size]).collect();
+            let terms = [(4, 0.5), (0, -2.0), (2, 1.5)];
+            let mut expected = [vec![1.0; size], vec![1.0; size], vec![1.0; size]];
+            for k in 0..size {
+                for j in 0..size {
+                    expected[0][k] += 0.7 * symmetric[k * size + j] * own[j];
+                }
+                for (row, weight) in terms {
+                    expected[1][k] += 0.7 * weight * rows[row * size + k];
+                    expected[2][k] += weight * (own[k] - rows[row * size + k]);
+                }
+            }
+            let mut found = [vec![1.0; size], vec![1.0; size], vec![1.0; size]];
+            add_symmetric_product(&mut found[0], 0.7, &symmetric, &own);
+            add_weighted_rows(&mut found[1], 0.7, &terms, &rows);
+            add_weighted_differences(&mut found[2], &own, &terms, &rows);
+            assert!(found.iter().zip(&expected).all(|(a, b)| close(a, b)), "size {size}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The fixed point of FedRelax on a network of linear models, solved directly,
+//!
+//! ```text
+//! one-sided   (Q_i + ridge R + α Σ_j A_ij K_j) w_i − α Σ_j A_ij K_j w_j             = q_i
+//! symmetric   (Q_i + ridge R + α Σ_j A_ij K_ij) w_i − α Σ_j A_ij K_ij w_j           = q_i
+//!             with K_ij = (K_i + K_j)/2
+//! ```
+//!
+//! where `Q_i` = `Σ_r` `weight_r` `x_r` `x_rᵀ`, `q_i` = `Σ_r` `weight_r` `y_r` `x_r`, `K_j` is the second moment of node
+//! j's public points, and R leaves the intercept out. On one common public set both are the
+//! minimiser of `Σ_i L_i + α Σ_edges A δ`. The block system is never assembled: conjugate gradients
+//! where it is symmetric, GMRES otherwise, each with the diagonal blocks as preconditioner.
+//! ["Plug In and Learn", eq. 15 and 16; Jacobi rounds are the same system by block Jacobi.]
+
+mod moments;
+mod system;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use rayon::prelude::*;
+
+use moments::{data_moments, public_moments};
+use system::System;
+
+use super::krylov::{Limit, conjugate_gradient, gmres, relaxation};
+use crate::{
+    algebra::add_scaled,
+    data::Features,
+    descent::{Descent, Optimiser},
+    error::{Error, Result, at_least_zero, same_size},
+    model::{Hypothesis, Linear, LinearHypothesis},
+    network::{Network, Node},
+};
+
+/// One more neighbour of every node, whose predictions do not change: the pooled hub.
+#[derive(Debug, Clone)]
+pub struct Anchor {
+    /// The weight of the edge to it; zero is no anchor.
+    pub weight: f64,
+    /// Its hypothesis.
+    pub hypothesis: LinearHypothesis,
+}
+
+/// The linear models, data and public points of all nodes, in the form of moments.
+#[derive(Debug, Clone)]
+pub struct LinearNetwork {
+    names: Arc<[String]>,
+    intercept: bool,
+    size: usize,
+    grams: Vec<f64>,
+    right: Vec<f64>,
+    ridges: Vec<f64>,
+    /// The moments K of the distinct public sets, and which of them each node has.
+    public: Vec<Vec<f64>>,
+    public_of: Vec<usize>,
+    symmetric: bool,
+}
+
+/// Rounds of optimiser steps.
+#[derive(Debug, Clone, Copy)]
+pub struct Rounds {
+    /// How many.
+    pub count: usize,
+    /// Which steps.
+    pub optimiser: Optimiser,
+    /// Whether the first round pulls towards zero.
+    pub zero_first: bool,
+}
+
+/// The weights of all nodes and their certificate.
+#[derive(Debug, Clone)]
+pub struct Solution {
+    /// The weights of node i are `weights[i·size..(i+1)·size]`, the intercept last.
+    pub weights: Vec<f64>,
+    /// How many products with the system it took.
+    pub products: usize,
+    /// The relative residual of the system.
+    pub residual: f64,
+    /// The residuals on the way.
+    pub history: Vec<f64>,
+}
+
+impl LinearNetwork {
+    /// The moments of these nodes, or none if a node's model is not linear or they differ in shape.
+    ///
+    /// With `level` false the intercepts are left uncoupled; then every node needs a row.
+    pub fn new(nodes: &[Node], symmetric: bool, level: bool) -> Result<Option<Self>> {
+        let Some(models) =
+            nodes.iter().map(|node| node.model.as_linear()).collect::<Option<Vec<&Linear>>>()
+        else {
+            return Ok(None);
+        };
+        let Some(first) = nodes.first() else { return Ok(None) };
+        let intercept = models[0].intercept;
+        if models.iter().any(|model| model.intercept != intercept) {
+            return Ok(None);
+        }
+        for model in &models {
+            at_least_zero("ridge", model.ridge)?;
+        }
+        if !level && nodes.iter().any(|node| node.data.total_weight() == 0.0) {
+            return Err(Error::Unsupported {
+                what: "an uncoupled intercept",
+                needs: "a training row at every node",
+            });
+        }
+        let size = first.data.features().columns() + usize::from(intercept);
+        let mut public_sets: Vec<&Arc<Features>> = Vec::new();
+        let mut places: BTreeMap<*const Features, usize> = BTreeMap::new();
+        let mut place = |set| {
+            *places.entry(Arc::as_ptr(set)).or_insert_with(|| {
+                public_sets.push(set);
+                public_sets.len() - 1
+            })
+        };
+        let public_of = nodes.iter().map(|node| place(&node.public)).collect();
+        let moments: Vec<(Vec<f64>, Vec<f64>)> =
+            nodes.par_iter().map(|node| data_moments(node, size, intercept)).collect();
+        Ok(Some(Self {
+            names: first.data.features().names().clone(),
+            intercept,
+            size,
+            grams: moments.iter().flat_map(|(gram, _)| gram).copied().collect(),
+            right: moments.iter().flat_map(|(_, right)| right).copied().collect(),
+            ridges: models.iter().map(|model| model.ridge).collect(),
+            public: public_sets
+                .par_iter()
+                .map(|set| public_moments(set, intercept, level))
+                .collect(),
+            public_of,
+            symmetric,
+        }))
+    }
+
+    /// The same network with one ridge at all nodes.
+    #[must_use]
+    pub fn with_ridge(mut self, ridge: f64) -> Self {
+        self.ridges.fill(ridge);
+        self
+    }
+
+    /// The same network with the ridges pulling to the slopes of a hypothesis instead of to zero.
+    #[must_use]
+    pub fn with_centre(mut self, centre: &LinearHypothesis) -> Self {
+        for (right, ridge) in self.right.chunks_exact_mut(self.size).zip(&self.ridges) {
+            add_scaled(&mut right[..centre.slopes.len()], *ridge, &centre.slopes);
+        }
+        self
+    }
+
+    /// The weights of a hypothesis in this network's order.
+    #[must_use]
+    pub fn weights_of(&self, hypothesis: &LinearHypothesis) -> Vec<f64> {
+        let intercept = self.intercept.then_some(hypothesis.intercept);
+        hypothesis.slopes.iter().copied().chain(intercept).collect()
+    }
+
+    /// The learnt hypothesis of each node.
+    #[must_use]
+    pub fn hypotheses<'a>(
+        &'a self,
+        weights: &'a [f64],
+    ) -> impl ExactSizeIterator<Item = LinearHypothesis> + 'a {
+        weights.chunks_exact(self.size).map(|w| {
+            let (slopes, intercept) = w.split_at(self.names.len());
+            LinearHypothesis {
+                names: self.names.clone(),
+                slopes: slopes.to_vec(),
+                intercept: intercept.first().copied().unwrap_or(0.0),
+            }
+        })
+    }
+
+    /// Solves for the weights of all nodes that a row or a neighbour determines, from a start; the
+    /// others keep theirs.
+    pub fn solve(
+        &self,
+        network: &Network,
+        alpha: f64,
+        anchor: Option<&Anchor>,
+        start: Vec<f64>,
+        limit: Limit,
+    ) -> Result<Solution> {
+        at_least_zero("alpha", alpha)?;
+        same_size("starting weights", start.len(), self.right.len())?;
+        let system = System::new(self, network, alpha, anchor);
+        let solver = if system.is_symmetric() { conjugate_gradient } else { gmres };
+        Ok(system.solve_by(solver, start, limit))
+    }
+
+    /// The same by rounds of FedRelax, each node minimising exactly: block Jacobi on the moments.
+    pub fn relax(
+        &self,
+        network: &Network,
+        alpha: f64,
+        start: Vec<f64>,
+        limit: Limit,
+    ) -> Result<Solution> {
+        at_least_zero("alpha", alpha)?;
+        same_size("starting weights", start.len(), self.right.len())?;
+        Ok(System::new(self, network, alpha, None).solve_by(relaxation, start, limit))
+    }
+
+    /// Takes one optimiser step per round at every node from given weights, with the neighbours'
+    /// weights of the round before: what FedRelax with `LocalStep::Descend` does, in moments.
+    ///
+    /// `watch` sees the weights after every round. With `zero_first` the first round pulls towards
+    /// zero, as the authors' code does.
+    pub fn descend(
+        &self,
+        network: &Network,
+        alpha: f64,
+        mut weights: Vec<f64>,
+        rounds: Rounds,
+        mut watch: impl FnMut(&[f64]),
+    ) -> Result<Vec<f64>> {
+        at_least_zero("alpha", alpha)?;
+        same_size("starting weights", weights.len(), self.right.len())?;
+        let system = System::new(self, network, alpha, None);
+        let mut descent = Descent::new(rounds.optimiser, weights.len());
+        let mut gradient = vec![0.0; weights.len()];
+        let zero = vec![0.0; weights.len()];
+        for round in 0..rounds.count {
+            let heard = if round == 0 && rounds.zero_first { &zero } else { &weights };
+            system.apply_hearing(&weights, heard, &mut gradient);
+            for (gradient, right) in gradient.iter_mut().zip(&system.right) {
+                *gradient = 2.0 * (*gradient - right);
+            }
+            descent.step(&mut weights, &gradient);
+            watch(&weights);
+        }
+        Ok(weights)
+    }
+
+    fn moment(&self, node: usize) -> &[f64] {
+        &self.public[self.public_of[node]]
+    }
+}
+
+impl From<LinearHypothesis> for Arc<dyn Hypothesis> {
+    fn from(hypothesis: LinearHypothesis) -> Self {
+        Arc::new(hypothesis)
+    }
+}
