@@ -202,12 +202,12 @@ fn method(
         kind: "fedrelax".into(),
         alpha: strength.map_or(0.0, |strength| strength.alpha),
         ridge: strength.and_then(|strength| strength.ridge),
-        coupling: match settings.coupling {
+        coupling: match settings.method.coupling {
             Coupling::OneSided => "one-sided".into(),
             Coupling::Symmetric => "symmetric".into(),
         },
-        couple_intercept: settings.couple_intercept,
-        hub: settings.hub,
+        couple_intercept: settings.method.couple_intercept,
+        hub: settings.method.hub,
         weighting: match experiment.method.weighting {
             WeightingKey::Nodes => "nodes".into(),
             WeightingKey::Rows => "rows".into(),
@@ -222,7 +222,7 @@ fn bytes_per_round(assembly: &Assembly) -> usize {
     let study = &assembly.study;
     let outputs = study.task().outputs();
     let points = |node: usize| study.public[node].rows();
-    let sets = if study.settings.coupling == Coupling::Symmetric { 2 } else { 1 };
+    let sets = if study.settings.method.coupling == Coupling::Symmetric { 2 } else { 1 };
     study
         .network
         .edges()

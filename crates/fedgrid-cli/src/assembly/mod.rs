@@ -14,15 +14,21 @@ use std::{
 use fedgrid::{
     compare::{Settings, Study, Weighting},
     data::{Dataset, Features, Plan, Scaling, Task},
-    method::Coupling,
+    descent::Optimiser,
+    loss::Loss,
+    method::{Coupling, FedRelax, LocalStep},
     observe::Stop,
+    runtime::{InProcess, Order},
 };
 pub use graph::Graph;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Error, Result},
-    experiment::{CouplingKey, Experiment, SolverKey, WeightingKey},
+    experiment::{
+        CouplingKey, DiscrepancyKey, Experiment, MethodKeys, OptimiserKey, OrderKey, SolverKey,
+        StepKey, WeightingKey,
+    },
     source::Table,
 };
 
@@ -148,27 +154,64 @@ fn settings(experiment: &Experiment) -> Settings {
     Settings {
         alpha: method.alpha.given(),
         tune_ridge: experiment.tunes_ridge(),
-        coupling: match method.coupling {
-            CouplingKey::OneSided => Coupling::OneSided,
-            CouplingKey::Symmetric => Coupling::Symmetric,
-        },
-        couple_intercept: method.couple_intercept,
-        hub: method.hub,
+        method: relaxation(method, experiment.seed),
         weighting: match method.weighting {
             WeightingKey::Nodes => Weighting::Nodes,
             WeightingKey::Rows => Weighting::Rows,
         },
         direct: method.solver == SolverKey::Auto,
-        stop: Stop { tolerance: method.tolerance, rounds: method.rounds },
+        runtime: InProcess {
+            stop: Stop { tolerance: method.tolerance, rounds: method.rounds },
+            order: match method.order {
+                OrderKey::AtOnce => Order::AtOnce,
+                OrderKey::InTurn => Order::InTurn,
+            },
+        },
         shuffles: experiment.compare.shuffles,
         seed: experiment.seed,
+    }
+}
+
+/// FedRelax as the experiment has it.
+fn relaxation(keys: &MethodKeys, seed: u64) -> FedRelax {
+    let step = keys.step_size;
+    FedRelax {
+        discrepancy: match keys.discrepancy {
+            DiscrepancyKey::Auto => None,
+            DiscrepancyKey::Squared => Some(Loss::Squared),
+            DiscrepancyKey::Absolute => Some(Loss::Absolute),
+            DiscrepancyKey::Huber => Some(Loss::Huber { threshold: keys.threshold }),
+            DiscrepancyKey::CrossEntropy => Some(Loss::CrossEntropy),
+            DiscrepancyKey::KullbackLeibler => Some(Loss::KullbackLeibler),
+        },
+        coupling: match keys.coupling {
+            CouplingKey::OneSided => Coupling::OneSided,
+            CouplingKey::Symmetric => Coupling::Symmetric,
+        },
+        couple_intercept: keys.couple_intercept,
+        clip: keys.clip,
+        relaxation: keys.relaxation,
+        step: match keys.step {
+            StepKey::Refit => LocalStep::Refit,
+            StepKey::Distil => LocalStep::Distil { points: keys.distil_points, seed },
+            StepKey::Descend => LocalStep::Descend {
+                steps: keys.steps,
+                optimiser: match keys.optimiser {
+                    OptimiserKey::Rmsprop => Optimiser::RmsProp { step },
+                    OptimiserKey::Adam => Optimiser::Adam { step },
+                    OptimiserKey::Plain => Optimiser::Plain { step },
+                },
+            },
+        },
+        hub: keys.hub,
+        ..FedRelax::default()
     }
 }
 
 /// Names the nodes that no row determines.
 fn describe_reach(study: &Study, notes: &mut Vec<String>) {
     let unreached = study.without_data();
-    if !unreached.is_empty() && study.settings.hub == 0.0 {
+    if !unreached.is_empty() && study.settings.method.hub == 0.0 {
         notes.push(format!(
             "{} in parts of the network without any training row; they use the pooled model.",
             listed(unreached.iter().map(|&node| study.network.names()[node].as_str()), "is", "are")

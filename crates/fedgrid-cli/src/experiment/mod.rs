@@ -224,6 +224,39 @@ pub struct MethodKeys {
     /// The weight of the pooled model as one more neighbour of every node.
     #[serde(default)]
     pub hub: f64,
+    /// How predictions are compared; "auto" is the squared difference for numbers and the
+    /// cross-entropy for classes.
+    #[serde(default)]
+    pub discrepancy: DiscrepancyKey,
+    /// For discrepancy "huber": the difference from which on it is linear.
+    #[serde(default = "unit")]
+    pub threshold: f64,
+    /// The largest root-mean-square distance from one's own predictions at which a neighbour's
+    /// pull; farther ones are moved in. Bounds the harm that a lying neighbour can do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clip: Option<f64>,
+    /// The share of what is new in the neighbours' predictions that is taken in each round.
+    #[serde(default = "unit")]
+    pub relaxation: f64,
+    /// Whether all nodes learn at once from the round before, or in turn from the latest.
+    #[serde(default)]
+    pub order: OrderKey,
+    /// What a node does with its pulls: refit, descend (some optimiser steps, models of weights
+    /// only) or distil (refit on labels of its own making as well).
+    #[serde(default)]
+    pub step: StepKey,
+    /// For step "descend": how many optimiser steps each round.
+    #[serde(default = "steps")]
+    pub steps: usize,
+    /// For step "descend": which optimiser.
+    #[serde(default)]
+    pub optimiser: OptimiserKey,
+    /// For step "descend": the step size.
+    #[serde(default = "step_size")]
+    pub step_size: f64,
+    /// For step "distil": how many points each round.
+    #[serde(default = "distil_points")]
+    pub distil_points: usize,
     /// Whether nodes or rows count the same.
     #[serde(default)]
     pub weighting: WeightingKey,
@@ -246,6 +279,16 @@ impl Default for MethodKeys {
             coupling: CouplingKey::default(),
             couple_intercept: true,
             hub: 0.0,
+            discrepancy: DiscrepancyKey::default(),
+            threshold: 1.0,
+            clip: None,
+            relaxation: 1.0,
+            order: OrderKey::default(),
+            step: StepKey::default(),
+            steps: steps(),
+            optimiser: OptimiserKey::default(),
+            step_size: step_size(),
+            distil_points: distil_points(),
             weighting: WeightingKey::default(),
             solver: SolverKey::default(),
             rounds: rounds(),
@@ -272,6 +315,55 @@ pub enum CouplingKey {
     OneSided,
     /// Both ends'.
     Symmetric,
+}
+
+/// How predictions are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the discrepancies are their names")]
+pub enum DiscrepancyKey {
+    #[default]
+    Auto,
+    Squared,
+    Absolute,
+    Huber,
+    CrossEntropy,
+    KullbackLeibler,
+}
+
+/// Who hears whom when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OrderKey {
+    /// All learn at once from what was said in the round before (Jacobi).
+    #[default]
+    AtOnce,
+    /// One after the other, each hearing what those before it have just learnt (Gauss–Seidel).
+    InTurn,
+}
+
+/// What a node does with its pulls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepKey {
+    /// The minimiser itself.
+    #[default]
+    Refit,
+    /// Some optimiser steps from the current weights.
+    Descend,
+    /// A refit on fresh points labelled by the current model too.
+    Distil,
+}
+
+/// An optimiser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the optimisers are their names")]
+pub enum OptimiserKey {
+    #[default]
+    Rmsprop,
+    Adam,
+    Plain,
 }
 
 /// What counts the same.
@@ -385,6 +477,18 @@ fn rounds() -> usize {
 }
 fn tolerance() -> f64 {
     1e-6
+}
+fn unit() -> f64 {
+    1.0
+}
+fn steps() -> usize {
+    1
+}
+fn step_size() -> f64 {
+    0.01
+}
+fn distil_points() -> usize {
+    100
 }
 fn points() -> usize {
     500

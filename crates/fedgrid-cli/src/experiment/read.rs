@@ -79,6 +79,9 @@ impl Experiment {
             ("method.alpha", self.method.alpha.given().unwrap_or(0.0), "zero or more, or \"auto\""),
             ("model.ridge", self.model.ridge.given().unwrap_or(0.0), "zero or more, or \"auto\""),
             ("method.hub", self.method.hub, "zero or more"),
+            ("method.clip", self.method.clip.unwrap_or(0.0), "zero or more"),
+            ("method.threshold", self.method.threshold, "a positive number"),
+            ("method.step_size", self.method.step_size, "a positive number"),
             ("method.tolerance", self.method.tolerance, "zero or more"),
             ("network.floor", self.network.floor, "zero or more"),
             ("model.min_leaf_weight", self.model.min_leaf_weight, "zero to one half"),
@@ -95,6 +98,8 @@ impl Experiment {
         let counts = [
             ("public.points", self.public.points, 1),
             ("method.rounds", self.method.rounds, 1),
+            ("method.steps", self.method.steps, 1),
+            ("method.distil_points", self.method.distil_points, 1),
             ("data.folds", self.data.folds, 2),
             ("network.nearest", self.network.nearest.unwrap_or(1), 1),
         ];

@@ -26,11 +26,12 @@ pub use verdict::{Kind, Verdict};
 use crate::{
     data::{Dataset, Features, Plan, Task},
     error::{Error, Result, same_size},
-    method::Coupling,
+    loss::Loss,
+    method::{Coupling, FedRelax, LocalStep},
     model::LocalModel,
     network::{Network, NodeId},
-    observe::Stop,
     random::{Purpose, Stream},
+    runtime::InProcess,
 };
 
 /// What is compared.
@@ -79,18 +80,14 @@ pub struct Settings {
     pub alpha: Option<f64>,
     /// Whether the ridge of models that have one is chosen on validation rows too.
     pub tune_ridge: bool,
-    /// Whose public points count.
-    pub coupling: Coupling,
-    /// Whether levels are coupled.
-    pub couple_intercept: bool,
-    /// The weight ≥ 0 of the pooled hub as one more neighbour; zero is no hub.
-    pub hub: f64,
+    /// FedRelax as it is run; its pull, pooled models and start are set by the study.
+    pub method: FedRelax,
     /// How rows count.
     pub weighting: Weighting,
     /// Whether linear networks are solved directly; otherwise they run in rounds like any other.
     pub direct: bool,
-    /// When rounds stop.
-    pub stop: Stop,
+    /// When rounds stop, and who hears whom when.
+    pub runtime: InProcess,
     /// How many shuffled networks there are to beat.
     pub shuffles: usize,
     /// The seed of everything drawn.
@@ -102,15 +99,27 @@ impl Default for Settings {
         Self {
             alpha: None,
             tune_ridge: true,
-            coupling: Coupling::OneSided,
-            couple_intercept: true,
-            hub: 0.0,
+            method: FedRelax::default(),
             weighting: Weighting::Nodes,
             direct: true,
-            stop: Stop::default(),
+            runtime: InProcess::default(),
             shuffles: 5,
             seed: 1,
         }
+    }
+}
+
+impl Settings {
+    /// Whether a linear network may be solved directly: in rounds it would end at the same point.
+    fn solves_directly(&self) -> bool {
+        self.direct
+            && self.method.step == LocalStep::Refit
+            && self.method.clip.is_none()
+            && matches!(self.method.discrepancy, None | Some(Loss::Squared))
+    }
+
+    fn is_symmetric(&self) -> bool {
+        self.method.coupling == Coupling::Symmetric
     }
 }
 

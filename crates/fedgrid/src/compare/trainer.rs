@@ -12,7 +12,7 @@ use super::{Contestant, Strength, Study, Watch, Weighting, undetermined};
 use crate::{
     data::Dataset,
     error::Result,
-    method::{Coupling, FedRelax, Hypotheses, Local, Method, PartialHypotheses, Pooled, Shrunk},
+    method::{FedRelax, Hypotheses, Local, Method, PartialHypotheses, Pooled, Shrunk},
     model::{Constant, Hypothesis, LocalModel, Stored},
     network::{Network, Node},
     observe::{Observer, Round, Validation},
@@ -101,9 +101,9 @@ impl<'a> Trainer<'a> {
             .zip(models)
             .map(|((id, data), model)| Node { id, data, model, public: study.public[id].clone() })
             .collect();
-        let linear = if study.settings.direct {
-            let symmetric = study.settings.coupling == Coupling::Symmetric;
-            LinearNetwork::new(&nodes, symmetric, study.settings.couple_intercept)?
+        let settings = &study.settings;
+        let linear = if settings.solves_directly() {
+            LinearNetwork::new(&nodes, settings.is_symmetric(), settings.method.couple_intercept)?
         } else {
             None
         };
@@ -165,13 +165,14 @@ impl<'a> Trainer<'a> {
                 return Ok(fitted);
             }
         }
-        let couple_intercept = self.study.settings.couple_intercept;
+        let couple_intercept = self.study.settings.method.couple_intercept;
         self.rounds(&Shrunk { alpha, couple_intercept, pooled }, &lonely, 1.0, effort)
     }
 
     fn relaxed(&self, network: &Network, alpha: f64, warm: Warm, effort: Effort) -> Result<Fitted> {
         let settings = &self.study.settings;
-        let pull = Pull { alpha, hub: settings.hub };
+        let hub = settings.method.hub;
+        let pull = Pull { alpha, hub };
         if let Some(linear) = &self.linear
             && let Some(fitted) = self.solved(linear, network, pull, &warm, effort)?
         {
@@ -179,14 +180,11 @@ impl<'a> Trainer<'a> {
         }
         let method = FedRelax {
             alpha,
-            coupling: settings.coupling,
-            couple_intercept: settings.couple_intercept,
-            hub: settings.hub,
-            pooled: if settings.hub > 0.0 { Some(self.anchor()?) } else { None },
+            pooled: if hub > 0.0 { Some(self.anchor()?) } else { None },
             start: if let Warm::Hypotheses(start) = warm { Some(start) } else { None },
-            ..FedRelax::default()
+            ..settings.method.clone()
         };
-        self.rounds(&method, network, settings.hub, effort)
+        self.rounds(&method, network, hub, effort)
     }
 
     /// The direct solution; alpha = 0 is left to local training, which knows what to do with fewer
@@ -282,10 +280,10 @@ impl<'a> Trainer<'a> {
         hub: f64,
         effort: Effort,
     ) -> Result<Fitted> {
-        let mut stop = self.study.settings.stop;
+        let mut runtime = self.study.settings.runtime;
         if effort == Effort::Search {
-            stop.tolerance = stop.tolerance.max(1e-4);
-            stop.rounds = stop.rounds.min(50);
+            runtime.stop.tolerance = runtime.stop.tolerance.max(1e-4);
+            runtime.stop.rounds = runtime.stop.rounds.min(50);
         }
         let views = network.views(self.nodes.clone())?;
         let validation = match (effort, self.study.plan.folds.as_slice()) {
@@ -293,8 +291,7 @@ impl<'a> Trainer<'a> {
             _ => Vec::new(),
         };
         let mut observer = Patience { watch: self.watch, validation: Validation::new(&validation) };
-        let run =
-            InProcess { stop, ..InProcess::default() }.observed(method, views, &mut observer)?;
+        let run = runtime.observed(method, views, &mut observer)?;
         let last = run.history.last().map_or(0.0, |round| round.residual);
         Ok(Fitted {
             certificate: Certificate {

@@ -142,7 +142,7 @@ impl<'a> Search<'a> {
             tunes_pull: contestant == Contestant::Shrunk
                 || coupled
                     && study.settings.alpha.is_none()
-                    && mean_degree + study.settings.hub > 0.0,
+                    && mean_degree + study.settings.method.hub > 0.0,
             tunes_ridge: study.settings.tune_ridge && has_ridge,
             network,
             tried: 0,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fedgrid::{
     compare::{Card, Contestant, Kind, Settings, Strength, Study, Unwatched, Verdict, Weighting},
     data::{Dataset, Features, Plan, Role, normal_points},
-    method::Coupling,
+    method::{Coupling, FedRelax},
     model::{Linear, LocalModel, Tree},
     network::{Clustered, Network},
     random::{Purpose, Stream},
@@ -85,20 +85,21 @@ fn the_same_study_gives_the_same_cards_on_any_number_of_threads() {
 
 #[test]
 fn rounds_and_the_direct_solution_give_the_same_errors() {
+    let method = |method| Settings { method, ..Settings::default() };
     let settings = [
-        Settings { direct: true, ..Settings::default() },
-        Settings { direct: true, couple_intercept: false, ..Settings::default() },
-        Settings { direct: true, hub: 0.5, ..Settings::default() },
-        Settings { direct: true, weighting: Weighting::Rows, ..Settings::default() },
-        Settings { direct: true, coupling: Coupling::Symmetric, ..Settings::default() },
+        Settings::default(),
+        method(FedRelax { couple_intercept: false, ..FedRelax::default() }),
+        method(FedRelax { hub: 0.5, ..FedRelax::default() }),
+        method(FedRelax { coupling: Coupling::Symmetric, ..FedRelax::default() }),
+        Settings { weighting: Weighting::Rows, ..Settings::default() },
     ];
     for settings in settings {
         let mut study = clustered(0.01, 0.5);
         let model: Arc<dyn LocalModel> = Arc::new(Linear::default());
         study.models = vec![model; study.rows.len()];
         study.settings = settings;
-        study.settings.stop.tolerance = 1e-12;
-        study.settings.stop.rounds = 5000;
+        study.settings.runtime.stop.tolerance = 1e-12;
+        study.settings.runtime.stop.rounds = 5000;
         let strength = Strength { alpha: 0.02, ridge: Some(0.01) };
         let direct = study.fit(strength, &Unwatched).unwrap();
         study.settings.direct = false;

@@ -1,12 +1,14 @@
 //! Damping of what a node hears: with badly scaled public sets of their own, nodes can drive each
 //! other apart. When the changes have grown for a while, only a part of what is new is taken in.
 
+use std::collections::VecDeque;
+
 use super::Target;
 
-/// Rounds in a row that must have grown before a node damps.
-const PATIENCE: usize = 10;
-/// A change (a sum of squares) counts as grown above so many times the smallest so far.
-const GROWTH: f64 = 16.0;
+/// Over how many rounds growth is looked at.
+const WINDOW: usize = 10;
+/// A change (a sum of squares) that has become so many times as large over a window has grown.
+const GROWTH: f64 = 2.0;
 
 /// What a node remembers of what it heard.
 #[derive(Debug)]
@@ -16,14 +18,14 @@ pub(super) struct Damping {
     /// Whether the node has had to damp.
     pub(super) has_damped: bool,
     heard: Vec<Target>,
-    smallest: f64,
-    grown: usize,
+    /// The changes of the last rounds, the oldest first.
+    changes: VecDeque<f64>,
 }
 
 impl Damping {
     /// Takes in this share of what is new from the beginning.
     pub(super) fn new(factor: f64) -> Self {
-        Self { factor, has_damped: false, heard: Vec::new(), smallest: f64::INFINITY, grown: 0 }
+        Self { factor, has_damped: false, heard: Vec::new(), changes: VecDeque::new() }
     }
 
     /// Replaces targets by what is taken in of them.
@@ -42,12 +44,17 @@ impl Damping {
 
     /// Halves the share when the changes have been growing.
     pub(super) fn watch(&mut self, change: f64) {
-        self.smallest = self.smallest.min(change.max(f64::MIN_POSITIVE));
-        self.grown = if change > GROWTH * self.smallest { self.grown + 1 } else { 0 };
-        if self.grown >= PATIENCE {
+        self.changes.push_back(change);
+        if self.changes.len() <= WINDOW {
+            return;
+        }
+        let before = self.changes.pop_front().expect("the window is full");
+        // The middle must have grown too: one late jump is no growth.
+        let middle = self.changes[WINDOW / 2];
+        if before > 0.0 && middle > before && change > middle && change > GROWTH * before {
             self.factor /= 2.0;
             self.has_damped = true;
-            (self.smallest, self.grown) = (f64::INFINITY, 0);
+            self.changes.clear();
         }
     }
 }
