@@ -47,6 +47,9 @@ pub fn add_outer(matrix: &mut [f64], factor: f64, x: &[f64]) {
     }
 }
 
+/// How many rows and columns of a matrix are factored together.
+const TILE: usize = 24;
+
 /// The lower triangle `L` of a positive definite matrix `A = L Lᵀ`.
 #[derive(Debug, Clone)]
 pub struct Cholesky {
@@ -59,19 +62,15 @@ impl Cholesky {
     /// Factors a symmetric matrix, or returns none if it is not positive definite.
     #[must_use]
     pub fn new(mut matrix: Vec<f64>, size: usize) -> Option<Self> {
-        for column in 0..size {
-            for row in column..size {
-                let (above, below) = matrix.split_at(row * size);
-                let pivot_row = if row == column { below } else { &above[column * size..] };
-                let product = dot(&below[..column], &pivot_row[..column]);
-                let value = matrix[row * size + column] - product;
-                matrix[row * size + column] = if row > column {
-                    value * matrix[column * size + column]
-                } else if value > 0.0 && value.is_finite() {
-                    1.0 / value.sqrt()
-                } else {
-                    return None;
-                };
+        // Tile by tile, because the rows of a large triangle do not fit into the cache at once.
+        let tile = |first: usize| first..size.min(first + TILE);
+        for rows in (0..size).step_by(TILE).map(tile) {
+            for columns in (0..rows.end).step_by(TILE).map(tile) {
+                for column in columns {
+                    for row in rows.start.max(column)..rows.end {
+                        matrix[row * size + column] = entry(&matrix, size, row, column)?;
+                    }
+                }
             }
         }
         Some(Self { size, lower: matrix })
@@ -89,6 +88,18 @@ impl Cholesky {
             let x = b[row];
             add_scaled(&mut b[..row], -x, &self.lower[row * n..row * n + row]);
         }
+    }
+}
+
+/// An entry of the triangle, given all entries to its left and those of the row `column`; none if
+/// the matrix is not positive definite.
+fn entry(matrix: &[f64], size: usize, row: usize, column: usize) -> Option<f64> {
+    let (own, pivot) = (&matrix[row * size..], &matrix[column * size..]);
+    let value = own[column] - dot(&own[..column], &pivot[..column]);
+    if row > column {
+        Some(value * pivot[column])
+    } else {
+        (value > 0.0 && value.is_finite()).then(|| 1.0 / value.sqrt())
     }
 }
 
@@ -196,15 +207,20 @@ mod tests {
 
     #[test]
     fn cholesky_solves_and_refuses_what_is_not_positive_definite() {
-        let n = 7;
+        for n in [1, 7, TILE, 2 * TILE + 5] {
+            check_cholesky(n);
+        }
+    }
+
+    fn check_cholesky(n: usize) {
         let mut matrix = vec![0.0; n * n];
-        random(n * 10, 1).chunks_exact(n).for_each(|x| add_outer(&mut matrix, 1.0, x));
+        random(n * 3 * n.max(5), 1).chunks_exact(n).for_each(|x| add_outer(&mut matrix, 1.0, x));
         let truth = random(n, 2);
         let mut b = vec![0.0; n];
         add_symmetric_product(&mut b, 1.0, &matrix, &truth);
         Cholesky::new(matrix.clone(), n).unwrap().solve(&mut b);
         assert!(b.iter().zip(&truth).all(|(a, b)| (a - b).abs() < 1e-12));
-        matrix[0] = -1.0;
+        matrix[n * n - 1] = -1.0;
         assert!(Cholesky::new(matrix, n).is_none());
     }
 
