@@ -29,6 +29,49 @@ impl Scaling {
         Self { means, deviations }
     }
 
+    /// The scaling under which weighted rows have mean zero and variance one; rows of weight zero do
+    /// not matter, and a column of one value keeps exactly that as its mean.
+    #[must_use]
+    pub fn weighted(rows: &Features, weights: &[f64]) -> Self {
+        let total: f64 = weights.iter().sum();
+        let kept: Vec<(&[f64], f64)> = rows
+            .iter()
+            .zip(weights)
+            .filter(|(_, weight)| **weight > 0.0)
+            .map(|(row, weight)| (row, weight / total))
+            .collect();
+        let mut scaling = Self::identity(rows.columns());
+        for column in 0..rows.columns() {
+            let values = || kept.iter().map(|(row, share)| (row[column], *share));
+            let low = values().fold(f64::INFINITY, |low, (x, _)| low.min(x));
+            let high = values().fold(f64::NEG_INFINITY, |high, (x, _)| high.max(x));
+            if low >= high {
+                // One value only: rounding must not make a deviation of it.
+                scaling.means[column] = low;
+                continue;
+            }
+            let mean = values().map(|(x, share)| share * x).sum::<f64>().max(low).min(high);
+            let variance: f64 = values().map(|(x, share)| share * (x - mean).powi(2)).sum();
+            scaling.means[column] = mean;
+            if variance.sqrt() > 1e-12 * mean.abs() {
+                scaling.deviations[column] = variance.sqrt();
+            }
+        }
+        scaling
+    }
+
+    /// The scaling that changes nothing.
+    #[must_use]
+    pub fn identity(columns: usize) -> Self {
+        Self { means: vec![0.0; columns], deviations: vec![1.0; columns] }
+    }
+
+    /// One row under this scaling.
+    pub fn row<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
+        let scales = self.means.iter().zip(&self.deviations);
+        row.iter().zip(scales).map(|(x, (mean, deviation))| (x - mean) / deviation)
+    }
+
     /// The rows under this scaling.
     pub fn apply(&self, rows: &Features) -> Result<Features> {
         let scaled = |row: &[f64]| -> Vec<f64> {
@@ -47,5 +90,16 @@ mod tests {
         let rows = Features::from_rows(&["a", "b"], &[[1.0, 5.0], [3.0, 5.0]]).unwrap();
         let scaled = Scaling::of(&rows).apply(&rows).unwrap();
         assert_eq!(scaled.values(), [-1.0, 0.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn a_weighted_scaling_counts_a_row_of_weight_two_twice_and_one_of_weight_zero_never() {
+        let features = |rows: &[[f64; 2]]| Features::from_rows(&["a", "b"], rows).unwrap();
+        let few = features(&[[1.0, 0.1], [4.0, 0.1], [99.0, 7.0]]);
+        let many = features(&[[1.0, 0.1], [1.0, 0.1], [4.0, 0.1]]);
+        let (weighted, plain) = (Scaling::weighted(&few, &[2.0, 1.0, 0.0]), Scaling::of(&many));
+        assert!((weighted.means[0] - plain.means[0]).abs() < 1e-15);
+        assert!((weighted.deviations[0] - plain.deviations[0]).abs() < 1e-15);
+        assert_eq!((weighted.means[1], weighted.deviations[1]), (0.1, 1.0));
     }
 }
