@@ -1,9 +1,32 @@
-//! The same label for every row: the weighted mean, and the honest floor of every comparison.
+//! The same label for every row: the weighted mean, and the honest floor of every comparison,
+//!
+//! ```text
+//! ȳ = Σ_r weight_r y_r / Σ_r weight_r = argmin_c  Σ_r weight_r L(y_r, c)
+//! ```
+//!
+//! for squared loss and for cross-entropy alike.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Hypothesis, Stored};
-use crate::data::{Features, Labels, Task};
+use super::{Hypothesis, LocalModel, Stored, check};
+use crate::{
+    data::{Dataset, Features, Labels, Task},
+    error::{Error, Result, same_size},
+};
+
+/// A model that learns the weighted mean label and looks at no feature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mean;
+
+impl LocalModel for Mean {
+    fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
+        if data.total_weight() == 0.0 {
+            let reason = "no row has a positive weight".into();
+            return Err(Error::Fit { model: "a mean", reason });
+        }
+        Ok(Box::new(Constant { task: data.task(), label: data.mean_label() }))
+    }
+}
 
 /// One label for all rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,6 +37,14 @@ pub struct Constant {
     pub label: Vec<f64>,
 }
 
+impl Constant {
+    /// Refuses a label of the wrong length or without a value, as a file may hold.
+    pub fn check(&self) -> Result<()> {
+        same_size("numbers of a constant label", self.label.len(), self.task.outputs())?;
+        check::finite("a constant label", &self.label)
+    }
+}
+
 impl Hypothesis for Constant {
     fn predict(&self, features: &Features) -> Labels {
         Labels::new(self.task, self.label.repeat(features.rows()))
@@ -22,5 +53,25 @@ impl Hypothesis for Constant {
 
     fn stored(&self) -> Stored {
         Stored::Constant(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn mean_keeps_the_laws_of_local_models() {
+        testing::check_local_model(&Mean, Task::Regression);
+        testing::check_local_model(&Mean, Task::Classification { classes: 3 });
+    }
+
+    #[test]
+    fn a_constant_of_the_wrong_length_is_refused() {
+        let task = Task::Classification { classes: 2 };
+        assert!(Constant { task, label: vec![0.5, 0.5] }.check().is_ok());
+        assert!(Constant { task, label: vec![1.0] }.check().is_err());
+        assert!(Constant { task, label: vec![f64::NAN, 0.5] }.check().is_err());
     }
 }

@@ -9,6 +9,7 @@
 //!
 //! and is put under the laws of `testing::check_local_model` by one line.
 
+mod check;
 mod constant;
 mod linear;
 mod logistic;
@@ -19,7 +20,7 @@ use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
 
-pub use constant::Constant;
+pub use constant::{Constant, Mean};
 pub use linear::{Linear, LinearHypothesis};
 pub use logistic::{Logistic, LogisticHypothesis};
 pub use parametric::Parametric;
