@@ -2,7 +2,10 @@
 //! that are finite.
 
 use super::Stored;
-use crate::error::{Error, Result};
+use crate::{
+    data::Scaling,
+    error::{Error, Result, same_size},
+};
 
 /// Refuses numbers that are not finite.
 pub(super) fn finite(what: &'static str, values: &[f64]) -> Result<()> {
@@ -15,12 +18,42 @@ pub(super) fn finite(what: &'static str, values: &[f64]) -> Result<()> {
     }
 }
 
+/// Refuses a scaling of another number of columns, and one that divides by nothing.
+pub(super) fn scaling(scaling: &Scaling, columns: usize) -> Result<()> {
+    same_size("means of the scaling", scaling.means.len(), columns)?;
+    same_size("deviations of the scaling", scaling.deviations.len(), columns)?;
+    finite("a mean of the scaling", &scaling.means)?;
+    positive("deviation", &scaling.deviations)
+}
+
+/// Refuses numbers that are not above zero.
+pub(super) fn positive(name: &'static str, values: &[f64]) -> Result<()> {
+    match values.iter().find(|value| !(value.is_finite() && **value > 0.0)) {
+        None => Ok(()),
+        Some(&value) => Err(Error::Parameter { name, value, expected: "a positive number" }),
+    }
+}
+
+/// Refuses weights that are negative or not finite, and weights that are all zero.
+pub(super) fn shares(shares: &[f64]) -> Result<()> {
+    if let Some(row) = shares.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+        return Err(Error::RowWeight { row, value: shares[row] });
+    }
+    let value: f64 = shares.iter().sum();
+    if value > 0.0 {
+        Ok(())
+    } else {
+        Err(Error::Parameter { name: "sum of the shares", value, expected: "a positive number" })
+    }
+}
+
 impl Stored {
     /// Refuses a hypothesis that cannot predict, as a damaged file may hold. Kinds without a check
     /// of their own pass.
     pub fn check(&self) -> Result<()> {
         match self {
             Self::Constant(hypothesis) => hypothesis.check(),
+            Self::Smoother(hypothesis) => hypothesis.check(),
             Self::Linear(_) | Self::Logistic(_) | Self::Tree(_) => Ok(()),
         }
     }

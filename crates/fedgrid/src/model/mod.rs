@@ -11,9 +11,12 @@
 
 mod check;
 mod constant;
+mod kernel;
 mod linear;
 mod logistic;
 mod parametric;
+mod places;
+mod smoother;
 mod tree;
 
 use std::fmt::Debug;
@@ -21,9 +24,11 @@ use std::fmt::Debug;
 use serde::{Deserialize, Serialize};
 
 pub use constant::{Constant, Mean};
+pub use kernel::Kernel;
 pub use linear::{Linear, LinearHypothesis};
 pub use logistic::{Logistic, LogisticHypothesis};
 pub use parametric::Parametric;
+pub use smoother::{Smoother, SmootherHypothesis};
 pub use tree::{Tree, TreeHypothesis};
 
 use crate::{
@@ -97,6 +102,7 @@ pub enum Stored {
     Linear(LinearHypothesis),
     Logistic(LogisticHypothesis),
     Tree(TreeHypothesis),
+    Smoother(SmootherHypothesis),
 }
 
 impl Stored {
@@ -108,6 +114,7 @@ impl Stored {
             Self::Linear(hypothesis) => Box::new(hypothesis),
             Self::Logistic(hypothesis) => Box::new(hypothesis),
             Self::Tree(hypothesis) => Box::new(hypothesis),
+            Self::Smoother(hypothesis) => Box::new(hypothesis),
         }
     }
 }
