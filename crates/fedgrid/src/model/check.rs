@@ -53,6 +53,7 @@ impl Stored {
     pub fn check(&self) -> Result<()> {
         match self {
             Self::Constant(hypothesis) => hypothesis.check(),
+            Self::Neighbours(hypothesis) => hypothesis.check(),
             Self::Smoother(hypothesis) => hypothesis.check(),
             Self::Linear(_) | Self::Logistic(_) | Self::Tree(_) => Ok(()),
         }

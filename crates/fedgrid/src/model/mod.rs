@@ -14,6 +14,7 @@ mod constant;
 mod kernel;
 mod linear;
 mod logistic;
+mod neighbours;
 mod parametric;
 mod places;
 mod smoother;
@@ -27,6 +28,7 @@ pub use constant::{Constant, Mean};
 pub use kernel::Kernel;
 pub use linear::{Linear, LinearHypothesis};
 pub use logistic::{Logistic, LogisticHypothesis};
+pub use neighbours::{Neighbours, NeighboursHypothesis};
 pub use parametric::Parametric;
 pub use smoother::{Smoother, SmootherHypothesis};
 pub use tree::{Tree, TreeHypothesis};
@@ -102,6 +104,7 @@ pub enum Stored {
     Linear(LinearHypothesis),
     Logistic(LogisticHypothesis),
     Tree(TreeHypothesis),
+    Neighbours(NeighboursHypothesis),
     Smoother(SmootherHypothesis),
 }
 
@@ -114,6 +117,7 @@ impl Stored {
             Self::Linear(hypothesis) => Box::new(hypothesis),
             Self::Logistic(hypothesis) => Box::new(hypothesis),
             Self::Tree(hypothesis) => Box::new(hypothesis),
+            Self::Neighbours(hypothesis) => Box::new(hypothesis),
             Self::Smoother(hypothesis) => Box::new(hypothesis),
         }
     }

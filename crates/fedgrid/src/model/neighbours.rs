@@ -1,0 +1,265 @@
+//! Nearest neighbours on weighted rows: the mean label of the nearest rows that hold a budget of
+//! weight,
+//!
+//! ```text
+//! h(x) = Σ_p part_p weight_p y_p / Σ_p part_p weight_p      budget = k · Σ_p weight_p² / Σ_p weight_p
+//! ```
+//!
+//! over the places p (distinct feature rows). Places are taken by distance until their weights
+//! reach the budget; the last ones, all at one distance, count in equal parts. The unit of the budget
+//! is the mean weight of a place, drawn by weight. It is one row for distinct rows of equal weight,
+//! where this is the common rule of k nearest neighbours. It does not change when a row is split
+//! into copies, scales with all weights, and hardly notices rows of little weight, so that weakly
+//! weighted public points cannot crowd out a node's own rows.
+//!
+//! The hypothesis holds the rows it was learnt from: it is to stay at its node.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Hypothesis, LocalModel, Stored, check, places::Places};
+use crate::{
+    algebra::{add_scaled, scale},
+    data::{Dataset, Features, Labels, Task},
+    error::{Error, Result, same_size},
+};
+
+/// Squared distances that differ by less than this share of themselves are the same.
+const SAME_DISTANCE: f64 = 1e-9;
+
+/// A model of k nearest neighbours.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Neighbours {
+    /// How many neighbours k ≥ 1 count, in units of a typical distinct row's weight; as many as
+    /// there are rows or more give the weighted mean.
+    pub k: usize,
+    /// Whether a neighbour's weight is divided by its distance; then rows are met exactly.
+    pub by_distance: bool,
+    /// Whether columns are divided by their weighted standard deviation before distances are taken.
+    pub standardise: bool,
+}
+
+impl Default for Neighbours {
+    fn default() -> Self {
+        Self { k: 5, by_distance: false, standardise: true }
+    }
+}
+
+impl LocalModel for Neighbours {
+    fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
+        if self.k == 0 {
+            return Err(Error::Parameter { name: "k", value: 0.0, expected: "one or more" });
+        }
+        let model = "a model of nearest neighbours";
+        let places = Places::new(data.features(), data.weights(), model)?;
+        let (scaling, _) = places.scaled(self.standardise);
+        let shares = places.shares();
+        let unit: f64 = shares.iter().map(|share| share * share).sum();
+        Ok(Box::new(NeighboursHypothesis {
+            names: data.features().names().clone(),
+            task: data.task(),
+            deviations: scaling.deviations,
+            points: places.features.values().to_vec(),
+            labels: places.labels(data.labels())?,
+            budget: (self.k as f64 * unit).min(1.0),
+            shares,
+            by_distance: self.by_distance,
+        }))
+    }
+}
+
+/// Rows to be near to, and how many of them count.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NeighboursHypothesis {
+    /// The names of the features, in order.
+    pub names: Arc<[String]>,
+    /// What is predicted.
+    pub task: Task,
+    /// What the difference in each column is divided by.
+    pub deviations: Vec<f64>,
+    /// The features of the places, one place after the other.
+    pub points: Vec<f64>,
+    /// The mean label of each place, one place after the other.
+    pub labels: Vec<f64>,
+    /// The share of each place in the total weight.
+    pub shares: Vec<f64>,
+    /// The share of the total weight that the neighbours hold together, above zero and at most one.
+    pub budget: f64,
+    /// Whether a neighbour's weight is divided by its distance.
+    pub by_distance: bool,
+}
+
+impl NeighboursHypothesis {
+    /// Refuses lengths that disagree and numbers out of range, as a file may hold.
+    pub fn check(&self) -> Result<()> {
+        let (columns, count) = (self.names.len(), self.shares.len());
+        same_size("deviations of neighbours", self.deviations.len(), columns)?;
+        check::positive("deviation", &self.deviations)?;
+        check::shares(&self.shares)?;
+        same_size("features of neighbours", self.points.len(), columns * count)?;
+        same_size("labels of neighbours", self.labels.len(), self.task.outputs() * count)?;
+        check::finite("a feature of a neighbour", &self.points)?;
+        check::finite("a label of a neighbour", &self.labels)?;
+        if self.budget > 0.0 && self.budget <= 1.0 {
+            return Ok(());
+        }
+        let expected = "a number above 0, at most 1";
+        Err(Error::Parameter { name: "budget", value: self.budget, expected })
+    }
+
+    /// The squared distance of two rows. Differences are scaled, not rows, so that rows at one
+    /// distance on both sides are seen to be.
+    fn squared_distance(&self, x: &[f64], z: &[f64]) -> f64 {
+        let columns = x.iter().zip(z).zip(&self.deviations);
+        columns.map(|((x, z), deviation)| ((x - z) / deviation).powi(2)).sum()
+    }
+
+    /// Writes the label of one row; `order` is scratch for distances and places.
+    fn label(&self, x: &[f64], order: &mut Vec<(f64, usize)>, label: &mut [f64]) {
+        order.clear();
+        let points = self.points.chunks_exact(x.len().max(1)).enumerate();
+        order.extend(points.map(|(place, z)| (self.squared_distance(x, z), place)));
+        order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        label.fill(0.0);
+        let (mut left, mut total) = (self.budget, 0.0);
+        for group in order.chunk_by(|a, b| b.0 <= a.0 * (1.0 + SAME_DISTANCE)) {
+            let held: f64 = group.iter().map(|(_, place)| self.shares[*place]).sum();
+            // A row at no distance outweighs all others.
+            let met = self.by_distance && group[0].0 == 0.0;
+            let nearness = if self.by_distance && !met { 1.0 / group[0].0.sqrt() } else { 1.0 };
+            let part = (left / held).min(1.0) * nearness;
+            for (_, place) in group {
+                let outputs = label.len();
+                let own = &self.labels[place * outputs..(place + 1) * outputs];
+                add_scaled(label, part * self.shares[*place], own);
+                total += part * self.shares[*place];
+            }
+            left -= held;
+            if left <= 0.0 || met {
+                break;
+            }
+        }
+        scale(label, 1.0 / total);
+    }
+}
+
+impl Hypothesis for NeighboursHypothesis {
+    fn predict(&self, features: &Features) -> Labels {
+        let mut labels = Labels::neutral(self.task, features.rows());
+        let mut order = Vec::new();
+        let rows = labels.as_mut_slice().chunks_exact_mut(self.task.outputs());
+        for (label, x) in rows.zip(features.iter()) {
+            self.label(x, &mut order, label);
+        }
+        labels
+    }
+
+    fn stored(&self) -> Stored {
+        Stored::Neighbours(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        random::{Purpose, Stream},
+        testing,
+    };
+
+    fn line(xs: &[f64], ys: &[f64], weights: &[f64]) -> Dataset {
+        let features = Features::new(["x".to_string()].into(), xs.to_vec()).unwrap();
+        Dataset::weighted(features, Labels::values(ys.to_vec()), weights.to_vec()).unwrap()
+    }
+
+    fn at(model: &Neighbours, data: &Dataset, x: f64) -> f64 {
+        let features = Features::from_rows(&["x"], &[[x]]).unwrap();
+        model.fit(data).unwrap().predict(&features).as_slice()[0]
+    }
+
+    #[test]
+    fn neighbours_keep_the_laws_of_local_models() {
+        for (k, by_distance, standardise) in [
+            (5, false, true),
+            (1, false, true),
+            (5, true, true),
+            (3, false, false),
+            (99, false, true),
+        ] {
+            let model = Neighbours { k, by_distance, standardise };
+            testing::check_local_model(&model, Task::Regression);
+            testing::check_local_model(&model, Task::Classification { classes: 2 });
+            testing::check_local_model(&model, Task::Classification { classes: 3 });
+        }
+    }
+
+    #[test]
+    fn distinct_rows_of_equal_weight_give_the_mean_of_the_k_nearest() {
+        let mut stream = Stream::new(1, 0, 0, Purpose::Data);
+        let xs: Vec<f64> = (0..30).map(|_| stream.normal()).collect();
+        let ys: Vec<f64> = (0..30).map(|_| stream.normal()).collect();
+        let data = line(&xs, &ys, &[0.3; 30]);
+        for k in [1, 4, 30] {
+            let model = Neighbours { k, ..Neighbours::default() };
+            let x = stream.normal();
+            let mut order: Vec<usize> = (0..30).collect();
+            order.sort_by(|&a, &b| (xs[a] - x).abs().total_cmp(&(xs[b] - x).abs()));
+            let mean = order[..k].iter().map(|&row| ys[row]).sum::<f64>() / k as f64;
+            assert!((at(&model, &data, x) - mean).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn rows_at_one_distance_count_in_equal_parts() {
+        let data = line(&[0.1, 0.3, 5.0], &[0.0, 6.0, 100.0], &[1.0; 3]);
+        let model = Neighbours { k: 1, ..Neighbours::default() };
+        assert!((at(&model, &data, 0.2) - 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn rows_of_vanishing_weight_leave_the_neighbours_as_they_were() {
+        let own: Vec<f64> = (0..10).map(f64::from).collect();
+        let alone = line(&own, &own, &[0.1; 10]);
+        let public: Vec<f64> = (0..1000).map(|i| f64::from(i) / 100.0 + 1e-3).collect();
+        let pulled = alone.clone().stacked(&line(&public, &[77.0; 1000], &[1e-13; 1000])).unwrap();
+        let model = Neighbours { k: 3, standardise: false, ..Neighbours::default() };
+        for x in [0.2, 4.4, 8.7] {
+            assert!((at(&model, &alone, x) - at(&model, &pulled, x)).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn the_scale_of_all_weights_does_not_matter() {
+        let xs = [0.0, 1.0, 2.5, 4.0, 7.0];
+        let weights = [1.0, 0.2, 3.0, 0.7, 1.1];
+        let light = line(&xs, &xs, &weights.map(|w| 1e-3 * w));
+        let model = Neighbours { k: 2, ..Neighbours::default() };
+        for x in [0.3, 2.0, 5.0] {
+            let heavy = line(&xs, &xs, &weights);
+            assert!((at(&model, &heavy, x) - at(&model, &light, x)).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn divided_by_distance_a_known_row_is_met_and_a_near_one_counts_most() {
+        let data = line(&[0.0, 3.0], &[1.0, 4.0], &[1.0; 2]);
+        let model = Neighbours { k: 2, by_distance: true, standardise: false };
+        assert!((at(&model, &data, 3.0) - 4.0).abs() < 1e-15);
+        assert!((at(&model, &data, 1.0) - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn damaged_neighbours_and_no_neighbours_are_refused() {
+        let data = line(&[0.0, 3.0], &[1.0, 4.0], &[1.0; 2]);
+        let error = Neighbours { k: 0, ..Neighbours::default() }.fit(&data).unwrap_err();
+        assert_eq!(error.to_string(), "k is 0, expected one or more");
+        let Stored::Neighbours(sound) = Neighbours::default().fit(&data).unwrap().stored() else {
+            panic!("neighbours store neighbours")
+        };
+        assert!(sound.check().is_ok());
+        assert!(NeighboursHypothesis { labels: vec![1.0], ..sound.clone() }.check().is_err());
+        assert!(NeighboursHypothesis { budget: 0.0, ..sound.clone() }.check().is_err());
+        assert!(NeighboursHypothesis { shares: vec![0.0; 2], ..sound }.check().is_err());
+    }
+}
