@@ -54,6 +54,7 @@ impl Stored {
         match self {
             Self::Constant(hypothesis) => hypothesis.check(),
             Self::Neighbours(hypothesis) => hypothesis.check(),
+            Self::KernelRidge(hypothesis) => hypothesis.check(),
             Self::Smoother(hypothesis) => hypothesis.check(),
             Self::Linear(_) | Self::Logistic(_) | Self::Tree(_) => Ok(()),
         }

@@ -12,6 +12,7 @@
 mod check;
 mod constant;
 mod kernel;
+mod kernel_ridge;
 mod linear;
 mod logistic;
 mod neighbours;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use constant::{Constant, Mean};
 pub use kernel::Kernel;
+pub use kernel_ridge::{KernelRidge, KernelRidgeHypothesis};
 pub use linear::{Linear, LinearHypothesis};
 pub use logistic::{Logistic, LogisticHypothesis};
 pub use neighbours::{Neighbours, NeighboursHypothesis};
@@ -105,6 +107,7 @@ pub enum Stored {
     Logistic(LogisticHypothesis),
     Tree(TreeHypothesis),
     Neighbours(NeighboursHypothesis),
+    KernelRidge(KernelRidgeHypothesis),
     Smoother(SmootherHypothesis),
 }
 
@@ -118,6 +121,7 @@ impl Stored {
             Self::Logistic(hypothesis) => Box::new(hypothesis),
             Self::Tree(hypothesis) => Box::new(hypothesis),
             Self::Neighbours(hypothesis) => Box::new(hypothesis),
+            Self::KernelRidge(hypothesis) => Box::new(hypothesis),
             Self::Smoother(hypothesis) => Box::new(hypothesis),
         }
     }

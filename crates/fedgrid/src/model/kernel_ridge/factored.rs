@@ -1,0 +1,168 @@
+//! The part of a kernel ridge fit that does not depend on the labels,
+//!
+//! ```text
+//! S = Ω^½ K Ω^½ + ridge I = L Lᵀ      u = Ω^½ 1      b = uᵀ S⁻¹ Ω^½ y / uᵀ S⁻¹ u
+//! ```
+
+use std::sync::Arc;
+
+use super::{KernelRidge, KernelRidgeHypothesis, mixture::best_share};
+use crate::{
+    algebra::{Cholesky, add_scaled, dot},
+    data::{Features, Labels, Scaling, Task},
+    error::{Error, Result},
+    model::{
+        Hypothesis, Prepared,
+        kernel::{Kernel, total_variance},
+        places::{Places, mean_of},
+    },
+};
+
+/// The smallest ridge, as a share of the largest entry of the weighted kernel matrix.
+const SMALLEST_RIDGE: f64 = 1e-12;
+
+/// How often the ridge is made a hundred times larger before a matrix is given up.
+const ATTEMPTS: usize = 6;
+
+/// A kernel ridge model with the factor of its rows.
+#[derive(Debug)]
+pub(super) struct Factored {
+    names: Arc<[String]>,
+    places: Places,
+    scaling: Scaling,
+    points: Vec<f64>,
+    shares: Vec<f64>,
+    kernel: Kernel,
+    /// The roots u of the weights.
+    roots: Vec<f64>,
+    /// The ridge that was enough for a factor.
+    ridge: f64,
+    factor: Cholesky,
+    /// `S⁻¹ u`, for models with an intercept.
+    level: Option<Vec<f64>>,
+}
+
+impl Factored {
+    pub(super) fn new(model: &KernelRidge, rows: &Features, weights: &[f64]) -> Result<Self> {
+        let places = Places::new(rows, weights, "a kernel model")?;
+        let (scaling, points) = places.scaled(model.standardise);
+        let shares = places.shares();
+        let distance = (2.0 * total_variance(&points, rows.columns(), &shares)).sqrt();
+        let kernel = model.kernel.with_width(if distance > 0.0 { distance } else { 1.0 });
+        let roots: Vec<f64> = places.weights.iter().map(|weight| weight.sqrt()).collect();
+        let (ridge, factor) = factor(kernel, &points, &roots, model.ridge)?;
+        let level = model.intercept.then(|| {
+            let mut level = roots.clone();
+            factor.solve(&mut level);
+            level
+        });
+        let names = rows.names().clone();
+        Ok(Self { names, places, scaling, points, shares, kernel, roots, ridge, factor, level })
+    }
+
+    /// The solution a and the intercept b for one output.
+    fn solve(&self, y: &[f64]) -> (Vec<f64>, f64) {
+        // Equal labels leave nothing to be solved, so that they are met exactly.
+        let mean = if self.level.is_some() { dot(y, &self.shares) } else { 0.0 };
+        let mut a: Vec<f64> = y.iter().zip(&self.roots).map(|(y, u)| u * (y - mean)).collect();
+        let Some(level) = &self.level else {
+            self.factor.solve(&mut a);
+            return (a, 0.0);
+        };
+        let rise = dot(level, &a) / dot(level, &self.roots);
+        self.factor.solve(&mut a);
+        add_scaled(&mut a, -rise, level);
+        (a, mean + rise)
+    }
+
+    /// What the hypothesis predicts on its own rows: `y − ridge Ω^−½ a`.
+    fn met(&self, y: &[f64], a: &[f64]) -> Vec<f64> {
+        let rows = y.iter().zip(a.iter().zip(&self.roots));
+        rows.map(|(y, (a, u))| y - self.ridge * a / u).collect()
+    }
+}
+
+impl Prepared for Factored {
+    fn fit(&self, labels: &Labels) -> Result<Box<dyn Hypothesis>> {
+        let (task, count) = (labels.task(), self.places.count());
+        let outputs = task.outputs();
+        let labels = self.places.labels(labels)?;
+        let mean = mean_of(&labels, outputs, &self.shares);
+        let (mut coefficients, mut intercepts) = (Vec::new(), Vec::new());
+        let mut met = vec![0.0; labels.len()];
+        for output in 0..outputs {
+            let y: Vec<f64> = (0..count).map(|place| labels[place * outputs + output]).collect();
+            let (a, intercept) = self.solve(&y);
+            for (place, value) in self.met(&y, &a).into_iter().enumerate() {
+                met[place * outputs + output] = value;
+            }
+            coefficients.extend(a.iter().zip(&self.roots).map(|(a, u)| u * a));
+            intercepts.push(intercept);
+        }
+        let share = match task {
+            Task::Regression => 0.0,
+            Task::Classification { .. } => best_share(&labels, &met, &self.shares, &mean),
+        };
+        Ok(Box::new(KernelRidgeHypothesis {
+            names: self.names.clone(),
+            task,
+            kernel: self.kernel,
+            scaling: self.scaling.clone(),
+            points: self.points.clone(),
+            coefficients,
+            intercepts,
+            mean,
+            share,
+        }))
+    }
+}
+
+/// The factor of `Ω^½ K Ω^½ + ridge I`, and the ridge: the given one, or more where the matrix is so
+/// near to singular that rounding makes it indefinite.
+fn factor(kernel: Kernel, points: &[f64], roots: &[f64], ridge: f64) -> Result<(f64, Cholesky)> {
+    let columns = points.len() / roots.len();
+    let places = || points.chunks_exact(columns).zip(roots);
+    let largest = places().map(|(x, u)| u * u * kernel.value(x, x)).fold(0.0, f64::max);
+    let mut ridge = ridge.max(SMALLEST_RIDGE * largest).max(f64::MIN_POSITIVE);
+    for _ in 0..ATTEMPTS {
+        let mut matrix = vec![0.0; roots.len() * roots.len()];
+        let rows = matrix.chunks_exact_mut(roots.len()).zip(places());
+        for (place, (row, (x, root))) in rows.enumerate() {
+            // The factor reads the lower triangle only.
+            kernel.row(x, &points[..(place + 1) * columns], row);
+            row.iter_mut().zip(roots).for_each(|(value, u)| *value *= root * u);
+            row[place] += ridge;
+        }
+        if let Some(factor) = Cholesky::new(matrix, roots.len()) {
+            return Ok((ridge, factor));
+        }
+        ridge *= 100.0;
+    }
+    let reason = "its kernel matrix has no finite factor".into();
+    Err(Error::Fit { model: "a kernel model", reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{data::Dataset, model::LocalModel};
+
+    #[test]
+    fn a_prepared_model_fits_as_the_model_does() {
+        let rows = [[0.0, 1.0], [1.0, -0.5], [2.0, 0.3], [-1.0, 0.8], [0.5, 0.5], [1.0, -0.5]];
+        let features = Features::from_rows(&["a", "b"], &rows).unwrap();
+        let numbers = Labels::values(vec![1.0, -2.0, 0.5, 3.0, 0.0, 1.0]);
+        let weights = vec![1.0, 0.5, 2.0, 0.1, 3.0, 1.5];
+        let prepared = KernelRidge::default().prepare(&features, &weights).unwrap();
+        let prepared = prepared.expect("a kernel model keeps its factor");
+        let soft = Task::Classification { classes: 2 };
+        let soft = Labels::new(soft, [0.2, 0.8, 1.0, 0.0, 0.4, 0.6].repeat(2)).unwrap();
+        for labels in [numbers, Labels::values(vec![3.0; 6]), soft] {
+            let whole =
+                Dataset::weighted(features.clone(), labels.clone(), weights.clone()).unwrap();
+            let hypothesis = KernelRidge::default().fit(&whole).unwrap();
+            assert_eq!(prepared.fit(&labels).unwrap().stored(), hypothesis.stored());
+        }
+        assert!(prepared.fit(&Labels::values(vec![1.0])).is_err());
+    }
+}
