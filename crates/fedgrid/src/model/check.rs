@@ -56,6 +56,7 @@ impl Stored {
             Self::Neighbours(hypothesis) => hypothesis.check(),
             Self::KernelRidge(hypothesis) => hypothesis.check(),
             Self::Smoother(hypothesis) => hypothesis.check(),
+            Self::Perceptron(hypothesis) => hypothesis.check(),
             Self::Linear(_) | Self::Logistic(_) | Self::Tree(_) => Ok(()),
         }
     }

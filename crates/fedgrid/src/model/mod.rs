@@ -17,6 +17,7 @@ mod linear;
 mod logistic;
 mod neighbours;
 mod parametric;
+mod perceptron;
 mod places;
 mod smoother;
 mod tree;
@@ -32,6 +33,7 @@ pub use linear::{Linear, LinearHypothesis};
 pub use logistic::{Logistic, LogisticHypothesis};
 pub use neighbours::{Neighbours, NeighboursHypothesis};
 pub use parametric::Parametric;
+pub use perceptron::{Activation, Optimiser, Perceptron, PerceptronHypothesis};
 pub use smoother::{Smoother, SmootherHypothesis};
 pub use tree::{Tree, TreeHypothesis};
 
@@ -109,6 +111,7 @@ pub enum Stored {
     Neighbours(NeighboursHypothesis),
     KernelRidge(KernelRidgeHypothesis),
     Smoother(SmootherHypothesis),
+    Perceptron(PerceptronHypothesis),
 }
 
 impl Stored {
@@ -123,6 +126,7 @@ impl Stored {
             Self::Neighbours(hypothesis) => Box::new(hypothesis),
             Self::KernelRidge(hypothesis) => Box::new(hypothesis),
             Self::Smoother(hypothesis) => Box::new(hypothesis),
+            Self::Perceptron(hypothesis) => Box::new(hypothesis),
         }
     }
 }
