@@ -8,25 +8,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A rule for steps, with the step size η > 0.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// A rule for steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Optimiser {
-    /// Gradient descent.
-    Plain {
-        /// The step size η.
-        step: f64,
-    },
-    /// RMSprop with γ = 0.99 and ε = 1e-8, as in the papers' experiments (η = 0.01).
-    RmsProp {
-        /// The step size η.
-        step: f64,
-    },
-    /// Adam with β₁ = 0.9, β₂ = 0.999 and ε = 1e-8.
-    Adam {
-        /// The step size η.
-        step: f64,
-    },
+    /// Running means of the gradient (β₁ = 0.9) and its square (β₂ = 0.999), ε = 1e-8.
+    #[default]
+    Adam,
+    /// A running mean of the squared gradient: γ = 0.99 and ε = 1e-8, as in the papers'
+    /// experiments.
+    RmsProp,
+    /// The gradient as it is.
+    Plain,
 }
 
 const SMOOTHING: f64 = 0.99;
@@ -38,31 +31,33 @@ const SECOND: f64 = 0.999;
 #[derive(Debug, Clone)]
 pub struct Descent {
     optimiser: Optimiser,
+    step: f64,
     mean: Vec<f64>,
     squares: Vec<f64>,
     steps: i32,
 }
 
 impl Descent {
-    /// Begins a descent of so many weights.
+    /// Begins a descent of so many weights with the step size η > 0.
     #[must_use]
-    pub fn new(optimiser: Optimiser, size: usize) -> Self {
-        Self { optimiser, mean: vec![0.0; size], squares: vec![0.0; size], steps: 0 }
+    pub fn new(optimiser: Optimiser, step: f64, size: usize) -> Self {
+        Self { optimiser, step, mean: vec![0.0; size], squares: vec![0.0; size], steps: 0 }
     }
 
     /// Takes one step.
     pub fn step(&mut self, weights: &mut [f64], gradient: &[f64]) {
-        self.steps += 1;
+        self.steps = self.steps.saturating_add(1);
+        let step = self.step;
         match self.optimiser {
-            Optimiser::Plain { step } => crate::algebra::add_scaled(weights, -step, gradient),
-            Optimiser::RmsProp { step } => {
+            Optimiser::Plain => crate::algebra::add_scaled(weights, -step, gradient),
+            Optimiser::RmsProp => {
                 let memory = weights.iter_mut().zip(gradient).zip(&mut self.squares);
                 for ((w, g), s) in memory {
                     *s = SMOOTHING * *s + (1.0 - SMOOTHING) * g * g;
                     *w -= step * g / (s.sqrt() + FLOOR);
                 }
             }
-            Optimiser::Adam { step } => {
+            Optimiser::Adam => {
                 let (first, second) = (1.0 - FIRST.powi(self.steps), 1.0 - SECOND.powi(self.steps));
                 let memory = weights.iter_mut().zip(gradient).zip(&mut self.mean);
                 for (((w, g), m), s) in memory.zip(&mut self.squares) {
@@ -81,12 +76,9 @@ mod tests {
 
     #[test]
     fn every_rule_descends_a_bowl_to_its_bottom() {
-        for optimiser in [
-            Optimiser::Plain { step: 0.1 },
-            Optimiser::RmsProp { step: 0.01 },
-            Optimiser::Adam { step: 0.05 },
-        ] {
-            let mut descent = Descent::new(optimiser, 2);
+        let rules = [(Optimiser::Plain, 0.1), (Optimiser::RmsProp, 0.01), (Optimiser::Adam, 0.05)];
+        for (optimiser, step) in rules {
+            let mut descent = Descent::new(optimiser, step, 2);
             let mut weights = [3.0, -2.0];
             for _ in 0..2000 {
                 let gradient = [2.0 * weights[0], weights[1] - 1.0];
@@ -100,7 +92,7 @@ mod tests {
     #[test]
     fn the_first_rmsprop_step_has_ten_times_the_step_size() {
         let mut weights = [0.0];
-        Descent::new(Optimiser::RmsProp { step: 0.01 }, 1).step(&mut weights, &[5.0]);
+        Descent::new(Optimiser::RmsProp, 0.01, 1).step(&mut weights, &[5.0]);
         assert!((weights[0] + 0.1).abs() < 1e-8);
     }
 }

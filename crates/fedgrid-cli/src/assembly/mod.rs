@@ -174,7 +174,6 @@ fn settings(experiment: &Experiment) -> Settings {
 
 /// FedRelax as the experiment has it.
 fn relaxation(keys: &MethodKeys, seed: u64) -> FedRelax {
-    let step = keys.step_size;
     FedRelax {
         discrepancy: match keys.discrepancy {
             DiscrepancyKey::Auto => None,
@@ -197,10 +196,11 @@ fn relaxation(keys: &MethodKeys, seed: u64) -> FedRelax {
             StepKey::Descend => LocalStep::Descend {
                 steps: keys.steps,
                 optimiser: match keys.optimiser {
-                    OptimiserKey::Rmsprop => Optimiser::RmsProp { step },
-                    OptimiserKey::Adam => Optimiser::Adam { step },
-                    OptimiserKey::Plain => Optimiser::Plain { step },
+                    OptimiserKey::Rmsprop => Optimiser::RmsProp,
+                    OptimiserKey::Adam => Optimiser::Adam,
+                    OptimiserKey::Plain => Optimiser::Plain,
                 },
+                size: keys.step_size,
             },
         },
         hub: keys.hub,

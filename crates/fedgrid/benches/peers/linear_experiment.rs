@@ -90,7 +90,7 @@ pub(crate) fn report(peer: &Peer) -> String {
     let model: Arc<dyn LocalModel> = Arc::new(Linear { ridge: 0.0, intercept: false });
     let nodes = experiment.nodes(&model);
     let rounds =
-        Rounds { count: ROUNDS, optimiser: Optimiser::RmsProp { step: 0.01 }, zero_first: true };
+        Rounds { count: ROUNDS, optimiser: Optimiser::RmsProp, step: 0.01, zero_first: true };
     let (ours, weights) = timed(|| {
         let linear = LinearNetwork::new(&nodes, false, true).expect("right parameters");
         let linear = linear.expect("all models are linear");

@@ -33,7 +33,7 @@ pub use linear::{Linear, LinearHypothesis};
 pub use logistic::{Logistic, LogisticHypothesis};
 pub use neighbours::{Neighbours, NeighboursHypothesis};
 pub use parametric::Parametric;
-pub use perceptron::{Activation, Optimiser, Perceptron, PerceptronHypothesis};
+pub use perceptron::{Activation, Perceptron, PerceptronHypothesis};
 pub use smoother::{Smoother, SmootherHypothesis};
 pub use tree::{Tree, TreeHypothesis};
 

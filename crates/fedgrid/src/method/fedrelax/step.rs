@@ -25,6 +25,8 @@ pub enum LocalStep {
         steps: usize,
         /// Which steps.
         optimiser: Optimiser,
+        /// Their size η > 0.
+        size: f64,
     },
     /// A refit on fresh points with the current own predictions as labels too, so that models
     /// without incremental training remember. ["Plug In and Learn", eq. 20.] Every point weighs as
@@ -62,8 +64,9 @@ impl Stepper {
     ) -> Result<Arc<dyn Hypothesis>> {
         self.round += 1;
         match (self.step, current) {
-            (LocalStep::Descend { steps, optimiser }, Some(current)) => {
-                self.descend(node, augmented, current.as_ref(), steps, optimiser)
+            (LocalStep::Descend { steps, optimiser, size }, Some(current)) => {
+                let begin = |count| Descent::new(optimiser, size, count);
+                self.descend(node, augmented, current.as_ref(), steps, begin)
             }
             (LocalStep::Distil { points, seed }, Some(current)) => {
                 self.distil(node, augmented, current.as_ref(), points, seed)
@@ -97,7 +100,7 @@ impl Stepper {
         augmented: &Dataset,
         current: &dyn Hypothesis,
         steps: usize,
-        optimiser: Optimiser,
+        begin: impl FnOnce(usize) -> Descent,
     ) -> Result<Arc<dyn Hypothesis>> {
         let parametric = node.model.as_parametric();
         let weights = parametric.and_then(|model| model.weights(current));
@@ -107,7 +110,7 @@ impl Stepper {
                 needs: "a model of weights at every node; use refit for the others",
             });
         };
-        let descent = self.descent.get_or_insert_with(|| Descent::new(optimiser, weights.len()));
+        let descent = self.descent.get_or_insert_with(|| begin(weights.len()));
         for _ in 0..steps {
             let gradient = model.gradient(augmented, &weights);
             descent.step(&mut weights, &gradient);

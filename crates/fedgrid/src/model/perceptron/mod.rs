@@ -16,7 +16,6 @@
 
 mod coordinates;
 mod layers;
-mod optimiser;
 mod proximal;
 #[cfg(test)]
 mod samples;
@@ -26,7 +25,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::{layers::Activation, optimiser::Optimiser};
+pub use self::layers::Activation;
 use self::{
     layers::{Layers, Pass, softmax},
     training::Training,
@@ -34,6 +33,7 @@ use self::{
 use super::{Hypothesis, LocalModel, Parametric, Stored, check};
 use crate::{
     data::{Dataset, Features, Labels, Task},
+    descent::Optimiser,
     error::{Error, Result, at_least_zero, same_size},
 };
 

@@ -11,10 +11,10 @@ use super::{
     Perceptron,
     coordinates::Coordinates,
     layers::{Layers, Pass},
-    optimiser::Steps,
 };
 use crate::{
     data::{Dataset, Scaling, Task},
+    descent::Descent,
     error::{Error, Result},
     model::places::{Places, mean_of},
     random::{Purpose, Stream},
@@ -100,7 +100,7 @@ impl<'a> Training<'a> {
             |start| self.coordinates.scaled(&self.layers, start.to_vec()),
         );
         let mut pass = Pass::new(&self.layers);
-        let mut steps = Steps::new(self.model.optimiser, self.model.step, weights.len());
+        let mut descent = Descent::new(self.model.optimiser, self.model.step, weights.len());
         let mut gradient = vec![0.0; weights.len()];
         let mut best = weights.clone();
         let (mut least, mut goal, mut waited) = (f64::INFINITY, f64::INFINITY, 0);
@@ -120,7 +120,7 @@ impl<'a> Training<'a> {
             }
             for batch in self.batches(epoch) {
                 self.gradient(&weights, &batch, &mut pass, &mut gradient);
-                steps.take(&mut weights, &gradient);
+                descent.step(&mut weights, &gradient);
             }
         }
         self.coordinates.given(&self.layers, best)
@@ -229,12 +229,13 @@ fn refuse_odd_labels(labels: &[f64], classes: usize) -> Result<()> {
 mod tests {
     use super::{
         super::{
-            Activation, Optimiser,
+            Activation,
             samples::{CLASSES, mean_loss, small, wave},
         },
         *,
     };
     use crate::{
+        descent::Optimiser,
         loss::Loss,
         model::{Linear, LocalModel},
         testing,
@@ -257,7 +258,7 @@ mod tests {
         let data = wave(60, Task::Regression);
         let line = mean_loss(&data, Linear::default().fit(&data).unwrap().as_ref());
         for (optimiser, step) in
-            [(Optimiser::Adam, 0.02), (Optimiser::RmsProp, 0.005), (Optimiser::Sgd, 0.1)]
+            [(Optimiser::Adam, 0.02), (Optimiser::RmsProp, 0.005), (Optimiser::Plain, 0.1)]
         {
             for batch in [0, 16] {
                 let model =

@@ -63,6 +63,8 @@ pub struct Rounds {
     pub count: usize,
     /// Which steps.
     pub optimiser: Optimiser,
+    /// Their size η > 0.
+    pub step: f64,
     /// Whether the first round pulls towards zero.
     pub zero_first: bool,
 }
@@ -217,7 +219,7 @@ impl LinearNetwork {
         at_least_zero("alpha", alpha)?;
         same_size("starting weights", weights.len(), self.right.len())?;
         let system = System::new(self, network, alpha, None);
-        let mut descent = Descent::new(rounds.optimiser, weights.len());
+        let mut descent = Descent::new(rounds.optimiser, rounds.step, weights.len());
         let mut gradient = vec![0.0; weights.len()];
         let zero = vec![0.0; weights.len()];
         for round in 0..rounds.count {
