@@ -15,6 +15,9 @@ use crate::{
     network::Network,
 };
 
+/// Probabilities below this one count as this one where they are moved.
+const RULED_OUT: f64 = 1e-12;
+
 /// The discrepancy between two nodes' predictions on the same public points.
 ///
 /// A fit minimises squared errors (or cross-entropies), so the absolute and the Huber discrepancy
@@ -111,6 +114,8 @@ fn moved_to_mean(labels: &Labels, like: &Labels) -> Labels {
         }
         // Iterative scaling: each class is multiplied until its mean share is the wanted one.
         Task::Classification { .. } => {
+            // A class that is ruled out would stay so under any factor.
+            moved.as_mut_slice().iter_mut().for_each(|p| *p = p.max(RULED_OUT));
             for _ in 0..100 {
                 let now = mean(&moved);
                 let factors: Vec<f64> =
@@ -171,5 +176,19 @@ mod tests {
         let predictions = [Labels::values(vec![0.0]), Labels::values(vec![2.0])];
         let squared = Discrepancy { loss: Loss::Squared, level: true };
         assert!((gtv(&network, squared, &predictions) - 12.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn certain_classes_are_moved_to_their_opposites() {
+        let uncoupled = Discrepancy { loss: Loss::CrossEntropy, level: false };
+        let own = Labels::classes(2, &[1, 1, 1]).unwrap();
+        let theirs = Labels::classes(2, &[0, 0, 1]).unwrap();
+        for (own, theirs) in [(&own, &theirs), (&theirs, &own)] {
+            let pull = uncoupled.pull(Some(own), theirs);
+            for row in 0..3 {
+                assert!((pull.row(row).iter().sum::<f64>() - 1.0).abs() < 1e-9, "{pull:?}");
+            }
+            assert!((mean(&pull)[0] - mean(own)[0]).abs() < 1e-6, "{pull:?}");
+        }
     }
 }
