@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Hypothesis, LocalModel, Stored};
+use super::{Hypothesis, LocalModel, Stored, check};
 use crate::{
     algebra::{Singular, add_scaled, dot, triangularise},
     data::{Dataset, Features, Labels, Task},
-    error::{Error, Result, at_least_zero},
+    error::{Error, Result, at_least_zero, same_size},
 };
 
 /// Singular values below this share of the largest count as zero.
@@ -155,6 +155,15 @@ pub struct LinearHypothesis {
     pub slopes: Vec<f64>,
     /// The intercept b, zero for models without one.
     pub intercept: f64,
+}
+
+impl LinearHypothesis {
+    /// Refuses slopes of another number than there are features, and such without a value.
+    pub fn check(&self) -> Result<()> {
+        same_size("slopes of a linear model", self.slopes.len(), self.names.len())?;
+        check::finite("a slope of a linear model", &self.slopes)?;
+        check::finite("the intercept of a linear model", &[self.intercept])
+    }
 }
 
 impl Hypothesis for LinearHypothesis {

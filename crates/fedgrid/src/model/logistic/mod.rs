@@ -25,11 +25,11 @@ use self::{
     basis::Basis,
     objective::{Problem, softmax},
 };
-use super::{Hypothesis, LocalModel, Stored};
+use super::{Hypothesis, LocalModel, Stored, check};
 use crate::{
     algebra::dot,
     data::{Dataset, Features, Labels, Task},
-    error::{Error, Result, at_least_zero},
+    error::{Error, Result, at_least_zero, same_size},
 };
 
 /// Up to so many parameters the Hessian is factored; beyond, it is only multiplied with.
@@ -164,6 +164,24 @@ pub struct LogisticHypothesis {
     pub slopes: Vec<Vec<f64>>,
     /// The intercept that belongs to each list of slopes, zero for models without one.
     pub intercepts: Vec<f64>,
+}
+
+impl LogisticHypothesis {
+    /// Refuses slopes and intercepts of other numbers than there are classes and features, and such
+    /// without a value.
+    pub fn check(&self) -> Result<()> {
+        // With a vector too few, the first class has none.
+        let vectors = self.slopes.len();
+        let expected = self.classes - usize::from(vectors + 1 == self.classes);
+        same_size("vectors of a logistic model", vectors, expected)?;
+        same_size("intercepts of a logistic model", self.intercepts.len(), vectors)?;
+        check::finite("an intercept of a logistic model", &self.intercepts)?;
+        for slopes in &self.slopes {
+            same_size("slopes of a logistic model", slopes.len(), self.names.len())?;
+            check::finite("a slope of a logistic model", slopes)?;
+        }
+        Ok(())
+    }
 }
 
 impl Hypothesis for LogisticHypothesis {

@@ -17,10 +17,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Hypothesis, LocalModel, Stored};
+use super::{Hypothesis, LocalModel, Stored, check};
 use crate::{
     data::{Dataset, Features, Labels, Task},
-    error::{Error, Result},
+    error::{Error, Result, same_size},
 };
 
 /// A decision tree model.
@@ -70,6 +70,23 @@ pub struct TreeHypothesis {
 }
 
 impl TreeHypothesis {
+    /// Refuses lists of different lengths, numbers without a value, and nodes that lead nowhere.
+    pub fn check(&self) -> Result<()> {
+        let nodes = self.right.len();
+        same_size("features asked by a tree", self.features.len(), nodes)?;
+        same_size("thresholds of a tree", self.thresholds.len(), nodes)?;
+        same_size("labels of a tree", self.labels.len(), nodes * self.task.outputs())?;
+        check::finite("a threshold of a tree", &self.thresholds)?;
+        check::finite("a label of a tree", &self.labels)?;
+        let is_leaf = |node: usize| self.right[node] <= node;
+        let leads_on =
+            |node: usize| self.right[node] < nodes && self.features[node] < self.names.len();
+        if nodes > 0 && (0..nodes).all(|node| is_leaf(node) || leads_on(node)) {
+            return Ok(());
+        }
+        Err(Error::Unsupported { what: "a tree", needs: "branches that lead to its own leaves" })
+    }
+
     /// The leaf that a row belongs to.
     #[must_use]
     pub fn leaf(&self, x: &[f64]) -> usize {
