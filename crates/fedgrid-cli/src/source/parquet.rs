@@ -1,6 +1,12 @@
 //! Tables from Parquet files.
 
+use std::{
+    panic,
+    sync::{Mutex, PoisonError},
+};
+
 use parquet::{
+    errors::ParquetError,
     file::reader::{FileReader, SerializedFileReader},
     record::Field,
 };
@@ -8,13 +14,33 @@ use parquet::{
 use super::{Cells, Column, Table};
 use crate::error::{Error, Result};
 
+/// Held while panics are kept quiet, so that the hook taken is the hook put back.
+static QUIET: Mutex<()> = Mutex::new(());
+
 /// Reads a Parquet file of plain columns: numbers, text, truth values.
 pub(super) fn table(bytes: Vec<u8>, source: &str) -> Result<Table> {
     if bytes.is_empty() {
         return Err(Error::input(format!("{source} is empty, expected a Parquet file")));
     }
-    let sentence = |error: parquet::errors::ParquetError| {
-        Error::input(format!("{source} cannot be read as Parquet: {error}"))
+    // The reader asserts some of what a damaged file breaks; that is no fault of the program.
+    let _quiet = QUIET.lock().unwrap_or_else(PoisonError::into_inner);
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let read = panic::catch_unwind(|| whole_table(bytes, source));
+    panic::set_hook(hook);
+    read.unwrap_or_else(|_| {
+        Err(Error::input(format!("{source} is not a whole Parquet file: it contradicts itself")))
+    })
+}
+
+fn whole_table(bytes: Vec<u8>, source: &str) -> Result<Table> {
+    let sentence = |error: ParquetError| {
+        let reason = match error {
+            ParquetError::General(reason) | ParquetError::EOF(reason) => reason,
+            other => other.to_string(),
+        };
+        let reason = reason.replace(". ", ", ").to_lowercase();
+        Error::input(format!("{source} is not a whole Parquet file: {reason}"))
     };
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).map_err(sentence)?;
     let names: Vec<String> = reader
@@ -108,5 +134,62 @@ impl Value {
             Field::Bytes(value) => Self::Text(String::from_utf8_lossy(value.data()).into_owned()),
             other => return Err(format!("holds {other}, expected a number or text")),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parquet::{
+        data_type::{ByteArray, ByteArrayType, DoubleType},
+        file::{properties::WriterProperties, writer::SerializedFileWriter},
+        schema::parser::parse_message_type,
+    };
+
+    use super::*;
+
+    /// Two rows of a name and a number.
+    fn file() -> Vec<u8> {
+        let schema = "message rows { REQUIRED BINARY node (UTF8); REQUIRED DOUBLE x; }";
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let mut bytes = Vec::new();
+        let properties = Arc::new(WriterProperties::default());
+        let mut writer = SerializedFileWriter::new(&mut bytes, schema, properties).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let names = [ByteArray::from("a"), ByteArray::from("b")];
+        column.typed::<ByteArrayType>().write_batch(&names, None, None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<DoubleType>().write_batch(&[1.5, -2.0], None, None).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+        writer.close().unwrap();
+        bytes
+    }
+
+    #[test]
+    fn columns_keep_their_kinds() {
+        let table = table(file(), "rows.parquet").unwrap();
+        assert_eq!(table.names_in("node").unwrap(), ["a", "b"]);
+        assert_eq!(table.numbers("x").unwrap(), [1.5, -2.0]);
+    }
+
+    #[test]
+    fn a_damaged_file_is_refused_or_read_but_never_ends_the_program() {
+        let whole = file();
+        for place in 0..whole.len() {
+            for flip in [0x01, 0x10, 0x80, 0xff] {
+                let mut damaged = whole.clone();
+                damaged[place] ^= flip;
+                if let Err(error) = table(damaged, "rows.parquet") {
+                    let sentence = error.to_string();
+                    assert!(sentence.starts_with("rows.parquet"), "{sentence}");
+                    assert!(!sentence.contains('\n'), "{sentence}");
+                }
+            }
+            assert!(table(whole[..place].to_vec(), "rows.parquet").is_err());
+        }
     }
 }
