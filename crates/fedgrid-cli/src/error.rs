@@ -1,6 +1,6 @@
 //! What the command refuses, and with which exit code.
 
-use std::path::Path;
+use std::{io::ErrorKind, path::Path};
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -20,20 +20,24 @@ pub enum Error {
 }
 
 impl Error {
-    /// A sentence about wrong input.
+    /// A sentence about wrong input; cells that it quotes may hold several lines.
     pub fn input(sentence: impl Into<String>) -> Self {
-        Self::Input(sentence.into())
+        Self::Input(sentence.into().lines().collect::<Vec<_>>().join(" "))
     }
 
     /// A failure to read or write a file.
     #[must_use]
     pub fn file(action: &str, path: &Path, error: &std::io::Error) -> Self {
-        let reason = match error.kind() {
-            std::io::ErrorKind::NotFound => "there is no such file".to_string(),
-            std::io::ErrorKind::PermissionDenied => "permission denied".to_string(),
-            _ => error.to_string(),
-        };
+        let reason = reason(error, "there is no such file");
         Self::Input(format!("cannot {action} '{}': {reason}", path.display()))
+    }
+
+    /// A failure to make the folder of a run.
+    #[must_use]
+    pub fn folder(path: &Path, error: &std::io::Error) -> Self {
+        let reason = reason(error, "no folder can be made there");
+        let path = path.display();
+        Self::Input(format!("cannot make '{path}': {reason}; give another folder with --out"))
     }
 
     /// The exit code: 2 for wrong input, 130 for an interruption.
@@ -43,6 +47,18 @@ impl Error {
             Self::Input(_) | Self::Core(_) => 2,
             Self::Interrupted => 130,
         }
+    }
+}
+
+/// Why a file cannot be had, in words of our own where the system's are short of them.
+fn reason(error: &std::io::Error, missing: &str) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => missing.into(),
+        ErrorKind::PermissionDenied => "permission denied".into(),
+        ErrorKind::IsADirectory => "it is a folder".into(),
+        ErrorKind::NotADirectory => "a part of its path is a file".into(),
+        ErrorKind::InvalidData => "it is not a text file (UTF-8)".into(),
+        _ => error.to_string(),
     }
 }
 

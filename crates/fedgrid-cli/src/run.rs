@@ -18,6 +18,7 @@ use std::{
 
 use fedgrid::{
     compare::{Card, Contestant, Fitted, Watch},
+    data::Task,
     model::{Hypothesis, Stored},
 };
 use serde::{Deserialize, Serialize};
@@ -65,10 +66,11 @@ impl RunFolder {
         match existing {
             Existing::Refuse if folder.exists() => Err(run.refusal()),
             Existing::Resume if !run.is_unfinished() => {
-                Err(Error::input(format!("'{}' holds no unfinished run", folder.display())))
+                let sentence = format!("'{}' holds no unfinished run", folder.display());
+                Err(Error::input(format!("{sentence}; begin one without --resume")))
             }
             Existing::Replace if folder.exists() && !run.is_run() => Err(Error::input(format!(
-                "'{}' is not the folder of a run; --force replaces only runs",
+                "'{}' is not the folder of a run; --force replaces only runs, give another folder with --out",
                 folder.display()
             ))),
             _ => Ok(()),
@@ -93,8 +95,7 @@ impl RunFolder {
             Existing::Replace => run.clear()?,
             Existing::Refuse => {}
         }
-        fs::create_dir_all(folder)
-            .map_err(|error| Error::file("make the run folder", folder, &error))?;
+        fs::create_dir_all(folder).map_err(|error| Error::folder(folder, &error))?;
         run.write("experiment.toml", experiment)?;
         run.write("metrics.jsonl", &format!("{}\n", to_json(&identity)))?;
         Ok(run)
@@ -102,7 +103,9 @@ impl RunFolder {
 
     fn refusal(&self) -> Error {
         let folder = self.folder.display();
-        let advice = if self.is_unfinished() {
+        let advice = if !self.is_run() {
+            "exists and is not the folder of a run; give another folder with --out"
+        } else if self.is_unfinished() {
             "holds an unfinished run: continue it with --resume, or replace it with --force"
         } else {
             "exists: replace it with --force, or give another folder with --out"
@@ -113,11 +116,14 @@ impl RunFolder {
     /// Whether this is the folder of a run, or empty.
     fn is_run(&self) -> bool {
         let is_empty = fs::read_dir(&self.folder).is_ok_and(|mut files| files.next().is_none());
-        self.folder.join("metrics.jsonl").exists() || is_empty
+        // Other programs write metrics too, so the name of the file is not enough.
+        let metrics = fs::read_to_string(self.folder.join("metrics.jsonl")).unwrap_or_default();
+        let first = metrics.lines().next().unwrap_or_default();
+        serde_json::from_str::<Identity>(first).is_ok() || is_empty
     }
 
     fn is_unfinished(&self) -> bool {
-        self.folder.join("metrics.jsonl").exists() && !self.folder.join("result.json").exists()
+        self.folder.join("metrics.jsonl").exists() && !is_finished(&self.folder)
     }
 
     /// Removes the files of an earlier run, and only those.
@@ -241,31 +247,53 @@ pub struct Models {
 impl Models {
     /// Reads the models of a run folder.
     pub fn from_folder(folder: &Path) -> Result<Self> {
+        if !is_finished(folder) {
+            let folder = folder.display();
+            return Err(Error::input(format!(
+                "'{folder}' holds no finished run; make one with fit"
+            )));
+        }
         let read = |name: &str| {
             let path = folder.join("models").join(name);
             fs::read_to_string(&path)
                 .map(|text| (path.clone(), text))
                 .map_err(|error| Error::file("read the models of the run", &path, &error))
         };
-        let broken = |path: &Path, what: &dyn std::fmt::Display| {
-            Error::input(format!("'{}' is damaged: {what}", path.display()))
+        let broken = |path: &Path, what: &str| {
+            let path = path.display();
+            Error::input(format!("'{path}' is damaged: {what}; run the experiment again"))
         };
         let (path, text) = read("about.json")?;
         let AboutFile { format, about } =
-            serde_json::from_str(&text).map_err(|error| broken(&path, &error))?;
+            serde_json::from_str(&text).map_err(|error| broken(&path, &error.to_string()))?;
         if format != FORMAT {
             let found = format!("format {format}, this version reads format {FORMAT}");
             return Err(broken(&path, &found));
         }
+        let named = if about.task == Task::Regression { 0 } else { about.task.outputs() };
+        if about.classes.len() != named {
+            return Err(broken(
+                &path,
+                &format!("{} classes instead of {named}", about.classes.len()),
+            ));
+        }
         let (path, text) = read("nodes.jsonl")?;
         let mut by_node = BTreeMap::new();
-        for line in text.lines() {
-            let ModelLine { node, model } =
-                serde_json::from_str(line).map_err(|error| broken(&path, &error))?;
-            by_node.insert(node, model.restore().into());
+        for (row, line) in text.lines().enumerate() {
+            let line: Option<ModelLine> = serde_json::from_str(line).ok();
+            let Some(line) = line.filter(|line| line.model.fits(&about.features, about.task))
+            else {
+                return Err(broken(&path, &format!("line {} is not a model of the run", row + 1)));
+            };
+            by_node.insert(line.node, line.model.restore().into());
         }
         Ok(Self { about, by_node })
     }
+}
+
+/// Whether a folder holds a run that came to its end.
+fn is_finished(folder: &Path) -> bool {
+    folder.join("result.json").exists()
 }
 
 fn to_json<T: Serialize>(value: &T) -> String {

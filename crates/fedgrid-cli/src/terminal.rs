@@ -11,7 +11,7 @@ use fedgrid::compare::{Card, Contestant, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::{
-    number::{percent, perhaps, significant},
+    number::{counted, percent, perhaps, significant},
     outcome::{Entry, Outcome},
 };
 
@@ -94,8 +94,8 @@ impl Progress {
         self.bar.inc(1);
         if self.plain {
             let error = significant(card.test.unwrap_or(card.validation));
-            let tried = card.path.len();
-            complain(&format!("{}: {tried} strengths tried, error {error}", card.contestant));
+            let tried = counted(card.path.len(), "strength");
+            complain(&format!("{}: {tried} tried, error {error}", card.contestant));
         }
     }
 
@@ -107,7 +107,7 @@ impl Progress {
 
 impl Watch for Progress {
     fn tried(&self, contestant: Contestant, done: usize, _: usize) {
-        self.bar.set_message(format!("{contestant}: {done} strengths tried"));
+        self.bar.set_message(format!("{contestant}: {} tried", counted(done, "strength")));
     }
 
     fn interrupted(&self) -> bool {
@@ -128,8 +128,8 @@ pub fn table(outcome: &Outcome) -> String {
     ];
     let classes = outcome.metric == "log_loss";
     let extra = if classes { "accuracy" } else { "" };
-    let mut lines =
-        vec![format!("{:<42}{:>11}{:>9}{:>10}", outcome.metric, "validation", "test", extra)];
+    let heading = format!("{:<42}{:>11}{:>9}{:>10}", outcome.metric, "validation", "test", extra);
+    let mut lines = vec![heading.trim_end().to_string()];
     for (name, what, entry) in rows {
         if let Some(entry) = entry {
             lines.push(row(name, what, entry));

@@ -7,7 +7,7 @@ use fedgrid::network::{self, Edge, Nearest, Network};
 use super::Files;
 use crate::{
     error::{Error, Result},
-    experiment::{Experiment, NetworkKeys, ShapeKey},
+    experiment::{Experiment, NetworkKeys, ShapeKey, advice},
     source::Table,
 };
 
@@ -33,7 +33,9 @@ impl Graph {
             (Some(table), ..) => unique(table, column)?,
             (None, Some(edges), _) => ends(edges)?,
             (None, None, Some(data)) => sorted(&data.names_in(&experiment.data.node)?),
-            (None, None, None) => return Err(Error::input("a shape needs network.file")),
+            (None, None, None) => {
+                return Err(Error::input("a shape needs nodes; give network.file, or --nodes"));
+            }
         };
         let network = match (&edges, keys.nearest, keys.shape, &nodes) {
             (Some(edges), ..) => from_edges(names, edges)?,
@@ -58,7 +60,7 @@ fn unique(table: &Table, column: &str) -> Result<Vec<String>> {
             return Err(table.at(
                 row,
                 column,
-                &format!("is '{name}', which is listed above already"),
+                &format!("is '{name}', which is listed above, expected each node once"),
             ));
         }
     }
@@ -91,7 +93,12 @@ fn from_edges(names: Vec<String>, table: &Table) -> Result<Network> {
         names.iter().enumerate().map(|(id, name)| (name.as_str(), id)).collect();
     let id = |column: &str, row: usize, name: &String| {
         ids.get(name.as_str()).copied().ok_or_else(|| {
-            table.at(row, column, &format!("is '{name}', which is not a node of the network"))
+            let advice = advice(name, names.iter().map(String::as_str));
+            table.at(
+                row,
+                column,
+                &format!("is '{name}', which is not a node of the network{advice}"),
+            )
         })
     };
     let mut seen = BTreeMap::new();
@@ -101,7 +108,7 @@ fn from_edges(names: Vec<String>, table: &Table) -> Result<Network> {
         let target = id("dst", row, &targets[row])?;
         let weight = weights.as_ref().map_or(1.0, |weights| weights[row]);
         if source == target {
-            let found = format!("is '{}', so the edge joins a node to itself", targets[row]);
+            let found = format!("is '{}', the same node as src, expected another", targets[row]);
             return Err(table.at(row, "dst", &found));
         }
         if weight <= 0.0 {
@@ -113,7 +120,7 @@ fn from_edges(names: Vec<String>, table: &Table) -> Result<Network> {
         }
         if let Some(first) = seen.insert((source.min(target), source.max(target)), row + 1) {
             return Err(Error::input(format!(
-                "{}: row {} repeats the edge {} – {} of row {first}",
+                "{}: row {} repeats the edge {} – {} of row {first}, expected each once",
                 table.source,
                 row + 1,
                 sources[row],
@@ -145,7 +152,13 @@ fn from_shape(names: Vec<String>, shape: ShapeKey) -> Result<Network> {
         ShapeKey::Ring => network::ring(names.len()),
         ShapeKey::Path => network::path(names.len()),
         ShapeKey::Star => network::star(names.len()),
-    }?;
+    };
+    let made = made.map_err(|error| match error {
+        fedgrid::Error::Parameter { value, expected, .. } => {
+            Error::input(format!("network.shape needs {expected} nodes, found {value}"))
+        }
+        other => other.into(),
+    })?;
     Ok(Network::new(names, made.edges().iter().copied())?)
 }
 

@@ -96,9 +96,7 @@ impl Assembly {
         let task = rows::task(experiment, &table)?;
         let mut rows = rows::Rows::new(experiment, &table, &graph, task)?;
         let plan = Plan::new(&rows.roles, experiment.data.folds, experiment.seed);
-        if plan.train.iter().all(Vec::is_empty) {
-            return Err(Error::input(format!("{}: no row is for training", table.source)));
-        }
+        check_training(experiment, &table, &plan)?;
         let scaling =
             if experiment.data.standardise { Some(rows.standardise(&plan)?) } else { None };
         let models = models::models(experiment, &graph, task)?;
@@ -147,6 +145,18 @@ impl Assembly {
             fingerprint,
         })
     }
+}
+
+/// Refuses a plan by which nothing is learnt.
+fn check_training(experiment: &Experiment, table: &Table, plan: &Plan) -> Result<()> {
+    if plan.train.iter().any(|rows| !rows.is_empty()) {
+        return Ok(());
+    }
+    let found = experiment.data.split.as_ref().map_or_else(
+        || "data.train is 0, expected a larger share".to_string(),
+        |split| format!("column '{split}' has no row for training, expected some 'train'"),
+    );
+    Err(Error::input(format!("{}: {found}", table.source)))
 }
 
 fn settings(experiment: &Experiment) -> Settings {
@@ -208,13 +218,23 @@ fn relaxation(keys: &MethodKeys, seed: u64) -> FedRelax {
     }
 }
 
-/// Names the nodes that no row determines.
+/// Names the nodes without rows, and where their models come from.
 fn describe_reach(study: &Study, notes: &mut Vec<String>) {
-    let unreached = study.without_data();
-    if !unreached.is_empty() && study.settings.method.hub == 0.0 {
+    let unreached =
+        if study.settings.method.hub == 0.0 { study.without_data() } else { Vec::new() };
+    let is_empty = |node: &usize| study.plan.train[*node].is_empty() && !unreached.contains(node);
+    let empty: Vec<usize> = (0..study.network.len()).filter(is_empty).collect();
+    let names = |nodes: &[usize]| -> Vec<&str> {
+        nodes.iter().map(|&node| study.network.names()[node].as_str()).collect()
+    };
+    if !empty.is_empty() {
+        let who = listed(names(&empty).into_iter(), "has", "have");
+        notes.push(format!("{who} no training row; what is learnt there comes from neighbours."));
+    }
+    if !unreached.is_empty() {
+        let who = listed(names(&unreached).into_iter(), "is", "are");
         notes.push(format!(
-            "{} in parts of the network without any training row; they use the pooled model.",
-            listed(unreached.iter().map(|&node| study.network.names()[node].as_str()), "is", "are")
+            "{who} in a part of the network without any training row; the pooled model is used there."
         ));
     }
 }

@@ -10,7 +10,7 @@ use fedgrid::{
 use super::Graph;
 use crate::{
     error::{Error, Result},
-    experiment::{Experiment, ModelKeys, ModelKind, NodeModelKeys, nearest},
+    experiment::{Experiment, ModelKeys, ModelKind, NodeModelKeys, advice},
 };
 
 /// The models of all nodes with the names of their kinds.
@@ -25,13 +25,12 @@ pub(super) fn models(experiment: &Experiment, graph: &Graph, task: Task) -> Resu
     let names = graph.network.names();
     for name in keys.nodes.keys() {
         if !names.contains(name) {
-            let hint = nearest(name, names.iter().map(String::as_str))
-                .map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
-            let sentence = format!("model.nodes: '{name}' is not a node of the network{hint}");
+            let advice = advice(name, names.iter().map(String::as_str));
+            let sentence = format!("model.nodes: '{name}' is not a node of the network{advice}");
             return Err(Error::input(sentence));
         }
     }
-    let common = model(keys, &NodeModelKeys::default(), task)?;
+    let common = model("model", keys, &NodeModelKeys::default(), task)?;
     let mut known: Vec<(&NodeModelKeys, Arc<dyn LocalModel>)> = Vec::new();
     let mut all = Models { models: Vec::new(), kinds: Vec::new() };
     for name in names {
@@ -43,7 +42,7 @@ pub(super) fn models(experiment: &Experiment, graph: &Graph, task: Task) -> Resu
         let model = if let Some((_, model)) = known.iter().find(|(other, _)| *other == own) {
             model.clone()
         } else {
-            let made = model(keys, own, task)?;
+            let made = model(&format!("model.nodes.{name}"), keys, own, task)?;
             known.push((own, made.clone()));
             made
         };
@@ -53,7 +52,12 @@ pub(super) fn models(experiment: &Experiment, graph: &Graph, task: Task) -> Resu
     Ok(all)
 }
 
-fn model(keys: &ModelKeys, own: &NodeModelKeys, task: Task) -> Result<Arc<dyn LocalModel>> {
+fn model(
+    section: &str,
+    keys: &ModelKeys,
+    own: &NodeModelKeys,
+    task: Task,
+) -> Result<Arc<dyn LocalModel>> {
     let kind = own.kind.unwrap_or(keys.kind);
     let intercept = own.intercept.unwrap_or(keys.intercept);
     let ridge = own.ridge.or(keys.ridge.given());
@@ -67,7 +71,7 @@ fn model(keys: &ModelKeys, own: &NodeModelKeys, task: Task) -> Result<Arc<dyn Lo
             ModelKind::Linear => ("numbers", "logistic or tree for classes"),
             _ => ("classes", "linear or tree for numbers"),
         };
-        let sentence = format!("model.kind = \"{kind}\" predicts {wants}; use {use_instead}");
+        let sentence = format!("{section}.kind = \"{kind}\" predicts {wants}; use {use_instead}");
         return Err(Error::input(sentence));
     }
     Ok(match kind {

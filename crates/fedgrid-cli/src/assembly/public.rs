@@ -10,7 +10,7 @@ use fedgrid::{
 use super::Files;
 use crate::{
     error::{Error, Result},
-    experiment::{Experiment, PublicKind},
+    experiment::{Experiment, PublicKind, advice},
 };
 
 /// The public points of every node.
@@ -111,7 +111,8 @@ fn public_columns(
     let declared =
         experiment.public.columns.as_ref().expect("checked when the experiment was read");
     if let Some(name) = declared.iter().find(|name| !training.names().contains(name)) {
-        return Err(Error::input(format!("public.columns: '{name}' is not a feature")));
+        let advice = advice(name, training.names().iter().map(String::as_str));
+        return Err(Error::input(format!("public.columns: '{name}' is not a feature{advice}")));
     }
     let public: Vec<bool> = training.names().iter().map(|name| declared.contains(name)).collect();
     let means = Scaling::of(training).means;

@@ -7,7 +7,7 @@ use fedgrid::data::{Dataset, Features, Labels, Plan, Role, Scaling, Task};
 use super::{Graph, listed};
 use crate::{
     error::{Error, Result},
-    experiment::{DataKeys, Experiment, ModelKind, TaskKey},
+    experiment::{CouplingKey, DataKeys, Experiment, ModelKind, TaskKey, advice},
     source::Table,
 };
 
@@ -43,6 +43,19 @@ pub(super) fn task(experiment: &Experiment, table: &Table) -> Result<Task> {
             "{}: column '{target}' holds one class, '{}', expected at least two",
             table.source, classes[0]
         )));
+    }
+    if 2 * classes.len() > table.rows() {
+        return Err(Error::input(format!(
+            "{}: column '{target}' holds {} classes in {} rows, expected fewer; use linear or tree \
+             for numbers",
+            table.source,
+            classes.len(),
+            table.rows()
+        )));
+    }
+    if experiment.method.coupling == CouplingKey::Symmetric {
+        let found = "method.coupling is \"symmetric\"";
+        return Err(Error::input(format!("{found}, expected \"one-sided\" for classes")));
     }
     Ok(Task::Classification { classes: classes.len() })
 }
@@ -112,7 +125,6 @@ impl Rows {
             (0..names.len()).filter(|&node| plan.train[node].len() == count).collect()
         };
         let (none, one) = (with(0), with(1));
-        note(&none, "has", "have", "no training row; their models come from their neighbours.");
         note(&one, "has", "have", "one training row.");
         let isolated: Vec<usize> =
             (0..names.len()).filter(|&node| graph.network.neighbours(node).is_empty()).collect();
@@ -158,7 +170,8 @@ fn rows_by_node(keys: &DataKeys, table: &Table, graph: &Graph) -> Result<Vec<Vec
     let mut rows = vec![Vec::new(); graph.network.len()];
     for (row, name) in table.names_in(&keys.node)?.iter().enumerate() {
         let id = ids.get(name.as_str()).ok_or_else(|| {
-            let found = format!("is '{name}', which is not a node of the network");
+            let advice = advice(name, graph.network.names().iter().map(String::as_str));
+            let found = format!("is '{name}', which is not a node of the network{advice}");
             table.at(row, &keys.node, &found)
         })?;
         rows[*id].push(row);
@@ -175,7 +188,7 @@ fn feature_names(keys: &DataKeys, table: &Table) -> Result<Vec<String>> {
         Some(names) => names.clone(),
         None => table
             .names()
-            .filter(|name| !taken(name) && table.is_numeric(name))
+            .filter(|name| !taken(name) && table.is_mostly_numeric(name))
             .map(ToString::to_string)
             .collect(),
     };
@@ -184,8 +197,13 @@ fn feature_names(keys: &DataKeys, table: &Table) -> Result<Vec<String>> {
             "data.features: '{name}' is already the node, the target or the split"
         )));
     }
+    if let Some(name) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+        let sentence = format!("data.features: '{}' is listed twice, expected each once", name.1);
+        return Err(Error::input(sentence));
+    }
     if names.is_empty() {
-        return Err(Error::input(format!("{}: there is no numeric feature column", table.source)));
+        let sentence = format!("{}: there is no numeric column besides", table.source);
+        return Err(Error::input(format!("{sentence} node, target and split, expected a feature")));
     }
     Ok(names)
 }

@@ -34,7 +34,7 @@ impl Demo {
         let experiment = Experiment::from_table(table, "the demo's experiment")?;
         RunFolder::check(&folder, existing)?;
         let data = folder.join("data");
-        fs::create_dir_all(&data).map_err(|error| Error::file("make", &data, &error))?;
+        fs::create_dir_all(&data).map_err(|error| Error::folder(&folder, &error))?;
         for (name, text) in FILES {
             let path = data.join(name);
             fs::write(&path, text).map_err(|error| Error::file("write", &path, &error))?;

@@ -84,7 +84,7 @@ struct Keys {
 /// Flags that describe a network.
 #[derive(Debug, Args)]
 pub(super) struct NetworkFlags {
-    /// The column that names the node (keys data.node and network.node).
+    /// The column that names the node (key data.node).
     #[arg(long, value_name = "COLUMN")]
     pub(super) node: Option<String>,
 
@@ -156,11 +156,14 @@ impl Fit {
             ),
             None => (Table::new(), PathBuf::new(), String::new()),
         };
+        let given = table.to_string();
         self.keys.apply(&mut table, &base)?;
         self.network.apply(&mut table, &base);
         for assignment in &self.keys.set {
             Experiment::set(&mut table, assignment)?;
         }
+        // With a flag in the place of a key, a mistake may not be the file's.
+        let source = if table.to_string() == given { source } else { String::new() };
         Ok((Experiment::from_table(table, &source)?, base))
     }
 }

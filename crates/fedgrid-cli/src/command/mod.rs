@@ -46,7 +46,7 @@ enum Command {
     /// Predict new rows, each by its own node's model.
     Predict(predict::Predict),
     /// Build a network, or show one in numbers.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example: fedgrid network show --edges edges.csv")]
     Network(network::NetworkCommand),
     /// Print the JSON schema of experiment files.
     #[command(after_help = "Example: fedgrid schema > experiment.schema.json")]

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::{
     assembly::features_of,
     error::{Error, Result},
+    experiment::advice,
     run::{Models, to_json_pretty},
     source::Table,
     terminal::{Terminal, print},
@@ -75,7 +76,9 @@ fn predictions(models: &Models, table: &Table) -> Result<Vec<Line>> {
     let mut lines = Vec::with_capacity(nodes.len());
     for (row, node) in nodes.into_iter().enumerate() {
         let model = models.by_node.get(&node).ok_or_else(|| {
-            table.at(row, &about.node, &format!("is '{node}', which is not a node of the run"))
+            let advice = advice(&node, models.by_node.keys().map(String::as_str));
+            let found = format!("is '{node}', which is not a node of the run{advice}");
+            table.at(row, &about.node, &found)
         })?;
         let label = model.predict(&features.select(&[row]));
         lines.push(match about.task {

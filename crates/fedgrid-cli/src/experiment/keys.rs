@@ -1,10 +1,15 @@
-//! Unknown keys are named, with the nearest known one, before anything else is read.
+//! Unknown keys and values of a wrong type are named, with what is known instead, before anything
+//! else is read.
 
 use serde_json::Value as Json;
 
+use super::allowed::Allowed;
 use crate::error::{Error, Result};
 
-/// Refuses the first key that the schema does not know.
+/// How many known names are listed where none is near.
+const LISTED: usize = 8;
+
+/// Refuses the first key that the schema does not know, or whose value it does not allow.
 pub(super) fn check(table: &toml::Table, source: &str) -> Result<()> {
     let schema = super::Experiment::schema();
     check_table(table, &schema, &schema, "").map_err(|sentence| {
@@ -18,19 +23,24 @@ fn check_table(
     root: &Json,
     prefix: &str,
 ) -> std::result::Result<(), String> {
-    let schema = resolved(schema, root);
     let properties = schema.get("properties").and_then(Json::as_object);
     let other = schema.get("additionalProperties").filter(|other| other.is_object());
     for (key, value) in table {
+        let path = format!("{prefix}{key}");
         let known = properties.and_then(|properties| properties.get(key));
         let Some(inner) = known.or(other) else {
             let names = properties.into_iter().flat_map(|p| p.keys()).map(String::as_str);
-            let hint = nearest(key, names)
-                .map_or_else(String::new, |name| format!("; did you mean '{prefix}{name}'?"));
-            return Err(format!("unknown key '{prefix}{key}'{hint}"));
+            let names: Vec<String> = names.map(|name| format!("{prefix}{name}")).collect();
+            let advice = advice(&path, names.iter().map(String::as_str));
+            return Err(format!("unknown key '{path}'{advice}"));
         };
+        let inner = resolved(inner, root);
+        let allowed = Allowed::of(inner);
+        if !allowed.holds(value) {
+            return Err(format!("{path} is {value}, expected {allowed}"));
+        }
         if let toml::Value::Table(table) = value {
-            check_table(table, inner, root, &format!("{prefix}{key}."))?;
+            check_table(table, inner, root, &format!("{path}."))?;
         }
     }
     Ok(())
@@ -46,9 +56,21 @@ fn resolved<'a>(schema: &'a Json, root: &'a Json) -> &'a Json {
         .map_or(schema, |schema| resolved(schema, root))
 }
 
+/// What follows a name that is not known: the nearest one that is, or those there are.
+pub(crate) fn advice<'a>(word: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
+    if let Some(near) = nearest(word, names.clone()) {
+        return format!("; did you mean '{near}'?");
+    }
+    let more = if names.clone().count() > LISTED { ", …" } else { "" };
+    let listed: Vec<&str> = names.take(LISTED).collect();
+    format!("; known are {}{more}", listed.join(", "))
+}
+
 /// The nearest of some names, if it is near enough to be meant.
-pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let far = 1 + word.chars().count() / 2;
+fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // Only the last part of a key is guessed at, and some letter of it must be right.
+    let length = word.rsplit('.').next().unwrap_or(word).chars().count();
+    let far = (1 + length / 2).min(length.saturating_sub(1));
     names
         .map(|name| (distance(word, name), name))
         .min_by_key(|(distance, _)| *distance)
@@ -91,7 +113,10 @@ mod tests {
             message("[model.nodes.x]\nkinds = 'tree'"),
             "x.toml: unknown key 'model.nodes.x.kinds'; did you mean 'model.nodes.x.kind'?"
         );
-        assert_eq!(message("[quantum]\nx = 1"), "x.toml: unknown key 'quantum'");
+        assert_eq!(
+            message("[quantum]\nx = 1"),
+            "x.toml: unknown key 'quantum'; known are seed, data, network, model, method, public, compare"
+        );
     }
 
     #[test]

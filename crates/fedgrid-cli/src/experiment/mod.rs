@@ -3,6 +3,7 @@
 //! Every key is a field here, with its default and its documentation; `fedgrid schema` prints the
 //! same as JSON schema. Precedence: `--set` and flags over the file over the defaults.
 
+mod allowed;
 mod choice;
 mod keys;
 mod read;
@@ -10,7 +11,7 @@ mod read;
 use std::{collections::BTreeMap, path::PathBuf};
 
 pub use choice::Choice;
-pub(crate) use keys::nearest;
+pub(crate) use keys::advice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -67,6 +67,11 @@ impl Experiment {
                 return Err(said(sentence));
             }
         }
+        for (key, flag) in [("file", "--data"), ("node", "--node"), ("target", "--target")] {
+            if table["data"].get(key).is_none() {
+                return Err(said(format!("data.{key} is missing; give it, or {flag}")));
+            }
+        }
         let experiment: Self = toml::Value::Table(table)
             .try_into()
             .map_err(|error: toml::de::Error| said(one_line(&error.to_string())))?;
@@ -84,16 +89,19 @@ impl Experiment {
             ("method.step_size", self.method.step_size, "a positive number"),
             ("method.tolerance", self.method.tolerance, "zero or more"),
             ("network.floor", self.network.floor, "zero or more"),
-            ("model.min_leaf_weight", self.model.min_leaf_weight, "zero to one half"),
         ];
         for (key, value, expected) in numbers {
             if !(value >= 0.0 && value.is_finite()) {
                 return Err(format!("{key} is {value}, expected {expected}"));
             }
         }
-        if self.model.min_leaf_weight > 0.5 {
-            let value = self.model.min_leaf_weight;
-            return Err(format!("model.min_leaf_weight is {value}, expected zero to one half"));
+        check_leaf("model", self.model.min_leaf_weight)?;
+        for (name, own) in &self.model.nodes {
+            let ridge = own.ridge.unwrap_or(0.0);
+            if !(ridge >= 0.0 && ridge.is_finite()) {
+                return Err(format!("model.nodes.{name}.ridge is {ridge}, expected zero or more"));
+            }
+            check_leaf(&format!("model.nodes.{name}"), own.min_leaf_weight.unwrap_or(0.0))?;
         }
         let counts = [
             ("public.points", self.public.points, 1),
@@ -135,8 +143,16 @@ impl Experiment {
     fn check_network(&self) -> std::result::Result<(), String> {
         let network = &self.network;
         let ways = [network.nearest.is_some(), network.edges.is_some(), network.shape.is_some()];
-        if ways.iter().filter(|way| **way).count() != 1 {
-            return Err("[network] needs one of nearest, edges, shape".into());
+        match ways.iter().filter(|way| **way).count() {
+            0 => return Err("[network] needs one of nearest, edges, shape".into()),
+            1 => {}
+            _ => return Err("[network] has more than one of nearest, edges, shape".into()),
+        }
+        for (name, scale) in &network.coordinates {
+            if !(*scale > 0.0 && scale.is_finite()) {
+                let key = format!("network.coordinates.{name}");
+                return Err(format!("{key} is {scale}, expected a positive number"));
+            }
         }
         if network.nearest.is_some() && (network.file.is_none() || network.coordinates.is_empty()) {
             return Err("network.nearest needs network.file and network.coordinates".into());
@@ -169,6 +185,13 @@ impl Experiment {
     pub fn to_text(&self) -> String {
         toml::to_string(self).expect("an experiment is plain values")
     }
+}
+
+fn check_leaf(section: &str, share: f64) -> std::result::Result<(), String> {
+    if (0.0..=0.5).contains(&share) {
+        return Ok(());
+    }
+    Err(format!("{section}.min_leaf_weight is {share}, expected zero to one half"))
 }
 
 /// A message of several lines as one sentence.

@@ -39,7 +39,9 @@ pub(super) fn table(bytes: &[u8], source: &str, delimiter: char) -> Result<Table
     }
     let rows = cells.first().map_or(0, Vec::len);
     if rows == 0 {
-        return Err(Error::input(format!("{source} has a header but no row")));
+        return Err(Error::input(format!(
+            "{source} has a header but no row, expected rows below it"
+        )));
     }
     // Spreadsheets put a mark of their own before the first name.
     let names = header.iter().map(|name| name.trim_start_matches('\u{feff}').to_string());
@@ -58,7 +60,7 @@ fn check_header(header: &csv::StringRecord, source: &str, delimiter: u8) -> Resu
         .find(|other| u32::from(*other) != u32::from(delimiter) && header[0].contains(*other));
     match other {
         Some(other) => Err(Error::input(format!(
-            "{source} has one column, '{}'; its delimiter seems to be {other:?}: set data.delimiter",
+            "{source} has one column, '{}'; its delimiter seems to be {other:?}: set data.delimiter, or --delimiter to predict",
             &header[0]
         ))),
         None => Ok(()),

@@ -8,8 +8,11 @@ use std::{collections::BTreeSet, path::Path};
 
 use crate::{
     error::{Error, Result},
-    experiment::nearest,
+    experiment::advice,
 };
+
+/// Squares of squares of numbers up to this one are still numbers.
+const LARGEST: f64 = 1e50;
 
 /// A table of named columns.
 #[derive(Debug, Clone)]
@@ -60,7 +63,7 @@ impl Table {
         for column in &table.columns {
             if !names.insert(column.name.as_str()) {
                 return Err(Error::input(format!(
-                    "{source}: column '{}' is there twice",
+                    "{source}: column '{}' is there twice, expected each once",
                     column.name
                 )));
             }
@@ -87,14 +90,8 @@ impl Table {
 
     fn column(&self, name: &str) -> Result<&Column> {
         self.columns.iter().find(|column| column.name == name).ok_or_else(|| {
-            let hint = nearest(name, self.names()).map_or_else(
-                || {
-                    let names: Vec<&str> = self.names().collect();
-                    format!("; it has {}", names.join(", "))
-                },
-                |near| format!("; did you mean '{near}'?"),
-            );
-            Error::input(format!("{}: there is no column '{name}'{hint}", self.source))
+            let advice = advice(name, self.columns.iter().map(|column| column.name.as_str()));
+            Error::input(format!("{}: there is no column '{name}'{advice}", self.source))
         })
     }
 
@@ -130,11 +127,15 @@ impl Table {
                     };
                     self.at(row, name, &found)
                 })?;
-                if value.is_finite() {
-                    Ok(value)
-                } else {
-                    Err(self.at(row, name, &format!("is {value}, expected a finite number")))
+                if value.abs() <= LARGEST {
+                    return Ok(value);
                 }
+                let found = if value.is_finite() {
+                    format!("is {value:e}, expected a number of size {LARGEST:e} at most")
+                } else {
+                    format!("is {value}, expected a finite number")
+                };
+                Err(self.at(row, name, &found))
             })
             .collect()
     }
@@ -150,6 +151,15 @@ impl Table {
             }
             _ => true,
         })
+    }
+
+    /// Whether a column is meant to hold numbers: if most cells are, the others are mistakes.
+    #[must_use]
+    pub fn is_mostly_numeric(&self, name: &str) -> bool {
+        let numbers =
+            |column: &Column| (0..self.rows).filter(|row| column.number(*row).is_some()).count();
+        self.is_numeric(name)
+            || self.column(name).is_ok_and(|column| 2 * numbers(column) > self.rows)
     }
 
     /// A sentence about one cell. Rows count from one, without the header.

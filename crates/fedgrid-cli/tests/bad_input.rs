@@ -1,0 +1,624 @@
+//! Wrong input gets one sentence that says where and what would do, and leaves no trace.
+
+mod common;
+
+use std::fs;
+
+use common::Folder;
+
+/// The sentence after one change of the small experiment.
+fn refusal_after(change: impl FnOnce(&Folder)) -> String {
+    let folder = Folder::new();
+    change(&folder);
+    folder.fit_refusal(&[])
+}
+
+/// The sentence after another text in one cell of the table.
+fn refusal_of_cell(row: usize, column: usize, cell: &str) -> String {
+    refusal_after(|folder| folder.set_cell("rows.csv", row, column, cell))
+}
+
+/// The sentence with another table of edges.
+fn refusal_of_edges(edges: &str) -> String {
+    refusal_after(|folder| folder.write("edges.csv", format!("src,dst,weight\n{edges}")))
+}
+
+/// The sentence with one more line below a section of the experiment file.
+fn refusal_of_line(section: &str, line: &str) -> String {
+    refusal_after(|folder| {
+        let lines = format!("{section}\n{line}");
+        if folder.read("experiment.toml").contains(section) {
+            folder.edit("experiment.toml", section, &lines);
+        } else {
+            folder.append("experiment.toml", &lines);
+        }
+    })
+}
+
+/// The sentence with one flag or setting.
+fn refusal_of(arguments: &[&str]) -> String {
+    Folder::new().fit_refusal(arguments)
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named() {
+    let folder = Folder::new();
+    assert_eq!(
+        folder.refusal(&["fit", "no.toml", "--out", "run"]),
+        "cannot read the experiment 'no.toml': there is no such file"
+    );
+    assert_eq!(
+        folder.refusal(&["fit", ".", "--out", "run"]),
+        "cannot read the experiment '.': it is a folder"
+    );
+    assert_eq!(
+        folder.fit_refusal(&["--data", "no.csv"]),
+        "cannot read the table 'no.csv': there is no such file"
+    );
+    assert_eq!(
+        folder.fit_refusal(&["--edges", "no.csv"]),
+        "cannot read the table 'no.csv': there is no such file"
+    );
+    folder.write("experiment.toml", [0xff, 0xfe]);
+    assert_eq!(
+        folder.fit_refusal(&[]),
+        "cannot read the experiment 'experiment.toml': it is not a text file (UTF-8)"
+    );
+}
+
+#[test]
+fn tables_without_rows_are_refused() {
+    assert_eq!(
+        refusal_after(|folder| folder.write("rows.csv", "")),
+        "rows.csv is empty, expected a header and rows"
+    );
+    assert_eq!(
+        refusal_after(|folder| folder.write("rows.csv", "node,x,z,y,split\n")),
+        "rows.csv has a header but no row, expected rows below it"
+    );
+}
+
+#[test]
+fn another_delimiter_is_recognised() {
+    let with_semicolons = |folder: &Folder| {
+        folder.write("rows.csv", folder.read("rows.csv").replace(',', ";"));
+    };
+    assert_eq!(
+        refusal_after(with_semicolons),
+        "rows.csv has one column, 'node;x;z;y;split'; its delimiter seems to be ';': \
+         set data.delimiter, or --delimiter to predict"
+    );
+}
+
+#[test]
+fn rows_and_headers_of_a_wrong_length_are_named() {
+    assert_eq!(
+        refusal_after(|folder| folder.append("rows.csv", "a,1,2\n")),
+        "rows.csv: row 49 has 3 cells, expected 5 as in the header"
+    );
+    assert_eq!(
+        refusal_of_cell(5, 4, "train,1"),
+        "rows.csv: row 5 has 6 cells, expected 5 as in the header"
+    );
+    assert_eq!(
+        refusal_of_cell(0, 2, "x"),
+        "rows.csv: column 'x' is there twice, expected each once"
+    );
+}
+
+#[test]
+fn binary_files_are_no_tables() {
+    assert_eq!(
+        refusal_after(|folder| folder.write("rows.csv", b"node,x\n\xff\xfe,1\n")),
+        "rows.csv is not a text file (UTF-8)"
+    );
+    let folder = Folder::new();
+    folder.write("rows.parquet", folder.read("rows.csv"));
+    assert_eq!(
+        folder.fit_refusal(&["--data", "rows.parquet"]),
+        "rows.parquet is not a whole Parquet file: invalid parquet file, corrupt footer"
+    );
+    folder.write("rows.parquet", "");
+    assert_eq!(
+        folder.fit_refusal(&["--data", "rows.parquet"]),
+        "rows.parquet is empty, expected a Parquet file"
+    );
+}
+
+#[test]
+fn missing_columns_are_named_with_the_nearest_one() {
+    let cases = [
+        ("data.node=nod", "nodes.csv: there is no column 'nod'; did you mean 'node'?"),
+        ("data.target=yy", "rows.csv: there is no column 'yy'; did you mean 'y'?"),
+        ("data.features=['x', 'zz']", "rows.csv: there is no column 'zz'; did you mean 'z'?"),
+        ("data.split=splt", "rows.csv: there is no column 'splt'; did you mean 'split'?"),
+        (
+            "data.target=humidity",
+            "rows.csv: there is no column 'humidity'; known are node, x, z, y, split",
+        ),
+    ];
+    for (assignment, sentence) in cases {
+        assert_eq!(refusal_of(&["--set", assignment]), sentence);
+    }
+    assert_eq!(
+        refusal_after(|folder| folder.edit("rows.csv", "node,", "station,")),
+        "rows.csv: there is no column 'node'; known are station, x, z, y, split"
+    );
+    assert_eq!(
+        refusal_after(|folder| folder.edit("edges.csv", "src", "from")),
+        "edges.csv: there is no column 'src'; known are from, dst, weight"
+    );
+}
+
+#[test]
+fn features_are_other_columns_each_once() {
+    assert_eq!(
+        refusal_of(&["--features", "x,x"]),
+        "data.features: 'x' is listed twice, expected each once"
+    );
+    assert_eq!(
+        refusal_of(&["--features", "x,y"]),
+        "data.features: 'y' is already the node, the target or the split"
+    );
+    assert_eq!(
+        refusal_after(|folder| folder.write("rows.csv", "node,y,split\na,1,train\nb,2,train\n")),
+        "rows.csv: there is no numeric column besides node, target and split, expected a feature"
+    );
+}
+
+#[test]
+fn cells_that_are_no_finite_numbers_are_named() {
+    let cases = [
+        ("warm", "rows.csv: row 4, column 'x' is 'warm', expected a number"),
+        ("NaN", "rows.csv: row 4, column 'x' is NaN, expected a finite number"),
+        ("-inf", "rows.csv: row 4, column 'x' is -inf, expected a finite number"),
+        ("", "rows.csv: row 4, column 'x' is empty, expected a number"),
+        ("NA", "rows.csv: row 4, column 'x' is 'NA', expected a number"),
+        ("1e60", "rows.csv: row 4, column 'x' is 1e60, expected a number of size 1e50 at most"),
+    ];
+    for (cell, sentence) in cases {
+        assert_eq!(refusal_of_cell(4, 1, cell), sentence);
+    }
+    assert_eq!(
+        refusal_of_cell(7, 3, ""),
+        "rows.csv: row 7, column 'y' is empty, expected a number"
+    );
+}
+
+#[test]
+fn one_wrong_cell_does_not_drop_a_feature_in_silence() {
+    let folder = Folder::new();
+    folder.set_cell("rows.csv", 4, 1, "warm");
+    let by_default = folder.fit_refusal(&[]);
+    assert_eq!(by_default, folder.fit_refusal(&["--features", "x,z"]));
+}
+
+#[test]
+fn rows_of_unknown_nodes_are_named() {
+    assert_eq!(
+        refusal_of_cell(9, 0, "q"),
+        "rows.csv: row 9, column 'node' is 'q', which is not a node of the network; \
+         known are a, b, c, d, e, f"
+    );
+    assert_eq!(
+        refusal_of_cell(9, 0, ""),
+        "rows.csv: row 9, column 'node' is empty, expected a name"
+    );
+}
+
+#[test]
+fn roles_are_train_val_or_test_and_some_row_trains() {
+    assert_eq!(
+        refusal_of_cell(3, 4, "dev"),
+        "rows.csv: row 3, column 'split' is 'dev', expected train, val or test"
+    );
+    let without_training = |folder: &Folder| {
+        folder.write("rows.csv", folder.read("rows.csv").replace("train", "test"));
+    };
+    assert_eq!(
+        refusal_after(without_training),
+        "rows.csv: column 'split' has no row for training, expected some 'train'"
+    );
+    let folder = Folder::new();
+    folder.edit("experiment.toml", "split = \"split\"", "train = 0");
+    assert_eq!(
+        folder.fit_refusal(&["--features", "x"]),
+        "rows.csv: data.train is 0, expected a larger share"
+    );
+}
+
+#[test]
+fn wrong_edges_are_named_by_their_row() {
+    let cases = [
+        ("a,b,1\nb,c,1\na,b,2\n", "row 3 repeats the edge a – b of row 1, expected each once"),
+        ("a,b,1\nb,c,1\nb,a,2\n", "row 3 repeats the edge b – a of row 1, expected each once"),
+        ("a,b,1\nc,c,1\n", "row 2, column 'dst' is 'c', the same node as src, expected another"),
+        ("a,b,-1\n", "row 1, column 'weight' is -1, expected a positive number"),
+        ("a,b,0\n", "row 1, column 'weight' is 0, expected a positive number"),
+        ("a,b,NaN\n", "row 1, column 'weight' is NaN, expected a finite number"),
+        ("a,b,heavy\n", "row 1, column 'weight' is 'heavy', expected a number"),
+        (
+            "a,b,1\nb,q,1\n",
+            "row 2, column 'dst' is 'q', which is not a node of the network; \
+             known are a, b, c, d, e, f",
+        ),
+    ];
+    for (edges, sentence) in cases {
+        assert_eq!(refusal_of_edges(edges), format!("edges.csv: {sentence}"));
+    }
+}
+
+#[test]
+fn a_node_listed_twice_is_named() {
+    assert_eq!(
+        refusal_after(|folder| folder.set_cell("nodes.csv", 2, 0, "a")),
+        "nodes.csv: row 2, column 'node' is 'a', which is listed above, expected each node once"
+    );
+}
+
+#[test]
+fn a_pull_is_zero_or_more_wherever_it_is_given() {
+    let sentence = "method.alpha is -1, expected zero or more, or \"auto\"";
+    assert_eq!(refusal_of(&["--alpha", "-1"]), sentence);
+    assert_eq!(refusal_of(&["--set", "method.alpha=-1"]), sentence);
+    assert_eq!(refusal_of_line("[method]", "alpha = -1"), format!("experiment.toml: {sentence}"));
+    let sentence = "method.alpha is NaN, expected zero or more, or \"auto\"";
+    assert_eq!(refusal_of(&["--alpha", "nan"]), sentence);
+    assert_eq!(refusal_of_line("[method]", "alpha = nan"), format!("experiment.toml: {sentence}"));
+    assert_eq!(
+        refusal_of(&["--alpha", "much"]),
+        "method.alpha is \"much\", expected a number or \"auto\""
+    );
+}
+
+#[test]
+fn other_strengths_have_their_ranges() {
+    let cases = [
+        ("model.ridge=-1", "model.ridge is -1, expected zero or more, or \"auto\""),
+        ("model.nodes.a.ridge=-1", "model.nodes.a.ridge is -1, expected zero or more"),
+        ("model.nodes.a.ridge=nan", "model.nodes.a.ridge is NaN, expected zero or more"),
+        (
+            "model.nodes.a.min_leaf_weight=2",
+            "model.nodes.a.min_leaf_weight is 2, expected zero to one half",
+        ),
+        ("model.min_leaf_weight=-1", "model.min_leaf_weight is -1, expected zero to one half"),
+        ("method.rounds=0", "method.rounds is 0, expected at least 1"),
+        ("data.folds=1", "data.folds is 1, expected at least 2"),
+        ("public.points=0", "public.points is 0, expected at least 1"),
+        ("data.train=0.5", "data.split and data.train or data.validation exclude each other"),
+    ];
+    for (assignment, sentence) in cases {
+        assert_eq!(refusal_of(&["--set", assignment]), sentence);
+    }
+}
+
+#[test]
+fn unknown_keys_and_sections_are_named_with_what_is_known() {
+    let folder = Folder::new();
+    folder.append("experiment.toml", "[method]\nalhpa = 1\n");
+    assert_eq!(
+        folder.fit_refusal(&[]),
+        "experiment.toml: unknown key 'method.alhpa'; did you mean 'method.alpha'?"
+    );
+    assert_eq!(
+        refusal_of(&["--set", "method.alhpa=1"]),
+        "unknown key 'method.alhpa'; did you mean 'method.alpha'?"
+    );
+    assert_eq!(
+        refusal_of_line("[quantum]", "bits = 1"),
+        "experiment.toml: unknown key 'quantum'; \
+         known are seed, data, network, model, method, public, compare"
+    );
+    assert_eq!(
+        refusal_of_line("[models]", "kind = \"tree\""),
+        "experiment.toml: unknown key 'models'; did you mean 'model'?"
+    );
+}
+
+#[test]
+fn values_of_a_wrong_type_are_named_without_words_of_the_program() {
+    let cases = [
+        ("seed=x", "seed is \"x\", expected a whole number, zero or more"),
+        ("seed=-1", "seed is -1, expected a whole number, zero or more"),
+        ("seed=1.5", "seed is 1.5, expected a whole number, zero or more"),
+        ("model.kind=lineer", "model.kind is \"lineer\", expected linear, logistic or tree"),
+        ("model.kind=3", "model.kind is 3, expected linear, logistic or tree"),
+        ("model=3", "model is 3, expected a section with keys"),
+        ("model.nodes.a=tree", "model.nodes.a is \"tree\", expected a section with keys"),
+        ("method.hub=much", "method.hub is \"much\", expected a number"),
+        ("data.standardise=yes", "data.standardise is \"yes\", expected true or false"),
+        ("data.target=3", "data.target is 3, expected text"),
+        ("data.delimiter=ab", "data.delimiter is \"ab\", expected one character"),
+        (
+            "data.features=x",
+            "data.features is \"x\", expected a list of names, such as [\"a\", \"b\"]",
+        ),
+        ("data.task=guess", "data.task is \"guess\", expected regression or classification"),
+        ("network.shape=cube", "network.shape is \"cube\", expected complete, ring, path or star"),
+    ];
+    for (assignment, sentence) in cases {
+        assert_eq!(refusal_of(&["--set", assignment]), sentence);
+    }
+    let folder = Folder::new();
+    folder.edit("experiment.toml", "[data]", "seed = \"x\"\n[data]");
+    assert_eq!(
+        folder.fit_refusal(&[]),
+        "experiment.toml: seed is \"x\", expected a whole number, zero or more"
+    );
+    assert_eq!(refusal_of(&["--set", "seed"]), "--set seed: expected key.key=value");
+}
+
+#[test]
+fn broken_toml_is_named_by_its_line() {
+    assert_eq!(
+        refusal_of_line("[network]", "file = \"other.csv\""),
+        "experiment.toml: line 9: duplicate key"
+    );
+    assert_eq!(
+        refusal_after(|folder| folder.edit("experiment.toml", "[network]", "[network")),
+        "experiment.toml: line 7: unclosed table, expected `]`"
+    );
+    assert_eq!(
+        refusal_after(|folder| folder.edit("experiment.toml", "\"rows.csv\"", "\"rows.csv")),
+        "experiment.toml: line 2: invalid basic string, expected `\"`"
+    );
+}
+
+#[test]
+fn missing_keys_are_named_with_their_flags() {
+    let folder = Folder::new();
+    let begin = ["fit", "--out", "run", "--data", "rows.csv"];
+    let cases: [(&[&str], &str); 4] = [
+        (&["--target", "y", "--shape", "ring"], "data.node is missing; give it, or --node"),
+        (&["--node", "node", "--shape", "ring"], "data.target is missing; give it, or --target"),
+        (
+            &["--node", "node", "--target", "y"],
+            "the section [network] is missing; give it, or --edges, --nearest or --shape",
+        ),
+        (
+            &["--node", "node", "--target", "y", "--nodes", "nodes.csv"],
+            "[network] needs one of nearest, edges, shape",
+        ),
+    ];
+    for (arguments, sentence) in cases {
+        assert_eq!(folder.refusal(&[&begin, arguments].concat()), sentence);
+    }
+    assert_eq!(
+        folder.refusal(&["fit", "--out", "run"]),
+        "the section [data] is missing; give it, or --data"
+    );
+    assert!(!folder.path("run").exists());
+}
+
+#[test]
+fn networks_are_given_in_one_way_with_what_it_needs() {
+    assert_eq!(
+        refusal_of(&["--shape", "ring"]),
+        "[network] has more than one of nearest, edges, shape"
+    );
+    let folder = Folder::new();
+    let by_coordinates = |coordinates: &str| {
+        let network = ["--nodes", "nodes.csv", "--nearest", "2", "--coordinates", coordinates];
+        let rows = ["fit", "--out", "run", "--data", "rows.csv", "--node", "node", "--target", "y"];
+        folder.refusal(&[&rows[..], &network[..]].concat())
+    };
+    assert_eq!(by_coordinates("lon=far"), "network.coordinates.lon is \"far\", expected a number");
+    assert_eq!(
+        by_coordinates("lon=nan"),
+        "network.coordinates.lon is NaN, expected a positive number"
+    );
+    assert_eq!(by_coordinates("lan=1"), "nodes.csv: there is no column 'lan'; did you mean 'lon'?");
+}
+
+#[test]
+fn folders_that_cannot_be_made_are_named() {
+    let folder = Folder::new();
+    assert_eq!(
+        folder.refusal(&["fit", "experiment.toml", "--out", "rows.csv/run"]),
+        "cannot make 'rows.csv/run': a part of its path is a file; give another folder with --out"
+    );
+    assert_eq!(
+        folder.refusal(&["demo", "--out", "rows.csv/run"]),
+        "cannot make 'rows.csv/run': a part of its path is a file; give another folder with --out"
+    );
+    if cfg!(target_os = "linux") {
+        assert_eq!(
+            folder.refusal(&["fit", "experiment.toml", "--out", "/proc/fedgrid"]),
+            "cannot make '/proc/fedgrid': no folder can be made there; give another folder with --out"
+        );
+    }
+}
+
+#[test]
+fn an_earlier_run_is_not_overwritten() {
+    let folder = Folder::new();
+    folder.fit("run", &[]);
+    let before = folder.read("run/result.json");
+    assert_eq!(
+        folder.refusal(&["fit", "experiment.toml", "--out", "run", "--seed", "2"]),
+        "'run' exists: replace it with --force, or give another folder with --out"
+    );
+    assert_eq!(
+        folder.refusal(&["fit", "experiment.toml", "--out", "run", "--resume"]),
+        "'run' holds no unfinished run; begin one without --resume"
+    );
+    assert_eq!(folder.read("run/result.json"), before);
+}
+
+#[test]
+fn foreign_folders_are_never_replaced() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path("thesis/models")).unwrap();
+    folder.write("thesis/models/chapter.txt", "years of work");
+    // Other programs write files of this name too.
+    folder.write("thesis/metrics.jsonl", "{\"loss\": 1}\n");
+    assert_eq!(
+        folder.refusal(&["fit", "experiment.toml", "--out", "thesis", "--force"]),
+        "'thesis' is not the folder of a run; --force replaces only runs, give another folder with --out"
+    );
+    assert_eq!(
+        folder.refusal(&["fit", "experiment.toml", "--out", "thesis"]),
+        "'thesis' exists and is not the folder of a run; give another folder with --out"
+    );
+    assert_eq!(
+        folder.refusal(&["demo", "--out", "thesis", "--force"]),
+        "'thesis' is not the folder of a run; --force replaces only runs, give another folder with --out"
+    );
+    assert_eq!(folder.read("thesis/models/chapter.txt"), "years of work");
+    assert_eq!(fs::read_dir(folder.path("thesis")).unwrap().count(), 2);
+}
+
+#[test]
+fn models_of_unknown_nodes_are_named() {
+    assert_eq!(
+        refusal_of(&["--set", "model.nodes.q.kind=tree"]),
+        "model.nodes: 'q' is not a node of the network; known are a, b, c, d, e, f"
+    );
+    assert_eq!(
+        refusal_of(&["--set", "model.nodes.ab.kind=tree"]),
+        "model.nodes: 'ab' is not a node of the network; did you mean 'a'?"
+    );
+}
+
+#[test]
+fn models_that_do_not_fit_the_target_are_refused() {
+    let folder = Folder::with_classes();
+    assert_eq!(
+        folder.fit_refusal(&["--model", "linear", "--set", "data.task=classification"]),
+        "model.kind = \"linear\" predicts numbers; use logistic or tree for classes"
+    );
+    assert_eq!(
+        folder.fit_refusal(&["--set", "model.nodes.b.kind=linear"]),
+        "model.nodes.b.kind = \"linear\" predicts numbers; use logistic or tree for classes"
+    );
+    assert_eq!(
+        folder.fit_refusal(&["--model", "linear"]),
+        "rows.csv: row 1, column 'y' is 'cold', expected a number"
+    );
+    assert_eq!(
+        Folder::new().fit_refusal(&["--model", "logistic", "--set", "data.task=regression"]),
+        "model.kind = \"logistic\" predicts classes; use linear or tree for numbers"
+    );
+}
+
+#[test]
+fn symmetric_coupling_is_refused_for_classes() {
+    assert_eq!(
+        Folder::with_classes().fit_refusal(&["--set", "method.coupling=symmetric"]),
+        "method.coupling is \"symmetric\", expected \"one-sided\" for classes"
+    );
+}
+
+#[test]
+fn shapes_need_enough_nodes() {
+    let folder = Folder::new();
+    folder.write("one.csv", "node\na\n");
+    let shape = ["network", "show", "--shape", "ring"];
+    assert_eq!(
+        folder.refusal(&[&shape[..], &["--nodes", "one.csv"]].concat()),
+        "network.shape needs three or more nodes, found 1"
+    );
+    assert_eq!(folder.refusal(&shape), "a shape needs nodes; give network.file, or --nodes");
+}
+
+#[test]
+fn a_cell_of_several_lines_is_quoted_in_one() {
+    assert_eq!(
+        refusal_of_cell(3, 4, "\"for\nlater\""),
+        "rows.csv: row 3, column 'split' is 'for later', expected train, val or test"
+    );
+}
+
+#[test]
+fn classes_are_at_least_two_and_fewer_than_rows() {
+    let folder = Folder::with_classes();
+    folder.write("rows.csv", folder.read("rows.csv").replace("warm", "cold"));
+    assert_eq!(
+        folder.fit_refusal(&[]),
+        "rows.csv: column 'y' holds one class, 'cold', expected at least two"
+    );
+    assert_eq!(
+        refusal_of(&["--model", "logistic"]),
+        "rows.csv: column 'y' holds 48 classes in 48 rows, expected fewer; \
+         use linear or tree for numbers"
+    );
+}
+
+#[test]
+fn public_points_that_are_not_there_are_named() {
+    assert_eq!(
+        refusal_of(&["--set", "public.kind=columns", "--set", "public.columns=['xx']"]),
+        "public.columns: 'xx' is not a feature; did you mean 'x'?"
+    );
+    assert_eq!(
+        refusal_of(&["--set", "public.kind=file"]),
+        "public.kind = \"file\" needs public.file"
+    );
+}
+
+#[test]
+fn rows_that_no_model_can_predict_are_named() {
+    let folder = Folder::new();
+    folder.fit("run", &[]);
+    let predict = ["predict", "run", "--data", "rows.csv", "--out", "predictions.csv"];
+    folder.set_cell("rows.csv", 9, 0, "q");
+    assert_eq!(
+        folder.refusal(&predict),
+        "rows.csv: row 9, column 'node' is 'q', which is not a node of the run; \
+         known are a, b, c, d, e, f"
+    );
+    folder.edit("rows.csv", "node,x,z", "node,x,zz");
+    assert_eq!(
+        folder.refusal(&predict),
+        "rows.csv: there is no column 'z'; known are node, x, zz, y, split"
+    );
+    assert!(!folder.path("predictions.csv").exists());
+}
+
+#[test]
+fn runs_without_models_are_named() {
+    let folder = Folder::new();
+    assert_eq!(
+        folder.refusal(&["predict", "nowhere", "--data", "rows.csv"]),
+        "'nowhere' holds no finished run; make one with fit"
+    );
+    folder.fit("run", &[]);
+    fs::remove_file(folder.path("run/models/nodes.jsonl")).unwrap();
+    assert_eq!(
+        folder.refusal(&["predict", "run", "--data", "rows.csv"]),
+        "cannot read the models of the run 'run/models/nodes.jsonl': there is no such file"
+    );
+}
+
+#[test]
+fn damaged_models_are_not_predicted_with() {
+    let folder = Folder::new();
+    folder.fit("run", &["--set", "model.nodes.c.kind=tree"]);
+    let models = folder.read("run/models/nodes.jsonl");
+    let damages = [
+        (2, "\"slopes\":[", "\"slopes\":[0.5,"),
+        (3, "\"right\":[", "\"right\":[99,"),
+        (1, "\"names\":[\"x\",", "\"names\":["),
+        (4, "\"intercept\":", "\"intercept\":\""),
+    ];
+    for (line, from, to) in damages {
+        let lines = models.lines().enumerate().map(|(at, text)| {
+            if at + 1 == line { text.replacen(from, to, 1) } else { text.to_string() }
+        });
+        folder.write("run/models/nodes.jsonl", lines.collect::<Vec<_>>().join("\n"));
+        assert_eq!(
+            folder.refusal(&["predict", "run", "--data", "rows.csv"]),
+            format!(
+                "'run/models/nodes.jsonl' is damaged: line {line} is not a model of the run; \
+                 run the experiment again"
+            )
+        );
+    }
+    let about = folder.read("run/models/about.json");
+    for (from, to) in [("\"format\": 1", "\"format\": 9"), ("[]", "[\"cold\"]"), ("{", "")] {
+        folder.write("run/models/about.json", about.replacen(from, to, 1));
+        let sentence = folder.refusal(&["predict", "run", "--data", "rows.csv"]);
+        assert!(sentence.starts_with("'run/models/about.json' is damaged: "), "{sentence}");
+        assert!(sentence.ends_with("; run the experiment again"), "{sentence}");
+    }
+}
