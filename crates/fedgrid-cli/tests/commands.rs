@@ -1,0 +1,198 @@
+//! The commands besides `fit`: help, demo, networks, schema.
+
+mod common;
+
+use common::{Folder, timeless};
+use serde_json::Value;
+
+const COMMANDS: [&[&str]; 8] = [
+    &[],
+    &["demo"],
+    &["fit"],
+    &["predict"],
+    &["network"],
+    &["network", "build"],
+    &["network", "show"],
+    &["schema"],
+];
+
+#[test]
+fn every_command_has_help_with_an_example_in_96_columns() {
+    let folder = Folder::empty();
+    for command in COMMANDS {
+        let help = folder.done(&[command, &["--help"]].concat());
+        let (_, example) = help.split_once("\nExample").expect("help ends with an example");
+        let words = [&["fedgrid"], command].concat().join(" ");
+        assert!(example.contains(&words), "{example}");
+        for line in help.lines() {
+            assert!(line.chars().count() <= 96, "{line}");
+        }
+        for flag in ["--quiet", "--json", "--threads"] {
+            assert!(help.contains(flag), "{command:?} {flag}");
+        }
+    }
+}
+
+#[test]
+fn flags_that_are_not_known_end_with_code_two() {
+    let folder = Folder::empty();
+    for arguments in [&["fit", "--alhpa", "1"][..], &["learn"], &[]] {
+        assert_eq!(folder.run(arguments).code, Some(2), "{arguments:?}");
+    }
+    let answer = folder.run(&["fit", "--alhpa", "1"]);
+    assert!(answer.err.contains("--alpha"), "{}", answer.err);
+}
+
+const BY_COORDINATES: [&str; 6] =
+    ["--nodes", "nodes.csv", "--nearest", "2", "--coordinates", "lon=1,lat=2"];
+
+#[test]
+fn a_built_network_is_shown_with_the_same_numbers() {
+    let folder = Folder::new();
+    let build = [&["network", "build", "--out", "built.csv"], &BY_COORDINATES[..]].concat();
+    let printed = folder.done(&build);
+    let edges = folder.read("built.csv");
+    assert_eq!(edges.lines().next(), Some("src,dst,weight"));
+    assert_eq!(printed, format!("{} edges in built.csv\n", edges.lines().count() - 1));
+    assert_eq!(folder.refusal(&build), "'built.csv' exists: replace it with --force");
+    let show = ["network", "show", "--json", "--value", "lon"];
+    let from_coordinates = folder.done(&[&show, &BY_COORDINATES[..]].concat());
+    let from_edges =
+        folder.done(&[&show[..], &["--nodes", "nodes.csv", "--edges", "built.csv"]].concat());
+    assert_eq!(from_coordinates, from_edges);
+    let json: Value = serde_json::from_str(&from_edges).unwrap();
+    assert_eq!(json["nodes"], 6);
+    assert_eq!(json["edges"], edges.lines().count() - 1);
+    assert!(json["components"][0]["lambda2"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn a_network_without_a_file_goes_to_standard_output() {
+    let folder = Folder::new();
+    let printed = folder.done(&[&["network", "build"], &BY_COORDINATES[..]].concat());
+    folder.done(&[&["network", "build", "--out", "built.csv"], &BY_COORDINATES[..]].concat());
+    assert_eq!(printed, folder.read("built.csv"));
+}
+
+#[test]
+fn a_path_of_six_nodes_is_shown_in_numbers() {
+    let folder = Folder::new();
+    // The algebraic connectivity of a path of n nodes is 2 − 2 cos(π/n).
+    let lambda = 2.0 - 2.0 * (std::f64::consts::PI / 6.0).cos();
+    assert_eq!(
+        folder.done(&["network", "show", "--edges", "edges.csv"]),
+        format!(
+            "nodes       6\n\
+             edges       5\n\
+             degree      1.00 to 2.00, median 2.00, mean 1.67 (weighted)\n\
+             components  1\n            \
+             6 nodes, λ₂ = {lambda:.3}\n\
+             isolated    0\n"
+        )
+    );
+    assert_eq!(
+        folder.done(&["network", "show", "experiment.toml"]),
+        folder.done(&["network", "show", "--edges", "edges.csv"])
+    );
+}
+
+#[test]
+fn homophily_tells_whether_neighbours_are_alike() {
+    let folder = Folder::new();
+    folder.write("nodes.csv", "node,along,across\na,0,0\nb,1,9\nc,2,0\nd,3,9\ne,4,0\nf,5,9\n");
+    let show = ["network", "show", "experiment.toml", "--value", "along,across"];
+    let printed = folder.done(&show);
+    let json: Value =
+        serde_json::from_str(&folder.done(&[&show[..], &["--json"]].concat())).unwrap();
+    let [along, across] = ["along", "across"].map(|c| json["homophily"][c].as_f64().unwrap());
+    assert!(along > 0.5 && across < 0.0, "{along} {across}");
+    assert!(printed.contains(&format!("homophily   {along:.3} of along")), "{printed}");
+    assert_eq!(
+        folder.refusal(&["network", "show", "--edges", "edges.csv", "--value", "along"]),
+        "--value along needs a node table (--nodes)"
+    );
+}
+
+/// Every property below a schema, with its path.
+fn properties<'a>(schema: &'a Value, path: &str, found: &mut Vec<(String, &'a Value)>) {
+    let Value::Object(fields) = schema else { return };
+    for (key, inner) in fields {
+        if key == "properties" {
+            for (name, property) in inner.as_object().unwrap() {
+                found.push((format!("{path}.{name}"), property));
+                properties(property, &format!("{path}.{name}"), found);
+            }
+        } else {
+            properties(inner, &format!("{path}/{key}"), found);
+        }
+    }
+}
+
+#[test]
+fn the_schema_documents_every_key() {
+    let folder = Folder::new();
+    let schema: Value = serde_json::from_str(&folder.done(&["schema"])).unwrap();
+    let mut found = Vec::new();
+    properties(&schema, "", &mut found);
+    assert!(found.len() > 40, "{}", found.len());
+    for (path, property) in &found {
+        let words = property["description"].as_str().unwrap_or_default();
+        assert!(words.ends_with('.') && words.len() > 8, "{path}: {words:?}");
+    }
+    folder.fit("run", &["--no-compare"]);
+    let stored: toml::Table = folder.read("run/experiment.toml").parse().unwrap();
+    for (section, keys) in &stored {
+        let Some(keys) = keys.as_table() else { continue };
+        for key in keys.keys() {
+            let known = found.iter().any(|(path, _)| path.ends_with(&format!(".{key}")));
+            assert!(known, "{section}.{key}");
+        }
+    }
+}
+
+#[test]
+fn the_demo_shows_that_its_network_helps() {
+    let folder = Folder::empty();
+    let printed = folder.done(&["demo"]);
+    for name in ["local", "pooled", "shrunk", "network", "shuffled"] {
+        assert!(printed.lines().any(|line| line.starts_with(name)), "{printed}");
+    }
+    assert!(printed.contains("Your network helps: "), "{printed}");
+    assert!(printed.contains("Report: fedgrid-demo/report.html"), "{printed}");
+    let result = folder.json("fedgrid-demo/result.json");
+    assert_eq!(result["helps"], true);
+    assert_eq!(result["verdict_kind"], "network");
+    let test = |name: &str| result["comparison"][name]["test"].as_f64().unwrap();
+    assert!((test("local") - 30.9).abs() <= 0.5);
+    assert!((test("pooled") - 24.8).abs() <= 0.3);
+    assert!(test("shrunk") <= 9.1);
+    assert!(test("network") <= 6.1);
+    assert!(result["comparison"]["shuffled"]["spread"]["min"].as_f64().unwrap() >= 8.5);
+}
+
+#[test]
+fn the_demo_runs_again_only_by_force() {
+    let folder = Folder::empty();
+    folder.done(&["demo", "--quiet", "--out", "here"]);
+    let first = timeless(folder.json("here/result.json"));
+    assert_eq!(
+        folder.refusal(&["demo", "--out", "here"]),
+        "'here' exists: replace it with --force, or give another folder with --out"
+    );
+    let again: Value =
+        serde_json::from_str(&folder.done(&["demo", "--json", "--out", "here", "--force"]))
+            .unwrap();
+    assert_eq!(timeless(again), first);
+}
+
+#[test]
+fn the_demos_experiment_can_be_run_from_its_folder() {
+    let folder = Folder::empty();
+    folder.done(&["demo", "--quiet"]);
+    let stored = "fedgrid-demo/experiment.toml";
+    folder.done(&["fit", stored, "--quiet", "--out", "again"]);
+    assert_eq!(
+        timeless(folder.json("again/result.json")),
+        timeless(folder.json("fedgrid-demo/result.json"))
+    );
+}
