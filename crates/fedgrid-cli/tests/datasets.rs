@@ -1,0 +1,99 @@
+//! The verdicts on datasets that are not part of the project. `FEDGRID_DATA` says where they are;
+//! by default in `../shared/data` beside the workspace.
+
+mod common;
+
+use std::{fmt::Write, path::PathBuf};
+
+use common::{Folder, skipped};
+use serde_json::Value;
+
+/// The folder of a dataset, if it is there.
+fn data(name: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("FEDGRID_DATA").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+        PathBuf::from,
+    );
+    let folder = root.join(name);
+    if folder.is_dir() {
+        return Some(folder.canonicalize().unwrap());
+    }
+    skipped(&format!("{name} needs the folder of datasets, set FEDGRID_DATA"));
+    None
+}
+
+/// The result on a dataset, with more keys of its `[data]` section and below.
+fn result(name: &str, more: &str) -> Option<Value> {
+    let data = data(name)?;
+    let path = |file: &str| toml::Value::String(data.join(file).display().to_string());
+    let mut text = String::from("[network]\n");
+    writeln!(text, "file = {}\nedges = {}", path("nodes.csv"), path("edges.csv")).unwrap();
+    writeln!(text, "[data]\nfile = {}", path("data.parquet")).unwrap();
+    text += "node = \"node\"\ntarget = \"y\"\nsplit = \"split\"\n";
+    let folder = Folder::empty();
+    folder.write("experiment.toml", text + more);
+    Some(folder.fit("run", &[]))
+}
+
+/// The keys for features `c01`, `c02` and so on.
+fn numbered_features(count: usize) -> String {
+    let names: Vec<String> = (1..=count).map(|number| format!("\"c{number:02}\"")).collect();
+    format!("features = [{}]\n", names.join(", "))
+}
+
+fn test_error(result: &Value, contestant: &str) -> f64 {
+    result["comparison"][contestant]["test"].as_f64().unwrap()
+}
+
+#[test]
+fn hourly_temperatures_gain_from_the_network() {
+    let Some(result) = result("fmi_hourly", &numbered_features(12)) else { return };
+    assert!(test_error(&result, "network") <= 4.6);
+    assert_eq!(result["verdict_kind"], "network");
+}
+
+#[test]
+fn house_prices_gain_from_the_network() {
+    let keys = "features = [\"beds\", \"baths\", \"sqft\"]\nstandardise = true\n\
+                [compare]\nshuffles = 1\n";
+    let Some(result) = result("sacramento_housing", keys) else { return };
+    assert!(test_error(&result, "network") <= 0.295);
+}
+
+#[test]
+#[ignore = "3,119 counties take a minute without optimisation; run with make data"]
+fn county_cases_gain_from_the_network() {
+    let Some(result) = result("covid_counties", &numbered_features(16)) else { return };
+    assert!(test_error(&result, "network") <= 1.33);
+    assert_eq!(result["verdict_kind"], "network");
+}
+
+#[test]
+fn daily_temperatures_need_no_network() {
+    let names = ["tmin_1", "tmax_1", "tmin_2", "tmax_2", "tmin_3", "tmax_3"];
+    let Some(result) = result("fmi_daily", &format!("features = {names:?}\n")) else { return };
+    assert_eq!(result["helps"], false);
+    assert_eq!(result["verdict_kind"], "pooled");
+}
+
+#[test]
+fn schools_gain_from_coupling_but_not_from_the_network() {
+    let keys = "standardise = true\n[method]\nweighting = \"rows\"\n";
+    let Some(result) = result("school", keys) else { return };
+    assert_eq!(result["helps"], false);
+    assert_eq!(result["verdict_kind"], "coupling-only");
+}
+
+#[test]
+fn hospitals_are_compared_by_log_loss_and_accuracy() {
+    let keys = "[model]\nkind = \"logistic\"\n[public]\npoints = 50\n\
+                [compare]\nshuffles = 1\n";
+    let Some(result) = result("heart_disease", keys) else { return };
+    assert_eq!(result["metric"], "log_loss");
+    for contestant in ["local", "pooled", "shrunk", "network", "shuffled"] {
+        let entry = &result["comparison"][contestant];
+        let accuracy = entry["accuracy"].as_f64().unwrap();
+        assert!((0.7..0.95).contains(&accuracy), "{contestant} {accuracy}");
+        assert!((0.2..0.7).contains(&entry["test"].as_f64().unwrap()), "{contestant}");
+    }
+}
