@@ -1,0 +1,84 @@
+//! The report in a real browser, where there is one: it fits a phone, sorts and searches.
+
+mod common;
+
+use std::process::Command;
+
+use common::{Folder, on_path, skipped};
+
+/// Uses the page as a reader does and tells the page around it what was seen.
+const READER: &str = r##"<script>
+addEventListener("load", () => {
+  const root = document.documentElement;
+  const seen = { page: root.scrollWidth, window: innerWidth };
+  const header = [...document.querySelectorAll("#nodes thead th")]
+    .find((each) => each.textContent.includes("Gain"));
+  const place = header.cellIndex;
+  const keys = () => [...document.querySelectorAll("#nodes tbody tr")]
+    .map((row) => Number.parseFloat(row.cells[place].dataset.key ?? row.cells[place].textContent));
+  const ordered = (sign) => keys().every((key, at, all) => at === 0 || sign * (key - all[at - 1]) >= 0);
+  header.querySelector("button").click();
+  seen.first = header.getAttribute("aria-sort") + " " + ordered(-1);
+  header.querySelector("button").click();
+  seen.second = header.getAttribute("aria-sort") + " " + ordered(1);
+  const rows = [...document.querySelectorAll("#nodes tbody tr")];
+  const query = document.getElementById("query");
+  const shown = (text) => {
+    query.value = text;
+    query.dispatchEvent(new Event("input"));
+    return rows.filter((row) => row.offsetParent !== null).length;
+  };
+  seen.rows = rows.length;
+  seen.one = shown(rows[3].cells[0].textContent.trim());
+  seen.none = shown("no such node");
+  seen.all = shown("");
+  parent.postMessage(seen, "*");
+});
+</script>
+"##;
+
+/// A page around the report, as narrow as a phone; a window of the browser cannot be.
+const PHONE: &str = r#"<!doctype html>
+<html><body><script>
+addEventListener("message", (event) => Object.assign(document.documentElement.dataset, event.data));
+</script><iframe src="page.html" width="360" height="800"></iframe></body></html>
+"#;
+
+/// What the browser makes of a page.
+fn rendered(folder: &Folder, page: &str) -> String {
+    let output = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .arg(format!("--user-data-dir={}", folder.path("profile").display()))
+        .args(["--virtual-time-budget=5000", "--dump-dom"])
+        .arg(format!("file://{}", folder.path(page).display()))
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn the_report_fits_a_phone_sorts_and_searches() {
+    if !on_path("chromium") {
+        skipped("the report is not rendered, because chromium is not on the path");
+        return;
+    }
+    let folder = Folder::empty();
+    folder.done(&["demo", "--quiet", "--out", "demo"]);
+    // The page's policy allows scripts within it, and nothing from elsewhere.
+    folder.write("page.html", folder.read("demo/report.html") + READER);
+    folder.write("phone.html", PHONE);
+    let page = rendered(&folder, "phone.html");
+    let seen = |name: &str| {
+        let (_, rest) = page
+            .split_once(&format!("data-{name}=\""))
+            .unwrap_or_else(|| panic!("the browser saw no {name}: {page}"));
+        rest.split('"').next().unwrap().to_string()
+    };
+    assert_eq!(seen("window"), "360");
+    assert!(seen("page").parse::<u32>().unwrap() <= 360, "{}", seen("page"));
+    assert_eq!(seen("first"), "descending true");
+    assert_eq!(seen("second"), "ascending true");
+    assert_eq!(seen("rows"), "198");
+    assert_eq!([seen("one"), seen("none"), seen("all")], ["1", "0", "198"]);
+}
