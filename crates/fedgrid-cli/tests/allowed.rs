@@ -53,6 +53,16 @@ fn a_node_without_rows_learns_from_its_neighbours() {
 }
 
 #[test]
+fn a_node_without_rows_needs_no_level_of_its_own() {
+    let folder = Folder::new();
+    keep_rows(&folder, |line| !line.starts_with('c'));
+    folder.append("experiment.toml", "[method]\ncouple_intercept = false\n[public]\npoints = 20\n");
+    let result = result_with_notes(&folder, &[]);
+    assert_eq!(result["method"]["solver"], "rounds");
+    assert!(prediction(&folder, "c").is_finite());
+}
+
+#[test]
 fn a_node_with_one_row_is_named() {
     let folder = Folder::new();
     let mut seen = 0;

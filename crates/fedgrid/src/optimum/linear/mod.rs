@@ -27,7 +27,7 @@ use crate::{
     algebra::add_scaled,
     data::Features,
     descent::{Descent, Optimiser},
-    error::{Error, Result, at_least_zero, same_size},
+    error::{Result, at_least_zero, same_size},
     model::{Hypothesis, Linear, LinearHypothesis},
     network::{Network, Node},
 };
@@ -85,7 +85,7 @@ pub struct Solution {
 impl LinearNetwork {
     /// The moments of these nodes, or none if a node's model is not linear or they differ in shape.
     ///
-    /// With `level` false the intercepts are left uncoupled; then every node needs a row.
+    /// With `level` false the intercepts are left uncoupled; then there is none if a node has no row.
     pub fn new(nodes: &[Node], symmetric: bool, level: bool) -> Result<Option<Self>> {
         let Some(models) =
             nodes.iter().map(|node| node.model.as_linear()).collect::<Option<Vec<&Linear>>>()
@@ -100,11 +100,9 @@ impl LinearNetwork {
         for model in &models {
             at_least_zero("ridge", model.ridge)?;
         }
+        // A node without rows has no level of its own; in rounds it takes its neighbours'.
         if !level && nodes.iter().any(|node| node.data.total_weight() == 0.0) {
-            return Err(Error::Unsupported {
-                what: "an uncoupled intercept",
-                needs: "a training row at every node",
-            });
+            return Ok(None);
         }
         let size = first.data.features().columns() + usize::from(intercept);
         let mut public_sets: Vec<&Arc<Features>> = Vec::new();
