@@ -282,6 +282,10 @@ fn other_strengths_have_their_ranges() {
             "model.nodes.a.min_leaf_weight is 2, expected zero to one half",
         ),
         ("model.min_leaf_weight=-1", "model.min_leaf_weight is -1, expected zero to one half"),
+        ("method.relaxation=2", "method.relaxation is 2, expected a number between zero and two"),
+        ("method.threshold=0", "method.threshold is 0, expected a positive number"),
+        ("method.step_size=-1", "method.step_size is -1, expected a positive number"),
+        ("method.clip=-1", "method.clip is -1, expected zero or more"),
         ("method.rounds=0", "method.rounds is 0, expected at least 1"),
         ("data.folds=1", "data.folds is 1, expected at least 2"),
         ("public.points=0", "public.points is 0, expected at least 1"),
@@ -502,10 +506,28 @@ fn models_that_do_not_fit_the_target_are_refused() {
 }
 
 #[test]
-fn symmetric_coupling_is_refused_for_classes() {
+fn methods_that_do_not_fit_the_target_or_the_models_are_refused() {
+    let folder = Folder::with_classes();
     assert_eq!(
-        Folder::with_classes().fit_refusal(&["--set", "method.coupling=symmetric"]),
+        folder.fit_refusal(&["--set", "method.coupling=symmetric"]),
         "method.coupling is \"symmetric\", expected \"one-sided\" for classes"
+    );
+    assert_eq!(
+        folder.fit_refusal(&["--set", "method.relaxation=1.5"]),
+        "method.relaxation is 1.5, expected at most one for classes"
+    );
+    assert_eq!(
+        folder.fit_refusal(&["--set", "method.discrepancy=huber"]),
+        "method.discrepancy compares numbers, \
+         expected auto, cross-entropy or kullback-leibler for classes"
+    );
+    assert_eq!(
+        refusal_of(&["--set", "method.discrepancy=kullback-leibler"]),
+        "method.discrepancy compares classes, expected auto, squared, absolute or huber for numbers"
+    );
+    assert_eq!(
+        refusal_of(&["--set", "method.step=descend", "--model", "tree"]),
+        "method.step is \"descend\", expected refit or distil for the tree model of node 'a'"
     );
 }
 

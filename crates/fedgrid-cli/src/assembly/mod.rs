@@ -100,6 +100,7 @@ impl Assembly {
         let scaling =
             if experiment.data.standardise { Some(rows.standardise(&plan)?) } else { None };
         let models = models::models(experiment, &graph, task)?;
+        models.check_method(&experiment.method, graph.network.names(), task)?;
         let features: Vec<&Features> = rows.data.iter().map(Dataset::features).collect();
         let training = plan.training_features(&features)?;
         let public = public::Public::new(

@@ -10,13 +10,58 @@ use fedgrid::{
 use super::Graph;
 use crate::{
     error::{Error, Result},
-    experiment::{Experiment, ModelKeys, ModelKind, NodeModelKeys, advice},
+    experiment::{
+        CouplingKey, DiscrepancyKey, Experiment, MethodKeys, ModelKeys, ModelKind, NodeModelKeys,
+        StepKey, advice,
+    },
 };
 
 /// The models of all nodes with the names of their kinds.
 pub(super) struct Models {
     pub(super) models: Vec<Arc<dyn LocalModel>>,
     pub(super) kinds: Vec<String>,
+}
+
+impl Models {
+    /// Refuses a method that cannot be used for this target or with these models.
+    pub(super) fn check_method(
+        &self,
+        keys: &MethodKeys,
+        names: &[String],
+        task: Task,
+    ) -> Result<()> {
+        use DiscrepancyKey as Key;
+        let classes = task != Task::Regression;
+        if keys.coupling == CouplingKey::Symmetric && classes {
+            let found = "method.coupling is \"symmetric\"";
+            return Err(Error::input(format!("{found}, expected \"one-sided\" for classes")));
+        }
+        // Beyond one, steps leave the range of probabilities.
+        if keys.relaxation > 1.0 && classes {
+            let found = format!("method.relaxation is {}", keys.relaxation);
+            return Err(Error::input(format!("{found}, expected at most one for classes")));
+        }
+        let (compares, expected) = match keys.discrepancy {
+            Key::Auto => (classes, ""),
+            Key::Squared | Key::Absolute | Key::Huber => {
+                (false, "numbers, expected auto, cross-entropy or kullback-leibler for classes")
+            }
+            Key::CrossEntropy | Key::KullbackLeibler => {
+                (true, "classes, expected auto, squared, absolute or huber for numbers")
+            }
+        };
+        if compares != classes {
+            return Err(Error::input(format!("method.discrepancy compares {expected}")));
+        }
+        let without_weights = self.models.iter().position(|model| model.as_parametric().is_none());
+        match without_weights.filter(|_| keys.step == StepKey::Descend) {
+            Some(node) => Err(Error::input(format!(
+                "method.step is \"descend\", expected refit or distil for the {} model of node '{}'",
+                self.kinds[node], names[node]
+            ))),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The models of an experiment; nodes with the same keys share one.

@@ -7,7 +7,7 @@ use fedgrid::data::{Dataset, Features, Labels, Plan, Role, Scaling, Task};
 use super::{Graph, listed};
 use crate::{
     error::{Error, Result},
-    experiment::{CouplingKey, DataKeys, Experiment, ModelKind, TaskKey, advice},
+    experiment::{DataKeys, Experiment, ModelKind, TaskKey, advice},
     source::Table,
 };
 
@@ -52,10 +52,6 @@ pub(super) fn task(experiment: &Experiment, table: &Table) -> Result<Task> {
             classes.len(),
             table.rows()
         )));
-    }
-    if experiment.method.coupling == CouplingKey::Symmetric {
-        let found = "method.coupling is \"symmetric\"";
-        return Err(Error::input(format!("{found}, expected \"one-sided\" for classes")));
     }
     Ok(Task::Classification { classes: classes.len() })
 }

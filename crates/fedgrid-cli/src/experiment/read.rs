@@ -85,8 +85,6 @@ impl Experiment {
             ("model.ridge", self.model.ridge.given().unwrap_or(0.0), "zero or more, or \"auto\""),
             ("method.hub", self.method.hub, "zero or more"),
             ("method.clip", self.method.clip.unwrap_or(0.0), "zero or more"),
-            ("method.threshold", self.method.threshold, "a positive number"),
-            ("method.step_size", self.method.step_size, "a positive number"),
             ("method.tolerance", self.method.tolerance, "zero or more"),
             ("network.floor", self.network.floor, "zero or more"),
         ];
@@ -95,14 +93,19 @@ impl Experiment {
                 return Err(format!("{key} is {value}, expected {expected}"));
             }
         }
-        check_leaf("model", self.model.min_leaf_weight)?;
-        for (name, own) in &self.model.nodes {
-            let ridge = own.ridge.unwrap_or(0.0);
-            if !(ridge >= 0.0 && ridge.is_finite()) {
-                return Err(format!("model.nodes.{name}.ridge is {ridge}, expected zero or more"));
+        for (key, value) in
+            [("threshold", self.method.threshold), ("step_size", self.method.step_size)]
+        {
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(format!("method.{key} is {value}, expected a positive number"));
             }
-            check_leaf(&format!("model.nodes.{name}"), own.min_leaf_weight.unwrap_or(0.0))?;
         }
+        let relaxation = self.method.relaxation;
+        if !(relaxation > 0.0 && relaxation < 2.0) {
+            let expected = "a number between zero and two";
+            return Err(format!("method.relaxation is {relaxation}, expected {expected}"));
+        }
+        self.check_models()?;
         let counts = [
             ("public.points", self.public.points, 1),
             ("method.rounds", self.method.rounds, 1),
@@ -119,6 +122,18 @@ impl Experiment {
         self.check_data()?;
         self.check_network()?;
         self.check_public()
+    }
+
+    fn check_models(&self) -> std::result::Result<(), String> {
+        check_leaf("model", self.model.min_leaf_weight)?;
+        for (name, own) in &self.model.nodes {
+            let ridge = own.ridge.unwrap_or(0.0);
+            if !(ridge >= 0.0 && ridge.is_finite()) {
+                return Err(format!("model.nodes.{name}.ridge is {ridge}, expected zero or more"));
+            }
+            check_leaf(&format!("model.nodes.{name}"), own.min_leaf_weight.unwrap_or(0.0))?;
+        }
+        Ok(())
     }
 
     fn check_data(&self) -> std::result::Result<(), String> {
