@@ -123,7 +123,7 @@ fn model(
         ModelKind::Linear => Arc::new(Linear { ridge: ridge.unwrap_or(0.0), intercept }),
         ModelKind::Logistic => {
             let ridge = ridge.unwrap_or(Logistic::default().ridge);
-            Arc::new(Logistic { ridge, intercept })
+            Arc::new(Logistic { ridge, lasso: 0.0, intercept })
         }
         ModelKind::Tree => Arc::new(Tree {
             max_depth: own.max_depth.unwrap_or(keys.max_depth),

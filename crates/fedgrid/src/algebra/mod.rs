@@ -143,6 +143,38 @@ impl Singular {
         }
         Self { values: left.iter().map(|column| norm(column)).collect(), scaled_left: left, right }
     }
+
+    /// The same with at most m terms, all of positive value, at the cost of the smaller side.
+    #[must_use]
+    pub fn thin(rows: &[f64], columns: usize) -> Self {
+        let m = rows.len().checked_div(columns).unwrap_or(0);
+        let mut svd = if m < columns {
+            let transposed: Vec<f64> = (0..columns)
+                .flat_map(|column| (0..m).map(move |row| rows[row * columns + column]))
+                .collect();
+            let Self { values, scaled_left, right } = Self::new(&transposed, m);
+            let mut swapped = Self { values, scaled_left: right, right: scaled_left };
+            for (k, s) in swapped.values.iter().enumerate().filter(|(_, s)| **s > 0.0) {
+                scale(&mut swapped.scaled_left[k], *s);
+                scale(&mut swapped.right[k], 1.0 / s);
+            }
+            swapped
+        } else {
+            Self::new(rows, columns)
+        };
+        svd.keep_positive();
+        svd
+    }
+
+    fn keep_positive(&mut self) {
+        for k in (0..self.values.len()).rev() {
+            if self.values[k] <= 0.0 {
+                self.values.remove(k);
+                self.scaled_left.remove(k);
+                self.right.remove(k);
+            }
+        }
+    }
 }
 
 /// The rotation that makes two columns orthogonal, or none if they are.
@@ -164,35 +196,62 @@ fn rotate(columns: &mut [Vec<f64>], p: usize, q: usize, cos: f64, sin: f64) {
     }
 }
 
-/// Replaces `m × n` rows, m ≥ n, by the n × n upper triangle `R` of `A = Q R` and applies `Qᵀ` to
-/// `b` (Householder): least-squares problems keep their solutions and become small.
-pub fn triangularise(rows: &mut Vec<f64>, columns: usize, b: &mut Vec<f64>) {
-    let (n, m) = (columns, b.len());
-    for k in 0..n.min(m.saturating_sub(1)) {
-        let length = (k..m).map(|row| rows[row * n + k].powi(2)).sum::<f64>().sqrt();
-        if length == 0.0 {
-            continue;
+/// The reflections of `A = Q R` (Householder): they apply `Qᵀ` to any number of vectors.
+#[derive(Debug, Clone)]
+pub struct Reflections {
+    columns: usize,
+    /// The first row that a reflection touches, its factor and its vector.
+    each: Vec<(usize, f64, Vec<f64>)>,
+}
+
+impl Reflections {
+    /// Replaces `m × n` rows, m ≥ n, by the n × n upper triangle `R`.
+    pub fn triangularising(rows: &mut Vec<f64>, columns: usize) -> Self {
+        let n = columns;
+        let m = rows.len().checked_div(n).unwrap_or(0);
+        let mut each = Vec::new();
+        for k in 0..n.min(m.saturating_sub(1)) {
+            let length = (k..m).map(|row| rows[row * n + k].powi(2)).sum::<f64>().sqrt();
+            if length == 0.0 {
+                continue;
+            }
+            let pivot = rows[k * n + k];
+            let diagonal = if pivot > 0.0 { -length } else { length };
+            let mut v: Vec<f64> = (k..m).map(|row| rows[row * n + k]).collect();
+            v[0] -= diagonal;
+            let scale = 2.0 / dot(&v, &v);
+            let mut product = vec![0.0; n];
+            for (row, v) in (k..m).zip(&v) {
+                add_scaled(&mut product, *v, &rows[row * n..(row + 1) * n]);
+            }
+            for (row, v) in (k..m).zip(&v) {
+                add_scaled(&mut rows[row * n..(row + 1) * n], -scale * v, &product);
+            }
+            for row in k + 1..m {
+                rows[row * n + k] = 0.0;
+            }
+            each.push((k, scale, v));
         }
-        let pivot = rows[k * n + k];
-        let diagonal = if pivot > 0.0 { -length } else { length };
-        let mut v: Vec<f64> = (k..m).map(|row| rows[row * n + k]).collect();
-        v[0] -= diagonal;
-        let scale = 2.0 / dot(&v, &v);
-        let mut product = vec![0.0; n];
-        for (row, v) in (k..m).zip(&v) {
-            add_scaled(&mut product, *v, &rows[row * n..(row + 1) * n]);
-        }
-        let product_b = dot(&v, &b[k..m]);
-        for (row, v) in (k..m).zip(&v) {
-            add_scaled(&mut rows[row * n..(row + 1) * n], -scale * v, &product);
-            b[row] -= scale * v * product_b;
-        }
-        for row in k + 1..m {
-            rows[row * n + k] = 0.0;
-        }
+        rows.truncate(n.min(m) * n);
+        Self { columns, each }
     }
-    rows.truncate(n.min(m) * n);
-    b.truncate(n);
+
+    /// Replaces `b` by the first n entries of `Qᵀ b`.
+    pub fn apply(&self, b: &mut Vec<f64>) {
+        for (first, scale, v) in &self.each {
+            let product = dot(v, &b[*first..]);
+            for (b, v) in b[*first..].iter_mut().zip(v) {
+                *b -= scale * v * product;
+            }
+        }
+        b.truncate(self.columns);
+    }
+}
+
+/// Replaces `m × n` rows, m ≥ n, by the n × n upper triangle `R` of `A = Q R` and applies `Qᵀ` to
+/// `b`: least-squares problems keep their solutions and become small.
+pub fn triangularise(rows: &mut Vec<f64>, columns: usize, b: &mut Vec<f64>) {
+    Reflections::triangularising(rows, columns).apply(b);
 }
 
 #[cfg(test)]
@@ -242,6 +301,22 @@ mod tests {
         }
         for (a, b) in gram(&rows).iter().zip(&rebuilt) {
             assert!((a - b).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_thin_decomposition_gives_wide_and_tall_rows_back() {
+        for (m, n) in [(3, 8), (8, 3), (1, 1), (0, 4)] {
+            let mut rows = random(m * n, 5);
+            // A row of zeros takes a term away.
+            rows.iter_mut().take(n).for_each(|x| *x *= if m == 3 { 0.0 } else { 1.0 });
+            let svd = Singular::thin(&rows, n);
+            assert!(svd.values.len() <= m.min(n) && svd.right.len() == svd.values.len());
+            for (place, value) in rows.iter().enumerate() {
+                let terms = svd.scaled_left.iter().zip(&svd.right);
+                let rebuilt: f64 = terms.map(|(u, v)| u[place / n] * v[place % n]).sum();
+                assert!((rebuilt - value).abs() < 1e-13);
+            }
         }
     }
 }

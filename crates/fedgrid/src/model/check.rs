@@ -57,6 +57,7 @@ impl Stored {
             Self::Logistic(hypothesis) => {
                 (Some(&hypothesis.names), Task::Classification { classes: hypothesis.classes })
             }
+            Self::Poisson(hypothesis) => (Some(&hypothesis.names), Task::Regression),
             Self::Tree(hypothesis) => (Some(&hypothesis.names), hypothesis.task),
             Self::Neighbours(hypothesis) => (Some(&hypothesis.names), hypothesis.task),
             Self::KernelRidge(hypothesis) => (Some(&hypothesis.names), hypothesis.task),
@@ -76,6 +77,7 @@ impl Stored {
             Self::Perceptron(hypothesis) => hypothesis.check(),
             Self::Linear(hypothesis) => hypothesis.check(),
             Self::Logistic(hypothesis) => hypothesis.check(),
+            Self::Poisson(hypothesis) => hypothesis.check(),
             Self::Tree(hypothesis) => hypothesis.check(),
         }
     }

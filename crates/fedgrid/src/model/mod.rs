@@ -13,6 +13,13 @@ mod check;
 mod constant;
 mod kernel;
 mod kernel_ridge;
+mod affine;
+mod basis;
+mod clipped;
+mod curved;
+mod descent;
+mod elastic_net;
+mod huber;
 mod linear;
 mod logistic;
 mod neighbours;
@@ -20,6 +27,11 @@ mod parametric;
 mod perceptron;
 mod places;
 mod smoother;
+mod poisson;
+mod quantile;
+#[cfg(test)]
+mod reference;
+mod smooth;
 mod tree;
 
 use std::fmt::Debug;
@@ -27,13 +39,17 @@ use std::fmt::Debug;
 use serde::{Deserialize, Serialize};
 
 pub use constant::{Constant, Mean};
+pub use elastic_net::ElasticNet;
+pub use huber::Huber;
 pub use kernel::Kernel;
 pub use kernel_ridge::{KernelRidge, KernelRidgeHypothesis};
-pub use linear::{Linear, LinearHypothesis};
+pub use linear::{Linear, LinearHypothesis, LinearProximal};
 pub use logistic::{Logistic, LogisticHypothesis};
 pub use neighbours::{Neighbours, NeighboursHypothesis};
 pub use parametric::Parametric;
 pub use perceptron::{Activation, Perceptron, PerceptronHypothesis};
+pub use poisson::{Poisson, PoissonHypothesis};
+pub use quantile::Quantile;
 pub use smoother::{Smoother, SmootherHypothesis};
 pub use tree::{Tree, TreeHypothesis};
 
@@ -107,6 +123,7 @@ pub enum Stored {
     Constant(Constant),
     Linear(LinearHypothesis),
     Logistic(LogisticHypothesis),
+    Poisson(PoissonHypothesis),
     Tree(TreeHypothesis),
     Neighbours(NeighboursHypothesis),
     KernelRidge(KernelRidgeHypothesis),
@@ -122,6 +139,7 @@ impl Stored {
             Self::Constant(hypothesis) => Box::new(hypothesis),
             Self::Linear(hypothesis) => Box::new(hypothesis),
             Self::Logistic(hypothesis) => Box::new(hypothesis),
+            Self::Poisson(hypothesis) => Box::new(hypothesis),
             Self::Tree(hypothesis) => Box::new(hypothesis),
             Self::Neighbours(hypothesis) => Box::new(hypothesis),
             Self::KernelRidge(hypothesis) => Box::new(hypothesis),

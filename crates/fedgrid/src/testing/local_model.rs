@@ -1,13 +1,12 @@
 //! The laws of local models: what a fit owes to its rows, whatever the model is.
 
+use super::made::{self, ROWS, dataset, features, heavy, names, with_constants};
 use crate::{
-    data::{Dataset, Features, Labels, Task},
+    data::{Dataset, Labels, Task},
     loss::Loss,
     model::{Hypothesis, LocalModel},
     random::{Purpose, Stream},
 };
-
-const ROWS: usize = 24;
 
 /// How much two fits that are equal in exact arithmetic may differ in their predictions.
 const TOLERANCE: f64 = 1e-8;
@@ -26,7 +25,26 @@ const TOLERANCE: f64 = 1e-8;
 /// testing::check_local_model(&Tree::default(), Task::Classification { classes: 3 });
 /// ```
 pub fn check_local_model(model: &dyn LocalModel, task: Task) {
-    let laws = Laws { model, task };
+    let loss = |label: &[f64], prediction: &[f64]| Loss::of(task).row(label, prediction);
+    check_local_model_by(model, task, &Yardstick { loss: &loss, target: std::convert::identity });
+}
+
+/// What a model minimises and which targets it takes, where that is not its task's usual loss on any
+/// number.
+pub struct Yardstick<'a> {
+    /// The loss of a label and a prediction.
+    pub loss: &'a dyn Fn(&[f64], &[f64]) -> f64,
+    /// Turns any number into a target that the model takes.
+    pub target: fn(f64) -> f64,
+}
+
+/// Puts a model under the laws of local models, measured by the loss that it minimises.
+///
+/// # Panics
+///
+/// If the model breaks a law; the message says which.
+pub fn check_local_model_by(model: &dyn LocalModel, task: Task, yardstick: &Yardstick) {
+    let laws = Laws { model, task, yardstick };
     laws.weight_k_is_the_row_k_times();
     laws.weight_zero_is_no_row();
     laws.the_order_of_the_rows_does_not_matter();
@@ -38,11 +56,13 @@ pub fn check_local_model(model: &dyn LocalModel, task: Task) {
     laws.a_fit_is_at_least_as_good_as_a_constant();
     laws.data_without_weight_are_refused();
     laws.a_stored_hypothesis_predicts_the_same_bits();
+    laws.a_prepared_model_fits_the_same();
 }
 
 struct Laws<'a> {
     model: &'a dyn LocalModel,
     task: Task,
+    yardstick: &'a Yardstick<'a>,
 }
 
 impl Laws<'_> {
@@ -148,33 +168,35 @@ impl Laws<'_> {
         assert_eq!(restored.stored(), stored, "{:?}: storing again differs", self.model);
     }
 
-    /// Labels that depend on the features of `features(rows, 1)`, with noise; some are certain.
-    fn labels(&self, rows: usize, seed: u64) -> Labels {
-        let x = features(rows, 1);
-        let mut stream = Stream::new(seed, 1, 0, Purpose::Data);
-        let mut values = Vec::new();
-        for row in 0..rows {
-            match self.task {
-                Task::Regression => values.push(1.0 + x.row(row)[0] + stream.normal()),
-                Task::Classification { classes } => {
-                    let mut odds: Vec<f64> =
-                        (0..classes).map(|_| (x.row(row)[1] + stream.normal()).exp()).collect();
-                    if row % 4 == 0 {
-                        odds = vec![0.0; classes];
-                        odds[stream.index(classes)] = 1.0;
-                    }
-                    let sum: f64 = odds.iter().sum();
-                    values.extend(odds.iter().map(|odds_of_class| odds_of_class / sum));
-                }
+    /// Wide rows too, where a minimiser must be chosen, and rows without weight.
+    fn a_prepared_model_fits_the_same(&self) {
+        let silent = dataset(features(2, 3), self.labels(2, 4), vec![0.0; 2]);
+        for rows in [&[5][..], &[1, 4], &[0, 3, 7, 9, 20, 21]] {
+            let data = self.data().select(rows).stacked(&silent).expect("same columns");
+            let prepare = |data: &Dataset| self.model.prepare(data.features(), data.weights());
+            let problem = |error| panic!("{:?} refuses sound rows: {error}", self.model);
+            let Some(prepared) = prepare(&data).unwrap_or_else(problem) else { return };
+            assert!(prepare(&silent).is_err(), "{:?}: prepared without weight", self.model);
+            for seed in [2, 7] {
+                let labels = self.labels(data.rows(), seed);
+                let other =
+                    dataset(data.features().clone(), labels.clone(), data.weights().to_vec());
+                let fitted = prepared.fit(&labels).unwrap_or_else(|error| {
+                    panic!("{:?} refuses sound labels once prepared: {error}", self.model)
+                });
+                let violation = "a prepared model fits something else";
+                self.assert_close(violation, self.fit(&other).as_ref(), fitted.as_ref(), &data);
             }
         }
-        Labels::new(self.task, values).expect("made labels are finite")
+    }
+
+    /// Labels that depend on the features, within the targets that the model takes.
+    fn labels(&self, rows: usize, seed: u64) -> Labels {
+        made::labels(self.task, rows, seed, self.yardstick.target)
     }
 
     fn data(&self) -> Dataset {
-        let mut stream = Stream::new(9, 2, 0, Purpose::Data);
-        let weights = (0..ROWS).map(|_| 0.1 + stream.uniform()).collect();
-        dataset(features(ROWS, 1), self.labels(ROWS, 2), weights)
+        dataset(features(ROWS, 1), self.labels(ROWS, 2), made::weights(ROWS))
     }
 
     fn fit(&self, data: &Dataset) -> Box<dyn Hypothesis> {
@@ -184,9 +206,19 @@ impl Laws<'_> {
 
     /// Both datasets give the same predictions on their own and on new rows.
     fn assert_same(&self, violation: &str, one: &Dataset, other: &Dataset) {
-        let (first, second) = (self.fit(one), self.fit(other));
-        for seen in [one.features(), &features(50, 6)] {
-            let (p, q) = (first.predict(seen), second.predict(seen));
+        self.assert_close(violation, self.fit(one).as_ref(), self.fit(other).as_ref(), one);
+    }
+
+    /// Both hypotheses predict the same on these and on new rows.
+    fn assert_close(
+        &self,
+        violation: &str,
+        one: &dyn Hypothesis,
+        other: &dyn Hypothesis,
+        data: &Dataset,
+    ) {
+        for seen in [data.features(), &features(50, 6)] {
+            let (p, q) = (one.predict(seen), other.predict(seen));
             self.assert_sound("sound data", &p);
             assert_eq!(p.rows(), seen.rows(), "{:?}: one label per row", self.model);
             for (p, q) in p.as_slice().iter().zip(q.as_slice()) {
@@ -199,8 +231,8 @@ impl Laws<'_> {
     /// The fit's mean loss on its own rows is not above that of other predictions.
     fn assert_no_worse(&self, violation: &str, data: &Dataset, others: &Labels) {
         let loss = |predictions: &Labels| {
-            let losses = Loss::of(self.task).rows(data.labels(), predictions);
-            let weighted = losses.iter().zip(data.weights()).map(|(loss, weight)| loss * weight);
+            let of = |row| (self.yardstick.loss)(data.labels().row(row), predictions.row(row));
+            let weighted = data.weights().iter().enumerate().map(|(row, weight)| weight * of(row));
             weighted.sum::<f64>() / data.total_weight()
         };
         let (own, other) = (loss(&self.fit(data).predict(data.features())), loss(others));
@@ -222,41 +254,6 @@ impl Laws<'_> {
             }
         }
     }
-}
-
-fn names() -> std::sync::Arc<[String]> {
-    ["a", "b", "c"].map(String::from).into()
-}
-
-/// Three normal features, the last of another size and mean.
-fn features(rows: usize, seed: u64) -> Features {
-    let mut stream = Stream::new(seed, 0, 0, Purpose::Data);
-    let row = |_| [stream.normal(), stream.normal(), 5.0 + 3.0 * stream.normal()];
-    let values = (0..rows).flat_map(row).collect();
-    Features::new(names(), values).expect("made features are finite")
-}
-
-/// The same with the first columns the same in all rows.
-fn with_constants(columns: usize, seed: u64) -> Features {
-    let mut values = features(ROWS, seed).values().to_vec();
-    for row in values.chunks_exact_mut(3) {
-        row[..columns].copy_from_slice(&[0.7, 0.1, 1.3][..columns]);
-    }
-    Features::new(names(), values).expect("the values are finite")
-}
-
-fn dataset(features: Features, labels: Labels, weights: Vec<f64>) -> Dataset {
-    Dataset::weighted(features, labels, weights).expect("made data are sound")
-}
-
-/// Rows with a column of ones and so much weight that a ridge of the model does not count.
-fn heavy(labels: Labels) -> Dataset {
-    let mut values = features(ROWS, 1).values().to_vec();
-    for first in values.iter_mut().step_by(3) {
-        *first = 1.0;
-    }
-    let features = Features::new(names(), values).expect("the values are finite");
-    dataset(features, labels, vec![1e10; ROWS])
 }
 
 fn bits(labels: &Labels) -> Vec<u64> {

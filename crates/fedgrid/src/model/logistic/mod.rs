@@ -1,35 +1,32 @@
 //! Logistic regression for any number of classes and for soft labels,
 //!
 //! ```text
-//! (W, b) = argmin  Σ_r weight_r CE(p_r, softmax(W x_r + b)) + ridge ‖W‖²
+//! (W, b) = argmin  Σ_r weight_r CE(p_r, softmax(W x_r + b)) + ridge ‖W‖² + lasso ‖W‖₁
 //! ```
 //!
 //! where `p_r` are the class probabilities of row r. The intercepts b are never penalised. Two
 //! classes have one vector w and P(second class) = 1 / (1 + exp(−wᵀx − b)); more classes have one
 //! vector each, and intercepts of mean zero. With ridge = 0 the slopes are the limit ridge → 0 where
-//! that is finite.
+//! that is finite. With a lasso some slopes are exactly zero; without ridge and for an even number of
+//! classes above two, its slopes are one of several that predict the same.
 //!
 //! Where the minimum lies at infinity (one class only, or classes that can be separated and no
 //! ridge), the fit stops as soon as the gradient is 10⁻¹² of the total weight: probabilities are
 //! then within about 10⁻¹² of zero and one, and the log-odds of the closest rows are below thirty.
 
-mod basis;
+mod hypothesis;
 mod objective;
 mod newton;
+mod row_loss;
+mod sparse;
+mod parametric;
 
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
-
-use self::{
-    basis::Basis,
-    objective::{Problem, softmax},
-};
-use super::{Hypothesis, LocalModel, Stored, check};
+pub use self::hypothesis::LogisticHypothesis;
+use self::objective::Problem;
+use super::{Hypothesis, LocalModel, Parametric, basis::Basis};
 use crate::{
-    algebra::dot,
-    data::{Dataset, Features, Labels, Task},
-    error::{Error, Result, at_least_zero, same_size},
+    data::{Dataset, Task},
+    error::{Error, Result, at_least_zero},
 };
 
 /// Up to so many parameters the Hessian is factored; beyond, it is only multiplied with.
@@ -44,29 +41,28 @@ pub struct Logistic {
     /// The pull ≥ 0 of the slopes to zero. The default 10⁻⁴ hardly shrinks at total weight one, and
     /// keeps the slopes finite where classes can be separated; zero is maximum likelihood.
     pub ridge: f64,
+    /// The pull ≥ 0 of the slopes to zero by their sizes, which makes some exactly zero; zero by
+    /// default.
+    pub lasso: f64,
     /// Whether each class has a constant of its own.
     pub intercept: bool,
 }
 
 impl Default for Logistic {
     fn default() -> Self {
-        Self { ridge: 1e-4, intercept: true }
+        Self { ridge: 1e-4, lasso: 0.0, intercept: true }
     }
 }
 
 impl LocalModel for Logistic {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
-        at_least_zero("ridge", self.ridge)?;
-        let Task::Classification { classes } = data.task() else {
-            return Err(refusal("it predicts classes, the target is a number".into()));
-        };
+        let classes = self.check(data)?;
         if data.total_weight() == 0.0 {
             return Err(refusal("no row has a positive weight".into()));
         }
         let data = data.without_zero_weights();
-        if let Some(row) = (0..data.rows()).find(|&row| !is_distribution(data.labels().row(row))) {
-            let place = format!("weighted row {row}");
-            return Err(refusal(format!("the label of {place} is not a list of probabilities")));
+        if self.lasso > 0.0 {
+            return Ok(Box::new(self.solve_sparse(&data)?));
         }
         Ok(Box::new(self.solve(&data, classes == 2)))
     }
@@ -74,9 +70,31 @@ impl LocalModel for Logistic {
     fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
         Some(Box::new(Self { ridge, ..*self }))
     }
+
+    fn as_parametric(&self) -> Option<&dyn Parametric> {
+        Some(self)
+    }
 }
 
 impl Logistic {
+    /// Refuses wrong penalties, numbers, and labels that are no probabilities; returns how many
+    /// classes there are.
+    fn check(&self, data: &Dataset) -> Result<usize> {
+        at_least_zero("ridge", self.ridge)?;
+        at_least_zero("lasso", self.lasso)?;
+        let Task::Classification { classes } = data.task() else {
+            return Err(refusal("it predicts classes, the target is a number".into()));
+        };
+        let weighted = (0..data.rows()).filter(|&row| data.weights()[row] > 0.0);
+        match weighted.enumerate().find(|(_, row)| !is_distribution(data.labels().row(*row))) {
+            Some((place, _)) => {
+                let place = format!("weighted row {place}");
+                Err(refusal(format!("the label of {place} is not a list of probabilities")))
+            }
+            None => Ok(classes),
+        }
+    }
+
     /// The minimiser; with a reference, the first class has the logit zero and no vector.
     fn solve(&self, data: &Dataset, reference: bool) -> LogisticHypothesis {
         let vectors = data.task().outputs() - usize::from(reference);
@@ -88,56 +106,40 @@ impl Logistic {
         };
         let problem = self.problem(data, &basis, reference);
         let parameters = problem.minimise(factored);
-        self.hypothesis(data, &basis, &parameters, problem.width)
+        self.back(data, &basis, &parameters, problem.vectors())
     }
 
     /// The objective in the coordinates of the basis, the intercept last.
     fn problem(&self, data: &Dataset, basis: &Basis, reference: bool) -> Problem {
-        let mut rows = Vec::new();
-        for x in data.features().iter() {
-            basis.extend_with_coordinates(&mut rows, x);
-            rows.extend(self.intercept.then_some(1.0));
-        }
-        let mut labels = data.labels().as_slice().to_vec();
+        let rows = basis.rows(data, self.intercept);
+        let labels = probabilities(data);
         let classes = data.task().outputs();
-        for label in labels.chunks_exact_mut(classes) {
-            let sum: f64 = label.iter().sum();
-            for p in label {
-                *p /= sum;
-            }
-        }
-        let mut penalties: Vec<f64> =
-            basis.scales.iter().map(|scale| self.ridge / (scale * scale)).collect();
-        penalties.extend(self.intercept.then_some(0.0));
+        let penalties = basis.penalties(self.ridge, self.intercept);
         let (width, weights) = (penalties.len(), data.weights().to_vec());
         Problem { rows, width, labels, weights, classes, reference, penalties }
     }
 
     /// Back from the coordinates of the basis.
-    fn hypothesis(
+    fn back(
         &self,
         data: &Dataset,
         basis: &Basis,
         parameters: &[f64],
-        width: usize,
+        vectors: usize,
     ) -> LogisticHypothesis {
         let classes = data.task().outputs();
         let mut slopes = Vec::new();
         let mut intercepts = Vec::new();
         // Without any direction and intercept there is no parameter, but still a logit of zero.
-        let vectors = parameters.len().checked_div(width).unwrap_or(classes);
+        let width = parameters.len() / vectors;
         for vector in 0..vectors {
             let own = &parameters[vector * width..(vector + 1) * width];
-            let slope = basis.slopes(&own[..basis.scales.len()]);
-            let level = if self.intercept { own[width - 1] } else { 0.0 };
-            intercepts.push(level - dot(&slope, &basis.centre));
+            let (slope, intercept) = basis.affine(own);
+            intercepts.push(intercept);
             slopes.push(slope);
         }
         if self.intercept && vectors == classes {
-            let mean = intercepts.iter().sum::<f64>() / classes as f64;
-            for intercept in &mut intercepts {
-                *intercept -= mean;
-            }
+            remove_mean(&mut intercepts);
         }
         let names = data.features().names().clone();
         LogisticHypothesis { names, classes, slopes, intercepts }
@@ -148,71 +150,36 @@ fn refusal(reason: String) -> Error {
     Error::Fit { model: "a logistic model", reason }
 }
 
+/// The labels with each row's sum made one.
+fn probabilities(data: &Dataset) -> Vec<f64> {
+    let mut labels = data.labels().as_slice().to_vec();
+    for label in labels.chunks_exact_mut(data.task().outputs()) {
+        let sum: f64 = label.iter().sum();
+        for p in label {
+            *p /= sum;
+        }
+    }
+    labels
+}
+
+/// Takes the mean from each: adding the same to all intercepts changes no probability.
+fn remove_mean(intercepts: &mut [f64]) {
+    let mean = intercepts.iter().sum::<f64>() / intercepts.len() as f64;
+    for intercept in intercepts {
+        *intercept -= mean;
+    }
+}
+
 fn is_distribution(label: &[f64]) -> bool {
     let sum: f64 = label.iter().sum();
     label.iter().all(|p| *p >= 0.0) && (sum - 1.0).abs() <= SUM_TOLERANCE
-}
-
-/// Learnt class probabilities: `softmax(W x + b)`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LogisticHypothesis {
-    /// The names of the features, in order.
-    pub names: Arc<[String]>,
-    /// How many classes there are.
-    pub classes: usize,
-    /// The slopes of each class; of two classes only those of the second, the first has none.
-    pub slopes: Vec<Vec<f64>>,
-    /// The intercept that belongs to each list of slopes, zero for models without one.
-    pub intercepts: Vec<f64>,
-}
-
-impl LogisticHypothesis {
-    /// Refuses slopes and intercepts of other numbers than there are classes and features, and such
-    /// without a value.
-    pub fn check(&self) -> Result<()> {
-        // With a vector too few, the first class has none.
-        let vectors = self.slopes.len();
-        let expected = self.classes - usize::from(vectors + 1 == self.classes);
-        same_size("vectors of a logistic model", vectors, expected)?;
-        same_size("intercepts of a logistic model", self.intercepts.len(), vectors)?;
-        check::finite("an intercept of a logistic model", &self.intercepts)?;
-        for slopes in &self.slopes {
-            same_size("slopes of a logistic model", slopes.len(), self.names.len())?;
-            check::finite("a slope of a logistic model", slopes)?;
-        }
-        Ok(())
-    }
-}
-
-impl Hypothesis for LogisticHypothesis {
-    fn predict(&self, features: &Features) -> Labels {
-        let task = Task::Classification { classes: self.classes };
-        let mut labels = Labels::neutral(task, features.rows());
-        let mut logits = vec![0.0; self.classes];
-        let mut complements = vec![0.0; self.classes];
-        // With a vector too few, the first class keeps the logit zero.
-        let first = self.classes - self.slopes.len();
-        let rows = labels.as_mut_slice().chunks_exact_mut(self.classes);
-        for (probabilities, x) in rows.zip(features.iter()) {
-            for (logit, (w, b)) in
-                logits[first..].iter_mut().zip(self.slopes.iter().zip(&self.intercepts))
-            {
-                *logit = dot(w, x) + b;
-            }
-            softmax(&logits, probabilities, &mut complements);
-        }
-        labels
-    }
-
-    fn stored(&self) -> Stored {
-        Stored::Logistic(self.clone())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
+        data::{Features, Labels},
         random::{Purpose, Stream},
         testing,
     };
@@ -262,11 +229,13 @@ mod tests {
     }
 
     #[test]
-    fn logistic_keeps_the_laws_of_local_models() {
+    fn logistic_keeps_the_laws_of_local_and_parametric_models() {
         for classes in [2, 3] {
             for (ridge, intercept) in [(1e-4, true), (0.0, true), (0.3, true), (0.3, false)] {
                 let task = Task::Classification { classes };
-                testing::check_local_model(&Logistic { ridge, intercept }, task);
+                let model = Logistic { ridge, lasso: 0.0, intercept };
+                testing::check_local_model(&model, task);
+                testing::check_parametric(&model, task);
             }
         }
     }
@@ -276,7 +245,7 @@ mod tests {
         for classes in [2, 3, 5] {
             let data = soft_data(classes, 40, classes as u64);
             for (ridge, intercept) in [(0.0, true), (1e-4, true), (2.0, true), (0.5, false)] {
-                let model = Logistic { ridge, intercept };
+                let model = Logistic { ridge, lasso: 0.0, intercept };
                 let fitted = model.solve(&data, classes == 2);
                 let gradient = gradient(&model, &data, &fitted);
                 assert!(
@@ -290,8 +259,8 @@ mod tests {
     #[test]
     fn two_vectors_under_a_ridge_equal_one_vector_under_half_of_it() {
         let data = soft_data(2, 30, 7);
-        let two = Logistic { ridge: 0.6, intercept: true }.solve(&data, false);
-        let one = Logistic { ridge: 0.3, intercept: true }.solve(&data, true);
+        let two = Logistic { ridge: 0.6, lasso: 0.0, intercept: true }.solve(&data, false);
+        let one = Logistic { ridge: 0.3, lasso: 0.0, intercept: true }.solve(&data, true);
         for column in 0..3 {
             let (first, second) = (two.slopes[0][column], two.slopes[1][column]);
             assert!((first + second).abs() < 1e-9);
@@ -305,7 +274,7 @@ mod tests {
     #[test]
     fn without_slopes_the_probabilities_are_the_weighted_mean_label() {
         let data = soft_data(4, 25, 3);
-        let model = Logistic { ridge: 1e12, intercept: true };
+        let model = Logistic { ridge: 1e12, lasso: 0.0, intercept: true };
         let predictions = model.fit(&data).unwrap().predict(data.features());
         for (p, mean) in predictions.row(0).iter().zip(data.mean_label()) {
             assert!((p - mean).abs() < 1e-8);
@@ -317,7 +286,7 @@ mod tests {
         let separable = line(&[-2.0, -1.0, 1.0, 1000.0], &[0, 0, 1, 1]);
         let single = line(&[-2.0, -1.0, 1.0, 2.0], &[1, 1, 1, 1]);
         for (ridge, intercept) in [(0.0, true), (0.0, false), (1e-4, true)] {
-            let model = Logistic { ridge, intercept };
+            let model = Logistic { ridge, lasso: 0.0, intercept };
             let fitted = model.solve(&separable, true);
             let predictions = fitted.predict(separable.features());
             assert!(predictions.as_slice().iter().all(|p| p.is_finite()));
@@ -335,16 +304,23 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_zeros_without_intercept_have_no_slope_and_even_odds() {
+        let model = Logistic { intercept: false, ..Logistic::default() };
+        let fitted = model.solve(&line(&[0.0, 0.0], &[0, 1]), true);
+        assert_eq!((fitted.slopes, fitted.intercepts), (vec![vec![0.0]], vec![0.0]));
+    }
+
+    #[test]
     fn multiplying_with_the_hessian_gives_the_same_minimum_as_factoring_it() {
         for classes in [2, 4] {
             let data = soft_data(classes, 60, 11);
-            let model = Logistic { ridge: 0.01, intercept: true };
+            let model = Logistic { ridge: 0.01, lasso: 0.0, intercept: true };
             let reference = classes == 2;
             let exact = model.solve(&data, reference);
             let basis = Basis::columns(&data, true, model.ridge);
             let problem = model.problem(&data, &basis, reference);
             let parameters = problem.minimise(false);
-            let other = model.hypothesis(&data, &basis, &parameters, problem.width);
+            let other = model.back(&data, &basis, &parameters, problem.vectors());
             let (p, q) = (exact.predict(data.features()), other.predict(data.features()));
             assert!(p.as_slice().iter().zip(q.as_slice()).all(|(p, q)| (p - q).abs() < 1e-9));
         }
@@ -360,7 +336,7 @@ mod tests {
         let labels = Labels::classes(classes, &labels).unwrap();
         let data = Dataset::new(Features::new(names, values).unwrap(), labels).unwrap();
         for ridge in [0.0, 0.01] {
-            let model = Logistic { ridge, intercept: true };
+            let model = Logistic { ridge, lasso: 0.0, intercept: true };
             let fitted = model.solve(&data, false);
             let gradient = gradient(&model, &data, &fitted);
             assert!(gradient.iter().all(|g| g.abs() < 1e-8));

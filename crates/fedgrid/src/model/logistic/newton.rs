@@ -9,7 +9,10 @@
 //! the steps have mean zero over the vectors, which fixes that freedom.
 
 use super::objective::{Point, Problem};
-use crate::algebra::{Cholesky, add_scaled, dot, norm};
+use crate::{
+    algebra::{add_scaled, dot, norm},
+    model::curved::damped_direction,
+};
 
 /// The fit ends when the gradient is this share of the total weight.
 const TOLERANCE: f64 = 1e-12;
@@ -34,7 +37,7 @@ impl Problem {
                 break;
             }
             let mut direction = if factored {
-                self.factored_direction(&point, &gradient)
+                damped_direction(&self.hessian(&point), &gradient)
             } else {
                 self.conjugate_direction(&point, &gradient, total)
             };
@@ -46,25 +49,6 @@ impl Problem {
             point = next;
         }
         point.parameters
-    }
-
-    /// −H⁻¹ ∇f by Cholesky, with damping where rounding has left H indefinite.
-    fn factored_direction(&self, point: &Point, gradient: &[f64]) -> Vec<f64> {
-        let size = gradient.len();
-        let hessian = self.hessian(point);
-        let largest = (0..size).map(|k| hessian[k * size + k]).fold(0.0, f64::max);
-        let mut damping = 0.0;
-        let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
-        for _ in 0..16 {
-            let mut damped = hessian.clone();
-            (0..size).for_each(|k| damped[k * size + k] += damping);
-            if let Some(factor) = Cholesky::new(damped, size) {
-                factor.solve(&mut direction);
-                break;
-            }
-            damping = (10.0 * damping).max(1e-14 * largest);
-        }
-        direction
     }
 
     /// −H⁻¹ ∇f by conjugate gradients, the more exact the closer the minimum is.

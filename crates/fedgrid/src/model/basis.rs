@@ -39,7 +39,7 @@ impl Basis {
         if data.rows() > columns {
             triangularise(&mut rows, columns, &mut vec![0.0; data.rows()]);
         }
-        let svd = Singular::new(&rows, columns);
+        let svd = Singular::thin(&rows, columns);
         let largest = svd.values.iter().fold(0.0, |a: f64, b| a.max(*b));
         let varying = svd.values.into_iter().zip(svd.right);
         let (scales, directions) =
@@ -62,7 +62,7 @@ impl Basis {
     }
 
     /// Appends the coordinates u of a row x.
-    pub(super) fn extend_with_coordinates(&self, rows: &mut Vec<f64>, x: &[f64]) {
+    fn extend_with_coordinates(&self, rows: &mut Vec<f64>, x: &[f64]) {
         let centred: Vec<f64> = x.iter().zip(&self.centre).map(|(x, c)| x - c).collect();
         match &self.rotation {
             Some(directions) => {
@@ -72,8 +72,34 @@ impl Basis {
         }
     }
 
+    /// The coordinates of all rows, each followed by a one where there is an intercept.
+    pub(super) fn rows(&self, data: &Dataset, intercept: bool) -> Vec<f64> {
+        let mut rows = Vec::with_capacity(data.rows() * (self.scales.len() + 1));
+        for x in data.features().iter() {
+            self.extend_with_coordinates(&mut rows, x);
+            rows.extend(intercept.then_some(1.0));
+        }
+        rows
+    }
+
+    /// The ridge in these coordinates, none on the intercept.
+    pub(super) fn penalties(&self, ridge: f64, intercept: bool) -> Vec<f64> {
+        let mut penalties: Vec<f64> =
+            self.scales.iter().map(|scale| ridge / (scale * scale)).collect();
+        penalties.extend(intercept.then_some(0.0));
+        penalties
+    }
+
+    /// The slopes and the intercept that parameters stand for, the level last where there is one.
+    pub(super) fn affine(&self, parameters: &[f64]) -> (Vec<f64>, f64) {
+        let slopes = self.slopes(&parameters[..self.scales.len()]);
+        let level = parameters.get(self.scales.len()).copied().unwrap_or(0.0);
+        let intercept = level - dot(&slopes, &self.centre);
+        (slopes, intercept)
+    }
+
     /// The slopes w that parameters θ stand for.
-    pub(super) fn slopes(&self, parameters: &[f64]) -> Vec<f64> {
+    fn slopes(&self, parameters: &[f64]) -> Vec<f64> {
         let scaled = parameters.iter().zip(&self.scales).map(|(parameter, s)| parameter / s);
         match &self.rotation {
             Some(directions) => {
@@ -90,5 +116,9 @@ impl Basis {
 
 /// The weighted mean row, or zero without intercept.
 fn centre(data: &Dataset, intercept: bool) -> Vec<f64> {
-    if intercept { mean_row(data) } else { vec![0.0; data.features().columns()] }
+    if intercept {
+        mean_row(data.features(), data.weights())
+    } else {
+        vec![0.0; data.features().columns()]
+    }
 }

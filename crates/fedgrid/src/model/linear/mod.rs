@@ -7,19 +7,22 @@
 //! The intercept b is never penalised. With ridge = 0 the slopes are the limit ridge → 0: the
 //! shortest of all minimisers, which is unique even with fewer rows than features.
 
+mod parametric;
+mod prepared;
+mod proximal;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Hypothesis, LocalModel, Stored, check};
+use self::prepared::Factored;
+pub use self::proximal::LinearProximal;
+use super::{Hypothesis, LocalModel, Parametric, Prepared, Stored, check};
 use crate::{
-    algebra::{Singular, add_scaled, dot, triangularise},
-    data::{Dataset, Features, Labels, Task},
-    error::{Error, Result, at_least_zero, same_size},
+    algebra::{add_scaled, dot},
+    data::{Dataset, Features, Labels},
+    error::{Result, at_least_zero, same_size},
 };
-
-/// Singular values below this share of the largest count as zero.
-const RANK_TOLERANCE: f64 = 1e-12;
 
 /// A linear regression model.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,16 +42,13 @@ impl Default for Linear {
 impl LocalModel for Linear {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         at_least_zero("ridge", self.ridge)?;
-        if data.task() != Task::Regression {
-            let reason = "it predicts numbers, the target is a class".into();
-            return Err(Error::Fit { model: "a linear model", reason });
-        }
-        if data.total_weight() == 0.0 {
-            let reason = "no row has a positive weight".into();
-            return Err(Error::Fit { model: "a linear model", reason });
-        }
-        let (slopes, intercept) = self.solve(data);
-        Ok(Box::new(LinearHypothesis { names: data.features().names().clone(), slopes, intercept }))
+        Factored::new(self, data.features(), data.weights())?.fit(data.labels())
+    }
+
+    fn prepare(&self, rows: &Features, weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
+        at_least_zero("ridge", self.ridge)?;
+        same_size("row weights", weights.len(), rows.rows())?;
+        Ok(Some(Box::new(Factored::new(self, rows, weights)?)))
     }
 
     fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
@@ -60,6 +60,10 @@ impl LocalModel for Linear {
             Stored::Linear(centre) => Some(Box::new(Centred { model: self.clone(), centre })),
             _ => None,
         }
+    }
+
+    fn as_parametric(&self) -> Option<&dyn Parametric> {
+        Some(self)
     }
 
     fn as_linear(&self) -> Option<&Self> {
@@ -89,52 +93,13 @@ impl LocalModel for Centred {
     }
 }
 
-impl Linear {
-    /// Centring by the weighted means removes the intercept exactly, because it is not penalised.
-    fn solve(&self, data: &Dataset) -> (Vec<f64>, f64) {
-        let columns = data.features().columns();
-        let (centre, label) = if self.intercept {
-            (mean_row(data), data.mean_label()[0])
-        } else {
-            (vec![0.0; columns], 0.0)
-        };
-        let kept = (0..data.rows()).filter(|&row| data.weights()[row] > 0.0);
-        let mut rows = Vec::new();
-        let mut labels = Vec::new();
-        for row in kept {
-            let root = data.weights()[row].sqrt();
-            rows.extend(data.features().row(row).iter().zip(&centre).map(|(x, c)| root * (x - c)));
-            labels.push(root * (data.labels().row(row)[0] - label));
-        }
-        if labels.len() > columns {
-            triangularise(&mut rows, columns, &mut labels);
-        }
-        let slopes = shrunken_least_squares(&rows, columns, &labels, self.ridge);
-        let intercept = label - dot(&slopes, &centre);
-        (slopes, intercept)
-    }
-}
-
-/// `Σ_k v_k s_k (u_kᵀ b) / (s_k² + ridge)` over the singular values that count.
-fn shrunken_least_squares(rows: &[f64], columns: usize, b: &[f64], ridge: f64) -> Vec<f64> {
-    let svd = Singular::new(rows, columns);
-    let largest = svd.values.iter().fold(0.0, |a: f64, b| a.max(*b));
-    let mut solution = vec![0.0; columns];
-    for ((s, scaled_left), right) in svd.values.iter().zip(&svd.scaled_left).zip(&svd.right) {
-        if *s > RANK_TOLERANCE * largest {
-            add_scaled(&mut solution, dot(scaled_left, b) / (s * s + ridge), right);
-        }
-    }
-    solution
-}
-
 /// The weighted mean of the rows; a column that never varies has exactly its value.
-pub(super) fn mean_row(data: &Dataset) -> Vec<f64> {
-    let total = data.total_weight();
-    let columns = data.features().columns();
+pub(super) fn mean_row(features: &Features, weights: &[f64]) -> Vec<f64> {
+    let total: f64 = weights.iter().sum();
+    let columns = features.columns();
     let mut mean = vec![0.0; columns];
     let (mut low, mut high) = (vec![f64::INFINITY; columns], vec![f64::NEG_INFINITY; columns]);
-    for (x, weight) in data.features().iter().zip(data.weights()).filter(|(_, w)| **w > 0.0) {
+    for (x, weight) in features.iter().zip(weights).filter(|(_, w)| **w > 0.0) {
         add_scaled(&mut mean, weight / total, x);
         low.iter_mut().zip(x).for_each(|(low, x)| *low = low.min(*x));
         high.iter_mut().zip(x).for_each(|(high, x)| *high = high.max(*x));
@@ -180,6 +145,7 @@ impl Hypothesis for LinearHypothesis {
 mod tests {
     use super::*;
     use crate::{
+        data::Task,
         random::{Purpose, Stream},
         testing,
     };
@@ -190,13 +156,15 @@ mod tests {
     }
 
     fn fit(model: &Linear, data: &Dataset) -> (Vec<f64>, f64) {
-        model.solve(data)
+        let factored = Factored::new(model, data.features(), data.weights()).unwrap();
+        factored.solve(data.labels().as_slice())
     }
 
     #[test]
-    fn linear_keeps_the_laws_of_local_models() {
+    fn linear_keeps_the_laws_of_local_and_parametric_models() {
         for (ridge, intercept) in [(0.0, true), (0.0, false), (0.3, true), (0.3, false)] {
             testing::check_local_model(&Linear { ridge, intercept }, Task::Regression);
+            testing::check_parametric(&Linear { ridge, intercept }, Task::Regression);
         }
     }
 

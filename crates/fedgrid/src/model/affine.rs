@@ -1,0 +1,164 @@
+//! What models of one linear output share,
+//!
+//! ```text
+//! η = wᵀx + b,      L(w, b) = Σ_r weight_r loss(y_r, η_r) + ridge ‖w‖² + lasso ‖w‖₁
+//! ```
+//!
+//! with the weights in the order w, then b where there is one.
+
+use std::sync::Arc;
+
+use super::{Hypothesis, LinearHypothesis, Stored};
+use crate::{
+    algebra::{add_scaled, dot},
+    data::{Dataset, Features, Task},
+    error::{Error, Result, same_size},
+};
+
+/// The shape and the penalty of a linear output.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Affine {
+    pub(super) ridge: f64,
+    pub(super) lasso: f64,
+    pub(super) intercept: bool,
+}
+
+/// Quadratic pulls `½ strength_j (z_j − centre_j)²` on every weight.
+#[derive(Debug, Clone)]
+pub(super) struct Pulls {
+    pub(super) strengths: Vec<f64>,
+    pub(super) centres: Vec<f64>,
+}
+
+impl Affine {
+    /// How many weights there are for so many feature columns.
+    pub(super) fn size(self, columns: usize) -> usize {
+        columns + usize::from(self.intercept)
+    }
+
+    /// Rows of features, each followed by a one where there is an intercept.
+    pub(super) fn rows(self, features: &Features) -> Vec<f64> {
+        let mut rows = Vec::with_capacity(features.rows() * self.size(features.columns()));
+        for x in features.iter() {
+            rows.extend_from_slice(x);
+            rows.extend(self.intercept.then_some(1.0));
+        }
+        rows
+    }
+
+    fn output(x: &[f64], weights: &[f64]) -> f64 {
+        dot(x, weights) + weights.get(x.len()).copied().unwrap_or(0.0)
+    }
+
+    /// The loss L for a loss of label and output.
+    pub(super) fn loss(
+        self,
+        data: &Dataset,
+        weights: &[f64],
+        row_loss: impl Fn(f64, f64) -> f64,
+    ) -> f64 {
+        let labels = data.labels().as_slice();
+        let mut loss = self.penalty(&weights[..data.features().columns()]);
+        for ((x, y), weight) in data.features().iter().zip(labels).zip(data.weights()) {
+            if *weight > 0.0 {
+                loss += weight * row_loss(*y, Self::output(x, weights));
+            }
+        }
+        loss
+    }
+
+    /// The gradient of L for the derivative of a loss by the output; zero is the slope of |w| at
+    /// its kink.
+    pub(super) fn gradient(
+        self,
+        data: &Dataset,
+        weights: &[f64],
+        row_slope: impl Fn(f64, f64) -> f64,
+    ) -> Vec<f64> {
+        let columns = data.features().columns();
+        let mut gradient = self.penalty_gradient(&weights[..columns]);
+        gradient.resize(weights.len(), 0.0);
+        let labels = data.labels().as_slice();
+        for ((x, y), weight) in data.features().iter().zip(labels).zip(data.weights()) {
+            if *weight > 0.0 {
+                let slope = weight * row_slope(*y, Self::output(x, weights));
+                add_scaled(&mut gradient[..columns], slope, x);
+                if let Some(last) = gradient.get_mut(columns) {
+                    *last += slope;
+                }
+            }
+        }
+        gradient
+    }
+
+    /// `ridge ‖w‖² + lasso ‖w‖₁`
+    pub(super) fn penalty(self, slopes: &[f64]) -> f64 {
+        slopes.iter().map(|w| self.ridge * w * w + self.lasso * w.abs()).sum()
+    }
+
+    /// The derivative of the penalty, with zero at the kink.
+    pub(super) fn penalty_gradient(self, slopes: &[f64]) -> Vec<f64> {
+        let sign = |w: f64| if w == 0.0 { 0.0 } else { w.signum() };
+        slopes.iter().map(|w| 2.0 * self.ridge * w + self.lasso * sign(*w)).collect()
+    }
+
+    /// The ridge and the term `‖w − centre‖² / 2 step` as one pull on each weight.
+    pub(super) fn proximal_pulls(self, columns: usize, centre: &[f64], step: f64) -> Pulls {
+        let ridge = |place: usize| if place < columns { self.ridge } else { 0.0 };
+        let strengths = (0..centre.len()).map(|k| 2.0 * ridge(k) + 1.0 / step).collect();
+        let shrunk = |(k, v): (usize, &f64)| v / (1.0 + 2.0 * step * ridge(k));
+        Pulls { strengths, centres: centre.iter().enumerate().map(shrunk).collect() }
+    }
+
+    /// The lasso of every weight: none on the intercept.
+    pub(super) fn lassos(self, columns: usize) -> Vec<f64> {
+        let mut lassos = vec![self.lasso; columns];
+        lassos.extend(self.intercept.then_some(0.0));
+        lassos
+    }
+
+    /// The hypothesis of given weights.
+    pub(super) fn hypothesis(names: &Arc<[String]>, weights: &[f64]) -> LinearHypothesis {
+        let slopes = weights[..names.len()].to_vec();
+        let intercept = weights.get(names.len()).copied().unwrap_or(0.0);
+        LinearHypothesis { names: names.clone(), slopes, intercept }
+    }
+
+    /// The weights of a linear hypothesis; none if it is of another kind.
+    pub(super) fn weights(self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
+        match hypothesis.stored() {
+            Stored::Linear(linear) => {
+                let mut weights = linear.slopes;
+                weights.extend(self.intercept.then_some(linear.intercept));
+                Some(weights)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Refuses targets that are classes.
+pub(super) fn check_numbers(model: &'static str, data: &Dataset) -> Result<()> {
+    if data.task() == Task::Regression {
+        return Ok(());
+    }
+    Err(Error::Fit { model, reason: "it predicts numbers, the target is a class".into() })
+}
+
+/// Refuses targets that are classes, and data without any weight.
+pub(super) fn check_data(model: &'static str, data: &Dataset) -> Result<()> {
+    check_numbers(model, data)?;
+    if data.total_weight() > 0.0 {
+        return Ok(());
+    }
+    Err(Error::Fit { model, reason: "no row has a positive weight".into() })
+}
+
+/// Refuses a proximal step of another size than the model, or that is not positive.
+pub(super) fn check_proximal(centre: &[f64], size: usize, step: f64) -> Result<()> {
+    same_size("weights of the centre", centre.len(), size)?;
+    if step > 0.0 && step.is_finite() {
+        return Ok(());
+    }
+    Err(Error::Parameter { name: "step", value: step, expected: "a positive number" })
+}

@@ -1,0 +1,165 @@
+//! Losses whose derivative is a clipped line, by Newton steps of exact length,
+//!
+//! ```text
+//! min_z  Σ_r weight_r φ_r(y_r − x_rᵀz) + Σ_j ½ p_j (z_j − c_j)²,      φ_r'(t) = clip(slope · t + shift_r, low, high)
+//! ```
+//!
+//! The objective is quadratic in pieces. A Newton step is exact inside a piece, and the minimum
+//! along it is found by walking over the kinks, so the method ends after finitely many steps.
+
+use super::{affine::Pulls, curved::Curved};
+use crate::{
+    algebra::{add_scaled, dot},
+    error::{Error, Result},
+};
+
+/// Newton steps at most.
+const MOST_STEPS: usize = 500;
+
+/// A gradient of this share of its terms is zero.
+const TOLERANCE: f64 = 1e-14;
+
+/// Where rounding prevents the tolerance, so much is still a solution.
+const WORST_TOLERANCE: f64 = 1e-8;
+
+/// The problem without its shifts.
+pub(super) struct Clipped<'a> {
+    /// Rows x of positive weight, one number per weight z.
+    pub(super) rows: &'a [f64],
+    pub(super) labels: &'a [f64],
+    pub(super) weights: &'a [f64],
+    /// The pulls p to the centres c.
+    pub(super) pulls: &'a Pulls,
+    pub(super) slope: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+impl Clipped<'_> {
+    /// The minimiser for given shifts, sought from a first place.
+    pub(super) fn minimise(&self, shifts: &[f64], mut place: Vec<f64>) -> Result<Vec<f64>> {
+        let curved = Curved::new(self.rows, place.len(), &self.pulls.strengths);
+        let (mut pieces, mut whole) = (Vec::new(), false);
+        let mut error = f64::INFINITY;
+        for _ in 0..MOST_STEPS {
+            let lines = self.lines(shifts, &place);
+            let now: Vec<i8> = lines.iter().map(|line| self.piece(*line)).collect();
+            let (gradient, size) = self.gradient(&lines, &place);
+            let noise = self.noise(&now, &place);
+            let share = |k: usize| {
+                let known = (gradient[k].abs() - noise[k]).max(0.0);
+                if size[k] > 0.0 { known / size[k] } else { 0.0 }
+            };
+            error = (0..place.len()).map(share).fold(0.0, f64::max);
+            if error <= TOLERANCE || (whole && now == pieces) {
+                return Ok(place);
+            }
+            pieces = now;
+            let inside = |(piece, weight): (&i8, &f64)| {
+                if *piece == 0 { (weight * self.slope).sqrt() } else { 0.0 }
+            };
+            let roots: Vec<f64> = pieces.iter().zip(self.weights).map(inside).collect();
+            let direction = curved.direction(&roots, 1, &gradient);
+            let length = self.length(&lines, &direction, dot(&gradient, &direction));
+            if !(length > 0.0 && length.is_finite()) {
+                break;
+            }
+            add_scaled(&mut place, length, &direction);
+            whole = (length - 1.0).abs() < 1e-9;
+        }
+        if error <= WORST_TOLERANCE {
+            return Ok(place);
+        }
+        Err(Error::NotConverged { what: "the Newton method on kinks", steps: MOST_STEPS })
+    }
+
+    /// The residuals y − xᵀz.
+    pub(super) fn residuals(&self, place: &[f64]) -> Vec<f64> {
+        if place.is_empty() {
+            return self.labels.to_vec();
+        }
+        let rows = self.rows.chunks_exact(place.len());
+        rows.zip(self.labels).map(|(x, y)| y - dot(x, place)).collect()
+    }
+
+    /// The derivatives φ' at given residuals.
+    pub(super) fn forces(&self, shifts: &[f64], residuals: &[f64]) -> Vec<f64> {
+        let force = |(t, shift): (&f64, &f64)| (self.slope * t + shift).clamp(self.low, self.high);
+        residuals.iter().zip(shifts).map(force).collect()
+    }
+
+    /// The lines before they are clipped.
+    fn lines(&self, shifts: &[f64], place: &[f64]) -> Vec<f64> {
+        let residuals = self.residuals(place);
+        residuals.iter().zip(shifts).map(|(t, shift)| self.slope * t + shift).collect()
+    }
+
+    fn piece(&self, line: f64) -> i8 {
+        i8::from(line >= self.high) - i8::from(line <= self.low)
+    }
+
+    /// The gradient, and the sum of the sizes of its terms.
+    fn gradient(&self, lines: &[f64], place: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let pulls = self.pulls.strengths.iter().zip(&self.pulls.centres).zip(place);
+        let mut gradient: Vec<f64> = pulls.map(|((p, c), z)| p * (z - c)).collect();
+        let mut size: Vec<f64> = gradient.iter().map(|g| g.abs()).collect();
+        let rows = self.rows.chunks_exact(place.len().max(1));
+        for ((x, line), weight) in rows.zip(lines).zip(self.weights) {
+            let force = weight * line.clamp(self.low, self.high);
+            for ((g, size), x) in gradient.iter_mut().zip(&mut size).zip(x) {
+                *g -= force * x;
+                *size += (force * x).abs();
+            }
+        }
+        (gradient, size)
+    }
+
+    /// How much of the gradient may be the rounding of residuals.
+    fn noise(&self, pieces: &[i8], place: &[f64]) -> Vec<f64> {
+        let mut noise = vec![0.0; place.len()];
+        let rows = self.rows.chunks_exact(place.len().max(1));
+        for (row, x) in rows.enumerate().filter(|(row, _)| pieces[*row] == 0) {
+            let terms: f64 = x.iter().zip(place).map(|(x, z)| (x * z).abs()).sum();
+            let residual = f64::EPSILON * (terms + self.labels[row].abs());
+            for (noise, x) in noise.iter_mut().zip(x) {
+                *noise += self.weights[row] * self.slope * residual * x.abs();
+            }
+        }
+        noise
+    }
+
+    /// The length at which the objective is smallest along a direction of given first derivative.
+    fn length(&self, lines: &[f64], direction: &[f64], derivative: f64) -> f64 {
+        let pulls = self.pulls.strengths.iter().zip(direction);
+        let pull: f64 = pulls.map(|(p, d)| p * d * d).sum();
+        let mut curvature = pull;
+        let mut kinks = Vec::new();
+        let rows = self.rows.chunks_exact(direction.len().max(1));
+        for ((x, line), weight) in rows.zip(lines).zip(self.weights) {
+            let fall = self.slope * dot(x, direction);
+            let own = weight * fall * fall / self.slope;
+            let (a, b) = ((line - self.low) / fall, (line - self.high) / fall);
+            let (enters, leaves) = (a.min(b), a.max(b));
+            if own > 0.0 && leaves > 0.0 {
+                if enters > 0.0 {
+                    kinks.push((enters, own));
+                } else {
+                    curvature += own;
+                }
+                kinks.push((leaves, -own));
+            }
+        }
+        kinks.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (mut length, mut derivative) = (0.0, derivative);
+        for (kink, change) in kinks {
+            let rise = curvature * (kink - length);
+            if derivative + rise >= 0.0 {
+                break;
+            }
+            derivative += rise;
+            length = kink;
+            curvature = (curvature + change).max(pull);
+        }
+        if curvature > 0.0 { length - derivative / curvature } else { length }
+    }
+}

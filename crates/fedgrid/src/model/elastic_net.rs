@@ -1,0 +1,260 @@
+//! Linear least squares with a ridge and a lasso,
+//!
+//! ```text
+//! (w, b) = argmin  Σ_r weight_r (y_r − wᵀx_r − b)² + ridge ‖w‖² + lasso ‖w‖₁
+//! ```
+//!
+//! by coordinate descent. The intercept b is never penalised. Without lasso it is `Linear`; without
+//! ridge it is the lasso, whose slopes are one of the minimisers where there are several.
+//! [Zou & Hastie 2005; Tibshirani 1996.]
+
+use std::sync::Arc;
+
+use super::{
+    Hypothesis, Linear, LinearHypothesis, LinearProximal, LocalModel, Parametric,
+    affine::{Affine, Pulls, check_data, check_numbers, check_proximal},
+    descent::{Descent, Separable},
+    linear::mean_row,
+};
+use crate::{
+    algebra::{dot, scale, triangularise},
+    data::{Dataset, Task},
+    error::{Result, at_least_zero},
+};
+
+const NAME: &str = "an elastic net";
+
+/// A linear regression model that leaves features out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ElasticNet {
+    /// The pull ≥ 0 of the slopes to zero by their squares; zero is the lasso.
+    pub ridge: f64,
+    /// The pull ≥ 0 of the slopes to zero by their sizes, which makes some exactly zero; zero is
+    /// `Linear`.
+    pub lasso: f64,
+    /// Whether a constant is added to the prediction.
+    pub intercept: bool,
+}
+
+impl Default for ElasticNet {
+    fn default() -> Self {
+        Self { ridge: 0.0, lasso: 1e-2, intercept: true }
+    }
+}
+
+impl ElasticNet {
+    fn check(&self) -> Result<()> {
+        at_least_zero("ridge", self.ridge)?;
+        at_least_zero("lasso", self.lasso)
+    }
+
+    fn affine(&self) -> Affine {
+        Affine { ridge: self.ridge, lasso: self.lasso, intercept: self.intercept }
+    }
+
+    /// The same model without its lasso.
+    fn linear(&self) -> Linear {
+        Linear { ridge: self.ridge, intercept: self.intercept }
+    }
+}
+
+impl LocalModel for ElasticNet {
+    fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
+        self.check()?;
+        if self.lasso == 0.0 {
+            return self.linear().fit(data);
+        }
+        check_data(NAME, data)?;
+        let columns = data.features().columns();
+        // Centring by the weighted means removes the intercept exactly, because it is not
+        // penalised.
+        let (centre, label) = if self.intercept {
+            (mean_row(data.features(), data.weights()), data.mean_label()[0])
+        } else {
+            (vec![0.0; columns], 0.0)
+        };
+        let (mut rows, mut residual) = (Vec::new(), Vec::new());
+        let data = data.without_zero_weights();
+        let labels = data.labels().as_slice().iter();
+        for ((x, y), weight) in data.features().iter().zip(labels).zip(data.weights()) {
+            let root = (2.0 * weight).sqrt();
+            rows.extend(x.iter().zip(&centre).map(|(x, c)| root * (x - c)));
+            residual.push(root * (label - y));
+        }
+        let pulls =
+            Pulls { strengths: vec![2.0 * self.ridge; columns], centres: vec![0.0; columns] };
+        let slopes = descend(rows, residual, &pulls, &vec![self.lasso; columns])?;
+        let intercept = label - dot(&slopes, &centre);
+        let names = data.features().names().clone();
+        Ok(Box::new(LinearHypothesis { names, slopes, intercept }))
+    }
+
+    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
+        Some(Box::new(Self { ridge, ..*self }))
+    }
+
+    fn as_parametric(&self) -> Option<&dyn Parametric> {
+        Some(self)
+    }
+}
+
+impl Parametric for ElasticNet {
+    fn size(&self, columns: usize, _task: Task) -> usize {
+        self.affine().size(columns)
+    }
+
+    fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
+        self.affine().loss(data, weights, |y, output| (output - y).powi(2))
+    }
+
+    fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
+        self.affine().gradient(data, weights, |y, output| 2.0 * (output - y))
+    }
+
+    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
+        self.check()?;
+        if self.lasso == 0.0 {
+            return LinearProximal::new(&self.linear(), data)?.step(centre, step);
+        }
+        check_numbers(NAME, data)?;
+        let columns = data.features().columns();
+        check_proximal(centre, self.affine().size(columns), step)?;
+        let data = data.without_zero_weights();
+        let roots: Vec<f64> = data.weights().iter().map(|weight| (2.0 * weight).sqrt()).collect();
+        let mut rows = self.affine().rows(data.features());
+        for (row, root) in rows.chunks_exact_mut(centre.len().max(1)).zip(&roots) {
+            scale(row, *root);
+        }
+        let labels = data.labels().as_slice().iter().zip(&roots);
+        let residual = labels.map(|(y, root)| -root * y).collect();
+        let pulls = self.affine().proximal_pulls(columns, centre, step);
+        descend(rows, residual, &pulls, &self.affine().lassos(columns))
+    }
+
+    fn hypothesis(&self, names: &Arc<[String]>, _: Task, weights: &[f64]) -> Box<dyn Hypothesis> {
+        Box::new(Affine::hypothesis(names, weights))
+    }
+
+    fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
+        self.affine().weights(hypothesis)
+    }
+}
+
+/// `argmin ½ ‖B z + residual‖² + ½ Σ strength (z − centre)² + Σ lasso |z|`
+fn descend(
+    mut rows: Vec<f64>,
+    mut residual: Vec<f64>,
+    pulls: &Pulls,
+    lassos: &[f64],
+) -> Result<Vec<f64>> {
+    let zeros = vec![0.0; lassos.len()];
+    if residual.len() > zeros.len() {
+        triangularise(&mut rows, zeros.len(), &mut residual);
+    }
+    let Pulls { strengths, centres } = pulls;
+    let own = Separable { linear: &zeros, strengths, centres, lassos };
+    Descent::new(&rows, residual, &zeros, &own).minimise()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        data::{Features, Labels},
+        model::Stored,
+        random::{Purpose, Stream},
+        testing,
+    };
+
+    /// Rows with two features that are almost the same, and unequal weights.
+    fn data(rows: usize, columns: usize) -> Dataset {
+        let mut stream = Stream::new(columns as u64, 0, 0, Purpose::Data);
+        let mut values: Vec<f64> = (0..rows * columns).map(|_| 3.0 + stream.normal()).collect();
+        values.chunks_exact_mut(columns).for_each(|x| x[1] = x[0] + 1e-3 * x[1]);
+        let names = (0..columns).map(|column| format!("x{column}")).collect();
+        let labels = values.chunks_exact(columns).map(|x| 2.0 * x[0] - x[2] + stream.normal());
+        let labels = Labels::values(labels.collect());
+        let weights = (0..rows).map(|_| 0.1 + stream.uniform()).collect();
+        Dataset::weighted(Features::new(names, values).unwrap(), labels, weights).unwrap()
+    }
+
+    fn fit(model: &dyn LocalModel, data: &Dataset) -> LinearHypothesis {
+        let Stored::Linear(fitted) = model.fit(data).unwrap().stored() else { panic!("linear") };
+        fitted
+    }
+
+    #[test]
+    fn elastic_net_keeps_the_laws_of_local_and_parametric_models() {
+        for (ridge, lasso) in [(0.0, 0.0), (0.3, 0.0), (0.0, 0.3), (0.2, 0.1), (0.0, 1e-6)] {
+            for intercept in [true, false] {
+                let model = ElasticNet { ridge, lasso, intercept };
+                testing::check_local_model(&model, Task::Regression);
+                testing::check_parametric(&model, Task::Regression);
+            }
+        }
+    }
+
+    #[test]
+    fn slopes_are_zero_or_balance_the_lasso() {
+        for (rows, columns) in [(40, 6), (10, 60)] {
+            let data = data(rows, columns);
+            for (ridge, lasso) in [(0.0, 1e-3), (0.0, 1.0), (0.5, 1.0), (0.5, 1e-6)] {
+                let model = ElasticNet { ridge, lasso, intercept: true };
+                let fitted = fit(&model, &data);
+                let weights = model.weights(&fitted).unwrap();
+                let smooth = ElasticNet { lasso: 0.0, ..model }.gradient(&data, &weights);
+                for (w, g) in fitted.slopes.iter().zip(&smooth) {
+                    let violation = if *w == 0.0 {
+                        (g.abs() - lasso).max(0.0)
+                    } else {
+                        (g + lasso * w.signum()).abs()
+                    };
+                    assert!(violation < 1e-9, "{rows} rows, {ridge} {lasso}: {violation}");
+                }
+                assert!(smooth[columns].abs() < 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn a_vanishing_lasso_ends_at_the_linear_model() {
+        let data = data(40, 6);
+        for ridge in [0.0, 0.1] {
+            let exact = fit(&Linear { ridge, intercept: true }, &data);
+            let close = fit(&ElasticNet { ridge, lasso: 1e-13, intercept: true }, &data);
+            for (a, b) in exact.slopes.iter().zip(&close.slopes) {
+                assert!((a - b).abs() <= 1e-9 * (1.0 + a.abs()), "{a} and {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_strong_lasso_leaves_every_feature_out() {
+        let data = data(40, 6);
+        let fitted = fit(&ElasticNet { ridge: 0.0, lasso: 1e6, intercept: true }, &data);
+        assert_eq!(fitted.slopes, [0.0; 6]);
+        assert!((fitted.intercept - data.mean_label()[0]).abs() < 1e-12);
+    }
+
+    #[test]
+    fn one_feature_is_thresholded_softly() {
+        let features = Features::from_rows(&["x"], &[[1.0], [2.0]]).unwrap();
+        let data = Dataset::weighted(features, Labels::values(vec![1.0, 3.0]), vec![1.0; 2]);
+        let model = ElasticNet { ridge: 1.0, lasso: 4.0, intercept: false };
+        // 5w² − 14w + 10 + w² + 4 |w| is smallest at w = 10/12.
+        assert!((fit(&model, &data.unwrap()).slopes[0] - 10.0 / 12.0).abs() < 1e-14);
+    }
+
+    #[test]
+    fn negative_penalties_and_classes_are_refused() {
+        let data = data(5, 3);
+        let message =
+            ElasticNet { lasso: -1.0, ..Default::default() }.fit(&data).unwrap_err().to_string();
+        assert_eq!(message, "lasso is -1, expected zero or more");
+        let classes = Labels::classes(2, &[0, 1, 0, 1, 1]).unwrap();
+        let data = Dataset::new(data.features().clone(), classes).unwrap();
+        let message = ElasticNet::default().fit(&data).unwrap_err().to_string();
+        let reason = "it predicts numbers, the target is a class";
+        assert_eq!(message, format!("an elastic net cannot be fitted: {reason}"));
+    }
+}

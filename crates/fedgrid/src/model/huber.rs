@@ -1,0 +1,209 @@
+//! Linear regression that outliers cannot bend,
+//!
+//! ```text
+//! (w, b) = argmin  Σ_r weight_r H(y_r − wᵀx_r − b) + ridge ‖w‖²
+//! H(t) = t²  where |t| ≤ threshold,      threshold (2 |t| − threshold)  beyond
+//! ```
+//!
+//! so that a large threshold gives `Linear`. The intercept b is never penalised. [Huber 1964.]
+
+use std::sync::Arc;
+
+use super::{
+    Hypothesis, LinearHypothesis, LocalModel, Parametric,
+    affine::{Affine, Pulls, check_data, check_numbers, check_proximal},
+    basis::Basis,
+    clipped::Clipped,
+};
+use crate::{
+    data::{Dataset, Task},
+    error::{Error, Result, at_least_zero},
+};
+
+const NAME: &str = "a Huber regression";
+
+/// A pull relative to the total weight that chooses among several minimisers.
+const CHOICE: f64 = 1e-10;
+
+/// A linear regression model with bounded influence of every row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Huber {
+    /// The residual > 0, in the units of the target, from which on the loss grows linearly.
+    pub threshold: f64,
+    /// The pull ≥ 0 of the slopes to zero.
+    pub ridge: f64,
+    /// Whether a constant is added to the prediction.
+    pub intercept: bool,
+}
+
+impl Default for Huber {
+    fn default() -> Self {
+        Self { threshold: 1.35, ridge: 0.0, intercept: true }
+    }
+}
+
+impl Huber {
+    fn check(&self) -> Result<()> {
+        at_least_zero("ridge", self.ridge)?;
+        if self.threshold > 0.0 && self.threshold.is_finite() {
+            return Ok(());
+        }
+        let expected = "a positive number";
+        Err(Error::Parameter { name: "threshold", value: self.threshold, expected })
+    }
+
+    fn affine(&self) -> Affine {
+        Affine { ridge: self.ridge, lasso: 0.0, intercept: self.intercept }
+    }
+
+    fn minimise(
+        &self,
+        rows: &[f64],
+        labels: &[f64],
+        weights: &[f64],
+        pulls: &Pulls,
+    ) -> Result<Vec<f64>> {
+        let (low, high) = (-2.0 * self.threshold, 2.0 * self.threshold);
+        let problem = Clipped { rows, labels, weights, pulls, slope: 2.0, low, high };
+        problem.minimise(&vec![0.0; labels.len()], pulls.centres.clone())
+    }
+}
+
+impl LocalModel for Huber {
+    fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
+        self.check()?;
+        check_data(NAME, data)?;
+        let data = data.without_zero_weights();
+        let basis = Basis::principal(&data, self.intercept);
+        let rows = basis.rows(&data, self.intercept);
+        let label = if self.intercept { data.mean_label()[0] } else { 0.0 };
+        let labels: Vec<f64> = data.labels().as_slice().iter().map(|y| y - label).collect();
+        let choice = CHOICE * data.total_weight();
+        let penalties = basis.penalties(self.ridge, self.intercept);
+        let strengths: Vec<f64> = penalties.iter().map(|ridge| 2.0 * ridge + choice).collect();
+        let mut pulls = Pulls { centres: vec![0.0; strengths.len()], strengths };
+        let mut parameters = self.minimise(&rows, &labels, data.weights(), &pulls)?;
+        for _ in 0..2 {
+            // From the chosen minimiser on, its pull is to itself: then it is one without the pull.
+            let choices = parameters.iter().zip(&pulls.strengths);
+            pulls.centres = choices.map(|(z, strength)| z * choice / strength).collect();
+            parameters = self.minimise(&rows, &labels, data.weights(), &pulls)?;
+        }
+        let (slopes, intercept) = basis.affine(&parameters);
+        let names = data.features().names().clone();
+        Ok(Box::new(LinearHypothesis { names, slopes, intercept: intercept + label }))
+    }
+
+    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
+        Some(Box::new(Self { ridge, ..*self }))
+    }
+
+    fn as_parametric(&self) -> Option<&dyn Parametric> {
+        Some(self)
+    }
+}
+
+impl Parametric for Huber {
+    fn size(&self, columns: usize, _task: Task) -> usize {
+        self.affine().size(columns)
+    }
+
+    fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
+        let k = self.threshold;
+        self.affine().loss(data, weights, |y, output| {
+            let size = (output - y).abs();
+            if size <= k { size * size } else { k * (2.0 * size - k) }
+        })
+    }
+
+    fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
+        let k = self.threshold;
+        self.affine().gradient(data, weights, |y, output| 2.0 * (output - y).clamp(-k, k))
+    }
+
+    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
+        self.check()?;
+        check_numbers(NAME, data)?;
+        let columns = data.features().columns();
+        check_proximal(centre, self.affine().size(columns), step)?;
+        let data = data.without_zero_weights();
+        let pulls = self.affine().proximal_pulls(columns, centre, step);
+        let rows = self.affine().rows(data.features());
+        self.minimise(&rows, data.labels().as_slice(), data.weights(), &pulls)
+    }
+
+    fn hypothesis(&self, names: &Arc<[String]>, _: Task, weights: &[f64]) -> Box<dyn Hypothesis> {
+        Box::new(Affine::hypothesis(names, weights))
+    }
+
+    fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
+        self.affine().weights(hypothesis)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        data::{Features, Labels},
+        model::{Linear, Stored},
+        testing::{self, Yardstick},
+    };
+
+    fn line(ys: &[f64]) -> Dataset {
+        let xs = (0..ys.len()).map(|x| x as f64).collect();
+        let features = Features::new(["x".to_string()].into(), xs).unwrap();
+        Dataset::weighted(features, Labels::values(ys.to_vec()), vec![1.0; ys.len()]).unwrap()
+    }
+
+    fn fit(model: &dyn LocalModel, data: &Dataset) -> LinearHypothesis {
+        let Stored::Linear(fitted) = model.fit(data).unwrap().stored() else { panic!("linear") };
+        fitted
+    }
+
+    #[test]
+    fn huber_keeps_the_laws_of_local_and_parametric_models() {
+        for (threshold, ridge, intercept) in
+            [(1.35, 0.0, true), (0.5, 0.3, true), (1.0, 0.2, false), (1e3, 0.0, true)]
+        {
+            let model = Huber { threshold, ridge, intercept };
+            let loss = |y: &[f64], p: &[f64]| {
+                let size = (y[0] - p[0]).abs();
+                if size <= threshold { size * size } else { threshold * (2.0 * size - threshold) }
+            };
+            let yardstick = Yardstick { loss: &loss, target: std::convert::identity };
+            testing::check_local_model_by(&model, Task::Regression, &yardstick);
+            testing::check_parametric(&model, Task::Regression);
+        }
+    }
+
+    #[test]
+    fn an_outlier_moves_the_fit_no_further_than_its_threshold() {
+        let model = Huber { threshold: 0.1, ..Huber::default() };
+        let far = fit(&model, &line(&[0.0, 1.0, 2.0, 3.0, 4.0, 50.0]));
+        let further = fit(&model, &line(&[0.0, 1.0, 2.0, 3.0, 4.0, 5e6]));
+        assert!((far.slopes[0] - further.slopes[0]).abs() < 1e-9);
+        assert!((far.slopes[0] - 1.0).abs() < 0.1, "{far:?}");
+    }
+
+    #[test]
+    fn a_large_threshold_gives_the_linear_model() {
+        let data = line(&[1.0, -2.0, 0.5, 7.0, 3.0]);
+        for ridge in [0.0, 0.4] {
+            let model = Huber { threshold: 1e3, ridge, intercept: true };
+            let (robust, linear) =
+                (fit(&model, &data), fit(&Linear { ridge, intercept: true }, &data));
+            assert!((robust.slopes[0] - linear.slopes[0]).abs() < 1e-12);
+            assert!((robust.intercept - linear.intercept).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_threshold_that_is_not_positive_is_refused() {
+        for threshold in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let model = Huber { threshold, ..Huber::default() };
+            assert!(model.fit(&line(&[1.0, 2.0])).is_err());
+            assert!(model.proximal(&line(&[1.0, 2.0]), &[0.0, 0.0], 1.0).is_err());
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! A logistic model as a vector of weights: for each output its slopes, then its intercept. Two
+//! classes have one output, more classes one each.
+
+use std::sync::Arc;
+
+use super::{Logistic, LogisticHypothesis, row_loss::CrossEntropy};
+use crate::{
+    algebra::{add_scaled, dot},
+    data::{Dataset, Task},
+    error::Result,
+    model::{
+        Hypothesis, Parametric, Stored,
+        affine::check_proximal,
+        smooth::{RowLoss, Smooth},
+    },
+};
+
+/// How many outputs a task has.
+fn outputs(task: Task) -> usize {
+    match task {
+        Task::Classification { classes } if classes > 2 => classes,
+        _ => 1,
+    }
+}
+
+impl Logistic {
+    /// The outputs of one row.
+    fn outputs(&self, x: &[f64], weights: &[f64]) -> Vec<f64> {
+        let own = weights.chunks_exact(self.affine().size(x.len()).max(1));
+        own.map(|own| dot(own, x) + own.get(x.len()).copied().unwrap_or(0.0)).collect()
+    }
+}
+
+impl Parametric for Logistic {
+    fn size(&self, columns: usize, task: Task) -> usize {
+        outputs(task) * self.affine().size(columns)
+    }
+
+    fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
+        let columns = data.features().columns();
+        let blocks = weights.chunks_exact(self.affine().size(columns).max(1));
+        let mut loss: f64 = blocks.map(|own| self.affine().penalty(&own[..columns])).sum();
+        let row_loss = CrossEntropy::new(data);
+        for (row, (x, weight)) in data.features().iter().zip(data.weights()).enumerate() {
+            if *weight > 0.0 {
+                loss += weight * row_loss.value(row, &self.outputs(x, weights));
+            }
+        }
+        loss
+    }
+
+    fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
+        let columns = data.features().columns();
+        let width = self.affine().size(columns);
+        let mut gradient = Vec::with_capacity(weights.len());
+        for own in weights.chunks_exact(width.max(1)) {
+            gradient.extend(self.affine().penalty_gradient(&own[..columns]));
+            gradient.extend(self.intercept.then_some(0.0));
+        }
+        let row_loss = CrossEntropy::new(data);
+        let mut slopes = vec![0.0; row_loss.outputs()];
+        for (row, (x, weight)) in data.features().iter().zip(data.weights()).enumerate() {
+            if *weight > 0.0 {
+                row_loss.slopes(row, &self.outputs(x, weights), &mut slopes);
+                for (own, slope) in gradient.chunks_exact_mut(width.max(1)).zip(&slopes) {
+                    add_scaled(&mut own[..columns], weight * slope, x);
+                    own[columns..].iter_mut().for_each(|level| *level += weight * slope);
+                }
+            }
+        }
+        gradient
+    }
+
+    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
+        self.check(data)?;
+        let columns = data.features().columns();
+        check_proximal(centre, self.size(columns, data.task()), step)?;
+        let data = data.without_zero_weights();
+        let width = self.affine().size(columns);
+        let (mut centres, mut strengths) = (Vec::new(), Vec::new());
+        for own in centre.chunks_exact(width.max(1)) {
+            let pulls = self.affine().proximal_pulls(columns, own, step);
+            centres.extend(pulls.centres);
+            strengths = pulls.strengths;
+        }
+        let problem = Smooth {
+            loss: &CrossEntropy::new(&data),
+            rows: &self.affine().rows(data.features()),
+            width,
+            weights: data.weights(),
+            strengths: &strengths,
+            centres: &centres,
+            lassos: &self.affine().lassos(columns),
+        };
+        problem.minimise_near(centre)
+    }
+
+    fn hypothesis(
+        &self,
+        names: &Arc<[String]>,
+        task: Task,
+        weights: &[f64],
+    ) -> Box<dyn Hypothesis> {
+        let (mut slopes, mut intercepts) = (Vec::new(), Vec::new());
+        for own in weights.chunks_exact(self.affine().size(names.len()).max(1)) {
+            slopes.push(own[..names.len()].to_vec());
+            intercepts.push(own.get(names.len()).copied().unwrap_or(0.0));
+        }
+        let (names, classes) = (names.clone(), task.outputs());
+        Box::new(LogisticHypothesis { names, classes, slopes, intercepts })
+    }
+
+    fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
+        let Stored::Logistic(hypothesis) = hypothesis.stored() else { return None };
+        let mut weights = Vec::new();
+        for (slopes, intercept) in hypothesis.slopes.iter().zip(&hypothesis.intercepts) {
+            weights.extend_from_slice(slopes);
+            weights.extend(self.intercept.then_some(*intercept));
+        }
+        Some(weights)
+    }
+}

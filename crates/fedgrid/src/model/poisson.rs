@@ -1,0 +1,268 @@
+//! Poisson regression for counts and rates, with the logarithm as link,
+//!
+//! ```text
+//! (w, b) = argmin  Σ_r weight_r (exp(η_r) − y_r η_r) + ridge ‖w‖²,      η = wᵀx + b,   ŷ = exp(η)
+//! ```
+//!
+//! The intercept b is never penalised. Targets must be zero or more; they need not be whole. Where the
+//! minimum lies at infinity (all targets zero and no ridge), predictions end near 10⁻²⁰.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Hypothesis, LocalModel, Parametric, Stored,
+    affine::{Affine, check_data, check_numbers, check_proximal},
+    basis::Basis,
+    check,
+    smooth::{RowLoss, Smooth},
+};
+use crate::{
+    algebra::dot,
+    data::{Dataset, Features, Labels, Task},
+    error::{Error, Result, at_least_zero, same_size},
+};
+
+const NAME: &str = "a Poisson regression";
+
+/// Means above exp of this are predicted as that, so that they and their squares stay finite.
+const LARGEST_OUTPUT: f64 = 300.0;
+
+/// A log-linear model of counts and rates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Poisson {
+    /// The pull ≥ 0 of the slopes to zero; zero is maximum likelihood.
+    pub ridge: f64,
+    /// Whether a constant is added to the logarithm of the prediction.
+    pub intercept: bool,
+}
+
+impl Default for Poisson {
+    fn default() -> Self {
+        Self { ridge: 1e-4, intercept: true }
+    }
+}
+
+impl Poisson {
+    fn affine(&self) -> Affine {
+        Affine { ridge: self.ridge, lasso: 0.0, intercept: self.intercept }
+    }
+}
+
+/// Refuses targets below zero; rows without weight do not matter.
+fn check_counts(data: &Dataset) -> Result<()> {
+    let labels = data.labels().as_slice().iter().zip(data.weights());
+    match labels.enumerate().find(|(_, (y, weight))| **weight > 0.0 && **y < 0.0) {
+        Some((row, (y, _))) => {
+            let reason = format!("the target of row {row} is {y}, expected zero or more");
+            Err(Error::Fit { model: NAME, reason })
+        }
+        None => Ok(()),
+    }
+}
+
+/// The negative logarithm of the likelihood, as far as it depends on the output.
+struct Likelihood<'a>(&'a [f64]);
+
+impl RowLoss for Likelihood<'_> {
+    fn outputs(&self) -> usize {
+        1
+    }
+
+    fn value(&self, row: usize, outputs: &[f64]) -> f64 {
+        outputs[0].exp() - self.0[row] * outputs[0]
+    }
+
+    fn slopes(&self, row: usize, outputs: &[f64], slopes: &mut [f64]) {
+        slopes[0] = outputs[0].exp() - self.0[row];
+    }
+
+    fn root(&self, _row: usize, outputs: &[f64]) -> Vec<f64> {
+        vec![(0.5 * outputs[0]).exp()]
+    }
+}
+
+impl LocalModel for Poisson {
+    fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
+        at_least_zero("ridge", self.ridge)?;
+        check_data(NAME, data)?;
+        check_counts(data)?;
+        let data = data.without_zero_weights();
+        let basis = Basis::principal(&data, self.intercept);
+        let penalties = basis.penalties(self.ridge, self.intercept);
+        let strengths: Vec<f64> = penalties.iter().map(|ridge| 2.0 * ridge).collect();
+        let mut start = vec![0.0; strengths.len()];
+        let mean = data.mean_label()[0];
+        if self.intercept && mean > 0.0 {
+            start[basis.scales.len()] = mean.ln();
+        }
+        let zeros = vec![0.0; start.len()];
+        let problem = Smooth {
+            loss: &Likelihood(data.labels().as_slice()),
+            rows: &basis.rows(&data, self.intercept),
+            width: start.len(),
+            weights: data.weights(),
+            strengths: &strengths,
+            centres: &zeros,
+            lassos: &zeros,
+        };
+        let (slopes, intercept) = basis.affine(&problem.minimise(start)?);
+        let names = data.features().names().clone();
+        Ok(Box::new(PoissonHypothesis { names, slopes, intercept }))
+    }
+
+    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
+        Some(Box::new(Self { ridge, ..*self }))
+    }
+
+    fn as_parametric(&self) -> Option<&dyn Parametric> {
+        Some(self)
+    }
+}
+
+impl Parametric for Poisson {
+    fn size(&self, columns: usize, _task: Task) -> usize {
+        self.affine().size(columns)
+    }
+
+    fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
+        self.affine().loss(data, weights, |y, output| output.exp() - y * output)
+    }
+
+    fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
+        self.affine().gradient(data, weights, |y, output| output.exp() - y)
+    }
+
+    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
+        at_least_zero("ridge", self.ridge)?;
+        check_numbers(NAME, data)?;
+        check_counts(data)?;
+        let columns = data.features().columns();
+        check_proximal(centre, self.affine().size(columns), step)?;
+        let data = data.without_zero_weights();
+        let pulls = self.affine().proximal_pulls(columns, centre, step);
+        let problem = Smooth {
+            loss: &Likelihood(data.labels().as_slice()),
+            rows: &self.affine().rows(data.features()),
+            width: centre.len(),
+            weights: data.weights(),
+            strengths: &pulls.strengths,
+            centres: &pulls.centres,
+            lassos: &vec![0.0; centre.len()],
+        };
+        problem.minimise_near(centre)
+    }
+
+    fn hypothesis(&self, names: &Arc<[String]>, _: Task, weights: &[f64]) -> Box<dyn Hypothesis> {
+        let linear = Affine::hypothesis(names, weights);
+        let (slopes, intercept) = (linear.slopes, linear.intercept);
+        Box::new(PoissonHypothesis { names: names.clone(), slopes, intercept })
+    }
+
+    fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
+        match hypothesis.stored() {
+            Stored::Poisson(hypothesis) => {
+                let mut weights = hypothesis.slopes;
+                weights.extend(self.intercept.then_some(hypothesis.intercept));
+                Some(weights)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A learnt log-linear map to means: `exp(wᵀx + b)`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PoissonHypothesis {
+    /// The names of the features, in order.
+    pub names: Arc<[String]>,
+    /// The slopes w.
+    pub slopes: Vec<f64>,
+    /// The intercept b, zero for models without one.
+    pub intercept: f64,
+}
+
+impl PoissonHypothesis {
+    /// Refuses slopes of another number than there are features, and such without a value.
+    pub fn check(&self) -> Result<()> {
+        same_size("slopes of a Poisson regression", self.slopes.len(), self.names.len())?;
+        check::finite("a slope of a Poisson regression", &self.slopes)?;
+        check::finite("the intercept of a Poisson regression", &[self.intercept])
+    }
+}
+
+impl Hypothesis for PoissonHypothesis {
+    fn predict(&self, features: &Features) -> Labels {
+        let mean = |x: &[f64]| (dot(&self.slopes, x) + self.intercept).min(LARGEST_OUTPUT).exp();
+        Labels::values(features.iter().map(mean).collect())
+    }
+
+    fn stored(&self) -> Stored {
+        Stored::Poisson(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{self, Yardstick};
+
+    fn line(xs: &[f64], ys: &[f64]) -> Dataset {
+        let features = Features::new(["x".to_string()].into(), xs.to_vec()).unwrap();
+        Dataset::new(features, Labels::values(ys.to_vec())).unwrap()
+    }
+
+    #[test]
+    fn poisson_keeps_the_laws_of_local_and_parametric_models() {
+        for (ridge, intercept) in [(1e-4, true), (0.0, true), (0.3, true), (0.3, false)] {
+            let model = Poisson { ridge, intercept };
+            let loss =
+                |y: &[f64], p: &[f64]| p[0] - if y[0] > 0.0 { y[0] * p[0].ln() } else { 0.0 };
+            let yardstick = Yardstick { loss: &loss, target: f64::abs };
+            testing::check_local_model_by(&model, Task::Regression, &yardstick);
+            testing::check_parametric_by(&model, Task::Regression, f64::abs);
+        }
+    }
+
+    #[test]
+    fn two_groups_have_their_own_means() {
+        let data = line(&[0.0, 0.0, 1.0, 1.0], &[1.0, 3.0, 10.0, 20.0]);
+        let fitted = Poisson { ridge: 0.0, intercept: true }.fit(&data).unwrap();
+        let means = fitted.predict(data.features());
+        assert!((means.row(0)[0] - 2.0).abs() < 1e-12 && (means.row(3)[0] - 15.0).abs() < 1e-11);
+    }
+
+    #[test]
+    fn counts_that_are_all_zero_and_far_predictions_stay_finite() {
+        for (ridge, intercept) in [(0.0, true), (0.0, false), (0.1, true)] {
+            let zero = line(&[1.0, 2.0, 3.0], &[0.0; 3]);
+            let fitted = Poisson { ridge, intercept }.fit(&zero).unwrap();
+            let means = fitted.predict(zero.features());
+            assert!(means.as_slice().iter().all(|mean| (0.0..1.0).contains(mean)));
+            let steep = line(&[0.0, 1.0, 2.0], &[0.0, 1e3, 1e9]);
+            let fitted = Poisson { ridge, intercept }.fit(&steep).unwrap();
+            let far = fitted.predict(line(&[1e6, -1e6], &[0.0; 2]).features());
+            assert!(far.as_slice().iter().all(|mean| (mean * mean).is_finite()));
+        }
+    }
+
+    #[test]
+    fn a_step_from_a_centre_whose_means_overflow_comes_back() {
+        let data = line(&[1.0, 2.0, 3.0], &[1.0, 2.0, 4.0]);
+        let model = Poisson { ridge: 0.0, intercept: true };
+        let weights = model.proximal(&data, &[1e3, 1e3], 1.0).unwrap();
+        assert!(model.loss(&data, &weights).is_finite());
+    }
+
+    #[test]
+    fn negative_targets_are_refused_unless_they_have_no_weight() {
+        let data = line(&[1.0, 2.0, 3.0], &[1.0, -2.0, 3.0]);
+        let message = Poisson::default().fit(&data).unwrap_err().to_string();
+        let reason = "the target of row 1 is -2, expected zero or more";
+        assert_eq!(message, format!("a Poisson regression cannot be fitted: {reason}"));
+        let (features, labels) = (data.features().clone(), data.labels().clone());
+        let data = Dataset::weighted(features, labels, vec![1.0, 0.0, 1.0]).unwrap();
+        assert!(Poisson::default().fit(&data).is_ok());
+    }
+}

@@ -1,0 +1,291 @@
+//! Linear quantile regression,
+//!
+//! ```text
+//! (w, b) = argmin  Σ_r weight_r ρ(y_r − wᵀx_r − b) + ridge ‖w‖²,      ρ(t) = max(level · t, (level − 1) · t)
+//! ```
+//!
+//! so that about a share `level` of the weight lies below the prediction; level ½ is the median. The
+//! intercept b is never penalised. Among several minimisers a pull of 10⁻⁹ chooses the shortest.
+//!
+//! The minimum is found by the method of multipliers, whose inner problems have derivatives that are
+//! clipped lines of slope 1/δ,
+//!
+//! ```text
+//! z ← argmin Σ_r weight_r ∫ clip(t/δ + α_r, level − 1, level) dt + …      α_r ← clip(t_r/δ + α_r, level − 1, level)
+//! ```
+//!
+//! and ends when every row with an inner multiplier is met to 10⁻¹⁰ of the mean residual: the
+//! conditions of the minimum then hold to about 10⁻⁹ of the total weight. [Koenker & Bassett 1978;
+//! Rockafellar 1976.]
+
+use std::sync::Arc;
+
+use super::{
+    Hypothesis, LinearHypothesis, LocalModel, Parametric,
+    affine::{Affine, Pulls, check_data, check_numbers, check_proximal},
+    basis::Basis,
+    clipped::Clipped,
+};
+use crate::{
+    data::{Dataset, Task},
+    error::{Error, Result, at_least_zero},
+};
+
+const NAME: &str = "a quantile regression";
+
+/// A pull relative to the total weight over the spread of the target, which chooses among several
+/// minimisers.
+const CHOICE: f64 = 1e-9;
+
+/// A row is met if its residual is this share of the mean one.
+const TOLERANCE: f64 = 1e-10;
+
+/// Where rounding prevents the tolerance, so much is still a solution.
+const WORST_TOLERANCE: f64 = 1e-7;
+
+/// Updates of the multipliers at most.
+const MOST_UPDATES: usize = 60;
+
+/// The narrowest smoothing δ, as a share of the mean residual.
+const NARROWEST: f64 = 1e-6;
+
+/// A linear model of a quantile of the target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quantile {
+    /// The share of the target below the prediction, between zero and one; ½ is the median.
+    pub level: f64,
+    /// The pull ≥ 0 of the slopes to zero.
+    pub ridge: f64,
+    /// Whether a constant is added to the prediction.
+    pub intercept: bool,
+}
+
+impl Default for Quantile {
+    fn default() -> Self {
+        Self { level: 0.5, ridge: 0.0, intercept: true }
+    }
+}
+
+impl Quantile {
+    fn check(&self) -> Result<()> {
+        at_least_zero("ridge", self.ridge)?;
+        if self.level > 0.0 && self.level < 1.0 {
+            return Ok(());
+        }
+        let expected = "a number between zero and one";
+        Err(Error::Parameter { name: "level", value: self.level, expected })
+    }
+
+    fn affine(&self) -> Affine {
+        Affine { ridge: self.ridge, lasso: 0.0, intercept: self.intercept }
+    }
+
+    /// The minimiser, sought from the centres of the pulls.
+    fn minimise(
+        &self,
+        rows: &[f64],
+        labels: &[f64],
+        weights: &[f64],
+        pulls: &Pulls,
+    ) -> Result<Vec<f64>> {
+        let (low, high) = (self.level - 1.0, self.level);
+        let clipped = |slope: f64| Clipped { rows, labels, weights, pulls, slope, low, high };
+        let mut place = pulls.centres.clone();
+        let mut multipliers = vec![0.0; labels.len()];
+        let scale = mean_size(&clipped(1.0).residuals(&place), weights);
+        let rounding = 1e-14 * labels.iter().fold(0.0, |a: f64, y| a.max(y.abs()));
+        if scale <= rounding {
+            return Ok(place);
+        }
+        let mut violation = f64::INFINITY;
+        let mut width = scale;
+        for _ in 0..MOST_UPDATES {
+            width = (0.1 * width).max(NARROWEST * scale);
+            let problem = clipped(1.0 / width);
+            place = problem.minimise(&multipliers, place)?;
+            let residuals = problem.residuals(&place);
+            multipliers = problem.forces(&multipliers, &residuals);
+            let unmet = |(t, force): (&f64, &f64)| {
+                let met = (*t > 0.0 && *force >= high) || (*t < 0.0 && *force <= low);
+                if met { 0.0 } else { t.abs() }
+            };
+            violation = residuals.iter().zip(&multipliers).map(unmet).fold(0.0, f64::max);
+            if violation <= TOLERANCE * scale + rounding {
+                return Ok(place);
+            }
+        }
+        if violation <= WORST_TOLERANCE * scale {
+            return Ok(place);
+        }
+        Err(Error::NotConverged { what: "the method of multipliers", steps: MOST_UPDATES })
+    }
+}
+
+/// The weighted mean of absolute values.
+fn mean_size(values: &[f64], weights: &[f64]) -> f64 {
+    let total: f64 = weights.iter().sum();
+    let sum: f64 = values.iter().zip(weights).map(|(value, weight)| weight * value.abs()).sum();
+    if total > 0.0 { sum / total } else { 0.0 }
+}
+
+impl LocalModel for Quantile {
+    fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
+        self.check()?;
+        check_data(NAME, data)?;
+        let data = data.without_zero_weights();
+        let basis = Basis::principal(&data, self.intercept);
+        let rows = basis.rows(&data, self.intercept);
+        let label = if self.intercept { data.mean_label()[0] } else { 0.0 };
+        let labels: Vec<f64> = data.labels().as_slice().iter().map(|y| y - label).collect();
+        let spread = mean_size(&labels, data.weights());
+        let choice = if spread > 0.0 { CHOICE * data.total_weight() / spread } else { 1.0 };
+        let penalties = basis.penalties(self.ridge, self.intercept);
+        let strengths: Vec<f64> = penalties.iter().map(|ridge| (2.0 * ridge).max(choice)).collect();
+        let pulls = Pulls { centres: vec![0.0; strengths.len()], strengths };
+        let parameters = self.minimise(&rows, &labels, data.weights(), &pulls)?;
+        let (slopes, intercept) = basis.affine(&parameters);
+        let names = data.features().names().clone();
+        Ok(Box::new(LinearHypothesis { names, slopes, intercept: intercept + label }))
+    }
+
+    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
+        Some(Box::new(Self { ridge, ..*self }))
+    }
+
+    fn as_parametric(&self) -> Option<&dyn Parametric> {
+        Some(self)
+    }
+}
+
+impl Parametric for Quantile {
+    fn size(&self, columns: usize, _task: Task) -> usize {
+        self.affine().size(columns)
+    }
+
+    fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
+        let level = self.level;
+        self.affine().loss(data, weights, |y, output| {
+            (level * (y - output)).max((level - 1.0) * (y - output))
+        })
+    }
+
+    fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
+        let level = self.level;
+        self.affine().gradient(data, weights, |y, output| match y - output {
+            0.0 => 0.0,
+            t if t > 0.0 => -level,
+            _ => 1.0 - level,
+        })
+    }
+
+    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
+        self.check()?;
+        check_numbers(NAME, data)?;
+        let columns = data.features().columns();
+        check_proximal(centre, self.affine().size(columns), step)?;
+        let data = data.without_zero_weights();
+        let pulls = self.affine().proximal_pulls(columns, centre, step);
+        let rows = self.affine().rows(data.features());
+        self.minimise(&rows, data.labels().as_slice(), data.weights(), &pulls)
+    }
+
+    fn hypothesis(&self, names: &Arc<[String]>, _: Task, weights: &[f64]) -> Box<dyn Hypothesis> {
+        Box::new(Affine::hypothesis(names, weights))
+    }
+
+    fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
+        self.affine().weights(hypothesis)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        algebra::dot,
+        data::{Features, Labels},
+        model::Stored,
+        random::{Purpose, Stream},
+        testing::{self, Yardstick},
+    };
+
+    fn data(rows: &[[f64; 2]], labels: Vec<f64>, weights: Vec<f64>) -> Dataset {
+        let features = Features::from_rows(&["a", "b"], rows).unwrap();
+        Dataset::weighted(features, Labels::values(labels), weights).unwrap()
+    }
+
+    fn fit(model: &Quantile, data: &Dataset) -> LinearHypothesis {
+        let Stored::Linear(fitted) = model.fit(data).unwrap().stored() else { panic!("linear") };
+        fitted
+    }
+
+    #[test]
+    fn quantile_keeps_the_laws_of_local_and_parametric_models() {
+        for (level, ridge, intercept) in
+            [(0.5, 0.0, true), (0.9, 0.3, true), (0.2, 0.2, false), (0.3, 0.0, false)]
+        {
+            let model = Quantile { level, ridge, intercept };
+            let loss =
+                |y: &[f64], p: &[f64]| (level * (y[0] - p[0])).max((level - 1.0) * (y[0] - p[0]));
+            let yardstick = Yardstick { loss: &loss, target: std::convert::identity };
+            testing::check_local_model_by(&model, Task::Regression, &yardstick);
+            testing::check_parametric(&model, Task::Regression);
+        }
+    }
+
+    /// The loss has no negative slope in any direction; rows that are met count by their kink.
+    #[test]
+    fn no_direction_leads_down_from_the_fit_by_more_than_a_millionth() {
+        let mut stream = Stream::new(1, 0, 0, Purpose::Data);
+        for (round, (level, ridge)) in [(0.5, 0.0), (0.9, 0.0), (0.1, 0.5), (0.5, 2.0)]
+            .into_iter()
+            .cycle()
+            .take(40)
+            .enumerate()
+        {
+            // Every other round has whole numbers, where many rows tie.
+            let mut draw = || {
+                let x = 3.0 * stream.normal();
+                if round % 2 == 0 { x } else { x.round() }
+            };
+            let rows: Vec<[f64; 2]> = (0..25).map(|_| [draw(), 10.0 + draw()]).collect();
+            let data = data(&rows, rows.iter().map(|x| x[0] + draw()).collect(), vec![0.04; 25]);
+            let model = Quantile { level, ridge, intercept: true };
+            let fitted = fit(&model, &data);
+            for _ in 0..50 {
+                let direction = [stream.normal(), stream.normal(), 10.0 * stream.normal()];
+                let mut slope = 2.0 * ridge * dot(&fitted.slopes, &direction[..2]);
+                let predictions = fitted.predict(data.features());
+                for (row, x) in rows.iter().enumerate() {
+                    let t = data.labels().as_slice()[row] - predictions.as_slice()[row];
+                    let fall = -dot(x, &direction[..2]) - direction[2];
+                    let side = if t.abs() < 1e-7 { fall } else { t };
+                    slope += 0.04 * fall * if side > 0.0 { level } else { level - 1.0 };
+                }
+                assert!(slope >= -1e-6, "{model:?}: {slope}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_constant_is_the_weighted_quantile() {
+        let data = data(&[[1.0, 1.0]; 4], vec![5.0, 1.0, 2.0, 9.0], vec![1.0, 1.0, 2.0, 1.5]);
+        for (level, expected) in [(0.1, 1.0), (0.4, 2.0), (0.7, 5.0), (0.9, 9.0)] {
+            let fitted = fit(&Quantile { level, ..Quantile::default() }, &data);
+            assert!((fitted.intercept - expected).abs() < 1e-9, "{level}: {fitted:?}");
+        }
+    }
+
+    #[test]
+    fn of_several_medians_the_one_closest_to_the_mean_is_chosen() {
+        let data = data(&[[1.0, 1.0]; 4], vec![0.0, 1.0, 3.0, 20.0], vec![1.0; 4]);
+        assert!((fit(&Quantile::default(), &data).intercept - 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_level_outside_of_zero_and_one_is_refused() {
+        let data = data(&[[1.0, 1.0]; 2], vec![5.0, 1.0], vec![1.0; 2]);
+        let message = Quantile { level: 1.0, ..Quantile::default() }.fit(&data).unwrap_err();
+        assert_eq!(message.to_string(), "level is 1, expected a number between zero and one");
+    }
+}
