@@ -1,7 +1,6 @@
 //! What a hypothesis from a file must fulfil before it may predict: lengths that agree and numbers
 //! that are finite.
 
-use super::Stored;
 use crate::{
     data::{Scaling, Task},
     error::{Error, Result, same_size},
@@ -47,96 +46,12 @@ pub(super) fn shares(shares: &[f64]) -> Result<()> {
     }
 }
 
-impl Stored {
-    /// Whether this is a hypothesis for rows of these features and this task, and can predict them.
-    #[must_use]
-    pub fn fits(&self, names: &[String], task: Task) -> bool {
-        let (own, predicts) = match self {
-            Self::Constant(hypothesis) => (None, hypothesis.task),
-            Self::Linear(hypothesis) => (Some(&hypothesis.names), Task::Regression),
-            Self::Logistic(hypothesis) => {
-                (Some(&hypothesis.names), Task::Classification { classes: hypothesis.classes })
-            }
-            Self::Poisson(hypothesis) => (Some(&hypothesis.names), Task::Regression),
-            Self::Tree(hypothesis) => (Some(&hypothesis.names), hypothesis.task),
-            Self::Neighbours(hypothesis) => (Some(&hypothesis.names), hypothesis.task),
-            Self::KernelRidge(hypothesis) => (Some(&hypothesis.names), hypothesis.task),
-            Self::Smoother(hypothesis) => (Some(&hypothesis.names), hypothesis.task),
-            Self::Perceptron(hypothesis) => (Some(&hypothesis.names), hypothesis.task),
-        };
-        predicts == task && own.is_none_or(|own| **own == *names) && self.check().is_ok()
-    }
-
-    /// Refuses a hypothesis that cannot predict, as a damaged file may hold.
-    pub fn check(&self) -> Result<()> {
-        match self {
-            Self::Constant(hypothesis) => hypothesis.check(),
-            Self::Neighbours(hypothesis) => hypothesis.check(),
-            Self::KernelRidge(hypothesis) => hypothesis.check(),
-            Self::Smoother(hypothesis) => hypothesis.check(),
-            Self::Perceptron(hypothesis) => hypothesis.check(),
-            Self::Linear(hypothesis) => hypothesis.check(),
-            Self::Logistic(hypothesis) => hypothesis.check(),
-            Self::Poisson(hypothesis) => hypothesis.check(),
-            Self::Tree(hypothesis) => hypothesis.check(),
+/// Refuses tasks of fewer than two classes.
+pub(super) fn task(task: Task) -> Result<()> {
+    match task {
+        Task::Classification { classes: found @ 0..2 } => {
+            Err(Error::Shape { what: "classes", found, expected: 2 })
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::{LinearHypothesis, LogisticHypothesis, TreeHypothesis};
-
-    const NUMBER: Task = Task::Regression;
-    const CLASS: Task = Task::Classification { classes: 2 };
-
-    fn names() -> Vec<String> {
-        vec!["x".into(), "z".into()]
-    }
-
-    fn linear() -> LinearHypothesis {
-        LinearHypothesis { names: names().into(), slopes: vec![1.0, 2.0], intercept: 0.5 }
-    }
-
-    fn tree() -> TreeHypothesis {
-        TreeHypothesis {
-            names: names().into(),
-            task: NUMBER,
-            features: vec![1, 0, 0],
-            thresholds: vec![0.5, 0.0, 0.0],
-            right: vec![2, 0, 0],
-            labels: vec![0.0, 1.0, 2.0],
-        }
-    }
-
-    #[test]
-    fn hypotheses_fit_their_own_features_and_task() {
-        let logistic = LogisticHypothesis {
-            names: names().into(),
-            classes: 2,
-            slopes: vec![vec![1.0, 2.0]],
-            intercepts: vec![0.5],
-        };
-        for (stored, task) in [
-            (Stored::Linear(linear()), NUMBER),
-            (Stored::Tree(tree()), NUMBER),
-            (Stored::Logistic(logistic.clone()), CLASS),
-        ] {
-            let other = if task == NUMBER { CLASS } else { NUMBER };
-            assert!(stored.fits(&names(), task), "{stored:?}");
-            assert!(!stored.fits(&names()[..1], task) && !stored.fits(&names(), other));
-        }
-        let short = LogisticHypothesis { slopes: vec![vec![1.0]], ..logistic };
-        assert!(short.check().is_err());
-    }
-
-    #[test]
-    fn damaged_hypotheses_are_refused() {
-        assert!(LinearHypothesis { slopes: vec![1.0], ..linear() }.check().is_err());
-        assert!(LinearHypothesis { intercept: f64::NAN, ..linear() }.check().is_err());
-        assert!(TreeHypothesis { right: vec![9, 0, 0], ..tree() }.check().is_err());
-        assert!(TreeHypothesis { features: vec![2, 0, 0], ..tree() }.check().is_err());
-        assert!(TreeHypothesis { labels: vec![0.0, 1.0], ..tree() }.check().is_err());
+        _ => Ok(()),
     }
 }

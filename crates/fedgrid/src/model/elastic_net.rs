@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::{
     Hypothesis, Linear, LinearHypothesis, LinearProximal, LocalModel, Parametric,
     affine::{Affine, Pulls, check_data, check_numbers, check_proximal},
-    descent::{Descent, Separable},
+    coordinate_descent::{Descent, Separable},
     linear::mean_row,
 };
 use crate::{

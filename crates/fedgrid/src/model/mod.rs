@@ -9,37 +9,41 @@
 //!
 //! and is put under the laws of `testing::check_local_model` by one line.
 
-mod check;
-mod constant;
-mod kernel;
-mod kernel_ridge;
 mod affine;
 mod basis;
+mod check;
 mod clipped;
+mod coordinate_descent;
 mod curved;
-mod descent;
-mod elastic_net;
-mod huber;
-mod linear;
-mod logistic;
-mod neighbours;
+mod kernel;
 mod parametric;
-mod perceptron;
 mod places;
-mod smoother;
-mod poisson;
-mod quantile;
 #[cfg(test)]
 mod reference;
 mod smooth;
+mod stored;
+
+mod boosting;
+mod constant;
+mod elastic_net;
+mod forest;
+mod huber;
+mod kernel_ridge;
+mod linear;
+mod logistic;
+mod neighbours;
+mod perceptron;
+mod poisson;
+mod quantile;
+mod smoother;
 mod tree;
 
 use std::fmt::Debug;
 
-use serde::{Deserialize, Serialize};
-
+pub use boosting::{Boosting, BoostingHypothesis};
 pub use constant::{Constant, Mean};
 pub use elastic_net::ElasticNet;
+pub use forest::{ExtraTrees, Forest, ForestHypothesis, Tried};
 pub use huber::Huber;
 pub use kernel::Kernel;
 pub use kernel_ridge::{KernelRidge, KernelRidgeHypothesis};
@@ -51,7 +55,8 @@ pub use perceptron::{Activation, Perceptron, PerceptronHypothesis};
 pub use poisson::{Poisson, PoissonHypothesis};
 pub use quantile::Quantile;
 pub use smoother::{Smoother, SmootherHypothesis};
-pub use tree::{Tree, TreeHypothesis};
+pub use stored::Stored;
+pub use tree::{Nodes, Tree, TreeHypothesis};
 
 use crate::{
     data::{Dataset, Features, Labels},
@@ -113,38 +118,4 @@ pub trait Hypothesis: Debug + Send + Sync {
 
     /// The hypothesis as plain values that can be kept and restored.
     fn stored(&self) -> Stored;
-}
-
-/// A hypothesis of any kind as plain values, to be kept in a file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "each variant is the hypothesis it is named after")]
-pub enum Stored {
-    Constant(Constant),
-    Linear(LinearHypothesis),
-    Logistic(LogisticHypothesis),
-    Poisson(PoissonHypothesis),
-    Tree(TreeHypothesis),
-    Neighbours(NeighboursHypothesis),
-    KernelRidge(KernelRidgeHypothesis),
-    Smoother(SmootherHypothesis),
-    Perceptron(PerceptronHypothesis),
-}
-
-impl Stored {
-    /// The hypothesis that was stored.
-    #[must_use]
-    pub fn restore(self) -> Box<dyn Hypothesis> {
-        match self {
-            Self::Constant(hypothesis) => Box::new(hypothesis),
-            Self::Linear(hypothesis) => Box::new(hypothesis),
-            Self::Logistic(hypothesis) => Box::new(hypothesis),
-            Self::Poisson(hypothesis) => Box::new(hypothesis),
-            Self::Tree(hypothesis) => Box::new(hypothesis),
-            Self::Neighbours(hypothesis) => Box::new(hypothesis),
-            Self::KernelRidge(hypothesis) => Box::new(hypothesis),
-            Self::Smoother(hypothesis) => Box::new(hypothesis),
-            Self::Perceptron(hypothesis) => Box::new(hypothesis),
-        }
-    }
 }

@@ -9,8 +9,8 @@
 //! that of the proximal Newton method, found by coordinate descent. [Lee, Sun & Saunders 2014.]
 
 use super::{
+    coordinate_descent::{Descent, Separable},
     curved::Curved,
-    descent::{Descent, Separable},
 };
 use crate::{
     algebra::{add_scaled, dot, triangularise},

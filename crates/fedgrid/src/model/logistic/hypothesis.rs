@@ -29,6 +29,7 @@ impl LogisticHypothesis {
     /// Refuses slopes and intercepts of other numbers than there are classes and features, and such
     /// without a value.
     pub fn check(&self) -> Result<()> {
+        check::task(Task::Classification { classes: self.classes })?;
         // With a vector too few, the first class has none.
         let vectors = self.slopes.len();
         let expected = self.classes - usize::from(vectors + 1 == self.classes);

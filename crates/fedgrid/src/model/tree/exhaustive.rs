@@ -1,9 +1,9 @@
 //! The tree from its definition, by trying every split: slow, and what the fast one must equal.
 
-use super::{Tree, grow::grow};
+use super::Tree;
 use crate::{
     data::{Dataset, Features, Labels, Task},
-    model::Hypothesis,
+    model::LocalModel,
     random::{Purpose, Stream},
 };
 
@@ -73,7 +73,7 @@ fn the_tree_is_the_one_found_by_trying_every_split() {
         let kept = data.without_zero_weights();
         for (max_depth, min_leaf_weight) in [(1, 0.0), (2, 0.0), (4, 0.15), (20, 0.0)] {
             let tree = Tree { max_depth, min_leaf_weight };
-            let grown = grow(&tree, &data);
+            let grown = tree.fit(&data).unwrap();
             for features in [data.features(), new.features()] {
                 let predictions = grown.predict(features);
                 for (row, x) in features.iter().enumerate() {

@@ -1,265 +1,315 @@
-//! Growing a tree from the root, with features that are sorted once,
+//! Growing a tree from the root, with features that are sorted once.
+//!
+//! A node is the same range in the order of every feature. A split divides the range stably in all
+//! orders, so they stay sorted:
 //!
 //! ```text
-//! score = ‖Σ_{r left} weight_r (y_r − ȳ)‖² / (W_L W_R) = gain / W
+//! orders at depth k  →  orders at depth k + 1      the left rows, then the right rows, in order
 //! ```
 //!
-//! A node is the same range in the order of every feature. One pass over the range scores every
-//! threshold; a split then divides the range stably in all orders, so they stay sorted.
+//! The orders of even and of odd depths lie in two buffers, and the root's are those of the rows.
 
-use super::{Tree, TreeHypothesis, rows::Rows};
-use crate::data::Dataset;
+use super::{
+    Limits,
+    nodes::Nodes,
+    passes::{partition, weight_and_mean, write_residuals},
+    rows::{Rows, Targets},
+    split::{Scene, Search, Split},
+};
+use crate::random::Stream;
 
 /// A split must decrease the squared error of its node by more than this share.
 const LEAST_GAIN: f64 = 1e-12;
 
-/// Scores closer than this share are equal: the first feature and the lowest threshold win, and
-/// rounding does not decide.
-const TIE: f64 = 1e-10;
-
-/// The tree of these data; some row has a positive weight.
-pub(super) fn grow(tree: &Tree, data: &Dataset) -> TreeHypothesis {
-    let rows = Rows::new(data);
-    let mut hypothesis = TreeHypothesis {
-        names: data.features().names().clone(),
-        task: data.task(),
-        features: Vec::new(),
-        thresholds: Vec::new(),
-        right: Vec::new(),
-        labels: Vec::new(),
-    };
-    let root = Branch { begin: 0, end: rows.count, depth: 0, listed_by: 0, parent: None };
-    let mut grower = Grower::new(tree, rows);
-    let mut branches = vec![root];
-    while let Some(branch) = branches.pop() {
-        let node = hypothesis.right.len();
-        if let Some(parent) = branch.parent {
-            hypothesis.right[parent] = node;
-        }
-        hypothesis.labels.extend(grower.mean_label(&branch));
-        let split = grower.best_split(&branch, &hypothesis.labels[node * grower.rows.outputs..]);
-        hypothesis.right.push(0);
-        hypothesis.features.push(split.as_ref().map_or(0, |split| split.feature));
-        hypothesis.thresholds.push(split.as_ref().map_or(0.0, |split| split.threshold));
-        if let Some(split) = split {
-            let depth = branch.depth + 1;
-            if depth < tree.max_depth {
-                grower.divide(&branch, &split);
-            }
-            let listed_by = split.feature;
-            let right =
-                Branch { begin: split.middle, depth, listed_by, parent: Some(node), ..branch };
-            branches.extend([
-                right,
-                Branch { end: split.middle, depth, listed_by, parent: None, ..branch },
-            ]);
-        }
-    }
-    hypothesis
+/// The random choices of a tree.
+#[derive(Debug)]
+pub(in crate::model) struct Draws {
+    /// Where they come from.
+    pub(in crate::model) stream: Stream,
+    /// How many features that vary are tried per split.
+    pub(in crate::model) tried: usize,
+    /// Whether features are tried in random order, so that none is favoured among equal splits.
+    pub(in crate::model) shuffled: bool,
+    /// Whether one threshold per feature is drawn, instead of trying all.
+    pub(in crate::model) thresholds: bool,
 }
 
 /// A part of the rows that becomes a node.
+#[derive(Clone, Copy)]
 struct Branch {
     begin: usize,
     end: usize,
     depth: usize,
-    /// A feature in whose order the range holds this branch's rows.
+    /// At which depth the orders hold this branch's rows in this range.
+    level: usize,
+    /// A feature in whose order they do.
     listed_by: usize,
     /// The node whose right branch this is.
     parent: Option<usize>,
 }
 
-/// The best split found so far.
-struct Split {
-    feature: usize,
-    threshold: f64,
-    /// Where the right branch begins in the order of the feature.
-    middle: usize,
+/// Lists that are kept from one tree to the next; what they hold does not matter.
+#[derive(Debug, Default)]
+pub(in crate::model) struct Memory {
+    /// Weight and label of every row.
+    given: Vec<f64>,
+    /// Weight and `weight (y − ȳ)` of every row, ȳ of the node that it is in.
+    work: Vec<f64>,
+    /// The orders of even and of odd depths.
+    orders: [Vec<u32>; 2],
+    /// One for rows that go right in the split at hand.
+    goes_right: Vec<u8>,
+    /// The features in the order in which they are tried.
+    features: Vec<usize>,
 }
 
-/// A split with its score, while the thresholds are tried.
-struct Search {
-    /// The weight of all rows of the node.
-    total: f64,
-    /// The score to beat.
-    score: f64,
-    /// The feature and the position of the last row on the left.
-    found: Option<(usize, usize)>,
+/// Grows trees on the same rows, one after the other.
+#[derive(Debug)]
+pub(in crate::model) struct Grower<'a> {
+    rows: &'a Rows,
+    width: usize,
+    /// Whether the orders of the root are in the buffer of even depths, rather than the rows' own.
+    filtered: bool,
+    memory: Memory,
 }
 
-struct Grower {
-    max_depth: usize,
-    /// The weight that a leaf must have.
-    smallest: f64,
-    rows: Rows,
-    /// The rows in the order of each feature.
-    orders: Vec<Vec<u32>>,
-    /// `weight (y − ȳ)` of every row, ȳ of the node that it is in.
-    residuals: Vec<f64>,
-    /// One for rows that go left in the split at hand.
-    goes_left: Vec<u8>,
-    spare: Vec<u32>,
-}
+impl<'a> Grower<'a> {
+    /// Gets ready for labels of so many numbers.
+    pub(in crate::model) fn new(rows: &'a Rows, width: usize, mut memory: Memory) -> Self {
+        memory.given.resize(rows.count * (1 + width), 0.0);
+        memory.work.resize(rows.count * (1 + width), 0.0);
+        memory.orders.iter_mut().for_each(|orders| orders.resize(rows.orders().len(), 0));
+        memory.goes_right.resize(rows.count, 0);
+        memory.features = (0..rows.columns).collect();
+        Self { rows, width, filtered: false, memory }
+    }
 
-impl Grower {
-    fn new(tree: &Tree, rows: Rows) -> Self {
-        // A share that is met up to rounding is met.
-        let smallest = (tree.min_leaf_weight * (1.0 - 1e-9)).max(f64::MIN_POSITIVE);
-        Self {
-            max_depth: tree.max_depth,
-            smallest,
-            orders: rows.orders(),
-            residuals: vec![0.0; rows.labels.len()],
-            goes_left: vec![0; rows.count],
-            spare: vec![0; rows.count],
-            rows,
+    /// The memory, for the next grower.
+    pub(in crate::model) fn into_memory(self) -> Memory {
+        self.memory
+    }
+
+    /// The tree of these labels under weights of sum one; rows of weight zero are left out.
+    ///
+    /// Every node tries all thresholds of all features, unless there are draws.
+    pub(in crate::model) fn grow(
+        &mut self,
+        limits: Limits,
+        weights: &[f64],
+        targets: &Targets,
+        mut draws: Option<Draws>,
+    ) -> Nodes {
+        let mut nodes = Nodes::default();
+        let end = self.begin(weights, targets);
+        let root = Branch { begin: 0, end, depth: 0, level: 0, listed_by: 0, parent: None };
+        let mut branches = vec![root];
+        while let Some(branch) = branches.pop() {
+            let node = nodes.count();
+            if let Some(parent) = branch.parent {
+                nodes.right[parent] = u32::try_from(node).expect("fewer than 2³² nodes");
+            }
+            nodes.push();
+            let total = self.push_mean(&branch, &mut nodes.labels);
+            let mean = &nodes.labels[node * self.width..];
+            let Some(split) = self.best_split(limits, &branch, (total, mean), &mut draws) else {
+                continue;
+            };
+            nodes.features[node] = u32::try_from(split.feature).expect("fewer than 2³² features");
+            nodes.thresholds[node] = split.threshold;
+            branches.extend(self.divide(limits, &branch, &split, node));
+        }
+        nodes
+    }
+
+    /// Takes in weights and labels; returns how many rows have weight.
+    fn begin(&mut self, weights: &[f64], targets: &Targets) -> usize {
+        let rows = weights.iter().zip(targets.values.chunks_exact(self.width));
+        for ((given, work), (weight, label)) in (self.memory.given.chunks_exact_mut(1 + self.width))
+            .zip(self.memory.work.chunks_exact_mut(1 + self.width))
+            .zip(rows)
+        {
+            given[0] = *weight;
+            given[1..].copy_from_slice(label);
+            work[0] = *weight;
+        }
+        self.memory.features.iter_mut().enumerate().for_each(|(place, feature)| *feature = place);
+        let kept = weights.iter().filter(|weight| **weight > 0.0).count();
+        self.filtered = kept < weights.len();
+        if self.filtered {
+            let columns = self.rows.orders().chunks_exact(self.rows.count);
+            for (to, from) in self.memory.orders[0].chunks_exact_mut(self.rows.count).zip(columns) {
+                let mut next = 0;
+                for &row in from {
+                    to[next] = row;
+                    next += usize::from(weights[row as usize] > 0.0);
+                }
+            }
+        }
+        kept
+    }
+
+    /// The orders at some depth.
+    fn level(&self, depth: usize) -> &[u32] {
+        if depth == 0 && !self.filtered {
+            self.rows.orders()
+        } else {
+            &self.memory.orders[depth % 2]
         }
     }
 
-    fn members(&self, branch: &Branch) -> &[u32] {
-        &self.orders[branch.listed_by][branch.begin..branch.end]
+    /// The rows of a branch in the order of a feature.
+    fn listed(&self, branch: &Branch, feature: usize) -> &[u32] {
+        &self.level(branch.level)[feature * self.rows.count..][branch.begin..branch.end]
     }
 
-    /// The weighted mean label, between the smallest and the largest also after rounding.
-    fn mean_label(&self, branch: &Branch) -> Vec<f64> {
-        let members = self.members(branch);
-        let first = self.rows.label(members[0] as usize);
-        let mut total = 0.0;
-        // Sums of differences to one label keep their digits where all labels are large.
-        let mut sums = vec![[0.0, f64::INFINITY, f64::NEG_INFINITY]; first.len()];
+    /// Appends the mean label, between the smallest and the largest also after rounding; returns
+    /// the weight.
+    fn push_mean(&self, branch: &Branch, labels: &mut Vec<f64>) -> f64 {
+        let (members, stride) = (self.listed(branch, branch.listed_by), 1 + self.width);
+        let given = &self.memory.given;
+        if stride == 2 {
+            let rows = given.as_chunks::<2>().0;
+            let (weight, mean) = weight_and_mean(members, |row| rows[row]);
+            labels.push(mean);
+            return weight;
+        }
+        let mut weight = 0.0;
+        for output in 1..stride {
+            let row = |row: usize| [given[row * stride], given[row * stride + output]];
+            let mean;
+            (weight, mean) = weight_and_mean(members, row);
+            labels.push(mean);
+        }
+        weight
+    }
+
+    /// Writes the residuals of a node's rows; returns its squared error.
+    fn centre(&mut self, branch: &Branch, mean: &[f64]) -> f64 {
+        let (level, stride) = (branch.level, 1 + self.width);
+        // The fields one by one, so that the work may change while the orders are read.
+        let orders = if level == 0 && !self.filtered {
+            self.rows.orders()
+        } else {
+            &self.memory.orders[level % 2]
+        };
+        let members = &orders[branch.listed_by * self.rows.count..][branch.begin..branch.end];
+        if stride == 2 {
+            let given = self.memory.given.as_chunks().0;
+            return write_residuals(members, given, self.memory.work.as_chunks_mut().0, mean[0]);
+        }
+        let mut error = 0.0;
         for &row in members {
-            let weight = self.rows.weights[row as usize];
-            total += weight;
-            for ((sum, y), first) in sums.iter_mut().zip(self.rows.label(row as usize)).zip(first) {
-                *sum = [sum[0] + weight * (y - first), sum[1].min(*y), sum[2].max(*y)];
-            }
-        }
-        let mean =
-            |([sum, low, high], first): (&[f64; 3], &f64)| (first + sum / total).clamp(*low, *high);
-        sums.iter().zip(first).map(mean).collect()
-    }
-
-    /// The split of largest gain, or none if no split is allowed or worth it.
-    fn best_split(&mut self, branch: &Branch, mean: &[f64]) -> Option<Split> {
-        if branch.depth >= self.max_depth || branch.end - branch.begin < 2 {
-            return None;
-        }
-        let (total, error) = self.centre(branch, mean);
-        if error == 0.0 || total < 2.0 * self.smallest {
-            return None;
-        }
-        let mut search = Search { total, score: LEAST_GAIN * error / total, found: None };
-        for feature in 0..self.orders.len() {
-            if self.rows.outputs == 1 {
-                self.try_numbers(branch, feature, &mut search);
-            } else {
-                self.try_lists(branch, feature, &mut search);
-            }
-        }
-        let (feature, last) = search.found?;
-        let value =
-            |position: usize| self.rows.columns[feature][self.orders[feature][position] as usize];
-        let threshold = midpoint(value(last), value(last + 1));
-        Some(Split { feature, threshold, middle: last + 1 })
-    }
-
-    /// Writes the residuals of a node's rows; returns its weight and its squared error.
-    fn centre(&mut self, branch: &Branch, mean: &[f64]) -> (f64, f64) {
-        let outputs = self.rows.outputs;
-        let (mut total, mut error) = (0.0, 0.0);
-        for &row in &self.orders[branch.listed_by][branch.begin..branch.end] {
-            let row = row as usize;
-            let weight = self.rows.weights[row];
-            total += weight;
-            let residuals = &mut self.residuals[row * outputs..(row + 1) * outputs];
-            for ((residual, y), mean) in residuals.iter_mut().zip(self.rows.label(row)).zip(mean) {
-                *residual = weight * (y - mean);
+            let range = row as usize * stride..(row as usize + 1) * stride;
+            let (given, work) = (&self.memory.given[range.clone()], &mut self.memory.work[range]);
+            for ((y, residual), mean) in given[1..].iter().zip(&mut work[1..]).zip(mean) {
+                *residual = given[0] * (y - mean);
                 error += *residual * (y - mean);
             }
         }
-        (total, error)
+        error
     }
 
-    /// Scores the thresholds of a feature where labels are single numbers.
-    fn try_numbers(&self, branch: &Branch, feature: usize, search: &mut Search) {
-        let column = &self.rows.columns[feature];
-        let order = &self.orders[feature][branch.begin..branch.end];
-        let (mut weight, mut sum) = (0.0, 0.0);
-        for (position, pair) in order.windows(2).enumerate() {
-            let (row, next) = (pair[0] as usize, pair[1] as usize);
-            weight += self.rows.weights[row];
-            sum += self.residuals[row];
-            if column[row] < column[next] {
-                let square = sum * sum;
-                search.offer(square, weight, self.smallest, (feature, branch.begin + position));
+    /// The split of largest gain, or none if no split is allowed or worth it.
+    fn best_split(
+        &mut self,
+        limits: Limits,
+        branch: &Branch,
+        (total, mean): (f64, &[f64]),
+        draws: &mut Option<Draws>,
+    ) -> Option<Split> {
+        // A share that is met up to rounding is met.
+        let smallest = (limits.min_leaf_weight * (1.0 - 1e-9)).max(f64::MIN_POSITIVE);
+        let alone = branch.end - branch.begin < 2;
+        if branch.depth >= limits.max_depth || alone || total < 2.0 * smallest {
+            return None;
+        }
+        let error = self.centre(branch, mean);
+        if error == 0.0 {
+            return None;
+        }
+        let mut search = Search::above(LEAST_GAIN * error / total);
+        let mut features = std::mem::take(&mut self.memory.features);
+        let scene = Scene { work: &self.memory.work, width: self.width, total, smallest };
+        self.search(branch, &scene, &mut search, draws.as_mut(), &mut features);
+        self.memory.features = features;
+        search.found
+    }
+
+    /// Tries all features, or drawn ones until enough of them vary and one gives a split.
+    fn search(
+        &self,
+        branch: &Branch,
+        scene: &Scene,
+        search: &mut Search,
+        draws: Option<&mut Draws>,
+        features: &mut [usize],
+    ) {
+        let Some(draws) = draws else {
+            for feature in 0..self.rows.columns {
+                let order = self.listed(branch, feature);
+                search.try_all(scene, feature, self.rows.column(feature), order);
+            }
+            return;
+        };
+        let mut tried = 0;
+        for place in 0..features.len() {
+            if tried >= draws.tried && search.found.is_some() {
+                break;
+            }
+            if draws.shuffled {
+                features.swap(place, place + draws.stream.index(features.len() - place));
+            }
+            let (feature, column) = (features[place], self.rows.column(features[place]));
+            let order = self.listed(branch, feature);
+            if column[order[0] as usize] >= column[order[order.len() - 1] as usize] {
+                continue;
+            }
+            tried += 1;
+            if draws.thresholds {
+                search.try_random(scene, feature, column, order, &mut draws.stream);
+            } else {
+                search.try_all(scene, feature, column, order);
             }
         }
     }
 
-    /// Scores the thresholds of a feature where labels are lists of numbers.
-    fn try_lists(&self, branch: &Branch, feature: usize, search: &mut Search) {
-        let outputs = self.rows.outputs;
-        let column = &self.rows.columns[feature];
-        let order = &self.orders[feature][branch.begin..branch.end];
-        let mut weight = 0.0;
-        let mut sums = vec![0.0; outputs];
-        for (position, pair) in order.windows(2).enumerate() {
-            let (row, next) = (pair[0] as usize, pair[1] as usize);
-            weight += self.rows.weights[row];
-            let residuals = &self.residuals[row * outputs..(row + 1) * outputs];
-            sums.iter_mut().zip(residuals).for_each(|(sum, residual)| *sum += residual);
-            if column[row] < column[next] {
-                let square = sums.iter().map(|sum| sum * sum).sum();
-                search.offer(square, weight, self.smallest, (feature, branch.begin + position));
+    /// Divides the range of a branch in the order of every feature; returns the right and the left
+    /// branch.
+    fn divide(
+        &mut self,
+        limits: Limits,
+        branch: &Branch,
+        split: &Split,
+        node: usize,
+    ) -> [Branch; 2] {
+        let (count, depth) = (self.rows.count, branch.depth + 1);
+        let middle = branch.begin + split.left;
+        let mut left =
+            Branch { end: middle, depth, listed_by: split.feature, parent: None, ..*branch };
+        // Leaves need only one order, and the split's own is divided already.
+        if depth < limits.max_depth {
+            let [even, odd] = &mut self.memory.orders;
+            let (from, to) = match (depth, self.filtered) {
+                (1, false) => (self.rows.orders(), odd),
+                _ if depth % 2 == 1 => (even.as_slice(), odd),
+                _ => (odd.as_slice(), even),
+            };
+            let own = &from[split.feature * count..][branch.begin..branch.end];
+            for (place, &row) in own.iter().enumerate() {
+                self.memory.goes_right[row as usize] = u8::from(place >= split.left);
             }
-        }
-    }
-
-    /// Divides the range of a branch in the order of every feature.
-    fn divide(&mut self, branch: &Branch, split: &Split) {
-        for (position, &row) in
-            self.orders[split.feature][..branch.end].iter().enumerate().skip(branch.begin)
-        {
-            self.goes_left[row as usize] = u8::from(position < split.middle);
-        }
-        for (feature, order) in self.orders.iter_mut().enumerate() {
-            if feature != split.feature {
-                partition(&mut order[branch.begin..branch.end], &self.goes_left, &mut self.spare);
+            for (from, to) in from.chunks_exact(count).zip(to.chunks_exact_mut(count)) {
+                let range = branch.begin..branch.end;
+                partition(
+                    &from[range.clone()],
+                    &mut to[range],
+                    &self.memory.goes_right,
+                    split.left,
+                );
             }
+            (left.level, left.listed_by) = (depth, 0);
         }
+        let right = Branch { begin: middle, end: branch.end, parent: Some(node), ..left };
+        [right, left]
     }
-}
-
-impl Search {
-    /// Keeps a split if it is better by more than rounding and both sides are heavy enough.
-    #[inline]
-    fn offer(&mut self, square: f64, left: f64, smallest: f64, place: (usize, usize)) {
-        let right = self.total - left;
-        let score = square / (left * right);
-        if score > self.score * (1.0 + TIE) && left.min(right) >= smallest {
-            self.score = score;
-            self.found = Some(place);
-        }
-    }
-}
-
-/// Moves the rows that go left to the front; both parts keep their order.
-fn partition(order: &mut [u32], goes_left: &[u8], spare: &mut [u32]) {
-    let (mut left, mut right) = (0, 0);
-    // Both places are written and one is advanced: there is no branch to mispredict.
-    for position in 0..order.len() {
-        let row = order[position];
-        let goes = usize::from(goes_left[row as usize]);
-        order[left] = row;
-        spare[right] = row;
-        left += goes;
-        right += 1 - goes;
-    }
-    order[left..].copy_from_slice(&spare[..right]);
-}
-
-/// A number from `low` to below `high`, midway if there is one.
-fn midpoint(low: f64, high: f64) -> f64 {
-    let middle = 0.5 * low + 0.5 * high;
-    if low <= middle && middle < high { middle } else { low }
 }

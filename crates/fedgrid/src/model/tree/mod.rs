@@ -8,20 +8,33 @@
 //! rows. For class probabilities the squared error is the Gini criterion. [Breiman, Friedman,
 //! Olshen and Stone, "Classification and Regression Trees", 1984.]
 
+mod sort;
 mod rows;
+mod nodes;
+mod split;
+mod passes;
 mod grow;
+mod prepared;
 #[cfg(test)]
 mod exhaustive;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Hypothesis, LocalModel, Stored, check};
+use self::prepared::PreparedTree;
+pub(super) use self::{
+    grow::{Draws, Grower, Memory},
+    prepared::{Limits, Sorted},
+    rows::{Parts, Rows, Targets},
+};
+use super::{Hypothesis, LocalModel, Prepared, Stored, check};
 use crate::{
     data::{Dataset, Features, Labels, Task},
-    error::{Error, Result, same_size},
+    error::Result,
 };
+
+pub use nodes::Nodes;
 
 /// A decision tree model.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,62 +53,38 @@ impl Default for Tree {
 
 impl LocalModel for Tree {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
-        if !(0.0..=0.5).contains(&self.min_leaf_weight) {
-            let (value, expected) = (self.min_leaf_weight, "a number from 0 to 0.5");
-            return Err(Error::Parameter { name: "min_leaf_weight", value, expected });
-        }
-        if data.total_weight() == 0.0 {
-            let reason = "no row has a positive weight".into();
-            return Err(Error::Fit { model: "a tree", reason });
-        }
-        Ok(Box::new(grow::grow(self, data)))
+        self.on(data.features(), data.weights())?.fit(data.labels())
+    }
+
+    fn prepare(&self, rows: &Features, weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
+        Ok(Some(Box::new(self.on(rows, weights)?)))
     }
 }
 
-/// A learnt tree: its nodes in one list, a node before its left branch, that before its right one.
+impl Tree {
+    fn on(&self, features: &Features, weights: &[f64]) -> Result<PreparedTree> {
+        let limits = Limits::checked(self.max_depth, self.min_leaf_weight)?;
+        let sorted = Sorted::new("a tree", features, weights)?;
+        Ok(PreparedTree { limits, sorted, memory: Mutex::default() })
+    }
+}
+
+/// A learnt tree; every node's label is the weighted mean of its rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TreeHypothesis {
     /// The names of the features, in order.
     pub names: Arc<[String]>,
     /// What is predicted.
     pub task: Task,
-    /// The feature that each node asks for; zero for leaves.
-    pub features: Vec<usize>,
-    /// A row goes left if its feature is at most this; zero for leaves.
-    pub thresholds: Vec<f64>,
-    /// The node on the right, zero for leaves; the node on the left is the next in the list.
-    pub right: Vec<usize>,
-    /// The weighted mean label of each node, as many numbers per node as the task has outputs.
-    pub labels: Vec<f64>,
+    /// The nodes, the root first.
+    pub nodes: Nodes,
 }
 
 impl TreeHypothesis {
-    /// Refuses lists of different lengths, numbers without a value, and nodes that lead nowhere.
+    /// Refuses a tree that no fit gives and that could not predict.
     pub fn check(&self) -> Result<()> {
-        let nodes = self.right.len();
-        same_size("features asked by a tree", self.features.len(), nodes)?;
-        same_size("thresholds of a tree", self.thresholds.len(), nodes)?;
-        same_size("labels of a tree", self.labels.len(), nodes * self.task.outputs())?;
-        check::finite("a threshold of a tree", &self.thresholds)?;
-        check::finite("a label of a tree", &self.labels)?;
-        let is_leaf = |node: usize| self.right[node] <= node;
-        let leads_on =
-            |node: usize| self.right[node] < nodes && self.features[node] < self.names.len();
-        if nodes > 0 && (0..nodes).all(|node| is_leaf(node) || leads_on(node)) {
-            return Ok(());
-        }
-        Err(Error::Unsupported { what: "a tree", needs: "branches that lead to its own leaves" })
-    }
-
-    /// The leaf that a row belongs to.
-    #[must_use]
-    pub fn leaf(&self, x: &[f64]) -> usize {
-        let mut node = 0;
-        while self.right[node] > node {
-            let left = x[self.features[node]] <= self.thresholds[node];
-            node = if left { node + 1 } else { self.right[node] };
-        }
-        node
+        check::task(self.task)?;
+        self.nodes.check(&[0], self.names.len(), self.task.outputs())
     }
 }
 
@@ -104,8 +93,8 @@ impl Hypothesis for TreeHypothesis {
         let outputs = self.task.outputs();
         let mut labels = Labels::neutral(self.task, features.rows());
         for (label, x) in labels.as_mut_slice().chunks_exact_mut(outputs).zip(features.iter()) {
-            let leaf = self.leaf(x);
-            label.copy_from_slice(&self.labels[leaf * outputs..(leaf + 1) * outputs]);
+            let leaf = self.nodes.leaf(0, x);
+            label.copy_from_slice(&self.nodes.labels[leaf * outputs..(leaf + 1) * outputs]);
         }
         labels
     }
@@ -160,9 +149,9 @@ mod tests {
         let Stored::Tree(tree) = Tree::default().fit(&data).unwrap().stored() else {
             panic!("a tree stores a tree")
         };
-        assert_eq!(tree.thresholds, [3.0, 0.0, 0.0]);
-        assert_eq!(tree.labels, [3.0, -1.0, 7.0]);
-        assert_eq!(tree.right, [2, 0, 0]);
+        assert_eq!(tree.nodes.thresholds, [3.0, 0.0, 0.0]);
+        assert_eq!(tree.nodes.labels, [3.0, -1.0, 7.0]);
+        assert_eq!(tree.nodes.right, [2, 0, 0]);
     }
 
     #[test]
@@ -234,5 +223,57 @@ mod tests {
         let data = line(&[1.0, next, -0.0, 0.0], &[0.0, 1.0, 5.0, 6.0], &[1.0; 4]);
         let predictions = UNLIMITED.fit(&data).unwrap().predict(data.features());
         assert_eq!(predictions.as_slice(), [0.0, 1.0, 5.5, 5.5]);
+    }
+
+    fn tasks() -> [Task; 4] {
+        let classes = |classes| Task::Classification { classes };
+        [Task::Regression, classes(2), classes(3), classes(5)]
+    }
+
+    fn random_labels(task: Task, rows: usize, stream: &mut Stream) -> Labels {
+        let mut values = Vec::new();
+        for _ in 0..rows {
+            let odds: Vec<f64> = (0..task.outputs()).map(|_| stream.uniform()).collect();
+            let sum = if task == Task::Regression { 1.0 } else { odds.iter().sum() };
+            values.extend(odds.iter().map(|odds_of_class| odds_of_class / sum));
+        }
+        Labels::new(task, values).unwrap()
+    }
+
+    #[test]
+    fn a_prepared_tree_gives_the_bits_of_a_fit_for_every_label_vector() {
+        let mut stream = Stream::new(8, 0, 0, Purpose::Data);
+        // Equal rows, weights of zero, and ties in single columns.
+        let features = random_features(70, 9).stacked(&random_features(20, 9)).unwrap();
+        let weights: Vec<f64> = (0..90).map(|row| f64::from(row % 7) * stream.uniform()).collect();
+        for tree in [Tree::default(), Tree { min_leaf_weight: 0.1, ..UNLIMITED }] {
+            let prepared = tree.prepare(&features, &weights).unwrap().unwrap();
+            for task in tasks() {
+                let labels = random_labels(task, 90, &mut stream);
+                let data =
+                    Dataset::weighted(features.clone(), labels.clone(), weights.clone()).unwrap();
+                let fitted = tree.fit(&data).unwrap().stored();
+                assert_eq!(prepared.fit(&labels).unwrap().stored(), fitted);
+            }
+            assert!(prepared.fit(&Labels::values(vec![0.0; 5])).is_err());
+        }
+        assert!(UNLIMITED.prepare(&features, &[0.0; 90]).is_err());
+        assert!(UNLIMITED.prepare(&features, &[-1.0; 90]).is_err());
+        assert!(UNLIMITED.prepare(&features, &[1.0; 89]).is_err());
+    }
+
+    #[test]
+    fn two_probabilities_split_alike_whether_or_not_they_sum_to_one() {
+        let mut stream = Stream::new(10, 0, 0, Purpose::Data);
+        let (features, task) = (random_features(50, 11), tasks()[1]);
+        let labels = random_labels(task, 50, &mut stream);
+        // A sum that is off by a little more than rounding takes the general way.
+        let nearly = labels.as_slice().iter().map(|p| p * (1.0 + 1e-11)).collect();
+        let nearly = Dataset::new(features.clone(), Labels::new(task, nearly).unwrap()).unwrap();
+        let exactly = Dataset::new(features.clone(), labels).unwrap();
+        let predict = |data| UNLIMITED.fit(data).unwrap().predict(&features);
+        for (p, q) in predict(&exactly).as_slice().iter().zip(predict(&nearly).as_slice()) {
+            assert!((p - q).abs() < 1e-10);
+        }
     }
 }

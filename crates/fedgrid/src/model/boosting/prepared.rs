@@ -1,0 +1,114 @@
+//! Adding tree after tree to sorted rows.
+
+use super::{Boosting, BoostingHypothesis, hypothesis::link, newton::Steps};
+use crate::{
+    algebra::add_scaled,
+    data::{Labels, Task},
+    error::{Error, Result},
+    model::{
+        Hypothesis, Nodes, Prepared,
+        tree::{Grower, Limits, Memory, Sorted, Targets},
+    },
+};
+
+/// Class probabilities of a row may miss the sum one by so much.
+const SUM_TOLERANCE: f64 = 1e-6;
+
+/// The smallest probability of a class at the start.
+const LEAST_START: f64 = 1e-12;
+
+/// A boosting model with its sorted rows.
+#[derive(Debug)]
+pub(super) struct PreparedBoosting {
+    pub(super) model: Boosting,
+    pub(super) limits: Limits,
+    pub(super) sorted: Sorted,
+}
+
+impl Prepared for PreparedBoosting {
+    fn fit(&self, labels: &Labels) -> Result<Box<dyn Hypothesis>> {
+        let task = labels.task();
+        let targets = self.sorted.targets(&proper(labels)?)?;
+        let (rows, width) = (&self.sorted.rows, targets.width);
+        let start = start(task, &rows.weights, &targets);
+        let mut scores = start.repeat(rows.count);
+        let mut grower = Grower::new(rows, width, Memory::default());
+        let (mut roots, mut nodes) = (Vec::new(), Nodes::default());
+        for tree in 0..self.model.trees {
+            let sample = self.model.subsampled(rows, tree);
+            let weights = sample.as_ref().unwrap_or(&rows.weights);
+            let grown = self.tree(&mut grower, weights, &targets, &mut scores, task);
+            roots.push(nodes.append(&grown));
+        }
+        let names = self.sorted.names.clone();
+        Ok(Box::new(BoostingHypothesis { names, task, start, roots, nodes }))
+    }
+}
+
+impl PreparedBoosting {
+    /// The next tree, which is added to the scores.
+    fn tree(
+        &self,
+        grower: &mut Grower,
+        weights: &[f64],
+        targets: &Targets,
+        scores: &mut [f64],
+        task: Task,
+    ) -> Nodes {
+        let (rows, width) = (&self.sorted.rows, targets.width);
+        let mut predictions = scores.to_vec();
+        predictions.chunks_exact_mut(width).for_each(|row| link(task, row));
+        let left_over = targets.values.iter().zip(&predictions).map(|(y, p)| y - p);
+        let residuals = Targets { width, values: left_over.collect() };
+        let mut tree = grower.grow(self.limits, weights, &residuals, None);
+        let leaf = |row: usize| tree.leaf_of(0, |feature| rows.column(feature)[row]);
+        let leaves: Vec<usize> = (0..rows.count).map(leaf).collect();
+        let mut steps = Steps::new(task, tree.count(), width);
+        let given = predictions.chunks_exact(width).zip(residuals.values.chunks_exact(width));
+        for ((&leaf, &weight), (prediction, residual)) in leaves.iter().zip(weights).zip(given) {
+            steps.add(leaf, weight, prediction, residual);
+        }
+        tree.labels = steps.solve(self.model.rate);
+        for (leaf, scores) in leaves.iter().zip(scores.chunks_exact_mut(width)) {
+            add_scaled(scores, 1.0, &tree.labels[leaf * width..][..width]);
+        }
+        tree
+    }
+}
+
+/// The labels with class probabilities of sum one; others are refused.
+fn proper(labels: &Labels) -> Result<Labels> {
+    let mut labels = labels.clone();
+    if let Task::Classification { classes } = labels.task() {
+        for (row, label) in labels.as_mut_slice().chunks_exact_mut(classes).enumerate() {
+            let sum: f64 = label.iter().sum();
+            if label.iter().any(|p| *p < 0.0) || (sum - 1.0).abs() > SUM_TOLERANCE {
+                let reason = format!("the label of row {row} is not a list of probabilities");
+                return Err(Error::Fit { model: "a boosting model", reason });
+            }
+            for p in label {
+                *p /= sum;
+            }
+        }
+    }
+    Ok(labels)
+}
+
+/// The best constant: the mean, the log-odds of the mean, or the logarithms of the means.
+fn start(task: Task, weights: &[f64], targets: &Targets) -> Vec<f64> {
+    let mut mean = targets.values[..targets.width].to_vec();
+    let first = mean.clone();
+    for (weight, label) in weights.iter().zip(targets.values.chunks_exact(targets.width)) {
+        for ((mean, y), first) in mean.iter_mut().zip(label).zip(&first) {
+            *mean += weight * (y - first);
+        }
+    }
+    let bounded = |p: f64| p.clamp(LEAST_START, 1.0 - LEAST_START);
+    match task {
+        Task::Regression => mean,
+        Task::Classification { classes: 2 } => {
+            mean.iter().map(|p| bounded(*p).ln() - (-bounded(*p)).ln_1p()).collect()
+        }
+        Task::Classification { .. } => mean.iter().map(|p| bounded(*p).ln()).collect(),
+    }
+}

@@ -1,0 +1,298 @@
+//! Forests: the mean of trees that differ by chance,
+//!
+//! ```text
+//! ĥ(x) = 1/T Σ_t tree_t(x)
+//! ```
+//!
+//! A random forest grows every tree on resampled rows and tries only some features per split; extra
+//! trees draw the thresholds too. [Breiman, "Random forests", 2001; Geurts, Ernst and Wehenkel,
+//! "Extremely randomized trees", 2006.] Tree t draws from the stream of (seed, t), so the forest does
+//! not depend on threads.
+
+mod bootstrap;
+mod hypothesis;
+mod recipe;
+
+pub use self::hypothesis::ForestHypothesis;
+use self::recipe::Recipe;
+use super::{Hypothesis, LocalModel, Prepared};
+use crate::{
+    data::{Dataset, Features},
+    error::Result,
+};
+
+/// How many features are tried per split; those that are constant in the node do not count.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Tried {
+    /// The square root of their number for classes; for numbers a third (random forest) or all
+    /// (extra trees). Rounded down, at least one.
+    Auto,
+    /// A share above 0, up to 1, of all; rounded down, at least one.
+    Share(f64),
+    /// So many, at least one; more than there are means all.
+    Count(usize),
+}
+
+/// A random forest model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forest {
+    /// How many trees are grown, at least one.
+    pub trees: usize,
+    /// How many splits lie between the root and a leaf at most.
+    pub max_depth: usize,
+    /// The smallest share of the total weight that a leaf may hold, from zero (no limit) to a half.
+    pub min_leaf_weight: f64,
+    /// How many features are tried per split.
+    pub features: Tried,
+    /// Whether every tree has resampled rows; without, and with all features, all trees are equal.
+    ///
+    /// Rows of equal features and labels are one, in an order of their own. Of G such rows, G are
+    /// drawn with replacement, each with a chance that is its share of the weight; so a row of
+    /// weight k is the row k times, and equal weights give the usual bootstrap.
+    pub bootstrap: bool,
+    /// What the draws depend on.
+    pub seed: u64,
+}
+
+impl Default for Forest {
+    fn default() -> Self {
+        let (trees, max_depth, min_leaf_weight) = (100, 64, 0.0);
+        let (features, bootstrap, seed) = (Tried::Auto, true, 0);
+        Self { trees, max_depth, min_leaf_weight, features, bootstrap, seed }
+    }
+}
+
+/// A model of extra trees: forests with one random threshold per tried feature.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExtraTrees {
+    /// How many trees are grown, at least one.
+    pub trees: usize,
+    /// How many splits lie between the root and a leaf at most.
+    pub max_depth: usize,
+    /// The smallest share of the total weight that a leaf may hold, from zero (no limit) to a half.
+    pub min_leaf_weight: f64,
+    /// How many features are tried per split.
+    pub features: Tried,
+    /// Whether every tree has resampled rows, as in [`Forest::bootstrap`].
+    pub bootstrap: bool,
+    /// What the draws depend on.
+    pub seed: u64,
+}
+
+impl Default for ExtraTrees {
+    fn default() -> Self {
+        let Forest { trees, max_depth, min_leaf_weight, features, seed, .. } = Forest::default();
+        Self { trees, max_depth, min_leaf_weight, features, bootstrap: false, seed }
+    }
+}
+
+impl LocalModel for Forest {
+    fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
+        Recipe::of(self).on("a forest", data.features(), data.weights())?.fit(data.labels())
+    }
+
+    fn prepare(&self, rows: &Features, weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
+        Ok(Some(Box::new(Recipe::of(self).on("a forest", rows, weights)?)))
+    }
+}
+
+impl LocalModel for ExtraTrees {
+    fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
+        self.recipe()
+            .on("a model of extra trees", data.features(), data.weights())?
+            .fit(data.labels())
+    }
+
+    fn prepare(&self, rows: &Features, weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
+        Ok(Some(Box::new(self.recipe().on("a model of extra trees", rows, weights)?)))
+    }
+}
+
+impl ExtraTrees {
+    fn recipe(&self) -> Recipe {
+        let Self { trees, max_depth, min_leaf_weight, features, bootstrap, seed } = *self;
+        let forest = Forest { trees, max_depth, min_leaf_weight, features, bootstrap, seed };
+        Recipe { forest, thresholds: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bootstrap::Bootstrap, *};
+    use crate::{
+        data::{Labels, Task},
+        model::{Tree, tree::Sorted},
+        random::{Purpose, Stream},
+        testing,
+    };
+
+    fn tasks() -> [Task; 3] {
+        let classes = |classes| Task::Classification { classes };
+        [Task::Regression, classes(2), classes(3)]
+    }
+
+    fn features(rows: usize, seed: u64) -> Features {
+        let mut stream = Stream::new(seed, 0, 0, Purpose::Data);
+        let names = ["a", "b", "c", "d"].map(String::from).into();
+        Features::new(names, (0..4 * rows).map(|_| stream.normal()).collect()).unwrap()
+    }
+
+    fn data(task: Task, rows: usize) -> Dataset {
+        let (features, mut stream) = (features(rows, 1), Stream::new(2, 0, 0, Purpose::Data));
+        let value = |x: &[f64]| x[0] * x[1] + x[2] + 0.3 * stream.normal();
+        let values: Vec<f64> = features.iter().map(value).collect();
+        let labels = match task {
+            Task::Regression => Labels::values(values),
+            Task::Classification { classes } => {
+                let class =
+                    |y: &f64| (usize::from(*y > -0.5) + usize::from(*y > 0.5)).min(classes - 1);
+                Labels::classes(classes, &values.iter().map(class).collect::<Vec<_>>()).unwrap()
+            }
+        };
+        Dataset::new(features, labels).unwrap()
+    }
+
+    #[test]
+    fn forests_keep_the_laws_of_local_models() {
+        for task in tasks() {
+            for (bootstrap, features) in [(true, Tried::Auto), (false, Tried::Share(0.7))] {
+                let forest =
+                    Forest { trees: 40, features, bootstrap, seed: 3, ..Forest::default() };
+                testing::check_local_model(&forest, task);
+                let min_leaf_weight = 0.05;
+                testing::check_local_model(
+                    &Forest { max_depth: 6, min_leaf_weight, ..forest },
+                    task,
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn extra_trees_keep_the_laws_of_local_models() {
+        for task in tasks() {
+            for (bootstrap, features) in [(false, Tried::Auto), (true, Tried::Count(2))] {
+                let model = ExtraTrees { trees: 40, features, bootstrap, ..ExtraTrees::default() };
+                testing::check_local_model(&model, task);
+            }
+        }
+    }
+
+    #[test]
+    fn one_tree_of_all_rows_and_features_is_the_tree() {
+        for task in tasks() {
+            let (data, new) = (data(task, 80), features(200, 5));
+            let tree = Tree { max_depth: 4, min_leaf_weight: 0.02 };
+            let features = Tried::Share(1.0);
+            let forest =
+                Forest { trees: 1, max_depth: 4, features, bootstrap: false, ..Forest::default() };
+            let forest = Forest { min_leaf_weight: 0.02, ..forest };
+            let predict = |model: &dyn LocalModel| model.fit(&data).unwrap().predict(&new);
+            assert_eq!(predict(&tree), predict(&forest));
+        }
+    }
+
+    #[test]
+    fn a_seed_fixes_the_forest_and_another_changes_it() {
+        let (data, new) = (data(Task::Regression, 60), features(100, 5));
+        let forest = |seed| Forest { trees: 5, seed, ..Forest::default() };
+        let extra = |seed| ExtraTrees { trees: 5, seed, ..ExtraTrees::default() };
+        let predict = |model: &dyn LocalModel| model.fit(&data).unwrap().predict(&new);
+        assert_eq!(predict(&forest(1)), predict(&forest(1)));
+        assert_ne!(predict(&forest(1)), predict(&forest(2)));
+        assert_eq!(predict(&extra(1)), predict(&extra(1)));
+        assert_ne!(predict(&extra(1)), predict(&extra(2)));
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_no_bit() {
+        let data = data(Task::Classification { classes: 3 }, 60);
+        let on = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| Forest { trees: 11, ..Forest::default() }.fit(&data).unwrap().stored())
+        };
+        assert_eq!(on(1), on(4));
+    }
+
+    #[test]
+    fn a_prepared_forest_gives_the_bits_of_a_fit() {
+        for task in tasks() {
+            let data = data(task, 30);
+            let doubled = data.clone().stacked(&data.select(&[3, 4, 5])).unwrap();
+            let forest = Forest { trees: 5, ..Forest::default() };
+            let prepared = forest.prepare(doubled.features(), doubled.weights()).unwrap().unwrap();
+            let (one, other) = (prepared.fit(doubled.labels()), forest.fit(&doubled));
+            assert_eq!(one.unwrap().stored(), other.unwrap().stored());
+        }
+    }
+
+    #[test]
+    fn copies_of_all_rows_change_no_draw() {
+        let data = data(Task::Regression, 30);
+        let thrice: Vec<usize> = (0..90).map(|copy| copy % 30).collect();
+        let forest = Forest { trees: 5, ..Forest::default() };
+        let predict = |data: &Dataset| forest.fit(data).unwrap().predict(&features(100, 5));
+        let (one, other) = (predict(&data), predict(&data.select(&thrice)));
+        assert!(one.as_slice().iter().zip(other.as_slice()).all(|(p, q)| (p - q).abs() < 1e-12));
+    }
+
+    #[test]
+    fn the_order_of_the_columns_does_not_favour_a_feature() {
+        // The same feature is asked as often in the first column as in the last.
+        let first_used = |place: usize| {
+            let rows = 200;
+            let given = features(rows, 7);
+            let order: Vec<usize> = (0..4).map(|column| (column + place) % 4).collect();
+            let values = given.iter().flat_map(|x| order.iter().map(|&column| x[column]));
+            let moved = Features::new(given.names().clone(), values.collect()).unwrap();
+            let mut stream = Stream::new(8, 0, 0, Purpose::Data);
+            let labels = (0..rows).map(|_| stream.normal()).collect();
+            let data = Dataset::new(moved, Labels::values(labels)).unwrap();
+            let forest = Forest { features: Tried::Share(1.0), ..Forest::default() };
+            let stored = forest.fit(&data).unwrap().stored();
+            let crate::model::Stored::Forest(fitted) = stored else { panic!("a forest") };
+            let nodes = fitted.nodes.right.iter().zip(&fitted.nodes.features);
+            let asked = nodes.filter(|(right, _)| **right > 0).map(|(_, &feature)| feature);
+            let column = (4 - place) % 4;
+            asked.filter(|&feature| feature as usize == column).count() as f64
+        };
+        let (first, last) = (first_used(0), first_used(1));
+        assert!((first / last - 1.0).abs() < 0.05, "{first} and {last}");
+    }
+
+    #[test]
+    fn resampled_weights_have_the_given_weights_as_their_mean() {
+        let data = data(Task::Regression, 5);
+        let weights = [0.1, 0.3, 0.05, 0.4, 0.15];
+        let sorted = Sorted::new("a forest", data.features(), &weights).unwrap();
+        let targets = sorted.targets(data.labels()).unwrap();
+        let bootstrap = Bootstrap::new(sorted.rows.parts(data.labels()));
+        let mut mean = [0.0; 5];
+        for tree in 0..20_000 {
+            let mut stream = Stream::new(1, tree, 0, Purpose::Model);
+            let (drawn, labels) = bootstrap.draw(&targets, &mut stream);
+            assert!(labels.is_none() && (drawn.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            mean.iter_mut().zip(&drawn).for_each(|(mean, weight)| *mean += weight / 20_000.0);
+        }
+        assert!(
+            mean.iter().zip(&sorted.rows.weights).all(|(a, b)| (a - b).abs() < 0.01),
+            "{mean:?}"
+        );
+    }
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        let data = data(Task::Regression, 10);
+        let refusal = |forest: Forest| forest.fit(&data).unwrap_err().to_string();
+        let forest = Forest::default;
+        assert_eq!(refusal(Forest { trees: 0, ..forest() }), "trees is 0, expected at least one");
+        let features = Tried::Share(1.5);
+        let expected = "features is 1.5, expected a share above 0, up to 1";
+        assert_eq!(refusal(Forest { features, ..forest() }), expected);
+        let features = Tried::Count(0);
+        assert_eq!(
+            refusal(Forest { features, ..forest() }),
+            "features is 0, expected at least one"
+        );
+    }
+}
