@@ -40,6 +40,11 @@ fn refusal_of(arguments: &[&str]) -> String {
     Folder::new().fit_refusal(arguments)
 }
 
+/// The kinds of models, as messages list them.
+const KINDS: &str = "linear, elastic-net, huber, quantile, poisson, logistic, tree, forest, \
+                     extra-trees, boosting, neighbours, kernel-ridge, smoother, perceptron or \
+                     constant";
+
 #[test]
 fn files_that_cannot_be_read_are_named() {
     let folder = Folder::new();
@@ -325,8 +330,8 @@ fn values_of_a_wrong_type_are_named_without_words_of_the_program() {
         ("seed=x", "seed is \"x\", expected a whole number, zero or more"),
         ("seed=-1", "seed is -1, expected a whole number, zero or more"),
         ("seed=1.5", "seed is 1.5, expected a whole number, zero or more"),
-        ("model.kind=lineer", "model.kind is \"lineer\", expected linear, logistic or tree"),
-        ("model.kind=3", "model.kind is 3, expected linear, logistic or tree"),
+        ("model.kind=lineer", &format!("model.kind is \"lineer\", expected {KINDS}")),
+        ("model.kind=3", &format!("model.kind is 3, expected {KINDS}")),
         ("model=3", "model is 3, expected a section with keys"),
         ("model.nodes.a=tree", "model.nodes.a is \"tree\", expected a section with keys"),
         ("method.hub=much", "method.hub is \"much\", expected a number"),

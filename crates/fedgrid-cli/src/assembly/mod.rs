@@ -14,7 +14,6 @@ use std::{
 use fedgrid::{
     compare::{Settings, Study, Weighting},
     data::{Dataset, Features, Plan, Scaling, Task},
-    descent::Optimiser,
     loss::Loss,
     method::{Coupling, FedRelax, LocalStep},
     observe::Stop,
@@ -26,8 +25,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::{Error, Result},
     experiment::{
-        CouplingKey, DiscrepancyKey, Experiment, MethodKeys, OptimiserKey, OrderKey, SolverKey,
-        StepKey, WeightingKey,
+        CouplingKey, DiscrepancyKey, Experiment, MethodKeys, OrderKey, SolverKey, StepKey,
+        WeightingKey,
     },
     source::Table,
 };
@@ -164,7 +163,7 @@ fn settings(experiment: &Experiment) -> Settings {
     let method = &experiment.method;
     Settings {
         alpha: method.alpha.given(),
-        tune_ridge: experiment.tunes_ridge(),
+        tune_ridge: experiment.model.tunes_ridge(),
         method: relaxation(method, experiment.seed),
         weighting: match method.weighting {
             WeightingKey::Nodes => Weighting::Nodes,
@@ -206,11 +205,7 @@ fn relaxation(keys: &MethodKeys, seed: u64) -> FedRelax {
             StepKey::Distil => LocalStep::Distil { points: keys.distil_points, seed },
             StepKey::Descend => LocalStep::Descend {
                 steps: keys.steps,
-                optimiser: match keys.optimiser {
-                    OptimiserKey::Rmsprop => Optimiser::RmsProp,
-                    OptimiserKey::Adam => Optimiser::Adam,
-                    OptimiserKey::Plain => Optimiser::Plain,
-                },
+                optimiser: keys.optimiser.into(),
                 size: keys.step_size,
             },
         },

@@ -4,15 +4,19 @@ use std::sync::Arc;
 
 use fedgrid::{
     data::Task,
-    model::{Linear, LocalModel, Logistic, Tree},
+    model::{
+        Activation, Boosting, ElasticNet, ExtraTrees, Fixed, Forest, Huber, Kernel, KernelRidge,
+        Linear, LocalModel, Logistic, Mean, Neighbours, Perceptron, Poisson, Quantile, Smoother,
+        Tree, Tried,
+    },
 };
 
 use super::Graph;
 use crate::{
     error::{Error, Result},
     experiment::{
-        CouplingKey, DiscrepancyKey, Experiment, MethodKeys, ModelKeys, ModelKind, NodeModelKeys,
-        StepKey, advice,
+        ActivationKey, Choice, CouplingKey, DiscrepancyKey, Experiment, KernelKey, MethodKeys,
+        ModelKeys, ModelKind, OptimiserKey, StepKey, advice,
     },
 };
 
@@ -75,59 +79,139 @@ pub(super) fn models(experiment: &Experiment, graph: &Graph, task: Task) -> Resu
             return Err(Error::input(sentence));
         }
     }
-    let common = model("model", keys, &NodeModelKeys::default(), task)?;
-    let mut known: Vec<(&NodeModelKeys, Arc<dyn LocalModel>)> = Vec::new();
+    let common = model("model", &keys.common, task, experiment.seed)?;
+    let mut known: Vec<(&ModelKeys, Arc<dyn LocalModel>)> = vec![(&keys.common, common)];
     let mut all = Models { models: Vec::new(), kinds: Vec::new() };
     for name in names {
-        let Some(own) = keys.nodes.get(name) else {
-            all.models.push(common.clone());
-            all.kinds.push(keys.kind.to_string());
-            continue;
-        };
-        let model = if let Some((_, model)) = known.iter().find(|(other, _)| *other == own) {
-            model.clone()
+        let own = keys.nodes.get(name).unwrap_or(&keys.common);
+        let made = if let Some((_, made)) = known.iter().find(|(other, _)| *other == own) {
+            made.clone()
         } else {
-            let made = model(&format!("model.nodes.{name}"), keys, own, task)?;
+            let section = format!("model.nodes.{name}");
+            let made = model(&section, own, task, experiment.seed)?;
             known.push((own, made.clone()));
             made
         };
-        all.models.push(model);
-        all.kinds.push(own.kind.unwrap_or(keys.kind).to_string());
+        all.models.push(made);
+        all.kinds.push(own.kind().to_string());
     }
     Ok(all)
 }
 
-fn model(
-    section: &str,
-    keys: &ModelKeys,
-    own: &NodeModelKeys,
-    task: Task,
-) -> Result<Arc<dyn LocalModel>> {
-    let kind = own.kind.unwrap_or(keys.kind);
-    let intercept = own.intercept.unwrap_or(keys.intercept);
-    let ridge = own.ridge.or(keys.ridge.given());
-    let fits = match kind {
-        ModelKind::Linear => task == Task::Regression,
-        ModelKind::Logistic => task != Task::Regression,
-        ModelKind::Tree => true,
-    };
-    if !fits {
-        let (wants, use_instead) = match kind {
-            ModelKind::Linear => ("numbers", "logistic or tree for classes"),
-            _ => ("classes", "linear or tree for numbers"),
-        };
-        let sentence = format!("{section}.kind = \"{kind}\" predicts {wants}; use {use_instead}");
-        return Err(Error::input(sentence));
+/// The model of complete keys. A ridge that was given stays.
+fn model(section: &str, keys: &ModelKeys, task: Task, seed: u64) -> Result<Arc<dyn LocalModel>> {
+    use ModelKind as Kind;
+    let kind = keys.kind();
+    if task == Task::Regression && !kind.predicts_numbers() {
+        let instead = "classes; use linear or tree for numbers";
+        return Err(Error::input(format!("{section}.kind = \"{kind}\" predicts {instead}")));
     }
+    if task != Task::Regression && !kind.predicts_classes() {
+        let instead = "numbers; use logistic or tree for classes";
+        return Err(Error::input(format!("{section}.kind = \"{kind}\" predicts {instead}")));
+    }
+    let given = keys.ridge.and_then(Choice::given);
+    let ridge = |default: f64| given.unwrap_or(default);
+    let intercept = keys.intercept.unwrap_or(true);
     Ok(match kind {
-        ModelKind::Linear => Arc::new(Linear { ridge: ridge.unwrap_or(0.0), intercept }),
-        ModelKind::Logistic => {
-            let ridge = ridge.unwrap_or(Logistic::default().ridge);
-            Arc::new(Logistic { ridge, lasso: 0.0, intercept })
+        Kind::Linear => settled(Linear { ridge: ridge(0.0), intercept }, given),
+        Kind::ElasticNet => {
+            let lasso = keys.lasso.unwrap_or(ElasticNet::default().lasso);
+            settled(ElasticNet { ridge: ridge(0.0), lasso, intercept }, given)
         }
-        ModelKind::Tree => Arc::new(Tree {
-            max_depth: own.max_depth.unwrap_or(keys.max_depth),
-            min_leaf_weight: own.min_leaf_weight.unwrap_or(keys.min_leaf_weight),
-        }),
+        Kind::Huber => {
+            let threshold = keys.threshold.unwrap_or(Huber::default().threshold);
+            settled(Huber { threshold, ridge: ridge(0.0), intercept }, given)
+        }
+        Kind::Quantile => {
+            let level = keys.level.unwrap_or(Quantile::default().level);
+            settled(Quantile { level, ridge: ridge(0.0), intercept }, given)
+        }
+        Kind::Poisson => {
+            settled(Poisson { ridge: ridge(Poisson::default().ridge), intercept }, given)
+        }
+        Kind::Logistic => {
+            let lasso = keys.lasso.unwrap_or(0.0);
+            settled(Logistic { ridge: ridge(Logistic::default().ridge), lasso, intercept }, given)
+        }
+        Kind::KernelRidge => {
+            let ridge = ridge(KernelRidge::default().ridge);
+            let kernel = kernel(keys);
+            settled(KernelRidge { kernel, ridge, intercept, ..KernelRidge::default() }, given)
+        }
+        Kind::Perceptron => {
+            settled(perceptron(keys, ridge(Perceptron::default().ridge), seed), given)
+        }
+        _ => without_ridge(kind, keys, seed),
     })
+}
+
+/// A model whose ridge is chosen on validation rows, unless it was given.
+fn settled<M: LocalModel + 'static>(model: M, given: Option<f64>) -> Arc<dyn LocalModel> {
+    if given.is_some() { Arc::new(Fixed(model)) } else { Arc::new(model) }
+}
+
+fn without_ridge(kind: ModelKind, keys: &ModelKeys, seed: u64) -> Arc<dyn LocalModel> {
+    use ModelKind as Kind;
+    let min_leaf_weight = keys.min_leaf_weight.unwrap_or(0.0);
+    let max_depth = |default: usize| keys.max_depth.unwrap_or(default);
+    let trees = |default: usize| keys.trees.unwrap_or(default);
+    let features = keys.features_tried.map_or(Tried::Auto, Tried::Share);
+    match kind {
+        Kind::Tree => Arc::new(Tree { max_depth: max_depth(5), min_leaf_weight }),
+        Kind::Forest => {
+            let usual = Forest::default();
+            let (trees, max_depth) = (trees(usual.trees), max_depth(usual.max_depth));
+            Arc::new(Forest { trees, max_depth, min_leaf_weight, features, seed, ..usual })
+        }
+        Kind::ExtraTrees => {
+            let usual = ExtraTrees::default();
+            let (trees, max_depth) = (trees(usual.trees), max_depth(usual.max_depth));
+            Arc::new(ExtraTrees { trees, max_depth, min_leaf_weight, features, seed, ..usual })
+        }
+        Kind::Boosting => {
+            let usual = Boosting::default();
+            let (trees, max_depth) = (trees(usual.trees), max_depth(usual.max_depth));
+            let (rate, subsample) =
+                (keys.rate.unwrap_or(usual.rate), keys.subsample.unwrap_or(usual.subsample));
+            Arc::new(Boosting { trees, rate, max_depth, min_leaf_weight, subsample, seed })
+        }
+        Kind::Neighbours => {
+            let usual = Neighbours::default();
+            let (k, by_distance) = (keys.k.unwrap_or(usual.k), keys.by_distance.unwrap_or(false));
+            Arc::new(Neighbours { k, by_distance, ..usual })
+        }
+        Kind::Smoother => Arc::new(Smoother { kernel: kernel(keys), ..Smoother::default() }),
+        _ => Arc::new(Mean),
+    }
+}
+
+fn kernel(keys: &ModelKeys) -> Kernel {
+    let width = keys.width.unwrap_or(0.0);
+    match keys.kernel.unwrap_or_default() {
+        KernelKey::Gaussian => Kernel::Gaussian { width },
+        KernelKey::Laplace => Kernel::Laplace { width },
+        KernelKey::Polynomial => {
+            let degree = u32::try_from(keys.degree.unwrap_or(2)).unwrap_or(u32::MAX);
+            Kernel::Polynomial { degree, offset: 1.0 }
+        }
+    }
+}
+
+fn perceptron(keys: &ModelKeys, ridge: f64, seed: u64) -> Perceptron {
+    let usual = Perceptron::default();
+    Perceptron {
+        layers: keys.layers.clone().unwrap_or(usual.layers),
+        activation: match keys.activation.unwrap_or_default() {
+            ActivationKey::Tanh => Activation::Tanh,
+            ActivationKey::Relu => Activation::Relu,
+        },
+        optimiser: keys.optimiser.unwrap_or(OptimiserKey::Adam).into(),
+        step: keys.step_size.unwrap_or(usual.step),
+        epochs: keys.epochs.unwrap_or(usual.epochs),
+        batch: keys.batch.unwrap_or(usual.batch),
+        ridge,
+        seed,
+        ..usual
+    }
 }

@@ -21,16 +21,12 @@ pub(super) struct Rows {
 /// What is predicted: as the experiment says, or as the models and the target column tell.
 pub(super) fn task(experiment: &Experiment, table: &Table) -> Result<Task> {
     let target = &experiment.data.target;
-    let kinds = || {
-        let nodes = experiment.model.nodes.values().filter_map(|keys| keys.kind);
-        nodes.chain([experiment.model.kind])
-    };
     let classes = match experiment.data.task {
         Some(task) => task == TaskKey::Classification,
         None => {
-            kinds().any(|kind| kind == ModelKind::Logistic) || {
+            experiment.model.kinds().any(|kind| !kind.predicts_numbers()) || {
                 let text = table.has(target) && !table.is_numeric(target);
-                text && kinds().all(|kind| kind != ModelKind::Linear)
+                text && experiment.model.kinds().all(ModelKind::predicts_classes)
             }
         }
     };

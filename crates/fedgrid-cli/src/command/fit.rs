@@ -60,7 +60,7 @@ struct Keys {
     #[arg(long, value_name = "COLUMN")]
     split: Option<String>,
 
-    /// The kind of model: linear, logistic, tree (key model.kind).
+    /// The kind of model, such as linear, logistic, tree, forest (key model.kind).
     #[arg(long, value_name = "KIND")]
     model: Option<String>,
 

@@ -16,6 +16,7 @@ pub(super) enum Allowed<'a> {
     Number,
     Truth,
     List,
+    Counts,
     Character,
     Text,
 }
@@ -33,6 +34,7 @@ impl<'a> Allowed<'a> {
             Some("integer") => Self::Whole,
             Some("number") => Self::Number,
             Some("boolean") => Self::Truth,
+            Some("array") if schema["items"]["type"] == "integer" => Self::Counts,
             Some("array") => Self::List,
             Some(_) if schema.get("maxLength").is_some() => Self::Character,
             Some(_) => Self::Text,
@@ -51,6 +53,9 @@ impl<'a> Allowed<'a> {
             (Self::Character, Value::String(text)) => text.chars().count() == 1,
             (Self::Word(words), Value::String(word)) => words.contains(&word.as_str()),
             (Self::List, Value::Array(items)) => items.iter().all(Value::is_str),
+            (Self::Counts, Value::Array(items)) => {
+                items.iter().all(|item| item.as_integer().is_some_and(|count| count >= 0))
+            }
             _ => false,
         }
     }
@@ -73,6 +78,7 @@ impl fmt::Display for Allowed<'_> {
             Self::Whole => "a whole number, zero or more",
             Self::Number => "a number",
             Self::Truth => "true or false",
+            Self::Counts => "a list of whole numbers, such as [16, 8]",
             Self::List => "a list of names, such as [\"a\", \"b\"]",
             Self::Character => "one character",
             Self::Text => "text",

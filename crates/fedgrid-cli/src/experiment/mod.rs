@@ -6,12 +6,15 @@
 mod allowed;
 mod choice;
 mod keys;
+mod model;
 mod read;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
 pub use choice::Choice;
+use fedgrid::descent::Optimiser;
 pub(crate) use keys::advice;
+pub use model::{ActivationKey, KernelKey, ModelKeys, ModelKind, ModelSection};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +31,7 @@ pub struct Experiment {
     pub network: NetworkKeys,
     /// What each node trains.
     #[serde(default)]
-    pub model: ModelKeys,
+    pub model: ModelSection,
     /// How nodes learn together.
     #[serde(default)]
     pub method: MethodKeys,
@@ -123,87 +126,6 @@ pub enum ShapeKey {
     Ring,
     Path,
     Star,
-}
-
-/// What each node trains.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ModelKeys {
-    /// The kind of model.
-    #[serde(default)]
-    pub kind: ModelKind,
-    /// The pull of slopes to zero, or "auto" to choose it on validation rows.
-    #[serde(default)]
-    pub ridge: Choice,
-    /// Whether linear and logistic models have an intercept.
-    #[serde(default = "yes")]
-    pub intercept: bool,
-    /// How deep a tree may grow.
-    #[serde(default = "depth")]
-    pub max_depth: usize,
-    /// The smallest share of a node's row weight that a leaf of its tree may hold.
-    #[serde(default)]
-    pub min_leaf_weight: f64,
-    /// Other models for some nodes, by name: only the keys that differ.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub nodes: BTreeMap<String, NodeModelKeys>,
-}
-
-impl Default for ModelKeys {
-    fn default() -> Self {
-        Self {
-            kind: ModelKind::default(),
-            ridge: Choice::Auto,
-            intercept: true,
-            max_depth: depth(),
-            min_leaf_weight: 0.0,
-            nodes: BTreeMap::new(),
-        }
-    }
-}
-
-/// The model of one node, where it differs.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NodeModelKeys {
-    /// The kind of model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<ModelKind>,
-    /// The pull of slopes to zero.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ridge: Option<f64>,
-    /// Whether linear and logistic models have an intercept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub intercept: Option<bool>,
-    /// How deep a tree may grow.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_depth: Option<usize>,
-    /// The smallest share of the node's row weight that a leaf may hold.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min_leaf_weight: Option<f64>,
-}
-
-/// A kind of model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ModelKind {
-    /// Least squares with a ridge.
-    #[default]
-    Linear,
-    /// Logistic regression for classes.
-    Logistic,
-    /// A decision tree for numbers or classes.
-    Tree,
-}
-
-impl std::fmt::Display for ModelKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Linear => "linear",
-            Self::Logistic => "logistic",
-            Self::Tree => "tree",
-        })
-    }
 }
 
 /// How nodes learn together.
@@ -367,6 +289,16 @@ pub enum OptimiserKey {
     Plain,
 }
 
+impl From<OptimiserKey> for Optimiser {
+    fn from(key: OptimiserKey) -> Self {
+        match key {
+            OptimiserKey::Rmsprop => Self::RmsProp,
+            OptimiserKey::Adam => Self::Adam,
+            OptimiserKey::Plain => Self::Plain,
+        }
+    }
+}
+
 /// What counts the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -469,9 +401,6 @@ fn floor() -> f64 {
 }
 fn yes() -> bool {
     true
-}
-fn depth() -> usize {
-    5
 }
 fn rounds() -> usize {
     500

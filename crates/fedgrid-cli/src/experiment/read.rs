@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-use super::{Choice, Experiment, PublicKind, keys};
+use super::{Experiment, PublicKind, keys};
 use crate::error::{Error, Result};
 
 impl Experiment {
@@ -72,17 +72,17 @@ impl Experiment {
                 return Err(said(format!("data.{key} is missing; give it, or {flag}")));
             }
         }
-        let experiment: Self = toml::Value::Table(table)
+        let mut experiment: Self = toml::Value::Table(table)
             .try_into()
             .map_err(|error: toml::de::Error| said(one_line(&error.to_string())))?;
         experiment.check().map_err(said)?;
+        experiment.model.complete();
         Ok(experiment)
     }
 
     fn check(&self) -> std::result::Result<(), String> {
         let numbers = [
             ("method.alpha", self.method.alpha.given().unwrap_or(0.0), "zero or more, or \"auto\""),
-            ("model.ridge", self.model.ridge.given().unwrap_or(0.0), "zero or more, or \"auto\""),
             ("method.hub", self.method.hub, "zero or more"),
             ("method.clip", self.method.clip.unwrap_or(0.0), "zero or more"),
             ("method.tolerance", self.method.tolerance, "zero or more"),
@@ -125,13 +125,9 @@ impl Experiment {
     }
 
     fn check_models(&self) -> std::result::Result<(), String> {
-        check_leaf("model", self.model.min_leaf_weight)?;
+        self.model.common.check("model")?;
         for (name, own) in &self.model.nodes {
-            let ridge = own.ridge.unwrap_or(0.0);
-            if !(ridge >= 0.0 && ridge.is_finite()) {
-                return Err(format!("model.nodes.{name}.ridge is {ridge}, expected zero or more"));
-            }
-            check_leaf(&format!("model.nodes.{name}"), own.min_leaf_weight.unwrap_or(0.0))?;
+            own.check(&format!("model.nodes.{name}"))?;
         }
         Ok(())
     }
@@ -189,24 +185,11 @@ impl Experiment {
         Ok(())
     }
 
-    /// Whether the ridge is chosen on validation rows.
-    #[must_use]
-    pub fn tunes_ridge(&self) -> bool {
-        self.model.ridge == Choice::Auto
-    }
-
     /// The complete experiment, defaults filled in, as a TOML file.
     #[must_use]
     pub fn to_text(&self) -> String {
         toml::to_string(self).expect("an experiment is plain values")
     }
-}
-
-fn check_leaf(section: &str, share: f64) -> std::result::Result<(), String> {
-    if (0.0..=0.5).contains(&share) {
-        return Ok(());
-    }
-    Err(format!("{section}.min_leaf_weight is {share}, expected zero to one half"))
 }
 
 /// A message of several lines as one sentence.

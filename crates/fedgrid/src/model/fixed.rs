@@ -1,0 +1,37 @@
+//! A model whose ridge was given and is not to be chosen anew.
+
+use super::{Hypothesis, Linear, LocalModel, Parametric, Prepared};
+use crate::{
+    data::{Dataset, Features},
+    error::Result,
+};
+
+/// Another model, but for its ridge, which stays.
+#[derive(Debug)]
+pub struct Fixed<M>(pub M);
+
+impl<M: LocalModel> LocalModel for Fixed<M> {
+    fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
+        self.0.fit(data)
+    }
+
+    fn refit(&self, data: &Dataset, current: &dyn Hypothesis) -> Result<Box<dyn Hypothesis>> {
+        self.0.refit(data, current)
+    }
+
+    fn prepare(&self, rows: &Features, weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
+        self.0.prepare(rows, weights)
+    }
+
+    fn with_centre(&self, centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
+        self.0.with_centre(centre)
+    }
+
+    fn as_parametric(&self) -> Option<&dyn Parametric> {
+        self.0.as_parametric()
+    }
+
+    fn as_linear(&self) -> Option<&Linear> {
+        self.0.as_linear()
+    }
+}
