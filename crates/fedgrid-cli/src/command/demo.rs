@@ -12,7 +12,7 @@ use crate::{
     terminal::Terminal,
 };
 
-const EXPERIMENT: &str = include_str!("../../../../examples/colorado/experiment.toml");
+const EXPERIMENT: &str = include_str!("../../../../examples/colorado/colorado.toml");
 const FILES: [(&str, &str); 2] = [
     ("readings.csv", include_str!("../../../../examples/colorado/readings.csv")),
     ("stations.csv", include_str!("../../../../examples/colorado/stations.csv")),

@@ -22,8 +22,8 @@ use crate::{
 /// Arguments of `fedgrid fit`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  fedgrid fit experiments/colorado.toml
-  fedgrid fit experiments/colorado.toml --set method.alpha=0.1 --out runs/weak
+  fedgrid fit examples/colorado/colorado.toml
+  fedgrid fit examples/colorado/colorado.toml --set method.alpha=0.1 --out runs/weak
   fedgrid fit --data readings.csv --node station --target tmax --split split \\
       --features sin1,cos1,sin2,cos2 --nodes stations.csv --nearest 8 \\
       --coordinates lon=85,lat=111,elevation_m=0.25")]

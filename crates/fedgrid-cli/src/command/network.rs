@@ -27,7 +27,7 @@ pub(super) enum NetworkCommand {
     Build(Build),
     /// Show a network in numbers: components, degrees, connectivity, homophily.
     #[command(after_help = "Examples:
-  fedgrid network show experiments/colorado.toml --value elevation_m
+  fedgrid network show examples/colorado/colorado.toml --value elevation_m
   fedgrid network show --edges edges.csv")]
     Show(Show),
 }
