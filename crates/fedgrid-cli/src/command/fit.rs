@@ -148,14 +148,7 @@ impl Fit {
 
     /// The experiment, and the folder that its paths are relative to.
     fn experiment(&self) -> Result<(Experiment, PathBuf)> {
-        let (mut table, base, source) = match &self.experiment {
-            Some(path) => (
-                Experiment::table_from_file(path)?,
-                path.parent().unwrap_or(Path::new("")).to_path_buf(),
-                path.display().to_string(),
-            ),
-            None => (Table::new(), PathBuf::new(), String::new()),
-        };
+        let (mut table, base, source) = Experiment::opened(self.experiment.as_deref())?;
         let given = table.to_string();
         self.keys.apply(&mut table, &base)?;
         self.network.apply(&mut table, &base);

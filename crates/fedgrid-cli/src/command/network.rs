@@ -1,6 +1,6 @@
 //! `fedgrid network`: build a network, or show one in numbers.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -77,14 +77,7 @@ impl NetworkCommand {
 
 impl From {
     fn experiment(&self) -> Result<(Experiment, PathBuf)> {
-        let (mut table, base, source) = match &self.experiment {
-            Some(path) => (
-                Experiment::table_from_file(path)?,
-                path.parent().unwrap_or(Path::new("")).to_path_buf(),
-                path.display().to_string(),
-            ),
-            None => (Keys::new(), PathBuf::new(), String::new()),
-        };
+        let (mut table, base, source) = Experiment::opened(self.experiment.as_deref())?;
         self.network.apply(&mut table, &base);
         // A network can be had without a table of rows; then these keys are never read.
         let data = table.entry("data").or_insert_with(|| Value::Table(Keys::new()));

@@ -1,6 +1,6 @@
 //! From a file, flags and `--set` to a checked experiment.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
@@ -19,6 +19,16 @@ impl Experiment {
         let text = std::fs::read_to_string(path)
             .map_err(|error| Error::file("read the experiment", path, &error))?;
         Self::table_from_text(&text, &path.display().to_string())
+    }
+
+    /// The table of an experiment file, the folder that its paths are relative to, and what messages
+    /// call it; without a file an empty one.
+    pub fn opened(path: Option<&Path>) -> Result<(toml::Table, PathBuf, String)> {
+        let Some(path) = path else {
+            return Ok((toml::Table::new(), PathBuf::new(), String::new()));
+        };
+        let base = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        Ok((Self::table_from_file(path)?, base, path.display().to_string()))
     }
 
     /// Reads an experiment from text.

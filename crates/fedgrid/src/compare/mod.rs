@@ -10,6 +10,7 @@
 //! ```
 
 mod clusters;
+mod nodes;
 mod score;
 mod trainer;
 mod tuning;

@@ -5,15 +5,18 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Contestant, Strength, Study, Watch, Weighting, undetermined};
+use super::{
+    Contestant, Strength, Study, Watch,
+    nodes::{mean_of, weigh, with_ridge},
+    undetermined,
+};
 use crate::{
     data::Dataset,
     error::Result,
     method::{FedRelax, Hypotheses, Local, Method, PartialHypotheses, Pooled, Shrunk},
-    model::{Constant, Hypothesis, LocalModel, Stored},
+    model::{Hypothesis, LocalModel, Stored},
     network::{Network, Node},
     observe::{Observer, Round, Validation},
     optimum::{Anchor, Limit, LinearNetwork},
@@ -339,46 +342,6 @@ fn exact(hypotheses: Vec<Arc<dyn Hypothesis>>) -> Fitted {
         damped: Vec::new(),
         warm: Warm::Cold,
     }
-}
-
-/// The models with another ridge where they have one; equal models stay one.
-fn with_ridge(models: &[Arc<dyn LocalModel>], ridge: Option<f64>) -> Vec<Arc<dyn LocalModel>> {
-    let Some(ridge) = ridge else { return models.to_vec() };
-    let mut changed: Vec<Arc<dyn LocalModel>> = Vec::with_capacity(models.len());
-    for (place, model) in models.iter().enumerate() {
-        let known = models[..place].iter().position(|other| Arc::ptr_eq(other, model));
-        changed.push(match known {
-            Some(known) => changed[known].clone(),
-            None => model.with_ridge(ridge).map_or_else(|| model.clone(), Arc::from),
-        });
-    }
-    changed
-}
-
-/// Scales row weights so that every node, or every row, counts the same.
-fn weigh(data: &mut [Dataset], weighting: Weighting) {
-    let with_rows = data.iter().filter(|data| data.rows() > 0).count();
-    let mean_rows = data.iter().map(Dataset::rows).sum::<usize>() as f64 / with_rows.max(1) as f64;
-    data.par_iter_mut().for_each(|data| {
-        let total = match weighting {
-            Weighting::Nodes => 1.0,
-            Weighting::Rows => data.rows() as f64 / mean_rows,
-        };
-        let empty = Dataset::empty(data.features().names().clone(), data.task());
-        *data = std::mem::replace(data, empty).with_total_weight(total);
-    });
-}
-
-/// The mean label of all rows, each node counting as its rows weigh.
-fn mean_of(nodes: &[Node]) -> Constant {
-    let task = nodes[0].data.task();
-    let mut label = vec![0.0; task.outputs()];
-    let total: f64 = nodes.iter().map(|node| node.data.total_weight()).sum();
-    for node in nodes {
-        let share = node.data.total_weight() / total;
-        label.iter_mut().zip(node.data.mean_label()).for_each(|(sum, mean)| *sum += share * mean);
-    }
-    Constant { task, label }
 }
 
 impl Study {

@@ -3,12 +3,16 @@
 //! Labels are regression targets or class probabilities. Predictions have the same shape, because
 //! one node's predictions on public points are its neighbours' pseudo-labels.
 
+mod features;
+mod labels;
 mod public;
 mod scaling;
 mod split;
 
 use std::sync::Arc;
 
+pub use features::Features;
+pub use labels::Labels;
 pub use public::{distinct_rows, normal_points, uniform_points};
 pub use scaling::Scaling;
 use serde::{Deserialize, Serialize};
@@ -37,193 +41,6 @@ impl Task {
             Self::Regression => 1,
             Self::Classification { classes } => classes,
         }
-    }
-}
-
-/// Rows of named, finite features, row by row.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Features {
-    names: Arc<[String]>,
-    rows: usize,
-    values: Vec<f64>,
-}
-
-impl Features {
-    /// Features from values given row by row.
-    pub fn new(names: Arc<[String]>, values: Vec<f64>) -> Result<Self> {
-        let columns = names.len();
-        let rows = values.len().checked_div(columns).unwrap_or(0);
-        same_size("feature values", values.len(), rows * columns)?;
-        if let Some(position) = values.iter().position(|value| !value.is_finite()) {
-            return Err(Error::NotFinite {
-                what: "a feature",
-                value: values[position],
-                row: position / columns,
-                column: names[position % columns].clone(),
-            });
-        }
-        Ok(Self { names, rows, values })
-    }
-
-    /// Features from a slice of equally long rows.
-    pub fn from_rows<const COLUMNS: usize>(
-        names: &[&str; COLUMNS],
-        rows: &[[f64; COLUMNS]],
-    ) -> Result<Self> {
-        Self::new(names.iter().map(ToString::to_string).collect(), rows.concat())
-    }
-
-    /// No row, under the same names.
-    #[must_use]
-    pub fn empty(names: Arc<[String]>) -> Self {
-        Self { names, rows: 0, values: Vec::new() }
-    }
-
-    /// The names of the columns.
-    #[must_use]
-    pub fn names(&self) -> &Arc<[String]> {
-        &self.names
-    }
-
-    /// How many rows there are.
-    #[must_use]
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// How many columns there are.
-    #[must_use]
-    pub fn columns(&self) -> usize {
-        self.names.len()
-    }
-
-    /// All values, row by row.
-    #[must_use]
-    pub fn values(&self) -> &[f64] {
-        &self.values
-    }
-
-    /// One row.
-    #[must_use]
-    pub fn row(&self, row: usize) -> &[f64] {
-        &self.values[row * self.columns()..(row + 1) * self.columns()]
-    }
-
-    /// The rows in order.
-    #[must_use]
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[f64]> + '_ {
-        (0..self.rows).map(|row| self.row(row))
-    }
-
-    /// The given rows, in the given order.
-    #[must_use]
-    pub fn select(&self, rows: &[usize]) -> Self {
-        let values = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
-        Self { names: self.names.clone(), rows: rows.len(), values }
-    }
-
-    /// These rows followed by others of the same columns.
-    pub fn stacked(mut self, below: &Self) -> Result<Self> {
-        same_size("feature columns", below.columns(), self.columns())?;
-        self.values.extend_from_slice(&below.values);
-        self.rows += below.rows;
-        Ok(self)
-    }
-}
-
-/// The labels of rows: regression targets, or one probability per class.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Labels {
-    task: Task,
-    values: Vec<f64>,
-}
-
-impl Labels {
-    /// Labels from the numbers of each row, one after the other.
-    pub fn new(task: Task, values: Vec<f64>) -> Result<Self> {
-        let outputs = task.outputs();
-        same_size("label values", values.len() % outputs, 0)?;
-        if let Some(position) = values.iter().position(|value| !value.is_finite()) {
-            return Err(Error::NotFinite {
-                what: "a label",
-                value: values[position],
-                row: position / outputs,
-                column: format!("output {}", position % outputs),
-            });
-        }
-        Ok(Self { task, values })
-    }
-
-    /// Regression targets or predictions.
-    #[must_use]
-    pub fn values(values: Vec<f64>) -> Self {
-        Self { task: Task::Regression, values }
-    }
-
-    /// Certain class labels, as probabilities zero and one.
-    pub fn classes(classes: usize, labels: &[usize]) -> Result<Self> {
-        let mut values = vec![0.0; labels.len() * classes];
-        for (row, &label) in labels.iter().enumerate() {
-            if label >= classes {
-                return Err(Error::Shape { what: "class label", found: label, expected: classes });
-            }
-            values[row * classes + label] = 1.0;
-        }
-        Ok(Self { task: Task::Classification { classes }, values })
-    }
-
-    /// The label zero (or even odds) for every row.
-    #[must_use]
-    pub fn neutral(task: Task, rows: usize) -> Self {
-        let value = match task {
-            Task::Regression => 0.0,
-            Task::Classification { classes } => 1.0 / classes as f64,
-        };
-        Self { task, values: vec![value; rows * task.outputs()] }
-    }
-
-    /// What these are labels of.
-    #[must_use]
-    pub fn task(&self) -> Task {
-        self.task
-    }
-
-    /// How many rows are labelled.
-    #[must_use]
-    pub fn rows(&self) -> usize {
-        self.values.len() / self.task.outputs()
-    }
-
-    /// The numbers of all rows, one row after the other.
-    #[must_use]
-    pub fn as_slice(&self) -> &[f64] {
-        &self.values
-    }
-
-    /// The numbers of all rows, to be changed in place.
-    pub fn as_mut_slice(&mut self) -> &mut [f64] {
-        &mut self.values
-    }
-
-    /// The label of one row.
-    #[must_use]
-    pub fn row(&self, row: usize) -> &[f64] {
-        let outputs = self.task.outputs();
-        &self.values[row * outputs..(row + 1) * outputs]
-    }
-
-    /// The given rows, in the given order.
-    #[must_use]
-    pub fn select(&self, rows: &[usize]) -> Self {
-        let values = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
-        Self { task: self.task, values }
-    }
-
-    /// The most probable class of each row; the first of equals.
-    #[must_use]
-    pub fn most_probable(&self) -> Vec<usize> {
-        let best = |row: &[f64]| (0..row.len()).fold(0, |a, b| if row[b] > row[a] { b } else { a });
-        self.values.chunks_exact(self.task.outputs()).map(best).collect()
     }
 }
 
