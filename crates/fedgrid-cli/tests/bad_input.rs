@@ -358,6 +358,23 @@ fn values_of_a_wrong_type_are_named_without_words_of_the_program() {
 }
 
 #[test]
+fn wrong_arguments_get_one_sentence() {
+    let folder = Folder::new();
+    let cases: [(&[&str], &str); 4] = [
+        (&["fit", "--seed", "x"], "'x' does not fit --seed <NUMBER>; see --help"),
+        (&["fit", "--colour"], "unexpected argument '--colour' found; see --help"),
+        (&["fitt"], "unrecognized subcommand 'fitt'; did you mean fit?"),
+        (
+            &["fit", "--force", "--resume"],
+            "the argument '--force' cannot be used with '--resume'; see --help",
+        ),
+    ];
+    for (arguments, sentence) in cases {
+        assert_eq!(folder.refusal(arguments), sentence);
+    }
+}
+
+#[test]
 fn broken_toml_is_named_by_its_line() {
     assert_eq!(
         refusal_of_line("[network]", "file = \"other.csv\""),

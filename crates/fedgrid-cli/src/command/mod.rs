@@ -7,7 +7,10 @@ mod predict;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{
+    Parser, Subcommand,
+    error::{ContextKind, ErrorKind},
+};
 
 use crate::{
     error::Result,
@@ -56,7 +59,10 @@ enum Command {
 /// Runs the command of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refused(&error),
+    };
     let terminal = Terminal { quiet: arguments.quiet, json: arguments.json };
     if let Some(threads) = arguments.threads {
         // The pool can be made only once, which is now.
@@ -70,6 +76,35 @@ pub fn main() -> ExitCode {
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+/// Help and version are printed as they are; a wrong argument gets one sentence.
+fn refused(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        print(error.to_string().trim_end());
+        return ExitCode::SUCCESS;
+    }
+    let value = |kind| error.get(kind).map(ToString::to_string);
+    let given = (value(ContextKind::InvalidArg), value(ContextKind::InvalidValue));
+    match (error.kind(), given) {
+        (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, _) => {
+            complain(error.to_string().trim_end());
+        }
+        (ErrorKind::ValueValidation, (Some(argument), Some(value))) => {
+            complain(&format!("fedgrid: '{value}' does not fit {argument}; see --help"));
+        }
+        _ => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            let near = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand]
+                .into_iter()
+                .find_map(value);
+            let advice =
+                near.map_or_else(|| "see --help".into(), |near| format!("did you mean {near}?"));
+            complain(&format!("fedgrid: {first}; {advice}"));
+        }
+    }
+    ExitCode::from(2)
 }
 
 fn run(command: Command, terminal: Terminal) -> Result<()> {

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use crate::setting::{Setting, predictions};
 use fedgrid::{
     data::{Dataset, Features, Labels, Task},
-    method::{FedRelax, Oracle, Pooled},
+    descent::Optimiser,
+    method::{FedRelax, LocalStep, Oracle, Pooled},
     model::{Linear, Logistic, Tree},
     network::{Edge, Network, Node, complete},
     observe::{Stop, Validation},
+    optimum::{LinearNetwork, Rounds},
     runtime::{InProcess, Order},
 };
 
@@ -56,6 +58,34 @@ fn taking_turns_ends_at_the_same_fixed_point_in_fewer_rounds() {
             |run: &fedgrid::runtime::Run| predictions(run.hypotheses.iter().flatten(), &setting);
         for (a, b) in on(&at_once).iter().flatten().zip(on(&in_turn).iter().flatten()) {
             assert!((a - b).abs() < 1e-8);
+        }
+    }
+}
+
+#[test]
+fn optimiser_steps_of_participants_are_those_on_the_moments() {
+    for shared in [true, false] {
+        let setting = Setting { shared, ..Setting::new(Task::Regression) };
+        let nodes = setting.nodes();
+        let (optimiser, size) = (Optimiser::RmsProp, 0.01);
+        let begin: Vec<f64> = (0..6 * Setting::size()).map(|k| 0.1 * k as f64 - 1.0).collect();
+        let start = Setting::hypotheses(&begin).into_iter().map(Some).collect();
+        let method = FedRelax {
+            alpha: 0.3,
+            step: LocalStep::Descend { steps: 1, optimiser, size },
+            start: Some(start),
+            zero_first: true,
+            ..FedRelax::default()
+        };
+        let stop = Stop { tolerance: 0.0, rounds: 25 };
+        let run = InProcess { stop, order: Order::AtOnce }.run(&method, setting.views()).unwrap();
+        let linear = LinearNetwork::new(&nodes, false, true).unwrap().unwrap();
+        let rounds = Rounds { count: 25, optimiser, step: size, zero_first: true };
+        let weights = linear.descend(&setting.network, 0.3, begin, rounds, |_| {}).unwrap();
+        let expected = predictions(&Setting::hypotheses(&weights), &setting);
+        let found = predictions(run.hypotheses.iter().flatten(), &setting);
+        for (a, b) in found.iter().flatten().zip(expected.iter().flatten()) {
+            assert!((a - b).abs() < 1e-9, "{a} {b}");
         }
     }
 }
@@ -131,7 +161,7 @@ fn the_oracle_of_one_cluster_is_pooled_and_of_many_is_the_limit_of_their_network
     let inside = [(0, 1), (1, 2), (3, 4), (4, 5)];
     let edges = inside.map(|(source, target)| Edge { source, target, weight: 1.0 });
     let network = Network::new(setting.network.names().to_vec(), edges).unwrap();
-    let linear = fedgrid::optimum::LinearNetwork::new(&nodes, false, true).unwrap().unwrap();
+    let linear = LinearNetwork::new(&nodes, false, true).unwrap().unwrap();
     let limit = fedgrid::optimum::Limit { tolerance: 1e-13, products: 5000 };
     let start = vec![0.0; Setting::size() * nodes.len()];
     let solution = linear.solve(&network, 1e8, None, start, limit).unwrap();
