@@ -22,6 +22,21 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
 }
 
+/// The squared Euclidean distance of two vectors.
+#[must_use]
+pub fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
+    // Four partial sums, so that additions need not wait for one another.
+    let ((a, rest_a), (b, rest_b)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
+    let mut sums = [0.0; 4];
+    for (x, y) in a.iter().zip(b) {
+        for k in 0..4 {
+            sums[k] += (x[k] - y[k]) * (x[k] - y[k]);
+        }
+    }
+    let rest: f64 = rest_a.iter().zip(rest_b).map(|(x, y)| (x - y) * (x - y)).sum();
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+}
+
 /// The Euclidean norm.
 #[must_use]
 pub fn norm(a: &[f64]) -> f64 {

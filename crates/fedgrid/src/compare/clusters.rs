@@ -8,7 +8,10 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::Study;
-use crate::{algebra::add_scaled, model::Hypothesis};
+use crate::{
+    algebra::{add_scaled, squared_distance},
+    model::Hypothesis,
+};
 
 const MOST_CLUSTERS: usize = 6;
 const MOST_POINTS: usize = 64;
@@ -27,10 +30,6 @@ impl Study {
             .collect();
         by_size(&k_means(&rows))
     }
-}
-
-fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| (x - y).powi(2)).sum()
 }
 
 fn k_means(rows: &[Vec<f64>]) -> Vec<usize> {

@@ -29,10 +29,9 @@ pub(super) struct System<'a> {
     alpha: f64,
     anchor_weight: f64,
     pub(super) right: Vec<f64>,
-    /// What binds each node by itself: rows, ridge and anchor.
+    /// What each node's own weights are multiplied by: rows, ridge and anchor, and, where nodes have
+    /// public sets of their own, what binds it through its neighbours.
     own: Vec<f64>,
-    /// What binds each node through its neighbours; empty where all have one public set.
-    coupling: Vec<f64>,
 }
 
 impl<'a> System<'a> {
@@ -50,13 +49,9 @@ impl<'a> System<'a> {
             anchor_weight: anchor.map_or(0.0, |anchor| anchor.weight),
             right: moments.right.clone(),
             own: Vec::new(),
-            coupling: Vec::new(),
         };
         let nodes = (0..network.len()).into_par_iter().with_min_len(TASK);
-        system.own = nodes.clone().flat_map_iter(|node| system.own_block(node)).collect();
-        if !system.one_set() {
-            system.coupling = nodes.flat_map_iter(|node| system.coupling_block(node)).collect();
-        }
+        system.own = nodes.flat_map_iter(|node| system.own_block(node)).collect();
         if let Some(anchor) = anchor {
             let pulled = moments.weights_of(&anchor.hypothesis);
             for (node, right) in system.right.chunks_exact_mut(size).enumerate() {
@@ -91,7 +86,7 @@ impl<'a> System<'a> {
         self.moments.symmetric || self.one_set()
     }
 
-    /// What binds a node by itself.
+    /// What a node's own weights are multiplied by.
     fn own_block(&self, node: usize) -> Vec<f64> {
         let moments = self.moments;
         let size = moments.size;
@@ -100,33 +95,33 @@ impl<'a> System<'a> {
             own[column * size + column] += moments.ridges[node];
         }
         add_scaled(&mut own, self.alpha * self.anchor_weight, moments.moment(node));
+        if !self.one_set() {
+            self.add_coupling_block(node, &mut own);
+        }
         own
     }
 
-    /// What binds a node through its neighbours, over α.
-    fn coupling_block(&self, node: usize) -> Vec<f64> {
+    /// Adds what binds a node through its neighbours.
+    fn add_coupling_block(&self, node: usize, block: &mut [f64]) {
         let moments = self.moments;
-        let mut coupling = vec![0.0; moments.size * moments.size];
         if self.is_symmetric() {
-            add_scaled(&mut coupling, 0.5 * self.network.degree(node), moments.moment(node));
+            let own = 0.5 * self.alpha * self.network.degree(node);
+            add_scaled(block, own, moments.moment(node));
         }
         let share = if self.is_symmetric() { 0.5 } else { 1.0 };
         for &(neighbour, weight) in self.network.neighbours(node) {
-            add_scaled(&mut coupling, share * weight, moments.moment(neighbour));
+            add_scaled(block, share * self.alpha * weight, moments.moment(neighbour));
         }
-        coupling
     }
 
     /// The factor of a node's diagonal block.
     fn factor(&self, node: usize) -> Option<Cholesky> {
         let size = self.moments.size;
         let range = node * size * size..(node + 1) * size * size;
-        let mut block = self.own[range.clone()].to_vec();
+        let mut block = self.own[range].to_vec();
         if self.one_set() {
             let degree = self.network.degree(node);
             add_scaled(&mut block, self.alpha * degree, self.moments.moment(node));
-        } else {
-            add_scaled(&mut block, self.alpha, &self.coupling[range]);
         }
         factor(&block, size)
     }
@@ -156,7 +151,7 @@ impl<'a> System<'a> {
             if self.one_set() {
                 self.add_differences(node, w, heard, out);
             } else {
-                self.add_coupling(node, w, heard, &shared, out);
+                self.subtract_neighbours(node, heard, &shared, out);
             }
         });
     }
@@ -170,18 +165,9 @@ impl<'a> System<'a> {
         add_symmetric_product(out, self.alpha, self.moments.moment(node), &sum);
     }
 
-    /// The same for different public sets, from the products `K_j w_j`.
-    fn add_coupling(
-        &self,
-        node: usize,
-        own: &[f64],
-        heard: &[f64],
-        shared: &[f64],
-        out: &mut [f64],
-    ) {
+    /// The neighbours' part for different public sets, from the products `K_j w_j`.
+    fn subtract_neighbours(&self, node: usize, heard: &[f64], shared: &[f64], out: &mut [f64]) {
         let size = self.moments.size;
-        let coupling = &self.coupling[node * size * size..(node + 1) * size * size];
-        add_symmetric_product(out, self.alpha, coupling, own);
         let share = if self.is_symmetric() { 0.5 } else { 1.0 };
         add_weighted_rows(out, -share * self.alpha, self.network.neighbours(node), shared);
         if self.is_symmetric() {
