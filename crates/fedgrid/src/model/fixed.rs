@@ -23,6 +23,10 @@ impl<M: LocalModel> LocalModel for Fixed<M> {
         self.0.prepare(rows, weights)
     }
 
+    fn smallest_label(&self) -> f64 {
+        self.0.smallest_label()
+    }
+
     fn with_centre(&self, centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
         self.0.with_centre(centre)
     }

@@ -84,6 +84,12 @@ pub trait LocalModel: Debug + Send + Sync {
         Ok(None)
     }
 
+    /// The smallest label that the model can be fitted to: a neighbour's prediction below it pulls
+    /// as if it were this.
+    fn smallest_label(&self) -> f64 {
+        f64::NEG_INFINITY
+    }
+
     /// The same model with another ridge, or none if the model has no such strength.
     fn with_ridge(&self, _ridge: f64) -> Option<Box<dyn LocalModel>> {
         None

@@ -112,6 +112,10 @@ impl LocalModel for Poisson {
         Ok(Box::new(PoissonHypothesis { names, slopes, intercept }))
     }
 
+    fn smallest_label(&self) -> f64 {
+        0.0
+    }
+
     fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
         Some(Box::new(Self { ridge, ..*self }))
     }

@@ -7,7 +7,7 @@ use fedgrid::{
     data::{Dataset, Features, Labels, Task},
     loss::Loss,
     method::{Coupling, FedRelax, LocalStep, Message, Method, Participant, Shared},
-    model::{Linear, Logistic, Tree},
+    model::{Linear, Logistic, Poisson, Tree},
     network::{Neighbour, Node, View},
     observe::Stop,
     random::{Purpose, Stream},
@@ -89,6 +89,25 @@ fn kullback_leibler_pulls_as_cross_entropy_does() {
     assert!(kl.history.last().unwrap().gtv < entropy.history.last().unwrap().gtv);
     let error = runtime.run(&with(Loss::Squared), setting.views()).unwrap_err().to_string();
     assert!(error.starts_with("this discrepancy needs another target"), "{error}");
+}
+
+#[test]
+fn a_poisson_node_takes_predictions_below_zero_for_zero() {
+    let models: Vec<Arc<dyn fedgrid::model::LocalModel>> =
+        vec![Arc::new(Linear::default()), Arc::new(Poisson::default())];
+    let mut setting = Setting { models, ..Setting::new(Task::Regression) };
+    // Labels at odd nodes are left out, so that their models come from neighbours below zero.
+    setting.empty = vec![1, 3, 5];
+    let method = FedRelax { alpha: 1.0, ..FedRelax::default() };
+    let run = InProcess::default().run(&method, setting.views()).unwrap();
+    let first = &setting.nodes()[0];
+    let lowest = |hypothesis: &dyn fedgrid::model::Hypothesis| {
+        let predictions = hypothesis.predict(&first.public);
+        predictions.as_slice().iter().copied().fold(f64::INFINITY, f64::min)
+    };
+    let told = first.model.fit(&first.data).unwrap();
+    assert!(lowest(told.as_ref()) < 0.0, "the neighbour begins below zero");
+    assert!(lowest(run.hypotheses[1].as_ref().unwrap().as_ref()) >= 0.0);
 }
 
 #[test]

@@ -230,8 +230,10 @@ impl Relaxing {
             let share = self.alpha / rows.max(1) as f64;
             let (labels, weights) = self.augmented.labels_and_weights_mut();
             // A ground on which no one has spoken keeps its labels, at weight zero.
-            if !target.labels.is_empty() {
-                labels[first_row * outputs..][..rows * outputs].copy_from_slice(&target.labels);
+            let smallest = self.node.model.smallest_label();
+            let labels = labels[first_row * outputs..].iter_mut();
+            for (label, pull) in labels.zip(&target.labels) {
+                *label = pull.max(smallest);
             }
             for (weight, pull) in weights[*first_row..][..rows].iter_mut().zip(&target.weights) {
                 *weight = share * pull;
