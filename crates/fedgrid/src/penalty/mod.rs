@@ -8,6 +8,10 @@
 //! ["Plug In and Learn", eq. 5 and 7. We count every undirected edge once; the paper's sum over
 //! nodes and their neighbours counts it twice.]
 
+mod weights;
+
+pub use weights::Penalty;
+
 use crate::{
     algebra::scale,
     data::{Labels, Task},
