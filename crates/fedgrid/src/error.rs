@@ -59,6 +59,10 @@ pub enum Error {
     #[error("{what} needs {needs}")]
     Unsupported { what: &'static str, needs: &'static str },
 
+    /// The weights of a node cannot be coupled to its neighbours'.
+    #[error("node {node} cannot be coupled by weights: {reason}")]
+    Coupling { node: usize, reason: String },
+
     /// There is nothing to learn from.
     #[error("no node has a training row")]
     NoData,

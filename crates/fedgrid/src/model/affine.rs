@@ -36,6 +36,11 @@ impl Affine {
         columns + usize::from(self.intercept)
     }
 
+    /// The place of the intercept, if there is one.
+    pub(super) fn intercepts(self, columns: usize) -> Vec<usize> {
+        self.intercept.then_some(columns).into_iter().collect()
+    }
+
     /// Rows of features, each followed by a one where there is an intercept.
     pub(super) fn rows(self, features: &Features) -> Vec<f64> {
         let mut rows = Vec::with_capacity(features.rows() * self.size(features.columns()));

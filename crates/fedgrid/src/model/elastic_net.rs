@@ -11,9 +11,10 @@
 use std::sync::Arc;
 
 use super::{
-    Hypothesis, Linear, LinearHypothesis, LinearProximal, LocalModel, Parametric,
+    Hypothesis, Linear, LinearHypothesis, LinearProximal, LocalModel, Parametric, Shape,
     affine::{Affine, Pulls, check_data, check_numbers, check_proximal},
     coordinate_descent::{Descent, Separable},
+    level_set::RowShape,
     linear::mean_row,
 };
 use crate::{
@@ -103,6 +104,10 @@ impl Parametric for ElasticNet {
         self.affine().size(columns)
     }
 
+    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
+        self.affine().intercepts(columns)
+    }
+
     fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
         self.affine().loss(data, weights, |y, output| (output - y).powi(2))
     }
@@ -129,6 +134,19 @@ impl Parametric for ElasticNet {
         let residual = labels.map(|(y, root)| -root * y).collect();
         let pulls = self.affine().proximal_pulls(columns, centre, step);
         descend(rows, residual, &pulls, &self.affine().lassos(columns))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { convex: true, smooth: self.lasso == 0.0, ridge: self.ridge }
+    }
+
+    fn radius(&self, data: &Dataset, bound: f64) -> Option<f64> {
+        let shape = RowShape {
+            loss: |y: f64, output: f64| (output - y).powi(2),
+            least: |_| 0.0,
+            inside: |y| y,
+        };
+        self.affine().radius(data, bound, &shape)
     }
 
     fn hypothesis(&self, names: &Arc<[String]>, _: Task, weights: &[f64]) -> Box<dyn Hypothesis> {

@@ -10,10 +10,11 @@
 use std::sync::Arc;
 
 use super::{
-    Hypothesis, LinearHypothesis, LocalModel, Parametric,
+    Hypothesis, LinearHypothesis, LocalModel, Parametric, Shape,
     affine::{Affine, Pulls, check_data, check_numbers, check_proximal},
     basis::Basis,
     clipped::Clipped,
+    level_set::RowShape,
 };
 use crate::{
     data::{Dataset, Task},
@@ -108,6 +109,10 @@ impl Parametric for Huber {
         self.affine().size(columns)
     }
 
+    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
+        self.affine().intercepts(columns)
+    }
+
     fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
         let k = self.threshold;
         self.affine().loss(data, weights, |y, output| {
@@ -130,6 +135,26 @@ impl Parametric for Huber {
         let pulls = self.affine().proximal_pulls(columns, centre, step);
         let rows = self.affine().rows(data.features());
         self.minimise(&rows, data.labels().as_slice(), data.weights(), &pulls)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { convex: true, smooth: true, ridge: self.ridge }
+    }
+
+    fn radius(&self, data: &Dataset, bound: f64) -> Option<f64> {
+        let shape = RowShape {
+            loss: |y: f64, output: f64| {
+                let size = (output - y).abs();
+                if size <= self.threshold {
+                    size * size
+                } else {
+                    self.threshold * (2.0 * size - self.threshold)
+                }
+            },
+            least: |_| 0.0,
+            inside: |y| y,
+        };
+        self.affine().radius(data, bound, &shape)
     }
 
     fn hypothesis(&self, names: &Arc<[String]>, _: Task, weights: &[f64]) -> Box<dyn Hypothesis> {

@@ -16,6 +16,7 @@ mod clipped;
 mod coordinate_descent;
 mod curved;
 mod kernel;
+mod level_set;
 mod parametric;
 mod places;
 #[cfg(test)]
@@ -52,7 +53,7 @@ pub use kernel_ridge::{KernelRidge, KernelRidgeHypothesis};
 pub use linear::{Linear, LinearHypothesis, LinearProximal};
 pub use logistic::{Logistic, LogisticHypothesis};
 pub use neighbours::{Neighbours, NeighboursHypothesis};
-pub use parametric::Parametric;
+pub use parametric::{Parametric, Shape};
 pub use perceptron::{Activation, Perceptron, PerceptronHypothesis};
 pub use poisson::{Poisson, PoissonHypothesis};
 pub use quantile::Quantile;

@@ -13,10 +13,26 @@ use crate::{
     error::Result,
 };
 
+/// What is known about the shape of a loss as a function of the weights.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Shape {
+    /// Whether it is convex; only then a minimum can be certified.
+    pub convex: bool,
+    /// Whether it has a gradient everywhere.
+    pub smooth: bool,
+    /// The ridge on all weights but the intercepts: the loss curves at least by twice this.
+    pub ridge: f64,
+}
+
 /// A model of weights. Where it has an intercept, that is the last weight of each output.
 pub trait Parametric: LocalModel {
     /// How many weights a hypothesis has for so many feature columns.
     fn size(&self, columns: usize, task: Task) -> usize;
+
+    /// The places of the intercepts among the weights.
+    fn intercepts(&self, _columns: usize, _task: Task) -> Vec<usize> {
+        Vec::new()
+    }
 
     /// The loss `L(w)`, the model's own penalty included.
     fn loss(&self, data: &Dataset, weights: &[f64]) -> f64;
@@ -26,6 +42,21 @@ pub trait Parametric: LocalModel {
 
     /// The proximal step `argmin L(w) + ‖w − centre‖² / 2τ` with τ = `step` > 0.
     fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>>;
+
+    /// The shape of the loss; by default nothing is known.
+    fn shape(&self) -> Shape {
+        Shape::default()
+    }
+
+    /// A value that the loss never falls below.
+    fn least_loss(&self, _data: &Dataset) -> f64 {
+        0.0
+    }
+
+    /// A radius around zero that contains all weights of at most this loss, if there is one.
+    fn radius(&self, _data: &Dataset, _bound: f64) -> Option<f64> {
+        None
+    }
 
     /// The hypothesis of given weights.
     fn hypothesis(&self, names: &Arc<[String]>, task: Task, weights: &[f64])

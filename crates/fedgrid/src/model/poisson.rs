@@ -12,10 +12,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LocalModel, Parametric, Stored,
+    Hypothesis, LocalModel, Parametric, Shape, Stored,
     affine::{Affine, check_data, check_numbers, check_proximal},
     basis::Basis,
     check,
+    level_set::RowShape,
     smooth::{RowLoss, Smooth},
 };
 use crate::{
@@ -130,6 +131,10 @@ impl Parametric for Poisson {
         self.affine().size(columns)
     }
 
+    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
+        self.affine().intercepts(columns)
+    }
+
     fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
         self.affine().loss(data, weights, |y, output| output.exp() - y * output)
     }
@@ -158,6 +163,23 @@ impl Parametric for Poisson {
         problem.minimise_near(centre)
     }
 
+    fn shape(&self) -> Shape {
+        Shape { convex: true, smooth: true, ridge: self.ridge }
+    }
+
+    fn least_loss(&self, data: &Dataset) -> f64 {
+        Affine::least_loss(data, least_row)
+    }
+
+    fn radius(&self, data: &Dataset, bound: f64) -> Option<f64> {
+        let shape = RowShape {
+            loss: |y: f64, output: f64| output.exp() - y * output,
+            least: least_row,
+            inside: |y: f64| y.max(1e-6).ln(),
+        };
+        self.affine().radius(data, bound, &shape)
+    }
+
     fn hypothesis(&self, names: &Arc<[String]>, _: Task, weights: &[f64]) -> Box<dyn Hypothesis> {
         let linear = Affine::hypothesis(names, weights);
         let (slopes, intercept) = (linear.slopes, linear.intercept);
@@ -174,6 +196,11 @@ impl Parametric for Poisson {
             _ => None,
         }
     }
+}
+
+/// The least loss of a row: that of the output ln y.
+fn least_row(y: f64) -> f64 {
+    if y > 0.0 { y - y * y.ln() } else { 0.0 }
 }
 
 /// A learnt log-linear map to means: `exp(wᵀx + b)`.

@@ -21,10 +21,11 @@
 use std::sync::Arc;
 
 use super::{
-    Hypothesis, LinearHypothesis, LocalModel, Parametric,
+    Hypothesis, LinearHypothesis, LocalModel, Parametric, Shape,
     affine::{Affine, Pulls, check_data, check_numbers, check_proximal},
     basis::Basis,
     clipped::Clipped,
+    level_set::RowShape,
 };
 use crate::{
     data::{Dataset, Task},
@@ -162,6 +163,10 @@ impl Parametric for Quantile {
         self.affine().size(columns)
     }
 
+    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
+        self.affine().intercepts(columns)
+    }
+
     fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
         let level = self.level;
         self.affine().loss(data, weights, |y, output| {
@@ -187,6 +192,21 @@ impl Parametric for Quantile {
         let pulls = self.affine().proximal_pulls(columns, centre, step);
         let rows = self.affine().rows(data.features());
         self.minimise(&rows, data.labels().as_slice(), data.weights(), &pulls)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { convex: true, smooth: false, ridge: self.ridge }
+    }
+
+    fn radius(&self, data: &Dataset, bound: f64) -> Option<f64> {
+        let shape = RowShape {
+            loss: |y: f64, output: f64| {
+                (self.level * (y - output)).max((self.level - 1.0) * (y - output))
+            },
+            least: |_| 0.0,
+            inside: |y| y,
+        };
+        self.affine().radius(data, bound, &shape)
     }
 
     fn hypothesis(&self, names: &Arc<[String]>, _: Task, weights: &[f64]) -> Box<dyn Hypothesis> {

@@ -1,6 +1,7 @@
 //! Laws that cross modules: limits, optima and equivalences.
 
 mod comparison;
+mod gtv;
 mod limits;
 mod relaxation;
 mod rounds;

@@ -6,7 +6,7 @@ use super::{Linear, LinearProximal};
 use crate::{
     data::{Dataset, Task},
     error::Result,
-    model::{Hypothesis, Parametric, affine::Affine},
+    model::{Hypothesis, Parametric, Shape, affine::Affine},
 };
 
 impl From<&Linear> for Affine {
@@ -20,6 +20,10 @@ impl Parametric for Linear {
         Affine::from(self).size(columns)
     }
 
+    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
+        Affine::from(self).intercepts(columns)
+    }
+
     fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
         Affine::from(self).loss(data, weights, |y, output| (output - y).powi(2))
     }
@@ -30,6 +34,10 @@ impl Parametric for Linear {
 
     fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
         LinearProximal::new(self, data)?.step(centre, step)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { convex: true, smooth: true, ridge: self.ridge }
     }
 
     fn hypothesis(&self, names: &Arc<[String]>, _: Task, weights: &[f64]) -> Box<dyn Hypothesis> {

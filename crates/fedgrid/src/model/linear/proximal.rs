@@ -31,14 +31,14 @@ const RANK_TOLERANCE: f64 = 1e-14;
 /// ```
 #[derive(Debug, Clone)]
 pub struct LinearProximal {
-    size: usize,
-    ridge: f64,
+    pub(crate) size: usize,
+    pub(crate) ridge: f64,
     /// The orthonormal directions `v_k`.
-    directions: Vec<Vec<f64>>,
+    pub(crate) directions: Vec<Vec<f64>>,
     /// The curvature `h_k` along each.
-    curvatures: Vec<f64>,
+    pub(crate) curvatures: Vec<f64>,
     /// The part `q_k` of the linear term along each.
-    targets: Vec<f64>,
+    pub(crate) targets: Vec<f64>,
 }
 
 impl LinearProximal {

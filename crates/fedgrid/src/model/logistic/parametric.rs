@@ -6,11 +6,12 @@ use std::sync::Arc;
 use super::{Logistic, LogisticHypothesis, row_loss::CrossEntropy};
 use crate::{
     algebra::{add_scaled, dot},
-    data::{Dataset, Task},
+    data::{Dataset, Labels, Task},
     error::Result,
     model::{
-        Hypothesis, Parametric, Stored,
+        Hypothesis, Parametric, Shape, Stored,
         affine::check_proximal,
+        level_set::RowShape,
         smooth::{RowLoss, Smooth},
     },
 };
@@ -34,6 +35,11 @@ impl Logistic {
 impl Parametric for Logistic {
     fn size(&self, columns: usize, task: Task) -> usize {
         outputs(task) * self.affine().size(columns)
+    }
+
+    fn intercepts(&self, columns: usize, task: Task) -> Vec<usize> {
+        let own = self.affine().intercepts(columns);
+        (0..outputs(task)).flat_map(|k| own.iter().map(move |b| k * (columns + 1) + b)).collect()
     }
 
     fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
@@ -93,6 +99,31 @@ impl Parametric for Logistic {
             lassos: &self.affine().lassos(columns),
         };
         problem.minimise_near(centre)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { convex: true, smooth: self.lasso == 0.0, ridge: self.ridge }
+    }
+
+    fn radius(&self, data: &Dataset, bound: f64) -> Option<f64> {
+        // With more classes than two a common shift of the intercepts changes nothing.
+        if outputs(data.task()) > 1 {
+            return None;
+        }
+        let shares: Vec<f64> = data.labels().as_slice().chunks_exact(2).map(|p| p[1]).collect();
+        let labelled = Dataset::weighted(
+            data.features().clone(),
+            Labels::values(shares),
+            data.weights().to_vec(),
+        );
+        let shape = RowShape {
+            loss: |y: f64, output: f64| {
+                output.max(0.0) + (-output.abs()).exp().ln_1p() - y * output
+            },
+            least: |_| 0.0,
+            inside: |y: f64| (y.clamp(1e-9, 1.0 - 1e-9) / (1.0 - y.clamp(1e-9, 1.0 - 1e-9))).ln(),
+        };
+        self.affine().radius(&labelled.ok()?, bound, &shape)
     }
 
     fn hypothesis(

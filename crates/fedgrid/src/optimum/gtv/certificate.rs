@@ -1,0 +1,161 @@
+//! How far from the minimum a point is at most. For weights w and duals u in their balls, with
+//! p = Dᵀu and `r_i = ∇L_i(w_i) + p_i`,
+//!
+//! ```text
+//! P(w) − P* ≤ Σ_edges [ g(Dw) + g*(u) − uᵀDw ] + Σ_i [ r_iᵀδ_i − curvature of L_i along δ_i ],   δ = w − w*
+//! ```
+//!
+//! by convexity of the losses and the inequality of Fenchel and Young. Along a direction in which a loss
+//! curves by h the node term is at most r²/4h; elsewhere it is at most |r| times a bound on `‖δ_i‖`
+//! ([`super::radius`]). Where no such bound exists there is no certificate, and the residuals of the
+//! optimality conditions are all that is told.
+
+use rayon::prelude::*;
+
+use super::{
+    frame::Frame,
+    losses::{Loss, Quadratic},
+    radius::Radii,
+    sweep::Point,
+    tiles::over_edges,
+};
+use crate::algebra::{add_scaled, dot, norm};
+
+/// What is known about a point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Certificate {
+    /// P(w) − P* is at most this; none if no finite bound is known.
+    pub gap: Option<f64>,
+    /// The largest `‖∇L_i + p_i‖` over the nodes, relative to the gradient where that is above one.
+    pub node_residual: f64,
+    /// The largest distance of a dual from its own update with σ = 1, relative to its strength.
+    pub edge_residual: f64,
+    /// Why there is no bound.
+    pub unbounded: Option<&'static str>,
+}
+
+/// A share of the objective that rounding may hide.
+const ROUNDING: f64 = 1e-15;
+
+/// Residuals below this share of the gradients are rounding, not information.
+const NEGLIGIBLE: f64 = 1e-14;
+
+/// The certificate of a point with P(w) = `objective` and duals in their balls, from a subgradient of
+/// every loss.
+pub(super) fn certify(frame: &Frame, point: &Point, slopes: &[f64], objective: f64) -> Certificate {
+    let Point { w, u, p } = point;
+    let edge_gap = over_edges(&frame.layout, |edge, from, to| {
+        let mut z = Vec::with_capacity(frame.losses.coupled);
+        frame.difference(w, (from, to), &mut z);
+        let (u, c) = (frame.edge(u, edge), frame.strengths[edge]);
+        // Scaling into the ball costs a rounding error; the conjugate is then finite.
+        let conjugate = frame.penalty.conjugate(u, c * (1.0 + 1e-12)).max(0.0);
+        (c * frame.penalty.value(&z) + conjugate - dot(u, &z)).max(0.0)
+    });
+    let residual = |place: usize| {
+        let mut r = frame.row(p, place).to_vec();
+        add_scaled(&mut r, 1.0, frame.row(slopes, place));
+        r
+    };
+    let rows: Vec<Vec<f64>> = (0..frame.len()).into_par_iter().map(residual).collect();
+    let (gap, unbounded) = match bound(frame, w, &rows, objective, edge_gap) {
+        Ok(gap) => (Some(gap + ROUNDING * objective.abs()), None),
+        Err(reason) => (None, Some(reason)),
+    };
+    let node_residual = rows
+        .iter()
+        .enumerate()
+        .map(|(place, r)| norm(r) / norm(frame.row(slopes, place)).max(1.0))
+        .fold(0.0, f64::max);
+    Certificate { gap, node_residual, edge_residual: edge_residual(frame, w, u), unbounded }
+}
+
+/// The bound, tightened by what it says about the minimiser itself.
+fn bound(
+    frame: &Frame,
+    w: &[f64],
+    residuals: &[Vec<f64>],
+    objective: f64,
+    edge_gap: f64,
+) -> Result<f64, &'static str> {
+    if let Some(reason) = frame.losses.not_convex() {
+        return Err(reason);
+    }
+    let mut radii = Radii::new(frame, w, objective);
+    let mut best = f64::INFINITY;
+    for _ in 0..4 {
+        let term = |(place, r): (usize, &Vec<f64>)| node_term(frame, place, r, radii.of(place));
+        let terms: Vec<f64> = residuals.par_iter().enumerate().map(term).collect();
+        let gap = edge_gap + terms.iter().sum::<f64>();
+        if gap >= 0.7 * best {
+            return Ok(gap.min(best));
+        }
+        best = gap;
+        radii.tighten(frame, w, gap);
+    }
+    if best.is_finite() { Ok(best) } else { Err(radii.reason()) }
+}
+
+/// The most that a node's residual can be worth.
+fn node_term(frame: &Frame, place: usize, r: &[f64], radius: f64) -> f64 {
+    let scaled = |size: f64| if size == 0.0 { 0.0 } else { size * radius };
+    match frame.loss(place) {
+        Loss::None => scaled(norm(r)),
+        Loss::Quadratic(quadratic) => quadratic_term(quadratic, r, radius),
+        Loss::Convex(convex) => {
+            let ridge = convex.ridge();
+            if ridge == 0.0 {
+                return scaled(norm(r));
+            }
+            // The ridge curves the slopes; intercepts have only the radius.
+            let mut slopes = 0.0;
+            let mut rest = 0.0;
+            for (k, r) in r.iter().enumerate() {
+                if frame.losses.is_intercept(k) { rest += r * r } else { slopes += r * r }
+            }
+            (slopes / (4.0 * ridge)).min(scaled(slopes.sqrt())) + scaled(rest.sqrt())
+        }
+    }
+}
+
+fn quadratic_term(quadratic: &Quadratic, r: &[f64], radius: f64) -> f64 {
+    let mut outside = r.to_vec();
+    let (mut curved, mut flat) = (0.0, 0.0);
+    for (direction, h, _) in quadratic.terms(r.len()) {
+        let part = dot(direction, r);
+        add_scaled(&mut outside, -part, direction);
+        if h > 0.0 && part * part / (4.0 * h) < part.abs() * radius {
+            curved += part * part / (4.0 * h);
+        } else {
+            flat += part * part;
+        }
+    }
+    let mut rest = if quadratic.curvatures.len() < r.len() { dot(&outside, &outside) } else { 0.0 };
+    // What is left of a projection is rounding where it is far below the vector itself.
+    if rest < NEGLIGIBLE * NEGLIGIBLE * dot(r, r) {
+        rest = 0.0;
+    }
+    if quadratic.ridge > 0.0 {
+        curved += rest / (4.0 * quadratic.ridge);
+    } else {
+        flat += rest;
+    }
+    if flat == 0.0 { curved } else { curved + flat.sqrt() * radius }
+}
+
+fn edge_residual(frame: &Frame, w: &[f64], u: &[f64]) -> f64 {
+    let largest = std::sync::Mutex::new(0.0_f64);
+    over_edges(&frame.layout, |edge, from, to| {
+        let mut v = Vec::with_capacity(frame.losses.coupled);
+        frame.difference(w, (from, to), &mut v);
+        let (u, c) = (frame.edge(u, edge), frame.strengths[edge]);
+        add_scaled(&mut v, 1.0, u);
+        frame.penalty.dual_update(&mut v, c, 1.0);
+        add_scaled(&mut v, -1.0, u);
+        let residual = norm(&v) / c.max(f64::MIN_POSITIVE);
+        let mut largest = largest.lock().expect("no pass panics");
+        *largest = largest.max(residual);
+        0.0
+    });
+    largest.into_inner().expect("no pass panics")
+}

@@ -1,0 +1,209 @@
+//! From a start to a certified minimum: which iteration runs, for how long, and what it hands on.
+
+use super::{
+    Engine, Goal, Minimum,
+    augmented::Augmented,
+    certificate::{Certificate, certify},
+    frame::Frame,
+    halpern::Halpern,
+    losses::Loss,
+    relative, squared,
+    sweep::Point,
+};
+use crate::{
+    error::{Result, same_size},
+    optimum::krylov::Limit,
+    penalty::Penalty,
+};
+
+/// What has been found so far.
+pub(super) struct Search<'a> {
+    frame: &'a Frame<'a>,
+    goal: Goal,
+    pub(super) steps: usize,
+    pub(super) history: Vec<(usize, f64)>,
+    pub(super) scale: Option<f64>,
+    pub(super) best: Option<Best>,
+    /// After how many steps the best gap had last been halved, and its value then.
+    halved: (usize, f64),
+}
+
+/// The point with the smallest certified gap.
+pub(super) struct Best {
+    gap: f64,
+    pub(super) point: Point,
+    pub(super) objective: f64,
+    pub(super) certificate: Certificate,
+    pub(super) engine: Engine,
+}
+
+/// How many rounds of Newton steps are tried in a row.
+const NEWTON_ROUNDS: usize = 12;
+/// A certificate is looked at, or Newton steps begin, when a restart changes the objective by less
+/// than this many times the tolerance,
+const NEAR: f64 = 10.0;
+/// and Newton steps at the latest after this many.
+const PATIENCE: usize = 300;
+/// A search ends when its gap has not been halved in so many steps: rounding is all that is left.
+const STALL: usize = 3000;
+
+impl<'a> Search<'a> {
+    pub(super) fn new(frame: &'a Frame<'a>, goal: Goal) -> Self {
+        let (history, halved) = (Vec::new(), (0, f64::INFINITY));
+        Self { frame, goal, steps: 0, history, scale: None, best: None, halved }
+    }
+
+    /// Looks at a point: its certified relative gap, or its residuals where there is no bound. Tells
+    /// whether the search can end. `slopes` are subgradients of the losses where gradients would not
+    /// do.
+    pub(super) fn look(&mut self, point: &Point, slopes: Option<&[f64]>, engine: Engine) -> bool {
+        let frame = self.frame;
+        let objective = frame.objective(&point.w);
+        let gradients;
+        let slopes = if let Some(slopes) = slopes {
+            slopes
+        } else {
+            gradients = frame.gradients(&point.w);
+            &gradients
+        };
+        let certificate = certify(frame, point, slopes, objective);
+        let gap = certificate.gap.map_or_else(
+            || certificate.node_residual.max(certificate.edge_residual),
+            |gap| relative(gap, objective),
+        );
+        self.history.push((self.steps, gap));
+        if self.best.as_ref().is_none_or(|best| gap < best.gap) {
+            let point = point.clone();
+            self.best = Some(Best { gap, point, objective, certificate, engine });
+        }
+        if gap <= 0.5 * self.halved.1 {
+            self.halved = (self.steps, gap);
+        }
+        gap <= self.goal.tolerance || self.is_over()
+    }
+
+    fn is_over(&self) -> bool {
+        self.steps >= self.goal.steps || self.steps > self.halved.0 + STALL
+    }
+
+    /// Conjugate gradients, to ever smaller residuals until the certificate is good enough.
+    pub(super) fn solve_linear(&mut self, mut point: Point) {
+        let mut tolerance = (1e-2 * self.goal.tolerance).clamp(1e-14, 1e-6);
+        loop {
+            let limit = Limit { tolerance, products: self.goal.steps.saturating_sub(self.steps) };
+            let (solved, products) = squared::solve(self.frame, point.w, limit);
+            point = solved;
+            self.steps += products;
+            if self.look(&point, None, Engine::ConjugateGradients) || tolerance <= 1e-14 {
+                return;
+            }
+            tolerance = (1e-2 * tolerance).max(1e-14);
+        }
+    }
+
+    /// The restarted Halpern iteration, with Newton steps where there are any.
+    pub(super) fn iterate(&mut self, mut point: Point, scale: Option<f64>) -> Result<()> {
+        let frame = self.frame;
+        let newton = frame.penalty == Penalty::Norm && frame.losses.is_quadratic();
+        let edges = frame.strengths.len() as f64;
+        let mut scale = scale.unwrap_or_else(|| edges / frame.strengths.iter().sum::<f64>());
+        let mut patience = PATIENCE;
+        loop {
+            let mut halpern = Halpern::new(frame, point, scale);
+            let done = self.restarts(&mut halpern, newton.then_some(patience))?;
+            scale = halpern.scale;
+            self.scale = Some(scale);
+            point = halpern.point;
+            if done || self.polish(&mut point, scale) {
+                return Ok(());
+            }
+            patience *= 2;
+        }
+    }
+
+    /// Steps and restarts until the search can end, or until it is time for Newton steps.
+    fn restarts(&mut self, halpern: &mut Halpern, patience: Option<usize>) -> Result<bool> {
+        let near = (NEAR * self.goal.tolerance).clamp(1e-7, 1e-3);
+        let before = self.steps;
+        let mut last = f64::INFINITY;
+        loop {
+            if !halpern.step()? {
+                continue;
+            }
+            halpern.restart()?;
+            self.steps = before + halpern.steps;
+            let objective = self.frame.objective(&halpern.point.w);
+            let is_near = (last - objective).abs() <= near * objective.abs();
+            last = objective;
+            if self.is_over() || is_near && patience.is_none() {
+                let done = self.look(&halpern.point, Some(&halpern.slopes), Engine::Halpern);
+                if done {
+                    return Ok(true);
+                }
+            } else if patience.is_some_and(|patience| is_near || halpern.steps >= patience) {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Rounds of Newton steps; tells whether the search can end.
+    fn polish(&mut self, point: &mut Point, scale: f64) -> bool {
+        let mut augmented = Augmented::new(self.frame, std::mem::take(point), 2.5 / scale);
+        let before = self.steps;
+        let mut done = false;
+        for round in 0..NEWTON_ROUNDS {
+            let last = self.history.last().map_or(f64::INFINITY, |(_, gap)| *gap);
+            augmented.round();
+            self.steps = before + augmented.products;
+            done = self.look(&augmented.point, None, Engine::Newton);
+            let gap = self.history.last().map_or(f64::INFINITY, |(_, gap)| *gap);
+            if done || round > 4 && gap > 0.5 * last {
+                break;
+            }
+        }
+        *point = augmented.point;
+        done
+    }
+}
+
+/// The start: a given minimum with its duals brought into the balls of these strengths, or zero;
+/// nodes that nothing is coupled to are at their own minimum.
+pub(super) fn start_of(frame: &Frame, start: Option<&Minimum>) -> Result<Point> {
+    let losses = frame.losses;
+    let rows = frame.len() * frame.width;
+    let edges = frame.layout.edges.len() * frame.width;
+    let mut point = Point { w: vec![0.0; rows], u: vec![0.0; edges], p: vec![0.0; rows] };
+    if let Some(start) = start {
+        same_size("starting weights", start.weights.len(), losses.len() * losses.size)?;
+        same_size("starting duals", start.duals.len(), frame.layout.edges.len() * losses.coupled)?;
+        point.w = frame.layout.rows_in(&start.weights, losses.size, frame.width);
+        point.u = frame.layout.edges_in(&start.duals, losses.coupled, frame.width);
+        if frame.penalty != Penalty::SquaredNorm {
+            for (u, c) in point.u.chunks_exact_mut(frame.width).zip(&frame.strengths) {
+                frame.penalty.dual_update(u, *c, 1.0);
+            }
+        }
+        point.p = squared::divergence(frame, &mut point.u);
+    }
+    for place in 0..frame.len() {
+        if frame.alpha == 0.0 || frame.layout.degrees[place] == 0.0 {
+            let row = &mut point.w[place * frame.width..][..losses.size];
+            row.copy_from_slice(&alone(frame, place)?);
+        }
+    }
+    Ok(point)
+}
+
+/// The weights of a node by itself.
+fn alone(frame: &Frame, place: usize) -> Result<Vec<f64>> {
+    let size = frame.losses.size;
+    match frame.loss(place) {
+        Loss::None => Ok(vec![0.0; size]),
+        Loss::Quadratic(quadratic) => Ok(quadratic.least(size).1),
+        Loss::Convex(convex) => {
+            let fitted = convex.model().fit(convex.data())?;
+            let weights = convex.model().weights(fitted.as_ref());
+            Ok(frame.losses.row_of_model(&weights.expect("a model knows its own hypothesis")))
+        }
+    }
+}

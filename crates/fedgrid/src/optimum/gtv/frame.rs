@@ -1,0 +1,127 @@
+//! One problem as all engines see it: the losses, the network in the order of the layout, and the
+//! strengths c = α A of its edges.
+
+use rayon::prelude::*;
+
+use super::{
+    Coupled,
+    layout::Layout,
+    losses::{Loss, Losses},
+    sweep::padded,
+    tiles::over_edges,
+};
+use crate::{network::Network, penalty::Penalty};
+
+/// The problem in the order of the layout; rows are padded with zeros to a width.
+#[derive(Debug)]
+pub(super) struct Frame<'a> {
+    pub(super) losses: &'a Losses,
+    pub(super) layout: Layout,
+    pub(super) penalty: Penalty,
+    pub(super) alpha: f64,
+    pub(super) strengths: Vec<f64>,
+    pub(super) width: usize,
+    /// The component of each place, and how many there are.
+    pub(super) component: Vec<usize>,
+    pub(super) components: usize,
+}
+
+impl<'a> Frame<'a> {
+    pub(super) fn new(losses: &'a Losses, network: &Network, coupled: Coupled) -> Self {
+        let width = padded(losses.size);
+        let layout = Layout::new(network, width);
+        let strength = |&(edge, _): &(usize, bool)| coupled.alpha * network.edges()[edge].weight;
+        let (component, components) = components(network, &layout);
+        Self {
+            losses,
+            strengths: layout.edges.iter().map(strength).collect(),
+            penalty: coupled.penalty,
+            alpha: coupled.alpha,
+            width,
+            layout,
+            component,
+            components,
+        }
+    }
+
+    /// How many places there are.
+    pub(super) fn len(&self) -> usize {
+        self.layout.nodes.len()
+    }
+
+    /// The loss at a place.
+    pub(super) fn loss(&self, place: usize) -> &'a Loss {
+        &self.losses.each[self.layout.nodes[place]]
+    }
+
+    /// The row at a place, without its padding.
+    pub(super) fn row<'r>(&self, rows: &'r [f64], place: usize) -> &'r [f64] {
+        &rows[place * self.width..][..self.losses.size]
+    }
+
+    /// The row of an edge: its coupled part.
+    pub(super) fn edge<'r>(&self, rows: &'r [f64], edge: usize) -> &'r [f64] {
+        &rows[edge * self.width..][..self.losses.coupled]
+    }
+
+    /// The difference of the coupled weights of two places, written to a buffer.
+    pub(super) fn difference(&self, w: &[f64], ends: (usize, usize), out: &mut Vec<f64>) {
+        let (from, to) = (self.row(w, ends.0), self.row(w, ends.1));
+        out.clear();
+        out.extend(from.iter().zip(to).take(self.losses.coupled).map(|(a, b)| a - b));
+    }
+
+    /// The losses of all nodes, added up.
+    pub(super) fn total_loss(&self, w: &[f64]) -> f64 {
+        let value = |place: usize| self.losses.value(self.layout.nodes[place], self.row(w, place));
+        let values: Vec<f64> = (0..self.len()).into_par_iter().map(value).collect();
+        values.iter().sum()
+    }
+
+    /// `α Σ A φ` over all edges.
+    pub(super) fn variation(&self, w: &[f64]) -> f64 {
+        over_edges(&self.layout, |edge, from, to| {
+            let mut z = Vec::with_capacity(self.losses.coupled);
+            self.difference(w, (from, to), &mut z);
+            self.strengths[edge] * self.penalty.value(&z)
+        })
+    }
+
+    /// P(w).
+    pub(super) fn objective(&self, w: &[f64]) -> f64 {
+        self.total_loss(w) + self.variation(w)
+    }
+
+    /// The gradients of all losses as rows.
+    pub(super) fn gradients(&self, w: &[f64]) -> Vec<f64> {
+        let mut rows = vec![0.0; w.len()];
+        rows.par_chunks_mut(self.width).enumerate().for_each(|(place, row)| {
+            let out = &mut row[..self.losses.size];
+            self.losses.add_gradient(self.layout.nodes[place], out, self.row(w, place));
+        });
+        rows
+    }
+}
+
+/// The component of each place of the layout, which lists them one after the other.
+fn components(network: &Network, layout: &Layout) -> (Vec<usize>, usize) {
+    let mut of_node = vec![usize::MAX; network.len()];
+    let mut count = 0;
+    for &start in &layout.nodes {
+        if of_node[start] != usize::MAX {
+            continue;
+        }
+        let mut open = vec![start];
+        of_node[start] = count;
+        while let Some(node) = open.pop() {
+            for &(neighbour, _) in network.neighbours(node) {
+                if of_node[neighbour] == usize::MAX {
+                    of_node[neighbour] = count;
+                    open.push(neighbour);
+                }
+            }
+        }
+        count += 1;
+    }
+    (layout.nodes.iter().map(|&node| of_node[node]).collect(), count)
+}

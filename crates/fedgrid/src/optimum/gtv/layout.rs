@@ -1,0 +1,250 @@
+//! Where nodes and edges lie in memory, so that a pass over all edges is fast and its bits depend on
+//! no thread.
+//!
+//! Nodes are ordered by breadth-first search and cut into blocks. The edges between two blocks are
+//! a tile; tiles are done in rounds in which every block is in one tile at most,
+//!
+//! ```text
+//! diagonal:  (0,0) (1,1) (2,2) (3,3)      round 1:  (0,3) (1,2)      round 2:  (0,2) (1,3)   …
+//! ```
+//!
+//! so the tiles of a round can be done at once, each node's terms are added in an order of their
+//! own, and the rows of a tile's two blocks stay in the cache.
+
+use crate::network::{Network, NodeId};
+
+/// How many bytes of node rows a block should have: the rows of two blocks fit into a core's cache.
+const BLOCK_BYTES: usize = 1 << 19;
+/// Enough blocks for any number of threads, few enough for tiles to have many edges.
+const MOST_BLOCKS: usize = 64;
+/// Below so many numbers on edges a pass is done before a thread has woken up.
+const WORTH_SHARING: usize = 1 << 18;
+
+/// An edge within its tile: its ends as places within the tile's two blocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ends {
+    pub(super) source: u32,
+    pub(super) target: u32,
+}
+
+/// The edges between two blocks of nodes.
+#[derive(Debug, Clone)]
+pub(super) struct Tile {
+    /// The block of the sources.
+    pub(super) first: usize,
+    /// The block of the targets; equal to the first on the diagonal.
+    pub(super) second: usize,
+    /// Where its edges begin and end among all.
+    pub(super) edges: std::ops::Range<usize>,
+}
+
+/// The order of nodes and edges.
+#[derive(Debug, Clone)]
+pub(super) struct Layout {
+    /// The node at each place.
+    pub(super) nodes: Vec<NodeId>,
+    /// How many nodes a block has; the last one may have fewer.
+    pub(super) block: usize,
+    /// The rounds of tiles; the diagonal is the first.
+    pub(super) rounds: Vec<Vec<Tile>>,
+    /// The ends of each edge, in the order of tiles.
+    pub(super) ends: Vec<Ends>,
+    /// Which edge of the network each one is, and whether its direction was turned.
+    pub(super) edges: Vec<(usize, bool)>,
+    /// The number of neighbours at each place.
+    pub(super) degrees: Vec<f64>,
+}
+
+impl Layout {
+    /// The order for rows of so many numbers.
+    pub(super) fn new(network: &Network, width: usize) -> Self {
+        let nodes = by_distance(network);
+        let mut places = vec![0; nodes.len()];
+        for (place, &node) in nodes.iter().enumerate() {
+            places[node] = place;
+        }
+        let block = block_size(nodes.len(), network.edges().len(), width);
+        let blocks = nodes.len().div_ceil(block).max(1);
+        let mut rounds = schedule(blocks);
+        let mut order = vec![0; blocks * blocks];
+        for (number, tile) in rounds.iter().flatten().enumerate() {
+            order[tile.first * blocks + tile.second] = number;
+        }
+        let mut sorted: Vec<(usize, usize, usize, usize, bool)> = network
+            .edges()
+            .iter()
+            .enumerate()
+            .map(|(edge, ends)| {
+                let (a, b) = (places[ends.source], places[ends.target]);
+                let (source, target) = (a.min(b), a.max(b));
+                let tile = order[(source / block) * blocks + target / block];
+                (tile, source, target, edge, a > b)
+            })
+            .collect();
+        sorted.sort_unstable();
+        let mut start = 0;
+        for (number, tile) in rounds.iter_mut().flatten().enumerate() {
+            let end = start + sorted[start..].partition_point(|edge| edge.0 <= number);
+            tile.edges = start..end;
+            start = end;
+        }
+        // A round may have lost all its tiles: two far blocks need not touch.
+        rounds.iter_mut().skip(1).for_each(|round| round.retain(|tile| !tile.edges.is_empty()));
+        rounds.retain(|round| !round.is_empty());
+        let inside = |place: usize| u32::try_from(place % block).expect("a block is small");
+        let ends = |&(_, source, target, ..): &(usize, usize, usize, usize, bool)| Ends {
+            source: inside(source),
+            target: inside(target),
+        };
+        Self {
+            block,
+            rounds,
+            ends: sorted.iter().map(ends).collect(),
+            edges: sorted.iter().map(|&(.., edge, turned)| (edge, turned)).collect(),
+            degrees: nodes.iter().map(|&node| network.neighbours(node).len() as f64).collect(),
+            nodes,
+        }
+    }
+
+    /// The rows of all nodes in this order, padded with zeros to a width.
+    pub(super) fn rows_in(&self, rows: &[f64], size: usize, width: usize) -> Vec<f64> {
+        let mut out = vec![0.0; self.nodes.len() * width];
+        for (row, &node) in out.chunks_exact_mut(width).zip(&self.nodes) {
+            row[..size].copy_from_slice(&rows[node * size..(node + 1) * size]);
+        }
+        out
+    }
+
+    /// The rows of all nodes in the network's order again.
+    pub(super) fn rows_out(&self, rows: &[f64], size: usize, width: usize) -> Vec<f64> {
+        let mut out = vec![0.0; self.nodes.len() * size];
+        for (row, &node) in rows.chunks_exact(width).zip(&self.nodes) {
+            out[node * size..(node + 1) * size].copy_from_slice(&row[..size]);
+        }
+        out
+    }
+
+    /// The rows of all edges in this order and direction.
+    pub(super) fn edges_in(&self, rows: &[f64], size: usize, width: usize) -> Vec<f64> {
+        let mut out = vec![0.0; self.edges.len() * width];
+        for (row, &(edge, turned)) in out.chunks_exact_mut(width).zip(&self.edges) {
+            let sign = if turned { -1.0 } else { 1.0 };
+            let given = &rows[edge * size..(edge + 1) * size];
+            row.iter_mut().zip(given).for_each(|(out, given)| *out = sign * given);
+        }
+        out
+    }
+
+    /// The rows of all edges in the network's order and direction again.
+    pub(super) fn edges_out(&self, rows: &[f64], size: usize, width: usize) -> Vec<f64> {
+        let mut out = vec![0.0; self.edges.len() * size];
+        for (row, &(edge, turned)) in rows.chunks_exact(width).zip(&self.edges) {
+            let sign = if turned { -1.0 } else { 1.0 };
+            let taken = &mut out[edge * size..(edge + 1) * size];
+            taken.iter_mut().zip(row).for_each(|(out, row)| *out = sign * row);
+        }
+        out
+    }
+}
+
+/// How many nodes go into a block.
+fn block_size(nodes: usize, edges: usize, width: usize) -> usize {
+    if edges * width < WORTH_SHARING {
+        return nodes.max(1);
+    }
+    let cached = BLOCK_BYTES / (16 * width);
+    cached.max(nodes.div_ceil(MOST_BLOCKS)).min(nodes.div_ceil(8)).max(1)
+}
+
+/// All pairs of blocks, in rounds that use no block twice: the circle method.
+fn schedule(blocks: usize) -> Vec<Vec<Tile>> {
+    let tile = |a: usize, b: usize| Tile { first: a.min(b), second: a.max(b), edges: 0..0 };
+    let diagonal = (0..blocks).map(|block| tile(block, block)).collect();
+    let even = blocks + blocks % 2;
+    let turn = even.saturating_sub(1);
+    let round = |number: usize| {
+        let seat = |k: usize| if k == 0 { turn } else { (number + k) % turn };
+        let pairs = (0..even / 2).map(|k| {
+            let other = if k == 0 { number } else { (number + turn - k) % turn };
+            (seat(k), other)
+        });
+        pairs.filter(|&(a, b)| a < blocks && b < blocks).map(|(a, b)| tile(a, b)).collect()
+    };
+    std::iter::once(diagonal).chain((0..turn).map(round)).collect()
+}
+
+/// The nodes by breadth-first search from the node of least degree of each component, so that
+/// neighbours are near each other.
+fn by_distance(network: &Network) -> Vec<NodeId> {
+    let mut starts: Vec<NodeId> = (0..network.len()).collect();
+    starts.sort_by_key(|&node| network.neighbours(node).len());
+    let mut seen = vec![false; network.len()];
+    let mut order = Vec::with_capacity(network.len());
+    for start in starts {
+        if std::mem::replace(&mut seen[start], true) {
+            continue;
+        }
+        let mut next = order.len();
+        order.push(start);
+        while next < order.len() {
+            for &(neighbour, _) in network.neighbours(order[next]) {
+                if !std::mem::replace(&mut seen[neighbour], true) {
+                    order.push(neighbour);
+                }
+            }
+            next += 1;
+        }
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::network::Clustered;
+
+    #[test]
+    fn a_schedule_has_every_pair_once_and_no_block_twice_in_a_round() {
+        for blocks in 1..12 {
+            let rounds = schedule(blocks);
+            let pairs: BTreeSet<_> =
+                rounds.iter().flatten().map(|tile| (tile.first, tile.second)).collect();
+            assert_eq!(pairs.len(), blocks * (blocks + 1) / 2);
+            assert_eq!(rounds.iter().flatten().count(), pairs.len());
+            for round in rounds.iter().skip(1) {
+                let used: BTreeSet<_> = round.iter().flat_map(|t| [t.first, t.second]).collect();
+                assert_eq!(used.len(), 2 * round.len(), "{round:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_and_edges_go_in_and_come_out_unchanged() {
+        let clustered = Clustered { clusters: 2, nodes: 400, inside: 0.2, between: 0.01, seed: 1 };
+        let (network, _) = clustered.make().unwrap();
+        let layout = Layout::new(&network, 16);
+        assert!(layout.rounds.len() > 1);
+        let rows: Vec<f64> = (0..network.len() * 3).map(|k| k as f64).collect();
+        let edges: Vec<f64> = (0..network.edges().len() * 3).map(|k| k as f64).collect();
+        assert_eq!(layout.rows_out(&layout.rows_in(&rows, 3, 16), 3, 16), rows);
+        assert_eq!(layout.edges_out(&layout.edges_in(&edges, 3, 16), 3, 16), edges);
+        for tile in layout.rounds.iter().flatten() {
+            for place in tile.edges.clone() {
+                let (edge, turned) = layout.edges[place];
+                let ends = &network.edges()[edge];
+                let at = |block: usize, inside: u32| {
+                    layout.nodes[block * layout.block + inside as usize]
+                };
+                let (source, target) = (
+                    at(tile.first, layout.ends[place].source),
+                    at(tile.second, layout.ends[place].target),
+                );
+                let expected =
+                    if turned { (ends.target, ends.source) } else { (ends.source, ends.target) };
+                assert_eq!((source, target), expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! The losses of all nodes as functions of the weights that neighbours share.
+//!
+//! Least squares is kept as its spectrum,
+//!
+//! ```text
+//! L(w) = wᵀ H w − 2 qᵀw + constant,      H = ridge I + Σ_k (h_k − ridge) v_k v_kᵀ
+//! ```
+//!
+//! where an intercept that is left uncoupled has been minimised over: rows and labels are centred.
+//! Every other loss is asked for its proximal steps, and keeps its uncoupled weights beside.
+
+use rayon::prelude::*;
+
+use crate::{
+    algebra::{add_scaled, dot, scale},
+    data::{Dataset, Features, Labels, Task},
+    error::{Error, Result},
+    model::{Hypothesis, Linear, LinearProximal, Parametric},
+    network::{Network, Node},
+};
+
+/// The losses of all nodes, ready to be coupled by any network and strength.
+///
+/// A node's weights stand in a row, first those that are coupled.
+#[derive(Debug)]
+pub struct Losses {
+    /// How many weights a row has.
+    pub(super) size: usize,
+    /// How many of them are coupled.
+    pub(super) coupled: usize,
+    /// The place of each of a row's weights in the model.
+    order: Vec<usize>,
+    /// The places of the weights that are not coupled.
+    levels: Vec<usize>,
+    /// Whether each of a row's weights is an intercept.
+    intercepts: Vec<bool>,
+    pub(super) each: Vec<Loss>,
+    nodes: Vec<Node>,
+}
+
+/// The loss of one node.
+#[derive(Debug)]
+pub(super) enum Loss {
+    /// A node without rows.
+    None,
+    Quadratic(Quadratic),
+    Convex(Convex),
+}
+
+/// Least squares as its spectrum.
+#[derive(Debug)]
+pub(super) struct Quadratic {
+    pub(super) ridge: f64,
+    /// The orthonormal directions `v_k`, one after the other.
+    pub(super) directions: Vec<f64>,
+    pub(super) curvatures: Vec<f64>,
+    pub(super) targets: Vec<f64>,
+    pub(super) constant: f64,
+    /// The mean row and label, if the intercept is left uncoupled.
+    centre: Option<(Vec<f64>, f64)>,
+}
+
+/// Any other convex loss.
+#[derive(Debug)]
+pub(super) struct Convex {
+    pub(super) node: Node,
+}
+
+impl Convex {
+    pub(super) fn model(&self) -> &dyn Parametric {
+        self.node.model.as_parametric().expect("only parametric models are coupled")
+    }
+
+    pub(super) fn data(&self) -> &Dataset {
+        &self.node.data
+    }
+
+    pub(super) fn ridge(&self) -> f64 {
+        self.model().shape().ridge
+    }
+}
+
+impl Losses {
+    /// The losses of these nodes.
+    ///
+    /// With `couple_intercept` false the intercepts are left uncoupled. A model without weights, or
+    /// with other weights than the first node's, cannot be coupled.
+    pub fn new(nodes: &[Node], couple_intercept: bool) -> Result<Self> {
+        let first = nodes.first().ok_or(Error::NoData)?;
+        let (columns, task) = (first.data.features().columns(), first.data.task());
+        let (size, intercepts) = shape(nodes, columns, task)?;
+        let is_free = |place: &usize| !couple_intercept && intercepts.contains(place);
+        let (free, coupled): (Vec<usize>, Vec<usize>) = (0..size).partition(is_free);
+        let profile = !free.is_empty() && nodes.iter().all(|node| node.model.as_linear().is_some());
+        let each = nodes.par_iter().map(|node| loss(node, profile)).collect::<Result<_>>()?;
+        let levels = free.clone();
+        let (coupled, order) = if profile {
+            (coupled.len(), coupled)
+        } else {
+            (coupled.len(), [coupled, free].concat())
+        };
+        let intercepts = order.iter().map(|place| intercepts.contains(place)).collect();
+        Ok(Self {
+            size: order.len(),
+            coupled,
+            order,
+            levels,
+            intercepts,
+            each,
+            nodes: nodes.to_vec(),
+        })
+    }
+
+    /// How many nodes there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.each.len()
+    }
+
+    /// Whether there is no node.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.each.is_empty()
+    }
+
+    /// How many weights the row of a node has.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Whether a node has rows.
+    #[must_use]
+    pub fn has_rows(&self, node: usize) -> bool {
+        !matches!(self.each[node], Loss::None)
+    }
+
+    /// Whether all losses are least squares.
+    pub(super) fn is_quadratic(&self) -> bool {
+        !self.each.iter().any(|loss| matches!(loss, Loss::Convex(_)))
+    }
+
+    /// Whether a weight of a row is an intercept.
+    pub(super) fn is_intercept(&self, place: usize) -> bool {
+        self.intercepts[place]
+    }
+
+    /// Why no minimum can be certified, if a loss is not convex.
+    pub(super) fn not_convex(&self) -> Option<&'static str> {
+        let convex = |loss: &Loss| match loss {
+            Loss::Convex(convex) => convex.model().shape().convex,
+            _ => true,
+        };
+        (!self.each.iter().all(convex))
+            .then_some("a loss is not convex, so no bound on the gap exists")
+    }
+
+    /// The loss of a node.
+    pub(super) fn value(&self, node: usize, w: &[f64]) -> f64 {
+        match &self.each[node] {
+            Loss::None => 0.0,
+            Loss::Quadratic(quadratic) => quadratic.value(w),
+            Loss::Convex(convex) => convex.model().loss(convex.data(), &self.model_of_row(w)),
+        }
+    }
+
+    /// Adds the gradient of a node's loss to a row.
+    pub(super) fn add_gradient(&self, node: usize, out: &mut [f64], w: &[f64]) {
+        match &self.each[node] {
+            Loss::None => {}
+            Loss::Quadratic(quadratic) => quadratic.add_gradient(out, w),
+            Loss::Convex(convex) => {
+                let gradient = convex.model().gradient(convex.data(), &self.model_of_row(w));
+                add_scaled(out, 1.0, &self.row_of_model(&gradient));
+            }
+        }
+    }
+
+    /// A row's weights in the order of the model.
+    pub(super) fn model_of_row(&self, w: &[f64]) -> Vec<f64> {
+        let mut all = vec![0.0; w.len()];
+        self.order.iter().zip(w).for_each(|(place, w)| all[*place] = *w);
+        all
+    }
+
+    /// A model's weights in the order of a row.
+    pub(super) fn row_of_model(&self, all: &[f64]) -> Vec<f64> {
+        self.order.iter().map(|place| all[*place]).collect()
+    }
+
+    /// The hypotheses of all nodes with these rows of weights.
+    ///
+    /// Intercepts that are not coupled come from the node's own rows; a node without rows takes the mean
+    /// of its neighbours', weighted by the edges, and zero if none can reach it.
+    #[must_use]
+    pub fn hypotheses(&self, network: &Network, weights: &[f64]) -> Vec<Box<dyn Hypothesis>> {
+        let mut models: Vec<Option<Vec<f64>>> = (0..self.len())
+            .map(|node| {
+                let row = &weights[node * self.size..(node + 1) * self.size];
+                (self.has_rows(node) || self.coupled == self.all()).then(|| self.model(node, row))
+            })
+            .collect();
+        // Outwards from the nodes with rows, one ring of neighbours after the other.
+        loop {
+            let ring: Vec<(usize, Vec<f64>)> = (0..self.len())
+                .filter(|&node| models[node].is_none())
+                .filter_map(|node| Some((node, self.mean_levels(network, node, &models)?)))
+                .collect();
+            if ring.is_empty() {
+                break;
+            }
+            for (node, levels) in ring {
+                let row = &weights[node * self.size..(node + 1) * self.size];
+                models[node] = Some(self.with_levels(row, &levels));
+            }
+        }
+        let hypothesis = |(node, weights): (&Node, Option<Vec<f64>>)| {
+            let model = node.model.as_parametric().expect("only parametric models are coupled");
+            let weights = weights.unwrap_or_else(|| vec![0.0; self.all()]);
+            model.hypothesis(node.data.features().names(), node.data.task(), &weights)
+        };
+        self.nodes.iter().zip(models).map(hypothesis).collect()
+    }
+
+    /// How many weights a model has, coupled or not.
+    fn all(&self) -> usize {
+        self.coupled + self.levels.len()
+    }
+
+    /// All weights of a model with a node's row.
+    fn model(&self, node: usize, row: &[f64]) -> Vec<f64> {
+        match &self.each[node] {
+            Loss::Quadratic(Quadratic { centre: Some((x, y)), .. }) => {
+                self.with_levels(row, &[y - dot(x, row)])
+            }
+            _ => self.model_of_row(row),
+        }
+    }
+
+    fn with_levels(&self, row: &[f64], levels: &[f64]) -> Vec<f64> {
+        let mut all = vec![0.0; self.all()];
+        self.order.iter().zip(row).for_each(|(place, w)| all[*place] = *w);
+        self.levels.iter().zip(levels).for_each(|(place, level)| all[*place] = *level);
+        all
+    }
+
+    fn mean_levels(
+        &self,
+        network: &Network,
+        node: usize,
+        models: &[Option<Vec<f64>>],
+    ) -> Option<Vec<f64>> {
+        let mut total = 0.0;
+        let mut levels = vec![0.0; self.levels.len()];
+        for &(neighbour, weight) in network.neighbours(node) {
+            if let Some(model) = &models[neighbour] {
+                total += weight;
+                levels.iter_mut().zip(&self.levels).for_each(|(l, at)| *l += weight * model[*at]);
+            }
+        }
+        scale(&mut levels, 1.0 / total);
+        (total > 0.0).then_some(levels)
+    }
+}
+
+/// How many weights all models have, and which of them are intercepts.
+fn shape(nodes: &[Node], columns: usize, task: Task) -> Result<(usize, Vec<usize>)> {
+    let mut shape = None;
+    for node in nodes {
+        let model = node.model.as_parametric().ok_or_else(|| no_weights(node))?;
+        let own = (model.size(columns, task), model.intercepts(columns, task));
+        let first = shape.get_or_insert_with(|| own.clone());
+        if *first != own {
+            let reason = format!(
+                "its model has {} weights, {} of them intercepts, that of the first node {} and {}",
+                own.0,
+                own.1.len(),
+                first.0,
+                first.1.len()
+            );
+            return Err(Error::Coupling { node: node.id, reason });
+        }
+    }
+    shape.ok_or(Error::NoData)
+}
+
+fn no_weights(node: &Node) -> Error {
+    let reason = "its model has no weights to couple; linear, elastic-net, huber, quantile, poisson, logistic \
+         and perceptron models have".into();
+    Error::Coupling { node: node.id, reason }
+}
+
+fn loss(node: &Node, profile: bool) -> Result<Loss> {
+    if node.data.total_weight() == 0.0 {
+        return Ok(Loss::None);
+    }
+    match node.model.as_linear() {
+        Some(model) => Ok(Loss::Quadratic(Quadratic::new(model, &node.data, profile)?)),
+        None => Ok(Loss::Convex(Convex { node: node.clone() })),
+    }
+}
+
+impl Quadratic {
+    /// The spectrum of a linear model's data, its intercept minimised over in the profile.
+    fn new(model: &Linear, data: &Dataset, profile: bool) -> Result<Self> {
+        let centre = (profile && model.intercept).then(|| means(data));
+        let proximal = match &centre {
+            Some((x, y)) => {
+                let model = Linear { ridge: model.ridge, intercept: false };
+                LinearProximal::new(&model, &centred(data, x, *y)?)?
+            }
+            None => LinearProximal::new(model, data)?,
+        };
+        let level = centre.as_ref().map_or(0.0, |(_, y)| *y);
+        let squares = data.labels().as_slice().iter().zip(data.weights());
+        let constant = squares.map(|(y, weight)| weight * (y - level).powi(2)).sum();
+        let LinearProximal { ridge, directions, curvatures, targets, .. } = proximal;
+        Ok(Self { ridge, directions: directions.concat(), curvatures, targets, constant, centre })
+    }
+
+    /// The directions with their curvatures and targets.
+    pub(super) fn terms(&self, size: usize) -> impl Iterator<Item = (&[f64], f64, f64)> {
+        let numbers = self.curvatures.iter().copied().zip(self.targets.iter().copied());
+        self.directions.chunks_exact(size.max(1)).zip(numbers).map(|(v, (h, q))| (v, h, q))
+    }
+
+    fn value(&self, w: &[f64]) -> f64 {
+        let mut value = self.constant + self.ridge * dot(w, w);
+        for (v, h, q) in self.terms(w.len()) {
+            let z = dot(v, w);
+            value += ((h - self.ridge) * z - 2.0 * q) * z;
+        }
+        value
+    }
+
+    /// `H w` times two.
+    pub(super) fn add_curved(&self, out: &mut [f64], w: &[f64]) {
+        add_scaled(out, 2.0 * self.ridge, w);
+        for (v, h, _) in self.terms(w.len()) {
+            add_scaled(out, 2.0 * (h - self.ridge) * dot(v, w), v);
+        }
+    }
+
+    /// The gradient `2 (H w − q)` added to a vector.
+    pub(super) fn add_gradient(&self, out: &mut [f64], w: &[f64]) {
+        add_scaled(out, 2.0 * self.ridge, w);
+        for (v, h, q) in self.terms(w.len()) {
+            add_scaled(out, 2.0 * ((h - self.ridge) * dot(v, w) - q), v);
+        }
+    }
+
+    /// The least value of the loss, and where it is nearest to zero.
+    pub(super) fn least(&self, size: usize) -> (f64, Vec<f64>) {
+        let mut at = vec![0.0; size];
+        let mut value = self.constant;
+        for (v, h, q) in self.terms(size).filter(|(_, h, _)| *h > 0.0) {
+            add_scaled(&mut at, q / h, v);
+            value -= q * q / h;
+        }
+        (value, at)
+    }
+
+    /// The least curvature over all directions.
+    pub(super) fn least_curvature(&self, size: usize) -> f64 {
+        let outside = if self.curvatures.len() < size { self.ridge } else { f64::INFINITY };
+        self.curvatures.iter().fold(outside, |least, h| least.min(*h))
+    }
+}
+
+fn means(data: &Dataset) -> (Vec<f64>, f64) {
+    let total = data.total_weight();
+    let mut x = vec![0.0; data.features().columns()];
+    let mut y = 0.0;
+    for ((row, label), weight) in
+        data.features().iter().zip(data.labels().as_slice()).zip(data.weights())
+    {
+        add_scaled(&mut x, weight / total, row);
+        y += weight / total * label;
+    }
+    (x, y)
+}
+
+fn centred(data: &Dataset, x: &[f64], y: f64) -> Result<Dataset> {
+    let features = data.features();
+    let values = features.iter().flat_map(|row| row.iter().zip(x).map(|(a, b)| a - b));
+    let features = Features::new(features.names().clone(), values.collect())?;
+    let labels = data.labels().as_slice().iter().map(|label| label - y).collect();
+    Dataset::weighted(features, Labels::values(labels), data.weights().to_vec())
+}

@@ -1,0 +1,203 @@
+//! The minimiser of the losses and the generalised total variation of weights,
+//!
+//! ```text
+//! P(w) = Σ_i L_i(w_i) + α Σ_edges A φ(w_i − w_j)
+//! ```
+//!
+//! when one process holds everything, with a bound on how far from the minimum it is. The squared norm
+//! with quadratic losses is a linear system; everything else starts with the restarted Halpern
+//! iteration, and the norm with quadratic losses ends with Newton steps, which certify themselves.
+//! ["Networked Federated Multi-Task Learning", eq. 4.]
+
+mod augmented;
+mod certificate;
+mod engine;
+mod frame;
+mod halpern;
+mod layout;
+mod losses;
+mod packed;
+mod radius;
+mod squared;
+mod sweep;
+mod tiles;
+
+use std::fmt;
+
+pub use certificate::Certificate;
+pub use losses::Losses;
+
+use engine::{Search, start_of};
+use frame::Frame;
+use halpern::Halpern;
+use sweep::{Next, Point, Sweep};
+
+use crate::{
+    error::{Error, Result, at_least_zero, same_size},
+    network::Network,
+    penalty::Penalty,
+};
+
+/// How neighbours' weights are coupled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Coupled {
+    /// The strength α ≥ 0; zero leaves every node alone.
+    pub alpha: f64,
+    /// What the difference of two neighbours' weights costs.
+    pub penalty: Penalty,
+}
+
+/// When to stop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Goal {
+    /// The certified gap P(w) − P*, relative to P(w), that is good enough.
+    pub tolerance: f64,
+    /// The largest number of steps over all edges.
+    pub steps: usize,
+}
+
+impl Default for Goal {
+    fn default() -> Self {
+        Self { tolerance: 1e-6, steps: 20_000 }
+    }
+}
+
+/// What has found a minimum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// Every node was fitted alone.
+    Alone,
+    /// Conjugate gradients on one linear system.
+    ConjugateGradients,
+    /// The restarted Halpern iteration of the primal-dual method.
+    Halpern,
+    /// The same, then Newton steps on the augmented Lagrangian.
+    Newton,
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Alone => "every node alone",
+            Self::ConjugateGradients => "conjugate gradients",
+            Self::Halpern => "restarted Halpern primal-dual",
+            Self::Newton => "restarted Halpern primal-dual, then augmented Lagrangian",
+        })
+    }
+}
+
+/// The weights of all nodes and what is known about them.
+#[derive(Debug, Clone)]
+pub struct Minimum {
+    /// The rows of weights, in the order of the nodes.
+    pub weights: Vec<f64>,
+    /// The duals of the edges, in their order.
+    pub duals: Vec<f64>,
+    /// P(w).
+    pub objective: f64,
+    /// How far from the minimum that is at most.
+    pub certificate: Certificate,
+    /// What has found it.
+    pub engine: Engine,
+    /// Steps over all edges: primal-dual steps and products with a matrix.
+    pub steps: usize,
+    /// The certified relative gaps on the way, or residuals where there is no certificate, each with the
+    /// steps so far.
+    pub history: Vec<(usize, f64)>,
+    scale: Option<f64>,
+}
+
+impl Minimum {
+    /// The certified gap relative to the objective; none if there is no finite bound.
+    #[must_use]
+    pub fn relative_gap(&self) -> Option<f64> {
+        self.certificate.gap.map(|gap| relative(gap, self.objective))
+    }
+}
+
+fn relative(gap: f64, objective: f64) -> f64 {
+    gap / objective.abs().max(f64::MIN_POSITIVE)
+}
+
+/// Minimises P for a network and a strength, from a minimum at another strength if there is one.
+pub fn minimise(
+    losses: &Losses,
+    network: &Network,
+    coupled: Coupled,
+    start: Option<&Minimum>,
+    goal: Goal,
+) -> Result<Minimum> {
+    at_least_zero("alpha", coupled.alpha)?;
+    same_size("nodes", network.len(), losses.len())?;
+    let frame = Frame::new(losses, network, coupled);
+    let point = start_of(&frame, start)?;
+    let mut search = Search::new(&frame, goal);
+    if coupled.alpha == 0.0 || network.edges().is_empty() {
+        search.look(&point, None, Engine::Alone);
+    } else if coupled.penalty == Penalty::SquaredNorm
+        && losses.is_quadratic()
+        && losses.coupled == losses.size
+    {
+        search.solve_linear(point);
+    } else {
+        search.iterate(point, start.and_then(|start| start.scale))?;
+    }
+    let Search { best, steps, history, scale, .. } = search;
+    let best = best.filter(|best| best.objective.is_finite());
+    let best =
+        best.ok_or(Error::NotConverged { what: "the minimisation of total variation", steps })?;
+    Ok(Minimum {
+        weights: frame.layout.rows_out(&best.point.w, losses.size, frame.width),
+        duals: frame.layout.edges_out(&best.point.u, losses.coupled, frame.width),
+        objective: best.objective,
+        certificate: best.certificate,
+        engine: best.engine,
+        steps,
+        history,
+        scale,
+    })
+}
+
+/// Follows an iteration for a number of steps, plain with s = 1 as in the paper or restarted and
+/// adaptive, and tells the objective after each; stops when told to.
+pub fn trace(
+    losses: &Losses,
+    network: &Network,
+    coupled: Coupled,
+    plain: bool,
+    steps: usize,
+    mut watch: impl FnMut(usize, &dyn Fn() -> f64) -> bool,
+) -> Result<()> {
+    let frame = Frame::new(losses, network, coupled);
+    let mut point = start_of(&frame, None)?;
+    if plain {
+        let mut sweep = Sweep::new(&frame);
+        sweep.packed.set_scale(1.0);
+        for step in 1..=steps {
+            sweep.step(&mut point, &Point::default(), 1.0, Next::Plain)?;
+            if watch(step, &|| frame.objective(&point.w)) {
+                break;
+            }
+        }
+        return Ok(());
+    }
+    let scale = frame.strengths.len() as f64 / frame.strengths.iter().sum::<f64>();
+    let mut halpern = Halpern::new(&frame, point, scale);
+    while halpern.steps < steps {
+        let before = halpern.point.w.clone();
+        let due = halpern.step()?;
+        let reflected = &halpern.sweep.reflected;
+        let weights =
+            || -> Vec<f64> { reflected.iter().zip(&before).map(|(x, w)| 0.5 * (x + w)).collect() };
+        if watch(halpern.steps, &|| frame.objective(&weights())) {
+            break;
+        }
+        if due {
+            halpern.restart()?;
+            if watch(halpern.steps, &|| frame.objective(&halpern.point.w)) {
+                break;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! Passes over all edges that add to the rows of their ends, tile by tile in the rounds of the
+//! layout.
+
+use rayon::prelude::*;
+
+use super::layout::{Layout, Tile};
+
+/// Gives each tile the rows of its edges and the rows of its two blocks of ends to write to, and
+/// adds up what it answers. On the diagonal the second block is empty: it is the first. Without rows of
+/// edges each tile gets none.
+pub(super) fn over_tiles(
+    layout: &Layout,
+    width: usize,
+    edges: &mut [f64],
+    ends: &mut [f64],
+    pass: impl Fn(&Tile, &mut [f64], &mut [f64], &mut [f64]) -> f64 + Sync,
+) -> f64 {
+    let rows = (layout.block * width).max(1);
+    let mut total = 0.0;
+    let mut left = edges;
+    for round in &layout.rounds {
+        let mut blocks: Vec<Option<&mut [f64]>> = ends.chunks_mut(rows).map(Some).collect();
+        let mut work = Vec::with_capacity(round.len());
+        for tile in round {
+            let (own, rest) = left.split_at_mut((tile.edges.len() * width).min(left.len()));
+            left = rest;
+            let first = blocks.get_mut(tile.first).and_then(Option::take).unwrap_or_default();
+            let second = blocks.get_mut(tile.second).and_then(Option::take).unwrap_or_default();
+            work.push((tile, own, first, second));
+        }
+        let each = |(tile, own, first, second): (&Tile, &mut [f64], &mut [f64], &mut [f64])| {
+            pass(tile, own, first, second)
+        };
+        let parts: Vec<f64> = if work.len() == 1 {
+            work.into_iter().map(each).collect()
+        } else {
+            work.into_par_iter().map(each).collect()
+        };
+        total += parts.iter().sum::<f64>();
+    }
+    total
+}
+
+/// Adds up a number over all edges, in fixed order; `term` gets an edge and the places of its ends.
+pub(super) fn over_edges(layout: &Layout, term: impl Fn(usize, usize, usize) -> f64 + Sync) -> f64 {
+    let tiles: Vec<&Tile> = layout.rounds.iter().flatten().collect();
+    let parts: Vec<f64> = tiles
+        .par_iter()
+        .map(|tile| {
+            let (first, second) = (tile.first * layout.block, tile.second * layout.block);
+            let ends = layout.ends[tile.edges.clone()].iter().zip(tile.edges.clone());
+            ends.map(|(ends, edge)| {
+                term(edge, first + ends.source as usize, second + ends.target as usize)
+            })
+            .sum::<f64>()
+        })
+        .collect();
+    parts.iter().sum()
+}
