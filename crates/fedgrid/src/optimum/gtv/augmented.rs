@@ -17,11 +17,12 @@ use super::{
     frame::Frame,
     layout::Ends,
     losses::Loss,
-    sweep::{Point, by_width},
+    sweep::Point,
     tiles::over_tiles,
+    width::{self, Pass, by_width},
 };
 use crate::{
-    algebra::{add_scaled, dot, norm},
+    algebra::{add_scaled, dot, norm, scale},
     optimum::krylov::{Limit, conjugate_gradient},
 };
 
@@ -110,7 +111,7 @@ impl<'a> Augmented<'a> {
                     p,
                     q,
                 };
-                by_width!(width, envelope, tile.first == tile.second, edges)
+                edges.envelope(tile.first == tile.second)
             });
         frame.total_loss(w) + coupled
     }
@@ -183,7 +184,7 @@ impl<'a> Augmented<'a> {
                 p,
                 q,
             };
-            by_width!(width, product, tile.first == tile.second, edges)
+            by_width(width, tile.first == tile.second, edges)
         });
     }
 
@@ -265,112 +266,93 @@ struct Edges<'a> {
     q: &'a mut [f64],
 }
 
-/// Adds up M and adds `DᵀΠ(v)`; leaves the bends.
-#[inline(always)]
-#[expect(
-    clippy::inline_always,
-    reason = "it is compiled for the processor's registers where it is called"
-)]
-fn envelope<const W: usize, const DIAGONAL: bool>(edges: Edges) -> f64 {
-    let Edges { ends, strengths, x, y, u, coupled, width, sigma, bends, p, q } = edges;
-    let mut total = 0.0;
-    let mut v = vec![0.0; width];
-    for (number, ends) in ends.iter().enumerate() {
-        let (source, target) = (ends.source as usize * width, ends.target as usize * width);
-        let (from, to) = (&x[source..source + width], &y[target..target + width]);
-        let u = &u[number * width..(number + 1) * width];
-        for k in 0..width {
-            v[k] = u[k] + if k < coupled { sigma * (from[k] - to[k]) } else { 0.0 };
+impl Edges<'_> {
+    /// Adds up M and adds `DᵀΠ(v)`; leaves the bends.
+    fn envelope(self, diagonal: bool) -> f64 {
+        let Edges { ends, strengths, x, y, u, coupled, width, sigma, bends, p, q } = self;
+        let mut total = 0.0;
+        let mut v = vec![0.0; width];
+        for (number, ends) in ends.iter().enumerate() {
+            let (source, target) = (ends.source as usize * width, ends.target as usize * width);
+            let u = &u[number * width..(number + 1) * width];
+            v.copy_from_slice(u);
+            for (k, v) in v.iter_mut().enumerate().take(coupled) {
+                *v += sigma * (x[source + k] - y[target + k]);
+            }
+            let c = strengths[number];
+            let size = norm(&v);
+            let bend = &mut bends[number * width..(number + 1) * width];
+            if size > c {
+                total += c * (2.0 * size - c) / (2.0 * sigma);
+                let factor = (c / size).sqrt() / size;
+                bend.iter_mut().zip(&v).for_each(|(bend, v)| *bend = factor * v);
+                scale(&mut v, c / size);
+            } else {
+                total += size * size / (2.0 * sigma);
+                bend.fill(0.0);
+            }
+            total -= dot(u, u) / (2.0 * sigma);
+            add_scaled(&mut p[source..source + width], 1.0, &v);
+            let q = if diagonal { &mut *p } else { &mut *q };
+            add_scaled(&mut q[target..target + width], -1.0, &v);
         }
-        let c = strengths[number];
-        let size = norm(&v);
-        let bend = &mut bends[number * width..(number + 1) * width];
-        if size > c {
-            total += c * (2.0 * size - c) / (2.0 * sigma);
-            let factor = (c / size).sqrt() / size;
-            bend.iter_mut().zip(&v).for_each(|(bend, v)| *bend = factor * v);
-            crate::algebra::scale(&mut v, c / size);
-        } else {
-            total += size * size / (2.0 * sigma);
-            bend.fill(0.0);
-        }
-        total -= dot(u, u) / (2.0 * sigma);
-        add_scaled(&mut p[source..source + width], 1.0, &v);
-        let q = if DIAGONAL { &mut *p } else { &mut *q };
-        add_scaled(&mut q[target..target + width], -1.0, &v);
+        total
     }
-    total
+
+    /// The product for rows wider than any pass.
+    fn wide(self, diagonal: bool) -> f64 {
+        let Edges { ends, x, y, u, coupled, width, sigma, p, q, .. } = self;
+        let mut z = vec![0.0; width];
+        for (ends, bend) in ends.iter().zip(u.chunks_exact(width)) {
+            let (source, target) = (ends.source as usize * width, ends.target as usize * width);
+            for (k, z) in z.iter_mut().enumerate().take(coupled) {
+                *z = sigma * (x[source + k] - y[target + k]);
+            }
+            let (along, factor) = (dot(bend, &z), dot(bend, bend));
+            let factor = if factor > 0.0 { factor } else { 1.0 };
+            z.iter_mut().zip(bend).for_each(|(z, bend)| *z = factor * *z - along * bend);
+            add_scaled(&mut p[source..source + width], 1.0, &z);
+            let q = if diagonal { &mut *p } else { &mut *q };
+            add_scaled(&mut q[target..target + width], -1.0, &z);
+            z[coupled..].fill(0.0);
+        }
+        0.0
+    }
 }
 
-/// Adds `σ Dᵀ J D x`.
-#[inline(always)]
-#[expect(
-    clippy::inline_always,
-    reason = "it is compiled for the processor's registers where it is called"
-)]
-fn product<const W: usize, const DIAGONAL: bool>(edges: Edges) -> f64 {
-    let Edges { ends, x, y, u, coupled, width, sigma, p, q, .. } = edges;
-    if width > W {
-        return wide_product::<DIAGONAL>(Edges {
-            ends,
-            x,
-            y,
-            u,
-            coupled,
-            width,
-            sigma,
-            p,
-            q,
-            strengths: &[],
-            bends: &mut [],
-        });
-    }
-    let ((x, _), (y, _), (u, _)) = (x.as_chunks::<W>(), y.as_chunks::<W>(), u.as_chunks::<W>());
-    let ((p, _), (q, _)) = (p.as_chunks_mut::<W>(), q.as_chunks_mut::<W>());
-    let steps: [f64; W] = std::array::from_fn(|k| if k < coupled { sigma } else { 0.0 });
-    for (ends, bend) in ends.iter().zip(u) {
-        let (from, to) = (&x[ends.source as usize], &y[ends.target as usize]);
-        let mut z = [0.0; W];
-        let (mut along, mut factor) = ([0.0; 4], [0.0; 4]);
-        for k in 0..W {
-            z[k] = steps[k] * (from[k] - to[k]);
-            along[k % 4] += bend[k] * z[k];
-            factor[k % 4] += bend[k] * bend[k];
-        }
-        let along = (along[0] + along[1]) + (along[2] + along[3]);
-        let factor = (factor[0] + factor[1]) + (factor[2] + factor[3]);
-        let factor = if factor > 0.0 { factor } else { 1.0 };
-        for k in 0..W {
-            z[k] = factor * z[k] - along * bend[k];
-        }
-        let row = &mut p[ends.source as usize];
-        for k in 0..W {
-            row[k] += z[k];
-        }
-        let row =
-            if DIAGONAL { &mut p[ends.target as usize] } else { &mut q[ends.target as usize] };
-        for k in 0..W {
-            row[k] -= z[k];
-        }
-    }
-    0.0
-}
+/// Adds `σ Dᵀ J D x`, with the bends in place of u; the form says whether the tile is on the diagonal.
+impl Pass for Edges<'_> {
+    type Output = f64;
 
-/// The same for rows wider than any kernel.
-fn wide_product<const DIAGONAL: bool>(edges: Edges) -> f64 {
-    let Edges { ends, x, y, u, coupled, width, sigma, p, q, .. } = edges;
-    let mut z = vec![0.0; width];
-    for (ends, bend) in ends.iter().zip(u.chunks_exact(width)) {
-        let (source, target) = (ends.source as usize * width, ends.target as usize * width);
-        for k in 0..coupled {
-            z[k] = sigma * (x[source + k] - y[target + k]);
+    #[inline(always)]
+    fn run<const W: usize, const DIAGONAL: bool>(self) -> f64 {
+        if self.width > W {
+            return self.wide(DIAGONAL);
         }
-        let (along, factor) = (dot(bend, &z), dot(bend, bend));
-        let factor = if factor > 0.0 { factor } else { 1.0 };
-        z.iter_mut().zip(bend).for_each(|(z, bend)| *z = factor * *z - along * bend);
-        add_scaled(&mut p[source..source + width], 1.0, &z);
-        let q = if DIAGONAL { &mut *p } else { &mut *q };
-        add_scaled(&mut q[target..target + width], -1.0, &z);
+        let ((x, _), (y, _)) = (self.x.as_chunks::<W>(), self.y.as_chunks::<W>());
+        let ((p, _), (q, _)) = (self.p.as_chunks_mut::<W>(), self.q.as_chunks_mut::<W>());
+        let (bends, _) = self.u.as_chunks::<W>();
+        let steps: [f64; W] =
+            std::array::from_fn(|k| if k < self.coupled { self.sigma } else { 0.0 });
+        for (ends, bend) in self.ends.iter().zip(bends) {
+            let (source, target) = (ends.source as usize, ends.target as usize);
+            let mut z = [0.0; W];
+            for k in 0..W {
+                z[k] = steps[k] * (x[source][k] - y[target][k]);
+            }
+            let (along, factor) = (width::dot(bend, &z), width::dot(bend, bend));
+            let factor = if factor > 0.0 { factor } else { 1.0 };
+            for k in 0..W {
+                z[k] = factor * z[k] - along * bend[k];
+            }
+            for k in 0..W {
+                p[source][k] += z[k];
+            }
+            let row = if DIAGONAL { &mut p[target] } else { &mut q[target] };
+            for k in 0..W {
+                row[k] -= z[k];
+            }
+        }
+        0.0
     }
-    0.0
 }

@@ -7,8 +7,8 @@ use super::{
     Coupled,
     layout::Layout,
     losses::{Loss, Losses},
-    sweep::padded,
     tiles::over_edges,
+    width::padded,
 };
 use crate::{network::Network, penalty::Penalty};
 

@@ -37,7 +37,7 @@ pub(super) struct Halpern<'a> {
     pub(super) steps: usize,
     /// The residual of the first step after the last restart, and of the last step.
     first: f64,
-    pub(super) last: f64,
+    last: f64,
     /// A subgradient of every loss at the last restart.
     pub(super) slopes: Vec<f64>,
 }
@@ -85,9 +85,8 @@ impl<'a> Halpern<'a> {
     pub(super) fn restart(&mut self) -> Result<()> {
         let (w, p) = (self.point.w.clone(), self.point.p.clone());
         let none = Point::default();
-        let moved = self.sweep.step(&mut self.point, &none, self.scale, Next::Plain)?;
+        self.sweep.step(&mut self.point, &none, self.scale, Next::Plain)?;
         self.steps += 1;
-        self.last = self.residual(moved);
         self.slopes = self.subgradients(&w, &p);
         let frame = self.sweep.frame;
         let rows =
@@ -104,6 +103,7 @@ impl<'a> Halpern<'a> {
         }
         self.anchor.clone_from(&self.point);
         self.since = 0;
+        self.last = f64::INFINITY;
         Ok(())
     }
 

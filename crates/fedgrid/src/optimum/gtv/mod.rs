@@ -9,18 +9,26 @@
 //! iteration, and the norm with quadratic losses ends with Newton steps, which certify themselves.
 //! ["Networked Federated Multi-Task Learning", eq. 4.]
 
+#![expect(
+    clippy::inline_always,
+    reason = "passes over rows are compiled for the processor's registers where they are dispatched"
+)]
+
 mod augmented;
 mod certificate;
+mod edge_pass;
 mod engine;
 mod frame;
 mod halpern;
 mod layout;
 mod losses;
+mod node_pass;
 mod packed;
 mod radius;
 mod squared;
 mod sweep;
 mod tiles;
+mod width;
 
 use std::fmt;
 
@@ -158,24 +166,33 @@ pub fn minimise(
     })
 }
 
-/// Follows an iteration for a number of steps, plain with s = 1 as in the paper or restarted and
-/// adaptive, and tells the objective after each; stops when told to.
-pub fn trace(
+/// Which iteration is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Iteration {
+    /// The paper's: plain steps with s = 1.
+    Plain,
+    /// Restarted and anchored, with adaptive steps.
+    Restarted,
+}
+
+/// Follows an iteration from zero for a number of steps. Every so many steps `watch` is told their number
+/// and the objective, and stops the iteration by saying so.
+pub fn follow(
     losses: &Losses,
     network: &Network,
     coupled: Coupled,
-    plain: bool,
-    steps: usize,
-    mut watch: impl FnMut(usize, &dyn Fn() -> f64) -> bool,
+    iteration: Iteration,
+    (steps, every): (usize, usize),
+    mut watch: impl FnMut(usize, f64) -> bool,
 ) -> Result<()> {
     let frame = Frame::new(losses, network, coupled);
     let mut point = start_of(&frame, None)?;
-    if plain {
+    if iteration == Iteration::Plain {
         let mut sweep = Sweep::new(&frame);
         sweep.packed.set_scale(1.0);
         for step in 1..=steps {
             sweep.step(&mut point, &Point::default(), 1.0, Next::Plain)?;
-            if watch(step, &|| frame.objective(&point.w)) {
+            if step % every == 0 && watch(step, frame.objective(&point.w)) {
                 break;
             }
         }
@@ -184,17 +201,21 @@ pub fn trace(
     let scale = frame.strengths.len() as f64 / frame.strengths.iter().sum::<f64>();
     let mut halpern = Halpern::new(&frame, point, scale);
     while halpern.steps < steps {
-        let before = halpern.point.w.clone();
+        let seen = (halpern.steps + 1).is_multiple_of(every);
+        let before = if seen { halpern.point.w.clone() } else { Vec::new() };
         let due = halpern.step()?;
-        let reflected = &halpern.sweep.reflected;
-        let weights =
-            || -> Vec<f64> { reflected.iter().zip(&before).map(|(x, w)| 0.5 * (x + w)).collect() };
-        if watch(halpern.steps, &|| frame.objective(&weights())) {
-            break;
+        if seen {
+            let reflected = halpern.sweep.reflected.iter().zip(&before);
+            let weights: Vec<f64> = reflected.map(|(x, w)| 0.5 * (x + w)).collect();
+            if watch(halpern.steps, frame.objective(&weights)) {
+                break;
+            }
         }
         if due {
             halpern.restart()?;
-            if watch(halpern.steps, &|| frame.objective(&halpern.point.w)) {
+            if halpern.steps.is_multiple_of(every)
+                && watch(halpern.steps, frame.objective(&halpern.point.w))
+            {
                 break;
             }
         }

@@ -5,13 +5,18 @@
 //!                                                  b_k = 1/(1 + 2τ h_k) − c
 //! ```
 //!
-//! which change only with the step τ = s / degree.
+//! which change only with the step τ = s / degree. Where there are many terms the step is one product
+//! `M v + a` with M = c I + `Σ_k` `b_k` `v_k` `v_kᵀ` and a = `Σ_k` `a_k` `v_k`.
 
 use super::{
     layout::Layout,
     losses::{Loss, Losses},
+    width::dot,
 };
-use crate::error::Result;
+use crate::{
+    algebra::{self, add_outer, add_scaled},
+    error::Result,
+};
 
 /// The losses as the passes want them.
 #[derive(Debug)]
@@ -30,6 +35,9 @@ pub(super) struct Packed<'a> {
     /// `(a_k, b_k)` of each term.
     coefficients: Vec<[f64; 2]>,
     outside: Vec<f64>,
+    /// Where the rows of M and a, one after the other, begin for each node that has them.
+    products: Vec<Option<usize>>,
+    rows: Vec<f64>,
 }
 
 impl<'a> Packed<'a> {
@@ -46,6 +54,8 @@ impl<'a> Packed<'a> {
             ridges: Vec::new(),
             coefficients: Vec::new(),
             outside: vec![1.0; layout.nodes.len()],
+            products: Vec::new(),
+            rows: Vec::new(),
         };
         let terms =
             |loss: &Loss| if let Loss::Quadratic(q) = loss { q.curvatures.len() } else { 0 };
@@ -54,6 +64,13 @@ impl<'a> Packed<'a> {
             packed.push(&losses.each[node]);
         }
         packed.coefficients = vec![[0.0; 2]; packed.targets.len()];
+        let mut size = 0;
+        for place in 0..layout.nodes.len() {
+            let many = 2 * (packed.starts[place + 1] - packed.starts[place]) >= width;
+            packed.products.push(many.then_some(size));
+            size += if many { width * (width + 1) } else { 0 };
+        }
+        packed.rows = vec![0.0; size];
         packed
     }
 
@@ -83,51 +100,80 @@ impl<'a> Packed<'a> {
                 let inside = 1.0 / (1.0 + 2.0 * tau * self.curvatures[k]);
                 self.coefficients[k] = [2.0 * tau * self.targets[k] * inside, inside - outside];
             }
+            if let Some(start) = self.products[place] {
+                self.multiply_out(place, start);
+            }
         }
     }
 
-    /// The proximal step of a node from a row, written to another.
+    /// Writes the rows of M and a.
+    fn multiply_out(&mut self, place: usize, start: usize) {
+        let width = self.width;
+        let rows = &mut self.rows[start..start + width * (width + 1)];
+        rows.fill(0.0);
+        rows.iter_mut().step_by(width + 1).take(width).for_each(|m| *m = self.outside[place]);
+        for k in self.starts[place]..self.starts[place + 1] {
+            let direction = &self.directions[k * width..(k + 1) * width];
+            let [a, b] = self.coefficients[k];
+            add_outer(&mut rows[..width * width], b, direction);
+            add_scaled(&mut rows[width * width..], a, direction);
+        }
+    }
+
+    /// Whether the proximal step of a place is that of [`Self::step`] or [`Self::wide_step`].
+    pub(super) fn is_spectral(&self, place: usize) -> bool {
+        !matches!(self.losses.each[self.layout.nodes[place]], Loss::Convex(_))
+    }
+
+    /// The proximal step of a node from a row in registers.
     #[inline(always)]
-    #[expect(
-        clippy::inline_always,
-        reason = "it is compiled for the processor's registers where it is called"
-    )]
-    pub(super) fn proximal<const W: usize>(
-        &self,
-        place: usize,
-        from: &[f64],
-        to: &mut [f64],
-    ) -> Result<()> {
-        if let Loss::Convex(_) = &self.losses.each[self.layout.nodes[place]] {
-            return self.convex(place, from, to);
+    pub(super) fn step<const W: usize>(&self, place: usize, from: &[f64; W]) -> [f64; W] {
+        if let Some(start) = self.products[place] {
+            let (rows, _) = self.rows[start..start + W * (W + 1)].as_chunks::<W>();
+            let mut to = rows[W];
+            for (row, from) in rows.iter().zip(from) {
+                for k in 0..W {
+                    to[k] += from * row[k];
+                }
+            }
+            return to;
         }
         let outside = self.outside[place];
-        for (to, from) in to.iter_mut().zip(from) {
-            *to = outside * from;
-        }
-        for k in self.starts[place]..self.starts[place + 1] {
-            let direction = &self.directions[k * self.width..(k + 1) * self.width];
-            let ((pieces, _), (from, _), (to, _)) =
-                (direction.as_chunks::<W>(), from.as_chunks::<W>(), to.as_chunks_mut::<W>());
-            let mut sums = [0.0; 4];
-            for (v, x) in pieces.iter().zip(from) {
-                for k in 0..W {
-                    sums[k % 4] += v[k] * x[k];
-                }
-            }
-            let [a, b] = self.coefficients[k];
-            let factor = a + b * ((sums[0] + sums[1]) + (sums[2] + sums[3]));
-            for (to, v) in to.iter_mut().zip(pieces) {
-                for k in 0..W {
-                    to[k] += factor * v[k];
-                }
+        let mut to = from.map(|from| outside * from);
+        let terms = self.starts[place]..self.starts[place + 1];
+        let (directions, _) = self.directions[terms.start * W..terms.end * W].as_chunks::<W>();
+        for (direction, [a, b]) in directions.iter().zip(&self.coefficients[terms]) {
+            let factor = a + b * dot(direction, from);
+            for k in 0..W {
+                to[k] += factor * direction[k];
             }
         }
-        Ok(())
+        to
     }
 
-    #[inline(never)]
-    fn convex(&self, place: usize, from: &[f64], to: &mut [f64]) -> Result<()> {
+    /// The same for rows of any width.
+    pub(super) fn wide_step(&self, place: usize, from: &[f64], to: &mut [f64]) {
+        if let Some(start) = self.products[place] {
+            let (rows, last) = self.rows[start..start + self.width * (self.width + 1)]
+                .split_at(self.width * self.width);
+            to.copy_from_slice(last);
+            for (row, from) in rows.chunks_exact(self.width).zip(from) {
+                add_scaled(to, *from, row);
+            }
+            return;
+        }
+        let outside = self.outside[place];
+        to.iter_mut().zip(from).for_each(|(to, from)| *to = outside * from);
+        let terms = self.starts[place]..self.starts[place + 1];
+        let directions = &self.directions[terms.start * self.width..terms.end * self.width];
+        let coefficients = &self.coefficients[terms];
+        for (direction, [a, b]) in directions.chunks_exact(self.width).zip(coefficients) {
+            add_scaled(to, a + b * algebra::dot(direction, from), direction);
+        }
+    }
+
+    /// The proximal step of any other loss.
+    pub(super) fn convex_step(&self, place: usize, from: &[f64], to: &mut [f64]) -> Result<()> {
         let Loss::Convex(convex) = &self.losses.each[self.layout.nodes[place]] else {
             unreachable!("asked only for convex losses")
         };
