@@ -118,6 +118,18 @@ pub trait LocalModel: Debug + Send + Sync {
 pub trait Prepared: Debug + Send + Sync {
     /// The hypothesis that `fit` gives for these labels.
     fn fit(&self, labels: &Labels) -> Result<Box<dyn Hypothesis>>;
+
+    /// The same with its predictions for the rows that were prepared, which some models know
+    /// without asking again.
+    fn fit_and_predict(
+        &self,
+        labels: &Labels,
+        rows: &Features,
+    ) -> Result<(Box<dyn Hypothesis>, Labels)> {
+        let hypothesis = self.fit(labels)?;
+        let predictions = hypothesis.predict(rows);
+        Ok((hypothesis, predictions))
+    }
 }
 
 /// What a model has learnt: a prediction for every row of features.

@@ -87,7 +87,7 @@ impl InProcess {
         while run.history.len() < self.stop.rounds && !run.converged {
             match self.order {
                 Order::AtOnce => {
-                    inboxes = exchange(&mut participants, &mut run.traffic);
+                    exchange(&mut participants, &mut inboxes, &mut run.traffic);
                     participants
                         .par_iter_mut()
                         .zip(&inboxes)
@@ -95,7 +95,7 @@ impl InProcess {
                 }
                 Order::InTurn => {
                     if inboxes.is_empty() {
-                        inboxes = exchange(&mut participants, &mut run.traffic);
+                        exchange(&mut participants, &mut inboxes, &mut run.traffic);
                     }
                     in_turn(&mut participants, &mut inboxes, &mut run.traffic)?;
                 }
@@ -142,13 +142,15 @@ fn in_turn<P: Participant>(
     Ok(())
 }
 
-/// Lets all speak and sorts what was said by receiver.
+/// Lets all speak and sorts what was said by receiver, in place of what was said before.
 fn exchange<P: Participant>(
     participants: &mut [P],
+    inboxes: &mut Inboxes<P::Message>,
     traffic: &mut Vec<Traffic>,
-) -> Inboxes<P::Message> {
-    let outboxes: Vec<_> = participants.iter_mut().map(Participant::send).collect();
-    let mut inboxes: Inboxes<P::Message> = participants.iter().map(|_| Vec::new()).collect();
+) {
+    let outboxes: Vec<_> = participants.par_iter_mut().map(Participant::send).collect();
+    inboxes.resize_with(participants.len(), Vec::new);
+    inboxes.iter_mut().for_each(Vec::clear);
     let mut place = 0;
     for (from, outbox) in outboxes.into_iter().enumerate() {
         for (to, message) in outbox {
@@ -156,7 +158,6 @@ fn exchange<P: Participant>(
             inboxes[to].push((from, message));
         }
     }
-    inboxes
 }
 
 /// Adds to the traffic of an edge, kept in order of its ends. Rounds mostly repeat themselves, so

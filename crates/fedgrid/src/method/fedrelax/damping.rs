@@ -28,8 +28,13 @@ impl Damping {
         Self { factor, has_damped: false, heard: Vec::new(), changes: VecDeque::new() }
     }
 
+    /// Keeps what was taken in in the last round, and gives room for the next in its place.
+    pub(super) fn remember(&mut self, targets: &mut Vec<Target>) {
+        std::mem::swap(&mut self.heard, targets);
+    }
+
     /// Replaces targets by what is taken in of them.
-    pub(super) fn apply(&mut self, targets: &mut Vec<Target>) {
+    pub(super) fn apply(&self, targets: &mut [Target]) {
         if (self.factor - 1.0).abs() > f64::EPSILON {
             for (target, old) in targets.iter_mut().zip(&self.heard) {
                 if old.total > 0.0 && target.total > 0.0 {
@@ -39,7 +44,6 @@ impl Damping {
                 }
             }
         }
-        self.heard.clone_from(targets);
     }
 
     /// Halves the share when the changes have been growing.

@@ -26,7 +26,7 @@ use step::Stepper;
 
 use super::{Hypotheses, Message, Method, PartialHypotheses, Participant, Report};
 use crate::{
-    algebra::dot,
+    algebra::{dot, squared_distance},
     data::{Dataset, Labels, Task},
     error::{Error, Result, at_least_zero},
     loss::Loss,
@@ -169,8 +169,12 @@ pub struct Relaxing {
     /// Own rows, then the points of each ground, labelled anew every round.
     augmented: Dataset,
     hypothesis: Option<Arc<dyn Hypothesis>>,
-    /// Own predictions on each ground.
+    /// Own predictions on each ground; none without a hypothesis.
     predictions: Vec<Labels>,
+    /// The loss of the hypothesis on the node's own rows.
+    loss: f64,
+    /// What pulls in this round.
+    targets: Vec<Target>,
     stepper: Stepper,
     damping: Damping,
     report: Report,
@@ -205,26 +209,41 @@ impl Relaxing {
             augmented,
             hypothesis,
             predictions: Vec::new(),
+            loss: 0.0,
+            targets: Vec::new(),
             damping: Damping::new(method.relaxation),
             report: Report::default(),
         };
-        participant.predict();
+        if let Some(hypothesis) = &participant.hypothesis {
+            let predictions = hypothesis.predict(participant.augmented.features());
+            participant.take(&predictions);
+        }
         Ok(participant)
     }
 
-    /// Refreshes the predictions on all grounds.
-    fn predict(&mut self) {
-        if let Some(hypothesis) = &self.hypothesis {
-            let grounds = self.pulls.grounds.iter();
-            self.predictions = grounds.map(|ground| hypothesis.predict(&ground.points)).collect();
+    /// Takes in the hypothesis's predictions for the augmented data.
+    fn take(&mut self, predictions: &Labels) {
+        let (data, task, all) = (&self.node.data, predictions.task(), predictions.as_slice());
+        let (labels, loss) = (data.labels(), Loss::of(data.task()));
+        let of_row = |row| loss.row(labels.row(row), predictions.row(row));
+        let losses: Vec<f64> = (0..data.rows()).map(of_row).collect();
+        self.loss = dot(&losses, data.weights());
+        let grounds = &self.pulls.grounds;
+        let neutral = |ground: &Ground| Labels::neutral(task, ground.points.rows());
+        if self.predictions.is_empty() {
+            self.predictions = grounds.iter().map(neutral).collect();
+        }
+        for (own, ground) in self.predictions.iter_mut().zip(grounds) {
+            let own = own.as_mut_slice();
+            own.copy_from_slice(&all[ground.first_row * task.outputs()..][..own.len()]);
         }
     }
 
     /// Writes the pulls into the augmented data; false if nothing pulls.
-    fn augment(&mut self, targets: &[Target]) -> bool {
+    fn augment(&mut self) -> bool {
         let outputs = self.node.data.task().outputs();
         let mut pulled = false;
-        for (ground, target) in self.pulls.grounds.iter().zip(targets) {
+        for (ground, target) in self.pulls.grounds.iter().zip(&self.targets) {
             let Ground { points, first_row } = ground;
             let rows = points.rows();
             let share = self.alpha / rows.max(1) as f64;
@@ -242,19 +261,6 @@ impl Relaxing {
         }
         pulled
     }
-
-    /// Loss and variation before the round changes them.
-    fn measure(&self, inbox: &[(NodeId, Shared)]) -> Report {
-        let Some(hypothesis) = &self.hypothesis else { return Report::default() };
-        let data = &self.node.data;
-        let predictions = hypothesis.predict(data.features());
-        let losses = Loss::of(data.task()).rows(data.labels(), &predictions);
-        Report {
-            loss: dot(&losses, data.weights()),
-            variation: self.pulls.variation(inbox, &self.predictions),
-            ..Report::default()
-        }
-    }
 }
 
 impl Participant for Relaxing {
@@ -269,20 +275,26 @@ impl Participant for Relaxing {
     }
 
     fn receive(&mut self, inbox: &[(NodeId, Shared)]) -> Result<()> {
-        self.report = self.measure(inbox);
-        let mut targets = self.pulls.targets(inbox, &self.predictions);
-        self.damping.apply(&mut targets);
+        // Loss and variation are those before the round changes them.
+        self.report = Report { loss: self.loss, ..Report::default() };
+        if self.hypothesis.is_some() {
+            self.report.variation = self.pulls.variation(inbox, &self.predictions);
+        }
+        self.damping.remember(&mut self.targets);
+        self.pulls.gather(inbox, &self.predictions, &mut self.targets);
+        self.damping.apply(&mut self.targets);
         // Without a pull the model stays what local training made it.
-        if self.augment(&targets) {
-            let next = self.stepper.step(&self.node, &self.augmented, self.hypothesis.as_ref())?;
-            self.hypothesis = Some(next);
-            let before = std::mem::take(&mut self.predictions);
-            self.predict();
-            let now = self.predictions[0].as_slice();
+        if self.augment() {
+            let (next, predictions) =
+                self.stepper.step(&self.node, &self.augmented, self.hypothesis.as_ref())?;
+            let first = self.pulls.grounds[0].first_row * predictions.task().outputs();
+            let now = &predictions.as_slice()[first..];
+            let now = &now[..self.pulls.grounds[0].points.rows() * predictions.task().outputs()];
             self.report.size = dot(now, now);
-            self.report.change = before.first().map_or(self.report.size, |before| {
-                before.as_slice().iter().zip(now).map(|(a, b)| (a - b).powi(2)).sum()
-            });
+            self.report.change = (self.predictions.first())
+                .map_or(self.report.size, |before| squared_distance(before.as_slice(), now));
+            self.hypothesis = Some(next);
+            self.take(&predictions);
         }
         self.damping.watch(self.report.change);
         self.report.damped = self.damping.has_damped;

@@ -19,7 +19,7 @@ pub(super) struct Ground {
 }
 
 /// The joint pull of all on one ground.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Target {
     /// The sum of the edge weights that pull.
     pub(super) total: f64,
@@ -27,6 +27,8 @@ pub(super) struct Target {
     pub(super) labels: Vec<f64>,
     /// How strongly each point pulls.
     pub(super) weights: Vec<f64>,
+    /// Whether some points pull more than others.
+    uneven: bool,
 }
 
 /// Who pulls at a node, and where. The first ground is the node's own public set.
@@ -124,9 +126,17 @@ impl Pulls {
         self.all(inbox).chain(self.hub()).map(term).sum()
     }
 
-    /// The joint pull on each ground, given own predictions where there are any.
-    pub(super) fn targets(&mut self, inbox: &[(NodeId, Shared)], own: &[Labels]) -> Vec<Target> {
-        let mut targets: Vec<Target> = self.grounds.iter().map(Target::new).collect();
+    /// Gathers the joint pull on each ground, given own predictions where there are any.
+    pub(super) fn gather(
+        &mut self,
+        inbox: &[(NodeId, Shared)],
+        own: &[Labels],
+        targets: &mut Vec<Target>,
+    ) {
+        targets.resize_with(self.grounds.len(), Target::default);
+        for (target, ground) in targets.iter_mut().zip(&self.grounds) {
+            target.begin(ground.points.rows());
+        }
         for (ground, weight, labels) in self.all(inbox) {
             let own = own.get(ground);
             if self.towards_zero {
@@ -143,29 +153,30 @@ impl Pulls {
             }
         }
         self.towards_zero = false;
-        for target in &mut targets {
-            target.finish();
-        }
-        targets
+        targets.iter_mut().for_each(Target::finish);
     }
 }
 
 impl Target {
-    fn new(ground: &Ground) -> Self {
-        Self { total: 0.0, labels: Vec::new(), weights: vec![0.0; ground.points.rows()] }
+    /// Forgets all pulls.
+    fn begin(&mut self, points: usize) {
+        (self.total, self.uneven) = (0.0, false);
+        self.labels.clear();
+        self.weights.clear();
+        self.weights.resize(points, 0.0);
     }
 
     /// Adds the pull of one neighbour; labels are sums until `finish`.
     fn add(&mut self, weight: f64, own: Option<&Labels>, pull: &Labels, how: Discrepancy) {
         self.total += weight;
         if self.labels.is_empty() {
-            self.labels = vec![0.0; pull.as_slice().len()];
+            self.labels.resize(pull.as_slice().len(), 0.0);
         }
         let uneven = own.filter(|_| !how.is_even());
         let Some(own) = uneven else {
-            self.weights.iter_mut().for_each(|sum| *sum += weight);
             return add_scaled(&mut self.labels, weight, pull.as_slice());
         };
+        self.uneven = true;
         let outputs = pull.task().outputs();
         for (row, sum) in self.weights.iter_mut().enumerate() {
             let weight = weight * how.strength(own.row(row), pull.row(row));
@@ -176,6 +187,9 @@ impl Target {
 
     /// Turns sums into means.
     fn finish(&mut self) {
+        if !self.uneven {
+            self.weights.fill(self.total);
+        }
         if self.labels.is_empty() {
             return;
         }

@@ -55,24 +55,26 @@ impl Stepper {
         Self { step, node, round: 0, descent: None, prepared: None }
     }
 
-    /// The next hypothesis of a node for its augmented data.
+    /// The next hypothesis of a node for its augmented data, and its predictions there.
     pub(super) fn step(
         &mut self,
         node: &Node,
         augmented: &Dataset,
         current: Option<&Arc<dyn Hypothesis>>,
-    ) -> Result<Arc<dyn Hypothesis>> {
+    ) -> Result<(Arc<dyn Hypothesis>, Labels)> {
         self.round += 1;
-        match (self.step, current) {
+        let next = match (self.step, current) {
             (LocalStep::Descend { steps, optimiser, size }, Some(current)) => {
                 let begin = |count| Descent::new(optimiser, size, count);
-                self.descend(node, augmented, current.as_ref(), steps, begin)
+                self.descend(node, augmented, current.as_ref(), steps, begin)?
             }
             (LocalStep::Distil { points, seed }, Some(current)) => {
-                self.distil(node, augmented, current.as_ref(), points, seed)
+                self.distil(node, augmented, current.as_ref(), points, seed)?
             }
-            (_, current) => self.refit(node, augmented, current),
-        }
+            (_, current) => return self.refit(node, augmented, current),
+        };
+        let predictions = next.predict(augmented.features());
+        Ok((next, predictions))
     }
 
     fn refit(
@@ -80,18 +82,24 @@ impl Stepper {
         node: &Node,
         augmented: &Dataset,
         current: Option<&Arc<dyn Hypothesis>>,
-    ) -> Result<Arc<dyn Hypothesis>> {
+    ) -> Result<(Arc<dyn Hypothesis>, Labels)> {
         // Once all neighbours have spoken the weights stay, and only labels change.
         let ready = self.prepared.as_ref().is_some_and(|(known, _)| known == augmented.weights());
         if !ready {
             let prepared = node.model.prepare(augmented.features(), augmented.weights())?;
             self.prepared = prepared.map(|prepared| (augmented.weights().to_vec(), prepared));
         }
-        Ok(match (&self.prepared, current) {
-            (Some((_, prepared)), _) => prepared.fit(augmented.labels())?.into(),
-            (None, Some(current)) => node.model.refit(augmented, current.as_ref())?.into(),
-            (None, None) => node.model.fit(augmented)?.into(),
-        })
+        if let Some((_, prepared)) = &self.prepared {
+            let (labels, rows) = (augmented.labels(), augmented.features());
+            let (next, predictions) = prepared.fit_and_predict(labels, rows)?;
+            return Ok((next.into(), predictions));
+        }
+        let next = match current {
+            Some(current) => node.model.refit(augmented, current.as_ref())?,
+            None => node.model.fit(augmented)?,
+        };
+        let predictions = next.predict(augmented.features());
+        Ok((next.into(), predictions))
     }
 
     fn descend(

@@ -7,7 +7,7 @@ use crate::{
     error::{Error, Result},
     model::{
         Hypothesis, Nodes, Prepared,
-        tree::{Grower, Limits, Memory, Sorted, Targets},
+        tree::{Grower, Limits, Sorted, Targets},
     },
 };
 
@@ -32,7 +32,7 @@ impl Prepared for PreparedBoosting {
         let (rows, width) = (&self.sorted.rows, targets.width);
         let start = start(task, &rows.weights, &targets);
         let mut scores = start.repeat(rows.count);
-        let mut grower = Grower::new(rows, width, Memory::default());
+        let mut grower = Grower::new(rows, width);
         let (mut roots, mut nodes) = (Vec::new(), Nodes::default());
         for tree in 0..self.model.trees {
             let sample = self.model.subsampled(rows, tree);

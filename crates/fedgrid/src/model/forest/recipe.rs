@@ -8,7 +8,7 @@ use crate::{
     error::{Error, Result},
     model::{
         Hypothesis, Nodes, Prepared,
-        tree::{Draws, Grower, Limits, Memory, Sorted},
+        tree::{Draws, Grower, Limits, Sorted},
     },
     random::{Purpose, Stream},
 };
@@ -96,7 +96,7 @@ impl Prepared for PreparedForest {
             let draws = Draws { stream, tried, shuffled, thresholds: *thresholds };
             grower.grow(self.limits, weights, targets, Some(draws))
         };
-        let grower = || Grower::new(rows, targets.width, Memory::default());
+        let grower = || Grower::new(rows, targets.width);
         let trees: Vec<Nodes> = (0..forest.trees).into_par_iter().map_init(grower, grow).collect();
         let mut nodes = Nodes::default();
         let roots = trees.iter().map(|tree| nodes.append(tree)).collect();

@@ -9,12 +9,14 @@
 //!
 //! The orders of even and of odd depths lie in two buffers, and the root's are those of the rows.
 
+use std::cell::RefCell;
+
 use super::{
     Limits,
     nodes::Nodes,
     passes::{partition, weight_and_mean, write_residuals},
     rows::{Rows, Targets},
-    split::{Scene, Search, Split},
+    split::{Scene, Search, Sorted, Split},
 };
 use crate::random::Stream;
 
@@ -35,7 +37,7 @@ pub(in crate::model) struct Draws {
 }
 
 /// A part of the rows that becomes a node.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Branch {
     begin: usize,
     end: usize,
@@ -48,9 +50,14 @@ struct Branch {
     parent: Option<usize>,
 }
 
+thread_local! {
+    /// Left by the last grower of this thread, for the next.
+    static MEMORY: RefCell<Memory> = RefCell::default();
+}
+
 /// Lists that are kept from one tree to the next; what they hold does not matter.
 #[derive(Debug, Default)]
-pub(in crate::model) struct Memory {
+struct Memory {
     /// Weight and label of every row.
     given: Vec<f64>,
     /// Weight and `weight (y − ȳ)` of every row, ȳ of the node that it is in.
@@ -61,6 +68,12 @@ pub(in crate::model) struct Memory {
     goes_right: Vec<u8>,
     /// The features in the order in which they are tried.
     features: Vec<usize>,
+    /// The leaf of every row of positive weight, in the last tree.
+    leaves: Vec<u32>,
+    /// The nodes of the last tree.
+    nodes: Nodes,
+    /// What is yet to become a node.
+    branches: Vec<Branch>,
 }
 
 /// Grows trees on the same rows, one after the other.
@@ -75,18 +88,21 @@ pub(in crate::model) struct Grower<'a> {
 
 impl<'a> Grower<'a> {
     /// Gets ready for labels of so many numbers.
-    pub(in crate::model) fn new(rows: &'a Rows, width: usize, mut memory: Memory) -> Self {
+    pub(in crate::model) fn new(rows: &'a Rows, width: usize) -> Self {
+        let mut memory = MEMORY.take();
         memory.given.resize(rows.count * (1 + width), 0.0);
         memory.work.resize(rows.count * (1 + width), 0.0);
         memory.orders.iter_mut().for_each(|orders| orders.resize(rows.orders().len(), 0));
         memory.goes_right.resize(rows.count, 0);
-        memory.features = (0..rows.columns).collect();
+        memory.leaves.resize(rows.count, 0);
+        memory.features.clear();
+        memory.features.extend(0..rows.columns);
         Self { rows, width, filtered: false, memory }
     }
 
-    /// The memory, for the next grower.
-    pub(in crate::model) fn into_memory(self) -> Memory {
-        self.memory
+    /// The leaf of every row of positive weight, in the last tree; rows of weight zero have any.
+    pub(in crate::model) fn leaves(&self) -> &[u32] {
+        &self.memory.leaves
     }
 
     /// The tree of these labels under weights of sum one; rows of weight zero are left out.
@@ -99,26 +115,32 @@ impl<'a> Grower<'a> {
         targets: &Targets,
         mut draws: Option<Draws>,
     ) -> Nodes {
-        let mut nodes = Nodes::default();
+        let mut nodes = std::mem::take(&mut self.memory.nodes);
+        let mut branches = std::mem::take(&mut self.memory.branches);
+        nodes.clear();
         let end = self.begin(weights, targets);
-        let root = Branch { begin: 0, end, depth: 0, level: 0, listed_by: 0, parent: None };
-        let mut branches = vec![root];
+        branches.push(Branch { begin: 0, end, depth: 0, level: 0, listed_by: 0, parent: None });
         while let Some(branch) = branches.pop() {
             let node = nodes.count();
+            let index = u32::try_from(node).expect("fewer than 2³² nodes");
             if let Some(parent) = branch.parent {
-                nodes.right[parent] = u32::try_from(node).expect("fewer than 2³² nodes");
+                nodes.right[parent] = index;
             }
             nodes.push();
             let total = self.push_mean(&branch, &mut nodes.labels);
             let mean = &nodes.labels[node * self.width..];
             let Some(split) = self.best_split(limits, &branch, (total, mean), &mut draws) else {
+                self.end(&branch, index);
                 continue;
             };
             nodes.features[node] = u32::try_from(split.feature).expect("fewer than 2³² features");
             nodes.thresholds[node] = split.threshold;
             branches.extend(self.divide(limits, &branch, &split, node));
         }
-        nodes
+        // A copy has no more room than it needs.
+        let grown = nodes.clone();
+        (self.memory.nodes, self.memory.branches) = (nodes, branches);
+        grown
     }
 
     /// Takes in weights and labels; returns how many rows have weight.
@@ -146,6 +168,20 @@ impl<'a> Grower<'a> {
             }
         }
         kept
+    }
+
+    /// Makes a branch a leaf.
+    fn end(&mut self, branch: &Branch, node: u32) {
+        let range = branch.begin..branch.end;
+        // The fields one by one, so that the leaves may change while the orders are read.
+        let orders = if branch.level == 0 && !self.filtered {
+            self.rows.orders()
+        } else {
+            &self.memory.orders[branch.level % 2]
+        };
+        for &row in &orders[branch.listed_by * self.rows.count..][range] {
+            self.memory.leaves[row as usize] = node;
+        }
     }
 
     /// The orders at some depth.
@@ -244,12 +280,18 @@ impl<'a> Grower<'a> {
         draws: Option<&mut Draws>,
         features: &mut [usize],
     ) {
+        let sorted = |index: usize| Sorted {
+            index,
+            column: self.rows.column(index),
+            order: self.listed(branch, index),
+            distinct: self.rows.distinct[index],
+        };
         let Some(draws) = draws else {
-            for feature in 0..self.rows.columns {
-                let order = self.listed(branch, feature);
-                search.try_all(scene, feature, self.rows.column(feature), order);
-            }
-            return;
+            let (fours, rest) = features.as_chunks::<4>();
+            fours.iter().for_each(|four| search.try_all(scene, four.map(sorted)));
+            let (twos, rest) = rest.as_chunks::<2>();
+            twos.iter().for_each(|two| search.try_all(scene, two.map(sorted)));
+            return rest.iter().for_each(|&one| search.try_all(scene, [sorted(one)]));
         };
         let mut tried = 0;
         for place in 0..features.len() {
@@ -259,16 +301,15 @@ impl<'a> Grower<'a> {
             if draws.shuffled {
                 features.swap(place, place + draws.stream.index(features.len() - place));
             }
-            let (feature, column) = (features[place], self.rows.column(features[place]));
-            let order = self.listed(branch, feature);
-            if column[order[0] as usize] >= column[order[order.len() - 1] as usize] {
+            let feature = sorted(features[place]);
+            if feature.is_constant() {
                 continue;
             }
             tried += 1;
             if draws.thresholds {
-                search.try_random(scene, feature, column, order, &mut draws.stream);
+                search.try_random(scene, &feature, &mut draws.stream);
             } else {
-                search.try_all(scene, feature, column, order);
+                search.try_all(scene, [feature]);
             }
         }
     }
@@ -311,5 +352,11 @@ impl<'a> Grower<'a> {
         }
         let right = Branch { begin: middle, end: branch.end, parent: Some(node), ..left };
         [right, left]
+    }
+}
+
+impl Drop for Grower<'_> {
+    fn drop(&mut self) {
+        MEMORY.set(std::mem::take(&mut self.memory));
     }
 }

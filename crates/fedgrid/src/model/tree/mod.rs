@@ -18,13 +18,13 @@ mod prepared;
 #[cfg(test)]
 mod exhaustive;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use self::prepared::PreparedTree;
 pub(super) use self::{
-    grow::{Draws, Grower, Memory},
+    grow::{Draws, Grower},
     prepared::{Limits, Sorted},
     rows::{Parts, Rows, Targets},
 };
@@ -65,7 +65,7 @@ impl Tree {
     fn on(&self, features: &Features, weights: &[f64]) -> Result<PreparedTree> {
         let limits = Limits::checked(self.max_depth, self.min_leaf_weight)?;
         let sorted = Sorted::new("a tree", features, weights)?;
-        Ok(PreparedTree { limits, sorted, memory: Mutex::default() })
+        Ok(PreparedTree { limits, sorted })
     }
 }
 
@@ -86,15 +86,20 @@ impl TreeHypothesis {
         check::task(self.task)?;
         self.nodes.check(&[0], self.names.len(), self.task.outputs())
     }
+
+    /// Writes the label of a leaf as the prediction for a row.
+    fn write_label(&self, leaf: usize, row: usize, predictions: &mut Labels) {
+        let outputs = self.task.outputs();
+        let label = &self.nodes.labels[leaf * outputs..(leaf + 1) * outputs];
+        predictions.as_mut_slice()[row * outputs..(row + 1) * outputs].copy_from_slice(label);
+    }
 }
 
 impl Hypothesis for TreeHypothesis {
     fn predict(&self, features: &Features) -> Labels {
-        let outputs = self.task.outputs();
         let mut labels = Labels::neutral(self.task, features.rows());
-        for (label, x) in labels.as_mut_slice().chunks_exact_mut(outputs).zip(features.iter()) {
-            let leaf = self.nodes.leaf(0, x);
-            label.copy_from_slice(&self.nodes.labels[leaf * outputs..(leaf + 1) * outputs]);
+        for (row, x) in features.iter().enumerate() {
+            self.write_label(self.nodes.leaf(0, x), row, &mut labels);
         }
         labels
     }

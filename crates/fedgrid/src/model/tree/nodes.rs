@@ -66,6 +66,14 @@ impl Nodes {
         });
     }
 
+    /// Forgets all nodes.
+    pub(in crate::model) fn clear(&mut self) {
+        self.features.clear();
+        self.thresholds.clear();
+        self.right.clear();
+        self.labels.clear();
+    }
+
     /// Appends a leaf; its label is appended to the labels by the caller.
     pub(in crate::model) fn push(&mut self) {
         self.features.push(0);

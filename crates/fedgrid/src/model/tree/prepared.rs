@@ -1,8 +1,8 @@
 //! A tree model with its sorted rows: what a round after the first need not do again.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use super::{Grower, Memory, Rows, Targets, TreeHypothesis};
+use super::{Grower, Rows, Targets, TreeHypothesis};
 use crate::{
     data::{Features, Labels},
     error::{Error, Result, same_size},
@@ -16,6 +16,8 @@ pub(in crate::model) struct Sorted {
     pub(in crate::model) names: Arc<[String]>,
     /// How many rows were given.
     given: usize,
+    /// The given rows of weight zero.
+    absent: Vec<u32>,
     /// The different rows of positive weight.
     pub(in crate::model) rows: Rows,
 }
@@ -35,7 +37,9 @@ impl Sorted {
             return Err(Error::Fit { model, reason: "no row has a positive weight".into() });
         }
         let rows = Rows::new(features, weights);
-        Ok(Self { names: features.names().clone(), given: features.rows(), rows })
+        let given = 0..u32::try_from(features.rows()).expect("a node has fewer than 2³² rows");
+        let absent = given.filter(|&row| weights[row as usize] == 0.0).collect();
+        Ok(Self { names: features.names().clone(), given: features.rows(), absent, rows })
     }
 
     /// The mean labels of the different rows.
@@ -50,22 +54,42 @@ impl Sorted {
 pub(super) struct PreparedTree {
     pub(super) limits: Limits,
     pub(super) sorted: Sorted,
-    /// Left by the last fit, if no other has taken it.
-    pub(super) memory: Mutex<Memory>,
+}
+
+impl PreparedTree {
+    /// The tree of these labels, and the leaf of each of the different rows.
+    fn grow(&self, labels: &Labels) -> Result<(TreeHypothesis, Grower<'_>)> {
+        let Sorted { names, rows, .. } = &self.sorted;
+        let targets = self.sorted.targets(labels)?;
+        let mut grower = Grower::new(rows, targets.width);
+        let mut nodes = grower.grow(self.limits, &rows.weights, &targets, None);
+        nodes.complete_labels(labels.task().outputs());
+        Ok((TreeHypothesis { names: names.clone(), task: labels.task(), nodes }, grower))
+    }
 }
 
 impl Prepared for PreparedTree {
     fn fit(&self, labels: &Labels) -> Result<Box<dyn Hypothesis>> {
-        let Sorted { names, rows, .. } = &self.sorted;
-        let targets = self.sorted.targets(labels)?;
-        let memory = self.memory.try_lock().map(|mut kept| std::mem::take(&mut *kept));
-        let mut grower = Grower::new(rows, targets.width, memory.unwrap_or_default());
-        let mut nodes = grower.grow(self.limits, &rows.weights, &targets, None);
-        if let Ok(mut kept) = self.memory.try_lock() {
-            *kept = grower.into_memory();
+        Ok(Box::new(self.grow(labels)?.0))
+    }
+
+    fn fit_and_predict(
+        &self,
+        labels: &Labels,
+        rows: &Features,
+    ) -> Result<(Box<dyn Hypothesis>, Labels)> {
+        same_size("rows", rows.rows(), self.sorted.given)?;
+        let (tree, grower) = self.grow(labels)?;
+        let mut predictions = Labels::neutral(labels.task(), rows.rows());
+        // Rows that the tree was grown on have a leaf already.
+        self.sorted.rows.each_source(|row, given| {
+            tree.write_label(grower.leaves()[row] as usize, given, &mut predictions);
+        });
+        for &given in &self.sorted.absent {
+            let leaf = tree.nodes.leaf(0, rows.row(given as usize));
+            tree.write_label(leaf, given as usize, &mut predictions);
         }
-        nodes.complete_labels(labels.task().outputs());
-        Ok(Box::new(TreeHypothesis { names: names.clone(), task: labels.task(), nodes }))
+        Ok((Box::new(tree), predictions))
     }
 }
 

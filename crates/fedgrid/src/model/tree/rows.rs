@@ -25,6 +25,8 @@ pub(in crate::model) struct Rows {
     values: Vec<f64>,
     /// The rows in the order of each column, column by column.
     orders: Vec<u32>,
+    /// Whether no two rows have the same value, for each column.
+    pub(in crate::model) distinct: Vec<bool>,
     /// The weight of each row; the sum is one.
     pub(in crate::model) weights: Vec<f64>,
     /// The given rows of positive weight that became each row, one list after the other.
@@ -74,7 +76,12 @@ impl Rows {
         for column in values.chunks_exact(count).skip(1) {
             sorter.sort(column.iter().copied(), &mut orders);
         }
-        Self { count, columns, values, orders, weights, sources, shares, starts }
+        let rising = |(column, order): (&[f64], &[u32])| {
+            order.windows(2).all(|pair| column[pair[0] as usize] < column[pair[1] as usize])
+        };
+        let sorted = values.chunks_exact(count).zip(orders.chunks_exact(count));
+        let distinct = sorted.map(rising).collect();
+        Self { count, columns, values, orders, distinct, weights, sources, shares, starts }
     }
 
     /// One column of features.
@@ -85,6 +92,14 @@ impl Rows {
     /// The rows in the order of each column, column by column.
     pub(in crate::model) fn orders(&self) -> &[u32] {
         &self.orders
+    }
+
+    /// Tells of every given row of positive weight which row it has become.
+    pub(in crate::model) fn each_source(&self, mut tell: impl FnMut(usize, usize)) {
+        for (row, ends) in self.starts.windows(2).enumerate() {
+            let sources = &self.sources[ends[0] as usize..ends[1] as usize];
+            sources.iter().for_each(|&source| tell(row, source as usize));
+        }
     }
 
     /// The mean label of every row.
