@@ -27,8 +27,8 @@ use step::Stepper;
 use super::{Hypotheses, Message, Method, PartialHypotheses, Participant, Report};
 use crate::{
     algebra::{dot, squared_distance},
-    data::{Dataset, Labels, Task},
-    error::{Error, Result, at_least_zero},
+    data::{Dataset, Features, Labels, Task},
+    error::{Error, Result, at_least_zero, same_size},
     loss::Loss,
     model::Hypothesis,
     network::{Node, NodeId, View},
@@ -184,17 +184,8 @@ impl Relaxing {
     fn new(method: &FedRelax, view: View) -> Result<Self> {
         let View { node, neighbours } = view;
         let task = node.data.task();
-        let mut augmented = node.data.clone();
         let pulls = Pulls::new(method, &node, &neighbours, method.discrepancy(task));
-        for ground in &pulls.grounds {
-            let rows = ground.points.rows();
-            let labels = Labels::neutral(task, rows);
-            augmented = augmented.stacked(&Dataset::weighted(
-                ground.points.as_ref().clone(),
-                labels,
-                vec![0.0; rows],
-            )?)?;
-        }
+        let augmented = augmented(&node.data, &pulls.grounds)?;
         let start = method.start.as_ref().and_then(|start| start[node.id].clone());
         let hypothesis = match start {
             Some(start) => Some(start),
@@ -261,6 +252,23 @@ impl Relaxing {
         }
         pulled
     }
+}
+
+/// A node's rows, then the points of all grounds at weight zero.
+fn augmented(data: &Dataset, grounds: &[Ground]) -> Result<Dataset> {
+    let points = grounds.iter().map(|ground| ground.points.rows()).sum();
+    let given = data.features();
+    let mut values = Vec::with_capacity((given.rows() + points) * given.columns());
+    values.extend_from_slice(given.values());
+    for ground in grounds {
+        same_size("feature columns", ground.points.columns(), given.columns())?;
+        values.extend_from_slice(ground.points.values());
+    }
+    let mut labels = data.labels().as_slice().to_vec();
+    labels.extend_from_slice(Labels::neutral(data.task(), points).as_slice());
+    let weights = [data.weights(), &vec![0.0; points]].concat();
+    let features = Features::new(given.names().clone(), values)?;
+    Dataset::weighted(features, Labels::new(data.task(), labels)?, weights)
 }
 
 impl Participant for Relaxing {

@@ -16,7 +16,7 @@ use super::{
     nodes::Nodes,
     passes::{partition, weight_and_mean, write_residuals},
     rows::{Rows, Targets},
-    split::{Scene, Search, Sorted, Split},
+    split::{Scene, Search, Split},
 };
 use crate::random::Stream;
 
@@ -265,53 +265,21 @@ impl<'a> Grower<'a> {
         }
         let mut search = Search::above(LEAST_GAIN * error / total);
         let mut features = std::mem::take(&mut self.memory.features);
-        let scene = Scene { work: &self.memory.work, width: self.width, total, smallest };
-        self.search(branch, &scene, &mut search, draws.as_mut(), &mut features);
+        let scene = Scene {
+            rows: self.rows,
+            orders: self.level(branch.level),
+            range: branch.begin..branch.end,
+            work: &self.memory.work,
+            width: self.width,
+            total,
+            smallest,
+        };
+        match draws {
+            None => search_all(&scene, &mut search, &features),
+            Some(draws) => search_drawn(&scene, &mut search, draws, &mut features),
+        }
         self.memory.features = features;
         search.found
-    }
-
-    /// Tries all features, or drawn ones until enough of them vary and one gives a split.
-    fn search(
-        &self,
-        branch: &Branch,
-        scene: &Scene,
-        search: &mut Search,
-        draws: Option<&mut Draws>,
-        features: &mut [usize],
-    ) {
-        let sorted = |index: usize| Sorted {
-            index,
-            column: self.rows.column(index),
-            order: self.listed(branch, index),
-            distinct: self.rows.distinct[index],
-        };
-        let Some(draws) = draws else {
-            let (fours, rest) = features.as_chunks::<4>();
-            fours.iter().for_each(|four| search.try_all(scene, four.map(sorted)));
-            let (twos, rest) = rest.as_chunks::<2>();
-            twos.iter().for_each(|two| search.try_all(scene, two.map(sorted)));
-            return rest.iter().for_each(|&one| search.try_all(scene, [sorted(one)]));
-        };
-        let mut tried = 0;
-        for place in 0..features.len() {
-            if tried >= draws.tried && search.found.is_some() {
-                break;
-            }
-            if draws.shuffled {
-                features.swap(place, place + draws.stream.index(features.len() - place));
-            }
-            let feature = sorted(features[place]);
-            if feature.is_constant() {
-                continue;
-            }
-            tried += 1;
-            if draws.thresholds {
-                search.try_random(scene, &feature, &mut draws.stream);
-            } else {
-                search.try_all(scene, [feature]);
-            }
-        }
     }
 
     /// Divides the range of a branch in the order of every feature; returns the right and the left
@@ -339,19 +307,53 @@ impl<'a> Grower<'a> {
             for (place, &row) in own.iter().enumerate() {
                 self.memory.goes_right[row as usize] = u8::from(place >= split.left);
             }
-            for (from, to) in from.chunks_exact(count).zip(to.chunks_exact_mut(count)) {
-                let range = branch.begin..branch.end;
-                partition(
-                    &from[range.clone()],
-                    &mut to[range],
-                    &self.memory.goes_right,
-                    split.left,
-                );
+            let range = branch.begin..branch.end;
+            let (mut from, mut to) = (from.chunks_exact(2 * count), to.chunks_exact_mut(2 * count));
+            for (from, to) in from.by_ref().zip(to.by_ref()) {
+                let (a, b) = from.split_at(count);
+                let (to_a, to_b) = to.split_at_mut(count);
+                let from = [&a[range.clone()], &b[range.clone()]];
+                let to = [&mut to_a[range.clone()], &mut to_b[range.clone()]];
+                partition(from, to, &self.memory.goes_right, split.left);
+            }
+            if let (Some(from), Some(to)) = (from.remainder().get(range.clone()), to.into_remainder().get_mut(range)) {
+                partition([from], [to], &self.memory.goes_right, split.left);
             }
             (left.level, left.listed_by) = (depth, 0);
         }
         let right = Branch { begin: middle, end: branch.end, parent: Some(node), ..left };
         [right, left]
+    }
+}
+
+/// Tries all features.
+fn search_all(scene: &Scene, search: &mut Search, features: &[usize]) {
+    let (fours, rest) = features.as_chunks::<4>();
+    fours.iter().for_each(|four| search.try_all(scene, *four));
+    let (twos, rest) = rest.as_chunks::<2>();
+    twos.iter().for_each(|two| search.try_all(scene, *two));
+    rest.iter().for_each(|&one| search.try_all(scene, [one]));
+}
+
+/// Tries drawn features until enough of them vary and one gives a split.
+fn search_drawn(scene: &Scene, search: &mut Search, draws: &mut Draws, features: &mut [usize]) {
+    let mut tried = 0;
+    for place in 0..features.len() {
+        if tried >= draws.tried && search.found.is_some() {
+            break;
+        }
+        if draws.shuffled {
+            features.swap(place, place + draws.stream.index(features.len() - place));
+        }
+        if scene.is_constant(features[place]) {
+            continue;
+        }
+        tried += 1;
+        if draws.thresholds {
+            search.try_random(scene, features[place], &mut draws.stream);
+        } else {
+            search.try_all(scene, [features[place]]);
+        }
     }
 }
 

@@ -41,14 +41,24 @@ pub(super) fn write_residuals(
     error
 }
 
-/// Writes the rows that go left, then those that go right; both parts keep their order.
-pub(super) fn partition(from: &[u32], to: &mut [u32], goes_right: &[u8], middle: usize) {
-    let (mut left, mut right) = (0, middle);
+/// Writes the rows that go left, then those that go right, in some orders; both parts keep theirs.
+pub(super) fn partition<const ORDERS: usize>(
+    from: [&[u32]; ORDERS],
+    to: [&mut [u32]; ORDERS],
+    goes_right: &[u8],
+    middle: usize,
+) {
+    let count = from[0].len();
+    let from = from.map(|rows| &rows[..count]);
+    let to = to.map(|rows| &mut rows[..count]);
+    let mut left = [0; ORDERS];
     // A choice of numbers and not of ways: there is no branch to mispredict.
-    for &row in from {
-        let goes = usize::from(goes_right[row as usize]);
-        to[if goes == 1 { right } else { left }] = row;
-        left += 1 - goes;
-        right += goes;
+    for place in 0..count {
+        for k in 0..ORDERS {
+            let row = from[k][place];
+            let goes = usize::from(goes_right[row as usize]);
+            to[k][if goes == 1 { middle + place - left[k] } else { left[k] }] = row;
+            left[k] += 1 - goes;
+        }
     }
 }

@@ -73,14 +73,11 @@ impl Rows {
         // The rows themselves are sorted by the first column.
         let mut orders = Vec::with_capacity(count * columns);
         orders.extend(0..u32::try_from(count).expect("a node has fewer than 2³² rows"));
+        let mut distinct = Vec::with_capacity(columns);
+        distinct.push(values[..count].windows(2).all(|pair| pair[0] < pair[1]));
         for column in values.chunks_exact(count).skip(1) {
-            sorter.sort(column.iter().copied(), &mut orders);
+            distinct.push(sorter.sort(column.iter().copied(), &mut orders));
         }
-        let rising = |(column, order): (&[f64], &[u32])| {
-            order.windows(2).all(|pair| column[pair[0] as usize] < column[pair[1] as usize])
-        };
-        let sorted = values.chunks_exact(count).zip(orders.chunks_exact(count));
-        let distinct = sorted.map(rising).collect();
         Self { count, columns, values, orders, distinct, weights, sources, shares, starts }
     }
 

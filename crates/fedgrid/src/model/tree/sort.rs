@@ -1,7 +1,7 @@
 //! The order of numbers, by digits of an integer that is in the same order,
 //!
 //! ```text
-//! digits(x) = ⌊(key(x) − min key) / 2^shift⌋ < 2³²      sorted by 8 bits at a time
+//! digits(x) = ⌊(key(x) − min key) / 2^shift⌋ < 2²²      sorted by 11 bits at a time
 //! ```
 //!
 //! Numbers whose digits agree are then compared in full, so the order is exact and stable.
@@ -9,7 +9,13 @@
 use std::cmp::Ordering;
 
 /// Below this size comparing is faster than counting digits.
-const FEWEST_COUNTED: usize = 200;
+const FEWEST_COUNTED: usize = 1000;
+
+/// How many bits a digit has.
+const DIGIT: u32 = 11;
+
+/// How many digits there are.
+const PASSES: u32 = 2;
 
 /// An integer in the order of the numbers; both zeros have the same.
 pub(super) fn key(x: f64) -> i64 {
@@ -37,13 +43,14 @@ pub(super) struct Sorter {
 }
 
 impl Sorter {
-    /// Writes the places of the numbers in ascending order; equal numbers keep theirs.
-    pub(super) fn sort(&mut self, numbers: impl Iterator<Item = f64>, order: &mut Vec<u32>) {
+    /// Writes the places of the numbers in ascending order; equal numbers keep theirs. Returns
+    /// whether there are no equal numbers.
+    pub(super) fn sort(&mut self, numbers: impl Iterator<Item = f64>, order: &mut Vec<u32>) -> bool {
         self.keys.clear();
         self.keys.extend(numbers.map(|x| key(x).cast_unsigned() ^ (1 << 63)));
         let low = self.keys.iter().copied().min().unwrap_or(0);
         let range = self.keys.iter().copied().max().unwrap_or(0) - low;
-        let shift = 32_u32.saturating_sub(range.leading_zeros());
+        let shift = (u64::BITS - PASSES * DIGIT).saturating_sub(range.leading_zeros());
         let places = 0..u64::from(u32::try_from(self.keys.len()).expect("fewer than 2³² rows"));
         self.records.clear();
         self.records
@@ -53,16 +60,18 @@ impl Sorter {
         } else {
             self.count_digits();
         }
-        if shift > 0 {
-            self.compare_in_full();
-        }
+        let distinct = self.compare_in_full();
         order.extend(self.records.iter().map(|&record| place(record)));
+        distinct
     }
 
-    /// Sorts the records by each of their four digits, the last one first.
+    /// Sorts the records by each of their digits, the last one first.
     fn count_digits(&mut self) {
-        let digit = |record: u64, pass: usize| ((record >> (32 + 8 * pass)) & 255) as usize;
-        let mut counts = [[0_u32; 256]; 4];
+        const VALUES: usize = 1 << DIGIT;
+        let digit = |record: u64, pass: usize| {
+            (record >> (32 + DIGIT as usize * pass)) as usize & (VALUES - 1)
+        };
+        let mut counts = [[0_u32; VALUES]; PASSES as usize];
         for &record in &self.records {
             for (pass, counts) in counts.iter_mut().enumerate() {
                 counts[digit(record, pass)] += 1;
@@ -86,12 +95,15 @@ impl Sorter {
         }
     }
 
-    /// Puts records of equal digits in the order of their numbers.
-    fn compare_in_full(&mut self) {
-        let keys = &self.keys;
+    /// Puts records of equal digits in the order of their numbers; returns whether no two are equal.
+    fn compare_in_full(&mut self) -> bool {
+        let (keys, mut distinct) = (&self.keys, true);
+        let number = |record: u64| keys[place(record) as usize];
         for run in self.records.chunk_by_mut(|a, b| a >> 32 == b >> 32).filter(|r| r.len() > 1) {
-            run.sort_unstable_by_key(|&record| (keys[place(record) as usize], record));
+            run.sort_unstable_by_key(|&record| (number(record), record));
+            distinct &= run.windows(2).all(|pair| number(pair[0]) < number(pair[1]));
         }
+        distinct
     }
 }
 
@@ -110,7 +122,7 @@ mod tests {
     fn the_order_is_ascending_and_stable_for_numbers_of_all_kinds() {
         let mut stream = Stream::new(1, 0, 0, Purpose::Data);
         let mut sorter = Sorter::default();
-        for (case, size) in [0, 1, 2, 50, 199, 200, 201, 3000].repeat(5).into_iter().enumerate() {
+        for (case, size) in [0, 1, 2, 50, 999, 1000, 1001, 3000].repeat(5).into_iter().enumerate() {
             let number = |_| match case / 8 {
                 0 => stream.normal(),
                 1 => stream.index(4) as f64 - 2.0,
@@ -120,11 +132,13 @@ mod tests {
             };
             let numbers: Vec<f64> = (0..size).map(number).collect();
             let mut order = Vec::new();
-            sorter.sort(numbers.iter().copied(), &mut order);
+            let distinct = sorter.sort(numbers.iter().copied(), &mut order);
             let mut expected: Vec<u32> = (0..u32::try_from(size).unwrap()).collect();
             let number = |place: &u32| numbers[*place as usize];
             expected.sort_by(|a, b| number(a).partial_cmp(&number(b)).unwrap());
             assert_eq!(order, expected, "case {case}");
+            let rising = order.windows(2).all(|pair| number(&pair[0]) < number(&pair[1]));
+            assert_eq!(distinct, rising, "case {case}");
         }
     }
 }

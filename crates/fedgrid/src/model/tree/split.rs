@@ -8,6 +8,9 @@
 //! only the shorter side of it, because the sum over all rows is zero. [Geurts, Ernst and Wehenkel,
 //! "Extremely randomized trees", 2006.]
 
+use std::ops::Range;
+
+use super::rows::Rows;
 use crate::random::Stream;
 
 /// Scores closer than this share are equal: the first feature and the lowest threshold win, and
@@ -16,6 +19,12 @@ const TIE: f64 = 1e-10;
 
 /// What a node's rows look like to the search.
 pub(super) struct Scene<'a> {
+    /// All rows of the tree.
+    pub(super) rows: &'a Rows,
+    /// The orders in which the node's rows are a range.
+    pub(super) orders: &'a [u32],
+    /// This range; it is not empty.
+    pub(super) range: Range<usize>,
     /// Weight and `weight (y − ȳ)` of every row, ȳ of the node that it is in.
     pub(super) work: &'a [f64],
     /// How many numbers describe a label.
@@ -48,24 +57,24 @@ impl Search {
         Self { limit: score, found: None }
     }
 
-    /// Tries every threshold of some features; each is given with its column and with the node's
-    /// rows in its order, at least one row.
+    /// Tries every threshold of some features.
     pub(super) fn try_all<const FEATURES: usize>(
         &mut self,
         scene: &Scene,
-        features: [Sorted; FEATURES],
+        features: [usize; FEATURES],
     ) {
         let best = match scene.width {
             1 => self.scan(scene, scene.work.as_chunks::<2>().0, &features),
             2 => self.scan(scene, scene.work.as_chunks::<3>().0, &features),
             3 => self.scan(scene, scene.work.as_chunks::<4>().0, &features),
-            _ => features.each_ref().map(|feature| self.scan_lists(scene, feature)),
+            _ => features.map(|feature| self.scan_lists(scene, feature)),
         };
-        for (feature, best) in features.iter().zip(best) {
-            if best.left > 0 && best.score > self.limit {
-                self.limit = best.score * (1.0 + TIE);
-                let threshold = midpoint(feature.value(best.left - 1), feature.value(best.left));
-                self.found = Some(Split { feature: feature.index, threshold, left: best.left });
+        for (feature, Best { score, left, .. }) in features.into_iter().zip(best) {
+            if left > 0 && score > self.limit {
+                self.limit = score * (1.0 + TIE);
+                let value = |place| scene.value(feature, place);
+                let threshold = midpoint(value(left - 1), value(left));
+                self.found = Some(Split { feature, threshold, left });
             }
         }
     }
@@ -77,10 +86,10 @@ impl Search {
         &self,
         scene: &Scene,
         work: &[[f64; STRIDE]],
-        features: &[Sorted; FEATURES],
+        features: &[usize; FEATURES],
     ) -> [Best; FEATURES] {
-        let last = features[0].order.len() - 1;
-        let orders = features.each_ref().map(|feature| &feature.order[..last]);
+        let last = scene.range.len() - 1;
+        let orders = features.map(|feature| &scene.order(feature)[..last]);
         let mut best = [Best { limit: self.limit, score: 0.0, left: 0 }; FEATURES];
         let (mut sums, mut floor) = ([[0.0; STRIDE]; FEATURES], self.limit);
         for place in 0..last {
@@ -95,7 +104,7 @@ impl Search {
             if (0..FEATURES).fold(false, |any, k| any | good(k, floor)) {
                 for k in 0..FEATURES {
                     if good(k, floor) {
-                        best[k].offer(scene, &sums[k], &features[k], place + 1);
+                        best[k].offer(scene, &sums[k], features[k], place + 1);
                         floor = floor.max(best[k].score * (1.0 - 2.0 * TIE));
                     }
                 }
@@ -105,10 +114,10 @@ impl Search {
     }
 
     /// The same where labels are lists of any length, for one feature.
-    fn scan_lists(&self, scene: &Scene, feature: &Sorted) -> Best {
+    fn scan_lists(&self, scene: &Scene, feature: usize) -> Best {
         let mut best = Best { limit: self.limit, score: 0.0, left: 0 };
         let mut sums = vec![0.0; 1 + scene.width];
-        for (place, &row) in feature.order[..feature.order.len() - 1].iter().enumerate() {
+        for (place, &row) in scene.order(feature)[..scene.range.len() - 1].iter().enumerate() {
             let row = &scene.work[row as usize * sums.len()..][..sums.len()];
             sums.iter_mut().zip(row).for_each(|(sum, number)| *sum += number);
             best.offer(scene, &sums, feature, place + 1);
@@ -117,12 +126,12 @@ impl Search {
     }
 
     /// Tries one threshold, drawn uniformly between the smallest and the largest value.
-    pub(super) fn try_random(&mut self, scene: &Scene, feature: &Sorted, stream: &mut Stream) {
-        let order = feature.order;
-        let (low, high) = (feature.value(0), feature.value(order.len() - 1));
+    pub(super) fn try_random(&mut self, scene: &Scene, feature: usize, stream: &mut Stream) {
+        let (order, column) = (scene.order(feature), scene.rows.column(feature));
+        let (low, high) = (scene.value(feature, 0), scene.value(feature, order.len() - 1));
         let drawn = low + stream.uniform() * (high - low);
         let threshold = if low <= drawn && drawn < high { drawn } else { low };
-        let left = order.partition_point(|&row| feature.column[row as usize] <= threshold);
+        let left = order.partition_point(|&row| column[row as usize] <= threshold);
         let shorter = if 2 * left <= order.len() { &order[..left] } else { &order[left..] };
         let (weight, square) = match scene.width {
             1 => side::<2>(scene.work.as_chunks().0, shorter),
@@ -132,37 +141,8 @@ impl Search {
         };
         if let Some(score) = scene.score(weight, square).filter(|score| *score > self.limit) {
             self.limit = score * (1.0 + TIE);
-            self.found = Some(Split { feature: feature.index, threshold, left });
+            self.found = Some(Split { feature, threshold, left });
         }
-    }
-}
-
-/// A feature as the search sees it.
-#[derive(Clone, Copy)]
-pub(super) struct Sorted<'a> {
-    /// Which feature it is.
-    pub(super) index: usize,
-    /// Its value in every row.
-    pub(super) column: &'a [f64],
-    /// The node's rows in ascending order of the value.
-    pub(super) order: &'a [u32],
-    /// Whether no two rows have the same value.
-    pub(super) distinct: bool,
-}
-
-impl Sorted<'_> {
-    fn value(&self, place: usize) -> f64 {
-        self.column[self.order[place] as usize]
-    }
-
-    /// Whether the value rises from the place before to this one.
-    fn differs(&self, place: usize) -> bool {
-        self.distinct || self.value(place - 1) < self.value(place)
-    }
-
-    /// Whether the node's rows have all the same value.
-    pub(super) fn is_constant(&self) -> bool {
-        self.value(0) >= self.value(self.order.len() - 1)
     }
 }
 
@@ -178,10 +158,10 @@ struct Best {
 
 impl Best {
     /// Takes a split that is better by more than rounding and lies between different values.
-    fn offer(&mut self, scene: &Scene, sums: &[f64], feature: &Sorted, left: usize) {
+    fn offer(&mut self, scene: &Scene, sums: &[f64], feature: usize, left: usize) {
         let score = scene.score(sums[0], square(sums)).filter(|score| *score > self.limit);
         if let Some(score) = score
-            && feature.differs(left)
+            && scene.differs(feature, left)
         {
             *self = Self { limit: score * (1.0 + TIE), score, left };
         }
@@ -189,6 +169,26 @@ impl Best {
 }
 
 impl Scene<'_> {
+    /// The node's rows in the order of a feature.
+    fn order(&self, feature: usize) -> &[u32] {
+        &self.orders[feature * self.rows.count..][self.range.clone()]
+    }
+
+    /// The value of a feature at a place of its order.
+    fn value(&self, feature: usize, place: usize) -> f64 {
+        self.rows.column(feature)[self.order(feature)[place] as usize]
+    }
+
+    /// Whether the value of a feature rises from the place before to this one.
+    fn differs(&self, feature: usize, place: usize) -> bool {
+        self.rows.distinct[feature] || self.value(feature, place - 1) < self.value(feature, place)
+    }
+
+    /// Whether all of the node's rows have the same value.
+    pub(super) fn is_constant(&self, feature: usize) -> bool {
+        self.value(feature, 0) >= self.value(feature, self.range.len() - 1)
+    }
+
     /// The score of a side of this weight and squared sum, if both sides are heavy enough.
     fn score(&self, weight: f64, square: f64) -> Option<f64> {
         let other = self.total - weight;
