@@ -3,28 +3,14 @@
 
 mod common;
 
-use std::{fmt::Write, path::PathBuf};
+use std::fmt::Write;
 
-use common::{Folder, skipped};
+use common::{Folder, dataset};
 use serde_json::Value;
-
-/// The folder of a dataset, if it is there.
-fn data(name: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("FEDGRID_DATA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    );
-    let folder = root.join(name);
-    if folder.is_dir() {
-        return Some(folder.canonicalize().unwrap());
-    }
-    skipped(&format!("{name} needs the folder of datasets, set FEDGRID_DATA"));
-    None
-}
 
 /// The result on a dataset, with more keys of its `[data]` section and below.
 fn result(name: &str, more: &str) -> Option<Value> {
-    let data = data(name)?;
+    let data = dataset(name)?;
     let path = |file: &str| toml::Value::String(data.join(file).display().to_string());
     let mut text = String::from("[network]\n");
     writeln!(text, "file = {}\nedges = {}", path("nodes.csv"), path("edges.csv")).unwrap();

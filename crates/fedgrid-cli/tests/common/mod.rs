@@ -202,3 +202,17 @@ pub(crate) fn on_path(program: &str) -> bool {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders).any(|folder| Path::new(&folder).join(program).is_file())
 }
+
+/// The folder of a dataset, if it is there.
+pub(crate) fn dataset(name: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("FEDGRID_DATA").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+        PathBuf::from,
+    );
+    let folder = root.join(name);
+    if folder.is_dir() {
+        return Some(folder.canonicalize().unwrap());
+    }
+    skipped(&format!("{name} needs the folder of datasets, set FEDGRID_DATA"));
+    None
+}

@@ -1,5 +1,6 @@
 //! Laws that cross modules: limits, optima and equivalences.
 
+mod collapsed;
 mod comparison;
 mod gtv;
 mod limits;

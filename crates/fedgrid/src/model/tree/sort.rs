@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 const FEWEST_COUNTED: usize = 1000;
 
 /// How many bits a digit has.
-const DIGIT: u32 = 11;
+const DIGIT: u32 = 13;
 
 /// How many digits there are.
 const PASSES: u32 = 2;
