@@ -165,9 +165,10 @@ fn without_ridge(kind: ModelKind, keys: &ModelKeys, seed: u64) -> Arc<dyn LocalM
             Arc::new(Forest { trees, max_depth, min_leaf_weight, features, seed, ..usual })
         }
         Kind::ExtraTrees => {
-            let usual = ExtraTrees::default();
+            let ExtraTrees(usual) = ExtraTrees::default();
             let (trees, max_depth) = (trees(usual.trees), max_depth(usual.max_depth));
-            Arc::new(ExtraTrees { trees, max_depth, min_leaf_weight, features, seed, ..usual })
+            let forest = Forest { trees, max_depth, min_leaf_weight, features, seed, ..usual };
+            Arc::new(ExtraTrees(forest))
         }
         Kind::Boosting => {
             let usual = Boosting::default();

@@ -230,7 +230,8 @@ impl ModelKeys {
                 default.fill_trees(Forest::default().trees, Forest::default().max_depth);
             }
             Kind::ExtraTrees => {
-                default.fill_trees(ExtraTrees::default().trees, ExtraTrees::default().max_depth);
+                let ExtraTrees(usual) = ExtraTrees::default();
+                default.fill_trees(usual.trees, usual.max_depth);
             }
             Kind::Boosting => {
                 default.fill_trees(Boosting::default().trees, Boosting::default().max_depth);

@@ -34,8 +34,9 @@ pub(crate) fn report(peer: &Peer) -> (String, bool) {
     write(peer, &seeds);
     let sizes = [SEEDS, ROWS, TESTS, COLUMNS].map(|size| size as f64);
     let answer = peer.run("agreement.py", &[&sizes[..], &[RIDGE, LASSO, WIDTH]].concat());
-    let lines = [exact(&seeds[0], &answer), vec![tree(&seeds[0], &answer)], errors(&seeds, &answer)]
-        .concat();
+    let lines =
+        [exact(&seeds[0], &answer), vec![tree(&seeds[0], &answer)], errors(&seeds, &answer)]
+            .concat();
     let mut text = format!(
         "agreement with scikit-learn, {ROWS} weighted rows of {COLUMNS} features\n  \
          {:<34} {:>13} {:>13} {:>12} {:>8}\n",
@@ -66,7 +67,9 @@ impl Line {
     fn text(&self) -> String {
         let Self { model, ours, theirs, difference, within } = self;
         let verdict = if self.holds() { "" } else { "  FAILED" };
-        format!("  {model:<34} {ours:>13.8} {theirs:>13.8} {difference:>12.1e} {within:>8.0e}{verdict}\n")
+        format!(
+            "  {model:<34} {ours:>13.8} {theirs:>13.8} {difference:>12.1e} {within:>8.0e}{verdict}\n"
+        )
     }
 }
 
@@ -190,7 +193,8 @@ fn tree(sample: &Sample, answer: &Value) -> Line {
 fn errors(seeds: &[Sample], answer: &Value) -> Vec<Line> {
     let mean = |errors: &[f64]| errors.iter().sum::<f64>() / errors.len() as f64;
     let line = |name: &str, within: f64, error: &dyn Fn(&Sample, u64) -> f64| {
-        let ours: Vec<f64> = seeds.iter().zip(0..).map(|(sample, seed)| error(sample, seed)).collect();
+        let ours: Vec<f64> =
+            seeds.iter().zip(0..).map(|(sample, seed)| error(sample, seed)).collect();
         let (ours, theirs) = (mean(&ours), mean(&numbers(answer, name)));
         let difference = ours / theirs - 1.0;
         Line { model: name.to_string(), ours, theirs, difference, within }
@@ -202,7 +206,8 @@ fn errors(seeds: &[Sample], answer: &Value) -> Vec<Line> {
     };
     let class = |model: &dyn LocalModel, sample: &Sample| {
         let [train, test] = sample.classes.each_ref().map(|classes| certain(2, classes));
-        let fitted = model.fit(&sample.data(&sample.train, train)).expect("the model can be fitted");
+        let fitted =
+            model.fit(&sample.data(&sample.train, train)).expect("the model can be fitted");
         // Both probabilities are off by the same.
         0.5 * Loss::Squared.mean(&test, &fitted.predict(&sample.test))
     };
@@ -220,7 +225,7 @@ fn errors(seeds: &[Sample], answer: &Value) -> Vec<Line> {
         line("forest", SAME_ERROR, &|sample, seed| value(&forest(seed), sample)),
         line("forest, two classes", SAME_ERROR, &|sample, seed| class(&forest(seed), sample)),
         line("extra trees", SAME_ERROR, &|sample, seed| {
-            value(&ExtraTrees { seed, ..ExtraTrees::default() }, sample)
+            value(&ExtraTrees(Forest { seed, ..ExtraTrees::default().0 }), sample)
         }),
         line("boosting", SAME_ERROR, &|sample, seed| value(&boosting(seed), sample)),
         line("boosting, two classes", SAME_ERROR, &|sample, seed| class(&boosting(seed), sample)),

@@ -115,6 +115,22 @@ impl Affine {
         Pulls { strengths, centres: centre.iter().enumerate().map(shrunk).collect() }
     }
 
+    /// The proximal step of a model of numbers, by what minimises its loss with pulls for given
+    /// rows, labels and row weights.
+    pub(super) fn proximal(
+        self,
+        data: &Dataset,
+        centre: &[f64],
+        step: f64,
+        minimise: impl FnOnce(&[f64], &[f64], &[f64], &Pulls) -> Result<Vec<f64>>,
+    ) -> Result<Vec<f64>> {
+        let columns = data.features().columns();
+        check_proximal(centre, self.size(columns), step)?;
+        let data = data.without_zero_weights();
+        let pulls = self.proximal_pulls(columns, centre, step);
+        minimise(&self.rows(data.features()), data.labels().as_slice(), data.weights(), &pulls)
+    }
+
     /// The lasso of every weight: none on the intercept.
     pub(super) fn lassos(self, columns: usize) -> Vec<f64> {
         let mut lassos = vec![self.lasso; columns];

@@ -6,10 +6,12 @@
 //!
 //! so that Newton's equations are well conditioned whatever the units of the features are.
 
+use std::sync::Arc;
+
 use crate::{
     algebra::{Singular, add_scaled, dot, triangularise},
     data::Dataset,
-    model::linear::mean_row,
+    model::{LinearHypothesis, linear::mean_row},
 };
 
 /// Directions whose spread is below this share of the largest do not vary.
@@ -111,6 +113,33 @@ impl Basis {
             }
             None => scaled.collect(),
         }
+    }
+}
+
+/// A regression in the principal basis of its rows, with labels around their mean.
+pub(super) struct Centred {
+    pub(super) basis: Basis,
+    /// The coordinates of the rows.
+    pub(super) rows: Vec<f64>,
+    /// The labels less their mean, or as they are without an intercept.
+    pub(super) labels: Vec<f64>,
+    mean: f64,
+    names: Arc<[String]>,
+}
+
+impl Centred {
+    pub(super) fn new(data: &Dataset, intercept: bool) -> Self {
+        let basis = Basis::principal(data, intercept);
+        let rows = basis.rows(data, intercept);
+        let mean = if intercept { data.mean_label()[0] } else { 0.0 };
+        let labels = data.labels().as_slice().iter().map(|y| y - mean).collect();
+        Self { basis, rows, labels, mean, names: data.features().names().clone() }
+    }
+
+    /// The hypothesis of parameters in this basis.
+    pub(super) fn hypothesis(&self, parameters: &[f64]) -> LinearHypothesis {
+        let (slopes, intercept) = self.basis.affine(parameters);
+        LinearHypothesis { names: self.names.clone(), slopes, intercept: intercept + self.mean }
     }
 }
 

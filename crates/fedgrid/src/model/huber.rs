@@ -10,9 +10,9 @@
 use std::sync::Arc;
 
 use super::{
-    Hypothesis, LinearHypothesis, LocalModel, Parametric, Shape,
-    affine::{Affine, Pulls, check_data, check_numbers, check_proximal},
-    basis::Basis,
+    Hypothesis, LocalModel, Parametric, Shape,
+    affine::{Affine, Pulls, check_data, check_numbers},
+    basis::Centred,
     clipped::Clipped,
     level_set::RowShape,
 };
@@ -75,24 +75,20 @@ impl LocalModel for Huber {
         self.check()?;
         check_data(NAME, data)?;
         let data = data.without_zero_weights();
-        let basis = Basis::principal(&data, self.intercept);
-        let rows = basis.rows(&data, self.intercept);
-        let label = if self.intercept { data.mean_label()[0] } else { 0.0 };
-        let labels: Vec<f64> = data.labels().as_slice().iter().map(|y| y - label).collect();
+        let centred = Centred::new(&data, self.intercept);
+        let Centred { basis, rows, labels, .. } = &centred;
         let choice = CHOICE * data.total_weight();
         let penalties = basis.penalties(self.ridge, self.intercept);
         let strengths: Vec<f64> = penalties.iter().map(|ridge| 2.0 * ridge + choice).collect();
         let mut pulls = Pulls { centres: vec![0.0; strengths.len()], strengths };
-        let mut parameters = self.minimise(&rows, &labels, data.weights(), &pulls)?;
+        let mut parameters = self.minimise(rows, labels, data.weights(), &pulls)?;
         for _ in 0..2 {
             // From the chosen minimiser on, its pull is to itself: then it is one without the pull.
             let choices = parameters.iter().zip(&pulls.strengths);
             pulls.centres = choices.map(|(z, strength)| z * choice / strength).collect();
-            parameters = self.minimise(&rows, &labels, data.weights(), &pulls)?;
+            parameters = self.minimise(rows, labels, data.weights(), &pulls)?;
         }
-        let (slopes, intercept) = basis.affine(&parameters);
-        let names = data.features().names().clone();
-        Ok(Box::new(LinearHypothesis { names, slopes, intercept: intercept + label }))
+        Ok(Box::new(centred.hypothesis(&parameters)))
     }
 
     fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
@@ -129,12 +125,9 @@ impl Parametric for Huber {
     fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
         self.check()?;
         check_numbers(NAME, data)?;
-        let columns = data.features().columns();
-        check_proximal(centre, self.affine().size(columns), step)?;
-        let data = data.without_zero_weights();
-        let pulls = self.affine().proximal_pulls(columns, centre, step);
-        let rows = self.affine().rows(data.features());
-        self.minimise(&rows, data.labels().as_slice(), data.weights(), &pulls)
+        self.affine().proximal(data, centre, step, |rows, labels, weights, pulls| {
+            self.minimise(rows, labels, weights, pulls)
+        })
     }
 
     fn shape(&self) -> Shape {
@@ -171,7 +164,7 @@ mod tests {
     use super::*;
     use crate::{
         data::{Features, Labels},
-        model::{Linear, Stored},
+        model::{Linear, LinearHypothesis, Stored},
         testing::{self, Yardstick},
     };
 

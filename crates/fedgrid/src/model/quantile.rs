@@ -21,9 +21,9 @@
 use std::sync::Arc;
 
 use super::{
-    Hypothesis, LinearHypothesis, LocalModel, Parametric, Shape,
-    affine::{Affine, Pulls, check_data, check_numbers, check_proximal},
-    basis::Basis,
+    Hypothesis, LocalModel, Parametric, Shape,
+    affine::{Affine, Pulls, check_data, check_numbers},
+    basis::Centred,
     clipped::Clipped,
     level_set::RowShape,
 };
@@ -134,19 +134,15 @@ impl LocalModel for Quantile {
         self.check()?;
         check_data(NAME, data)?;
         let data = data.without_zero_weights();
-        let basis = Basis::principal(&data, self.intercept);
-        let rows = basis.rows(&data, self.intercept);
-        let label = if self.intercept { data.mean_label()[0] } else { 0.0 };
-        let labels: Vec<f64> = data.labels().as_slice().iter().map(|y| y - label).collect();
-        let spread = mean_size(&labels, data.weights());
+        let centred = Centred::new(&data, self.intercept);
+        let Centred { basis, rows, labels, .. } = &centred;
+        let spread = mean_size(labels, data.weights());
         let choice = if spread > 0.0 { CHOICE * data.total_weight() / spread } else { 1.0 };
         let penalties = basis.penalties(self.ridge, self.intercept);
         let strengths: Vec<f64> = penalties.iter().map(|ridge| (2.0 * ridge).max(choice)).collect();
         let pulls = Pulls { centres: vec![0.0; strengths.len()], strengths };
-        let parameters = self.minimise(&rows, &labels, data.weights(), &pulls)?;
-        let (slopes, intercept) = basis.affine(&parameters);
-        let names = data.features().names().clone();
-        Ok(Box::new(LinearHypothesis { names, slopes, intercept: intercept + label }))
+        let parameters = self.minimise(rows, labels, data.weights(), &pulls)?;
+        Ok(Box::new(centred.hypothesis(&parameters)))
     }
 
     fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
@@ -186,12 +182,9 @@ impl Parametric for Quantile {
     fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
         self.check()?;
         check_numbers(NAME, data)?;
-        let columns = data.features().columns();
-        check_proximal(centre, self.affine().size(columns), step)?;
-        let data = data.without_zero_weights();
-        let pulls = self.affine().proximal_pulls(columns, centre, step);
-        let rows = self.affine().rows(data.features());
-        self.minimise(&rows, data.labels().as_slice(), data.weights(), &pulls)
+        self.affine().proximal(data, centre, step, |rows, labels, weights, pulls| {
+            self.minimise(rows, labels, weights, pulls)
+        })
     }
 
     fn shape(&self) -> Shape {
@@ -224,7 +217,7 @@ mod tests {
     use crate::{
         algebra::dot,
         data::{Features, Labels},
-        model::Stored,
+        model::{LinearHypothesis, Stored},
         random::{Purpose, Stream},
         testing::{self, Yardstick},
     };

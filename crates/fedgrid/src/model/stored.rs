@@ -113,7 +113,7 @@ mod tests {
     fn stored(task: Task) -> Vec<Value> {
         let forest = Forest { trees: 3, ..Forest::default() };
         let boosting = Boosting { trees: 3, ..Boosting::default() };
-        let extra = ExtraTrees { trees: 3, ..ExtraTrees::default() };
+        let extra = ExtraTrees(Forest { trees: 3, ..ExtraTrees::default().0 });
         let own: Box<dyn LocalModel> = match task {
             Task::Regression => Box::new(Linear::default()),
             Task::Classification { .. } => Box::new(Logistic::default()),

@@ -87,13 +87,14 @@ fn the_weights_of_the_stacked_copies_are_those_of_one_copy() {
     let cases = [(&linear, Task::Regression), (&logistic, classes(2)), (&logistic, classes(3))];
     for (model, task) in cases {
         for seed in 0..20 {
-            let [one, other] = collapsed_and_stacked(model, task, seed).map(|stored| match stored {
-                Stored::Linear(linear) => [linear.slopes, vec![linear.intercept]].concat(),
-                Stored::Logistic(logistic) => {
-                    [logistic.slopes.concat(), logistic.intercepts].concat()
-                }
-                _ => panic!("linear models store linear ones"),
-            });
+            let [one, other] =
+                collapsed_and_stacked(model, task, seed).map(|stored| match stored {
+                    Stored::Linear(linear) => [linear.slopes, vec![linear.intercept]].concat(),
+                    Stored::Logistic(logistic) => {
+                        [logistic.slopes.concat(), logistic.intercepts].concat()
+                    }
+                    _ => panic!("linear models store linear ones"),
+                });
             assert!(one.iter().any(|weight| weight.abs() > 0.01));
             let apart = one.iter().zip(&other).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(apart < 1e-9, "{task:?} seed {seed}: {apart}");

@@ -27,8 +27,8 @@ use step::Stepper;
 use super::{Hypotheses, Message, Method, PartialHypotheses, Participant, Report};
 use crate::{
     algebra::{dot, squared_distance},
-    data::{Dataset, Features, Labels, Task},
-    error::{Error, Result, at_least_zero, same_size},
+    data::{Dataset, Labels, Task},
+    error::{Error, Result, at_least_zero},
     loss::Loss,
     model::Hypothesis,
     network::{Node, NodeId, View},
@@ -185,7 +185,7 @@ impl Relaxing {
         let View { node, neighbours } = view;
         let task = node.data.task();
         let pulls = Pulls::new(method, &node, &neighbours, method.discrepancy(task));
-        let augmented = augmented(&node.data, &pulls.grounds)?;
+        let augmented = pulls.augmented(&node.data)?;
         let start = method.start.as_ref().and_then(|start| start[node.id].clone());
         let hypothesis = match start {
             Some(start) => Some(start),
@@ -212,7 +212,7 @@ impl Relaxing {
         Ok(participant)
     }
 
-    /// Takes in the hypothesis's predictions for the augmented data.
+    /// Takes in the hypothesis's predictions for the augmented data, and how they have changed.
     fn take(&mut self, predictions: &Labels) {
         let (data, task, all) = (&self.node.data, predictions.task(), predictions.as_slice());
         let (labels, loss) = (data.labels(), Loss::of(data.task()));
@@ -220,13 +220,20 @@ impl Relaxing {
         let losses: Vec<f64> = (0..data.rows()).map(of_row).collect();
         self.loss = dot(&losses, data.weights());
         let grounds = &self.pulls.grounds;
-        let neutral = |ground: &Ground| Labels::neutral(task, ground.points.rows());
-        if self.predictions.is_empty() {
+        let on = |ground: &Ground| {
+            &all[ground.first_row * task.outputs()..][..ground.points.rows() * task.outputs()]
+        };
+        let public = on(&grounds[0]);
+        self.report.size = dot(public, public);
+        let before = self.predictions.first().map(Labels::as_slice);
+        self.report.change =
+            before.map_or(self.report.size, |before| squared_distance(before, public));
+        if before.is_none() {
+            let neutral = |ground: &Ground| Labels::neutral(task, ground.points.rows());
             self.predictions = grounds.iter().map(neutral).collect();
         }
         for (own, ground) in self.predictions.iter_mut().zip(grounds) {
-            let own = own.as_mut_slice();
-            own.copy_from_slice(&all[ground.first_row * task.outputs()..][..own.len()]);
+            own.as_mut_slice().copy_from_slice(on(ground));
         }
     }
 
@@ -254,23 +261,6 @@ impl Relaxing {
     }
 }
 
-/// A node's rows, then the points of all grounds at weight zero.
-fn augmented(data: &Dataset, grounds: &[Ground]) -> Result<Dataset> {
-    let points = grounds.iter().map(|ground| ground.points.rows()).sum();
-    let given = data.features();
-    let mut values = Vec::with_capacity((given.rows() + points) * given.columns());
-    values.extend_from_slice(given.values());
-    for ground in grounds {
-        same_size("feature columns", ground.points.columns(), given.columns())?;
-        values.extend_from_slice(ground.points.values());
-    }
-    let mut labels = data.labels().as_slice().to_vec();
-    labels.extend_from_slice(Labels::neutral(data.task(), points).as_slice());
-    let weights = [data.weights(), &vec![0.0; points]].concat();
-    let features = Features::new(given.names().clone(), values)?;
-    Dataset::weighted(features, Labels::new(data.task(), labels)?, weights)
-}
-
 impl Participant for Relaxing {
     type Message = Shared;
 
@@ -295,12 +285,6 @@ impl Participant for Relaxing {
         if self.augment() {
             let (next, predictions) =
                 self.stepper.step(&self.node, &self.augmented, self.hypothesis.as_ref())?;
-            let first = self.pulls.grounds[0].first_row * predictions.task().outputs();
-            let now = &predictions.as_slice()[first..];
-            let now = &now[..self.pulls.grounds[0].points.rows() * predictions.task().outputs()];
-            self.report.size = dot(now, now);
-            self.report.change = (self.predictions.first())
-                .map_or(self.report.size, |before| squared_distance(before.as_slice(), now));
             self.hypothesis = Some(next);
             self.take(&predictions);
         }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::{Coupling, FedRelax, Shared};
 use crate::{
     algebra::add_scaled,
-    data::{Features, Labels},
+    data::{Dataset, Features, Labels},
+    error::{Result, same_size},
     network::{Neighbour, Node, NodeId},
     penalty::{Discrepancy, clipped},
 };
@@ -79,6 +80,24 @@ impl Pulls {
             clip: method.clip,
             towards_zero: method.zero_first,
         }
+    }
+
+    /// A node's rows, then the points of all grounds at weight zero.
+    pub(super) fn augmented(&self, data: &Dataset) -> Result<Dataset> {
+        let grounds = &self.grounds;
+        let points = grounds.iter().map(|ground| ground.points.rows()).sum();
+        let given = data.features();
+        let mut values = Vec::with_capacity((given.rows() + points) * given.columns());
+        values.extend_from_slice(given.values());
+        for ground in grounds {
+            same_size("feature columns", ground.points.columns(), given.columns())?;
+            values.extend_from_slice(ground.points.values());
+        }
+        let mut labels = data.labels().as_slice().to_vec();
+        labels.extend_from_slice(Labels::neutral(data.task(), points).as_slice());
+        let weights = [data.weights(), &vec![0.0; points]].concat();
+        let features = Features::new(given.names().clone(), values)?;
+        Dataset::weighted(features, Labels::new(data.task(), labels)?, weights)
     }
 
     /// What a node with these predictions tells each neighbour.

@@ -62,27 +62,14 @@ impl Default for Forest {
     }
 }
 
-/// A model of extra trees: forests with one random threshold per tried feature.
+/// A model of extra trees: a forest with one random threshold per tried feature, by default without
+/// resampled rows.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ExtraTrees {
-    /// How many trees are grown, at least one.
-    pub trees: usize,
-    /// How many splits lie between the root and a leaf at most.
-    pub max_depth: usize,
-    /// The smallest share of the total weight that a leaf may hold, from zero (no limit) to a half.
-    pub min_leaf_weight: f64,
-    /// How many features are tried per split.
-    pub features: Tried,
-    /// Whether every tree has resampled rows, as in [`Forest::bootstrap`].
-    pub bootstrap: bool,
-    /// What the draws depend on.
-    pub seed: u64,
-}
+pub struct ExtraTrees(pub Forest);
 
 impl Default for ExtraTrees {
     fn default() -> Self {
-        let Forest { trees, max_depth, min_leaf_weight, features, seed, .. } = Forest::default();
-        Self { trees, max_depth, min_leaf_weight, features, bootstrap: false, seed }
+        Self(Forest { bootstrap: false, ..Forest::default() })
     }
 }
 
@@ -110,9 +97,7 @@ impl LocalModel for ExtraTrees {
 
 impl ExtraTrees {
     fn recipe(&self) -> Recipe {
-        let Self { trees, max_depth, min_leaf_weight, features, bootstrap, seed } = *self;
-        let forest = Forest { trees, max_depth, min_leaf_weight, features, bootstrap, seed };
-        Recipe { forest, thresholds: true }
+        Recipe { forest: self.0.clone(), thresholds: true }
     }
 }
 
@@ -172,8 +157,8 @@ mod tests {
     fn extra_trees_keep_the_laws_of_local_models() {
         for task in tasks() {
             for (bootstrap, features) in [(false, Tried::Auto), (true, Tried::Count(2))] {
-                let model = ExtraTrees { trees: 40, features, bootstrap, ..ExtraTrees::default() };
-                testing::check_local_model(&model, task);
+                let model = Forest { trees: 40, features, bootstrap, ..Forest::default() };
+                testing::check_local_model(&ExtraTrees(model), task);
             }
         }
     }
@@ -196,7 +181,7 @@ mod tests {
     fn a_seed_fixes_the_forest_and_another_changes_it() {
         let (data, new) = (data(Task::Regression, 60), features(100, 5));
         let forest = |seed| Forest { trees: 5, seed, ..Forest::default() };
-        let extra = |seed| ExtraTrees { trees: 5, seed, ..ExtraTrees::default() };
+        let extra = |seed| ExtraTrees(Forest { trees: 5, seed, ..ExtraTrees::default().0 });
         let predict = |model: &dyn LocalModel| model.fit(&data).unwrap().predict(&new);
         assert_eq!(predict(&forest(1)), predict(&forest(1)));
         assert_ne!(predict(&forest(1)), predict(&forest(2)));

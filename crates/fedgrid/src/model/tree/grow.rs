@@ -17,24 +17,11 @@ use super::{
     passes::{partition, weight_and_mean, write_residuals},
     rows::{Rows, Targets},
     split::{Scene, Search, Split},
+    tried::{Draws, try_drawn, try_every},
 };
-use crate::random::Stream;
 
 /// A split must decrease the squared error of its node by more than this share.
 const LEAST_GAIN: f64 = 1e-12;
-
-/// The random choices of a tree.
-#[derive(Debug)]
-pub(in crate::model) struct Draws {
-    /// Where they come from.
-    pub(in crate::model) stream: Stream,
-    /// How many features that vary are tried per split.
-    pub(in crate::model) tried: usize,
-    /// Whether features are tried in random order, so that none is favoured among equal splits.
-    pub(in crate::model) shuffled: bool,
-    /// Whether one threshold per feature is drawn, instead of trying all.
-    pub(in crate::model) thresholds: bool,
-}
 
 /// A part of the rows that becomes a node.
 #[derive(Debug, Clone, Copy)]
@@ -172,37 +159,18 @@ impl<'a> Grower<'a> {
 
     /// Makes a branch a leaf.
     fn end(&mut self, branch: &Branch, node: u32) {
-        let range = branch.begin..branch.end;
-        // The fields one by one, so that the leaves may change while the orders are read.
-        let orders = if branch.level == 0 && !self.filtered {
-            self.rows.orders()
-        } else {
-            &self.memory.orders[branch.level % 2]
-        };
-        for &row in &orders[branch.listed_by * self.rows.count..][range] {
-            self.memory.leaves[row as usize] = node;
+        let Memory { orders, leaves, .. } = &mut self.memory;
+        for &row in listed(self.rows, orders, self.filtered, branch) {
+            leaves[row as usize] = node;
         }
-    }
-
-    /// The orders at some depth.
-    fn level(&self, depth: usize) -> &[u32] {
-        if depth == 0 && !self.filtered {
-            self.rows.orders()
-        } else {
-            &self.memory.orders[depth % 2]
-        }
-    }
-
-    /// The rows of a branch in the order of a feature.
-    fn listed(&self, branch: &Branch, feature: usize) -> &[u32] {
-        &self.level(branch.level)[feature * self.rows.count..][branch.begin..branch.end]
     }
 
     /// Appends the mean label, between the smallest and the largest also after rounding; returns
     /// the weight.
     fn push_mean(&self, branch: &Branch, labels: &mut Vec<f64>) -> f64 {
-        let (members, stride) = (self.listed(branch, branch.listed_by), 1 + self.width);
-        let given = &self.memory.given;
+        let Memory { orders, given, .. } = &self.memory;
+        let members = listed(self.rows, orders, self.filtered, branch);
+        let stride = 1 + self.width;
         if stride == 2 {
             let rows = given.as_chunks::<2>().0;
             let (weight, mean) = weight_and_mean(members, |row| rows[row]);
@@ -221,22 +189,16 @@ impl<'a> Grower<'a> {
 
     /// Writes the residuals of a node's rows; returns its squared error.
     fn centre(&mut self, branch: &Branch, mean: &[f64]) -> f64 {
-        let (level, stride) = (branch.level, 1 + self.width);
-        // The fields one by one, so that the work may change while the orders are read.
-        let orders = if level == 0 && !self.filtered {
-            self.rows.orders()
-        } else {
-            &self.memory.orders[level % 2]
-        };
-        let members = &orders[branch.listed_by * self.rows.count..][branch.begin..branch.end];
+        let Memory { orders, given, work, .. } = &mut self.memory;
+        let members = listed(self.rows, orders, self.filtered, branch);
+        let stride = 1 + self.width;
         if stride == 2 {
-            let given = self.memory.given.as_chunks().0;
-            return write_residuals(members, given, self.memory.work.as_chunks_mut().0, mean[0]);
+            return write_residuals(members, given.as_chunks().0, work.as_chunks_mut().0, mean[0]);
         }
         let mut error = 0.0;
         for &row in members {
             let range = row as usize * stride..(row as usize + 1) * stride;
-            let (given, work) = (&self.memory.given[range.clone()], &mut self.memory.work[range]);
+            let (given, work) = (&given[range.clone()], &mut work[range]);
             for ((y, residual), mean) in given[1..].iter().zip(&mut work[1..]).zip(mean) {
                 *residual = given[0] * (y - mean);
                 error += *residual * (y - mean);
@@ -267,7 +229,7 @@ impl<'a> Grower<'a> {
         let mut features = std::mem::take(&mut self.memory.features);
         let scene = Scene {
             rows: self.rows,
-            orders: self.level(branch.level),
+            orders: level(self.rows, &self.memory.orders, self.filtered, branch.level),
             range: branch.begin..branch.end,
             work: &self.memory.work,
             width: self.width,
@@ -275,8 +237,8 @@ impl<'a> Grower<'a> {
             smallest,
         };
         match draws {
-            None => search_all(&scene, &mut search, &features),
-            Some(draws) => search_drawn(&scene, &mut search, draws, &mut features),
+            None => try_every(&scene, &mut search, &features),
+            Some(draws) => try_drawn(&scene, &mut search, draws, &mut features),
         }
         self.memory.features = features;
         search.found
@@ -316,7 +278,9 @@ impl<'a> Grower<'a> {
                 let to = [&mut to_a[range.clone()], &mut to_b[range.clone()]];
                 partition(from, to, &self.memory.goes_right, split.left);
             }
-            if let (Some(from), Some(to)) = (from.remainder().get(range.clone()), to.into_remainder().get_mut(range)) {
+            if let (Some(from), Some(to)) =
+                (from.remainder().get(range.clone()), to.into_remainder().get_mut(range))
+            {
                 partition([from], [to], &self.memory.goes_right, split.left);
             }
             (left.level, left.listed_by) = (depth, 0);
@@ -326,35 +290,20 @@ impl<'a> Grower<'a> {
     }
 }
 
-/// Tries all features.
-fn search_all(scene: &Scene, search: &mut Search, features: &[usize]) {
-    let (fours, rest) = features.as_chunks::<4>();
-    fours.iter().for_each(|four| search.try_all(scene, *four));
-    let (twos, rest) = rest.as_chunks::<2>();
-    twos.iter().for_each(|two| search.try_all(scene, *two));
-    rest.iter().for_each(|&one| search.try_all(scene, [one]));
+/// The orders at some depth: those of the rows at the root, if no row is left out.
+fn level<'m>(rows: &'m Rows, kept: &'m [Vec<u32>; 2], filtered: bool, depth: usize) -> &'m [u32] {
+    if depth == 0 && !filtered { rows.orders() } else { &kept[depth % 2] }
 }
 
-/// Tries drawn features until enough of them vary and one gives a split.
-fn search_drawn(scene: &Scene, search: &mut Search, draws: &mut Draws, features: &mut [usize]) {
-    let mut tried = 0;
-    for place in 0..features.len() {
-        if tried >= draws.tried && search.found.is_some() {
-            break;
-        }
-        if draws.shuffled {
-            features.swap(place, place + draws.stream.index(features.len() - place));
-        }
-        if scene.is_constant(features[place]) {
-            continue;
-        }
-        tried += 1;
-        if draws.thresholds {
-            search.try_random(scene, features[place], &mut draws.stream);
-        } else {
-            search.try_all(scene, [features[place]]);
-        }
-    }
+/// The rows of a branch in one of the orders.
+fn listed<'m>(
+    rows: &'m Rows,
+    kept: &'m [Vec<u32>; 2],
+    filtered: bool,
+    branch: &Branch,
+) -> &'m [u32] {
+    let orders = level(rows, kept, filtered, branch.level);
+    &orders[branch.listed_by * rows.count..][branch.begin..branch.end]
 }
 
 impl Drop for Grower<'_> {

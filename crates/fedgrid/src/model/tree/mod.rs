@@ -12,6 +12,7 @@ mod sort;
 mod rows;
 mod nodes;
 mod split;
+mod tried;
 mod passes;
 mod grow;
 mod prepared;
@@ -24,9 +25,10 @@ use serde::{Deserialize, Serialize};
 
 use self::prepared::PreparedTree;
 pub(super) use self::{
-    grow::{Draws, Grower},
+    grow::Grower,
     prepared::{Limits, Sorted},
     rows::{Parts, Rows, Targets},
+    tried::Draws,
 };
 use super::{Hypothesis, LocalModel, Prepared, Stored, check};
 use crate::{
@@ -259,6 +261,9 @@ mod tests {
                     Dataset::weighted(features.clone(), labels.clone(), weights.clone()).unwrap();
                 let fitted = tree.fit(&data).unwrap().stored();
                 assert_eq!(prepared.fit(&labels).unwrap().stored(), fitted);
+                let (tree, known) = prepared.fit_and_predict(&labels, &features).unwrap();
+                assert_eq!(tree.stored(), fitted);
+                assert_eq!(known, tree.predict(&features));
             }
             assert!(prepared.fit(&Labels::values(vec![0.0; 5])).is_err());
         }

@@ -25,8 +25,6 @@ pub(in crate::model) struct Rows {
     values: Vec<f64>,
     /// The rows in the order of each column, column by column.
     orders: Vec<u32>,
-    /// Whether no two rows have the same value, for each column.
-    pub(in crate::model) distinct: Vec<bool>,
     /// The weight of each row; the sum is one.
     pub(in crate::model) weights: Vec<f64>,
     /// The given rows of positive weight that became each row, one list after the other.
@@ -73,12 +71,10 @@ impl Rows {
         // The rows themselves are sorted by the first column.
         let mut orders = Vec::with_capacity(count * columns);
         orders.extend(0..u32::try_from(count).expect("a node has fewer than 2³² rows"));
-        let mut distinct = Vec::with_capacity(columns);
-        distinct.push(values[..count].windows(2).all(|pair| pair[0] < pair[1]));
         for column in values.chunks_exact(count).skip(1) {
-            distinct.push(sorter.sort(column.iter().copied(), &mut orders));
+            sorter.sort(column.iter().copied(), &mut orders);
         }
-        Self { count, columns, values, orders, distinct, weights, sources, shares, starts }
+        Self { count, columns, values, orders, weights, sources, shares, starts }
     }
 
     /// One column of features.
@@ -95,7 +91,9 @@ impl Rows {
     pub(in crate::model) fn each_source(&self, mut tell: impl FnMut(usize, usize)) {
         for (row, ends) in self.starts.windows(2).enumerate() {
             let sources = &self.sources[ends[0] as usize..ends[1] as usize];
-            sources.iter().for_each(|&source| tell(row, source as usize));
+            for &source in sources {
+                tell(row, source as usize);
+            }
         }
     }
 

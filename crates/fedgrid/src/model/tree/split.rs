@@ -181,7 +181,7 @@ impl Scene<'_> {
 
     /// Whether the value of a feature rises from the place before to this one.
     fn differs(&self, feature: usize, place: usize) -> bool {
-        self.rows.distinct[feature] || self.value(feature, place - 1) < self.value(feature, place)
+        self.value(feature, place - 1) < self.value(feature, place)
     }
 
     /// Whether all of the node's rows have the same value.
