@@ -6,6 +6,9 @@
 //! Adam      m ← β₁ m + (1 − β₁) g,  s ← β₂ s + (1 − β₂) g²   w ← w − η m̂ / (√ŝ + ε)
 //! ```
 
+#![expect(clippy::inline_always, reason = "what is not inlined is not compiled for wide vectors")]
+
+use crate::algebra::{Kernel, widest};
 use serde::{Deserialize, Serialize};
 
 /// A rule for steps.
@@ -47,6 +50,11 @@ impl Descent {
     /// Takes one step.
     pub fn step(&mut self, weights: &mut [f64], gradient: &[f64]) {
         self.steps = self.steps.saturating_add(1);
+        widest(Step { descent: self, weights, gradient });
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, weights: &mut [f64], gradient: &[f64]) {
         let step = self.step;
         match self.optimiser {
             Optimiser::Plain => crate::algebra::add_scaled(weights, -step, gradient),
@@ -67,6 +75,19 @@ impl Descent {
                 }
             }
         }
+    }
+}
+
+struct Step<'a> {
+    descent: &'a mut Descent,
+    weights: &'a mut [f64],
+    gradient: &'a [f64],
+}
+
+impl Kernel for Step<'_> {
+    #[inline(always)]
+    fn run(self) {
+        self.descent.advance(self.weights, self.gradient);
     }
 }
 

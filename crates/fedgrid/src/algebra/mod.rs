@@ -2,9 +2,15 @@
 //!
 //! A node's matrices have a handful of columns, where plain loops beat a library's call.
 
+mod batch;
 mod small;
+mod widest;
 
-pub use small::{add_symmetric_product, add_weighted_differences, add_weighted_rows};
+pub use batch::{Batch, Factors, triangle};
+pub use small::{
+    add_symmetric_product, add_weighted_differences, add_weighted_rows, add_weighted_rows_each,
+};
+pub(crate) use widest::{Kernel, widest};
 
 /// The inner product of two vectors.
 #[must_use]

@@ -1,7 +1,9 @@
 //! Sums over blocks of a few numbers, with the size known to the compiler up to 24: then a block's
 //! sums stay in registers, which makes them two to four times as fast as loops over slices.
 
-use super::add_scaled;
+#![expect(clippy::inline_always, reason = "what is not inlined is not compiled for wide vectors")]
+
+use super::{Kernel, add_scaled, widest};
 
 /// Calls a function of a constant size where the size is small, and another one elsewhere.
 macro_rules! by_size {
@@ -64,6 +66,71 @@ fn weighted_rows<const N: usize>(
         }
     }
     add_scaled(out, factor, &sum);
+}
+
+/// How many columns of wide rows are summed at once.
+const STRIP: usize = 16;
+
+/// `out_i ← out_i + factor · Σ weight_j row_j` for all rows of `out`, each with terms of its own.
+pub fn add_weighted_rows_each<'a>(
+    out: &mut [f64],
+    factor: f64,
+    terms: impl Fn(usize) -> &'a [(usize, f64)],
+    rows: &[f64],
+    width: usize,
+) {
+    // Wide rows strip by strip, because the sums of a strip stay in registers.
+    let narrow = width <= 24;
+    let whole = if narrow { 0 } else { width / STRIP * STRIP };
+    for from in (0..whole).step_by(STRIP) {
+        strip::<STRIP>(out, factor, &terms, rows, (from, width));
+    }
+    by_size!(width - whole, strip(out, factor, &terms, rows, (whole, width)), {});
+}
+
+fn strip<'a, const N: usize>(
+    out: &mut [f64],
+    factor: f64,
+    terms: &impl Fn(usize) -> &'a [(usize, f64)],
+    rows: &[f64],
+    (from, width): (usize, usize),
+) {
+    widest(Strip::<_, N> { out, factor, terms, rows, from, width });
+}
+
+/// The columns `from..from + N` of the rows.
+struct Strip<'b, F, const N: usize> {
+    out: &'b mut [f64],
+    factor: f64,
+    terms: &'b F,
+    rows: &'b [f64],
+    from: usize,
+    width: usize,
+}
+
+impl<'a, F: Fn(usize) -> &'a [(usize, f64)], const N: usize> Kernel for Strip<'_, F, N> {
+    #[inline(always)]
+    fn run(self) {
+        let Self { out, factor, terms, rows, from, width } = self;
+        let row = |row: usize| rows[row * width + from..].first_chunk::<N>().expect("N columns");
+        for (i, out) in out.chunks_exact_mut(width).enumerate() {
+            // Two sums, so that additions need not wait for one another.
+            let mut sums = [[0.0; N]; 2];
+            let (pairs, rest) = terms(i).as_chunks::<2>();
+            for pair in pairs {
+                for (sum, (j, weight)) in sums.iter_mut().zip(pair) {
+                    sum.iter_mut().zip(row(*j)).for_each(|(sum, value)| *sum += weight * value);
+                }
+            }
+            for (j, weight) in rest {
+                sums[0].iter_mut().zip(row(*j)).for_each(|(sum, value)| *sum += weight * value);
+            }
+            let out = &mut out[from..][..N];
+            for ((out, a), b) in out.iter_mut().zip(sums[0]).zip(sums[1]) {
+                *out += factor * (a + b);
+            }
+        }
+    }
 }
 
 /// `out ← out + Σ weight_j (own − row_j)`: differences lose no digits where rows are close.

@@ -1,0 +1,368 @@
+//! Symmetric matrices of one size, eight at a time: products, Cholesky factors and solutions.
+//!
+//! An entry of eight matrices lies in eight neighbouring numbers, so that one instruction does to
+//! all of them what the few columns of one leave no room to do side by side. Only lower triangles
+//! are kept, row by row: the entry (k, l) is number `k(k+1)/2 + l`.
+
+#![expect(clippy::inline_always, reason = "what is not inlined is not compiled for wide vectors")]
+
+use rayon::prelude::*;
+
+use super::{Cholesky, Kernel, widest};
+
+/// How many matrices lie side by side.
+const LANES: usize = 8;
+
+/// How many matrices are a parallel task.
+const TASK: usize = 8 * LANES;
+
+/// One number of each of eight matrices or vectors.
+type Lane = [f64; LANES];
+
+/// How many numbers a lower triangle has.
+#[must_use]
+pub const fn triangle(size: usize) -> usize {
+    size * (size + 1) / 2
+}
+
+/// Symmetric matrices of one size.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    size: usize,
+    count: usize,
+    /// Whether one matrix stands for all.
+    common: bool,
+    entries: Vec<Lane>,
+}
+
+impl Batch {
+    /// So many matrices. `fill` is given the number of the first of some and their triangles, one
+    /// after another and all zero, and writes them.
+    #[must_use]
+    pub fn new(count: usize, size: usize, fill: impl Fn(usize, &mut [f64]) + Sync) -> Self {
+        let length = triangle(size).max(1);
+        let mut entries = vec![[0.0; LANES]; count.div_ceil(LANES) * length];
+        entries.par_chunks_mut(TASK / LANES * length).enumerate().for_each(|(task, entries)| {
+            let first = task * TASK;
+            let mut triangles = vec![0.0; TASK.min(count - first) * length];
+            fill(first, &mut triangles);
+            let eights = triangles.chunks(LANES * length).zip(entries.chunks_exact_mut(length));
+            for (triangles, entries) in eights {
+                for (lane, triangle) in triangles.chunks_exact(length).enumerate() {
+                    entries.iter_mut().zip(triangle).for_each(|(entry, a)| entry[lane] = *a);
+                }
+            }
+        });
+        Self { size, count, common: false, entries }
+    }
+
+    /// One matrix, given by its triangle, that stands for any number of equal ones.
+    #[must_use]
+    pub fn common(matrix: &[f64], size: usize) -> Self {
+        let entries = matrix.iter().map(|entry| [*entry; LANES]).collect();
+        Self { size, count: 1, common: true, entries }
+    }
+
+    /// `out_i ← out_i + factor · A_i v_i`, from the matrix `first`, a multiple of eight, on.
+    pub fn add_product(&self, out: &mut [f64], factor: f64, first: usize, v: &[f64]) {
+        widest(Product { batch: self, out, factor, first, v });
+    }
+
+    /// The entries of the eight matrices from a given one on.
+    #[inline]
+    fn eight(&self, first: usize) -> &[Lane] {
+        let length = triangle(self.size);
+        if self.common { &self.entries } else { &self.entries[first / LANES * length..][..length] }
+    }
+}
+
+/// The Cholesky factors of symmetric matrices `A_i + shift_i I`.
+///
+/// Shifts are zero but where a matrix is singular, which gets the smallest that makes it positive
+/// definite; one of zeros, or with none small enough, is replaced by I, with a shift of one.
+#[derive(Debug, Clone)]
+pub struct Factors {
+    lower: Batch,
+    /// What was added to each diagonal.
+    pub shifts: Vec<f64>,
+}
+
+impl Factors {
+    /// Factors all matrices.
+    #[must_use]
+    pub fn new(mut matrices: Batch) -> Self {
+        let (size, count) = (matrices.size, matrices.count);
+        let length = triangle(size).max(1);
+        let mut shifts = vec![0.0; count];
+        let tasks = matrices.entries.par_chunks_mut(TASK / LANES * length);
+        tasks.zip(shifts.par_chunks_mut(TASK)).for_each(|(entries, shifts)| {
+            let eights = entries.chunks_exact_mut(length).zip(shifts.chunks_mut(LANES));
+            let mut before = vec![[0.0; LANES]; length];
+            for (entries, shifts) in eights {
+                before.copy_from_slice(entries);
+                widest(Factorisation { size, entries });
+                for (lane, shift) in shifts.iter_mut().enumerate() {
+                    if !is_definite(&before, entries, lane, size) {
+                        *shift = refactor(&before, entries, lane, size);
+                    }
+                }
+            }
+        });
+        Self { lower: matrices, shifts }
+    }
+
+    /// Replaces each `b_i` by the solution of `(A_i + shift_i I) x = b_i`, from the matrix `first`, a
+    /// multiple of eight, on.
+    pub fn solve(&self, first: usize, b: &mut [f64]) {
+        widest(Solve { lower: &self.lower, first, b });
+    }
+}
+
+/// Whether the factor of one of eight matrices is that of a positive definite one, well enough.
+fn is_definite(before: &[Lane], entries: &[Lane], lane: usize, size: usize) -> bool {
+    (0..size).map(|k| triangle(k) + k).all(|k| {
+        let over = entries[k][lane];
+        over > 0.0 && over * over * before[k][lane] < 1e13
+    })
+}
+
+/// Factors one of eight matrices with something on its diagonal, and returns what.
+fn refactor(before: &[Lane], entries: &mut [Lane], lane: usize, size: usize) -> f64 {
+    let entry = |row: usize, column: usize| before[triangle(row) + column][lane];
+    let largest = (0..size).map(|k| entry(k, k)).fold(0.0, f64::max);
+    let factored = [1e-12, 1e-10, 1e-8].iter().find_map(|jitter| {
+        let mut matrix = vec![0.0; size * size];
+        for row in 0..size {
+            (0..row).for_each(|column| matrix[row * size + column] = entry(row, column));
+            matrix[row * size + row] = entry(row, row) + jitter * largest;
+        }
+        Cholesky::new(matrix, size).map(|factor| (factor, jitter * largest))
+    });
+    for row in 0..size {
+        for column in 0..=row {
+            let identity = f64::from(u8::from(row == column));
+            entries[triangle(row) + column][lane] =
+                factored.as_ref().map_or(identity, |(factor, _)| factor.lower[row * size + column]);
+        }
+    }
+    factored.map_or(1.0, |(_, shift)| shift)
+}
+
+struct Factorisation<'a> {
+    size: usize,
+    entries: &'a mut [Lane],
+}
+
+impl Kernel for Factorisation<'_> {
+    /// Leaves one over the diagonal entries in their place, and no positive number where the matrix
+    /// is not positive definite.
+    #[inline(always)]
+    fn run(self) {
+        for row in 0..self.size {
+            let (above, own) = self.entries.split_at_mut(triangle(row));
+            for column in 0..row {
+                let pivot = &above[triangle(column)..=triangle(column) + column];
+                let sum = subtract_products(own[column], &own[..column], pivot);
+                own[column] = times(sum, pivot[column]);
+            }
+            let sum = subtract_products(own[row], &own[..row], &own[..row]);
+            own[row] = each(sum, sum, |sum, _| 1.0 / sum.sqrt());
+        }
+    }
+}
+
+struct Solve<'a> {
+    lower: &'a Batch,
+    first: usize,
+    b: &'a mut [f64],
+}
+
+impl Kernel for Solve<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let size = self.lower.size;
+        let mut x = vec![[0.0; LANES]; size];
+        for (eight, rows) in self.b.chunks_mut(LANES * size).enumerate() {
+            side_by_side(rows, &mut x);
+            let lower = self.lower.eight(self.first + eight * LANES);
+            for row in 0..size {
+                let (known, rest) = x.split_at_mut(row);
+                let entries = &lower[triangle(row)..=triangle(row) + row];
+                let sum = subtract_products(rest[0], &entries[..row], known);
+                rest[0] = times(sum, entries[row]);
+            }
+            for row in (0..size).rev() {
+                let (open, rest) = x.split_at_mut(row);
+                let entries = &lower[triangle(row)..=triangle(row) + row];
+                rest[0] = times(rest[0], entries[row]);
+                for (open, entry) in open.iter_mut().zip(entries) {
+                    *open = less(*open, times(rest[0], *entry));
+                }
+            }
+            for (lane, row) in rows.chunks_exact_mut(size).enumerate() {
+                row.iter_mut().zip(&x).for_each(|(b, x)| *b = x[lane]);
+            }
+        }
+    }
+}
+
+struct Product<'a> {
+    batch: &'a Batch,
+    out: &'a mut [f64],
+    factor: f64,
+    first: usize,
+    v: &'a [f64],
+}
+
+impl Kernel for Product<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let size = self.batch.size;
+        let (mut x, mut y) = (vec![[0.0; LANES]; size], vec![[0.0; LANES]; size]);
+        let rows = self.v.chunks(LANES * size).zip(self.out.chunks_mut(LANES * size));
+        for (eight, (v, out)) in rows.enumerate() {
+            side_by_side(v, &mut x);
+            let entries = self.batch.eight(self.first + eight * LANES);
+            for row in 0..size {
+                let entries = &entries[triangle(row)..=triangle(row) + row];
+                let own = x[row];
+                let mut sum = [0.0; LANES];
+                for ((entry, x), y) in entries[..row].iter().zip(&x).zip(&mut y) {
+                    sum = plus(sum, times(*entry, *x));
+                    *y = plus(*y, times(*entry, own));
+                }
+                y[row] = plus(sum, times(entries[row], own));
+            }
+            for (lane, out) in out.chunks_exact_mut(size).enumerate() {
+                out.iter_mut().zip(&y).for_each(|(out, y)| *out += self.factor * y[lane]);
+            }
+        }
+    }
+}
+
+/// Lays up to eight rows side by side.
+#[inline(always)]
+fn side_by_side(rows: &[f64], lanes: &mut [Lane]) {
+    for (lane, row) in rows.chunks_exact(lanes.len()).enumerate() {
+        lanes.iter_mut().zip(row).for_each(|(entry, a)| entry[lane] = *a);
+    }
+}
+
+/// `start − Σ_k a_k b_k`
+#[inline(always)]
+fn subtract_products(start: Lane, a: &[Lane], b: &[Lane]) -> Lane {
+    a.iter().zip(b).fold(start, |sum, (a, b)| less(sum, times(*a, *b)))
+}
+
+#[inline(always)]
+fn each(a: Lane, b: Lane, f: impl Fn(f64, f64) -> f64) -> Lane {
+    let mut out = a;
+    for (out, b) in out.iter_mut().zip(b) {
+        *out = f(*out, b);
+    }
+    out
+}
+
+#[inline(always)]
+fn plus(a: Lane, b: Lane) -> Lane {
+    each(a, b, |a, b| a + b)
+}
+
+#[inline(always)]
+fn less(a: Lane, b: Lane) -> Lane {
+    each(a, b, |a, b| a - b)
+}
+
+#[inline(always)]
+fn times(a: Lane, b: Lane) -> Lane {
+    each(a, b, |a, b| a * b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        algebra::{add_outer, add_symmetric_product},
+        random::{Purpose, Stream},
+    };
+
+    fn random(count: usize, seed: u64) -> Vec<f64> {
+        let mut stream = Stream::new(seed, 0, 0, Purpose::Data);
+        (0..count).map(|_| stream.normal()).collect()
+    }
+
+    /// Positive definite matrices, as squares and side by side.
+    fn made(count: usize, size: usize) -> (Vec<Vec<f64>>, Batch) {
+        let square = |node: usize| {
+            let mut matrix = vec![0.0; size * size];
+            let rows = random(3 * size * size, node as u64);
+            rows.chunks_exact(size).for_each(|x| add_outer(&mut matrix, 1.0, x));
+            matrix
+        };
+        let squares: Vec<Vec<f64>> = (0..count).map(square).collect();
+        let batch = Batch::new(count, size, |first, triangles| {
+            let each = triangles.chunks_exact_mut(triangle(size)).zip(&squares[first..]);
+            each.for_each(|(triangle, square)| write(triangle, square, size));
+        });
+        (squares, batch)
+    }
+
+    fn write(lower: &mut [f64], square: &[f64], size: usize) {
+        for (row, values) in square.chunks_exact(size).enumerate() {
+            lower[triangle(row)..=triangle(row) + row].copy_from_slice(&values[..=row]);
+        }
+    }
+
+    #[test]
+    fn eight_at_a_time_is_one_at_a_time() {
+        for (count, size) in [(1, 3), (8, 1), (70, 5), (13, 30)] {
+            let (squares, batch) = made(count, size);
+            let v = random(count * size, 99);
+            let (mut out, mut expected) = (vec![1.0; v.len()], vec![1.0; v.len()]);
+            batch.add_product(&mut out, 0.5, 0, &v);
+            let blocks = expected.chunks_exact_mut(size).zip(v.chunks_exact(size));
+            blocks.zip(&squares).for_each(|((out, v), a)| add_symmetric_product(out, 0.5, a, v));
+            assert!(out.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-10));
+            let factors = Factors::new(batch);
+            assert!(factors.shifts.iter().all(|shift| *shift == 0.0));
+            let mut x = expected.clone();
+            factors.solve(0, &mut x);
+            for (block, square) in expected.chunks_exact_mut(size).zip(squares) {
+                Cholesky::new(square, size).unwrap().solve(block);
+            }
+            assert!(x.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-9), "{count} {size}");
+        }
+    }
+
+    #[test]
+    fn a_common_matrix_stands_for_all() {
+        let (squares, _) = made(1, 4);
+        let mut lower = vec![0.0; triangle(4)];
+        write(&mut lower, &squares[0], 4);
+        let v = random(11 * 4, 7);
+        let (mut out, mut one) = (vec![0.0; v.len()], [0.0; 4]);
+        Batch::common(&lower, 4).add_product(&mut out, 1.0, 0, &v);
+        add_symmetric_product(&mut one, 1.0, &squares[0], &v[40..]);
+        assert!(out[40..].iter().zip(&one).all(|(a, b)| (a - b).abs() < 1e-12));
+    }
+
+    #[test]
+    fn singular_matrices_are_shifted_and_leave_the_others_alone() {
+        let (_, batch) = made(3, 2);
+        let with = |matrices: [[f64; 3]; 2]| {
+            Batch::new(3, 2, |_, triangles| {
+                triangles[..6].copy_from_slice(&matrices.concat());
+                triangles[6..].copy_from_slice(&[2.0, 0.0, 4.0]);
+            })
+        };
+        assert_eq!(Factors::new(batch).shifts, [0.0; 3]);
+        let factors = Factors::new(with([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]));
+        assert!(factors.shifts[0] > 0.0 && factors.shifts[0] < 1e-6);
+        assert_eq!(factors.shifts[1..], [1.0, 0.0]);
+        let mut x = [1.0, 1.0, 3.0, 5.0, 1.0, 1.0];
+        factors.solve(0, &mut x);
+        assert!((x[0] - 0.5).abs() < 1e-3 && (x[1] - 0.5).abs() < 1e-3);
+        assert_eq!(x[2..4], [3.0, 5.0]);
+        assert!((x[4] - 0.5).abs() < 1e-15 && (x[5] - 0.25).abs() < 1e-15);
+    }
+}
