@@ -8,24 +8,27 @@
 //!
 //! where `Q_i` = `Σ_r` `weight_r` `x_r` `x_rᵀ`, `q_i` = `Σ_r` `weight_r` `y_r` `x_r`, `K_j` is the second moment of node
 //! j's public points, and R leaves the intercept out. On one common public set both are the
-//! minimiser of `Σ_i L_i + α Σ_edges A δ`. The block system is never assembled: conjugate gradients
-//! where it is symmetric, GMRES otherwise, each with the diagonal blocks as preconditioner.
+//! minimiser of `Σ_i L_i + α Σ_edges A δ`. The block system is never assembled (`system`), and solved
+//! by the Krylov method that suits it (`solver`).
 //! ["Plug In and Learn", eq. 15 and 16; Jacobi rounds are the same system by block Jacobi.]
 
+mod coarse;
 mod moments;
+mod solver;
+mod sweep;
 mod system;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use moments::{data_moments, public_moments};
+use solver::Solver;
 use system::System;
 
-use super::krylov::{Limit, conjugate_gradient, gmres, relaxation};
+use super::krylov::Limit;
 use crate::{
-    algebra::add_scaled,
-    data::Features,
+    algebra::{Batch, add_scaled, triangle},
     descent::{Descent, Optimiser},
     error::{Result, at_least_zero, same_size},
     model::{Hypothesis, Linear, LinearHypothesis},
@@ -47,12 +50,14 @@ pub struct LinearNetwork {
     names: Arc<[String]>,
     intercept: bool,
     size: usize,
+    /// The lower triangles of Q, node by node.
     grams: Vec<f64>,
     right: Vec<f64>,
     ridges: Vec<f64>,
-    /// The moments K of the distinct public sets, and which of them each node has.
-    public: Vec<Vec<f64>>,
-    public_of: Vec<usize>,
+    /// The moments K as lower triangles, node by node, or the only one if all nodes share a set.
+    triangles: Vec<f64>,
+    /// The same for products.
+    public: Batch,
     symmetric: bool,
 }
 
@@ -105,29 +110,38 @@ impl LinearNetwork {
             return Ok(None);
         }
         let size = first.data.features().columns() + usize::from(intercept);
-        let mut public_sets: Vec<&Arc<Features>> = Vec::new();
-        let mut places: BTreeMap<*const Features, usize> = BTreeMap::new();
-        let mut place = |set| {
-            *places.entry(Arc::as_ptr(set)).or_insert_with(|| {
-                public_sets.push(set);
-                public_sets.len() - 1
+        let mut grams = vec![0.0; nodes.len() * triangle(size)];
+        let mut right = vec![0.0; nodes.len() * size];
+        grams
+            .par_chunks_mut(triangle(size).max(1))
+            .zip(right.par_chunks_mut(size.max(1)))
+            .zip(nodes)
+            .for_each(|((gram, right), node)| data_moments(node, intercept, gram, right));
+        let one_set = nodes.iter().all(|node| Arc::ptr_eq(&node.public, &first.public));
+        let sets = if one_set { &nodes[..1] } else { nodes };
+        let mut triangles = vec![0.0; sets.len() * triangle(size)];
+        triangles
+            .par_chunks_mut(triangle(size).max(1))
+            .zip(sets)
+            .for_each(|(moment, node)| public_moments(&node.public, intercept, level, moment));
+        let public = if one_set {
+            Batch::common(&triangles, size)
+        } else {
+            Batch::new(nodes.len(), size, |first, some| {
+                some.copy_from_slice(&triangles[first * triangle(size)..][..some.len()]);
             })
         };
-        let public_of = nodes.iter().map(|node| place(&node.public)).collect();
-        let moments: Vec<(Vec<f64>, Vec<f64>)> =
-            nodes.par_iter().map(|node| data_moments(node, size, intercept)).collect();
+        let names = first.data.features().names().clone();
+        let ridges = models.iter().map(|model| model.ridge).collect();
         Ok(Some(Self {
-            names: first.data.features().names().clone(),
+            names,
             intercept,
             size,
-            grams: moments.iter().flat_map(|(gram, _)| gram).copied().collect(),
-            right: moments.iter().flat_map(|(_, right)| right).copied().collect(),
-            ridges: models.iter().map(|model| model.ridge).collect(),
-            public: public_sets
-                .par_iter()
-                .map(|set| public_moments(set, intercept, level))
-                .collect(),
-            public_of,
+            grams,
+            right,
+            ridges,
+            triangles,
+            public,
             symmetric,
         }))
     }
@@ -183,9 +197,10 @@ impl LinearNetwork {
     ) -> Result<Solution> {
         at_least_zero("alpha", alpha)?;
         same_size("starting weights", start.len(), self.right.len())?;
-        let system = System::new(self, network, alpha, anchor);
-        let solver = if system.is_symmetric() { conjugate_gradient } else { gmres };
-        Ok(system.solve_by(solver, start, limit))
+        // In the pool from first to last, because every entry into it costs as much as a small round.
+        Ok(rayon::scope(|_| {
+            Solver::new(System::new(self, network, alpha, anchor)).directly(start, limit)
+        }))
     }
 
     /// The same by rounds of FedRelax, each node minimising exactly: block Jacobi on the moments.
@@ -198,7 +213,9 @@ impl LinearNetwork {
     ) -> Result<Solution> {
         at_least_zero("alpha", alpha)?;
         same_size("starting weights", start.len(), self.right.len())?;
-        Ok(System::new(self, network, alpha, None).solve_by(relaxation, start, limit))
+        Ok(rayon::scope(|_| {
+            Solver::new(System::new(self, network, alpha, None)).in_rounds(start, limit)
+        }))
     }
 
     /// Takes one optimiser step per round at every node from given weights, with the neighbours'
@@ -232,8 +249,15 @@ impl LinearNetwork {
         Ok(weights)
     }
 
+    /// Whether all nodes share one public set.
+    fn one_set(&self) -> bool {
+        self.triangles.len() == triangle(self.size)
+    }
+
+    /// The triangle of K of a node.
     fn moment(&self, node: usize) -> &[f64] {
-        &self.public[self.public_of[node]]
+        let length = triangle(self.size);
+        if self.one_set() { &self.triangles } else { &self.triangles[node * length..][..length] }
     }
 }
 

@@ -1,36 +1,42 @@
-//! Second moments of rows and of public points.
+//! Second moments of rows and of public points, as lower triangles.
 
 use crate::{
-    algebra::{add_outer, add_scaled},
+    algebra::{add_scaled, triangle},
     data::Features,
     network::Node,
 };
 
-/// Q and q of a node's rows.
-pub(super) fn data_moments(node: &Node, size: usize, intercept: bool) -> (Vec<f64>, Vec<f64>) {
-    let (mut gram, mut right) = (vec![0.0; size * size], vec![0.0; size]);
+/// Adds Q and q of a node's rows.
+pub(super) fn data_moments(node: &Node, intercept: bool, gram: &mut [f64], right: &mut [f64]) {
+    let mut x = Vec::with_capacity(right.len());
     for (row, weight) in node.data.weights().iter().enumerate() {
-        let mut x = node.data.features().row(row).to_vec();
+        x.clear();
+        x.extend_from_slice(node.data.features().row(row));
         x.extend(intercept.then_some(1.0));
-        add_outer(&mut gram, *weight, &x);
-        add_scaled(&mut right, weight * node.data.labels().row(row)[0], &x);
+        add_outer(gram, *weight, &x);
+        add_scaled(right, weight * node.data.labels().row(row)[0], &x);
     }
-    (gram, right)
 }
 
-/// K of public points: their second moment, or their covariance if levels are free.
-pub(super) fn public_moments(points: &Features, intercept: bool, level: bool) -> Vec<f64> {
-    let size = points.columns() + usize::from(intercept);
+/// Adds K of public points: their second moment, or their covariance if levels are free.
+pub(super) fn public_moments(points: &Features, intercept: bool, level: bool, moment: &mut [f64]) {
     let share = 1.0 / points.rows().max(1) as f64;
     let mut mean = vec![0.0; points.columns()];
     if !level {
         points.iter().for_each(|x| add_scaled(&mut mean, share, x));
     }
-    let mut moment = vec![0.0; size * size];
+    let mut row = Vec::with_capacity(points.columns() + 1);
     for x in points.iter() {
-        let mut x: Vec<f64> = x.iter().zip(&mean).map(|(x, m)| x - m).collect();
-        x.extend(intercept.then_some(if level { 1.0 } else { 0.0 }));
-        add_outer(&mut moment, share, &x);
+        row.clear();
+        row.extend(x.iter().zip(&mean).map(|(x, m)| x - m));
+        row.extend(intercept.then_some(if level { 1.0 } else { 0.0 }));
+        add_outer(moment, share, &row);
     }
-    moment
+}
+
+/// Adds the lower triangle of `factor · x xᵀ`.
+fn add_outer(sum: &mut [f64], factor: f64, x: &[f64]) {
+    for (k, a) in x.iter().enumerate() {
+        add_scaled(&mut sum[triangle(k)..=triangle(k) + k], factor * a, x);
+    }
 }

@@ -1,37 +1,45 @@
-//! The block system at one strength: its products, its diagonal blocks and their factors.
+//! The block system at one strength, A = D − N: its diagonal blocks D, what neighbours add to them,
+//! and the products of both.
+//!
+//! ```text
+//! one-sided   (N w)_i = α Σ_j A_ij K_j w_j
+//! symmetric   (N w)_i = α Σ_j A_ij K_ij w_j
+//! ```
+//!
+//! A round of FedRelax is `w ← D⁻¹ (q + N w)`. The preconditioned product `A D⁻¹ v = v − N D⁻¹ v`
+//! costs no more than a round, because D itself has no part in it.
+
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::{
-    super::krylov::{Krylov, Limit, Map},
-    Anchor, LinearNetwork, Solution,
-};
+use super::{Anchor, LinearNetwork, coarse::Coarse};
 use crate::{
     algebra::{
-        Cholesky, add_scaled, add_symmetric_product, add_weighted_differences, add_weighted_rows,
+        Batch, Factors, add_scaled, add_weighted_differences, add_weighted_rows_each, scale,
+        triangle,
     },
     network::Network,
 };
 
 /// Nodes per parallel task: enough work to be worth a task, few enough to share out.
-const TASK: usize = 64;
+pub(super) const TASK: usize = 64;
 
 /// Products of fewer numbers than this are done on one core.
-const SEQUENTIAL: usize = 40_000;
-
-/// One of the iterations on a linear system.
-type Solver = fn(Map, Map, &[f64], Vec<f64>, Limit) -> Krylov;
+const SEQUENTIAL: usize = 20_000;
 
 /// The block system at one strength.
 pub(super) struct System<'a> {
-    moments: &'a LinearNetwork,
-    network: &'a Network,
-    alpha: f64,
+    pub(super) moments: &'a LinearNetwork,
+    pub(super) network: &'a Network,
+    pub(super) alpha: f64,
     anchor_weight: f64,
     pub(super) right: Vec<f64>,
-    /// What each node's own weights are multiplied by: rows, ridge and anchor, and, where nodes have
-    /// public sets of their own, what binds it through its neighbours.
-    own: Vec<f64>,
+    /// What each node's own weights are multiplied by: D where nodes have public sets of their own,
+    /// and where they share one only what is not coupling.
+    own: Batch,
+    /// Room for `K_j w_j` of every node, kept from product to product.
+    pub(super) shared: Mutex<Vec<f64>>,
 }
 
 impl<'a> System<'a> {
@@ -41,161 +49,194 @@ impl<'a> System<'a> {
         alpha: f64,
         anchor: Option<&Anchor>,
     ) -> Self {
-        let size = moments.size;
-        let mut system = Self {
-            moments,
-            network,
-            alpha,
-            anchor_weight: anchor.map_or(0.0, |anchor| anchor.weight),
-            right: moments.right.clone(),
-            own: Vec::new(),
-        };
-        let nodes = (0..network.len()).into_par_iter().with_min_len(TASK);
-        system.own = nodes.flat_map_iter(|node| system.own_block(node)).collect();
+        let anchor_weight = anchor.map_or(0.0, |anchor| anchor.weight);
+        let mut right = moments.right.clone();
         if let Some(anchor) = anchor {
-            let pulled = moments.weights_of(&anchor.hypothesis);
-            for (node, right) in system.right.chunks_exact_mut(size).enumerate() {
-                add_symmetric_product(right, alpha * anchor.weight, moments.moment(node), &pulled);
-            }
+            let pulled = moments.weights_of(&anchor.hypothesis).repeat(network.len());
+            moments.public.add_product(&mut right, alpha * anchor.weight, 0, &pulled);
         }
+        let own = Batch::new(0, moments.size, |_, _| {});
+        let shared = Mutex::default();
+        let mut system = Self { moments, network, alpha, anchor_weight, right, own, shared };
+        system.own = system.blocks(!system.one_set());
         system
     }
 
-    pub(super) fn solve_by(&self, solver: Solver, start: Vec<f64>, limit: Limit) -> Solution {
-        let nodes = (0..self.network.len()).into_par_iter().with_min_len(TASK);
-        let factors: Vec<Option<Cholesky>> = nodes.map(|node| self.factor(node)).collect();
-        let apply = |v: &[f64], out: &mut [f64]| self.apply(v, out);
-        let precondition = |v: &[f64], out: &mut [f64]| {
-            out.copy_from_slice(v);
-            each_block(out, self.moments.size, |node, out| {
-                if let Some(factor) = &factors[node] {
-                    factor.solve(out);
-                }
-            });
-        };
-        let Krylov { x, products, residual, history } =
-            solver(&apply, &precondition, &self.right, start, limit);
-        Solution { weights: x, products, residual, history }
-    }
-
     fn one_set(&self) -> bool {
-        self.moments.public.len() == 1
+        self.moments.one_set()
     }
 
     pub(super) fn is_symmetric(&self) -> bool {
         self.moments.symmetric || self.one_set()
     }
 
-    /// What a node's own weights are multiplied by.
-    fn own_block(&self, node: usize) -> Vec<f64> {
-        let moments = self.moments;
-        let size = moments.size;
-        let mut own = moments.grams[node * size * size..(node + 1) * size * size].to_vec();
-        for column in 0..moments.names.len() {
-            own[column * size + column] += moments.ridges[node];
-        }
-        add_scaled(&mut own, self.alpha * self.anchor_weight, moments.moment(node));
-        if !self.one_set() {
-            self.add_coupling_block(node, &mut own);
-        }
-        own
+    /// Whether neighbours tell `K_j w_j` and no more, so that sweeps are possible.
+    pub(super) fn can_sweep(&self) -> bool {
+        self.one_set() || !self.moments.symmetric
     }
 
-    /// Adds what binds a node through its neighbours.
-    fn add_coupling_block(&self, node: usize, block: &mut [f64]) {
-        let moments = self.moments;
-        if self.is_symmetric() {
-            let own = 0.5 * self.alpha * self.network.degree(node);
-            add_scaled(block, own, moments.moment(node));
-        }
-        let share = if self.is_symmetric() { 0.5 } else { 1.0 };
-        for &(neighbour, weight) in self.network.neighbours(node) {
-            add_scaled(block, share * self.alpha * weight, moments.moment(neighbour));
-        }
+    /// The factors of D.
+    pub(super) fn factors(&self) -> Factors {
+        Factors::new(if self.one_set() { self.blocks(true) } else { self.own.clone() })
     }
 
-    /// The factor of a node's diagonal block.
-    fn factor(&self, node: usize) -> Option<Cholesky> {
+    /// The solutions for weights that are equal over connected parts, if neighbours pull harder than
+    /// rows: where they do not, rounds settle such weights as fast as any others.
+    pub(super) fn coarse(&self) -> Option<Coarse> {
         let size = self.moments.size;
-        let range = node * size * size..(node + 1) * size * size;
-        let mut block = self.own[range].to_vec();
-        if self.one_set() {
-            let degree = self.network.degree(node);
-            add_scaled(&mut block, self.alpha * degree, self.moments.moment(node));
+        let trace = |block: &[f64]| (0..size).map(|k| block[triangle(k) + k]).sum::<f64>();
+        let (mut rows, mut pull) = (0.0, 0.0);
+        for (node, gram) in self.moments.grams.chunks_exact(triangle(size)).enumerate() {
+            let held = self.moments.ridges[node] * self.moments.names.len() as f64;
+            let moment = self.alpha * trace(self.moments.moment(node));
+            rows += trace(gram) + held + self.anchor_weight * moment;
+            pull += self.network.degree(node) * moment;
         }
-        factor(&block, size)
+        (pull > rows)
+            .then(|| Coarse::new(self.network, size, |node, sum| self.add_uncoupled(node, sum)))
+    }
+
+    /// Diagonal blocks, with or without what binds nodes to their neighbours.
+    pub(super) fn blocks(&self, coupled: bool) -> Batch {
+        let size = self.moments.size;
+        let length = triangle(size);
+        Batch::new(self.network.len(), size, |first, blocks| {
+            for (node, block) in (first..).zip(blocks.chunks_exact_mut(length)) {
+                self.add_uncoupled(node, block);
+            }
+            if coupled {
+                self.add_coupling(first, blocks);
+            }
+        })
+    }
+
+    /// Adds what a node's rows, its ridge and its anchor multiply its weights by.
+    fn add_uncoupled(&self, node: usize, block: &mut [f64]) {
+        let moments = self.moments;
+        add_scaled(block, 1.0, &moments.grams[node * block.len()..][..block.len()]);
+        for column in 0..moments.names.len() {
+            block[triangle(column) + column] += moments.ridges[node];
+        }
+        if self.anchor_weight > 0.0 {
+            add_scaled(block, self.alpha * self.anchor_weight, moments.moment(node));
+        }
+    }
+
+    /// Adds to the blocks from a node on what binds them to their neighbours.
+    fn add_coupling(&self, first: usize, blocks: &mut [f64]) {
+        let (moments, length) = (self.moments, triangle(self.moments.size));
+        let share = if self.is_symmetric() && !self.one_set() { 0.5 } else { 1.0 };
+        if self.is_symmetric() {
+            let own = if self.one_set() { 1.0 } else { 0.5 };
+            for (node, block) in (first..).zip(blocks.chunks_exact_mut(length)) {
+                add_scaled(
+                    block,
+                    own * self.alpha * self.network.degree(node),
+                    moments.moment(node),
+                );
+            }
+        }
+        if !self.one_set() {
+            let neighbours = |node: usize| self.network.neighbours(first + node);
+            let factor = share * self.alpha;
+            add_weighted_rows_each(blocks, factor, neighbours, &moments.triangles, length);
+        }
     }
 
     /// `out ← A v`
-    fn apply(&self, v: &[f64], out: &mut [f64]) {
+    pub(super) fn apply(&self, v: &[f64], out: &mut [f64]) {
         self.apply_hearing(v, v, out);
     }
 
-    /// `out ← A v`, with the neighbours' part of v taken from `heard`.
+    /// `out ← D v − N heard`
     pub(super) fn apply_hearing(&self, v: &[f64], heard: &[f64], out: &mut [f64]) {
+        if self.one_set() {
+            return self.apply_differences(v, heard, out);
+        }
+        self.pull(heard, out);
+        each_task(out, self.moments.size, |first, out| {
+            scale(out, -1.0);
+            self.own.add_product(out, 1.0, first, self.part(v, first, out));
+        });
+    }
+
+    /// The same on one public set, where `(A v)_i = Q_i v_i + α K Σ_j A_ij (v_i − v_j)`: differences
+    /// lose no digits under a strong pull, where neighbours are close.
+    fn apply_differences(&self, v: &[f64], heard: &[f64], out: &mut [f64]) {
         let size = self.moments.size;
-        let mut shared = Vec::new();
-        // K_j w_j of every node, formed once.
+        each_task(out, size, |first, out| {
+            let own = self.part(v, first, out);
+            let mut sums = vec![0.0; out.len()];
+            let blocks = sums.chunks_exact_mut(size).zip(own.chunks_exact(size));
+            for (node, (sum, own)) in (first..).zip(blocks) {
+                add_weighted_differences(sum, own, self.network.neighbours(node), heard);
+            }
+            out.fill(0.0);
+            self.own.add_product(out, 1.0, first, own);
+            self.moments.public.add_product(out, self.alpha, first, &sums);
+        });
+    }
+
+    /// `out ← N v`
+    pub(super) fn pull(&self, v: &[f64], out: &mut [f64]) {
+        let size = self.moments.size;
+        let public = &self.moments.public;
+        let share = if self.moments.symmetric && !self.one_set() { 0.5 } else { 1.0 };
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.one_set() {
-            shared = vec![0.0; heard.len()];
-            each_block(&mut shared, size, |node, out| {
-                let w = &heard[node * size..(node + 1) * size];
-                add_symmetric_product(out, 1.0, self.moments.moment(node), w);
+            let room = v.len().max(shared.len());
+            shared.resize(room, 0.0);
+            each_task(&mut shared[..v.len()], size, |first, out| {
+                out.fill(0.0);
+                public.add_product(out, 1.0, first, self.part(v, first, out));
             });
         }
-        each_block(out, size, |node, out| {
+        each_task(out, size, |first, out| {
+            let neighbours = |node: usize| self.network.neighbours(first + node);
             out.fill(0.0);
-            let own = &self.own[node * size * size..(node + 1) * size * size];
-            let w = &v[node * size..(node + 1) * size];
-            add_symmetric_product(out, 1.0, own, w);
-            if self.one_set() {
-                self.add_differences(node, w, heard, out);
-            } else {
-                self.subtract_neighbours(node, heard, &shared, out);
+            if self.is_symmetric() {
+                let mut sums = vec![0.0; out.len()];
+                add_weighted_rows_each(&mut sums, 1.0, neighbours, v, size);
+                public.add_product(out, share * self.alpha, first, &sums);
+            }
+            if !self.one_set() {
+                add_weighted_rows_each(out, share * self.alpha, neighbours, &shared, size);
             }
         });
     }
 
-    /// `out ← out + α K Σ_j A_ij (w_i − w_j)`: differences lose no digits under a strong pull,
-    /// where neighbours are close.
-    fn add_differences(&self, node: usize, own: &[f64], heard: &[f64], out: &mut [f64]) {
-        let size = self.moments.size;
-        let mut sum = vec![0.0; size];
-        add_weighted_differences(&mut sum, own, self.network.neighbours(node), heard);
-        add_symmetric_product(out, self.alpha, self.moments.moment(node), &sum);
+    /// Does something with the blocks of tasks: the number of the first node, and the blocks.
+    pub(super) fn each(&self, values: &mut [f64], work: impl Fn(usize, &mut [f64]) + Sync) {
+        each_task(values, self.moments.size, work);
     }
 
-    /// The neighbours' part for different public sets, from the products `K_j w_j`.
-    fn subtract_neighbours(&self, node: usize, heard: &[f64], shared: &[f64], out: &mut [f64]) {
-        let size = self.moments.size;
-        let share = if self.is_symmetric() { 0.5 } else { 1.0 };
-        add_weighted_rows(out, -share * self.alpha, self.network.neighbours(node), shared);
-        if self.is_symmetric() {
-            let mut sum = vec![0.0; size];
-            add_weighted_rows(&mut sum, 1.0, self.network.neighbours(node), heard);
-            add_symmetric_product(out, -share * self.alpha, self.moments.moment(node), &sum);
+    /// The same with the blocks of two, and an answer of each task.
+    pub(super) fn each_of<T: Send>(
+        &self,
+        a: &mut [f64],
+        b: &mut [f64],
+        work: impl Fn(usize, &mut [f64], &mut [f64]) -> T + Sync,
+    ) -> Vec<T> {
+        if a.len() * self.moments.size < SEQUENTIAL {
+            return vec![work(0, a, b)];
         }
+        let length = self.moments.size * TASK;
+        let tasks = a.par_chunks_mut(length).zip(b.par_chunks_mut(length)).enumerate();
+        tasks.map(|(task, (a, b))| work(task * TASK, a, b)).collect()
+    }
+
+    /// The blocks of `v` that belong to those of `out`, which begin with a node.
+    pub(super) fn part<'b>(&self, v: &'b [f64], first: usize, out: &[f64]) -> &'b [f64] {
+        &v[first * self.moments.size..][..out.len()]
     }
 }
 
-/// Does something with each block: in parallel if that is worth the handing over.
-fn each_block(values: &mut [f64], size: usize, work: impl Fn(usize, &mut [f64]) + Sync) {
+/// Does something with runs of blocks: in parallel if that is worth the handing over.
+fn each_task(values: &mut [f64], size: usize, work: impl Fn(usize, &mut [f64]) + Sync) {
     if values.len() * size < SEQUENTIAL {
-        values.chunks_exact_mut(size).enumerate().for_each(|(node, block)| work(node, block));
+        work(0, values);
     } else {
-        let blocks = values.par_chunks_mut(size).with_min_len(TASK).enumerate();
-        blocks.for_each(|(node, block)| work(node, block));
+        let tasks = values.par_chunks_mut(size * TASK).enumerate();
+        tasks.for_each(|(task, blocks)| work(task * TASK, blocks));
     }
-}
-
-/// The factor of a diagonal block. A block may be singular (too few rows and public points); a
-/// little more on its diagonal makes a preconditioner and leaves the system itself as it is. A
-/// block of zeros belongs to a node that nothing determines, and has none.
-fn factor(block: &[f64], size: usize) -> Option<Cholesky> {
-    let largest = (0..size).map(|k| block[k * size + k]).fold(0.0, f64::max);
-    [0.0, 1e-14, 1e-12, 1e-10, 1e-8].iter().find_map(|jitter| {
-        let mut block = block.to_vec();
-        (0..size).for_each(|k| block[k * size + k] += jitter * largest);
-        Cholesky::new(block, size)
-    })
 }

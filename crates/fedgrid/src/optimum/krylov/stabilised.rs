@@ -1,0 +1,115 @@
+//! `BiCGSTAB`, the stabilised bi-conjugate gradients of van der Vorst (1992): few products and no
+//! basis to keep, for systems whose preconditioned product is not far from the identity.
+
+use rayon::prelude::*;
+
+use super::{BLOCK, Krylov, Limit, Split, dot, residual_of};
+use crate::algebra::{self, add_scaled, squared_distance};
+
+/// `BiCGSTAB` with the preconditioner on the right. It may break down short of the tolerance, which
+/// the residual then says.
+pub(in crate::optimum) fn stabilised(
+    system: &Split,
+    b: &[f64],
+    start: Vec<f64>,
+    limit: Limit,
+) -> Krylov {
+    let size = dot(b, b).sqrt().max(f64::MIN_POSITIVE);
+    let enough = 0.8 * limit.tolerance * size;
+    let mut x = start;
+    let first =
+        if x.iter().all(|x| *x == 0.0) { b.to_vec() } else { residual_of(system.apply, b, &x) };
+    let mut descent = Descent::new(&first);
+    let mut history = vec![descent.length / size];
+    while descent.length > enough && history.len() + 2 < limit.products {
+        let before = descent.length;
+        descent.advance(system, enough);
+        history.extend([descent.length / size; 2]);
+        if !descent.length.is_finite() || descent.length > 1e3 * before {
+            return Krylov { residual: f64::INFINITY, products: history.len(), x, history };
+        }
+    }
+    let Descent { sum, products: [mut step, mut product], .. } = descent;
+    (system.precondition)(&sum, &mut step);
+    add_scaled(&mut x, 1.0, &step);
+    (system.apply)(&x, &mut product);
+    let residual = squared_distance(&product, b).sqrt() / size;
+    history.push(residual);
+    Krylov { x, products: history.len(), residual, history }
+}
+
+struct Descent<'a> {
+    /// What the directions are kept orthogonal to: the first residual.
+    shadow: &'a [f64],
+    residual: Vec<f64>,
+    length: f64,
+    direction: Vec<f64>,
+    /// The sum of all steps, before the preconditioner.
+    sum: Vec<f64>,
+    /// `shadow · residual`
+    along: f64,
+    products: [Vec<f64>; 2],
+}
+
+impl<'a> Descent<'a> {
+    fn new(residual: &'a [f64]) -> Self {
+        let along = dot(residual, residual);
+        let zeros = || vec![0.0; residual.len()];
+        Self {
+            shadow: residual,
+            length: along.sqrt(),
+            direction: residual.to_vec(),
+            sum: zeros(),
+            along,
+            products: [zeros(), zeros()],
+            residual: residual.to_vec(),
+        }
+    }
+
+    /// Two products and two steps, or one if that is enough.
+    fn advance(&mut self, system: &Split, enough: f64) {
+        let [v, t] = &mut self.products;
+        (system.both)(&self.direction, v);
+        let first = self.along / dot(self.shadow, v);
+        let (residual, v) = (&mut self.residual, &*v);
+        let lengths = in_blocks(residual, |from, r| {
+            add_scaled(r, -first, &v[from..]);
+            algebra::dot(r, r)
+        });
+        self.length = lengths.iter().sum::<f64>().sqrt();
+        if self.length <= enough {
+            add_scaled(&mut self.sum, first, &self.direction);
+            return;
+        }
+        (system.both)(residual, t);
+        let second = dot(t, residual) / dot(t, t);
+        let (direction, t) = (&mut self.direction, &*t);
+        let known = &*residual;
+        in_blocks(&mut self.sum, |from, sum| {
+            for ((sum, p), r) in sum.iter_mut().zip(&direction[from..]).zip(&known[from..]) {
+                *sum += first * p + second * r;
+            }
+        });
+        let shadow = self.shadow;
+        let parts = in_blocks(residual, |from, r| {
+            add_scaled(r, -second, &t[from..]);
+            (algebra::dot(r, r), algebra::dot(r, &shadow[from..]))
+        });
+        self.length = parts.iter().map(|(length, _)| length).sum::<f64>().sqrt();
+        let along = parts.iter().map(|(_, along)| along).sum::<f64>();
+        let keep = along / self.along * (first / second);
+        self.along = along;
+        let residual = &*residual;
+        in_blocks(direction, |from, p| {
+            for ((p, r), v) in p.iter_mut().zip(&residual[from..]).zip(&v[from..]) {
+                *p = r + keep * (*p - second * v);
+            }
+        });
+    }
+}
+
+/// Does something with each block, in parallel; the answers are in the order of the blocks.
+fn in_blocks<T: Send>(values: &mut [f64], work: impl Fn(usize, &mut [f64]) -> T + Sync) -> Vec<T> {
+    let blocks = values.par_chunks_mut(BLOCK).enumerate();
+    blocks.map(|(block, values)| work(block * BLOCK, values)).collect()
+}

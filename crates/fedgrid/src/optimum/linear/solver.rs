@@ -1,0 +1,250 @@
+//! The iterations on the block system A = D − N: rounds, and three that are faster.
+//!
+//! Where rows pull harder than neighbours, `BiCGSTAB` with sweeps needs fewest products. Where
+//! neighbours pull harder, conjugate gradients (if A is symmetric) or GMRES with D as preconditioner,
+//! and what connected parts have in common is solved for first: with c from `coarse`, GMRES is given
+//! `u = c + D⁻¹ (r − A c)` and conjugate gradients, which need symmetry, `u = c + D⁻¹ r`.
+
+use super::{
+    super::krylov::{Krylov, Limit, Split, conjugate_gradient, gmres_of, stabilised},
+    Solution,
+    coarse::Coarse,
+    sweep::Sweep,
+    system::System,
+};
+use crate::algebra::{Batch, Factors, add_scaled, norm, squared_distance};
+
+/// A system with the factors of its diagonal blocks.
+pub(super) struct Solver<'a> {
+    system: System<'a>,
+    factors: Factors,
+    /// What connected parts have in common, and the blocks that this meets.
+    coarse: Option<(Coarse, Batch)>,
+}
+
+impl<'a> Solver<'a> {
+    pub(super) fn new(system: System<'a>) -> Self {
+        Self { factors: system.factors(), coarse: None, system }
+    }
+
+    /// By conjugate gradients, `BiCGSTAB` or GMRES.
+    pub(super) fn directly(mut self, start: Vec<f64>, limit: Limit) -> Solution {
+        self.coarse = self.system.coarse().map(|coarse| (coarse, self.system.blocks(false)));
+        let definite = self.factors.shifts.iter().all(|shift| *shift == 0.0);
+        let answer = if self.coarse.is_none() && definite && self.system.can_sweep() {
+            Some(self.by_sweeps(start.clone(), limit))
+        } else {
+            None
+        };
+        let done = |answer: &Krylov| answer.residual <= limit.tolerance;
+        let answer = answer.filter(done).unwrap_or_else(|| {
+            if self.system.is_symmetric() {
+                self.by_conjugate_gradients(start, limit)
+            } else {
+                self.by_gmres(start, limit)
+            }
+        });
+        let Krylov { x, products, residual, history } = answer;
+        Solution { weights: x, products, residual, history }
+    }
+
+    fn by_conjugate_gradients(&self, start: Vec<f64>, limit: Limit) -> Krylov {
+        let apply = |v: &[f64], out: &mut [f64]| self.system.apply(v, out);
+        let precondition = |v: &[f64], out: &mut [f64]| {
+            self.solve(v, out);
+            self.common(v, out);
+        };
+        conjugate_gradient(&apply, &precondition, &self.system.right, start, limit)
+    }
+
+    fn by_gmres(&self, start: Vec<f64>, limit: Limit) -> Krylov {
+        let apply = |v: &[f64], out: &mut [f64]| self.system.apply(v, out);
+        let precondition = |v: &[f64], out: &mut [f64]| {
+            self.solve_beside(v, out);
+            self.common(v, out);
+        };
+        let both = |v: &[f64], out: &mut [f64]| self.preconditioned(v, out);
+        let split = Split { apply: &apply, precondition: &precondition, both: &both };
+        gmres_of(&split, &self.system.right, start, limit)
+    }
+
+    /// By `BiCGSTAB` with sweeps, for weak pulls.
+    fn by_sweeps(&self, start: Vec<f64>, limit: Limit) -> Krylov {
+        let (system, factors, sweep) = (&self.system, &self.factors, Sweep::new(&self.system));
+        let apply = |v: &[f64], out: &mut [f64]| system.apply(v, out);
+        let precondition = |v: &[f64], out: &mut [f64]| sweep.solve(system, factors, v, out);
+        let both = |v: &[f64], out: &mut [f64]| sweep.apply(system, factors, v, out);
+        let split = Split { apply: &apply, precondition: &precondition, both: &both };
+        stabilised(&split, &system.right, start, limit)
+    }
+
+    /// By rounds `w ← D⁻¹ (q + N w)`. With t for what is in brackets, `q − A w` is the next round's t
+    /// less this round's.
+    pub(super) fn in_rounds(&self, start: Vec<f64>, limit: Limit) -> Solution {
+        let (system, size) = (&self.system, norm(&self.system.right).max(f64::MIN_POSITIVE));
+        let (mut x, mut history) = (start, Vec::new());
+        let (mut before, mut now) = (vec![0.0; x.len()], vec![0.0; x.len()]);
+        if x.iter().any(|x| *x != 0.0) {
+            system.apply(&x, &mut before);
+            self.gather(&x, &mut now);
+            add_scaled(&mut before, 1.0, &now);
+        }
+        while history.len() < limit.products {
+            self.gather(&x, &mut now);
+            let distances = system.each_of(&mut now, &mut x, |first, now, x| {
+                add_scaled(now, 1.0, system.part(&system.right, first, now));
+                x.copy_from_slice(now);
+                self.factors.solve(first, x);
+                squared_distance(now, system.part(&before, first, now))
+            });
+            history.push(distances.iter().sum::<f64>().sqrt() / size);
+            if history[history.len() - 1] <= limit.tolerance {
+                break;
+            }
+            std::mem::swap(&mut before, &mut now);
+        }
+        system.apply(&x, &mut now);
+        let residual = squared_distance(&now, &system.right).sqrt() / size;
+        Solution { weights: x, products: history.len(), residual, history }
+    }
+
+    /// `out ← N v`, with what the factors have more on their diagonals than D.
+    fn gather(&self, v: &[f64], out: &mut [f64]) {
+        self.system.pull(v, out);
+        self.add_shifts(1.0, v, out);
+    }
+
+    /// `out ← out + factor · shift v`
+    fn add_shifts(&self, factor: f64, v: &[f64], out: &mut [f64]) {
+        let size = v.len().checked_div(self.factors.shifts.len()).unwrap_or(0);
+        for (node, shift) in self.factors.shifts.iter().enumerate().filter(|(_, s)| **s > 0.0) {
+            let block = node * size..(node + 1) * size;
+            add_scaled(&mut out[block.clone()], factor * shift, &v[block]);
+        }
+    }
+
+    /// `out ← D⁻¹ v`
+    fn solve(&self, v: &[f64], out: &mut [f64]) {
+        self.system.each(out, |first, out| {
+            out.copy_from_slice(self.system.part(v, first, out));
+            self.factors.solve(first, out);
+        });
+    }
+
+    /// `out ← D⁻¹ (v − A c)`
+    fn solve_beside(&self, v: &[f64], out: &mut [f64]) {
+        let Some((coarse, blocks)) = &self.coarse else { return self.solve(v, out) };
+        let weights = coarse.solve(v);
+        self.system.each(out, |first, out| {
+            out.copy_from_slice(self.system.part(v, first, out));
+            let mut common = vec![0.0; out.len()];
+            coarse.add(&weights, first, &mut common);
+            blocks.add_product(out, -1.0, first, &common);
+            self.factors.solve(first, out);
+        });
+    }
+
+    /// `out ← out + c`
+    fn common(&self, v: &[f64], out: &mut [f64]) {
+        if let Some((coarse, _)) = &self.coarse {
+            coarse.add(&coarse.solve(v), 0, out);
+        }
+    }
+
+    /// `out ← A M⁻¹ v`, which is `v − N D⁻¹ (v − A c)`.
+    fn preconditioned(&self, v: &[f64], out: &mut [f64]) {
+        let mut beside = vec![0.0; v.len()];
+        self.solve_beside(v, &mut beside);
+        self.gather(&beside, out);
+        self.system.each(out, |first, out| {
+            let v = self.system.part(v, first, out);
+            out.iter_mut().zip(v).for_each(|(out, v)| *out = v - *out);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{super::LinearNetwork, *};
+    use crate::{
+        data::Features,
+        model::Linear,
+        network::{Clustered, Network, Node},
+        random::{Purpose, Stream},
+    };
+
+    const LIMIT: Limit = Limit { tolerance: 1e-11, products: 20_000 };
+
+    /// Two clusters of 150 nodes with three rows each, on public sets of their own or a common one.
+    fn made(own_sets: bool, symmetric: bool) -> (Network, LinearNetwork) {
+        let made = Clustered { clusters: 2, nodes: 150, inside: 0.05, between: 0.01, seed: 4 };
+        let data = made.linear_data(4, 3, 0.1).unwrap().data;
+        let points = |node: usize| {
+            let mut stream = Stream::new(5, node, 0, Purpose::Public);
+            let values = (0..4 * 30).map(|_| stream.normal()).collect();
+            Arc::new(Features::new(data[0].features().names().clone(), values).unwrap())
+        };
+        let common = points(usize::MAX);
+        let node = |(id, data): (usize, &crate::data::Dataset)| Node {
+            id,
+            data: data.clone(),
+            model: Arc::new(Linear { ridge: 0.1, intercept: true }),
+            public: if own_sets { points(id) } else { common.clone() },
+        };
+        let nodes: Vec<Node> = data.iter().enumerate().map(node).collect();
+        (made.make().unwrap().0, LinearNetwork::new(&nodes, symmetric, true).unwrap().unwrap())
+    }
+
+    fn far(a: &[f64], b: &[f64]) -> f64 {
+        squared_distance(a, b).sqrt() / norm(b)
+    }
+
+    #[test]
+    fn every_way_ends_where_rounds_end() {
+        for (own_sets, symmetric) in [(true, false), (true, true), (false, false)] {
+            let (network, linear) = made(own_sets, symmetric);
+            for alpha in [0.01, 3.0] {
+                let start = vec![0.0; 300 * 5];
+                let rounds = linear.relax(&network, alpha, start.clone(), LIMIT).unwrap().weights;
+                let solver = || Solver::new(System::new(&linear, &network, alpha, None));
+                let direct = solver().directly(start.clone(), LIMIT);
+                assert!(direct.residual <= LIMIT.tolerance, "{} {alpha}", direct.residual);
+                assert!(far(&direct.weights, &rounds) < 1e-8, "{own_sets} {symmetric} {alpha}");
+                let by_gmres = solver().by_gmres(start.clone(), LIMIT);
+                assert!(far(&by_gmres.x, &rounds) < 1e-8, "GMRES {own_sets} {symmetric} {alpha}");
+                if solver().system.can_sweep() {
+                    let swept = solver().by_sweeps(start, LIMIT);
+                    assert!(far(&swept.x, &rounds) < 1e-8, "sweeps {own_sets} {alpha}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_parts_have_in_common_saves_products_under_a_strong_pull() {
+        let (network, linear) = made(true, false);
+        let start = vec![0.0; 300 * 5];
+        let solver = Solver::new(System::new(&linear, &network, 100.0, None));
+        assert!(solver.system.coarse().is_some());
+        let without = solver.by_gmres(start.clone(), LIMIT).products;
+        let with = solver.directly(start, LIMIT).products;
+        assert!(2 * with < without, "{with} {without}");
+    }
+
+    #[test]
+    fn the_bits_of_solutions_do_not_depend_on_the_number_of_threads() {
+        for (own_sets, alpha) in [(true, 0.01), (true, 3.0), (false, 0.01), (false, 3.0)] {
+            let (network, linear) = made(own_sets, false);
+            let solved = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let start = vec![0.0; 300 * 5];
+                pool.install(|| linear.solve(&network, alpha, None, start, LIMIT).unwrap().weights)
+            };
+            let one = solved(1);
+            assert_eq!(one, solved(2), "{own_sets} {alpha}");
+            assert_eq!(one, solved(8), "{own_sets} {alpha}");
+        }
+    }
+}
