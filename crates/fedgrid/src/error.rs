@@ -63,6 +63,21 @@ pub enum Error {
     #[error("node {node} cannot be coupled by weights: {reason}")]
     Coupling { node: usize, reason: String },
 
+    /// A model without weights is asked for its weights.
+    #[error(
+        "the model of node {node} is {model}, which has no weights to couple; expected linear, \
+         elastic-net, huber, quantile, poisson, logistic, perceptron or graphical-lasso, or a method \
+         that couples predictions"
+    )]
+    NotParametric { node: usize, model: String },
+
+    /// Neighbours whose weights cannot be compared.
+    #[error(
+        "node {node} couples {own} weights and its neighbour {neighbour} {other}: weights are coupled \
+         between models of one size; a method that couples predictions takes any"
+    )]
+    MixedSizes { node: usize, own: usize, neighbour: usize, other: usize },
+
     /// There is nothing to learn from.
     #[error("no node has a training row")]
     NoData,

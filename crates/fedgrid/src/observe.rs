@@ -17,9 +17,12 @@ pub struct Round {
     pub loss: f64,
     /// The generalised total variation in it, every edge counted once.
     pub gtv: f64,
-    /// How far the round moved the public predictions, relative to their size: zero at a fixed
-    /// point.
+    /// How far the round moved the public predictions, relative to their size, or how far weights
+    /// and duals are from the conditions of a minimum: zero at a fixed point.
     pub residual: f64,
+    /// A bound on the objective above its minimum, where all nodes could give their part of it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub gap: Option<f64>,
     /// How many bytes the edges carried.
     pub bytes: usize,
     /// The mean error on validation rows after the round, where an observer measures it.

@@ -141,6 +141,7 @@ mod tests {
             loss: 1.0,
             gtv: 1.0,
             residual: 0.1 / round as f64,
+            gap: None,
             bytes: 10,
             validation: None,
         };

@@ -7,6 +7,7 @@
 mod fedrelax;
 mod local;
 mod pooled;
+mod primal_dual;
 mod shrunk;
 
 use std::sync::Arc;
@@ -14,6 +15,8 @@ use std::sync::Arc;
 pub use fedrelax::{Coupling, FedRelax, LocalStep, Relaxing, Shared};
 pub use local::{Alone, Local};
 pub use pooled::{Oracle, Pooled};
+pub use primal_dual::{Coupled, PrimalDual, PrimalStep, Scale, Turn};
+use serde::{Deserialize, Serialize};
 pub use shrunk::Shrunk;
 
 use crate::{
@@ -40,6 +43,25 @@ pub trait Method: Sync {
     fn alpha(&self) -> f64 {
         0.0
     }
+
+    /// Which number of a round must fall to the tolerance for a run to have converged.
+    fn stop_on(&self) -> StopOn {
+        StopOn::Residual
+    }
+}
+
+/// Which number of a round must fall to the tolerance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopOn {
+    /// How far the round is from a fixed point.
+    #[default]
+    Residual,
+    /// The certified gap of the objective to its minimum, relative to the objective. A run without a
+    /// certificate goes on to its last round.
+    Gap,
+    /// How much the objective has varied over the last ten rounds, relative to it.
+    Decrease,
 }
 
 /// What runs at one node: it speaks, it listens, it has a hypothesis.
@@ -73,10 +95,23 @@ pub struct Report {
     pub loss: f64,
     /// The variation `Σ_j A_ij δ` to the neighbours at the start of the round.
     pub variation: f64,
-    /// The sum of squares by which the round changed the node's public predictions.
+    /// The sum of squares by which the round changed the node's public predictions, or by which its
+    /// weights and duals miss the conditions of a minimum.
     pub change: f64,
-    /// The sum of squares of those predictions.
+    /// The sum of squares of those predictions, or of weights and duals.
     pub size: f64,
     /// Whether the node damps what it hears because the rounds were growing.
     pub damped: bool,
+    /// What the node knows of the distance to the minimum; none if it knows nothing.
+    pub gap: Option<Gap>,
+}
+
+/// A node's part of a bound on the objective above its minimum.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gap {
+    /// Of which iterate: the parts of all nodes make up a bound only if they are of one. None for a
+    /// node without edges, which is part of any.
+    pub iterate: Option<usize>,
+    /// The part.
+    pub bound: f64,
 }

@@ -36,9 +36,10 @@ impl Affine {
         columns + usize::from(self.intercept)
     }
 
-    /// The place of the intercept, if there is one.
-    pub(super) fn intercepts(self, columns: usize) -> Vec<usize> {
-        self.intercept.then_some(columns).into_iter().collect()
+    /// The places of the intercepts of so many outputs: the last weight of each.
+    pub(super) fn intercepts(self, columns: usize, outputs: usize) -> Vec<usize> {
+        let own = if self.intercept { outputs } else { 0 };
+        (0..own).map(|output| output * (columns + 1) + columns).collect()
     }
 
     /// Rows of features, each followed by a one where there is an intercept.

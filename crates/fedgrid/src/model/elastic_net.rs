@@ -104,10 +104,6 @@ impl Parametric for ElasticNet {
         self.affine().size(columns)
     }
 
-    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
-        self.affine().intercepts(columns)
-    }
-
     fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
         self.affine().loss(data, weights, |y, output| (output - y).powi(2))
     }
@@ -155,6 +151,14 @@ impl Parametric for ElasticNet {
 
     fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
         self.affine().weights(hypothesis)
+    }
+
+    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
+        self.affine().intercepts(columns, 1)
+    }
+
+    fn is_smooth(&self) -> bool {
+        self.lasso == 0.0
     }
 }
 

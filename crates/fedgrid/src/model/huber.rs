@@ -105,10 +105,6 @@ impl Parametric for Huber {
         self.affine().size(columns)
     }
 
-    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
-        self.affine().intercepts(columns)
-    }
-
     fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
         let k = self.threshold;
         self.affine().loss(data, weights, |y, output| {
@@ -156,6 +152,10 @@ impl Parametric for Huber {
 
     fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
         self.affine().weights(hypothesis)
+    }
+
+    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
+        self.affine().intercepts(columns, 1)
     }
 }
 

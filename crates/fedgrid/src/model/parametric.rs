@@ -29,11 +29,6 @@ pub trait Parametric: LocalModel {
     /// How many weights a hypothesis has for so many feature columns.
     fn size(&self, columns: usize, task: Task) -> usize;
 
-    /// The places of the intercepts among the weights.
-    fn intercepts(&self, _columns: usize, _task: Task) -> Vec<usize> {
-        Vec::new()
-    }
-
     /// The loss `L(w)`, the model's own penalty included.
     fn loss(&self, data: &Dataset, weights: &[f64]) -> f64;
 
@@ -64,4 +59,25 @@ pub trait Parametric: LocalModel {
 
     /// The weights of a hypothesis of this model; none if it is of another.
     fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>>;
+
+    /// Weights from which to begin, the same at every node: zero unless the loss cannot be left from
+    /// there.
+    fn start(&self, columns: usize, task: Task) -> Vec<f64> {
+        vec![0.0; self.size(columns, task)]
+    }
+
+    /// The places of the intercepts among the weights; none for models without.
+    fn intercepts(&self, _columns: usize, _task: Task) -> Vec<usize> {
+        Vec::new()
+    }
+
+    /// Whether the loss is convex: only then can a minimum of a network be certified.
+    fn is_convex(&self) -> bool {
+        true
+    }
+
+    /// Whether the loss has a gradient everywhere: only then do gradient steps end at a minimum.
+    fn is_smooth(&self) -> bool {
+        true
+    }
 }

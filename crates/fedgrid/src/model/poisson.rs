@@ -131,10 +131,6 @@ impl Parametric for Poisson {
         self.affine().size(columns)
     }
 
-    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
-        self.affine().intercepts(columns)
-    }
-
     fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
         self.affine().loss(data, weights, |y, output| output.exp() - y * output)
     }
@@ -195,6 +191,10 @@ impl Parametric for Poisson {
             }
             _ => None,
         }
+    }
+
+    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
+        self.affine().intercepts(columns, 1)
     }
 }
 

@@ -159,10 +159,6 @@ impl Parametric for Quantile {
         self.affine().size(columns)
     }
 
-    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
-        self.affine().intercepts(columns)
-    }
-
     fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
         let level = self.level;
         self.affine().loss(data, weights, |y, output| {
@@ -208,6 +204,14 @@ impl Parametric for Quantile {
 
     fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
         self.affine().weights(hypothesis)
+    }
+
+    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
+        self.affine().intercepts(columns, 1)
+    }
+
+    fn is_smooth(&self) -> bool {
+        false
     }
 }
 

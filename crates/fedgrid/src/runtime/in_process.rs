@@ -9,11 +9,14 @@ use rayon::prelude::*;
 
 use crate::{
     error::{Error, Result},
-    method::{Message, Method, Participant, Report},
+    method::{Gap, Message, Method, Participant, Report, StopOn},
     model::Hypothesis,
     network::{NodeId, View},
     observe::{Observer, Round, Silent, Stop},
 };
+
+/// Over how many rounds the objective must hardly change where its decrease ends a run.
+const WINDOW: usize = 10;
 
 /// The runtime of one process.
 #[derive(Debug, Clone, Copy, Default)]
@@ -103,7 +106,7 @@ impl InProcess {
             run.hypotheses = current(&participants);
             let reports: Vec<Report> = participants.iter().map(Participant::report).collect();
             let mut record = summary(run.history.len() + 1, method.alpha(), &reports, &inboxes);
-            run.converged = record.residual <= self.stop.tolerance;
+            run.converged = self.is_reached(method.stop_on(), &record, &run.history);
             let flow = observer.round(&mut record, &run.hypotheses);
             run.history.push(record);
             run.damped = (0..reports.len()).filter(|&node| reports[node].damped).collect();
@@ -112,6 +115,20 @@ impl InProcess {
             }
         }
         Ok(run)
+    }
+
+    /// Whether the number that matters has fallen to the tolerance.
+    fn is_reached(&self, stop_on: StopOn, record: &Round, history: &[Round]) -> bool {
+        let allowed = self.stop.tolerance * record.objective.abs();
+        match stop_on {
+            StopOn::Residual => record.residual <= self.stop.tolerance,
+            StopOn::Gap => record.gap.is_some_and(|gap| gap <= allowed),
+            StopOn::Decrease => {
+                let last = history.iter().rev().take(WINDOW).map(|round| round.objective);
+                let furthest = last.map(|then| (then - record.objective).abs()).fold(0.0, f64::max);
+                history.len() >= WINDOW && furthest <= allowed
+            }
+        }
     }
 }
 
@@ -188,5 +205,15 @@ fn summary<M: Message>(
     let size = sum(|report| report.size);
     let residual = if size > 0.0 { (sum(|report| report.change) / size).sqrt() } else { 0.0 };
     let bytes = inboxes.iter().flatten().map(|(_, message)| message.bytes()).sum();
-    Round { round, objective: loss + alpha * gtv, loss, gtv, residual, bytes, validation: None }
+    let (objective, gap) = (loss + alpha * gtv, gap(reports));
+    Round { round, objective, loss, gtv, residual, gap, bytes, validation: None }
+}
+
+/// The bound that all nodes make up together, if they speak of one iterate.
+fn gap(reports: &[Report]) -> Option<f64> {
+    let parts = reports.iter().map(|report| report.gap).collect::<Option<Vec<Gap>>>()?;
+    let mut iterates = parts.iter().filter_map(|part| part.iterate);
+    let first = iterates.next();
+    let is_of_one = iterates.all(|iterate| Some(iterate) == first);
+    is_of_one.then(|| parts.iter().map(|part| part.bound).sum())
 }

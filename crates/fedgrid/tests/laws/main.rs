@@ -4,6 +4,7 @@ mod collapsed;
 mod comparison;
 mod gtv;
 mod limits;
+mod primal_dual;
 mod relaxation;
 mod rounds;
 mod setting;

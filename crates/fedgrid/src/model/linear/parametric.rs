@@ -20,10 +20,6 @@ impl Parametric for Linear {
         Affine::from(self).size(columns)
     }
 
-    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
-        Affine::from(self).intercepts(columns)
-    }
-
     fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
         Affine::from(self).loss(data, weights, |y, output| (output - y).powi(2))
     }
@@ -46,5 +42,9 @@ impl Parametric for Linear {
 
     fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
         Affine::from(self).weights(hypothesis)
+    }
+
+    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
+        Affine::from(self).intercepts(columns, 1)
     }
 }

@@ -82,6 +82,16 @@ impl LinearProximal {
         })
     }
 
+    /// The largest μ with L − μ/2 ‖·‖² convex; zero where some direction is not determined.
+    #[must_use]
+    pub fn convexity(&self) -> f64 {
+        let least = self.curvatures.iter().fold(f64::INFINITY, |least, h| least.min(*h));
+        // The ridge holds every direction outside the span but that of the intercept, which is inside.
+        let outside = if self.directions.len() < self.size { self.ridge } else { f64::INFINITY };
+        let least = least.min(outside);
+        if least.is_finite() { 2.0 * least } else { 0.0 }
+    }
+
     /// The proximal step from a centre, with τ = `step` > 0.
     pub fn step(&self, centre: &[f64], step: f64) -> Result<Vec<f64>> {
         check_proximal(centre, self.size, step)?;

@@ -37,11 +37,6 @@ impl Parametric for Logistic {
         outputs(task) * self.affine().size(columns)
     }
 
-    fn intercepts(&self, columns: usize, task: Task) -> Vec<usize> {
-        let own = self.affine().intercepts(columns);
-        (0..outputs(task)).flat_map(|k| own.iter().map(move |b| k * (columns + 1) + b)).collect()
-    }
-
     fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
         let columns = data.features().columns();
         let blocks = weights.chunks_exact(self.affine().size(columns).max(1));
@@ -149,5 +144,13 @@ impl Parametric for Logistic {
             weights.extend(self.intercept.then_some(*intercept));
         }
         Some(weights)
+    }
+
+    fn intercepts(&self, columns: usize, task: Task) -> Vec<usize> {
+        self.affine().intercepts(columns, outputs(task))
+    }
+
+    fn is_smooth(&self) -> bool {
+        self.lasso == 0.0
     }
 }

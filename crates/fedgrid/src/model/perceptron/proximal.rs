@@ -19,6 +19,7 @@ use crate::{
     data::{Dataset, Task},
     error::{Error, Result, same_size},
     model::{Hypothesis, Parametric, Stored},
+    random::{Purpose, Stream},
 };
 
 /// How many gradient steps a proximal step takes at most.
@@ -110,6 +111,22 @@ impl Parametric for Perceptron {
             }
             _ => None,
         }
+    }
+
+    fn start(&self, columns: usize, task: Task) -> Vec<f64> {
+        let mut stream = Stream::new(self.seed, 0, 0, Purpose::Model);
+        self.layers(columns, task).start(&mut stream)
+    }
+
+    fn intercepts(&self, columns: usize, task: Task) -> Vec<usize> {
+        let layers = self.layers(columns, task);
+        let last = layers.count() - 1;
+        let width = layers.width(last);
+        layers.range(last).skip(width - 1).step_by(width).collect()
+    }
+
+    fn is_convex(&self) -> bool {
+        false
     }
 }
 

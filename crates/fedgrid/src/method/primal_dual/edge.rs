@@ -1,0 +1,217 @@
+//! One end of an edge. The end with the smaller id owns the dual: it hears weights and answers with
+//! the dual of the turn; the other end hears duals and answers with weights,
+//!
+//! ```text
+//! z = w̃_i − w̃_j,      gap of the edge = g(z) + g*(ũ) − ũᵀz ≥ 0
+//! ```
+//!
+//! Turns are numbered, so that what comes late or twice is known, and the last word is repeated until
+//! it is answered.
+
+use std::sync::Arc;
+
+use super::super::Message;
+use crate::{
+    algebra::{add_scaled, dot},
+    network::{Neighbour, NodeId},
+    penalty::Penalty,
+};
+
+/// What is said along an edge: weights to the owner of its dual, the dual to the other end.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    /// How many duals the edge has had.
+    pub turn: usize,
+    /// The whole of the coupled weights, or of the dual.
+    pub values: Arc<[f64]>,
+    /// The scale s of the speaker's steps.
+    pub scale: f64,
+    /// Whether the speaker has rows, or has heard of someone who has.
+    pub informed: bool,
+}
+
+impl Message for Turn {
+    fn bytes(&self) -> usize {
+        // The turn, the scale and the mark are eight, eight and one.
+        8 * self.values.len() + 17
+    }
+}
+
+/// A node's coupled weights before and after its update.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Moved {
+    /// w.
+    pub(super) before: Vec<f64>,
+    /// w̃.
+    pub(super) proposed: Vec<f64>,
+}
+
+/// How an owner updates its duals.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DualStep {
+    pub(super) penalty: Penalty,
+    pub(super) relaxation: f64,
+    /// The own scale s.
+    pub(super) scale: f64,
+    /// The step σ where it is given, instead of one over the sum of both scales.
+    pub(super) sigma: Option<f64>,
+}
+
+/// What an owner knows of its edge after an update; zero at the other end.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Measured {
+    /// A φ(z).
+    pub(super) variation: f64,
+    /// The gap of the edge.
+    pub(super) gap: f64,
+    /// σ ‖·‖² of what the difference misses from belonging to the dual.
+    pub(super) change: f64,
+    /// ‖ũ‖² / σ.
+    pub(super) size: f64,
+}
+
+/// One end of an edge.
+#[derive(Debug)]
+pub(super) struct End {
+    /// Who is at the other end.
+    pub(super) neighbour: NodeId,
+    /// Whether this end owns the dual.
+    pub(super) is_owner: bool,
+    /// The weight A of the edge.
+    weight: f64,
+    /// The strength c of the penalty.
+    strength: f64,
+    /// How many duals the edge has had.
+    pub(super) turn: usize,
+    /// Whether the dual of the current weights is known.
+    pub(super) is_fresh: bool,
+    /// Whether the other end has answered the last dual.
+    is_answered: bool,
+    /// Whether what is due was said a round ago, so that its answer may be on its way.
+    is_said: bool,
+    /// The dual u, after relaxation.
+    dual: Arc<[f64]>,
+    /// The dual ũ.
+    proposed: Vec<f64>,
+    /// ‖ũ − u‖² of the last update.
+    pub(super) moved: f64,
+    /// The weights last heard.
+    heard: Option<Arc<[f64]>>,
+    pub(super) measured: Measured,
+}
+
+impl End {
+    pub(super) fn new(own: NodeId, neighbour: &Neighbour, strength: f64, size: usize) -> Self {
+        Self {
+            neighbour: neighbour.id,
+            is_owner: own < neighbour.id,
+            weight: neighbour.weight,
+            strength,
+            turn: 0,
+            is_fresh: false,
+            is_answered: true,
+            is_said: false,
+            dual: vec![0.0; size].into(),
+            proposed: vec![0.0; size],
+            moved: 0.0,
+            heard: None,
+            measured: Measured::default(),
+        }
+    }
+
+    /// What is to be said: the dual until it is answered, or the weights until their dual is there.
+    /// What a round has left unanswered is said again in the round after.
+    pub(super) fn word(&mut self, weights: &Arc<[f64]>) -> Option<Arc<[f64]>> {
+        let is_open = if self.is_owner { !self.is_answered } else { !self.is_fresh };
+        self.is_said = is_open && !self.is_said;
+        self.is_said.then(|| if self.is_owner { self.dual.clone() } else { weights.clone() })
+    }
+
+    /// The own weights have changed: their dual is not known yet.
+    pub(super) fn expect_dual(&mut self) {
+        self.is_fresh = false;
+        if !self.is_owner {
+            self.is_said = false;
+        }
+    }
+
+    /// `sum ← sum + D_e u_e`
+    pub(super) fn add_dual(&self, sum: &mut [f64]) {
+        add_scaled(sum, self.sign(), &self.dual);
+    }
+
+    /// `sum ← sum + D_e ũ_e`
+    pub(super) fn add_proposed(&self, sum: &mut [f64]) {
+        add_scaled(sum, self.sign(), &self.proposed);
+    }
+
+    fn sign(&self) -> f64 {
+        if self.is_owner { 1.0 } else { -1.0 }
+    }
+
+    /// Takes the next dual from its owner.
+    pub(super) fn hear_dual(&mut self, told: &Turn, relaxation: f64) {
+        if told.turn != self.turn + 1 {
+            return;
+        }
+        self.moved = 0.0;
+        for (k, proposed) in self.proposed.iter_mut().enumerate() {
+            let step = (told.values[k] - self.dual[k]) / relaxation;
+            *proposed = self.dual[k] + step;
+            self.moved += step * step;
+        }
+        self.dual = told.values.clone();
+        self.turn += 1;
+        self.is_fresh = true;
+    }
+
+    /// Updates the dual by the other end's weights.
+    pub(super) fn hear_weights(&mut self, told: &Turn, own: &Moved, step: DualStep) {
+        if told.turn != self.turn {
+            return;
+        }
+        self.is_answered = true;
+        // Weights that are a step ahead of one's own are told again.
+        if self.is_fresh {
+            return;
+        }
+        let before = self.heard.replace(told.values.clone()).unwrap_or_else(|| told.values.clone());
+        let sigma = step.sigma.unwrap_or(1.0 / (step.scale + told.scale));
+        let size = before.len();
+        let (mut z, mut earlier) = (vec![0.0; size], vec![0.0; size]);
+        for k in 0..size {
+            let proposed = before[k] + (told.values[k] - before[k]) / step.relaxation;
+            earlier[k] = own.before[k] - before[k];
+            z[k] = own.proposed[k] - proposed;
+            self.proposed[k] = self.dual[k] + sigma * (2.0 * z[k] - earlier[k]);
+        }
+        step.penalty.dual_update(&mut self.proposed, self.strength, sigma);
+        let (mut change, mut next) = (0.0, self.dual.to_vec());
+        self.moved = 0.0;
+        for k in 0..size {
+            let moved = self.proposed[k] - self.dual[k];
+            change += (earlier[k] - z[k] + moved / sigma).powi(2);
+            self.moved += moved * moved;
+            next[k] += step.relaxation * moved;
+        }
+        self.measure(&z, step.penalty, sigma, change);
+        self.dual = next.into();
+        self.turn += 1;
+        (self.is_fresh, self.is_answered, self.is_said) = (true, false, false);
+    }
+
+    fn measure(&mut self, z: &[f64], penalty: Penalty, sigma: f64, change: f64) {
+        // The dual update of a norm ends in its ball, where the conjugate is zero.
+        let conjugate = match penalty {
+            Penalty::SquaredNorm => penalty.conjugate(&self.proposed, self.strength),
+            Penalty::Norm | Penalty::OneNorm => 0.0,
+        };
+        let value = penalty.value(z);
+        self.measured = Measured {
+            variation: self.weight * value,
+            gap: (self.strength * value + conjugate - dot(&self.proposed, z)).max(0.0),
+            change: sigma * change,
+            size: dot(&self.proposed, &self.proposed) / sigma,
+        };
+    }
+}
