@@ -66,7 +66,8 @@ impl Setting {
         let labels = match self.task {
             Task::Regression => Labels::values(scores),
             Task::Classification { classes } => {
-                let class = |s: &f64| usize::from(*s > 0.5) + usize::from(*s > 2.0);
+                let class =
+                    |s: &f64| (usize::from(*s > 0.5) + usize::from(*s > 2.0)).min(classes - 1);
                 Labels::classes(classes, &scores.iter().map(class).collect::<Vec<_>>()).unwrap()
             }
         };

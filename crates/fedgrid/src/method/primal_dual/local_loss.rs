@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use crate::{
-    algebra::{add_scaled, norm},
+    algebra::{add_scaled, norm, squared_distance},
     data::Dataset,
     error::{Error, Result},
     model::{Hypothesis, LinearProximal, LocalModel, Parametric},
@@ -26,6 +26,9 @@ const MOST_STEPS: usize = 100_000;
 
 /// Steps shorter than this share of the weights tell nothing of the gradient's Lipschitz constant.
 const SHORTEST_STEP: f64 = 1e-10;
+
+/// The share of the weights by which one looks aside for how the gradient changes.
+const PROBE: f64 = 1e-4;
 
 /// How a node finds its next weights.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -197,6 +200,7 @@ impl LocalLoss {
     ) -> Result<Update> {
         let mut proposed = weights.to_vec();
         let mut slope = self.gradient(&proposed);
+        self.probe(&proposed, &slope);
         for _ in 0..MOST_STEPS {
             let mut gradient = slope.clone();
             add_scaled(&mut gradient, 1.0 / step, &proposed);
@@ -216,6 +220,7 @@ impl LocalLoss {
 
     fn gradient_step(&mut self, weights: &[f64], pull: &[f64], kappa: f64, factor: f64) -> Update {
         let slope = self.gradient(weights);
+        self.probe(weights, &slope);
         loop {
             let step = 1.0 / (kappa + factor * self.lipschitz);
             let mut proposed = weights.to_vec();
@@ -230,16 +235,29 @@ impl LocalLoss {
 
     /// Whether the gradient changes faster between two weights than was known; then it is known.
     fn is_too_long(&mut self, from: (&[f64], &[f64]), to: (&[f64], &[f64])) -> bool {
-        let distance = |a: &[f64], b: &[f64]| {
-            a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
-        };
+        let distance = |a: &[f64], b: &[f64]| squared_distance(a, b).sqrt();
         let moved = distance(from.0, to.0);
         let found = distance(from.1, to.1) / moved;
-        let is_telling = moved > SHORTEST_STEP * (1.0 + norm(from.0)) && found.is_finite();
-        let is_too_long = is_telling && found > self.lipschitz;
+        let is_telling = moved > SHORTEST_STEP * (1.0 + norm(from.0));
+        let is_too_long = is_telling && (found > self.lipschitz || !found.is_finite());
         if is_too_long {
-            self.lipschitz = 1.1 * found;
+            // Of a step that was far too long the gradient says too much.
+            self.lipschitz = (1.1 * found).min(2.0 * self.lipschitz);
         }
         is_too_long
+    }
+
+    /// Looks at how the gradient changes along itself, where nothing is known yet.
+    fn probe(&mut self, weights: &[f64], slope: &[f64]) {
+        let size = norm(slope);
+        if self.lipschitz > 0.0 || size == 0.0 {
+            return;
+        }
+        let length = PROBE * (1.0 + norm(weights));
+        let mut aside = weights.to_vec();
+        add_scaled(&mut aside, -length / size, slope);
+        let found = squared_distance(&self.gradient(&aside), slope).sqrt() / length;
+        // A loss that is straight here may bend elsewhere.
+        self.lipschitz = found.max(SHORTEST_STEP * size / length);
     }
 }

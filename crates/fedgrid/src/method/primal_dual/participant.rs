@@ -199,7 +199,9 @@ impl Coupled {
     /// Updates the weights by the duals of all edges.
     fn advance(&mut self) -> Result<()> {
         let degree = self.ends.len() as f64;
-        if self.update.is_some() {
+        // Edges that have missed a turn would tell of other iterates.
+        let is_whole = self.ends.iter().all(|end| end.is_fresh);
+        if self.update.is_some() && is_whole {
             let moved = squared_distance(&self.moved.before, &self.moved.proposed);
             let weights_moved = degree * moved;
             let duals_moved = self.ends.iter().map(|end| end.moved).sum();
