@@ -97,6 +97,13 @@ impl Cholesky {
         Some(Self { size, lower: matrix })
     }
 
+    /// The logarithm of the determinant of `A`.
+    #[must_use]
+    pub fn log_determinant(&self) -> f64 {
+        // The triangle holds one over its diagonal entries, whose squares make up the determinant.
+        (0..self.size).map(|k| -2.0 * self.lower[k * self.size + k].ln()).sum()
+    }
+
     /// Replaces `b` by the solution of `A x = b`.
     pub fn solve(&self, b: &mut [f64]) {
         let n = self.size;

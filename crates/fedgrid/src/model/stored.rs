@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BoostingHypothesis, Constant, ForestHypothesis, Hypothesis, KernelRidgeHypothesis,
-    LinearHypothesis, LogisticHypothesis, NeighboursHypothesis, PerceptronHypothesis,
-    PoissonHypothesis, SmootherHypothesis, TreeHypothesis,
+    BoostingHypothesis, Constant, ForestHypothesis, GraphicalLassoHypothesis, Hypothesis,
+    KernelRidgeHypothesis, LinearHypothesis, LogisticHypothesis, NeighboursHypothesis,
+    PerceptronHypothesis, PoissonHypothesis, SmootherHypothesis, TreeHypothesis,
 };
 use crate::{data::Task, error::Result};
 
@@ -25,6 +25,7 @@ pub enum Stored {
     KernelRidge(KernelRidgeHypothesis),
     Smoother(SmootherHypothesis),
     Perceptron(PerceptronHypothesis),
+    GraphicalLasso(GraphicalLassoHypothesis),
 }
 
 impl Stored {
@@ -43,6 +44,7 @@ impl Stored {
             Self::KernelRidge(hypothesis) => hypothesis.check(),
             Self::Smoother(hypothesis) => hypothesis.check(),
             Self::Perceptron(hypothesis) => hypothesis.check(),
+            Self::GraphicalLasso(hypothesis) => hypothesis.check(),
         }
     }
 
@@ -63,6 +65,7 @@ impl Stored {
             Self::KernelRidge(hypothesis) => (Some(&hypothesis.names), hypothesis.task),
             Self::Smoother(hypothesis) => (Some(&hypothesis.names), hypothesis.task),
             Self::Perceptron(hypothesis) => (Some(&hypothesis.names), hypothesis.task),
+            Self::GraphicalLasso(hypothesis) => (Some(&hypothesis.names), Task::Regression),
         };
         predicts == task && own.is_none_or(|own| **own == *names) && self.check().is_ok()
     }
@@ -82,6 +85,7 @@ impl Stored {
             Self::KernelRidge(hypothesis) => Box::new(hypothesis),
             Self::Smoother(hypothesis) => Box::new(hypothesis),
             Self::Perceptron(hypothesis) => Box::new(hypothesis),
+            Self::GraphicalLasso(hypothesis) => Box::new(hypothesis),
         }
     }
 }
