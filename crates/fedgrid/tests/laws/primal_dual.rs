@@ -9,8 +9,8 @@ use fedgrid::{
     data::{Dataset, Features, Labels, Task},
     method::{Local, Method, Participant, Pooled, PrimalDual, PrimalStep, Scale, StopOn, Turn},
     model::{
-        ElasticNet, Huber, Hypothesis, Linear, LocalModel, Logistic, Perceptron, Poisson, Quantile,
-        Stored, Tree,
+        ElasticNet, GraphicalLasso, Huber, Hypothesis, Linear, LocalModel, Logistic, Parametric,
+        Perceptron, Poisson, Quantile, Stored, Tree,
     },
     network::{Clustered, Edge, Network, Node, NodeId, View, path, star},
     observe::Stop,
@@ -510,6 +510,33 @@ fn perceptrons_learn_together_without_a_certificate() {
         assert!(last.objective < 0.3 * first.objective, "{step:?} {first:?} {last:?}");
         assert!(run.history.iter().all(|round| round.gap.is_none()));
     }
+}
+
+#[test]
+fn graphical_lassos_learn_one_precision_matrix_with_all_strength() {
+    let model = GraphicalLasso { ridge: 0.05, lasso: 0.02, intercept: true };
+    let setting =
+        Setting { models: vec![Arc::new(model.clone())], ..Setting::new(Task::Regression) };
+    let triangles = |run: &Run| -> Vec<Vec<f64>> {
+        let own = run.hypotheses.iter().flatten().map(|own| model.weights(own.as_ref()).unwrap());
+        own.collect()
+    };
+    let run = runtime(1e-9, 3000).run(&method(1e4, Penalty::Norm), setting.views()).unwrap();
+    // All losses together are that of all rows under the penalties of all nodes.
+    let all = setting
+        .nodes()
+        .iter()
+        .skip(1)
+        .fold(setting.nodes()[0].data.clone(), |rows, node| rows.stacked(&node.data).unwrap());
+    let sum = GraphicalLasso { ridge: 6.0 * 0.05, lasso: 6.0 * 0.02, intercept: true };
+    let pooled = sum.weights(sum.fit(&all).unwrap().as_ref()).unwrap();
+    assert!(run.converged);
+    assert_close(&triangles(&run), &vec![pooled; 6], 1e-5);
+
+    let own =
+        PrimalDual { radius: Some(1e3), stop_on: StopOn::Gap, ..method(0.05, Penalty::OneNorm) };
+    let run = runtime(1e-4, 3000).run(&own, setting.views()).unwrap();
+    assert!(run.converged, "{:?}", run.history.last());
 }
 
 #[test]
