@@ -37,6 +37,17 @@ impl Message for Turn {
     }
 }
 
+/// How the last word of an end stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    /// It is to be said.
+    Open,
+    /// It was said a round ago, and its answer may be on its way; if not, it is said again.
+    Said,
+    /// It was heard.
+    Answered,
+}
+
 /// A node's coupled weights before and after its update.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Moved {
@@ -85,10 +96,8 @@ pub(super) struct End {
     pub(super) turn: usize,
     /// Whether the dual of the current weights is known.
     pub(super) is_fresh: bool,
-    /// Whether the other end has answered the last dual.
-    is_answered: bool,
-    /// Whether what is due was said a round ago, so that its answer may be on its way.
-    is_said: bool,
+    /// How the own last word stands.
+    word: Word,
     /// The dual u, after relaxation.
     dual: Arc<[f64]>,
     /// The dual ũ.
@@ -109,8 +118,8 @@ impl End {
             strength,
             turn: 0,
             is_fresh: false,
-            is_answered: true,
-            is_said: false,
+            // The owner waits for weights to answer.
+            word: if own < neighbour.id { Word::Answered } else { Word::Open },
             dual: vec![0.0; size].into(),
             proposed: vec![0.0; size],
             moved: 0.0,
@@ -120,18 +129,21 @@ impl End {
     }
 
     /// What is to be said: the dual until it is answered, or the weights until their dual is there.
-    /// What a round has left unanswered is said again in the round after.
-    pub(super) fn word(&mut self, weights: &Arc<[f64]>) -> Option<Arc<[f64]>> {
-        let is_open = if self.is_owner { !self.is_answered } else { !self.is_fresh };
-        self.is_said = is_open && !self.is_said;
-        self.is_said.then(|| if self.is_owner { self.dual.clone() } else { weights.clone() })
+    pub(super) fn speak(&mut self, weights: &Arc<[f64]>) -> Option<Arc<[f64]>> {
+        let is_due = self.word == Word::Open;
+        self.word = match self.word {
+            Word::Open => Word::Said,
+            Word::Said => Word::Open,
+            Word::Answered => Word::Answered,
+        };
+        is_due.then(|| if self.is_owner { self.dual.clone() } else { weights.clone() })
     }
 
     /// The own weights have changed: their dual is not known yet.
     pub(super) fn expect_dual(&mut self) {
         self.is_fresh = false;
         if !self.is_owner {
-            self.is_said = false;
+            self.word = Word::Open;
         }
     }
 
@@ -162,7 +174,7 @@ impl End {
         }
         self.dual = told.values.clone();
         self.turn += 1;
-        self.is_fresh = true;
+        (self.is_fresh, self.word) = (true, Word::Answered);
     }
 
     /// Updates the dual by the other end's weights.
@@ -170,7 +182,7 @@ impl End {
         if told.turn != self.turn {
             return;
         }
-        self.is_answered = true;
+        self.word = Word::Answered;
         // Weights that are a step ahead of one's own are told again.
         if self.is_fresh {
             return;
@@ -197,7 +209,7 @@ impl End {
         self.measure(&z, step.penalty, sigma, change);
         self.dual = next.into();
         self.turn += 1;
-        (self.is_fresh, self.is_answered, self.is_said) = (true, false, false);
+        (self.is_fresh, self.word) = (true, Word::Open);
     }
 
     fn measure(&mut self, z: &[f64], penalty: Penalty, sigma: f64, change: f64) {

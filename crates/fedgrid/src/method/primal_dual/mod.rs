@@ -6,17 +6,13 @@
 //! w̃_i = argmin L_i(w) + ‖w − w_i + τ_i Σ_e D_ei u_e‖² / 2τ_i             at every node i
 //! ũ_e = argmin g_e*(u) + ‖u − u_e − σ_e D_e(2w̃ − w)‖² / 2σ_e             at the owner of every edge e
 //! w ← w + ρ (w̃ − w),   u ← u + ρ (ũ − u)
+//!
+//! τ_i = s_i / |N(i)|,   σ_e = 1 / (s_i + s_j),   g_e = α A_e φ,   (Dw)_e = w_i − w_j for i < j
 //! ```
 //!
-//! with g_e = α A_e φ and (Dw)_e = w_i − w_j for i < j. ["Networked Federated Multi-Task Learning",
-//! Algorithm 1, is τ_i = 1/|N(i)|, σ_e = 1/2 and ρ = 1.] Here every node has a scale s_i of its own,
-//!
-//! ```text
-//! τ_i = s_i / |N(i)|,   σ_e = 1 / (s_i + s_j)
-//! ```
-//!
-//! which converges for any scales (docs/mathematics.md), and which every node adapts by what it sees
-//! of its own weights and edges. The paper is s_i = 1.
+//! ["Networked Federated Multi-Task Learning", Algorithm 1, with all scales s and ρ equal to one.] Here
+//! every node has a scale of its own, which converges for any scales (docs/mathematics.md), and which it
+//! adapts by what it sees of its own weights and edges.
 //!
 //! An edge is a conversation in turns: the end with the larger id tells its weights, the end with the
 //! smaller id owns the dual, updates it and tells it back. So one iteration is two rounds of messages,
@@ -94,7 +90,7 @@ pub struct PrimalDual {
     pub stop_on: StopOn,
     /// The hypotheses to start from; where there is none, the start of the model, mostly zero.
     pub start: Option<PartialHypotheses>,
-    /// What the authors' code does, whatever is said above: σ = 0.45, τ_i = 1/|N(i)|, ρ = 1, losses
+    /// What the authors' code does, whatever is said above: σ = 0.45, τ = 1/|N(i)|, ρ = 1, losses
     /// summed over a node's rows instead of their mean, and duals of the squared norm divided by
     /// 1 + 2σ/c, which minimises half of its penalty. Two slips are not followed: τ taken from other
     /// nodes, and one noise for all rows of a node.

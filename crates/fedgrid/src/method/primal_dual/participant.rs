@@ -6,8 +6,11 @@
 //! P(w̃) − min P ≤ Σ_e gap_e + Σ_i ⟨r_i, w̃_i − w_i*⟩
 //! ```
 //!
-//! where the last term is at most ‖r_i‖²/2μ_i for a loss of modulus μ_i, and ‖r_i‖ (‖w̃_i‖ + R) where no
-//! weights at the minimum are longer than R.
+//! and, for a loss of modulus μ, or where no weights at the minimum are longer than R,
+//!
+//! ```text
+//! ⟨r_i, w̃_i − w_i*⟩ ≤ ‖r_i‖² / 2μ,      ⟨r_i, w̃_i − w_i*⟩ ≤ ‖r_i‖ (‖w̃_i‖ + R)
+//! ```
 
 use std::sync::Arc;
 
@@ -39,7 +42,7 @@ pub struct Coupled {
     id: NodeId,
     local: LocalLoss,
     /// The places of the coupled weights.
-    coupled: Vec<usize>,
+    places: Vec<usize>,
     ends: Vec<End>,
     balance: Balance,
     /// The weights w after relaxation.
@@ -73,12 +76,12 @@ impl Coupled {
         let given = given.and_then(|hypothesis| local.weights(hypothesis.as_ref()));
         let weights = given.unwrap_or_else(|| local.start());
         let intercepts = if method.couple_intercept { Vec::new() } else { local.intercepts() };
-        let coupled: Vec<usize> = (0..weights.len()).filter(|k| !intercepts.contains(k)).collect();
+        let places: Vec<usize> = (0..weights.len()).filter(|k| !intercepts.contains(k)).collect();
         // Without strength there is nothing to agree on.
         let neighbours = if method.alpha > 0.0 { neighbours } else { Vec::new() };
         let strength = method.alpha * if is_halved(method) { 0.5 } else { 1.0 };
         let ends = neighbours.iter();
-        let ends = ends.map(|other| End::new(id, other, strength * other.weight, coupled.len()));
+        let ends = ends.map(|other| End::new(id, other, strength * other.weight, places.len()));
         let mut participant = Self {
             ends: ends.collect(),
             method: method.clone(),
@@ -93,7 +96,7 @@ impl Coupled {
             report: Report { change: 1.0, size: 1.0, ..Report::default() },
             update: None,
             local,
-            coupled,
+            places,
             weights,
         };
         participant.begin()?;
@@ -120,7 +123,7 @@ impl Coupled {
 
     /// Makes the coupled weights before and after an update known to the edges.
     fn share(&mut self, before: &[f64], proposed: &[f64]) {
-        let coupled = |weights: &[f64]| self.coupled.iter().map(|&k| weights[k]).collect();
+        let coupled = |weights: &[f64]| self.places.iter().map(|&k| weights[k]).collect();
         self.moved = Moved { before: coupled(before), proposed: coupled(proposed) };
         let shared: Vec<f64> = coupled(&self.weights);
         self.shared = shared.into();
@@ -131,7 +134,7 @@ impl Coupled {
         let Ok(place) = self.ends.binary_search_by_key(from, |end| end.neighbour) else {
             return Ok(None);
         };
-        let (own, other) = (self.coupled.len(), told.values.len());
+        let (own, other) = (self.places.len(), told.values.len());
         if own == other {
             return Ok(Some(place));
         }
@@ -147,10 +150,10 @@ impl Coupled {
 
     /// Sums over all edges, in the places of the coupled weights.
     fn sum_of_duals(&self, add: fn(&End, &mut [f64])) -> Vec<f64> {
-        let mut coupled = vec![0.0; self.coupled.len()];
+        let mut coupled = vec![0.0; self.places.len()];
         self.ends.iter().for_each(|end| add(end, &mut coupled));
         let mut sum = vec![0.0; self.weights.len()];
-        self.coupled.iter().zip(&coupled).for_each(|(&place, value)| sum[place] = *value);
+        self.places.iter().zip(&coupled).for_each(|(&place, value)| sum[place] = *value);
         sum
     }
 
@@ -230,7 +233,7 @@ impl Participant for Coupled {
         let (scale, informed) = (self.balance.scale, self.is_informed);
         let shared = self.shared.clone();
         let word = |end: &mut End| {
-            let values = end.word(&shared)?;
+            let values = end.speak(&shared)?;
             Some((end.neighbour, Turn { turn: end.turn, values, scale, informed }))
         };
         self.ends.iter_mut().filter_map(word).collect()

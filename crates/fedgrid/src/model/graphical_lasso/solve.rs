@@ -9,7 +9,7 @@
 
 use super::spectrum::Spectrum;
 use crate::{
-    algebra::{Cholesky, squared_distance},
+    algebra::{Cholesky, scale, squared_distance},
     error::{Error, Result},
 };
 
@@ -106,7 +106,7 @@ impl Problem {
                     1.0
                 };
                 rho *= factor;
-                dual.iter_mut().for_each(|u| *u /= factor);
+                scale(&mut dual, 1.0 / factor);
             }
         }
         Err(Error::NotConverged { what: "the graphical lasso", steps: MOST_TURNS })

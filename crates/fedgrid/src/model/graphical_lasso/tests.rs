@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::{
-    algebra::{add_scaled, norm},
+    algebra::{add_scaled, norm, scale},
     model::Linear,
     random::{Purpose, Stream},
     testing,
@@ -31,7 +31,9 @@ fn models() -> Vec<GraphicalLasso> {
 fn place(model: &GraphicalLasso, seed: u64) -> Vec<f64> {
     let mut stream = Stream::new(seed, 1, 0, Purpose::Start);
     let mut weights = model.start(2, Task::Regression);
-    weights.iter_mut().for_each(|weight| *weight += 0.1 * stream.normal());
+    for weight in &mut weights {
+        *weight += 0.1 * stream.normal();
+    }
     weights
 }
 
@@ -79,7 +81,7 @@ fn a_proximal_step_meets_the_conditions_of_its_minimum() {
             let found = model.proximal(&data, &centre, step).unwrap();
             let mut pull = centre.clone();
             add_scaled(&mut pull, -1.0, &found);
-            pull.iter_mut().for_each(|pull| *pull /= step);
+            scale(&mut pull, 1.0 / step);
             let miss = distance(&model, &data, &found, &pull);
             assert!(miss < 1e-7 * (1.0 + 1.0 / step), "{model:?}, step {step}: {miss}");
         }
