@@ -189,25 +189,24 @@ impl End {
         }
         let before = self.heard.replace(told.values.clone()).unwrap_or_else(|| told.values.clone());
         let sigma = step.sigma.unwrap_or(1.0 / (step.scale + told.scale));
-        let size = before.len();
-        let (mut z, mut earlier) = (vec![0.0; size], vec![0.0; size]);
-        for k in 0..size {
+        let mut z = vec![0.0; before.len()];
+        let earlier = |k: usize| own.before[k] - before[k];
+        for k in 0..z.len() {
             let proposed = before[k] + (told.values[k] - before[k]) / step.relaxation;
-            earlier[k] = own.before[k] - before[k];
             z[k] = own.proposed[k] - proposed;
-            self.proposed[k] = self.dual[k] + sigma * (2.0 * z[k] - earlier[k]);
+            self.proposed[k] = self.dual[k] + sigma * (2.0 * z[k] - earlier(k));
         }
         step.penalty.dual_update(&mut self.proposed, self.strength, sigma);
-        let (mut change, mut next) = (0.0, self.dual.to_vec());
+        let mut change = 0.0;
         self.moved = 0.0;
-        for k in 0..size {
+        for (k, z) in z.iter().enumerate() {
             let moved = self.proposed[k] - self.dual[k];
-            change += (earlier[k] - z[k] + moved / sigma).powi(2);
+            change += (earlier(k) - z + moved / sigma).powi(2);
             self.moved += moved * moved;
-            next[k] += step.relaxation * moved;
         }
         self.measure(&z, step.penalty, sigma, change);
-        self.dual = next.into();
+        let relaxed = self.dual.iter().zip(&self.proposed);
+        self.dual = relaxed.map(|(u, next)| u + step.relaxation * (next - u)).collect();
         self.turn += 1;
         (self.is_fresh, self.word) = (true, Word::Open);
     }

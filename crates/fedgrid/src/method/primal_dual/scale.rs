@@ -22,7 +22,8 @@ pub enum Scale {
     #[default]
     Adaptive,
     /// The same positive number at all nodes for all rounds. Large ones let weights move far and
-    /// duals little.
+    /// duals little. Residuals are measured in the metric of the steps, so at a scale that does not
+    /// suit a network they are small long before the objective is near its minimum.
     Fixed(f64),
 }
 

@@ -104,13 +104,13 @@ fn iterations(run: &Run, minimum: f64) -> Option<usize> {
 fn scales_of_their_own_need_a_fraction_of_the_papers_rounds() {
     for (alpha, most) in [(1e-2, 120), (1e-3, 170)] {
         let own = method(alpha, Penalty::Norm);
-        let run = runtime(1e-9, 2000).run(&own, clustered(300, 1, 0.1).0).unwrap();
+        let run = runtime(1e-9, 2000).run(&own, clustered(120, 1, 0.1).0).unwrap();
         assert!(run.converged);
         let minimum = run.history.last().unwrap().objective;
         let found = iterations(&run, minimum).unwrap();
         assert!(found <= most, "α = {alpha}: {found}");
         let paper = PrimalDual { scale: Scale::Fixed(1.0), relaxation: 1.0, ..own };
-        let run = runtime(0.0, 2 + 10 * found).run(&paper, clustered(300, 1, 0.1).0).unwrap();
+        let run = runtime(0.0, 2 + 10 * found).run(&paper, clustered(120, 1, 0.1).0).unwrap();
         assert_eq!(iterations(&run, minimum), None);
     }
 }
@@ -148,8 +148,9 @@ fn authors_error(penalty: Penalty, rounds: usize) -> f64 {
 
 #[test]
 fn paper_compat_gives_the_authors_errors() {
-    // Their notebook: 3.13e-6 ± 0.26e-6 for the norm (2,000 iterations), .0114 for the squared norm.
-    let norm = authors_error(Penalty::Norm, 4002);
+    // Their notebook after 2,000 iterations: 3.13e-6 ± 0.26e-6 for the norm, which 1,000 reach, and
+    // .0114 for the squared norm, which is still on its way then.
+    let norm = authors_error(Penalty::Norm, 2002);
     assert!((2e-6..5e-6).contains(&norm), "{norm}");
     let squared = authors_error(Penalty::SquaredNorm, 4002);
     assert!((0.009..0.014).contains(&squared), "{squared}");
