@@ -258,3 +258,19 @@ impl Hypothesis for GraphicalLassoHypothesis {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod laws {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn without_lasso_it_keeps_the_laws_of_local_models() {
+        // Rows of weight 10¹⁰ ask for a ridge that still counts against rounding. The lasso's turns end at
+        // a share of Θ, whose entries differ by as much there: tests.rs has its laws.
+        for intercept in [true, false] {
+            let model = GraphicalLasso { ridge: 1.0, lasso: 0.0, intercept };
+            testing::check_local_model(&model, Task::Regression);
+        }
+    }
+}
