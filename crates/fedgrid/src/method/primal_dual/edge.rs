@@ -226,3 +226,34 @@ impl End {
         };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Features;
+
+    /// The end that owns the dual, after it has heard (0, 0) while its own weights went from (1, 0) to
+    /// (3, 1).
+    fn owner(penalty: Penalty, strength: f64) -> End {
+        let public = Arc::new(Features::empty(Arc::from([])));
+        let neighbour = Neighbour { id: 7, weight: 1.0, public };
+        let mut end = End::new(3, &neighbour, strength, 2);
+        let own = Moved { before: vec![1.0, 0.0], proposed: vec![3.0, 1.0] };
+        let told = Turn { turn: 0, values: Arc::from([0.0, 0.0]), scale: 1.0, informed: true };
+        let step = DualStep { penalty, relaxation: 1.0, scale: 1.0, sigma: None };
+        end.hear_weights(&told, &own, step);
+        end
+    }
+
+    #[test]
+    fn the_gap_of_an_edge_is_what_its_difference_and_dual_miss_from_belonging_together() {
+        // σ (2w̃ − w) = (2.5, 1), divided by 1 + σ/c = 1.25; the gap is c/2 ‖z − ũ/c‖².
+        let squared = owner(Penalty::SquaredNorm, 2.0);
+        assert!((squared.measured.gap - 4.36).abs() < 1e-12, "{:?}", squared.measured);
+        let one = owner(Penalty::OneNorm, 1.0);
+        assert!(one.measured.gap.abs() < 1e-12, "both entries are at their bound");
+        let norm = owner(Penalty::Norm, 1.0);
+        let expected = 10.0_f64.sqrt() - 8.5 / 7.25_f64.sqrt();
+        assert!((norm.measured.gap - expected).abs() < 1e-12, "{:?}", norm.measured);
+    }
+}
