@@ -156,10 +156,6 @@ impl Parametric for ElasticNet {
     fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
         self.affine().intercepts(columns, 1)
     }
-
-    fn is_smooth(&self) -> bool {
-        self.lasso == 0.0
-    }
 }
 
 /// `argmin ½ ‖B z + residual‖² + ½ Σ strength (z − centre)² + Σ lasso |z|`

@@ -70,14 +70,4 @@ pub trait Parametric: LocalModel {
     fn intercepts(&self, _columns: usize, _task: Task) -> Vec<usize> {
         Vec::new()
     }
-
-    /// Whether the loss is convex: only then can a minimum of a network be certified.
-    fn is_convex(&self) -> bool {
-        true
-    }
-
-    /// Whether the loss has a gradient everywhere: only then do gradient steps end at a minimum.
-    fn is_smooth(&self) -> bool {
-        true
-    }
 }

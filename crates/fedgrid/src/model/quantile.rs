@@ -209,10 +209,6 @@ impl Parametric for Quantile {
     fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
         self.affine().intercepts(columns, 1)
     }
-
-    fn is_smooth(&self) -> bool {
-        false
-    }
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ enum Kind {
 impl LocalLoss {
     pub(super) fn new(node: Node, step: PrimalStep, relaxation: f64) -> Result<Self> {
         let Node { data, model, .. } = node;
-        let is_smooth = model.as_parametric().is_some_and(Parametric::is_smooth);
+        let is_smooth = model.as_parametric().is_some_and(|model| model.shape().smooth);
         if step != PrimalStep::Proximal && !is_smooth {
             return Err(Error::Unsupported {
                 what: "a gradient or inexact step",
@@ -119,7 +119,7 @@ impl LocalLoss {
 
     /// Whether a minimum can be told from its slopes.
     pub(super) fn is_convex(&self) -> bool {
-        !self.has_rows() || self.parametric().is_convex()
+        !self.has_rows() || self.parametric().shape().convex
     }
 
     /// The weights and the hypothesis of training alone.

@@ -34,7 +34,7 @@ pub use scale::Scale;
 use super::{Method, PartialHypotheses, StopOn};
 use crate::{
     error::{Error, Result, at_least_zero},
-    model::{LocalModel, Parametric},
+    model::LocalModel,
     network::View,
     penalty::Penalty,
 };
@@ -120,7 +120,7 @@ impl PrimalDual {
     /// is seen from its slopes. A perceptron is trained without.
     #[must_use]
     pub fn certifies(model: &dyn LocalModel) -> bool {
-        model.as_parametric().is_some_and(Parametric::is_convex)
+        model.as_parametric().is_some_and(|model| model.shape().convex)
     }
 
     fn check(&self) -> Result<()> {

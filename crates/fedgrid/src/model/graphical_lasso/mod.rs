@@ -22,7 +22,7 @@ use std::{f64::consts::SQRT_2, sync::Arc};
 
 use self::solve::Problem;
 use super::{
-    Hypothesis, LocalModel, Parametric, Stored,
+    Hypothesis, LocalModel, Parametric, Shape, Stored,
     affine::{check_data, check_numbers, check_proximal},
     check,
 };
@@ -180,8 +180,13 @@ impl Parametric for GraphicalLasso {
         weights_of(&identity, size)
     }
 
-    fn is_smooth(&self) -> bool {
-        false
+    fn shape(&self) -> Shape {
+        Shape { convex: true, smooth: false, ridge: 0.0 }
+    }
+
+    /// None that is known: the logarithm of the determinant has no bound.
+    fn least_loss(&self, _data: &Dataset) -> f64 {
+        f64::NEG_INFINITY
     }
 }
 

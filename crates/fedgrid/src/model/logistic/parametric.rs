@@ -149,8 +149,4 @@ impl Parametric for Logistic {
     fn intercepts(&self, columns: usize, task: Task) -> Vec<usize> {
         self.affine().intercepts(columns, outputs(task))
     }
-
-    fn is_smooth(&self) -> bool {
-        self.lasso == 0.0
-    }
 }

@@ -124,10 +124,6 @@ impl Parametric for Perceptron {
         let width = layers.width(last);
         layers.range(last).skip(width - 1).step_by(width).collect()
     }
-
-    fn is_convex(&self) -> bool {
-        false
-    }
 }
 
 /// One for each slope, zero for each bias.

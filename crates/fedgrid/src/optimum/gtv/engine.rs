@@ -172,7 +172,8 @@ pub(super) fn start_of(frame: &Frame, start: Option<&Minimum>) -> Result<Point> 
     let losses = frame.losses;
     let rows = frame.len() * frame.width;
     let edges = frame.layout.edges.len() * frame.width;
-    let mut point = Point { w: vec![0.0; rows], u: vec![0.0; edges], p: vec![0.0; rows] };
+    let w = frame.layout.rows_in(&losses.start(), losses.size, frame.width);
+    let mut point = Point { w, u: vec![0.0; edges], p: vec![0.0; rows] };
     if let Some(start) = start {
         same_size("starting weights", start.weights.len(), losses.len() * losses.size)?;
         same_size("starting duals", start.duals.len(), frame.layout.edges.len() * losses.coupled)?;

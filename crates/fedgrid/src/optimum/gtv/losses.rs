@@ -135,6 +135,16 @@ impl Losses {
         !matches!(self.each[node], Loss::None)
     }
 
+    /// The rows of weights to begin with: zero for most models.
+    pub(super) fn start(&self) -> Vec<f64> {
+        let row = |node: &Node| {
+            let model = node.model.as_parametric().expect("only parametric models are coupled");
+            let all = model.start(node.data.features().columns(), node.data.task());
+            self.row_of_model(&all)
+        };
+        self.nodes.iter().flat_map(row).collect()
+    }
+
     /// Whether all losses are least squares.
     pub(super) fn is_quadratic(&self) -> bool {
         !self.each.iter().any(|loss| matches!(loss, Loss::Convex(_)))

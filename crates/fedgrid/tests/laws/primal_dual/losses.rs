@@ -104,7 +104,7 @@ fn every_convex_loss_comes_to_a_certified_minimum() {
         let own = PrimalDual { radius: Some(50.0), stop_on: StopOn::Gap, ..method(0.1, penalty) };
         let run = runtime(1e-5, 3000).run(&own, views()).unwrap();
         assert!(run.converged, "{model:?} {penalty:?} {:?}", run.history.last());
-        if model.as_parametric().unwrap().is_smooth() {
+        if model.as_parametric().unwrap().shape().smooth {
             let objective = |run: &Run| run.history.last().unwrap().objective;
             for step in [PrimalStep::Gradient, PrimalStep::Inexact { error: 1e-2 }] {
                 let other = PrimalDual { step, ..own.clone() };
