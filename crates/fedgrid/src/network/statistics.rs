@@ -37,6 +37,12 @@ pub struct Degrees {
 }
 
 impl Network {
+    /// The nodes of each component, neighbours close together (breadth first from the smallest id).
+    #[must_use]
+    pub fn components(&self) -> Vec<Vec<NodeId>> {
+        components(self)
+    }
+
     /// Components and degrees.
     ///
     /// ```

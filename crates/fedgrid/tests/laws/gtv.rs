@@ -7,7 +7,7 @@ use fedgrid::{
     data::{Dataset, Features, Labels, Task},
     model::{Huber, Linear, LocalModel, Logistic, Stored},
     network::{Clustered, Edge, Network, Node, path},
-    optimum::gtv::{Coupled, Goal, Losses, Minimum, minimise},
+    optimum::gtv::{Coupled, Goal, Losses, Minimum, critical, minimise},
     penalty::Penalty,
     random::{Purpose, Stream},
 };
@@ -271,4 +271,31 @@ fn other_losses_are_certified_too() {
             );
         }
     }
+}
+
+#[test]
+fn from_the_critical_strength_on_all_weights_are_equal_and_below_they_differ() {
+    let spread = |minimum: &Minimum, size: usize| {
+        let rows: Vec<&[f64]> = minimum.weights.chunks_exact(size).collect();
+        let distance =
+            |row: &&[f64]| row.iter().zip(rows[0]).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        rows.iter().map(distance).fold(0.0, f64::max)
+    };
+    let pair_losses = Losses::new(&pair(), true).unwrap();
+    let bounds = critical(&pair_losses, &path(2).unwrap(), Penalty::Norm).unwrap().unwrap();
+    assert!(
+        (bounds.at_least - 2.0).abs() < 1e-6 && (bounds.at_most - 2.0).abs() < 1e-6,
+        "{bounds:?}"
+    );
+    let (nodes, network) = (nodes(30, 2, 4, 0.7, &linear(0.0, false)), network(30, 6));
+    let losses = Losses::new(&nodes, true).unwrap();
+    for penalty in [Penalty::Norm, Penalty::OneNorm] {
+        let bounds = critical(&losses, &network, penalty).unwrap().unwrap();
+        assert!(bounds.at_most <= 1.05 * bounds.at_least, "{penalty:?} {bounds:?}");
+        let above = solve(&nodes, &network, penalty, 1.01 * bounds.at_most, 1e-10);
+        let below = solve(&nodes, &network, penalty, 0.97 * bounds.at_least, 1e-10);
+        assert!(spread(&above, 2) < 1e-4, "{penalty:?} {}", spread(&above, 2));
+        assert!(spread(&below, 2) > 1e-3, "{penalty:?} {}", spread(&below, 2));
+    }
+    assert_eq!(critical(&losses, &network, Penalty::SquaredNorm).unwrap(), None);
 }

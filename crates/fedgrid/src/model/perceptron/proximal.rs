@@ -18,7 +18,7 @@ use crate::{
     algebra::{add_scaled, dot, norm},
     data::{Dataset, Task},
     error::{Error, Result, same_size},
-    model::{Hypothesis, Parametric, Stored},
+    model::{Hypothesis, Parametric, Shape, Stored},
     random::{Purpose, Stream},
 };
 
@@ -116,6 +116,10 @@ impl Parametric for Perceptron {
     fn start(&self, columns: usize, task: Task) -> Vec<f64> {
         let mut stream = Stream::new(self.seed, 0, 0, Purpose::Model);
         self.layers(columns, task).start(&mut stream)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { convex: false, smooth: true, ridge: 0.0 }
     }
 
     fn intercepts(&self, columns: usize, task: Task) -> Vec<usize> {

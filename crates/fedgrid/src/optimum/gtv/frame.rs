@@ -31,16 +31,22 @@ impl<'a> Frame<'a> {
         let width = padded(losses.size);
         let layout = Layout::new(network, width);
         let strength = |&(edge, _): &(usize, bool)| coupled.alpha * network.edges()[edge].weight;
-        let (component, components) = components(network, &layout);
+        let members = network.components();
+        let mut component_of = vec![0; network.len()];
+        for (component, members) in members.iter().enumerate() {
+            for &node in members {
+                component_of[node] = component;
+            }
+        }
         Self {
             losses,
             strengths: layout.edges.iter().map(strength).collect(),
             penalty: coupled.penalty,
             alpha: coupled.alpha,
             width,
+            component: layout.nodes.iter().map(|&node| component_of[node]).collect(),
             layout,
-            component,
-            components,
+            components: members.len(),
         }
     }
 
@@ -101,27 +107,4 @@ impl<'a> Frame<'a> {
         });
         rows
     }
-}
-
-/// The component of each place of the layout, which lists them one after the other.
-fn components(network: &Network, layout: &Layout) -> (Vec<usize>, usize) {
-    let mut of_node = vec![usize::MAX; network.len()];
-    let mut count = 0;
-    for &start in &layout.nodes {
-        if of_node[start] != usize::MAX {
-            continue;
-        }
-        let mut open = vec![start];
-        of_node[start] = count;
-        while let Some(node) = open.pop() {
-            for &(neighbour, _) in network.neighbours(node) {
-                if of_node[neighbour] == usize::MAX {
-                    of_node[neighbour] = count;
-                    open.push(neighbour);
-                }
-            }
-        }
-        count += 1;
-    }
-    (layout.nodes.iter().map(|&node| of_node[node]).collect(), count)
 }

@@ -58,7 +58,7 @@ pub(super) struct Layout {
 impl Layout {
     /// The order for rows of so many numbers.
     pub(super) fn new(network: &Network, width: usize) -> Self {
-        let nodes = by_distance(network);
+        let nodes = network.components().concat();
         let mut places = vec![0; nodes.len()];
         for (place, &node) in nodes.iter().enumerate() {
             places[node] = place;
@@ -171,31 +171,6 @@ fn schedule(blocks: usize) -> Vec<Vec<Tile>> {
         pairs.filter(|&(a, b)| a < blocks && b < blocks).map(|(a, b)| tile(a, b)).collect()
     };
     std::iter::once(diagonal).chain((0..turn).map(round)).collect()
-}
-
-/// The nodes by breadth-first search from the node of least degree of each component, so that
-/// neighbours are near each other.
-fn by_distance(network: &Network) -> Vec<NodeId> {
-    let mut starts: Vec<NodeId> = (0..network.len()).collect();
-    starts.sort_by_key(|&node| network.neighbours(node).len());
-    let mut seen = vec![false; network.len()];
-    let mut order = Vec::with_capacity(network.len());
-    for start in starts {
-        if std::mem::replace(&mut seen[start], true) {
-            continue;
-        }
-        let mut next = order.len();
-        order.push(start);
-        while next < order.len() {
-            for &(neighbour, _) in network.neighbours(order[next]) {
-                if !std::mem::replace(&mut seen[neighbour], true) {
-                    order.push(neighbour);
-                }
-            }
-            next += 1;
-        }
-    }
-    order
 }
 
 #[cfg(test)]

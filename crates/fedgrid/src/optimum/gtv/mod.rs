@@ -16,6 +16,7 @@
 
 mod augmented;
 mod certificate;
+mod critical;
 mod edge_pass;
 mod engine;
 mod frame;
@@ -33,6 +34,7 @@ mod width;
 use std::fmt;
 
 pub use certificate::Certificate;
+pub use critical::{Critical, critical};
 pub use losses::Losses;
 
 use engine::{Search, start_of};

@@ -1,0 +1,187 @@
+//! The critical strength above which all weights of a component are equal, for the norms.
+//!
+//! At the pooled minimiser ŵ with gradients `g_i = ∇L_i(ŵ)`, equal weights are the minimum if a flow u
+//! with Dᵀu = −g fits into the edges, so
+//!
+//! ```text
+//! critical α = min_u max_e ‖u_e‖* / A_e   over Dᵀu = −g      = max_z −gᵀz / Σ_e A_e φ((Dz)_e)
+//! ```
+//!
+//! Any flow bounds it from above and any potentials z from below. Both come from one Laplacian system,
+//! whose edges are weighted anew by the potentials of the last one, until the bounds meet.
+//! ["Networked Federated Multi-Task Learning", section 2.2.]
+
+use super::losses::{Loss, Losses};
+use crate::{
+    algebra::{Cholesky, add_scaled, dot},
+    error::{Error, Result, same_size},
+    network::Network,
+    optimum::krylov::{Limit, conjugate_gradient},
+    penalty::Penalty,
+};
+
+/// Bounds on a critical strength.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Critical {
+    /// Below this strength the weights of some component differ.
+    pub at_least: f64,
+    /// From this strength on the weights of every component are equal.
+    pub at_most: f64,
+}
+
+/// How close the bounds have to come, relative to each other.
+const CLOSE: f64 = 1e-3;
+const ROUNDS: usize = 60;
+
+/// The critical strength of a network, or none for the squared norm, which never makes weights equal.
+pub fn critical(losses: &Losses, network: &Network, penalty: Penalty) -> Result<Option<Critical>> {
+    same_size("nodes", network.len(), losses.len())?;
+    if penalty == Penalty::SquaredNorm {
+        return Ok(None);
+    }
+    if !losses.is_quadratic() {
+        let needs = "least-squares losses";
+        return Err(Error::Unsupported { what: "the critical strength", needs });
+    }
+    let gradients = gradients_at_pooled(losses, network);
+    let size = losses.coupled;
+    let mut weights: Vec<f64> =
+        network.edges().iter().flat_map(|edge| vec![edge.weight; size]).collect();
+    let mut bounds = Critical { at_least: 0.0, at_most: f64::INFINITY };
+    if dot(&gradients, &gradients) == 0.0 {
+        return Ok(Some(Critical { at_least: 0.0, at_most: 0.0 }));
+    }
+    for _ in 0..ROUNDS {
+        let z = potentials(network, &weights, &gradients, size);
+        let rows = Rows { network, z: &z, size };
+        bounds.at_most = bounds.at_most.min(rows.fullest(&weights, penalty));
+        bounds.at_least = bounds.at_least.max(-dot(&gradients, &z) / rows.variation(penalty));
+        if bounds.at_most <= (1.0 + CLOSE) * bounds.at_least {
+            break;
+        }
+        rows.weigh(&mut weights, penalty);
+    }
+    Ok(Some(bounds))
+}
+
+/// The gradients of all nodes at the pooled minimiser of their component.
+fn gradients_at_pooled(losses: &Losses, network: &Network) -> Vec<f64> {
+    let size = losses.coupled;
+    let mut gradients = vec![0.0; network.len() * size];
+    for component in network.components() {
+        let mut matrix = vec![0.0; size * size];
+        let mut right = vec![0.0; size];
+        for &node in &component {
+            if let Loss::Quadratic(quadratic) = &losses.each[node] {
+                for k in 0..size {
+                    let mut unit = vec![0.0; size];
+                    unit[k] = 1.0;
+                    quadratic.add_curved(&mut matrix[k * size..(k + 1) * size], &unit);
+                }
+                let mut slope = vec![0.0; size];
+                quadratic.add_gradient(&mut slope, &vec![0.0; size]);
+                add_scaled(&mut right, -1.0, &slope);
+            }
+        }
+        let trace: f64 = (0..size).map(|k| matrix[k * size + k]).sum();
+        // Where the rows leave a direction open any minimiser will do; this one is short.
+        (0..size).for_each(|k| matrix[k * size + k] += 1e-13 * trace);
+        if let Some(factor) = Cholesky::new(matrix, size) {
+            factor.solve(&mut right);
+        }
+        for &node in &component {
+            if let Loss::Quadratic(quadratic) = &losses.each[node] {
+                quadratic.add_gradient(&mut gradients[node * size..(node + 1) * size], &right);
+            }
+        }
+        balance(&mut gradients, &component, size);
+    }
+    gradients
+}
+
+/// Makes the rows of a component add up to zero, as they would without rounding.
+fn balance(rows: &mut [f64], component: &[usize], size: usize) {
+    for k in 0..size {
+        let mean = component.iter().map(|node| rows[node * size + k]).sum::<f64>()
+            / component.len() as f64;
+        for node in component {
+            rows[node * size + k] -= mean;
+        }
+    }
+}
+
+/// The z with `Dᵀ ω D z = −g`.
+fn potentials(network: &Network, weights: &[f64], gradients: &[f64], size: usize) -> Vec<f64> {
+    let edges = || network.edges().iter().zip(weights.chunks_exact(size));
+    let mut diagonal = vec![0.0; gradients.len()];
+    for (edge, weights) in edges() {
+        for node in [edge.source, edge.target] {
+            add_scaled(&mut diagonal[node * size..(node + 1) * size], 1.0, weights);
+        }
+    }
+    let apply = |v: &[f64], out: &mut [f64]| {
+        out.fill(0.0);
+        for (edge, weights) in edges() {
+            for (k, weight) in weights.iter().enumerate() {
+                let (i, j) = (edge.source * size + k, edge.target * size + k);
+                let pull = weight * (v[i] - v[j]);
+                out[i] += pull;
+                out[j] -= pull;
+            }
+        }
+    };
+    let precondition = |v: &[f64], out: &mut [f64]| {
+        for ((out, v), d) in out.iter_mut().zip(v).zip(&diagonal) {
+            *out = if *d > 0.0 { v / d } else { 0.0 };
+        }
+    };
+    let right: Vec<f64> = gradients.iter().map(|g| -g).collect();
+    let limit = Limit { tolerance: 1e-12, products: 5000 };
+    conjugate_gradient(&apply, &precondition, &right, vec![0.0; gradients.len()], limit).x
+}
+
+/// Potentials of all nodes.
+struct Rows<'a> {
+    network: &'a Network,
+    z: &'a [f64],
+    size: usize,
+}
+
+impl Rows<'_> {
+    fn differences(&self) -> impl Iterator<Item = (f64, Vec<f64>)> {
+        let row = |node: usize| &self.z[node * self.size..(node + 1) * self.size];
+        self.network.edges().iter().map(move |edge| {
+            let difference = row(edge.source).iter().zip(row(edge.target)).map(|(a, b)| a - b);
+            (edge.weight, difference.collect())
+        })
+    }
+
+    /// `Σ A φ(Dz)`.
+    fn variation(&self, penalty: Penalty) -> f64 {
+        self.differences().map(|(weight, z)| weight * penalty.value(&z)).sum()
+    }
+
+    /// The largest `‖u_e‖* / A_e` of the flow u = ω Dz.
+    fn fullest(&self, weights: &[f64], penalty: Penalty) -> f64 {
+        let flows = self.differences().zip(weights.chunks_exact(self.size));
+        flows
+            .map(|((weight, mut z), own)| {
+                z.iter_mut().zip(own).for_each(|(z, own)| *z *= own);
+                penalty.dual_size(&z) / weight
+            })
+            .fold(0.0, f64::max)
+    }
+
+    /// Weights ω = A / ‖Dz‖, with which z is where the sum of norms would have it.
+    fn weigh(&self, weights: &mut [f64], penalty: Penalty) {
+        let largest = self.differences().flat_map(|(_, z)| z).fold(0.0, |a: f64, z| a.max(z.abs()));
+        let least = 1e-7 * largest;
+        for ((weight, z), own) in self.differences().zip(weights.chunks_exact_mut(self.size)) {
+            let together = dot(&z, &z).sqrt();
+            for (own, z) in own.iter_mut().zip(&z) {
+                let size = if penalty == Penalty::Norm { together } else { z.abs() };
+                *own = weight / size.max(least);
+            }
+        }
+    }
+}
