@@ -5,11 +5,14 @@ use std::sync::Arc;
 use fedgrid::{
     algebra::Cholesky,
     data::{Dataset, Features, Labels, Task},
+    method::PrimalDual,
     model::{Huber, Linear, LocalModel, Logistic, Stored},
     network::{Clustered, Edge, Network, Node, path},
-    optimum::gtv::{Coupled, Goal, Losses, Minimum, critical, minimise},
+    observe::Stop,
+    optimum::gtv::{Coupled, Goal, Losses, Minimum, critical, minimise, objective},
     penalty::Penalty,
     random::{Purpose, Stream},
+    runtime::{InProcess, Order},
 };
 
 const PENALTIES: [Penalty; 3] = [Penalty::Norm, Penalty::SquaredNorm, Penalty::OneNorm];
@@ -298,4 +301,37 @@ fn from_the_critical_strength_on_all_weights_are_equal_and_below_they_differ() {
         assert!(spread(&below, 2) > 1e-3, "{penalty:?} {}", spread(&below, 2));
     }
     assert_eq!(critical(&losses, &network, Penalty::SquaredNorm).unwrap(), None);
+}
+
+#[test]
+fn the_federated_method_and_the_solver_reach_the_same_minimum() {
+    let network = network(40, 7);
+    let stop = Stop { tolerance: 1e-11, rounds: 20_000 };
+    // With a row for every weight at some nodes the minimiser is unique; a ridge makes it so elsewhere.
+    for (rows, ridge) in [(5, 0.0), (2, 0.05)] {
+        let nodes = nodes(40, 3, rows, 0.7, &linear(ridge, false));
+        let losses = Losses::new(&nodes, true).unwrap();
+        for penalty in PENALTIES {
+            let coupled = Coupled { alpha: 0.05, penalty };
+            let goal = Goal { tolerance: 1e-11, steps: 50_000 };
+            let minimum = minimise(&losses, &network, coupled, None, goal).unwrap();
+            let method = PrimalDual { alpha: 0.05, penalty, ..PrimalDual::default() };
+            let views = network.views(nodes.clone()).unwrap();
+            let run = InProcess { stop, order: Order::AtOnce }.run(&method, views).unwrap();
+            let weights: Vec<f64> = run
+                .hypotheses
+                .iter()
+                .flat_map(|own| match own.as_ref().unwrap().stored() {
+                    Stored::Linear(linear) => linear.slopes,
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            let reached = objective(&losses, &network, coupled, &weights).unwrap();
+            let apart = (reached - minimum.objective).abs() / minimum.objective;
+            assert!(apart <= 1e-8, "{penalty:?} {rows}: {apart}");
+            for (a, b) in weights.iter().zip(&minimum.weights) {
+                assert!((a - b).abs() <= 1e-6 * (1.0 + b.abs()), "{penalty:?} {rows}: {a} {b}");
+            }
+        }
+    }
 }

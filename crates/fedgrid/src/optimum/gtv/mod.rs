@@ -168,6 +168,19 @@ pub fn minimise(
     })
 }
 
+/// P(w) for rows of weights, in the order of the nodes.
+pub fn objective(
+    losses: &Losses,
+    network: &Network,
+    coupled: Coupled,
+    weights: &[f64],
+) -> Result<f64> {
+    same_size("nodes", network.len(), losses.len())?;
+    same_size("weights", weights.len(), losses.len() * losses.size)?;
+    let frame = Frame::new(losses, network, coupled);
+    Ok(frame.objective(&frame.layout.rows_in(weights, losses.size, frame.width)))
+}
+
 /// Which iteration is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Iteration {
