@@ -29,6 +29,14 @@ pub enum Purpose {
     Start = 6,
     /// The randomness of a local model.
     Model = 7,
+    /// The candidates that a target probes.
+    Candidates = 8,
+    /// Which rows a target holds back for its rewards.
+    Held = 9,
+    /// The noise in answers to probes.
+    ProbeNoise = 10,
+    /// The pairs that are probed to learn a network.
+    Pairs = 11,
 }
 
 /// A stream of random numbers, addressed by seed, node, round and purpose.

@@ -6,6 +6,7 @@
 
 mod fedrelax;
 mod local;
+mod persfl;
 mod pooled;
 mod primal_dual;
 mod shrunk;
@@ -14,6 +15,10 @@ use std::sync::Arc;
 
 pub use fedrelax::{Coupling, FedRelax, LocalStep, Relaxing, Shared};
 pub use local::{Alone, Local};
+pub use persfl::{
+    Adoption, Answer, Budget, Choice, Exchange, Feed, LinearPool, Online, PersFl, Probe, Probing,
+    Question, RefitPool, Refusal, Start, Tally,
+};
 pub use pooled::{Oracle, Pooled};
 pub use primal_dual::{Coupled, PrimalDual, PrimalStep, Scale, Turn};
 use serde::{Deserialize, Serialize};
@@ -80,6 +85,11 @@ pub trait Participant: Send {
 
     /// How the last round went here.
     fn report(&self) -> Report;
+
+    /// What this node remembers of those it probed; nothing in methods without probes.
+    fn tallies(&self) -> &[Tally] {
+        &[]
+    }
 }
 
 /// Something that can be sent.

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::{
     error::{Error, Result},
-    method::{Gap, Message, Method, Participant, Report, StopOn},
+    method::{Gap, Message, Method, Participant, Report, StopOn, Tally},
     model::Hypothesis,
     network::{NodeId, View},
     observe::{Observer, Round, Silent, Stop},
@@ -51,6 +51,8 @@ pub struct Run {
     pub damped: Vec<NodeId>,
     /// The bytes that travelled from node to node.
     pub traffic: Vec<Traffic>,
+    /// What probing nodes remember of those they probed.
+    pub tallies: Vec<Tally>,
 }
 
 /// The bytes that one node sent to another.
@@ -85,6 +87,7 @@ impl InProcess {
             converged: false,
             damped: Vec::new(),
             traffic: Vec::new(),
+            tallies: Vec::new(),
         };
         let mut inboxes = Vec::new();
         while run.history.len() < self.stop.rounds && !run.converged {
@@ -114,6 +117,8 @@ impl InProcess {
                 return Err(Error::Interrupted);
             }
         }
+        let tallies = participants.iter().flat_map(Participant::tallies);
+        run.tallies = tallies.filter(|tally| tally.probes > 0).copied().collect();
         Ok(run)
     }
 

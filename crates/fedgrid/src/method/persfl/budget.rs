@@ -1,0 +1,90 @@
+//! How much a candidate gives away to one target.
+//!
+//! The gradient of a linear model is `2 (G w − b)`: one probe at a base point and min(m, d) more in
+//! random directions Ω give the whole Gram matrix of m rows,
+//!
+//! ```text
+//! G = GΩ (Ωᵀ GΩ)⁺ (GΩ)ᵀ      exactly, as soon as Ω has as many columns as G has rank
+//! ```
+//!
+//! so a budget stops at half of that. It counts each target by itself and knows nothing of targets
+//! that put their answers together.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Question;
+use crate::{
+    error::{Error, Result},
+    network::NodeId,
+    random::{Purpose, Stream},
+};
+
+/// How many questions of one target a candidate answers, and how exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Budget {
+    /// All, exactly: for experiments in one process.
+    #[default]
+    Unlimited,
+    /// At most min(m, d)/2 distinct ones, exactly, with m rows and d weights.
+    Half,
+    /// All, with normal noise added to every number. The same question gets the same noise, so
+    /// asking again gains nothing.
+    Noise {
+        /// The standard deviation > 0.
+        deviation: f64,
+        /// What decides the noise: nobody else may know it.
+        secret: u64,
+    },
+}
+
+impl Budget {
+    pub(super) fn check(self) -> Result<()> {
+        match self {
+            Self::Noise { deviation: value, .. } if !(value > 0.0 && value.is_finite()) => {
+                Err(Error::Parameter { name: "deviation", value, expected: "a positive number" })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds the noise that belongs to a question.
+    pub(super) fn blur(self, candidate: NodeId, question: &Question, numbers: &mut [f64]) {
+        if let Self::Noise { deviation, secret } = self {
+            #[expect(clippy::cast_possible_truncation, reason = "any bits do")]
+            let round = question.fingerprint() as usize;
+            let mut stream = Stream::new(secret, candidate, round, Purpose::ProbeNoise);
+            numbers.iter_mut().for_each(|number| *number += deviation * stream.normal());
+        }
+    }
+}
+
+/// What each target has asked so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Spent(BTreeMap<NodeId, Vec<Question>>);
+
+impl Spent {
+    /// Whether a question may be answered; if so it is counted.
+    pub(super) fn allows(
+        &mut self,
+        budget: Budget,
+        target: NodeId,
+        question: &Question,
+        [rows, weights]: [usize; 2],
+    ) -> bool {
+        if budget != Budget::Half {
+            return true;
+        }
+        let asked = self.0.entry(target).or_default();
+        if asked.contains(question) {
+            return true;
+        }
+        let allowed = asked.len() < rows.min(weights) / 2;
+        if allowed {
+            asked.push(question.clone());
+        }
+        allowed
+    }
+}

@@ -1,0 +1,128 @@
+//! A node as a candidate: it answers what targets ask, from rows that stay with it.
+
+use std::sync::Arc;
+
+use super::{Answer, Budget, Question, Refusal, budget::Spent};
+use crate::{
+    data::{Dataset, Features, Labels},
+    error::Result,
+    model::{Hypothesis, LocalModel, Stored},
+    network::NodeId,
+};
+
+/// The minimiser of `η L_j(h) + (1/|D|) Σ_{x ∈ D} L(ĥ(x), h(x))`, which is one fit on the rows and
+/// the public points, labelled with the target's predictions.
+///
+/// Eq. 15 of "Your Data, My Model" prints predicted labels for the rows too; its text, figure 2 and
+/// eq. 7 mean the true ones, which are used here.
+pub(super) fn refitted(
+    model: &dyn LocalModel,
+    data: &Dataset,
+    (points, predictions): (&Features, &Labels),
+    step: f64,
+) -> Result<Box<dyn Hypothesis>> {
+    let mut labels = predictions.clone();
+    let smallest = model.smallest_label();
+    labels.as_mut_slice().iter_mut().for_each(|label| *label = label.max(smallest));
+    let share = 1.0 / points.rows().max(1) as f64;
+    let public = Dataset::weighted(points.clone(), labels, vec![share; points.rows()])?;
+    let own = data.clone().with_total_weight(step * data.total_weight());
+    model.fit(&own.stacked(&public)?)
+}
+
+/// A node that answers.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    id: NodeId,
+    model: Arc<dyn LocalModel>,
+    budget: Budget,
+    spent: Spent,
+}
+
+impl Candidate {
+    pub(super) fn new(id: NodeId, model: &Arc<dyn LocalModel>, budget: Budget) -> Self {
+        Self { id, model: model.clone(), budget, spent: Spent::default() }
+    }
+
+    /// The answer to a target whose public points are known.
+    pub(super) fn answer(
+        &mut self,
+        data: &Dataset,
+        (target, points): (NodeId, &Features),
+        question: &Question,
+    ) -> Result<Answer> {
+        let rows = data.weights().iter().filter(|weight| **weight > 0.0).count();
+        if rows == 0 {
+            return Ok(Answer::Refused(Refusal::NoRows));
+        }
+        if !self.fits(data, points, question) {
+            return Ok(Answer::Refused(Refusal::OtherModel));
+        }
+        let columns = data.features().columns();
+        let weights = self.model.as_parametric().map(|model| model.size(columns, data.task()));
+        let sizes = [rows, weights.unwrap_or(columns)];
+        if !self.spent.allows(self.budget, target, question, sizes) {
+            return Ok(Answer::Refused(Refusal::BudgetSpent));
+        }
+        self.computed(data, points, question)
+    }
+
+    /// Whether a question has the shape of this node's model.
+    fn fits(&self, data: &Dataset, points: &Features, question: &Question) -> bool {
+        let fits = match question {
+            Question::Gradient { weights } | Question::Proximal { weights, .. } => {
+                self.model.as_parametric().is_some_and(|model| {
+                    model.size(data.features().columns(), data.task()) == weights.len()
+                })
+            }
+            Question::Refit { predictions, .. } => {
+                predictions.task() == data.task() && predictions.rows() == points.rows()
+            }
+        };
+        fits && question.is_finite()
+    }
+
+    fn computed(&self, data: &Dataset, points: &Features, question: &Question) -> Result<Answer> {
+        let blurred = |mut numbers: Vec<f64>| {
+            self.budget.blur(self.id, question, &mut numbers);
+            numbers
+        };
+        let Some(numbers) = own_step(self.model.as_ref(), data, question)? else {
+            let Question::Refit { predictions, step } = question else {
+                return Ok(Answer::Refused(Refusal::OtherModel));
+            };
+            let fitted = refitted(self.model.as_ref(), data, (points, predictions), *step)?;
+            return Ok(match fitted.stored() {
+                Stored::Linear(mut linear) => {
+                    linear.slopes.push(linear.intercept);
+                    linear.slopes = blurred(linear.slopes);
+                    linear.intercept = linear.slopes.pop().unwrap_or(0.0);
+                    Answer::Linear(Arc::new(linear))
+                }
+                _ => {
+                    let labels = fitted.predict(points).as_slice().to_vec();
+                    let labels = Labels::new(data.task(), blurred(labels))?;
+                    Answer::Predictions(Arc::new(labels))
+                }
+            });
+        };
+        Ok(Answer::Numbers(blurred(numbers).into()))
+    }
+}
+
+/// The gradient or the proximal step; none for a refit or a model without weights.
+pub(super) fn own_step(
+    model: &dyn LocalModel,
+    data: &Dataset,
+    question: &Question,
+) -> Result<Option<Vec<f64>>> {
+    let Some(model) = model.as_parametric() else { return Ok(None) };
+    match question {
+        Question::Gradient { weights } => Ok(Some(model.gradient(data, weights))),
+        // argmin η L(w) + ‖w − ŵ‖² is the proximal step with τ = η/2.
+        Question::Proximal { weights, step } => {
+            Ok(Some(model.proximal(data, weights, step / 2.0)?))
+        }
+        Question::Refit { .. } => Ok(None),
+    }
+}

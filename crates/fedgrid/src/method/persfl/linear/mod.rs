@@ -1,0 +1,350 @@
+//! Algorithm 1 for linear models with all rows in one process: the steps that messages would take,
+//! for all targets at once.
+//!
+//! A candidate's gradient is formed from its rows or its moments, whichever is cheaper. The reward of
+//! a candidate that a target has probed often comes from the inner products of their rows, formed
+//! once,
+//!
+//! ```text
+//! X_i s = 2η (X_i X_jᵀ) W_j (X_j w − y_j)      m_i m_j products instead of (m_i + m_j) d
+//! ```
+//!
+//! so that only the step that is taken needs a gradient. Targets share no sum: the bits do not
+//! depend on the number of threads.
+
+mod block;
+mod kernels;
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use block::{Block, Point};
+use kernels::{gram, products};
+
+use super::{PersFl, Probe, Start, Tally, choice::Chooser, target::first_hypothesis};
+use crate::{
+    algebra::add_scaled,
+    data::Dataset,
+    error::{Error, Result, at_least_zero},
+    model::{Linear, LinearHypothesis, LinearProximal, Parametric},
+    network::{Node, NodeId},
+};
+
+/// How many numbers all targets together may keep of inner products with candidates: one gigabyte.
+const PRODUCTS_KEPT: usize = 1 << 27;
+
+/// Targets that learn linear models from the rows of all nodes.
+///
+/// ```
+/// use fedgrid::{data::*, method::{LinearPool, PersFl}, model::Linear, network::Node};
+/// use std::sync::Arc;
+///
+/// // Node 0 has one reading of y = 2 x, as has node 1; node 2 says y = −x.
+/// let nodes: Vec<Node> = [2.0, 2.0, -1.0].iter().enumerate().map(|(id, slope)| {
+///     let rows = Features::from_rows(&["x"], &[[1.0]])?;
+///     let public = Arc::new(rows.clone());
+///     let data = Dataset::new(rows, Labels::values(vec![*slope]))?;
+///     Ok(Node { id, data, model: Arc::new(Linear { ridge: 0.0, intercept: false }), public })
+/// }).collect::<fedgrid::Result<_>>()?;
+/// let method = PersFl { step: 0.25, targets: Some([0].into()), ..PersFl::default() };
+/// let mut pool = LinearPool::new(&method, &nodes)?.expect("the models are linear");
+/// (0..50).for_each(|_| pool.step());
+/// let (_, weights) = pool.weights().next().expect("there is a target");
+/// assert!((weights[0] - 2.0).abs() < 1e-12);
+/// # Ok::<(), fedgrid::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct LinearPool<'a> {
+    method: PersFl,
+    size: usize,
+    names: Arc<[String]>,
+    blocks: Vec<Block<'a>>,
+    /// The factored rows of each node, for proximal probes.
+    proximal: Vec<LinearProximal>,
+    targets: Vec<Learning>,
+    iteration: usize,
+}
+
+#[derive(Debug)]
+struct Learning {
+    id: NodeId,
+    scoring: Block<'static>,
+    /// The rows by which a target probes itself.
+    train: Option<Box<(Block<'static>, Option<LinearProximal>)>>,
+    chooser: Chooser,
+    weights: Vec<f64>,
+    /// The inner products of scoring rows with those of each candidate, where they are kept.
+    products: Vec<Option<Box<[f64]>>>,
+    /// How many more numbers may be kept.
+    room: usize,
+    work: Work,
+}
+
+/// Room that is used again in every iteration.
+#[derive(Debug, Default)]
+struct Work {
+    drawn: Vec<usize>,
+    residuals: Vec<f64>,
+    moves: Vec<f64>,
+    steps: Vec<f64>,
+    rewards: Vec<f64>,
+    point: Point,
+}
+
+impl<'a> LinearPool<'a> {
+    /// All targets of the method at their start, or none if a model is not linear, the models differ
+    /// in shape, or the probe is a refit. Every node may be a candidate of every other.
+    pub fn new(method: &PersFl, nodes: &'a [Node]) -> Result<Option<Self>> {
+        let everyone: Vec<NodeId> = (0..nodes.len()).collect();
+        Self::among(method, nodes, |_| &everyone)
+    }
+
+    /// The same with given candidates of each node, in order of ids; a node itself is passed over
+    /// unless it may probe itself.
+    pub(super) fn among<'b>(
+        method: &PersFl,
+        nodes: &'a [Node],
+        candidates: impl Fn(NodeId) -> &'b Vec<NodeId> + Sync,
+    ) -> Result<Option<Self>> {
+        method.check()?;
+        check_setting(method)?;
+        let Some(models) = linear_models(nodes)? else { return Ok(None) };
+        let Some(first) = nodes.first().filter(|_| method.probe != Probe::Refit) else {
+            return Ok(None);
+        };
+        let names = first.data.features().names().clone();
+        let size = models[0].size(names.len(), first.data.task());
+        let is_target = |node: &&Node| method.is_target(node.id, &node.data);
+        let count = nodes.iter().filter(is_target).count().max(1);
+        let blocks: Vec<Block> = nodes
+            .par_iter()
+            .zip(&models)
+            .map(|(node, model)| Block::new(model, &node.data))
+            .collect();
+        let factored = |(node, model): (&Node, &&Linear)| LinearProximal::new(model, &node.data);
+        let proximal = match method.probe {
+            Probe::Proximal => {
+                nodes.par_iter().zip(&models).map(factored).collect::<Result<_>>()?
+            }
+            _ => Vec::new(),
+        };
+        let begin = |node: &Node| {
+            let others: Vec<NodeId> = candidates(node.id)
+                .iter()
+                .copied()
+                .filter(|&id| method.own || id != node.id)
+                .collect();
+            Learning::new(method, node, models[node.id], &others, PRODUCTS_KEPT / count)
+        };
+        let targets = nodes.par_iter().filter(is_target).map(begin).collect::<Result<_>>()?;
+        let method = method.clone();
+        Ok(Some(Self { method, size, names, blocks, proximal, targets, iteration: 0 }))
+    }
+
+    /// One iteration of every target.
+    pub fn step(&mut self) {
+        let Self { method, blocks, proximal, targets, iteration, .. } = self;
+        let iteration = std::mem::replace(iteration, *iteration + 1);
+        let step = |target: &mut Learning| target.step(method, blocks, proximal, iteration);
+        // One target gains nothing from other threads and need not wait for them.
+        match targets.as_mut_slice() {
+            [only] => step(only),
+            several => several.par_iter_mut().for_each(step),
+        }
+    }
+
+    /// How many weights a target has, the intercept last.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The weights of each target, in order of ids.
+    pub fn weights(&self) -> impl ExactSizeIterator<Item = (NodeId, &[f64])> {
+        self.targets.iter().map(|target| (target.id, target.weights.as_slice()))
+    }
+
+    /// What each target has learnt, in order of ids.
+    pub fn hypotheses(&self) -> impl ExactSizeIterator<Item = (NodeId, LinearHypothesis)> {
+        self.weights().map(|(id, weights)| {
+            let slopes = weights[..self.names.len()].to_vec();
+            let intercept = weights.get(self.names.len()).copied().unwrap_or(0.0);
+            (id, LinearHypothesis { names: self.names.clone(), slopes, intercept })
+        })
+    }
+
+    /// What each target remembers of its candidates.
+    pub fn tallies(&self) -> impl Iterator<Item = &Tally> {
+        self.targets.iter().flat_map(|target| &target.chooser.tallies)
+    }
+}
+
+impl Learning {
+    fn new(
+        method: &PersFl,
+        node: &Node,
+        model: &Linear,
+        candidates: &[NodeId],
+        room: usize,
+    ) -> Result<Self> {
+        let (train, scoring) = method.divided(node.id, &node.data)?;
+        let chooser = Chooser::new(&method.choice, node.id, candidates);
+        let own = |train: &Dataset| -> Result<_> {
+            let factored = match method.probe {
+                Probe::Proximal => Some(LinearProximal::new(model, train)?),
+                _ => None,
+            };
+            Ok(Box::new((Block::new(model, train).into_owned(), factored)))
+        };
+        Ok(Self {
+            id: node.id,
+            weights: first_weights(method, node, model, &train)?,
+            train: method.own.then(|| own(&train)).transpose()?,
+            scoring: Block::new(model, &scoring).into_owned(),
+            products: vec![None; chooser.tallies.len()],
+            chooser,
+            room,
+            work: Work::default(),
+        })
+    }
+
+    fn step(
+        &mut self,
+        method: &PersFl,
+        blocks: &[Block],
+        proximal: &[LinearProximal],
+        iteration: usize,
+    ) {
+        let mut work = std::mem::take(&mut self.work);
+        let mut stream = method.stream(self.id, iteration);
+        self.chooser.draw(method.candidates, &mut stream, &mut work.drawn);
+        self.scoring.look(&self.weights, &mut work.point);
+        let size = self.weights.len();
+        work.steps.resize(work.drawn.len() * size, 0.0);
+        work.rewards.clear();
+        for position in 0..work.drawn.len() {
+            let place = work.drawn[position];
+            let reward = self.probe(method, blocks, proximal, (position, place), &mut work);
+            let tally = &mut self.chooser.tallies[place];
+            tally.probes += 1;
+            if reward.is_nan() {
+                tally.refused += 1;
+            } else {
+                tally.reward(reward, work.point.loss);
+            }
+            work.rewards.push(reward);
+        }
+        let taken = method.adoption.weights(&work.rewards, method.only_if_better);
+        for &(position, _) in &taken {
+            let tally = &mut self.chooser.tallies[work.drawn[position]];
+            tally.adopted += 1;
+            if self.products[work.drawn[position]].is_some() {
+                // Only now is the step itself needed.
+                let block = &blocks[tally.candidate];
+                let step = &mut work.steps[position * size..(position + 1) * size];
+                block.half_gradient(&self.weights, 2.0 * method.step, &mut work.residuals, step);
+            }
+        }
+        for (position, share) in taken {
+            let step = &work.steps[position * size..(position + 1) * size];
+            add_scaled(&mut self.weights, -share, step);
+        }
+        self.work = work;
+    }
+
+    /// The reward of one candidate; its step is left in `work`, unless inner products are kept. Not
+    /// a number where the candidate has no rows.
+    fn probe(
+        &mut self,
+        method: &PersFl,
+        blocks: &[Block],
+        proximal: &[LinearProximal],
+        (position, place): (usize, usize),
+        work: &mut Work,
+    ) -> f64 {
+        let Tally { candidate, rewarded, .. } = self.chooser.tallies[place];
+        let itself = candidate == self.id;
+        if method.probe == Probe::Gradient && !itself {
+            self.keep(place, rewarded, &blocks[candidate]);
+        }
+        let own = self.train.as_deref().filter(|_| itself);
+        let block = own.map_or(&blocks[candidate], |own| &own.0);
+        if block.is_empty() {
+            return f64::NAN;
+        }
+        let factor = 2.0 * method.step;
+        if let Some(kept) = &self.products[place] {
+            block.residuals(&self.weights, &mut work.residuals);
+            work.residuals.iter_mut().for_each(|residual| *residual *= factor);
+            work.moves.resize(self.scoring.count(), 0.0);
+            products(kept, &work.residuals, &mut work.moves);
+            return self.scoring.reward_of_moves(&work.moves, &work.point);
+        }
+        let size = self.weights.len();
+        let step = &mut work.steps[position * size..(position + 1) * size];
+        match (method.probe, own.and_then(|own| own.1.as_ref()).or(proximal.get(candidate))) {
+            (Probe::Proximal, Some(factored)) => {
+                let moved = factored.step(&self.weights, method.step / 2.0);
+                let Ok(moved) = moved else { return f64::NAN };
+                step.iter_mut().zip(&self.weights).zip(&moved).for_each(|((s, w), v)| *s = w - v);
+            }
+            _ => block.half_gradient(&self.weights, factor, &mut work.residuals, step),
+        }
+        self.scoring.reward(&self.weights, step, &mut work.point)
+    }
+
+    /// Keeps the inner products with a candidate once it has been probed so often that they would
+    /// have paid for themselves.
+    fn keep(&mut self, place: usize, probed: usize, block: &Block) {
+        let (Some(own), Some(rows)) = (self.scoring.plain_rows(), block.plain_rows()) else {
+            return;
+        };
+        let (mine, theirs) = (self.scoring.count(), block.count());
+        let pays = probed * (mine + theirs) >= mine * theirs;
+        if pays && self.products[place].is_none() && mine * theirs <= self.room {
+            self.room -= mine * theirs;
+            self.products[place] = Some(gram(own, rows, self.weights.len()).into_boxed_slice());
+        }
+    }
+}
+
+/// The weights that a target starts from.
+fn first_weights(
+    method: &PersFl,
+    node: &Node,
+    model: &Linear,
+    train: &Dataset,
+) -> Result<Vec<f64>> {
+    if let Start::Zero = method.start {
+        return Ok(vec![0.0; model.size(train.features().columns(), train.task())]);
+    }
+    let hypothesis = first_hypothesis(method, node, train)?;
+    model.weights(hypothesis.as_ref()).ok_or(Error::Unsupported {
+        what: "a start from given hypotheses",
+        needs: "hypotheses of the nodes' own models",
+    })
+}
+
+fn check_setting(method: &PersFl) -> Result<()> {
+    if method.online.is_some() || method.budget != super::Budget::Unlimited {
+        return Err(Error::Unsupported {
+            what: "rows that arrive, or a budget of probes,",
+            needs: "messages; in one process all rows are at hand",
+        });
+    }
+    Ok(())
+}
+
+/// The models of all nodes, or none if one is not linear or they differ in shape.
+fn linear_models(nodes: &[Node]) -> Result<Option<Vec<&Linear>>> {
+    let models: Option<Vec<&Linear>> = nodes.iter().map(|node| node.model.as_linear()).collect();
+    let Some(models) = models else { return Ok(None) };
+    for model in &models {
+        at_least_zero("ridge", model.ridge)?;
+    }
+    let shape = |node: &Node, model: &Linear| (node.data.features().columns(), model.intercept);
+    let mut shapes = nodes.iter().zip(&models).map(|(node, model)| shape(node, model));
+    let first = shapes.next();
+    Ok(shapes.all(|other| Some(other) == first).then_some(models))
+}

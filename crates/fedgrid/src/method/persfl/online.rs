@@ -1,0 +1,115 @@
+//! Rows that arrive over time: a loss is estimated from the most recent batch,
+//!
+//! ```text
+//! L_i⁽ᵏ⁾(w) = (1/|B|) Σ_{(x, y) ∈ B} L(y, h_w(x))      B = the last rows at iteration k
+//! ```
+//!
+//! and a target begins a new iteration when enough new rows have come to it. ["Your Data, My Model",
+//! section 3.3.]
+
+use std::{fmt::Debug, sync::Arc};
+
+use crate::{data::Dataset, error::Result, network::NodeId};
+
+/// Where new rows come from.
+pub trait Feed: Debug + Send + Sync {
+    /// The rows that have come to a node since the last tick; none if none have. Ticks count from
+    /// zero, one for every iteration that a target could begin.
+    fn arrived(&self, node: NodeId, tick: usize) -> Option<Dataset>;
+}
+
+/// How rows that arrive are used.
+#[derive(Debug, Clone)]
+pub struct Online {
+    /// Where they come from.
+    pub feed: Arc<dyn Feed>,
+    /// How many of the most recent rows make a loss, one or more; a node's first rows stay until
+    /// newer ones push them out.
+    pub batch: usize,
+    /// How many rows must have come to a target before its next iteration; zero never waits.
+    pub enough: usize,
+}
+
+/// The most recent rows of a node.
+#[derive(Debug, Clone)]
+pub(super) struct Recent {
+    online: Option<Online>,
+    tick: usize,
+    fresh: usize,
+    pub(super) rows: Dataset,
+}
+
+impl Recent {
+    pub(super) fn new(online: Option<&Online>, rows: Dataset) -> Self {
+        Self { online: online.cloned(), tick: 0, fresh: 0, rows }
+    }
+
+    /// Takes in what has come; whether anything has.
+    pub(super) fn tick(&mut self, node: NodeId) -> Result<bool> {
+        let Some(online) = &self.online else { return Ok(false) };
+        let arrived = online.feed.arrived(node, self.tick);
+        self.tick += 1;
+        let Some(arrived) = arrived.filter(|rows| rows.rows() > 0) else { return Ok(false) };
+        self.fresh += arrived.rows();
+        let all = std::mem::replace(&mut self.rows, arrived.clone());
+        let all = all.stacked(&arrived)?;
+        let first = all.rows().saturating_sub(online.batch.max(1));
+        let recent = all.select(&(first..all.rows()).collect::<Vec<_>>());
+        self.rows = Dataset::new(recent.features().clone(), recent.labels().clone())?;
+        Ok(true)
+    }
+
+    /// Whether enough has come for a new iteration; if so, counting begins anew.
+    pub(super) fn is_enough(&mut self) -> bool {
+        let enough = self.online.as_ref().is_none_or(|online| self.fresh >= online.enough);
+        if enough {
+            self.fresh = 0;
+        }
+        enough
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Features, Labels};
+
+    fn rows(values: &[f64]) -> Dataset {
+        let rows: Vec<[f64; 1]> = values.iter().map(|value| [*value]).collect();
+        let features = Features::from_rows(&["x"], &rows).unwrap();
+        Dataset::new(features, Labels::values(values.to_vec())).unwrap()
+    }
+
+    /// Two rows in every tick but the second.
+    #[derive(Debug)]
+    struct Pairs;
+
+    impl Feed for Pairs {
+        fn arrived(&self, _: NodeId, tick: usize) -> Option<Dataset> {
+            (tick != 1).then(|| rows(&[tick as f64, tick as f64 + 0.5]))
+        }
+    }
+
+    #[test]
+    fn the_most_recent_rows_make_a_mean_and_iterations_wait_for_enough() {
+        let online = Online { feed: Arc::new(Pairs), batch: 3, enough: 4 };
+        let mut recent = Recent::new(Some(&online), rows(&[9.0]));
+        assert!(recent.tick(0).unwrap());
+        assert_eq!(recent.rows.labels().as_slice(), [9.0, 0.0, 0.5]);
+        assert!(!recent.is_enough());
+        assert!(!recent.tick(0).unwrap());
+        assert!(!recent.is_enough());
+        assert!(recent.tick(0).unwrap());
+        assert_eq!(recent.rows.labels().as_slice(), [0.5, 2.0, 2.5]);
+        assert_eq!(recent.rows.weights(), [1.0 / 3.0; 3]);
+        assert!(recent.is_enough());
+        assert!(!recent.is_enough());
+    }
+
+    #[test]
+    fn without_a_feed_rows_stay_and_no_one_waits() {
+        let mut recent = Recent::new(None, rows(&[1.0]));
+        assert!(!recent.tick(0).unwrap() && recent.is_enough());
+        assert_eq!(recent.rows, rows(&[1.0]));
+    }
+}

@@ -1,0 +1,110 @@
+//! A node that takes part in PersFL, as target and as candidate. Rounds alternate: in one all ask,
+//! in the next all answer, so the runtime must let all speak at once.
+
+use std::sync::Arc;
+
+use super::{
+    Answer, Exchange, PersFl, Question, Tally, candidate::Candidate, online::Recent, target::Target,
+};
+use crate::{
+    data::Features,
+    error::Result,
+    method::{Participant, Report},
+    model::Hypothesis,
+    network::{NodeId, View},
+};
+
+/// A node that asks and answers.
+#[derive(Debug)]
+pub struct Probing {
+    id: NodeId,
+    candidate: Candidate,
+    target: Option<Target>,
+    recent: Recent,
+    /// The public points of those who may ask, in order of their ids.
+    known: Vec<(NodeId, Arc<Features>)>,
+    /// Whether this round is one of questions.
+    asking: bool,
+    answers: Vec<(NodeId, Answer)>,
+}
+
+impl Probing {
+    pub(super) fn new(method: &PersFl, view: View) -> Result<Self> {
+        let View { node, neighbours } = view;
+        let ids: Vec<NodeId> = neighbours.iter().map(|neighbour| neighbour.id).collect();
+        let target = method.is_target(node.id, &node.data);
+        let target = target.then(|| Target::new(method, &node, &ids)).transpose()?;
+        Ok(Self {
+            id: node.id,
+            candidate: Candidate::new(node.id, &node.model, method.budget),
+            target,
+            recent: Recent::new(method.online.as_ref(), node.data),
+            known: neighbours.into_iter().map(|known| (known.id, known.public)).collect(),
+            asking: true,
+            answers: Vec::new(),
+        })
+    }
+
+    fn answer(&mut self, from: NodeId, question: &Question) -> Result<()> {
+        // Whoever is not known here is not answered.
+        if let Ok(place) = self.known.binary_search_by_key(&from, |(id, _)| *id) {
+            let points = self.known[place].1.as_ref();
+            let answer = self.candidate.answer(&self.recent.rows, (from, points), question)?;
+            self.answers.push((from, answer));
+        }
+        Ok(())
+    }
+}
+
+impl Participant for Probing {
+    type Message = Exchange;
+
+    fn send(&mut self) -> Vec<(NodeId, Exchange)> {
+        if !self.asking {
+            let answers = std::mem::take(&mut self.answers);
+            return answers.into_iter().map(|(to, said)| (to, Exchange::Answer(said))).collect();
+        }
+        let Some(target) = self.target.as_mut().filter(|_| self.recent.is_enough()) else {
+            return Vec::new();
+        };
+        let (question, mut asked) = target.ask();
+        asked.sort_unstable();
+        asked.into_iter().map(|to| (to, Exchange::Question(question.clone()))).collect()
+    }
+
+    fn receive(&mut self, inbox: &[(NodeId, Exchange)]) -> Result<()> {
+        if self.asking {
+            for (from, message) in inbox {
+                if let Exchange::Question(question) = message {
+                    self.answer(*from, question)?;
+                }
+            }
+        } else {
+            if let Some(target) = &mut self.target {
+                let answers = inbox.iter().filter_map(|(from, message)| match message {
+                    Exchange::Answer(answer) => Some((*from, answer)),
+                    Exchange::Question(_) => None,
+                });
+                target.hear(answers)?;
+            }
+            let renewed = self.recent.tick(self.id)?;
+            if let (Some(target), true) = (&mut self.target, renewed) {
+                target.renew(&self.recent.rows)?;
+            }
+        }
+        self.asking = !self.asking;
+        Ok(())
+    }
+
+    fn hypothesis(&self) -> Option<&Arc<dyn Hypothesis>> {
+        self.target.as_ref().map(|target| &target.hypothesis)
+    }
+
+    fn report(&self) -> Report {
+        self.target.as_ref().map_or_else(Report::default, |target| target.report)
+    }
+
+    fn tallies(&self) -> &[Tally] {
+        self.target.as_ref().map_or(&[], Target::tallies)
+    }
+}
