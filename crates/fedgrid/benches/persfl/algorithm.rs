@@ -6,8 +6,8 @@ use fedgrid::{
 };
 
 use crate::{
-    made::two_clusters,
-    peer::{Peer, difference, numbers, seconds, timed},
+    made::{fastest, two_clusters},
+    peer::{Peer, difference, numbers, seconds},
 };
 
 const COLUMNS: usize = 100;
@@ -16,7 +16,7 @@ const ITERATIONS: usize = 1500;
 pub(crate) fn report(peer: &Peer) -> String {
     let made = two_clusters(COLUMNS, 0.0, 1);
     let method = PersFl { targets: Some([0].into()), seed: 1, ..PersFl::default() };
-    let (ours, weights) = timed(|| {
+    let (ours, weights) = fastest(|| {
         let pool = LinearPool::new(&method, &made.nodes).expect("the parameters are right");
         let mut pool = pool.expect("the models are linear");
         (0..ITERATIONS).for_each(|_| pool.step());

@@ -16,8 +16,9 @@ use std::sync::Arc;
 pub use fedrelax::{Coupling, FedRelax, LocalStep, Relaxing, Shared};
 pub use local::{Alone, Local};
 pub use persfl::{
-    Adoption, Answer, Budget, Choice, Exchange, Feed, LinearPool, Online, PersFl, Probe, Probing,
-    Question, RefitPool, Refusal, Start, Tally,
+    Adoption, Answer, Budget, Choice, Exchange, Feed, Kept, Learn, Learned, LinearPool, Online,
+    PersFl, Probe, Probing, Question, RefitPool, Refusal, Start, Tally, chosen_by_validation,
+    gradient_network, model_network, pooling_network,
 };
 pub use pooled::{Oracle, Pooled};
 pub use primal_dual::{Coupled, PrimalDual, PrimalStep, Scale, Turn};

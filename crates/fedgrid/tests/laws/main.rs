@@ -3,7 +3,9 @@
 mod collapsed;
 mod comparison;
 mod gtv;
+mod learned;
 mod limits;
+mod persfl;
 mod primal_dual;
 mod relaxation;
 mod rounds;

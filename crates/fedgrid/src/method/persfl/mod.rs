@@ -18,7 +18,7 @@ mod adoption;
 mod budget;
 mod candidate;
 mod choice;
-//mod learn;
+mod learn;
 mod linear;
 mod message;
 mod online;
@@ -32,9 +32,9 @@ use std::sync::Arc;
 pub use adoption::Adoption;
 pub use budget::Budget;
 pub use choice::Choice;
-/*pub use learn::{
+pub use learn::{
     Kept, Learn, Learned, chosen_by_validation, gradient_network, model_network, pooling_network,
-};*/
+};
 pub use linear::LinearPool;
 pub use message::{Answer, Exchange, Question, Refusal};
 pub use online::{Feed, Online};

@@ -1,0 +1,107 @@
+//! Which pairs are probed: a part at random, the rest where earlier probes point to. Whom my best
+//! partners find helpful will probably help me; who has found no one yet draws again.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    network::NodeId,
+    random::{Purpose, Stream},
+};
+
+/// The pairs probed so far, each with its score; both ends probe each other.
+#[derive(Debug, Clone)]
+pub(super) struct Pairs {
+    /// Nodes with rows, which alone take part.
+    members: Vec<NodeId>,
+    pub(super) partners: Vec<Vec<NodeId>>,
+    pub(super) count: usize,
+}
+
+impl Pairs {
+    pub(super) fn new(nodes: usize, members: Vec<NodeId>) -> Self {
+        Self { members, partners: vec![Vec::new(); nodes], count: 0 }
+    }
+
+    /// How many pairs there could be.
+    pub(super) fn all(&self) -> usize {
+        self.members.len() * self.members.len().saturating_sub(1) / 2
+    }
+
+    /// Adds a pair; false if it is known or no pair.
+    fn add(&mut self, a: NodeId, b: NodeId) -> bool {
+        let Err(place) = self.partners[a].binary_search(&b) else { return false };
+        if a == b {
+            return false;
+        }
+        self.partners[a].insert(place, b);
+        let place = self.partners[b].partition_point(|&other| other < a);
+        self.partners[b].insert(place, a);
+        self.count += 1;
+        true
+    }
+
+    /// Draws pairs at random up to a number, equally many for all nodes.
+    pub(super) fn draw(&mut self, goal: usize, seed: u64) {
+        let goal = goal.min(self.all());
+        let mut round = 0;
+        while self.count < goal {
+            let mut stream = Stream::new(seed, 0, round, Purpose::Pairs);
+            let order = stream.permutation(self.members.len());
+            for (place, &other) in order.iter().enumerate() {
+                if self.count < goal {
+                    self.add(self.members[place], self.members[other]);
+                }
+            }
+            round += 1;
+        }
+    }
+
+    /// Adds pairs up to a number: nodes with the fewest friends first, each the most promising
+    /// friend of its friends, or anyone if it has none. Friends come best first.
+    pub(super) fn follow(&mut self, friends: &[Vec<NodeId>], goal: usize, seed: u64) {
+        let goal = goal.min(self.all());
+        let mut order = self.members.clone();
+        order.sort_by_key(|&node| friends[node].len());
+        let mut stream = Stream::new(seed, 1, self.count, Purpose::Pairs);
+        let mut waiting: Vec<Vec<NodeId>> =
+            order.iter().map(|&node| self.promising(node, friends)).collect();
+        while self.count < goal {
+            let before = self.count;
+            for (&node, waiting) in order.iter().zip(&mut waiting) {
+                if self.count == goal {
+                    break;
+                }
+                let mut next = || match waiting.pop() {
+                    None if friends[node].is_empty() => Some(order[stream.index(order.len())]),
+                    other => other,
+                };
+                // A node that knows everyone has no one left to draw.
+                let mut tries = 4 * order.len();
+                while let Some(other) = next().filter(|_| tries > 0) {
+                    tries -= 1;
+                    if self.add(node, other) {
+                        break;
+                    }
+                }
+            }
+            if self.count == before {
+                return self.draw(goal, seed.wrapping_add(1));
+            }
+        }
+    }
+
+    /// Friends of friends that are not known yet, the one most named last.
+    fn promising(&self, node: NodeId, friends: &[Vec<NodeId>]) -> Vec<NodeId> {
+        let mut named: BTreeMap<NodeId, usize> = BTreeMap::new();
+        for &friend in &friends[node] {
+            for &other in &friends[friend] {
+                if other != node && self.partners[node].binary_search(&other).is_err() {
+                    *named.entry(other).or_default() += 1;
+                }
+            }
+        }
+        let mut order: Vec<NodeId> = named.keys().copied().collect();
+        order.sort_by_key(|other| (named[other], usize::MAX - other));
+        order
+    }
+}
