@@ -12,6 +12,7 @@
 //! Only a share of all pairs is probed, in a few phases: the first draws at random, the later ones
 //! follow the friends of friends. Probes are those of Algorithm 1 of "Your Data, My Model".
 
+mod circles;
 mod pairs;
 mod pooling;
 mod similarity;
@@ -59,9 +60,9 @@ impl Default for Learn {
     fn default() -> Self {
         Self {
             share: 0.1,
-            phases: 4,
-            iterations: 60,
-            turns: 2,
+            phases: 8,
+            iterations: 40,
+            turns: 1,
             neighbours: 8,
             step: None,
             model: None,
@@ -81,6 +82,9 @@ pub struct Kept {
     pub forward: f64,
     /// What the source was worth to the target.
     pub backward: f64,
+    /// How well the target's circle suits the source, and the source's the target: the chance of so
+    /// large a loss under the weights of the other's friends, against the best circle known.
+    pub suits: [f64; 2],
     /// How probable it is that the two help each other: from the spread of gains over rows.
     pub confidence: f64,
     /// Whether the pair became an edge.
@@ -155,12 +159,13 @@ impl Learn {
             let seen = trial.run(&pairs.partners);
             probes += 2 * pairs.count * self.iterations * self.turns;
             let mut judged = judged(&pairs.partners, &seen, trial);
-            let friends = best(&judged, trial.data.len(), self.neighbours, 0);
-            if phase == self.phases {
-                let kept = best(&judged, trial.data.len(), self.neighbours, 1);
+            circles::measure(&mut judged, &seen, trial, self.neighbours);
+            let last = phase == self.phases;
+            let friends = circles::friends(&judged, trial.data.len(), self.neighbours, last);
+            if last {
                 for pair in &mut judged {
-                    pair.kept = kept[pair.source].contains(&pair.target)
-                        || kept[pair.target].contains(&pair.source);
+                    pair.kept = friends[pair.source].contains(&pair.target)
+                        || friends[pair.target].contains(&pair.source);
                 }
                 return (judged, probes);
             }
@@ -223,24 +228,10 @@ fn judged(partners: &[Vec<NodeId>], seen: &[Seen], trial: &Trial) -> Vec<Kept> {
             let deviation = (u + v).sqrt().max(f64::MIN_POSITIVE);
             let freedom = rows.saturating_sub(2).max(1) as f64;
             let confidence = student((forward + backward) / deviation, freedom);
-            pairs.push(Kept { source, target, forward, backward, confidence, kept: false });
+            let (suits, kept) = ([0.0; 2], false);
+            let pair = Kept { source, target, forward, backward, suits, confidence, kept };
+            pairs.push(pair);
         }
     }
     pairs
-}
-
-/// The best partners of each node, best first: so many of positive score, and at least so many of
-/// any.
-fn best(pairs: &[Kept], nodes: usize, most: usize, least: usize) -> Vec<Vec<NodeId>> {
-    let mut partners: Vec<Vec<(f64, NodeId)>> = vec![Vec::new(); nodes];
-    for pair in pairs {
-        partners[pair.source].push((pair.score(), pair.target));
-        partners[pair.target].push((pair.score(), pair.source));
-    }
-    for partners in &mut partners {
-        partners.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let positive = partners.iter().filter(|(score, _)| *score > 0.0).count();
-        partners.truncate(positive.min(most).max(least));
-    }
-    partners.into_iter().map(|best| best.into_iter().map(|(_, id)| id).collect()).collect()
 }

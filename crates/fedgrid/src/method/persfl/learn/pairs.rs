@@ -1,7 +1,7 @@
 //! Which pairs are probed: a part at random, the rest where earlier probes point to. Whom my best
 //! partners find helpful will probably help me; who has found no one yet draws again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     network::NodeId,
@@ -56,37 +56,33 @@ impl Pairs {
         }
     }
 
-    /// Adds pairs up to a number: nodes with the fewest friends first, each the most promising
-    /// friend of its friends, or anyone if it has none. Friends come best first.
+    /// Adds pairs up to a number, always to a node that has the fewest friends and new pairs: the
+    /// most promising friend of its friends, or anyone if there is none. Friends come best first.
     pub(super) fn follow(&mut self, friends: &[Vec<NodeId>], goal: usize, seed: u64) {
         let goal = goal.min(self.all());
-        let mut order = self.members.clone();
-        order.sort_by_key(|&node| friends[node].len());
         let mut stream = Stream::new(seed, 1, self.count, Purpose::Pairs);
         let mut waiting: Vec<Vec<NodeId>> =
-            order.iter().map(|&node| self.promising(node, friends)).collect();
+            (0..friends.len()).map(|node| self.promising(node, friends)).collect();
+        // Nodes in order of what they have; equal ones in random order.
+        let mut queue: BTreeSet<(usize, usize, NodeId)> = BTreeSet::new();
+        let order = stream.permutation(self.members.len());
+        for (place, &node) in order.iter().zip(&self.members) {
+            queue.insert((friends[node].len(), *place, node));
+        }
         while self.count < goal {
-            let before = self.count;
-            for (&node, waiting) in order.iter().zip(&mut waiting) {
-                if self.count == goal {
+            let Some((level, place, node)) = queue.pop_first() else { return };
+            // A node that knows everyone has no one left to draw.
+            if self.partners[node].len() + 1 == self.members.len() {
+                continue;
+            }
+            loop {
+                let drawn = waiting[node].pop();
+                let other = drawn.unwrap_or_else(|| self.members[stream.index(order.len())]);
+                if self.add(node, other) {
                     break;
                 }
-                let mut next = || match waiting.pop() {
-                    None if friends[node].is_empty() => Some(order[stream.index(order.len())]),
-                    other => other,
-                };
-                // A node that knows everyone has no one left to draw.
-                let mut tries = 4 * order.len();
-                while let Some(other) = next().filter(|_| tries > 0) {
-                    tries -= 1;
-                    if self.add(node, other) {
-                        break;
-                    }
-                }
             }
-            if self.count == before {
-                return self.draw(goal, seed.wrapping_add(1));
-            }
+            queue.insert((level + 1, place, node));
         }
     }
 

@@ -35,6 +35,8 @@ pub(super) struct Seen {
     pub(super) gains: Vec<Gain>,
     /// The loss at the end on the rows that did not choose.
     pub(super) left: f64,
+    /// The weights at the end, the mean over all turns.
+    pub(super) weights: Vec<f64>,
 }
 
 /// How nodes try each other.
@@ -63,7 +65,7 @@ impl Trial<'_> {
         let order = Stream::new(self.seed, node, 1, Purpose::Held).permutation(rows);
         let turns = self.turns.clamp(1, rows);
         let mut sums = vec![vec![0.0; rows]; partners.len()];
-        let mut left = 0.0;
+        let (mut left, mut weights) = (0.0, Vec::new());
         for turn in 0..turns {
             let mut measures = vec![turns == 1; rows];
             let mut chooses = vec![1.0; rows];
@@ -71,7 +73,10 @@ impl Trial<'_> {
                 measures[*row] = true;
                 chooses[*row] = 0.0;
             }
-            left += self.descend(node, partners, (&chooses, &measures), &mut sums);
+            let (rest, end) = self.descend(node, partners, (&chooses, &measures), &mut sums);
+            left += rest;
+            weights.resize(end.len(), 0.0);
+            add_scaled(&mut weights, 1.0 / turns as f64, &end);
         }
         let gain = |sums: &Vec<f64>| {
             let count = rows as f64;
@@ -80,18 +85,18 @@ impl Trial<'_> {
             let spread: f64 = each.map(|gain| (gain - mean).powi(2)).sum();
             Gain { mean, variance: spread / (count * (count - 1.0).max(1.0)) }
         };
-        Seen { gains: sums.iter().map(gain).collect(), left: left / rows as f64 }
+        Seen { gains: sums.iter().map(gain).collect(), left: left / rows as f64, weights }
     }
 
     /// One run; the gains at measuring rows are added to the sums, and the loss left at them is
-    /// returned.
+    /// returned with the weights.
     fn descend(
         &self,
         node: NodeId,
         partners: &[NodeId],
         (chooses, measures): (&[f64], &[bool]),
         sums: &mut [Vec<f64>],
-    ) -> f64 {
+    ) -> (f64, Vec<f64>) {
         let own = &self.data[node];
         let mut weights = vec![0.0; self.model.size(own.features().columns(), own.task())];
         let mut losses = self.row_losses(own, &weights);
@@ -114,7 +119,14 @@ impl Trial<'_> {
                 (weights, losses) = (moved, then);
             }
         }
-        losses.iter().zip(measures).filter(|(_, measures)| **measures).map(|(loss, _)| loss).sum()
+        let left = losses.iter().zip(measures).filter(|(_, measures)| **measures);
+        (left.map(|(loss, _)| loss).sum(), weights)
+    }
+
+    /// The mean loss of a node's rows under given weights.
+    pub(super) fn mean_loss(&self, node: NodeId, weights: &[f64]) -> f64 {
+        let losses = self.row_losses(&self.data[node], weights);
+        losses.iter().sum::<f64>() / losses.len().max(1) as f64
     }
 
     fn row_losses(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
