@@ -44,19 +44,20 @@ pub(crate) fn report() -> String {
     let all = |columns, noise, candidates| -> Vec<Went> {
         (0..SEEDS).map(|seed| run(columns, noise, candidates, seed)).collect()
     };
-    let mut lines = String::from("Algorithm 1, the authors' setting, medians of 10 seeds\n");
-    for (columns, theirs) in [(2, 48.5), (10, 75.5), (20, 131.5), (50, 286.0), (100, 963.5)] {
+    let steps = [(2, 48.5), (10, 75.5), (20, 131.5), (50, 286.0), (100, 963.5)];
+    let steps = steps.map(|(columns, theirs)| {
         let ours = median(all(columns, 0.0, 20).iter().map(|went| went.to_goal).collect());
-        lines += &format!("  d {columns}: {ours} iterations to 1e-6, theirs {theirs}\n");
-    }
-    for noise in [0.1, 0.5, 1.0] {
+        format!("  d {columns}: {ours} iterations to 1e-6, theirs {theirs}\n")
+    });
+    let floors = [0.1, 0.5, 1.0].map(|noise| {
         let floor = median(all(20, noise, 20).iter().map(|went| went.last).collect());
-        lines += &format!("  σ {noise}: floor {:.3} σ², theirs 0.41\n", floor / (noise * noise));
-    }
-    for (candidates, theirs) in [(5, 0.971), (10, 0.9985), (20, 0.9998)] {
+        format!("  σ {noise}: floor {:.3} σ², theirs 0.41\n", floor / (noise * noise))
+    });
+    let rates = [(5, 0.971), (10, 0.9985), (20, 0.9998)].map(|(candidates, theirs)| {
         let went = all(20, 0.0, candidates);
         let same = went.iter().map(|went| went.same).sum::<f64>() / went.len() as f64;
-        lines += &format!("  S {candidates}: own cluster taken {same:.4}, theirs {theirs}\n");
-    }
-    lines
+        format!("  S {candidates}: own cluster taken {same:.4}, theirs {theirs}\n")
+    });
+    let title = "Algorithm 1, the authors' setting, medians of 10 seeds\n";
+    [title.to_owned(), steps.concat(), floors.concat(), rates.concat()].concat()
 }

@@ -86,7 +86,7 @@ impl Clusters {
         Self { nodes, validation: part(10..20), truth: all.weights }
     }
 
-    fn true_network(&self) -> Network {
+    fn true_network() -> Network {
         let edges = (0..250).flat_map(|source| {
             let same = source + 1..(source / 50 + 1) * 50;
             same.map(move |target| Edge { source, target, weight: 1.0 })
@@ -120,7 +120,7 @@ fn probes_of_a_tenth_of_all_pairs_find_the_clusters_and_help_as_much_as_being_to
     let learned = Learn { seed: 4, ..Learn::default() }.learn(names(250), &clusters.nodes).unwrap();
     assert!(learned.pairs.len() <= 3112, "{}", learned.pairs.len());
     assert!(purity(&learned) >= 0.95, "{}", purity(&learned));
-    let ratio = clusters.error(&learned.network) / clusters.error(&clusters.true_network());
+    let ratio = clusters.error(&learned.network) / clusters.error(&Clusters::true_network());
     assert!(ratio <= 1.3, "{ratio}");
     assert!(learned.pairs.iter().all(|pair| (0.0..=1.0).contains(&pair.confidence)));
     let kept = learned.pairs.iter().filter(|pair| pair.kept).count();
@@ -151,7 +151,7 @@ fn other_draws_find_the_clusters_and_climates_too() {
         let learned =
             Learn { seed, ..Learn::default() }.learn(names(250), &clusters.nodes).unwrap();
         assert!(purity(&learned) >= 0.99, "seed {seed}: {}", purity(&learned));
-        ratios.push(clusters.error(&learned.network) / clusters.error(&clusters.true_network()));
+        ratios.push(clusters.error(&learned.network) / clusters.error(&Clusters::true_network()));
     }
     // A node whose partners are all of other clusters is lost; with one in eight draws there is one.
     assert!(ratios.iter().filter(|ratio| **ratio <= 1.3).count() >= 7, "{ratios:?}");

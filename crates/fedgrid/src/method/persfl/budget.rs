@@ -56,7 +56,9 @@ impl Budget {
             #[expect(clippy::cast_possible_truncation, reason = "any bits do")]
             let round = question.fingerprint() as usize;
             let mut stream = Stream::new(secret, candidate, round, Purpose::ProbeNoise);
-            numbers.iter_mut().for_each(|number| *number += deviation * stream.normal());
+            for number in numbers {
+                *number += deviation * stream.normal();
+            }
         }
     }
 }

@@ -87,26 +87,21 @@ impl Candidate {
             self.budget.blur(self.id, question, &mut numbers);
             numbers
         };
-        let Some(numbers) = own_step(self.model.as_ref(), data, question)? else {
-            let Question::Refit { predictions, step } = question else {
-                return Ok(Answer::Refused(Refusal::OtherModel));
-            };
-            let fitted = refitted(self.model.as_ref(), data, (points, predictions), *step)?;
-            return Ok(match fitted.stored() {
-                Stored::Linear(mut linear) => {
-                    linear.slopes.push(linear.intercept);
-                    linear.slopes = blurred(linear.slopes);
-                    linear.intercept = linear.slopes.pop().unwrap_or(0.0);
-                    Answer::Linear(Arc::new(linear))
-                }
-                _ => {
-                    let labels = fitted.predict(points).as_slice().to_vec();
-                    let labels = Labels::new(data.task(), blurred(labels))?;
-                    Answer::Predictions(Arc::new(labels))
-                }
-            });
+        if let Some(numbers) = own_step(self.model.as_ref(), data, question)? {
+            return Ok(Answer::Numbers(blurred(numbers).into()));
+        }
+        let Question::Refit { predictions, step } = question else {
+            return Ok(Answer::Refused(Refusal::OtherModel));
         };
-        Ok(Answer::Numbers(blurred(numbers).into()))
+        let fitted = refitted(self.model.as_ref(), data, (points, predictions), *step)?;
+        if let Stored::Linear(mut linear) = fitted.stored() {
+            linear.slopes.push(linear.intercept);
+            linear.slopes = blurred(linear.slopes);
+            linear.intercept = linear.slopes.pop().unwrap_or(0.0);
+            return Ok(Answer::Linear(Arc::new(linear)));
+        }
+        let labels = blurred(fitted.predict(points).as_slice().to_vec());
+        Ok(Answer::Predictions(Arc::new(Labels::new(data.task(), labels)?)))
     }
 }
 

@@ -85,7 +85,7 @@ impl Chooser {
             Choice::Uniform | Choice::Oracle { .. } => self.evenly(count, stream, drawn),
             Choice::EpsilonGreedy { epsilon } => {
                 let by_chance = (0..count).filter(|_| stream.uniform() < epsilon).count();
-                self.best(count - by_chance, drawn, |tally| tally.relative());
+                self.best(count - by_chance, drawn, Tally::relative);
                 let taken = drawn.clone();
                 self.places.retain(|place| !taken.contains(place));
                 let mut rest = Vec::new();
@@ -177,7 +177,9 @@ mod tests {
         let mut even = chooser(&Choice::Uniform, &[0.0; 80]);
         for round in 0..2000 {
             let mut drawn = draw(&mut even, 70, round);
-            drawn.iter().for_each(|&place| counts[place] += 1);
+            for &place in &drawn {
+                counts[place] += 1;
+            }
             drawn.sort_unstable();
             drawn.dedup();
             assert_eq!(drawn.len(), 70);

@@ -7,7 +7,7 @@
 //! r_j = L_i(ŵ) − L_i(w̃_j),      ŵ ← w̃_{j₀},  j₀ = argmax r_j over a drawn set of S candidates
 //! ```
 //!
-//! where L_i is the loss on the target's own rows, L_j that on the candidate's, and D are public
+//! where `L_i` is the loss on the target's own rows, `L_j` that on the candidate's, and D are public
 //! points. ["Your Data, My Model", Algorithms 1 and 2; "Personalized Federated Learning via Active
 //! Sampling".] The linearisation of eq. 5 is eq. 1 with η/2, not η.
 //!
@@ -24,6 +24,7 @@ mod message;
 mod online;
 mod participant;
 mod refit;
+mod start;
 mod tally;
 mod target;
 

@@ -12,7 +12,7 @@ use super::{
     Adoption, PersFl, Probe, Tally,
     candidate::refitted,
     choice::Chooser,
-    target::{first_hypothesis, loss_of},
+    start::{first_hypothesis, loss_of},
 };
 use crate::{
     data::Dataset,

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use super::{
-    Answer, PersFl, Probe, Question, Refusal, Start, Tally,
+    Answer, PersFl, Probe, Question, Refusal, Tally,
     candidate::{own_step, refitted},
     choice::Chooser,
+    start::{first_hypothesis, first_weights, loss_of, parametric},
 };
 use crate::{
     algebra::{add_scaled, dot, squared_distance},
     data::{Dataset, Features, Labels},
-    error::{Error, Result},
-    loss::Loss,
+    error::Result,
     method::Report,
-    model::{Hypothesis, LinearHypothesis, LocalModel, Parametric, Stored},
+    model::{Hypothesis, LinearHypothesis, Stored},
     network::{Node, NodeId},
 };
 
@@ -232,7 +232,9 @@ impl Target {
     fn adopt(&mut self, steps: &[(f64, &Moved)]) -> Result<()> {
         let mean = |parts: &[(f64, &[f64])]| {
             let mut sum = vec![0.0; parts[0].1.len()];
-            parts.iter().for_each(|(share, part)| add_scaled(&mut sum, *share, part));
+            for (share, part) in parts {
+                add_scaled(&mut sum, *share, part);
+            }
             sum
         };
         let weights: Vec<(f64, &[f64])> = steps
@@ -291,49 +293,5 @@ impl Target {
             add_scaled(labels.as_mut_slice(), *share, predicted.as_slice());
         }
         if all_linear { Ok(Arc::new(sum)) } else { self.distilled(&labels) }
-    }
-}
-
-/// The loss of a hypothesis on weighted rows.
-pub(super) fn loss_of(hypothesis: &dyn Hypothesis, data: &Dataset) -> f64 {
-    let losses = Loss::of(data.task()).rows(data.labels(), &hypothesis.predict(data.features()));
-    dot(&losses, data.weights())
-}
-
-/// A model as one of weights, or the refusal of probes that need one.
-fn parametric(model: &dyn LocalModel) -> Result<&dyn Parametric> {
-    model.as_parametric().ok_or(Error::Unsupported {
-        what: "a gradient or proximal probe",
-        needs: "a model of weights at every target; use the refit probe for the others",
-    })
-}
-
-/// The weights that a target starts from.
-fn first_weights(method: &PersFl, node: &Node, train: &Dataset) -> Result<Arc<[f64]>> {
-    let model = parametric(node.model.as_ref())?;
-    if let Start::Zero = method.start {
-        return Ok(vec![0.0; model.size(train.features().columns(), train.task())].into());
-    }
-    let hypothesis = first_hypothesis(method, node, train)?;
-    let weights = model.weights(hypothesis.as_ref()).ok_or(Error::Unsupported {
-        what: "a start from given hypotheses",
-        needs: "hypotheses of the nodes' own models",
-    })?;
-    Ok(weights.into())
-}
-
-/// The hypothesis that a target starts from: a given one, or local training.
-pub(super) fn first_hypothesis(
-    method: &PersFl,
-    node: &Node,
-    train: &Dataset,
-) -> Result<Arc<dyn Hypothesis>> {
-    let given = match &method.start {
-        Start::Given(hypotheses) => hypotheses.get(node.id).cloned().flatten(),
-        _ => None,
-    };
-    match given {
-        Some(hypothesis) => Ok(hypothesis),
-        None => Ok(node.model.fit(train)?.into()),
     }
 }

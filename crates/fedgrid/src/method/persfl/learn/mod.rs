@@ -4,8 +4,8 @@
 //! s_ij = gain_ij / left_i + gain_ji / left_j
 //! ```
 //!
-//! where gain_ij is what steps along j's gradient were worth to i on rows that had no part in the
-//! choice, and left_i the loss that i is left with at the end: a node that has found its helpers
+//! where `gain_ij` is what steps along j's gradient were worth to i on rows that had no part in the
+//! choice, and `left_i` the loss that i is left with at the end: a node that has found its helpers
 //! judges others sharply, one that has not says little. A pair is joined if its score is among the
 //! best of one of its ends and positive, and every node keeps at least its best partner.
 //!
@@ -221,8 +221,8 @@ fn judged(partners: &[Vec<NodeId>], seen: &[Seen], trial: &Trial) -> Vec<Kept> {
         (gain.mean / left, gain.variance / (left * left))
     };
     let mut pairs = Vec::new();
-    for source in 0..partners.len() {
-        for &target in partners[source].iter().filter(|&&target| target > source) {
+    for (source, known) in partners.iter().enumerate() {
+        for &target in known.iter().filter(|&&target| target > source) {
             let ((forward, v), (backward, u)) = (side(source, target), side(target, source));
             let rows = trial.data[source].rows() + trial.data[target].rows();
             let deviation = (u + v).sqrt().max(f64::MIN_POSITIVE);

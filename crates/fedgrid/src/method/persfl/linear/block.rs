@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 use super::kernels::{combination, products};
 use crate::{
-    algebra::{add_outer, add_scaled, dot},
+    algebra::{add_outer, add_scaled, dot, scale},
     data::Dataset,
     model::Linear,
 };
@@ -137,7 +137,7 @@ impl<'a> Block<'a> {
         match &self.form {
             Form::Rows { .. } => {
                 self.residuals(w, residuals);
-                residuals.iter_mut().for_each(|residual| *residual *= factor);
+                scale(residuals, factor);
                 self.combined(residuals, out);
             }
             Form::Moments { gram, right, .. } => {

@@ -22,9 +22,9 @@ use rayon::prelude::*;
 use block::{Block, Point};
 use kernels::{gram, products};
 
-use super::{PersFl, Probe, Start, Tally, choice::Chooser, target::first_hypothesis};
+use super::{PersFl, Probe, Tally, choice::Chooser, start::first_weights};
 use crate::{
-    algebra::add_scaled,
+    algebra::{add_scaled, scale},
     data::Dataset,
     error::{Error, Result, at_least_zero},
     model::{Linear, LinearHypothesis, LinearProximal, Parametric},
@@ -96,17 +96,6 @@ impl<'a> LinearPool<'a> {
     /// All targets of the method at their start, or none if a model is not linear, the models differ
     /// in shape, or the probe is a refit. Every node may be a candidate of every other.
     pub fn new(method: &PersFl, nodes: &'a [Node]) -> Result<Option<Self>> {
-        let everyone: Vec<NodeId> = (0..nodes.len()).collect();
-        Self::among(method, nodes, |_| &everyone)
-    }
-
-    /// The same with given candidates of each node, in order of ids; a node itself is passed over
-    /// unless it may probe itself.
-    pub(super) fn among<'b>(
-        method: &PersFl,
-        nodes: &'a [Node],
-        candidates: impl Fn(NodeId) -> &'b Vec<NodeId> + Sync,
-    ) -> Result<Option<Self>> {
         method.check()?;
         check_setting(method)?;
         let Some(models) = linear_models(nodes)? else { return Ok(None) };
@@ -130,11 +119,8 @@ impl<'a> LinearPool<'a> {
             _ => Vec::new(),
         };
         let begin = |node: &Node| {
-            let others: Vec<NodeId> = candidates(node.id)
-                .iter()
-                .copied()
-                .filter(|&id| method.own || id != node.id)
-                .collect();
+            let others: Vec<NodeId> =
+                (0..nodes.len()).filter(|&id| method.own || id != node.id).collect();
             Learning::new(method, node, models[node.id], &others, PRODUCTS_KEPT / count)
         };
         let targets = nodes.par_iter().filter(is_target).map(begin).collect::<Result<_>>()?;
@@ -161,11 +147,13 @@ impl<'a> LinearPool<'a> {
     }
 
     /// The weights of each target, in order of ids.
+    #[must_use]
     pub fn weights(&self) -> impl ExactSizeIterator<Item = (NodeId, &[f64])> {
         self.targets.iter().map(|target| (target.id, target.weights.as_slice()))
     }
 
     /// What each target has learnt, in order of ids.
+    #[must_use]
     pub fn hypotheses(&self) -> impl ExactSizeIterator<Item = (NodeId, LinearHypothesis)> {
         self.weights().map(|(id, weights)| {
             let slopes = weights[..self.names.len()].to_vec();
@@ -199,7 +187,7 @@ impl Learning {
         };
         Ok(Self {
             id: node.id,
-            weights: first_weights(method, node, model, &train)?,
+            weights: first_weights(method, node, &train)?.to_vec(),
             train: method.own.then(|| own(&train)).transpose()?,
             scoring: Block::new(model, &scoring).into_owned(),
             products: vec![None; chooser.tallies.len()],
@@ -276,7 +264,7 @@ impl Learning {
         let factor = 2.0 * method.step;
         if let Some(kept) = &self.products[place] {
             block.residuals(&self.weights, &mut work.residuals);
-            work.residuals.iter_mut().for_each(|residual| *residual *= factor);
+            scale(&mut work.residuals, factor);
             work.moves.resize(self.scoring.count(), 0.0);
             products(kept, &work.residuals, &mut work.moves);
             return self.scoring.reward_of_moves(&work.moves, &work.point);
@@ -307,23 +295,6 @@ impl Learning {
             self.products[place] = Some(gram(own, rows, self.weights.len()).into_boxed_slice());
         }
     }
-}
-
-/// The weights that a target starts from.
-fn first_weights(
-    method: &PersFl,
-    node: &Node,
-    model: &Linear,
-    train: &Dataset,
-) -> Result<Vec<f64>> {
-    if let Start::Zero = method.start {
-        return Ok(vec![0.0; model.size(train.features().columns(), train.task())]);
-    }
-    let hypothesis = first_hypothesis(method, node, train)?;
-    model.weights(hypothesis.as_ref()).ok_or(Error::Unsupported {
-        what: "a start from given hypotheses",
-        needs: "hypotheses of the nodes' own models",
-    })
 }
 
 fn check_setting(method: &PersFl) -> Result<()> {
