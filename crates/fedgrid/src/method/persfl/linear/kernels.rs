@@ -5,58 +5,76 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-const LANES: usize = 8;
-
-/// A vector in pairs of registers.
+/// A vector in registers of four lanes.
 #[inline(always)]
-fn registers<S: Simd>(v: &[f64]) -> &[[S::f64s; 2]] {
-    S::as_simd_f64s(v).0.as_chunks::<2>().0
+fn registers<S: Simd>(v: &[f64], size: usize) -> &[S::f64s] {
+    S::as_simd_f64s(&v[..size]).0
 }
 
 /// The inner products of one vector with four others of its length, in registers of four lanes.
 #[inline(always)]
 fn wide<S: Simd>(simd: S, one: &[f64], [a, b, c, d]: [&[f64]; 4]) -> [f64; 4] {
-    let whole = one.len() / LANES * LANES;
-    let zero = [simd.splat_f64s(0.0); 2];
-    let (mut s, mut t, mut u, mut v) = (zero, zero, zero, zero);
-    let [x, a_registers, b_registers, c_registers, d_registers] =
-        [one, a, b, c, d].map(|v| registers::<S>(&v[..whole]));
-    let rows = a_registers.iter().zip(b_registers).zip(c_registers).zip(d_registers);
-    for (x, (((a, b), c), d)) in x.iter().zip(rows) {
-        for k in 0..2 {
-            s[k] = simd.add_f64s(s[k], simd.mul_f64s(x[k], a[k]));
-            t[k] = simd.add_f64s(t[k], simd.mul_f64s(x[k], b[k]));
-            u[k] = simd.add_f64s(u[k], simd.mul_f64s(x[k], c[k]));
-            v[k] = simd.add_f64s(v[k], simd.mul_f64s(x[k], d[k]));
-        }
+    let size = one.len();
+    let x = registers::<S>(one, size);
+    let (ra, rb) = (registers::<S>(a, size), registers::<S>(b, size));
+    let (rc, rd) = (registers::<S>(c, size), registers::<S>(d, size));
+    let zero = simd.splat_f64s(0.0);
+    let (mut low, mut high) = ([zero; 4], [zero; 4]);
+    let pairs = x.len() / 2 * 2;
+    let mut k = 0;
+    while k < pairs {
+        low[0] = simd.add_f64s(low[0], simd.mul_f64s(x[k], ra[k]));
+        low[1] = simd.add_f64s(low[1], simd.mul_f64s(x[k], rb[k]));
+        low[2] = simd.add_f64s(low[2], simd.mul_f64s(x[k], rc[k]));
+        low[3] = simd.add_f64s(low[3], simd.mul_f64s(x[k], rd[k]));
+        high[0] = simd.add_f64s(high[0], simd.mul_f64s(x[k + 1], ra[k + 1]));
+        high[1] = simd.add_f64s(high[1], simd.mul_f64s(x[k + 1], rb[k + 1]));
+        high[2] = simd.add_f64s(high[2], simd.mul_f64s(x[k + 1], rc[k + 1]));
+        high[3] = simd.add_f64s(high[3], simd.mul_f64s(x[k + 1], rd[k + 1]));
+        k += 2;
     }
-    let total = |[low, high]: [S::f64s; 2], row: &[f64]| {
-        let mut q = [0.0; 4];
-        if let Some(sum) = S::as_mut_simd_f64s(&mut q).0.first_mut() {
-            *sum = simd.add_f64s(low, high);
-        }
-        tail(one, row, whole, (q[0] + q[1]) + (q[2] + q[3]))
-    };
-    [total(s, a), total(t, b), total(u, c), total(v, d)]
+    if k < x.len() {
+        low[0] = simd.add_f64s(low[0], simd.mul_f64s(x[k], ra[k]));
+        low[1] = simd.add_f64s(low[1], simd.mul_f64s(x[k], rb[k]));
+        low[2] = simd.add_f64s(low[2], simd.mul_f64s(x[k], rc[k]));
+        low[3] = simd.add_f64s(low[3], simd.mul_f64s(x[k], rd[k]));
+    }
+    [
+        total(simd, low[0], high[0], one, a),
+        total(simd, low[1], high[1], one, b),
+        total(simd, low[2], high[2], one, c),
+        total(simd, low[3], high[3], one, d),
+    ]
+}
+
+/// The sum of all lanes and of the products after the last register.
+#[inline(always)]
+fn total<S: Simd>(simd: S, low: S::f64s, high: S::f64s, one: &[f64], row: &[f64]) -> f64 {
+    let mut q = [0.0; 4];
+    if let Some(sum) = S::as_mut_simd_f64s(&mut q).0.first_mut() {
+        *sum = simd.add_f64s(low, high);
+    }
+    tail(one, row, (q[0] + q[1]) + (q[2] + q[3]))
 }
 
 /// The same one by one, for any registers.
 #[inline(always)]
 fn narrow(one: &[f64], row: &[f64]) -> f64 {
-    let whole = one.len() / LANES * LANES;
-    let (x, y) = (one[..whole].as_chunks::<LANES>().0, row[..whole].as_chunks::<LANES>().0);
-    let mut s = [0.0; LANES];
-    for (x, y) in x.iter().zip(y) {
-        for lane in 0..LANES {
-            s[lane] += x[lane] * y[lane];
+    let (x, y) = (one.as_chunks::<4>().0, row.as_chunks::<4>().0);
+    let mut sums = [[0.0; 4]; 2];
+    for (k, (x, y)) in x.iter().zip(y).enumerate() {
+        for lane in 0..4 {
+            sums[k % 2][lane] += x[lane] * y[lane];
         }
     }
-    tail(one, row, whole, ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7])))
+    let [s, t] = sums;
+    tail(one, row, ((s[0] + t[0]) + (s[1] + t[1])) + ((s[2] + t[2]) + (s[3] + t[3])))
 }
 
-/// Adds the products after the last whole run of lanes.
+/// Adds the products after the last whole run of four lanes.
 #[inline(always)]
-fn tail(one: &[f64], row: &[f64], whole: usize, sum: f64) -> f64 {
+fn tail(one: &[f64], row: &[f64], sum: f64) -> f64 {
+    let whole = one.len() / 4 * 4;
     one[whole..].iter().zip(&row[whole..]).fold(sum, |sum, (x, y)| sum + x * y)
 }
 
@@ -86,12 +104,13 @@ impl WithSimd for Products<'_> {
         }
         for (rows, out) in rows.chunks(4 * size).zip(out.chunks_mut(4)) {
             // The last row stands in for those that are missing.
-            let row = |k: usize| {
-                let k = k.min(out.len() - 1);
-                &rows[k * size..(k + 1) * size]
-            };
-            let sums = wide(simd, v, [row(0), row(1), row(2), row(3)]);
-            out.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum);
+            let last = out.len() - 1;
+            let (b, c, d) = (last.min(1) * size, last.min(2) * size, last.min(3) * size);
+            let four = [&rows[..size], &rows[b..b + size], &rows[c..c + size], &rows[d..d + size]];
+            let sums = wide(simd, v, four);
+            for (out, sum) in out.iter_mut().zip(&sums) {
+                *out = *sum;
+            }
         }
     }
 }
@@ -148,6 +167,20 @@ mod tests {
         algebra,
         random::{Purpose, Stream},
     };
+
+    #[test]
+    fn wide_registers_change_no_bit() {
+        let mut stream = Stream::new(2, 0, 0, Purpose::Data);
+        for size in 1..40 {
+            let rows: Vec<f64> = (0..5 * size).map(|_| stream.normal()).collect();
+            let v: Vec<f64> = (0..size).map(|_| stream.normal()).collect();
+            let mut out = [0.0; 5];
+            products(&rows, &v, &mut out);
+            for (row, out) in rows.chunks_exact(size).zip(out) {
+                assert_eq!(narrow(&v, row).to_bits(), out.to_bits());
+            }
+        }
+    }
 
     #[test]
     fn kernels_are_the_sums_they_stand_for_at_every_size() {
