@@ -102,15 +102,21 @@ impl WithSimd for Products<'_> {
             }
             return;
         }
-        for (rows, out) in rows.chunks(4 * size).zip(out.chunks_mut(4)) {
+        let (outs, rest) = out.as_chunks_mut::<4>();
+        let (rows, rows_rest) = rows.split_at(4 * size * outs.len());
+        for (rows, out) in rows.chunks_exact(4 * size).zip(outs) {
+            let (a, rows) = rows.split_at(size);
+            let (b, rows) = rows.split_at(size);
+            let (c, d) = rows.split_at(size);
+            *out = wide(simd, v, [a, b, c, d]);
+        }
+        if let Some(last) = rest.len().checked_sub(1) {
             // The last row stands in for those that are missing.
-            let last = out.len() - 1;
-            let (b, c, d) = (last.min(1) * size, last.min(2) * size, last.min(3) * size);
-            let four = [&rows[..size], &rows[b..b + size], &rows[c..c + size], &rows[d..d + size]];
-            let sums = wide(simd, v, four);
-            for (out, sum) in out.iter_mut().zip(&sums) {
-                *out = *sum;
-            }
+            let row = |k: usize| &rows_rest[k.min(last) * size..(k.min(last) + 1) * size];
+            let [a, b, c, _] = wide(simd, v, [row(0), row(1), row(2), row(2)]);
+            rest[0] = a;
+            rest[last.min(1)] = if last == 0 { a } else { b };
+            rest[last] = [a, b, c][last];
         }
     }
 }
