@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::{Hypothesis, LinearHypothesis, Stored};
+use super::{Hypothesis, LinearHypothesis, Steps, Stored};
 use crate::{
     algebra::{add_scaled, dot},
     data::{Dataset, Features, Task},
@@ -109,10 +109,11 @@ impl Affine {
     }
 
     /// The ridge and the term `‖w − centre‖² / 2 step` as one pull on each weight.
-    pub(super) fn proximal_pulls(self, columns: usize, centre: &[f64], step: f64) -> Pulls {
+    pub(super) fn proximal_pulls(self, columns: usize, centre: &[f64], steps: Steps) -> Pulls {
         let ridge = |place: usize| if place < columns { self.ridge } else { 0.0 };
-        let strengths = (0..centre.len()).map(|k| 2.0 * ridge(k) + 1.0 / step).collect();
-        let shrunk = |(k, v): (usize, &f64)| v / (1.0 + 2.0 * step * ridge(k));
+        let step = |place: usize| if place < columns { steps.slopes } else { steps.intercepts };
+        let strengths = (0..centre.len()).map(|k| 2.0 * ridge(k) + 1.0 / step(k)).collect();
+        let shrunk = |(k, v): (usize, &f64)| v / (1.0 + 2.0 * step(k) * ridge(k));
         Pulls { strengths, centres: centre.iter().enumerate().map(shrunk).collect() }
     }
 
@@ -122,13 +123,13 @@ impl Affine {
         self,
         data: &Dataset,
         centre: &[f64],
-        step: f64,
+        steps: Steps,
         minimise: impl FnOnce(&[f64], &[f64], &[f64], &Pulls) -> Result<Vec<f64>>,
     ) -> Result<Vec<f64>> {
         let columns = data.features().columns();
-        check_proximal(centre, self.size(columns), step)?;
+        check_proximal(centre, self.size(columns), steps.slopes)?;
         let data = data.without_zero_weights();
-        let pulls = self.proximal_pulls(columns, centre, step);
+        let pulls = self.proximal_pulls(columns, centre, steps);
         minimise(&self.rows(data.features()), data.labels().as_slice(), data.weights(), &pulls)
     }
 

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use super::{
-    Hypothesis, Linear, LinearHypothesis, LinearProximal, LocalModel, Parametric, Shape,
+    Hypothesis, Linear, LinearHypothesis, LinearProximal, LocalModel, Parametric, Shape, Steps,
     affine::{Affine, Pulls, check_data, check_numbers, check_proximal},
     coordinate_descent::{Descent, Separable},
     level_set::RowShape,
@@ -112,14 +112,25 @@ impl Parametric for ElasticNet {
         self.affine().gradient(data, weights, |y, output| 2.0 * (output - y))
     }
 
+    fn subgradient(&self, data: &Dataset, weights: &[f64], wanted: &[f64]) -> (Vec<f64>, f64) {
+        let mut gradient = self.gradient(data, weights);
+        let columns = data.features().columns();
+        self.affine().nearest_lasso(&weights[..columns], &mut gradient, wanted);
+        (gradient, 0.0)
+    }
+
     fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
+        self.proximal_by(data, centre, Steps::all(step))
+    }
+
+    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         self.check()?;
-        if self.lasso == 0.0 {
-            return LinearProximal::new(&self.linear(), data)?.step(centre, step);
+        if self.lasso == 0.0 && steps == Steps::all(steps.slopes) {
+            return LinearProximal::new(&self.linear(), data)?.step(centre, steps.slopes);
         }
         check_numbers(NAME, data)?;
         let columns = data.features().columns();
-        check_proximal(centre, self.affine().size(columns), step)?;
+        check_proximal(centre, self.affine().size(columns), steps.slopes)?;
         let data = data.without_zero_weights();
         let roots: Vec<f64> = data.weights().iter().map(|weight| (2.0 * weight).sqrt()).collect();
         let mut rows = self.affine().rows(data.features());
@@ -128,7 +139,7 @@ impl Parametric for ElasticNet {
         }
         let labels = data.labels().as_slice().iter().zip(&roots);
         let residual = labels.map(|(y, root)| -root * y).collect();
-        let pulls = self.affine().proximal_pulls(columns, centre, step);
+        let pulls = self.affine().proximal_pulls(columns, centre, steps);
         descend(rows, residual, &pulls, &self.affine().lassos(columns))
     }
 

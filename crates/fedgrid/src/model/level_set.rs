@@ -57,11 +57,16 @@ impl Affine {
         radius.is_finite().then_some(radius)
     }
 
-    /// The penalty bounds the slopes, and then the intervals bound the intercept.
-    fn penalised(self, data: &Dataset, left: f64, intervals: &[(f64, f64)]) -> f64 {
+    /// The length of slopes whose penalty is at most so much.
+    pub(super) fn by_penalty(self, left: f64) -> f64 {
         let by_ridge = if self.ridge > 0.0 { (left / self.ridge).sqrt() } else { f64::INFINITY };
         let by_lasso = if self.lasso > 0.0 { left / self.lasso } else { f64::INFINITY };
-        let slopes = by_ridge.min(by_lasso);
+        by_ridge.min(by_lasso)
+    }
+
+    /// The penalty bounds the slopes, and then the intervals bound the intercept.
+    fn penalised(self, data: &Dataset, left: f64, intervals: &[(f64, f64)]) -> f64 {
+        let slopes = self.by_penalty(left);
         if !self.intercept || slopes.is_infinite() {
             return slopes;
         }
@@ -94,6 +99,8 @@ impl Affine {
 
 /// An interval that contains all outputs of at most a loss.
 fn interval(loss: impl Fn(f64) -> f64, inside: f64, level: f64) -> (f64, f64) {
+    // A loss that is least at infinity may exceed a low level where the search begins.
+    let level = level.max(loss(inside));
     let end = |direction: f64| {
         let mut reach = 1e-3;
         while loss(inside + direction * reach) <= level {
@@ -166,6 +173,16 @@ mod tests {
             assert!(farthest > 0.0 && farthest <= radius, "{model:?}: {farthest} beyond {radius}");
         }
         assert!(matches!(cases[5].1.task(), Task::Classification { .. }));
+    }
+
+    #[test]
+    fn a_loss_that_falls_for_ever_bounds_no_weights_however_small_it_is() {
+        let features = Features::from_rows(&["a"], &[[1.0], [2.0]]).unwrap();
+        let zeros = Dataset::new(features.clone(), Labels::values(vec![0.0, 0.0])).unwrap();
+        assert_eq!(Poisson { ridge: 0.1, intercept: true }.radius(&zeros, 1e-9), None);
+        let ones = Dataset::new(features, Labels::classes(2, &[1, 1]).unwrap()).unwrap();
+        let logistic = Logistic { ridge: 0.1, lasso: 0.0, intercept: true };
+        assert_eq!(logistic.radius(&ones, 1e-12), None);
     }
 
     #[test]

@@ -24,6 +24,23 @@ pub struct Shape {
     pub ridge: f64,
 }
 
+/// The steps τ > 0 of a proximal step. Intercepts that nothing is coupled to may take long ones.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Steps {
+    /// Of all weights but the intercepts.
+    pub slopes: f64,
+    /// Of the intercepts.
+    pub intercepts: f64,
+}
+
+impl Steps {
+    /// The same step for all.
+    #[must_use]
+    pub fn all(step: f64) -> Self {
+        Self { slopes: step, intercepts: step }
+    }
+}
+
 /// A model of weights. Where it has an intercept, that is the last weight of each output.
 pub trait Parametric: LocalModel {
     /// How many weights a hypothesis has for so many feature columns.
@@ -35,8 +52,19 @@ pub trait Parametric: LocalModel {
     /// The gradient of the loss, or a subgradient where it has a kink.
     fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64>;
 
+    /// A subgradient that is near a wanted one, and its excess: `L(v) ≥ L(w) + gᵀ(v − w) − excess`
+    /// for all v. Where the loss is smooth it is the gradient, and the excess is zero.
+    fn subgradient(&self, data: &Dataset, weights: &[f64], _wanted: &[f64]) -> (Vec<f64>, f64) {
+        (self.gradient(data, weights), 0.0)
+    }
+
     /// The proximal step `argmin L(w) + ‖w − centre‖² / 2τ` with τ = `step` > 0.
     fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>>;
+
+    /// The proximal step with a step of its own for the intercepts; by default there is one for all.
+    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
+        self.proximal(data, centre, steps.slopes)
+    }
 
     /// The shape of the loss; by default nothing is known.
     fn shape(&self) -> Shape {
@@ -69,5 +97,36 @@ pub trait Parametric: LocalModel {
     /// The places of the intercepts among the weights; none for models without.
     fn intercepts(&self, _columns: usize, _task: Task) -> Vec<usize> {
         Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        data::{Features, Labels},
+        model::{ElasticNet, Huber, Logistic, Poisson},
+    };
+
+    #[test]
+    fn a_long_step_of_the_intercept_minimises_over_it_and_leaves_the_slopes_their_own() {
+        let features = Features::from_rows(&["a"], &[[-1.0], [0.5], [2.0], [0.1]]).unwrap();
+        let numbers = Labels::values(vec![0.0, 2.0, 1.0, 1.0]);
+        let numbers = Dataset::new(features.clone(), numbers).unwrap();
+        let classes = Labels::classes(2, &[0, 1, 0, 1]).unwrap();
+        let classes = Dataset::new(features, classes).unwrap();
+        let cases: [(Box<dyn Parametric>, &Dataset); 4] = [
+            (Box::new(ElasticNet { ridge: 0.1, lasso: 1e-3, intercept: true }), &numbers),
+            (Box::new(Huber { threshold: 0.5, ridge: 0.1, intercept: true }), &numbers),
+            (Box::new(Poisson { ridge: 0.1, intercept: true }), &numbers),
+            (Box::new(Logistic { ridge: 0.1, lasso: 0.0, intercept: true }), &classes),
+        ];
+        for (model, data) in cases {
+            let (centre, steps) = ([0.6, 3.0], Steps { slopes: 0.7, intercepts: 1e7 });
+            let w = model.proximal_by(data, &centre, steps).unwrap();
+            let gradient = model.gradient(data, &w);
+            assert!((gradient[0] - (centre[0] - w[0]) / 0.7).abs() < 1e-6, "{model:?}");
+            assert!(gradient[1].abs() < 1e-6, "{model:?}: {gradient:?}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LocalModel, Parametric, Shape, Stored,
+    Hypothesis, LocalModel, Parametric, Shape, Steps, Stored,
     affine::{Affine, check_data, check_numbers, check_proximal},
     basis::Basis,
     check,
@@ -140,13 +140,17 @@ impl Parametric for Poisson {
     }
 
     fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
+        self.proximal_by(data, centre, Steps::all(step))
+    }
+
+    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         at_least_zero("ridge", self.ridge)?;
         check_numbers(NAME, data)?;
         check_counts(data)?;
         let columns = data.features().columns();
-        check_proximal(centre, self.affine().size(columns), step)?;
+        check_proximal(centre, self.affine().size(columns), steps.slopes)?;
         let data = data.without_zero_weights();
-        let pulls = self.affine().proximal_pulls(columns, centre, step);
+        let pulls = self.affine().proximal_pulls(columns, centre, steps);
         let problem = Smooth {
             loss: &Likelihood(data.labels().as_slice()),
             rows: &self.affine().rows(data.features()),

@@ -21,7 +21,7 @@
 use std::sync::Arc;
 
 use super::{
-    Hypothesis, LocalModel, Parametric, Shape,
+    Hypothesis, LocalModel, Parametric, Shape, Steps,
     affine::{Affine, Pulls, check_data, check_numbers},
     basis::Centred,
     clipped::Clipped,
@@ -175,10 +175,18 @@ impl Parametric for Quantile {
         })
     }
 
+    fn subgradient(&self, data: &Dataset, weights: &[f64], wanted: &[f64]) -> (Vec<f64>, f64) {
+        self.affine().nearest_quantile(data, weights, self.level, wanted)
+    }
+
     fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
+        self.proximal_by(data, centre, Steps::all(step))
+    }
+
+    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         self.check()?;
         check_numbers(NAME, data)?;
-        self.affine().proximal(data, centre, step, |rows, labels, weights, pulls| {
+        self.affine().proximal(data, centre, steps, |rows, labels, weights, pulls| {
             self.minimise(rows, labels, weights, pulls)
         })
     }

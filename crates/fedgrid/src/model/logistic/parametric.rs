@@ -9,7 +9,7 @@ use crate::{
     data::{Dataset, Labels, Task},
     error::Result,
     model::{
-        Hypothesis, Parametric, Shape, Stored,
+        Hypothesis, Parametric, Shape, Steps, Stored,
         affine::check_proximal,
         level_set::RowShape,
         smooth::{RowLoss, Smooth},
@@ -72,15 +72,30 @@ impl Parametric for Logistic {
         gradient
     }
 
+    fn subgradient(&self, data: &Dataset, weights: &[f64], wanted: &[f64]) -> (Vec<f64>, f64) {
+        let mut gradient = self.gradient(data, weights);
+        let columns = data.features().columns();
+        let width = self.affine().size(columns).max(1);
+        let blocks = gradient.chunks_exact_mut(width).zip(wanted.chunks_exact(width));
+        for (own, (gradient, wanted)) in weights.chunks_exact(width).zip(blocks) {
+            self.affine().nearest_lasso(&own[..columns], gradient, wanted);
+        }
+        (gradient, 0.0)
+    }
+
     fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
+        self.proximal_by(data, centre, Steps::all(step))
+    }
+
+    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         self.check(data)?;
         let columns = data.features().columns();
-        check_proximal(centre, self.size(columns, data.task()), step)?;
+        check_proximal(centre, self.size(columns, data.task()), steps.slopes)?;
         let data = data.without_zero_weights();
         let width = self.affine().size(columns);
         let (mut centres, mut strengths) = (Vec::new(), Vec::new());
         for own in centre.chunks_exact(width.max(1)) {
-            let pulls = self.affine().proximal_pulls(columns, own, step);
+            let pulls = self.affine().proximal_pulls(columns, own, steps);
             centres.extend(pulls.centres);
             strengths = pulls.strengths;
         }
@@ -101,9 +116,11 @@ impl Parametric for Logistic {
     }
 
     fn radius(&self, data: &Dataset, bound: f64) -> Option<f64> {
-        // With more classes than two a common shift of the intercepts changes nothing.
         if outputs(data.task()) > 1 {
-            return None;
+            // A common shift of the intercepts changes nothing, so only slopes can be bounded.
+            return (!self.intercept)
+                .then(|| self.affine().by_penalty(bound))
+                .filter(|r| r.is_finite());
         }
         let shares: Vec<f64> = data.labels().as_slice().chunks_exact(2).map(|p| p[1]).collect();
         let labelled = Dataset::weighted(
