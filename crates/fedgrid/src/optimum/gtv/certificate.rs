@@ -5,7 +5,8 @@
 //! P(w) − P* ≤ Σ_edges [ g(Dw) + g*(u) − uᵀDw ] + Σ_i [ r_iᵀδ_i − curvature of L_i along δ_i ],   δ = w − w*
 //! ```
 //!
-//! by convexity of the losses and the inequality of Fenchel and Young. Along a direction in which a loss
+//! by convexity of the losses and the inequality of Fenchel and Young. Where a loss has kinks ∇L is the
+//! subgradient nearest to −p, and its excess is added. Along a direction in which a loss
 //! curves by h the node term is at most r²/4h; elsewhere it is at most |r| times a bound on `‖δ_i‖`
 //! ([`super::radius`]). Where no such bound exists there is no certificate, and the residuals of the
 //! optimality conditions are all that is told.
@@ -19,7 +20,10 @@ use super::{
     sweep::Point,
     tiles::over_edges,
 };
-use crate::algebra::{add_scaled, dot, norm};
+use crate::{
+    algebra::{add_scaled, dot, norm},
+    penalty::Penalty,
+};
 
 /// What is known about a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,22 +38,26 @@ pub struct Certificate {
     pub unbounded: Option<&'static str>,
 }
 
-/// A share of the objective that rounding may hide.
+/// A share of the objective, and of the squares it is a difference of, that rounding may hide.
 const ROUNDING: f64 = 1e-15;
 
 /// Residuals below this share of the gradients are rounding, not information.
 const NEGLIGIBLE: f64 = 1e-14;
 
-/// The certificate of a point with P(w) = `objective` and duals in their balls, from a subgradient of
-/// every loss.
-pub(super) fn certify(frame: &Frame, point: &Point, slopes: &[f64], objective: f64) -> Certificate {
+/// The certificate of a point with P(w) = `objective` and duals in their balls.
+pub(super) fn certify(frame: &Frame, point: &Point, objective: f64) -> Certificate {
     let Point { w, u, p } = point;
+    let (slopes, excess) = frame.subgradients(w, p);
+    let slopes = slopes.as_slice();
     let edge_gap = over_edges(&frame.layout, |edge, from, to| {
         let mut z = Vec::with_capacity(frame.losses.coupled);
         frame.difference(w, (from, to), &mut z);
         let (u, c) = (frame.edge(u, edge), frame.strengths[edge]);
-        // Scaling into the ball costs a rounding error; the conjugate is then finite.
-        let conjugate = frame.penalty.conjugate(u, c * (1.0 + 1e-12)).max(0.0);
+        let conjugate = match frame.penalty {
+            Penalty::SquaredNorm => frame.penalty.conjugate(u, c),
+            // Scaling into the ball costs a rounding error; the conjugate is then finite.
+            _ => frame.penalty.conjugate(u, c * (1.0 + 1e-12)),
+        };
         (c * frame.penalty.value(&z) + conjugate - dot(u, &z)).max(0.0)
     });
     let residual = |place: usize| {
@@ -58,8 +66,8 @@ pub(super) fn certify(frame: &Frame, point: &Point, slopes: &[f64], objective: f
         r
     };
     let rows: Vec<Vec<f64>> = (0..frame.len()).into_par_iter().map(residual).collect();
-    let (gap, unbounded) = match bound(frame, w, &rows, objective, edge_gap) {
-        Ok(gap) => (Some(gap + ROUNDING * objective.abs()), None),
+    let (gap, unbounded) = match bound(frame, w, &rows, objective, edge_gap + excess) {
+        Ok(gap) => (Some(gap + ROUNDING * (objective.abs() + frame.losses.squares())), None),
         Err(reason) => (None, Some(reason)),
     };
     let node_residual = rows
@@ -87,10 +95,11 @@ fn bound(
         let term = |(place, r): (usize, &Vec<f64>)| node_term(frame, place, r, radii.of(place));
         let terms: Vec<f64> = residuals.par_iter().enumerate().map(term).collect();
         let gap = edge_gap + terms.iter().sum::<f64>();
-        if gap >= 0.7 * best {
-            return Ok(gap.min(best));
+        let enough = gap >= 0.7 * best;
+        best = gap.min(best);
+        if enough {
+            break;
         }
-        best = gap;
         radii.tighten(frame, w, gap);
     }
     if best.is_finite() { Ok(best) } else { Err(radii.reason()) }

@@ -54,19 +54,11 @@ impl<'a> Search<'a> {
     }
 
     /// Looks at a point: its certified relative gap, or its residuals where there is no bound. Tells
-    /// whether the search can end. `slopes` are subgradients of the losses where gradients would not
-    /// do.
-    pub(super) fn look(&mut self, point: &Point, slopes: Option<&[f64]>, engine: Engine) -> bool {
+    /// whether the search can end.
+    pub(super) fn look(&mut self, point: &Point, engine: Engine) -> bool {
         let frame = self.frame;
         let objective = frame.objective(&point.w);
-        let gradients;
-        let slopes = if let Some(slopes) = slopes {
-            slopes
-        } else {
-            gradients = frame.gradients(&point.w);
-            &gradients
-        };
-        let certificate = certify(frame, point, slopes, objective);
+        let certificate = certify(frame, point, objective);
         let gap = certificate.gap.map_or_else(
             || certificate.node_residual.max(certificate.edge_residual),
             |gap| relative(gap, objective),
@@ -94,7 +86,7 @@ impl<'a> Search<'a> {
             let (solved, products) = squared::solve(self.frame, point.w, limit);
             point = solved;
             self.steps += products;
-            if self.look(&point, None, Engine::ConjugateGradients) || tolerance <= 1e-14 {
+            if self.look(&point, Engine::ConjugateGradients) || tolerance <= 1e-14 {
                 return;
             }
             tolerance = (1e-2 * tolerance).max(1e-14);
@@ -136,7 +128,7 @@ impl<'a> Search<'a> {
             let is_near = (last - objective).abs() <= near * objective.abs();
             last = objective;
             if self.is_over() || is_near && patience.is_none() {
-                let done = self.look(&halpern.point, Some(&halpern.slopes), Engine::Halpern);
+                let done = self.look(&halpern.point, Engine::Halpern);
                 if done {
                     return Ok(true);
                 }
@@ -155,7 +147,7 @@ impl<'a> Search<'a> {
             let last = self.history.last().map_or(f64::INFINITY, |(_, gap)| *gap);
             augmented.round();
             self.steps = before + augmented.products;
-            done = self.look(&augmented.point, None, Engine::Newton);
+            done = self.look(&augmented.point, Engine::Newton);
             let gap = self.history.last().map_or(f64::INFINITY, |(_, gap)| *gap);
             if done || round > 4 && gap > 0.5 * last {
                 break;

@@ -21,7 +21,7 @@ pub(super) struct Frame<'a> {
     pub(super) alpha: f64,
     pub(super) strengths: Vec<f64>,
     pub(super) width: usize,
-    /// The component of each place, and how many there are.
+    /// The component of each place, and how many there are; without strength nodes are by themselves.
     pub(super) component: Vec<usize>,
     pub(super) components: usize,
 }
@@ -31,7 +31,12 @@ impl<'a> Frame<'a> {
         let width = padded(losses.size);
         let layout = Layout::new(network, width);
         let strength = |&(edge, _): &(usize, bool)| coupled.alpha * network.edges()[edge].weight;
-        let members = network.components();
+        // Without strength every node is by itself.
+        let members = if coupled.alpha == 0.0 {
+            (0..network.len()).map(|node| vec![node]).collect()
+        } else {
+            network.components()
+        };
         let mut component_of = vec![0; network.len()];
         for (component, members) in members.iter().enumerate() {
             for &node in members {
@@ -96,6 +101,22 @@ impl<'a> Frame<'a> {
     /// P(w).
     pub(super) fn objective(&self, w: &[f64]) -> f64 {
         self.total_loss(w) + self.variation(w)
+    }
+
+    /// Subgradients of all losses as rows, each as near to −p as there is one, and the sum of their
+    /// excesses.
+    pub(super) fn subgradients(&self, w: &[f64], p: &[f64]) -> (Vec<f64>, f64) {
+        let mut rows = vec![0.0; w.len()];
+        let excesses: Vec<f64> = rows
+            .par_chunks_mut(self.width)
+            .enumerate()
+            .map(|(place, row)| {
+                let wanted: Vec<f64> = self.row(p, place).iter().map(|p| -p).collect();
+                let (node, out) = (self.layout.nodes[place], &mut row[..self.losses.size]);
+                self.losses.add_subgradient(node, out, self.row(w, place), &wanted)
+            })
+            .collect();
+        (rows, excesses.iter().sum())
     }
 
     /// The gradients of all losses as rows.

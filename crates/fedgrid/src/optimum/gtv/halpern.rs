@@ -9,11 +9,8 @@
 //! and dual have come. The paper's method is the plain iteration with s = 1. ["Networked Federated
 //! Multi-Task Learning", Algorithm 1; Lu and Yang, "Restarted Halpern PDHG for Linear Programming".]
 
-use rayon::prelude::*;
-
 use super::{
     frame::Frame,
-    losses::Loss,
     sweep::{Moved, Next, Point, Sweep},
 };
 use crate::{algebra::squared_distance, error::Result};
@@ -24,6 +21,8 @@ const ENOUGH: f64 = 0.2;
 const NEARLY: f64 = 0.8;
 /// or after this share of all steps.
 const LONG: f64 = 0.36;
+/// The factor of the scale where only the primal has moved, or only the dual.
+const STEP_UP: f64 = 10.0;
 
 /// A running iteration.
 #[derive(Debug)]
@@ -38,8 +37,6 @@ pub(super) struct Halpern<'a> {
     /// The residual of the first step after the last restart, and of the last step.
     first: f64,
     last: f64,
-    /// A subgradient of every loss at the last restart.
-    pub(super) slopes: Vec<f64>,
 }
 
 impl<'a> Halpern<'a> {
@@ -55,7 +52,6 @@ impl<'a> Halpern<'a> {
             steps: 0,
             first: f64::INFINITY,
             last: f64::INFINITY,
-            slopes: Vec::new(),
         }
     }
 
@@ -83,47 +79,38 @@ impl<'a> Halpern<'a> {
 
     /// Moves the anchor to T(z), whose duals lie in their balls, and balances the steps.
     pub(super) fn restart(&mut self) -> Result<()> {
-        let (w, p) = (self.point.w.clone(), self.point.p.clone());
         let none = Point::default();
         self.sweep.step(&mut self.point, &none, self.scale, Next::Plain)?;
         self.steps += 1;
-        self.slopes = self.subgradients(&w, &p);
         let frame = self.sweep.frame;
         let rows =
             self.point.w.chunks_exact(frame.width).zip(self.anchor.w.chunks_exact(frame.width));
+        let coupled = frame.losses.coupled;
         let primal: f64 = rows
             .zip(&frame.layout.degrees)
-            .map(|((w, anchor), degree)| degree * squared_distance(w, anchor))
+            .map(|((w, anchor), degree)| {
+                degree * squared_distance(&w[..coupled], &anchor[..coupled])
+            })
             .sum::<f64>()
             .sqrt();
         let dual = (2.0 * squared_distance(&self.point.u, &self.anchor.u)).sqrt();
-        if primal > 0.0 && dual > 0.0 {
-            self.scale = (self.scale * primal / dual).sqrt();
-            self.sweep.packed.set_scale(self.scale);
-        }
+        self.balance(primal, dual);
         self.anchor.clone_from(&self.point);
         self.since = 0;
         self.last = f64::INFINITY;
         Ok(())
     }
 
-    /// A subgradient of every loss at the new weights: the gradient, or where there is none what the
-    /// proximal step from `w − τ p` has left.
-    fn subgradients(&self, w: &[f64], p: &[f64]) -> Vec<f64> {
-        let frame = self.sweep.frame;
-        let mut slopes = frame.gradients(&self.point.w);
-        slopes.par_chunks_mut(frame.width).enumerate().for_each(|(place, row)| {
-            let Loss::Convex(convex) = frame.loss(place) else { return };
-            if convex.model().shape().smooth {
-                return;
-            }
-            let tau = self.sweep.packed.steps[place];
-            let (new, old, p) =
-                (frame.row(&self.point.w, place), frame.row(w, place), frame.row(p, place));
-            for (slope, ((new, old), p)) in row.iter_mut().zip(new.iter().zip(old).zip(p)) {
-                *slope = (old - new) / tau - p;
-            }
-        });
-        slopes
+    /// Balances the steps by how far primal and dual have come since the last restart.
+    fn balance(&mut self, primal: f64, dual: f64) {
+        // Duals that all stand still on their balls tell no balance, only that weights move too slowly.
+        let scale = match (primal > 0.0, dual > 0.0) {
+            (true, true) => (self.scale * primal / dual).sqrt(),
+            (true, false) => STEP_UP * self.scale,
+            (false, true) => self.scale / STEP_UP,
+            (false, false) => self.scale,
+        };
+        self.scale = scale.clamp(1e-12, 1e12);
+        self.sweep.packed.set_scale(self.scale);
     }
 }

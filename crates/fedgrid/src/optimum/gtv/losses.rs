@@ -19,6 +19,9 @@ use crate::{
     network::{Network, Node},
 };
 
+/// Curvatures of at most this share of the largest are none: the rows do not reach that direction.
+const FLAT: f64 = 1e-26;
+
 /// The losses of all nodes, ready to be coupled by any network and strength.
 ///
 /// A node's weights stand in a row, first those that are coupled.
@@ -150,6 +153,12 @@ impl Losses {
         !self.each.iter().any(|loss| matches!(loss, Loss::Convex(_)))
     }
 
+    /// The squares of all labels that quadratic losses are differences of.
+    pub(super) fn squares(&self) -> f64 {
+        let own = |loss: &Loss| if let Loss::Quadratic(own) = loss { own.constant } else { 0.0 };
+        self.each.iter().map(own).sum()
+    }
+
     /// Whether a weight of a row is an intercept.
     pub(super) fn is_intercept(&self, place: usize) -> bool {
         self.intercepts[place]
@@ -184,6 +193,24 @@ impl Losses {
                 add_scaled(out, 1.0, &self.row_of_model(&gradient));
             }
         }
+    }
+
+    /// Adds a subgradient of a node's loss near a wanted one to a row; returns its excess.
+    pub(super) fn add_subgradient(
+        &self,
+        node: usize,
+        out: &mut [f64],
+        w: &[f64],
+        wanted: &[f64],
+    ) -> f64 {
+        let Loss::Convex(convex) = &self.each[node] else {
+            self.add_gradient(node, out, w);
+            return 0.0;
+        };
+        let (w, wanted) = (self.model_of_row(w), self.model_of_row(wanted));
+        let (slopes, excess) = convex.model().subgradient(convex.data(), &w, &wanted);
+        add_scaled(out, 1.0, &self.row_of_model(&slopes));
+        excess
     }
 
     /// A row's weights in the order of the model.
@@ -324,8 +351,25 @@ impl Quadratic {
         let level = centre.as_ref().map_or(0.0, |(_, y)| *y);
         let squares = data.labels().as_slice().iter().zip(data.weights());
         let constant = squares.map(|(y, weight)| weight * (y - level).powi(2)).sum();
-        let LinearProximal { ridge, directions, curvatures, targets, .. } = proximal;
-        Ok(Self { ridge, directions: directions.concat(), curvatures, targets, constant, centre })
+        let mut quadratic = Self {
+            ridge: proximal.ridge,
+            directions: Vec::new(),
+            curvatures: Vec::new(),
+            targets: Vec::new(),
+            constant,
+            centre,
+        };
+        let largest = proximal.curvatures.iter().fold(0.0, |a: f64, b| a.max(*b));
+        let terms = proximal.curvatures.into_iter().zip(proximal.targets);
+        for ((h, q), direction) in terms.zip(proximal.directions) {
+            // The rounding of no curvature is none: a target divided by it would be anything.
+            if h > FLAT * largest {
+                quadratic.directions.extend(direction);
+                quadratic.curvatures.push(h);
+                quadratic.targets.push(q);
+            }
+        }
+        Ok(quadratic)
     }
 
     /// The directions with their curvatures and targets.

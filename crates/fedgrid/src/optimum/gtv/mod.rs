@@ -143,7 +143,7 @@ pub fn minimise(
     let point = start_of(&frame, start)?;
     let mut search = Search::new(&frame, goal);
     if coupled.alpha == 0.0 || network.edges().is_empty() {
-        search.look(&point, None, Engine::Alone);
+        search.look(&point, Engine::Alone);
     } else if coupled.penalty == Penalty::SquaredNorm
         && losses.is_quadratic()
         && losses.coupled == losses.size

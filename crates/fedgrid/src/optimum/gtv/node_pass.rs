@@ -32,6 +32,7 @@ impl Pass for Nodes<'_> {
         }
         let Nodes { packed, degrees, first, w, reflected, p, anchor, next } = self;
         let (keep, pull) = next.factors();
+        let coupled = packed.losses.coupled;
         let ((w, _), (x, _)) = (w.as_chunks_mut::<W>(), reflected.as_chunks_mut::<W>());
         let ((p, _), (z, _)) = (p.as_chunks::<W>(), anchor.as_chunks::<W>());
         let mut moved = 0.0;
@@ -54,6 +55,8 @@ impl Pass for Nodes<'_> {
                 x[k] = to[k] + step[k];
                 w[k] = if ANCHORED { keep * x[k] + pull * z[place][k] } else { to[k] };
             }
+            // Uncoupled weights have steps of their own, which tell nothing about the balance.
+            step[coupled..].fill(0.0);
             moved += degrees[node].max(1.0) * dot(&step, &step);
         }
         Ok(moved)
@@ -66,7 +69,7 @@ impl Nodes<'_> {
     fn wide<const ANCHORED: bool>(self) -> Result<f64> {
         let Nodes { packed, degrees, first, w, reflected, p, anchor, next } = self;
         let (keep, pull) = next.factors();
-        let width = packed.width;
+        let (width, coupled) = (packed.width, packed.losses.coupled);
         let mut moved = 0.0;
         let (mut from, mut to) = (vec![0.0; width], vec![0.0; width]);
         let rows = w.chunks_exact_mut(width).zip(reflected.chunks_exact_mut(width));
@@ -79,7 +82,7 @@ impl Nodes<'_> {
             } else {
                 packed.convex_step(node, &from, &mut to)?;
             }
-            moved += degrees[node].max(1.0) * squared_distance(&to, w);
+            moved += degrees[node].max(1.0) * squared_distance(&to[..coupled], &w[..coupled]);
             x.iter_mut().zip(&to).zip(&*w).for_each(|((x, to), w)| *x = 2.0 * to - w);
             if ANCHORED {
                 let z = &anchor[place * width..(place + 1) * width];

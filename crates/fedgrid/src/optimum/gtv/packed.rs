@@ -16,7 +16,11 @@ use super::{
 use crate::{
     algebra::{self, add_outer, add_scaled},
     error::Result,
+    model::Steps,
 };
+
+/// The step of uncoupled intercepts, times the weight of the rows.
+const LONGEST: f64 = 1e6;
 
 /// The losses as the passes want them.
 #[derive(Debug)]
@@ -179,7 +183,16 @@ impl<'a> Packed<'a> {
         };
         let size = self.losses.size;
         let centre = self.losses.model_of_row(&from[..size]);
-        let step = convex.model().proximal(convex.data(), &centre, self.steps[place])?;
+        let mut steps = Steps::all(self.steps[place]);
+        if self.losses.coupled < size {
+            // No dual holds an uncoupled intercept, so its step may be as long as its model can bear.
+            steps.intercepts = steps.intercepts.max(LONGEST / convex.data().total_weight());
+        }
+        let (model, data, tau) = (convex.model(), convex.data(), self.steps[place]);
+        // Where rounding keeps the long step from converging, the short one does.
+        let step = model
+            .proximal_by(data, &centre, steps)
+            .or_else(|_| model.proximal(data, &centre, tau))?;
         to[..size].copy_from_slice(&self.losses.row_of_model(&step));
         to[size..].fill(0.0);
         Ok(())

@@ -5,17 +5,18 @@
 //! no rows      w_i* lies in the hull of the w_j* with rows            (projecting onto it raises no term)
 //! across edges ‖w_i* − w_j*‖ ≤ S / (α min A)                           for a norm; √(2 ℓ S / α min A) over ℓ
 //!                                                                    edges for the squared norm
-//! pooled       ‖w̄‖ ≤ (√P + ‖y‖ + Δ √Σ‖H_j‖) / √λ_min(Σ H_j)            where single nodes are not determined
+//! pooled       ‖w̄‖ ≤ (√P + ‖y‖ + Δ √Σ‖H_j‖) / √λ_min(Σ H_j)            where single nodes are not determined,
+//!                                                                    over the directions that rows reach
 //! ```
 
-use super::{
-    frame::Frame,
-    losses::{Loss, Quadratic},
-};
+use super::{frame::Frame, losses::Loss};
 use crate::{
-    algebra::{Singular, add_scaled, squared_distance},
+    algebra::{Singular, add_scaled, dot, squared_distance, triangularise},
     penalty::Penalty,
 };
+
+/// Directions whose singular value is below this share of the largest are reached by no row.
+const REACHED: f64 = 1e-12;
 
 /// The bounds of all places.
 #[derive(Debug)]
@@ -57,9 +58,9 @@ impl Radii {
 
     pub(super) fn reason(&self) -> &'static str {
         if self.slack.is_finite() {
-            "the rows of a component do not determine its weights, so no finite bound on the gap exists"
+            "some node's rows do not bound its weights, so no finite bound on the gap is known"
         } else {
-            "a loss has no least value, so no finite bound on the gap exists"
+            "the objective is not finite, so no bound on the gap is known"
         }
     }
 
@@ -97,7 +98,7 @@ impl Radii {
                 // Nothing pulls there: any common weights are a minimiser, so take one's own.
                 (frame.row(w, places[0]).to_vec(), 0.0)
             } else {
-                self.component(frame, &places, &labelled)
+                self.component(frame, w, &places, &labelled)
             };
             for place in places {
                 let own = self.balls[place].as_ref().map_or(f64::INFINITY, |(centre, radius)| {
@@ -110,7 +111,13 @@ impl Radii {
     }
 
     /// A ball that contains the minimisers of all nodes of a component.
-    fn component(&self, frame: &Frame, places: &[usize], labelled: &[usize]) -> (Vec<f64>, f64) {
+    fn component(
+        &self,
+        frame: &Frame,
+        w: &[f64],
+        places: &[usize],
+        labelled: &[usize],
+    ) -> (Vec<f64>, f64) {
         let size = frame.losses.size;
         let balls: Vec<&(Vec<f64>, f64)> =
             labelled.iter().filter_map(|&place| self.balls[place].as_ref()).collect();
@@ -130,11 +137,15 @@ impl Radii {
         if let Some(best) = balls.iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
             return (best.0.clone(), best.1 + apart);
         }
-        (vec![0.0; size], self.pooled(frame, labelled, apart) + apart)
+        let (centre, radius) = self.pooled(frame, w, labelled, apart);
+        (centre, radius + apart)
     }
 
     /// How far apart the minimisers of two nodes of a component can be.
     fn apart(&self, frame: &Frame, places: &[usize]) -> f64 {
+        if places.len() == 1 {
+            return 0.0;
+        }
         if frame.losses.coupled < frame.losses.size {
             return f64::INFINITY;
         }
@@ -154,35 +165,50 @@ impl Radii {
         }
     }
 
-    /// A bound on the weights of any one node of a component whose losses determine them together.
-    fn pooled(&self, frame: &Frame, labelled: &[usize], apart: f64) -> f64 {
+    /// A ball that contains the minimiser of any one node of a component of quadratic losses.
+    ///
+    /// Directions that no row of the component reaches can be added to all its weights for nothing, so
+    /// there is a minimiser that agrees with w there.
+    fn pooled(&self, frame: &Frame, w: &[f64], labelled: &[usize], apart: f64) -> (Vec<f64>, f64) {
         let size = frame.losses.size;
-        let quadratics: Option<Vec<&Quadratic>> = labelled
-            .iter()
-            .map(|&place| match frame.loss(place) {
-                Loss::Quadratic(quadratic) => Some(quadratic),
-                _ => None,
-            })
-            .collect();
-        let Some(quadratics) = quadratics else { return f64::INFINITY };
-        let mut sum = vec![0.0; size * size];
+        let mut centre = frame.row(w, labelled[0]).to_vec();
+        let mut rows = Vec::new();
         let (mut labels, mut largest) = (0.0, 0.0);
-        for quadratic in quadratics {
-            for k in 0..size {
-                let mut unit = vec![0.0; size];
-                unit[k] = 0.5;
-                quadratic.add_curved(&mut sum[k * size..(k + 1) * size], &unit);
+        for &place in labelled {
+            let Loss::Quadratic(quadratic) = frame.loss(place) else {
+                return (centre, f64::INFINITY);
+            };
+            // A ridge would have given the node a ball.
+            for (direction, h, _) in quadratic.terms(size) {
+                rows.extend(direction.iter().map(|v| v * h.sqrt()));
+            }
+            if rows.len() > 4 * size * size {
+                reduce(&mut rows, size);
             }
             labels += quadratic.constant;
-            largest += quadratic.curvatures.iter().fold(quadratic.ridge, |a, b| a.max(*b));
+            largest += quadratic.curvatures.iter().fold(0.0, |a: f64, b| a.max(*b));
         }
-        let spectrum = Singular::new(&sum, size);
-        let least = spectrum.values.iter().fold(f64::INFINITY, |a: f64, b| a.min(*b));
-        if least <= 1e-12 * spectrum.values.iter().fold(0.0, |a: f64, b| a.max(*b)) {
-            return f64::INFINITY;
+        reduce(&mut rows, size);
+        let spectrum = Singular::new(&rows, size);
+        let most = spectrum.values.iter().fold(0.0, |a: f64, b| a.max(*b));
+        let mut least = f64::INFINITY;
+        for (value, direction) in spectrum.values.iter().zip(&spectrum.right) {
+            if *value > REACHED * most {
+                least = least.min(*value);
+                let part = dot(direction, &centre);
+                add_scaled(&mut centre, -part, direction);
+            }
         }
         let objective = self.objective.max(0.0);
-        (objective.sqrt() + labels.sqrt() + apart * largest.sqrt()) / least.sqrt()
+        (centre, (objective.sqrt() + labels.sqrt() + apart * largest.sqrt()) / least)
+    }
+}
+
+/// Replaces rows by as few of the same length in every direction.
+fn reduce(rows: &mut Vec<f64>, size: usize) {
+    let count = rows.len() / size.max(1);
+    if count > size {
+        triangularise(rows, size, &mut vec![0.0; count]);
     }
 }
 
