@@ -34,7 +34,7 @@ pub struct Outcome {
     pub rounds: usize,
     /// How many bytes the edges carried in those rounds.
     pub bytes: usize,
-    /// How many bytes the edges carry in one round of messages.
+    /// How many bytes the edges carry in one round of messages; zero for a method solved in one place.
     pub bytes_per_round: usize,
     /// What a reader should know: shared statistics, nodes without rows, fallbacks.
     pub notes: Vec<String>,
@@ -42,8 +42,14 @@ pub struct Outcome {
     pub network: NetworkSummary,
     /// The strengths tried by each method, with their validation errors.
     pub path: BTreeMap<String, Vec<PathPoint>>,
-    /// The residuals by round, or by product of the direct solver.
+    /// The clusters of the solution, where the method makes neighbours equal.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub clusters: Option<Clusters>,
+    /// The residuals by round or by product of the direct solver, or the certified gaps.
     pub residuals: Vec<f64>,
+    /// After how many steps each of them was measured; empty if after each.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub steps: Vec<usize>,
     /// The rounds; none if it was solved directly.
     pub history: Vec<Round>,
     /// How long it took, in seconds.
@@ -119,26 +125,41 @@ pub struct Gain {
     pub standard_error: Option<f64>,
 }
 
+/// Nodes joined by edges over which weights do not differ.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Clusters {
+    /// How many there are.
+    pub count: usize,
+    /// How many nodes each has, the largest first.
+    pub sizes: Vec<usize>,
+}
+
 /// The method and the values it used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MethodUsed {
     /// Its name.
     pub kind: String,
+    /// What differences of weights cost: `norm`, `squared-norm` or `one-norm`; none for predictions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub penalty: Option<String>,
     /// The pull.
     pub alpha: f64,
     /// The ridge, where it was chosen on validation rows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ridge: Option<f64>,
-    /// `one-sided` or `symmetric`.
-    pub coupling: String,
+    /// `one-sided` or `symmetric`; none for weights.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub coupling: Option<String>,
     /// Whether levels are coupled.
     pub couple_intercept: bool,
     /// The weight of the pooled hub.
     pub hub: f64,
     /// Whether nodes or rows count the same.
     pub weighting: String,
-    /// `direct` (the linear system itself) or `rounds` (messages between nodes).
+    /// `direct` (in one place) or `rounds` (messages between nodes).
     pub solver: String,
+    /// What has found the answer, in words.
+    pub engine: String,
     /// How the public points were chosen, in words.
     pub public: String,
 }
@@ -177,7 +198,8 @@ pub struct NodeOutcome {
     pub network: Option<f64>,
     /// By how much the network lowers its mean error; negative is harm.
     pub gain: Option<f64>,
-    /// The cluster of nodes with similar predictions that it belongs to, from zero.
+    /// The cluster that it belongs to, from zero for the largest: of the solution where it has
+    /// clusters, otherwise of nodes with similar predictions.
     pub cluster: usize,
     /// What is special about it.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -1,15 +1,17 @@
 //! From cards and models to the outcome of a run, and its verdict in words.
 
 use fedgrid::{
-    compare::{Card, Contestant, Fitted, Kind, NodeScore, Verdict},
+    compare::{Approach, Card, Contestant, Fitted, Kind, NodeScore, Verdict},
     method::Coupling,
 };
 
 use crate::{
     assembly::Assembly,
-    experiment::{Experiment, WeightingKey},
+    experiment::{Experiment, MethodKind, WeightingKey},
     number::significant,
-    outcome::{Comparison, Entry, Gain, MethodUsed, NetworkSummary, NodeOutcome, Outcome, Spread},
+    outcome::{
+        Clusters, Comparison, Entry, Gain, MethodUsed, NetworkSummary, NodeOutcome, Outcome, Spread,
+    },
 };
 
 /// Puts the outcome of a run together.
@@ -46,7 +48,9 @@ pub fn outcome(
         notes: notes(assembly, fitted),
         network: network(assembly),
         path: cards.iter().map(|card| (card.contestant.to_string(), card.path.clone())).collect(),
+        clusters: fitted.clusters.as_deref().map(clusters),
         residuals: fitted.residuals.clone(),
+        steps: fitted.steps.clone(),
         history: fitted.rounds.clone(),
         comparison,
         seconds,
@@ -169,7 +173,7 @@ fn nodes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<NodeOutcom
     };
     let (local, network) = (scores(Contestant::Local), scores(Contestant::Network));
     let mean = |scores: Option<&[NodeScore]>, node: usize| scores?.get(node)?.mean();
-    let clusters = study.clusters(&fitted.hypotheses);
+    let clusters = fitted.clusters.clone().unwrap_or_else(|| study.clusters(&fitted.hypotheses));
     (0..study.network.len())
         .map(|node| {
             let (local, network_error) = (mean(local, node), mean(network, node));
@@ -189,6 +193,13 @@ fn nodes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<NodeOutcom
         .collect()
 }
 
+fn clusters(of_nodes: &[usize]) -> Clusters {
+    let count = of_nodes.iter().map(|cluster| cluster + 1).max().unwrap_or(0);
+    let mut sizes = vec![0; count];
+    of_nodes.iter().for_each(|&cluster| sizes[cluster] += 1);
+    Clusters { count, sizes }
+}
+
 fn method(
     experiment: &Experiment,
     assembly: &Assembly,
@@ -199,30 +210,40 @@ fn method(
     let strength =
         cards.iter().find(|card| card.contestant == Contestant::Network).map(|card| card.strength);
     MethodUsed {
-        kind: "fedrelax".into(),
+        kind: experiment.method.kind.name().into(),
+        penalty: (experiment.method.kind == MethodKind::Gtv)
+            .then(|| experiment.method.penalty.name().into()),
         alpha: strength.map_or(0.0, |strength| strength.alpha),
         ridge: strength.and_then(|strength| strength.ridge),
-        coupling: match settings.method.coupling {
-            Coupling::OneSided => "one-sided".into(),
-            Coupling::Symmetric => "symmetric".into(),
+        coupling: match &settings.method {
+            Approach::FedRelax(method) if method.coupling == Coupling::Symmetric => {
+                Some("symmetric".into())
+            }
+            Approach::FedRelax(_) => Some("one-sided".into()),
+            Approach::Gtv(_) => None,
         },
-        couple_intercept: settings.method.couple_intercept,
-        hub: settings.method.hub,
+        couple_intercept: settings.method.couples_intercepts(),
+        hub: settings.method.hub(),
         weighting: match experiment.method.weighting {
             WeightingKey::Nodes => "nodes".into(),
             WeightingKey::Rows => "rows".into(),
         },
         solver: if fitted.direct { "direct".into() } else { "rounds".into() },
-        public: assembly.public.clone(),
+        engine: fitted.engine.clone(),
+        public: match &settings.method {
+            Approach::FedRelax(_) => assembly.public.clone(),
+            Approach::Gtv(_) => format!("{}, for the shrunk rival only", assembly.public),
+        },
     }
 }
 
 /// Every edge carries both ends' predictions on public points, in both directions.
 fn bytes_per_round(assembly: &Assembly) -> usize {
     let study = &assembly.study;
+    let Approach::FedRelax(method) = &study.settings.method else { return 0 };
     let outputs = study.task().outputs();
     let points = |node: usize| study.public[node].rows();
-    let sets = if study.settings.method.coupling == Coupling::Symmetric { 2 } else { 1 };
+    let sets = if method.coupling == Coupling::Symmetric { 2 } else { 1 };
     study
         .network
         .edges()
@@ -234,12 +255,21 @@ fn bytes_per_round(assembly: &Assembly) -> usize {
 
 fn notes(assembly: &Assembly, fitted: &Fitted) -> Vec<String> {
     let mut notes = assembly.notes.clone();
-    if fitted.direct {
-        notes.push(
+    match &assembly.study.settings.method {
+        Approach::FedRelax(_) if fitted.direct => notes.push(
             "All models are linear and this process holds all rows, so the fixed point of FedRelax \
              was solved directly instead of in rounds of messages."
                 .into(),
-        );
+        ),
+        Approach::Gtv(_) => notes.push(format!(
+            "This process holds all rows, so the total variation of weights was minimised in one \
+             place ({}) instead of in rounds of messages.",
+            fitted.engine
+        )),
+        Approach::FedRelax(_) => {}
+    }
+    if let Some(reason) = &fitted.certificate.reason {
+        notes.push(format!("No gap is certified: {reason}."));
     }
     if !fitted.certificate.converged {
         notes.push(format!(

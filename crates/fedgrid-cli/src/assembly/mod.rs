@@ -12,7 +12,7 @@ use std::{
 };
 
 use fedgrid::{
-    compare::{Settings, Study, Weighting},
+    compare::{Approach, Gtv, Settings, Study, Weighting},
     data::{Dataset, Features, Plan, Scaling, Task},
     loss::Loss,
     method::{Coupling, FedRelax, LocalStep},
@@ -25,8 +25,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::{Error, Result},
     experiment::{
-        CouplingKey, DiscrepancyKey, Experiment, MethodKeys, OrderKey, SolverKey, StepKey,
-        WeightingKey,
+        CouplingKey, DiscrepancyKey, Experiment, MethodKeys, MethodKind, OrderKey, SolverKey,
+        StepKey, WeightingKey,
     },
     source::Table,
 };
@@ -102,6 +102,9 @@ impl Assembly {
         models.check_method(&experiment.method, graph.network.names(), task)?;
         let features: Vec<&Features> = rows.data.iter().map(Dataset::features).collect();
         let training = plan.training_features(&features)?;
+        if experiment.method.kind == MethodKind::Gtv {
+            models.check_weights(graph.network.names(), training.columns(), task)?;
+        }
         let public = public::Public::new(
             experiment,
             files,
@@ -113,7 +116,10 @@ impl Assembly {
         if scaling.is_some() {
             notes.push("Features are scaled by the training means and deviations of all nodes, which are shared statistics.".into());
         }
-        notes.extend(public.note.clone());
+        // Weights are compared without them; only the rival that is shrunk needs public points.
+        if experiment.method.kind == MethodKind::Fedrelax || experiment.compare.enabled {
+            notes.extend(public.note.clone());
+        }
         let node_notes = rows.describe(&plan, &graph, &training, &mut notes);
         let fingerprint = table.fingerprint
             ^ graph.fingerprint.rotate_left(1)
@@ -164,7 +170,10 @@ fn settings(experiment: &Experiment) -> Settings {
     Settings {
         alpha: method.alpha.given(),
         tune_ridge: experiment.model.tunes_ridge(),
-        method: relaxation(method, experiment.seed),
+        method: match method.kind {
+            MethodKind::Fedrelax => Approach::FedRelax(relaxation(method, experiment.seed)),
+            MethodKind::Gtv => Approach::Gtv(variation(method)),
+        },
         weighting: match method.weighting {
             WeightingKey::Nodes => Weighting::Nodes,
             WeightingKey::Rows => Weighting::Rows,
@@ -214,10 +223,20 @@ fn relaxation(keys: &MethodKeys, seed: u64) -> FedRelax {
     }
 }
 
+/// Total variation of weights as the experiment has it.
+fn variation(keys: &MethodKeys) -> Gtv {
+    Gtv {
+        penalty: keys.penalty.into(),
+        couple_intercept: keys.couple_intercept,
+        tolerance: keys.tolerance,
+        ..Gtv::default()
+    }
+}
+
 /// Names the nodes without rows, and where their models come from.
 fn describe_reach(study: &Study, notes: &mut Vec<String>) {
     let unreached =
-        if study.settings.method.hub == 0.0 { study.without_data() } else { Vec::new() };
+        if study.settings.method.hub() == 0.0 { study.without_data() } else { Vec::new() };
     let is_empty = |node: &usize| study.plan.train[*node].is_empty() && !unreached.contains(node);
     let empty: Vec<usize> = (0..study.network.len()).filter(is_empty).collect();
     let names = |nodes: &[usize]| -> Vec<&str> {

@@ -66,6 +66,36 @@ impl Models {
             None => Ok(()),
         }
     }
+
+    /// Refuses models whose weights cannot be compared with their neighbours'.
+    pub(super) fn check_weights(&self, names: &[String], columns: usize, task: Task) -> Result<()> {
+        let mut first = None;
+        for (node, model) in self.models.iter().enumerate() {
+            let (kind, name) = (&self.kinds[node], &names[node]);
+            let Some(model) = model.as_parametric() else {
+                return Err(Error::input(format!(
+                    "method.kind is \"gtv\", which couples weights, and the {kind} model of node \
+                     '{name}' has none; use linear, elastic-net, huber, quantile, poisson, logistic \
+                     or perceptron models, or method.kind = \"fedrelax\""
+                )));
+            };
+            let own = (model.size(columns, task), model.intercepts(columns, task));
+            let common = first.get_or_insert_with(|| own.clone());
+            if *common != own {
+                return Err(Error::input(format!(
+                    "method.kind is \"gtv\", which couples weights, and the {kind} model of node \
+                     '{name}' has {} weights with {} intercepts, that of node '{}' {} with {}; give \
+                     both the same kind, or use method.kind = \"fedrelax\"",
+                    own.0,
+                    own.1.len(),
+                    names[0],
+                    common.0,
+                    common.1.len()
+                )));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The models of an experiment; nodes with the same keys share one.

@@ -64,6 +64,10 @@ struct Keys {
     #[arg(long, value_name = "KIND")]
     model: Option<String>,
 
+    /// How nodes learn together: fedrelax or gtv (key method.kind).
+    #[arg(long, value_name = "METHOD")]
+    method: Option<String>,
+
     /// The pull towards the neighbours, or auto (key method.alpha).
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     alpha: Option<String>,
@@ -175,6 +179,7 @@ impl Keys {
         );
         put(table, "data", "split", self.split.as_ref().map(text));
         put(table, "model", "kind", self.model.as_ref().map(text));
+        put(table, "method", "kind", self.method.as_ref().map(text));
         if let Some(alpha) = &self.alpha {
             Experiment::set(table, &format!("method.alpha={alpha}"))?;
         }

@@ -1,6 +1,6 @@
 //! The keys of the method.
 
-use fedgrid::descent::Optimiser;
+use fedgrid::{descent::Optimiser, penalty::Penalty};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,16 +10,19 @@ use super::Choice;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MethodKeys {
-    /// The method.
+    /// The method: exchange of predictions (fedrelax) or total variation of weights (gtv).
     #[serde(default)]
     pub kind: MethodKind,
+    /// For kind "gtv": what the difference of two neighbours' weights costs.
+    #[serde(default)]
+    pub penalty: PenaltyKey,
     /// The pull towards the neighbours, or "auto" to choose it on validation rows.
     #[serde(default)]
     pub alpha: Choice,
     /// Whose public points count: the neighbour's, or both ends'.
     #[serde(default)]
     pub coupling: CouplingKey,
-    /// Whether levels are coupled, or only the shape of predictions.
+    /// Whether levels (intercepts) are coupled, or only the shape of predictions (the slopes).
     #[serde(default = "super::yes")]
     pub couple_intercept: bool,
     /// The weight of the pooled model as one more neighbour of every node.
@@ -61,13 +64,13 @@ pub struct MethodKeys {
     /// Whether nodes or rows count the same.
     #[serde(default)]
     pub weighting: WeightingKey,
-    /// Whether linear networks are solved directly ("auto") or in rounds like all others.
+    /// Whether what can be solved directly is ("auto"), or all runs in rounds of messages.
     #[serde(default)]
     pub solver: SolverKey,
     /// The largest number of rounds.
     #[serde(default = "rounds")]
     pub rounds: usize,
-    /// The residual at which rounds stop.
+    /// The residual at which rounds stop; for kind "gtv" the certified relative gap.
     #[serde(default = "tolerance")]
     pub tolerance: f64,
 }
@@ -76,6 +79,7 @@ impl Default for MethodKeys {
     fn default() -> Self {
         Self {
             kind: MethodKind::default(),
+            penalty: PenaltyKey::default(),
             alpha: Choice::Auto,
             coupling: CouplingKey::default(),
             couple_intercept: true,
@@ -105,6 +109,104 @@ pub enum MethodKind {
     /// Exchange of predictions on public points.
     #[default]
     Fedrelax,
+    /// The minimum of the losses and the total variation of weights.
+    Gtv,
+}
+
+impl MethodKind {
+    /// Its name in the experiment file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fedrelax => "fedrelax",
+            Self::Gtv => "gtv",
+        }
+    }
+
+    /// The keys that mean nothing to this method.
+    fn foreign(self) -> &'static [&'static str] {
+        match self {
+            Self::Fedrelax => &["penalty"],
+            Self::Gtv => &[
+                "coupling",
+                "hub",
+                "discrepancy",
+                "threshold",
+                "clip",
+                "relaxation",
+                "order",
+                "step",
+                "steps",
+                "optimiser",
+                "step_size",
+                "distil_points",
+                "solver",
+                "rounds",
+            ],
+        }
+    }
+}
+
+impl MethodKeys {
+    /// Refuses a key of another method that says something.
+    pub(super) fn check_kind(&self) -> Result<(), String> {
+        let (given, usual) = (self.table(), Self::default().table());
+        for key in self.kind.foreign() {
+            if let Some(value) = given.get(*key).filter(|value| usual.get(*key) != Some(*value)) {
+                let kind = self.kind.name();
+                return Err(format!(
+                    "method.{key} is {value}, expected no such key for method.kind = \"{kind}\""
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The keys without those that mean nothing to the method.
+    pub(super) fn own(&self) -> toml::Table {
+        let mut table = self.table();
+        table.retain(|key, _| !self.kind.foreign().contains(&key));
+        table
+    }
+
+    fn table(&self) -> toml::Table {
+        toml::Table::try_from(self).expect("the keys are plain values")
+    }
+}
+
+/// What the difference of two neighbours' weights costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PenaltyKey {
+    /// ‖·‖₂, the network lasso: neighbours are equal or differ as a whole.
+    Norm,
+    /// ½‖·‖²: neighbours are similar, never equal.
+    #[default]
+    SquaredNorm,
+    /// ‖·‖₁: each weight is equal or differs by itself.
+    OneNorm,
+}
+
+impl PenaltyKey {
+    /// Its name in the experiment file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Norm => "norm",
+            Self::SquaredNorm => "squared-norm",
+            Self::OneNorm => "one-norm",
+        }
+    }
+}
+
+impl From<PenaltyKey> for Penalty {
+    fn from(key: PenaltyKey) -> Self {
+        match key {
+            PenaltyKey::Norm => Self::Norm,
+            PenaltyKey::SquaredNorm => Self::SquaredNorm,
+            PenaltyKey::OneNorm => Self::OneNorm,
+        }
+    }
 }
 
 /// Whose public points count.

@@ -15,8 +15,8 @@ use std::{collections::BTreeMap, path::PathBuf};
 pub use choice::Choice;
 pub(crate) use keys::advice;
 pub use method::{
-    CouplingKey, DiscrepancyKey, MethodKeys, MethodKind, OptimiserKey, OrderKey, SolverKey,
-    StepKey, WeightingKey,
+    CouplingKey, DiscrepancyKey, MethodKeys, MethodKind, OptimiserKey, OrderKey, PenaltyKey,
+    SolverKey, StepKey, WeightingKey,
 };
 pub use model::{ActivationKey, KernelKey, ModelKeys, ModelKind, ModelSection};
 use schemars::JsonSchema;

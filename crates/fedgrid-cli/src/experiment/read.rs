@@ -115,6 +115,7 @@ impl Experiment {
             let expected = "a number between zero and two";
             return Err(format!("method.relaxation is {relaxation}, expected {expected}"));
         }
+        self.method.check_kind()?;
         self.check_models()?;
         let counts = [
             ("public.points", self.public.points, 1),
@@ -195,10 +196,13 @@ impl Experiment {
         Ok(())
     }
 
-    /// The complete experiment, defaults filled in, as a TOML file.
+    /// The complete experiment, defaults filled in, as a TOML file; keys that mean nothing to its
+    /// method are left out.
     #[must_use]
     pub fn to_text(&self) -> String {
-        toml::to_string(self).expect("an experiment is plain values")
+        let mut table = toml::Table::try_from(self).expect("an experiment is plain values");
+        table.insert("method".into(), self.method.own().into());
+        toml::to_string(&table).expect("an experiment is plain values")
     }
 }
 

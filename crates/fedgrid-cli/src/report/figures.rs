@@ -149,18 +149,23 @@ pub(super) fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted.get(place.min(last)).copied().unwrap_or(0.0)
 }
 
-/// The residual by round, or by product of the direct solver.
+/// The residual by round or by product of the direct solver, or the certified gap by step.
 pub(super) fn residuals(outcome: &Outcome) -> Option<Value> {
     let of_rounds: Vec<f64> = outcome.history.iter().map(|round| round.residual).collect();
     let values = if outcome.residuals.is_empty() { &of_rounds } else { &outcome.residuals };
-    let points = numbered(values.iter().copied().filter(|value| value.is_finite()));
+    let points: Vec<(f64, f64)> = if outcome.steps.len() == values.len() {
+        let steps = outcome.steps.iter().map(|step| *step as f64);
+        steps.zip(values.iter().copied()).filter(|(_, value)| value.is_finite()).collect()
+    } else {
+        numbered(values.iter().copied().filter(|value| value.is_finite()))
+    };
     if points.iter().filter(|point| point.1 > 0.0).count() < 2 {
         return None;
     }
-    let steps = steps(outcome);
+    let (what, steps) = (measured(outcome), steps(outcome));
     Some(context! {
-        svg => over_rounds(&format!("Line chart of the residual by {steps}"), points, Scale::Log),
-        y_label => "residual (log scale)",
+        svg => over_rounds(&format!("Line chart of the {what} by {steps}"), points, Scale::Log),
+        y_label => format!("{what} (log scale)"),
         x_label => steps,
     })
 }
@@ -178,9 +183,18 @@ pub(super) fn objective(outcome: &Outcome) -> Option<Value> {
     })
 }
 
+/// What is measured on the way.
+fn measured(outcome: &Outcome) -> &str {
+    if outcome.steps.is_empty() { "residual" } else { &outcome.certificate.kind }
+}
+
 /// What the solver takes one of to come nearer.
 fn steps(outcome: &Outcome) -> &'static str {
-    if outcome.method.solver == "direct" { "product with the linear system" } else { "round" }
+    match outcome.method.solver.as_str() {
+        "direct" if outcome.steps.is_empty() => "product with the linear system",
+        "direct" => "step over all edges",
+        _ => "round",
+    }
 }
 
 fn numbered(values: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {

@@ -66,6 +66,7 @@ impl Page<'_> {
             gains => view::gains(outcome),
             gain_chart => figures::gains(outcome),
             maps => view::maps(outcome, self.edges, self.positions),
+            clusters => view::clusters(outcome),
             training => view::training(outcome),
             convergence_charts => [figures::residuals(outcome), figures::objective(outcome)]
                 .into_iter().flatten().collect::<Vec<_>>(),
@@ -120,13 +121,15 @@ mod tests {
     fn method() -> MethodUsed {
         MethodUsed {
             kind: "fedrelax".into(),
+            penalty: None,
             alpha: 0.1,
             ridge: None,
-            coupling: "one-sided".into(),
+            coupling: Some("one-sided".into()),
             couple_intercept: true,
             hub: 0.0,
             weighting: "nodes".into(),
             solver: "rounds".into(),
+            engine: "rounds of messages".into(),
             public: "50 normal draws".into(),
         }
     }
@@ -166,7 +169,12 @@ mod tests {
                 standard_error: Some(0.1),
             }),
             method: method(),
-            certificate: Certificate { kind: "residual".into(), value: 1e-7, converged: true },
+            certificate: Certificate {
+                kind: "residual".into(),
+                value: 1e-7,
+                converged: true,
+                reason: None,
+            },
             rounds: 3,
             bytes: 3_000,
             bytes_per_round: 1_000,
@@ -182,7 +190,9 @@ mod tests {
                 ("network".into(), vec![tried(0.1, 2.0), tried(1.0, 2.5)]),
                 ("shuffled 1".into(), vec![tried(0.1, 3.0), tried(1.0, 3.5)]),
             ]),
+            clusters: None,
             residuals: vec![0.1, 0.05, 0.03],
+            steps: Vec::new(),
             history: (1..=3).map(round).collect(),
             seconds: 0.5,
             seed: 7,

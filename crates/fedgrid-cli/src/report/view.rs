@@ -12,6 +12,9 @@ use crate::{
     outcome::{Entry, NodeOutcome, Outcome},
 };
 
+/// How many sizes of clusters are listed.
+const LISTED: usize = 12;
+
 /// What errors are called.
 pub(super) fn metric(outcome: &Outcome) -> &str {
     match outcome.metric.as_str() {
@@ -73,7 +76,7 @@ pub(super) fn key_figures(outcome: &Outcome) -> Vec<Value> {
         shown.push(against_rival(outcome, gain.rival, gain.difference, gain.standard_error));
     }
     let work = match outcome.rounds {
-        0 => "solved directly".into(),
+        0 => "solved in one place".into(),
         rounds => {
             format!("{}, {}", number::counted(rounds, "round"), number::bytes(outcome.bytes))
         }
@@ -239,7 +242,13 @@ pub(super) fn maps(
         "Positions are the nodes’ coordinates."
     };
     let drawn = edges_drawn(edges, map.drawn);
-    context! { gain, cluster => context! { svg => map.by_cluster(), legend }, places, drawn }
+    let meaning = if outcome.clusters.is_some() {
+        "Clusters are nodes with equal weights, joined by edges."
+    } else {
+        "Clusters are nodes whose models predict alike."
+    };
+    let cluster = context! { svg => map.by_cluster(), legend, meaning };
+    context! { gain, cluster, places, drawn }
 }
 
 fn edges_drawn(edges: &[(usize, usize, f64)], drawn: usize) -> String {
@@ -265,28 +274,60 @@ pub(super) fn training(outcome: &Outcome) -> Vec<Value> {
         other => other,
     };
     let solver = match method.solver.as_str() {
-        "direct" => "direct: the linear system itself",
-        "rounds" => "rounds of messages between neighbours",
-        other => other,
+        "direct" => format!("in one place: {}", method.engine),
+        "rounds" => "rounds of messages between neighbours".into(),
+        other => other.into(),
     };
     let levels = if method.couple_intercept { "coupled" } else { "each node’s own" };
-    let mut said = vec![
-        ("Method", method.kind.clone()),
-        ("Pull α", number::significant(method.alpha)),
-        ("Coupling", method.coupling.clone()),
+    let mut said =
+        vec![("Method", method.kind.clone()), ("Pull α", number::significant(method.alpha))];
+    said.extend(method.ridge.map(|ridge| ("Ridge", number::significant(ridge))));
+    if method.hub > 0.0 {
+        said.push(("Weight of the pooled hub", number::significant(method.hub)));
+    }
+    said.extend(method.coupling.clone().map(|coupling| ("Coupling", coupling)));
+    said.extend(method.penalty.as_deref().map(|penalty| ("Penalty", in_words(penalty))));
+    said.extend([
         ("Levels (intercepts)", levels.into()),
         ("Weighting", weighting.into()),
-        ("Solver", solver.into()),
+        ("Solver", solver),
         ("Public points", method.public.clone()),
-        ("Traffic of one round", number::bytes(outcome.bytes_per_round)),
-    ];
-    if let Some(ridge) = method.ridge {
-        said.insert(2, ("Ridge", number::significant(ridge)));
-    }
-    if method.hub > 0.0 {
-        said.insert(3, ("Weight of the pooled hub", number::significant(method.hub)));
+    ]);
+    if outcome.bytes_per_round > 0 {
+        said.push(("Traffic of one round", number::bytes(outcome.bytes_per_round)));
     }
     said.into_iter().map(|(name, value)| context! { name, value }).collect()
+}
+
+fn in_words(penalty: &str) -> String {
+    match penalty {
+        "norm" => "norm ‖wᵢ − wⱼ‖₂: neighbours are equal or differ as a whole",
+        "squared-norm" => "squared norm ½‖wᵢ − wⱼ‖²: neighbours are similar",
+        "one-norm" => "one-norm ‖wᵢ − wⱼ‖₁: each weight is equal or differs by itself",
+        other => other,
+    }
+    .into()
+}
+
+/// The clusters of the solution in sentences; none where the method makes no neighbours equal.
+pub(super) fn clusters(outcome: &Outcome) -> Option<String> {
+    let clusters = outcome.clusters.as_ref()?;
+    let sizes = &clusters.sizes;
+    let single = sizes.iter().filter(|size| **size == 1).count();
+    let several: Vec<String> =
+        sizes.iter().filter(|size| **size > 1).take(LISTED).map(|s| number::count(*s)).collect();
+    let more = if sizes.len() - single > LISTED { ", …" } else { "" };
+    let mut said = format!(
+        "The solution has {}: nodes joined by edges over which weights do not differ.",
+        number::counted(clusters.count, "cluster")
+    );
+    if !several.is_empty() {
+        said += &format!(" Sizes: {}{more} nodes.", several.join(", "));
+    }
+    if single > 0 {
+        said += &format!(" Equal to no neighbour: {}.", number::counted(single, "node"));
+    }
+    Some(said)
 }
 
 /// The rows of the table of nodes, with the values to sort them by.

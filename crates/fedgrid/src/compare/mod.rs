@@ -9,18 +9,23 @@
 //! shuffled   the same network with its nodes in random places, several times
 //! ```
 
+mod approach;
 mod clusters;
+mod fitted;
 mod nodes;
+mod relaxation;
 mod score;
 mod trainer;
 mod tuning;
+mod variation;
 mod verdict;
 
 use std::sync::Arc;
 
+pub use approach::{Approach, Gtv};
+pub use fitted::{Certificate, Fitted};
 pub use score::NodeScore;
 use serde::{Deserialize, Serialize};
-pub use trainer::{Certificate, Fitted};
 pub use tuning::{Card, PathPoint, Strength};
 pub use verdict::{Kind, Verdict};
 
@@ -28,7 +33,7 @@ use crate::{
     data::{Dataset, Features, Plan, Task},
     error::{Error, Result, same_size},
     loss::Loss,
-    method::{Coupling, FedRelax, LocalStep},
+    method::LocalStep,
     model::LocalModel,
     network::{Network, NodeId},
     random::{Purpose, Stream},
@@ -81,11 +86,11 @@ pub struct Settings {
     pub alpha: Option<f64>,
     /// Whether the ridge of models that have one is chosen on validation rows too.
     pub tune_ridge: bool,
-    /// FedRelax as it is run; its pull, pooled models and start are set by the study.
-    pub method: FedRelax,
+    /// How nodes learn together.
+    pub method: Approach,
     /// How rows count.
     pub weighting: Weighting,
-    /// Whether linear networks are solved directly; otherwise they run in rounds like any other.
+    /// Whether what can be solved directly is; otherwise it runs in rounds of messages.
     pub direct: bool,
     /// When rounds stop, and who hears whom when.
     pub runtime: InProcess,
@@ -100,7 +105,7 @@ impl Default for Settings {
         Self {
             alpha: None,
             tune_ridge: true,
-            method: FedRelax::default(),
+            method: Approach::default(),
             weighting: Weighting::Nodes,
             direct: true,
             runtime: InProcess::default(),
@@ -114,13 +119,14 @@ impl Settings {
     /// Whether a linear network may be solved directly: in rounds it would end at the same point.
     fn solves_directly(&self) -> bool {
         self.direct
-            && self.method.step == LocalStep::Refit
-            && self.method.clip.is_none()
-            && matches!(self.method.discrepancy, None | Some(Loss::Squared))
-    }
-
-    fn is_symmetric(&self) -> bool {
-        self.method.coupling == Coupling::Symmetric
+            && match &self.method {
+                Approach::FedRelax(method) => {
+                    method.step == LocalStep::Refit
+                        && method.clip.is_none()
+                        && matches!(method.discrepancy, None | Some(Loss::Squared))
+                }
+                Approach::Gtv(_) => true,
+            }
     }
 }
 

@@ -6,8 +6,10 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Contestant, NodeScore, Study, Watch,
-    trainer::{Effort, Trainer, Warm},
+    Approach, Contestant, NodeScore, Study, Watch,
+    fitted::{Effort, Pulled, Warm},
+    trainer::Trainer,
+    variation,
 };
 use crate::{
     error::{Error, Result},
@@ -65,7 +67,7 @@ impl Tried {
     }
 }
 
-/// Exponents of ten: the coarse grid of pulls, in units of one over the mean degree.
+/// Exponents of ten: the coarse grid of pulls, in units of the method.
 const PULLS: std::ops::RangeInclusive<i32> = -2..=2;
 /// The grid of pulls never spans more decades than this.
 const MOST_DECADES: i32 = 7;
@@ -117,7 +119,7 @@ struct Search<'a> {
     contestant: Contestant,
     watch: &'a dyn Watch,
     network: Network,
-    /// What a pull of one is worth: one over the mean degree.
+    /// What a pull of one is worth.
     pull_unit: f64,
     ridge_unit: f64,
     tunes_pull: bool,
@@ -132,17 +134,23 @@ impl<'a> Search<'a> {
         let degrees: f64 = (0..network.len()).map(|node| network.degree(node)).sum();
         let mean_degree = degrees / network.len() as f64;
         let coupled = matches!(contestant, Contestant::Network | Contestant::Shuffled(_));
+        let variance = feature_variance(study);
+        let pull_unit = match &study.settings.method {
+            _ if !coupled || mean_degree == 0.0 => 1.0,
+            Approach::FedRelax(_) => 1.0 / mean_degree,
+            Approach::Gtv(method) => variation::unit(study, *method, variance, mean_degree)?,
+        };
         let has_ridge = study.models.iter().any(|model| model.with_ridge(0.0).is_some());
         Ok(Self {
             study,
             contestant,
             watch,
-            pull_unit: if coupled && mean_degree > 0.0 { 1.0 / mean_degree } else { 1.0 },
-            ridge_unit: feature_variance(study),
+            pull_unit,
+            ridge_unit: variance,
             tunes_pull: contestant == Contestant::Shrunk
                 || coupled
                     && study.settings.alpha.is_none()
-                    && mean_degree + study.settings.method.hub > 0.0,
+                    && mean_degree + study.settings.method.hub() > 0.0,
             tunes_ridge: study.settings.tune_ridge && has_ridge,
             network,
             tried: 0,
@@ -255,8 +263,9 @@ impl<'a> Search<'a> {
             if self.watch.interrupted() {
                 return Err(Error::Interrupted);
             }
-            let fitted =
-                trainer.train(self.contestant, &self.network, alpha, warm, Effort::Search)?;
+            let (network, effort) = (&self.network, Effort::Search);
+            let pulled = Pulled { network, alpha, warm, effort };
+            let fitted = trainer.train(self.contestant, pulled)?;
             scores.push(self.study.score(&fitted.hypotheses, &fold.validation));
             warm = fitted.warm;
         }

@@ -18,6 +18,7 @@ mod augmented;
 mod certificate;
 mod critical;
 mod edge_pass;
+mod clusters;
 mod engine;
 mod frame;
 mod halpern;
@@ -34,6 +35,7 @@ mod width;
 use std::fmt;
 
 pub use certificate::Certificate;
+pub use clusters::clusters;
 pub use critical::{Critical, critical};
 pub use losses::Losses;
 

@@ -1,0 +1,69 @@
+//! How the nodes of the network, and of its shuffles, learn together. A method is a variant here, an
+//! arm in [`super::trainer`] and a unit of strength in [`super::tuning`].
+
+use crate::{
+    method::{Coupling, FedRelax},
+    optimum::gtv::Goal,
+    penalty::Penalty,
+};
+
+/// A method that couples nodes.
+#[derive(Debug, Clone)]
+pub enum Approach {
+    /// Exchange of predictions on public points; its pull, pooled models and start are set by the
+    /// study.
+    FedRelax(FedRelax),
+    /// The minimum of the losses and the total variation of weights.
+    Gtv(Gtv),
+}
+
+/// Total variation of weights as it is minimised.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gtv {
+    /// What the difference of two neighbours' weights costs.
+    pub penalty: Penalty,
+    /// Whether intercepts are coupled too; otherwise every node keeps its own.
+    pub couple_intercept: bool,
+    /// The certified gap, relative to the objective, that is good enough.
+    pub tolerance: f64,
+    /// The largest number of steps over all edges.
+    pub steps: usize,
+}
+
+impl Default for Gtv {
+    fn default() -> Self {
+        let Goal { tolerance, steps } = Goal::default();
+        Self { penalty: Penalty::default(), couple_intercept: true, tolerance, steps }
+    }
+}
+
+impl Default for Approach {
+    fn default() -> Self {
+        Self::FedRelax(FedRelax::default())
+    }
+}
+
+impl Approach {
+    /// Whether levels are coupled, or only what is left without them.
+    #[must_use]
+    pub fn couples_intercepts(&self) -> bool {
+        match self {
+            Self::FedRelax(method) => method.couple_intercept,
+            Self::Gtv(method) => method.couple_intercept,
+        }
+    }
+
+    /// The weight of the pooled model as one more neighbour of every node.
+    #[must_use]
+    pub fn hub(&self) -> f64 {
+        match self {
+            Self::FedRelax(method) => method.hub,
+            Self::Gtv(_) => 0.0,
+        }
+    }
+
+    /// Whether both ends' public points count on an edge.
+    pub(super) fn is_symmetric(&self) -> bool {
+        matches!(self, Self::FedRelax(method) if method.coupling == Coupling::Symmetric)
+    }
+}

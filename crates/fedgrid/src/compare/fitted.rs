@@ -1,0 +1,98 @@
+//! What training leaves, and what it is asked for.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    method::PartialHypotheses, model::Hypothesis, network::Network, observe::Round,
+    optimum::gtv::Minimum,
+};
+
+/// How close a run has come to where it was going.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Certificate {
+    /// What was measured.
+    pub kind: String,
+    /// Its value; zero is perfect.
+    pub value: f64,
+    /// Whether the value is within the tolerance that was asked for.
+    pub converged: bool,
+    /// Why nothing better is known, where that is so.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<String>,
+}
+
+/// What training has left.
+#[derive(Debug, Clone)]
+pub struct Fitted {
+    /// The model of each node.
+    pub hypotheses: Vec<Arc<dyn Hypothesis>>,
+    /// The rounds; none if it was solved directly.
+    pub rounds: Vec<Round>,
+    /// The residuals or certified gaps on the way.
+    pub residuals: Vec<f64>,
+    /// After how many steps each of them was measured; none if after each step.
+    pub steps: Vec<usize>,
+    /// How good the answer is.
+    pub certificate: Certificate,
+    /// Whether it was solved directly rather than in rounds.
+    pub direct: bool,
+    /// What has found it, in words.
+    pub engine: String,
+    /// The cluster of each node, from zero for the largest, where the method makes neighbours equal:
+    /// nodes joined by edges without a difference.
+    pub clusters: Option<Vec<usize>>,
+    /// The nodes that had to damp what they heard.
+    pub damped: Vec<usize>,
+    /// What the next strength of a path may start from.
+    pub(super) warm: Warm,
+}
+
+impl Fitted {
+    /// A result without iterations.
+    pub(super) fn exact(hypotheses: Vec<Arc<dyn Hypothesis>>) -> Self {
+        let certificate =
+            Certificate { kind: "exact".into(), value: 0.0, converged: true, reason: None };
+        Self {
+            hypotheses,
+            rounds: Vec::new(),
+            residuals: Vec::new(),
+            steps: Vec::new(),
+            certificate,
+            direct: true,
+            engine: "fits of single models".into(),
+            clusters: None,
+            damped: Vec::new(),
+            warm: Warm::Cold,
+        }
+    }
+}
+
+/// A start for the next strength.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Warm {
+    #[default]
+    Cold,
+    Weights(Vec<f64>),
+    Hypotheses(PartialHypotheses),
+    Minimum(Box<Minimum>),
+}
+
+/// How accurately to train.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effort {
+    /// Well enough to tell strengths apart.
+    Search,
+    /// As well as asked.
+    Final,
+}
+
+/// One strength at which nodes are to be coupled.
+#[derive(Debug)]
+pub(super) struct Pulled<'a> {
+    pub(super) network: &'a Network,
+    pub(super) alpha: f64,
+    pub(super) warm: Warm,
+    pub(super) effort: Effort,
+}

@@ -1,0 +1,129 @@
+//! Total variation of weights: the minimum itself, and what a strength of one is worth there.
+
+use std::sync::Arc;
+
+use super::{
+    Certificate, Fitted, Gtv, Study, Unwatched,
+    fitted::{Effort, Pulled, Warm},
+    trainer::Trainer,
+};
+use crate::{
+    error::{Error, Result},
+    model::Hypothesis,
+    network::{Network, Node},
+    optimum::gtv::{Coupled, Goal, Losses, Minimum, clusters, minimise},
+    penalty::Penalty,
+};
+
+/// A gap that tells strengths apart, and how many steps it is worth.
+const SEARCH: Goal = Goal { tolerance: 1e-3, steps: 2_000 };
+/// Neighbours are equal if they differ by less than this share of the largest weights.
+const EQUAL: f64 = 1e-4;
+
+impl Trainer<'_> {
+    /// The weights of all nodes that minimise the losses and their total variation.
+    pub(super) fn minimised(&self, method: Gtv, pulled: Pulled) -> Result<Fitted> {
+        // Rounds of messages between the nodes would run here instead.
+        if !self.study.settings.direct {
+            let what = "total variation of weights";
+            return Err(Error::Unsupported { what, needs: "the direct solver" });
+        }
+        let Pulled { network, alpha, warm, effort } = pulled;
+        let goal = match effort {
+            Effort::Search => Goal {
+                tolerance: SEARCH.tolerance.max(method.tolerance),
+                steps: SEARCH.steps.min(method.steps),
+            },
+            Effort::Final => Goal { tolerance: method.tolerance, steps: method.steps },
+        };
+        let losses = self.losses(method)?;
+        let start = if let Warm::Minimum(start) = &warm { Some(&**start) } else { None };
+        let coupled = Coupled { alpha, penalty: method.penalty };
+        let minimum = minimise(losses, network, coupled, start, goal)?;
+        Ok(Fitted {
+            residuals: minimum.history.iter().map(|(_, gap)| *gap).collect(),
+            steps: minimum.history.iter().map(|(step, _)| *step).collect(),
+            certificate: certificate(&minimum, goal),
+            engine: minimum.engine.to_string(),
+            clusters: (method.penalty != Penalty::SquaredNorm)
+                .then(|| clusters(losses, network, &minimum.weights, EQUAL)),
+            ..Fitted::exact(self.weighted(losses, network, alpha, &minimum)?)
+        }
+        .with_warm(minimum))
+    }
+
+    fn losses(&self, method: Gtv) -> Result<&Losses> {
+        let losses = self.losses.get_or_init(|| Losses::new(&self.nodes, method.couple_intercept));
+        losses.as_ref().map_err(Clone::clone)
+    }
+
+    /// The hypotheses of the weights; nodes that nothing is coupled to are trained alone, and those
+    /// that nothing determines get the pooled model.
+    fn weighted(
+        &self,
+        losses: &Losses,
+        network: &Network,
+        alpha: f64,
+        minimum: &Minimum,
+    ) -> Result<Vec<Arc<dyn Hypothesis>>> {
+        let hypotheses = losses.hypotheses(network, &minimum.weights);
+        let mut hypotheses: Vec<_> = hypotheses.into_iter().map(|h| Some(h.into())).collect();
+        let alone;
+        let network = if alpha > 0.0 {
+            network
+        } else {
+            alone = self.without_edges()?;
+            &alone
+        };
+        self.replace_lonely(network, 0.0, &mut hypotheses)?;
+        self.filled(network, 0.0, hypotheses)
+    }
+}
+
+impl Fitted {
+    fn with_warm(self, minimum: Minimum) -> Self {
+        Self { warm: Warm::Minimum(Box::new(minimum)), ..self }
+    }
+}
+
+fn certificate(minimum: &Minimum, goal: Goal) -> Certificate {
+    let known = minimum.certificate;
+    let (kind, value) = minimum.relative_gap().map_or_else(
+        || ("optimality residual", known.node_residual.max(known.edge_residual)),
+        |gap| ("certified relative gap", gap),
+    );
+    Certificate {
+        kind: kind.into(),
+        value,
+        converged: value <= goal.tolerance,
+        reason: known.unbounded.map(ToString::to_string),
+    }
+}
+
+/// What a strength of one is worth. Where all nodes have the pooled weights w,
+///
+/// ```text
+/// norms   mean ‖∇L_i(w)‖ / mean degree           what the duals of a node can balance
+/// ½‖·‖²   2 × mean feature variance / mean degree      what differences of predictions would count
+/// ```
+pub(super) fn unit(study: &Study, method: Gtv, variance: f64, mean_degree: f64) -> Result<f64> {
+    if method.penalty == Penalty::SquaredNorm {
+        return Ok(2.0 * variance / mean_degree);
+    }
+    let trainer = Trainer::new(study, &Unwatched, &study.plan.train, None)?;
+    let pooled = trainer.anchor()?;
+    let gradient = |node: &Node| {
+        let model = node.model.as_parametric()?;
+        let weights = model.weights(pooled[node.id].as_ref())?;
+        let mut gradient = model.gradient(&node.data, &weights);
+        if !method.couple_intercept {
+            let columns = node.data.features().columns();
+            model.intercepts(columns, node.data.task()).iter().for_each(|&k| gradient[k] = 0.0);
+        }
+        Some(method.penalty.dual_size(&gradient))
+    };
+    let with_rows = || trainer.nodes.iter().filter(|node| node.data.total_weight() > 0.0);
+    let total: f64 = with_rows().filter_map(gradient).sum();
+    let mean = total / with_rows().count().max(1) as f64;
+    Ok(if mean > 0.0 && mean.is_finite() { mean / mean_degree } else { 1.0 / mean_degree })
+}
