@@ -196,7 +196,9 @@ fn nodes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<NodeOutcom
 fn clusters(of_nodes: &[usize]) -> Clusters {
     let count = of_nodes.iter().map(|cluster| cluster + 1).max().unwrap_or(0);
     let mut sizes = vec![0; count];
-    of_nodes.iter().for_each(|&cluster| sizes[cluster] += 1);
+    for &cluster in of_nodes {
+        sizes[cluster] += 1;
+    }
     Clusters { count, sizes }
 }
 

@@ -83,3 +83,66 @@ fn hospitals_are_compared_by_log_loss_and_accuracy() {
         assert!((0.2..0.7).contains(&entry["test"].as_f64().unwrap()), "{contestant}");
     }
 }
+
+/// The keys that couple weights by the squared norm, with one shuffle to beat.
+const WEIGHTS: &str = "[method]\nkind = \"gtv\"\n[compare]\nshuffles = 1\n";
+
+/// The certificate and the test error of coupled weights.
+fn coupled(result: &Value) -> f64 {
+    assert_eq!(result["certificate"]["kind"], "certified relative gap");
+    assert_eq!(result["certificate"]["converged"], true);
+    test_error(result, "network")
+}
+
+#[test]
+fn hourly_temperatures_gain_from_neighbours_weights() {
+    let Some(result) = result("fmi_hourly", &(numbered_features(12) + WEIGHTS)) else { return };
+    assert!(coupled(&result) <= 3.42);
+    assert_eq!(result["verdict_kind"], "network");
+}
+
+#[test]
+fn house_prices_gain_from_neighbours_weights() {
+    let keys = "features = [\"beds\", \"baths\", \"sqft\"]\nstandardise = true\n";
+    let Some(result) = result("sacramento_housing", &(keys.to_string() + WEIGHTS)) else { return };
+    assert!(coupled(&result) <= 0.298);
+}
+
+#[test]
+#[ignore = "3,119 counties take a minute without optimisation; run with make data"]
+fn county_cases_gain_from_neighbours_weights() {
+    let Some(result) = result("covid_counties", &(numbered_features(16) + WEIGHTS)) else { return };
+    assert!(coupled(&result) <= 1.26);
+    assert_eq!(result["verdict_kind"], "network");
+}
+
+#[test]
+fn weather_stations_gain_from_neighbours_weights() {
+    let folder = Folder::empty();
+    folder.done(&["demo", "--quiet"]);
+    let stored = "fedgrid-demo/experiment.toml";
+    folder.done(&["fit", stored, "--method", "gtv", "--quiet", "--out", "weights"]);
+    let result = folder.json("weights/result.json");
+    assert!(coupled(&result) <= 5.85);
+    assert_eq!(result["verdict_kind"], "network");
+}
+
+#[test]
+fn daily_temperatures_need_no_coupled_weights() {
+    let names = ["tmin_1", "tmax_1", "tmin_2", "tmax_2", "tmin_3", "tmax_3"];
+    let keys = format!("features = {names:?}\n{WEIGHTS}");
+    let Some(result) = result("fmi_daily", &keys) else { return };
+    assert_eq!(result["verdict_kind"], "pooled");
+}
+
+#[test]
+fn hospitals_share_slopes_and_keep_their_levels() {
+    // One hospital has one class only, so its own level has no finite minimum: no tight tolerance.
+    let keys = "standardise = true\n[model]\nkind = \"logistic\"\nridge = 0.01\n\
+                [method]\nkind = \"gtv\"\ncouple_intercept = false\ntolerance = 0.01\n\
+                [compare]\nenabled = false\n";
+    let Some(result) = result("heart_disease", keys) else { return };
+    let network = &result["comparison"]["network"];
+    assert!(network["accuracy"].as_f64().unwrap() >= 0.77, "{network}");
+    assert!(network["test"].as_f64().unwrap() <= 0.5, "{network}");
+}

@@ -5,6 +5,7 @@ mod graph;
 mod models;
 mod public;
 mod rows;
+mod scales;
 
 use std::{
     path::{Path, PathBuf},
@@ -69,6 +70,10 @@ pub struct Assembly {
     pub fingerprint: u64,
 }
 
+/// What scaled features give away.
+const SCALED: &str = "Features are scaled by the training means and deviations of all nodes, which are shared \
+                      statistics.";
+
 /// Where the files of an experiment are and how they are read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Files<'a> {
@@ -100,10 +105,12 @@ impl Assembly {
             if experiment.data.standardise { Some(rows.standardise(&plan)?) } else { None };
         let models = models::models(experiment, &graph, task)?;
         models.check_method(&experiment.method, graph.network.names(), task)?;
+        let mut notes = Vec::new();
         let features: Vec<&Features> = rows.data.iter().map(Dataset::features).collect();
         let training = plan.training_features(&features)?;
         if experiment.method.kind == MethodKind::Gtv {
             models.check_weights(graph.network.names(), training.columns(), task)?;
+            notes.extend(scales::note(&training));
         }
         let public = public::Public::new(
             experiment,
@@ -112,10 +119,7 @@ impl Assembly {
             scaling.as_ref(),
             graph.network.len(),
         )?;
-        let mut notes = Vec::new();
-        if scaling.is_some() {
-            notes.push("Features are scaled by the training means and deviations of all nodes, which are shared statistics.".into());
-        }
+        notes.extend(scaling.is_some().then(|| SCALED.into()));
         // Weights are compared without them; only the rival that is shrunk needs public points.
         if experiment.method.kind == MethodKind::Fedrelax || experiment.compare.enabled {
             notes.extend(public.note.clone());

@@ -14,6 +14,8 @@ use crate::{
 
 /// More points on a line than these cannot be told apart.
 const POINTS: usize = 400;
+/// Up to so many points on the way have dots of their own.
+const FEW: usize = 30;
 /// Up to so many nodes have a bar of their own; more are counted in a histogram.
 const BARS: usize = 24;
 /// A bar may be so many times as long as the shortest before it is cut.
@@ -208,7 +210,9 @@ fn over_rounds(label: &str, points: Vec<(f64, f64)>, scale: Scale) -> String {
     let last = points.len() - 1;
     let kept = points.into_iter().enumerate().filter(|(i, _)| i % every == 0 || *i == last);
     let points = kept.map(|(_, point)| point).collect();
-    chart::lines(label, &x, &y, &[Line { class: "network", points, dotted: false, mark: None }])
+    // A line of few points is a guess between them.
+    let dotted = last < FEW;
+    chart::lines(label, &x, &y, &[Line { class: "network", points, dotted, mark: None }])
 }
 
 /// The validation error against the pull, the best over ridges.

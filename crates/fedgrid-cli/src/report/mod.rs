@@ -2,6 +2,7 @@
 
 mod axis;
 mod chart;
+mod clusters;
 mod pivots;
 mod layout;
 mod map;
@@ -66,7 +67,7 @@ impl Page<'_> {
             gains => view::gains(outcome),
             gain_chart => figures::gains(outcome),
             maps => view::maps(outcome, self.edges, self.positions),
-            clusters => view::clusters(outcome),
+            clusters => clusters::clusters(outcome),
             training => view::training(outcome),
             convergence_charts => [figures::residuals(outcome), figures::objective(outcome)]
                 .into_iter().flatten().collect::<Vec<_>>(),
@@ -134,8 +135,12 @@ mod tests {
         }
     }
 
+    fn certificate() -> Certificate {
+        Certificate { kind: "residual".into(), value: 1e-7, converged: true, reason: None }
+    }
+
     /// Three nodes with all that a run can find.
-    fn complete() -> Outcome {
+    pub(super) fn complete() -> Outcome {
         let spread = Some(Spread { repeats: 5, min: 2.6, max: 3.4, deviation: 0.2 });
         let tried = |alpha, validation| PathPoint { alpha, ridge: None, validation };
         let round = |round: usize| Round {
@@ -169,12 +174,7 @@ mod tests {
                 standard_error: Some(0.1),
             }),
             method: method(),
-            certificate: Certificate {
-                kind: "residual".into(),
-                value: 1e-7,
-                converged: true,
-                reason: None,
-            },
+            certificate: certificate(),
             rounds: 3,
             bytes: 3_000,
             bytes_per_round: 1_000,

@@ -12,9 +12,6 @@ use crate::{
     outcome::{Entry, NodeOutcome, Outcome},
 };
 
-/// How many sizes of clusters are listed.
-const LISTED: usize = 12;
-
 /// What errors are called.
 pub(super) fn metric(outcome: &Outcome) -> &str {
     match outcome.metric.as_str() {
@@ -307,27 +304,6 @@ fn in_words(penalty: &str) -> String {
         other => other,
     }
     .into()
-}
-
-/// The clusters of the solution in sentences; none where the method makes no neighbours equal.
-pub(super) fn clusters(outcome: &Outcome) -> Option<String> {
-    let clusters = outcome.clusters.as_ref()?;
-    let sizes = &clusters.sizes;
-    let single = sizes.iter().filter(|size| **size == 1).count();
-    let several: Vec<String> =
-        sizes.iter().filter(|size| **size > 1).take(LISTED).map(|s| number::count(*s)).collect();
-    let more = if sizes.len() - single > LISTED { ", …" } else { "" };
-    let mut said = format!(
-        "The solution has {}: nodes joined by edges over which weights do not differ.",
-        number::counted(clusters.count, "cluster")
-    );
-    if !several.is_empty() {
-        said += &format!(" Sizes: {}{more} nodes.", several.join(", "));
-    }
-    if single > 0 {
-        said += &format!(" Equal to no neighbour: {}.", number::counted(single, "node"));
-    }
-    Some(said)
 }
 
 /// The rows of the table of nodes, with the values to sort them by.

@@ -1,7 +1,5 @@
 //! Total variation of weights: the minimum itself, and what a strength of one is worth there.
 
-use std::sync::Arc;
-
 use super::{
     Certificate, Fitted, Gtv, Study, Unwatched,
     fitted::{Effort, Pulled, Warm},
@@ -9,14 +7,13 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    model::Hypothesis,
-    network::{Network, Node},
+    network::Node,
     optimum::gtv::{Coupled, Goal, Losses, Minimum, clusters, minimise},
     penalty::Penalty,
 };
 
 /// A gap that tells strengths apart, and how many steps it is worth.
-const SEARCH: Goal = Goal { tolerance: 1e-3, steps: 2_000 };
+const SEARCH: Goal = Goal { tolerance: 1e-3, steps: 500 };
 /// Neighbours are equal if they differ by less than this share of the largest weights.
 const EQUAL: f64 = 1e-4;
 
@@ -36,10 +33,16 @@ impl Trainer<'_> {
             },
             Effort::Final => Goal { tolerance: method.tolerance, steps: method.steps },
         };
+        if alpha == 0.0 {
+            return self.alone();
+        }
         let losses = self.losses(method)?;
         let start = if let Warm::Minimum(start) = &warm { Some(&**start) } else { None };
         let coupled = Coupled { alpha, penalty: method.penalty };
         let minimum = minimise(losses, network, coupled, start, goal)?;
+        let hypotheses = losses.hypotheses(network, &minimum.weights);
+        let mut hypotheses: Vec<_> = hypotheses.into_iter().map(|h| Some(h.into())).collect();
+        self.replace_lonely(network, 0.0, &mut hypotheses)?;
         Ok(Fitted {
             residuals: minimum.history.iter().map(|(_, gap)| *gap).collect(),
             steps: minimum.history.iter().map(|(step, _)| *step).collect(),
@@ -47,48 +50,30 @@ impl Trainer<'_> {
             engine: minimum.engine.to_string(),
             clusters: (method.penalty != Penalty::SquaredNorm)
                 .then(|| clusters(losses, network, &minimum.weights, EQUAL)),
-            ..Fitted::exact(self.weighted(losses, network, alpha, &minimum)?)
-        }
-        .with_warm(minimum))
+            warm: Warm::Minimum(Box::new(minimum)),
+            ..Fitted::exact(self.filled(network, 0.0, hypotheses)?)
+        })
+    }
+
+    /// Without a pull: local training, which knows what to do with fewer rows than features; nodes
+    /// without rows get the pooled model.
+    fn alone(&self) -> Result<Fitted> {
+        let network = self.without_edges()?;
+        let mut hypotheses = vec![None; self.nodes.len()];
+        self.replace_lonely(&network, 0.0, &mut hypotheses)?;
+        Ok(Fitted::exact(self.filled(&network, 0.0, hypotheses)?))
     }
 
     fn losses(&self, method: Gtv) -> Result<&Losses> {
         let losses = self.losses.get_or_init(|| Losses::new(&self.nodes, method.couple_intercept));
         losses.as_ref().map_err(Clone::clone)
     }
-
-    /// The hypotheses of the weights; nodes that nothing is coupled to are trained alone, and those
-    /// that nothing determines get the pooled model.
-    fn weighted(
-        &self,
-        losses: &Losses,
-        network: &Network,
-        alpha: f64,
-        minimum: &Minimum,
-    ) -> Result<Vec<Arc<dyn Hypothesis>>> {
-        let hypotheses = losses.hypotheses(network, &minimum.weights);
-        let mut hypotheses: Vec<_> = hypotheses.into_iter().map(|h| Some(h.into())).collect();
-        let alone;
-        let network = if alpha > 0.0 {
-            network
-        } else {
-            alone = self.without_edges()?;
-            &alone
-        };
-        self.replace_lonely(network, 0.0, &mut hypotheses)?;
-        self.filled(network, 0.0, hypotheses)
-    }
-}
-
-impl Fitted {
-    fn with_warm(self, minimum: Minimum) -> Self {
-        Self { warm: Warm::Minimum(Box::new(minimum)), ..self }
-    }
 }
 
 fn certificate(minimum: &Minimum, goal: Goal) -> Certificate {
     let known = minimum.certificate;
-    let (kind, value) = minimum.relative_gap().map_or_else(
+    let gap = minimum.relative_gap().filter(|gap| gap.is_finite());
+    let (kind, value) = gap.map_or_else(
         || ("optimality residual", known.node_residual.max(known.edge_residual)),
         |gap| ("certified relative gap", gap),
     );

@@ -3,11 +3,16 @@
 use std::sync::Arc;
 
 use fedgrid::{
-    compare::{Card, Contestant, Kind, Settings, Strength, Study, Unwatched, Verdict, Weighting},
-    data::{Dataset, Features, Plan, Role, normal_points},
+    Error,
+    compare::{
+        Approach, Card, Contestant, Fitted, Gtv, Kind, Settings, Strength, Study, Unwatched,
+        Verdict, Weighting,
+    },
+    data::{Dataset, Features, Labels, Plan, Role, Task, normal_points},
     method::{Coupling, FedRelax},
-    model::{Linear, LocalModel, Tree},
+    model::{ElasticNet, Huber, Linear, LocalModel, Logistic, Perceptron, Poisson, Quantile, Tree},
     network::{Clustered, Network},
+    penalty::Penalty,
     random::{Purpose, Stream},
 };
 
@@ -85,7 +90,7 @@ fn the_same_study_gives_the_same_cards_on_any_number_of_threads() {
 
 #[test]
 fn rounds_and_the_direct_solution_give_the_same_errors() {
-    let method = |method| Settings { method, ..Settings::default() };
+    let method = |method| Settings { method: Approach::FedRelax(method), ..Settings::default() };
     let settings = [
         Settings::default(),
         method(FedRelax { couple_intercept: false, ..FedRelax::default() }),
@@ -105,7 +110,7 @@ fn rounds_and_the_direct_solution_give_the_same_errors() {
         study.settings.direct = false;
         let rounds = study.fit(strength, &Unwatched).unwrap();
         assert!(direct.direct && !rounds.direct && rounds.certificate.converged);
-        let error = |fitted: &fedgrid::compare::Fitted| {
+        let error = |fitted: &Fitted| {
             study.score(&fitted.hypotheses, &study.plan.test).iter().map(|s| s.loss).sum::<f64>()
         };
         let (direct, rounds) = (error(&direct), error(&rounds));
@@ -173,4 +178,172 @@ fn a_study_without_training_rows_is_refused() {
     assert!(study.card(Contestant::Local, &Unwatched).is_err());
     let empty = Features::from_rows(&["x"], &[]).unwrap();
     assert!(normal_points(&empty, 3, &mut Stream::new(1, 0, 0, Purpose::Public)).is_err());
+}
+
+const PENALTIES: [Penalty; 3] = [Penalty::Norm, Penalty::SquaredNorm, Penalty::OneNorm];
+
+/// The clustered study with its weights coupled.
+fn varied(between: f64, penalty: Penalty) -> Study {
+    let mut study = clustered(between, 0.5);
+    study.settings.method = Approach::Gtv(Gtv { penalty, ..Gtv::default() });
+    study
+}
+
+fn with_model(mut study: Study, model: Arc<dyn LocalModel>) -> Study {
+    study.models = vec![model; study.rows.len()];
+    study
+}
+
+#[test]
+fn total_variation_of_weights_helps_where_the_network_follows_the_clusters() {
+    for penalty in PENALTIES {
+        let verdict = verdict(&varied(0.01, penalty));
+        assert_eq!(verdict.kind, Kind::Network, "{penalty:?} {verdict:?}");
+        assert!(!self::verdict(&varied(0.4, penalty)).helps(), "{penalty:?}");
+    }
+}
+
+#[test]
+fn rivals_do_not_depend_on_the_method_of_the_network() {
+    let (relaxed, varied) = (clustered(0.01, 0.5), varied(0.01, Penalty::Norm));
+    for rival in [Contestant::Local, Contestant::Pooled, Contestant::Shrunk] {
+        let card = |study: &Study| study.card(rival, &Unwatched).unwrap();
+        assert_eq!(card(&relaxed), card(&varied));
+    }
+}
+
+#[test]
+fn coupled_weights_have_the_same_cards_on_any_number_of_threads() {
+    let study = varied(0.01, Penalty::Norm);
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| study.card(Contestant::Network, &Unwatched).unwrap())
+    };
+    let one = run(1);
+    assert_eq!(one, run(2));
+    assert_eq!(one, run(8));
+}
+
+#[test]
+fn with_no_pull_coupled_weights_are_those_of_local_training() {
+    for penalty in PENALTIES {
+        let mut study = with_model(varied(0.01, penalty), Arc::new(Linear::default()));
+        study.settings.alpha = Some(0.0);
+        let card = |contestant| study.card(contestant, &Unwatched).unwrap();
+        assert_eq!(card(Contestant::Local).nodes, card(Contestant::Network).nodes);
+    }
+}
+
+#[test]
+fn under_a_strong_pull_all_weights_are_the_pooled_ones() {
+    for penalty in PENALTIES {
+        let mut study = with_model(varied(0.4, penalty), Arc::new(Linear::default()));
+        study.settings.method = Approach::Gtv(Gtv { penalty, tolerance: 1e-10, ..Gtv::default() });
+        study.settings.tune_ridge = false;
+        let pooled = study.card(Contestant::Pooled, &Unwatched).unwrap().test.unwrap();
+        let fitted = study.fit(Strength { alpha: 1e4, ridge: None }, &Unwatched).unwrap();
+        let scores = study.score(&fitted.hypotheses, &study.plan.test);
+        let error = fedgrid::compare::NodeScore::total(&scores).mean().unwrap();
+        assert!((error - pooled).abs() < 1e-3 * pooled, "{penalty:?} {error} {pooled}");
+        let clusters = (penalty != Penalty::SquaredNorm).then(|| vec![0; 60]);
+        assert_eq!(fitted.clusters, clusters, "{penalty:?}");
+    }
+}
+
+#[test]
+fn a_norm_finds_the_clusters_that_made_the_data() {
+    let mut study = varied(0.0, Penalty::Norm);
+    // The clusters are not joined, and inside each there is one truth.
+    study.plan.train.iter_mut().for_each(|rows| *rows = (0..40).collect());
+    let fitted = study.fit(Strength { alpha: 10.0, ridge: None }, &Unwatched).unwrap();
+    let truth: Vec<usize> = (0..60).map(|node| node / 20).collect();
+    assert_eq!(fitted.clusters, Some(truth));
+}
+
+#[test]
+fn coupled_weights_come_with_a_certified_gap() {
+    let strength = Strength { alpha: 0.1, ridge: Some(0.01) };
+    for penalty in PENALTIES {
+        let fitted = varied(0.01, penalty).fit(strength, &Unwatched).unwrap();
+        assert_eq!(fitted.certificate.kind, "certified relative gap");
+        assert!(fitted.certificate.converged && fitted.certificate.value <= 1e-6);
+        assert_eq!(fitted.steps.len(), fitted.residuals.len());
+        assert!(fitted.direct && fitted.rounds.is_empty() && !fitted.engine.is_empty());
+    }
+}
+
+#[test]
+fn coupled_weights_that_nothing_reaches_fall_back_to_pooled() {
+    let mut study = varied(0.0, Penalty::SquaredNorm);
+    for node in 40..60 {
+        study.plan.train[node].clear();
+    }
+    let fitted = study.fit(Strength { alpha: 0.1, ridge: None }, &Unwatched).unwrap();
+    let pooled = study.fit(Strength { alpha: 0.0, ridge: None }, &Unwatched).unwrap();
+    let predict = |fitted: &Fitted, node: usize| fitted.hypotheses[node].predict(&study.public[0]);
+    assert_eq!(predict(&fitted, 40), predict(&fitted, 59));
+    assert_eq!(predict(&fitted, 40), predict(&pooled, 59));
+    assert_ne!(predict(&fitted, 0), predict(&fitted, 40));
+}
+
+/// The same features with counts, or with classes.
+fn relabelled(mut study: Study, label: impl Fn(f64) -> f64, task: Task) -> Study {
+    let relabel = |data: &Dataset| {
+        let numbers = data.labels().as_slice().iter().map(|y| label(*y));
+        let labels = match task {
+            Task::Regression => Labels::values(numbers.collect()),
+            Task::Classification { classes } => {
+                let classed: Vec<usize> = numbers.map(|y| usize::from(y > 0.0)).collect();
+                Labels::classes(classes, &classed).unwrap()
+            }
+        };
+        Dataset::new(data.features().clone(), labels).unwrap()
+    };
+    study.rows = study.rows.iter().map(relabel).collect();
+    study
+}
+
+#[test]
+fn every_model_of_weights_gains_from_neighbours_weights() {
+    let two = Task::Classification { classes: 2 };
+    let (same, count) = (|y: f64| y, |y: f64| (0.3 * y).exp().round());
+    let perceptron = Perceptron { layers: vec![2], epochs: 20, ..Perceptron::default() };
+    let numbers: [Arc<dyn LocalModel>; 4] = [
+        Arc::new(ElasticNet::default()),
+        Arc::new(Huber::default()),
+        Arc::new(Quantile::default()),
+        Arc::new(perceptron),
+    ];
+    let base = || varied(0.01, Penalty::SquaredNorm);
+    let mut studies: Vec<Study> = numbers
+        .into_iter()
+        .map(|model| with_model(relabelled(base(), same, Task::Regression), model))
+        .collect();
+    studies.push(with_model(
+        relabelled(base(), count, Task::Regression),
+        Arc::new(Poisson { ridge: 0.1, ..Poisson::default() }),
+    ));
+    studies.push(with_model(relabelled(base(), same, two), Arc::new(Logistic::default())));
+    for study in studies {
+        let fit = |alpha| study.fit(Strength { alpha, ridge: Some(0.1) }, &Unwatched).unwrap();
+        let error = |fitted: &Fitted| {
+            study.score(&fitted.hypotheses, &study.plan.test).iter().map(|s| s.loss).sum::<f64>()
+        };
+        let (alone, coupled) = (fit(0.0), fit(0.3));
+        assert!(error(&coupled) < error(&alone), "{:?}", study.models[0]);
+        let certified = coupled.certificate.kind == "certified relative gap";
+        assert!(certified || coupled.certificate.reason.is_some(), "{:?}", coupled.certificate);
+    }
+}
+
+#[test]
+fn models_without_weights_and_rounds_are_refused() {
+    let mut study = varied(0.01, Penalty::SquaredNorm);
+    study.settings.direct = false;
+    let strength = Strength { alpha: 0.1, ridge: None };
+    let refusal = |study: &Study| study.fit(strength, &Unwatched).unwrap_err();
+    assert!(matches!(refusal(&study), Error::Unsupported { .. }));
+    study.settings.direct = true;
+    study.models[7] = Arc::new(Tree::default());
+    assert!(matches!(refusal(&study), Error::Coupling { node: 7, .. }));
 }

@@ -1,0 +1,219 @@
+//! `method.kind = "gtv"`: total variation of weights, from the file to the report.
+
+mod common;
+
+use common::{Folder, NODES, timeless};
+use serde_json::Value;
+
+const PENALTIES: [&str; 3] = ["norm", "squared-norm", "one-norm"];
+
+/// The result with a penalty and more arguments.
+fn fit(folder: &Folder, penalty: &str, arguments: &[&str]) -> Value {
+    let penalty_key = format!("method.penalty={penalty}");
+    let usual = ["--method", "gtv", "--set", &penalty_key, "--force"];
+    folder.fit(penalty, &[&usual, arguments].concat())
+}
+
+#[test]
+fn a_run_states_penalty_engine_gap_and_clusters() {
+    let folder = Folder::new();
+    for penalty in PENALTIES {
+        let result = fit(&folder, penalty, &[]);
+        let method = &result["method"];
+        assert_eq!((&method["kind"], &method["penalty"]), (&"gtv".into(), &penalty.into()));
+        assert_eq!(method["solver"], "direct");
+        assert!(!method["engine"].as_str().unwrap().is_empty());
+        assert!(method.get("coupling").is_none());
+        assert_eq!(result["certificate"]["kind"], "certified relative gap");
+        assert_eq!(result["certificate"]["converged"], true, "{penalty}");
+        assert!(result["certificate"]["value"].as_f64().unwrap() <= 1e-6);
+        assert_eq!(
+            result["steps"].as_array().map(Vec::len),
+            result["residuals"].as_array().map(Vec::len)
+        );
+        assert_eq!(result.get("clusters").is_some(), penalty != "squared-norm");
+        let page = folder.read(&format!("{penalty}/report.html"));
+        assert_eq!(page.contains("The solution has"), penalty != "squared-norm");
+        assert!(page.contains("certified relative gap"));
+        for contestant in ["local", "pooled", "shrunk", "network", "shuffled"] {
+            assert!(result["comparison"][contestant]["test"].is_f64(), "{contestant}");
+        }
+    }
+}
+
+#[test]
+fn the_clusters_are_those_of_the_nodes_the_largest_first() {
+    let folder = Folder::new();
+    let result = fit(&folder, "norm", &["--alpha", "0.3", "--no-compare"]);
+    let sizes: Vec<u64> =
+        result["clusters"]["sizes"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
+    assert_eq!(result["clusters"]["count"], sizes.len());
+    assert!(sizes.is_sorted_by(|a, b| a >= b));
+    for (cluster, size) in sizes.iter().enumerate() {
+        let nodes = result["nodes"].as_array().unwrap();
+        let members = nodes.iter().filter(|node| node["cluster"] == cluster).count();
+        assert_eq!(members as u64, *size);
+    }
+    let strong = fit(&folder, "norm", &["--alpha", "1e4", "--no-compare"]);
+    assert_eq!(strong["clusters"]["sizes"], serde_json::json!([NODES.len()]));
+}
+
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    for (folder, penalty) in [
+        (Folder::new(), "norm"),
+        (Folder::new(), "squared-norm"),
+        (Folder::with_classes(), "one-norm"),
+    ] {
+        let shuffles = ["--set", "compare.shuffles=1"];
+        let one = timeless(fit(&folder, penalty, &[&["--threads", "1"], &shuffles[..]].concat()));
+        let models = folder.read(&format!("{penalty}/models/nodes.jsonl"));
+        for threads in ["2", "8"] {
+            let again = fit(&folder, penalty, &[&["--threads", threads], &shuffles[..]].concat());
+            assert_eq!(timeless(again), one);
+            assert_eq!(folder.read(&format!("{penalty}/models/nodes.jsonl")), models);
+        }
+    }
+}
+
+#[test]
+fn the_stored_experiment_holds_the_keys_of_its_method_and_runs_again() {
+    let folder = Folder::new();
+    let result = fit(&folder, "one-norm", &["--no-compare"]);
+    let stored: toml::Table = folder.read("one-norm/experiment.toml").parse().unwrap();
+    let mut keys: Vec<&str> =
+        stored["method"].as_table().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    assert_eq!(keys, ["alpha", "couple_intercept", "kind", "penalty", "tolerance", "weighting"]);
+    folder.done(&["fit", "one-norm/experiment.toml", "--quiet", "--out", "again"]);
+    assert_eq!(timeless(folder.json("again/result.json")), timeless(result));
+}
+
+#[test]
+fn predictions_of_a_stored_run_have_the_error_of_its_result() {
+    let folder = Folder::new();
+    let result = fit(&folder, "norm", &[]);
+    let printed = folder.done(&["predict", "norm", "--data", "rows.csv"]);
+    let rows = folder.read("rows.csv");
+    let cell = |line: &str, place: usize| line.split(',').nth(place).unwrap().parse::<f64>();
+    let squares: Vec<f64> = rows
+        .lines()
+        .zip(printed.lines())
+        .filter(|(row, _)| row.ends_with("test"))
+        .map(|(row, told)| (cell(row, 3).unwrap() - cell(told, 1).unwrap()).powi(2))
+        .collect();
+    let error = result["comparison"]["network"]["test"].as_f64().unwrap();
+    assert!((squares.iter().sum::<f64>() / squares.len() as f64 - error).abs() < 1e-12);
+}
+
+#[test]
+fn classes_are_coupled_with_levels_of_their_own() {
+    let folder = Folder::with_classes();
+    for penalty in PENALTIES {
+        let free = ["--set", "method.couple_intercept=false", "--no-compare"];
+        let result = fit(&folder, penalty, &free);
+        assert_eq!(result["metric"], "log_loss");
+        assert_eq!(result["method"]["couple_intercept"], false);
+        assert!(result["comparison"]["network"]["test"].is_f64());
+    }
+}
+
+#[test]
+fn every_kind_of_model_with_weights_is_coupled() {
+    let folder = Folder::new();
+    folder.write("rows.csv", common::rows(|value| (value.abs() + 1.0).to_string()));
+    for kind in ["linear", "elastic-net", "huber", "quantile", "poisson", "perceptron"] {
+        let more = ["--model", kind, "--set", "model.ridge=0.01", "--set", "model.epochs=20"];
+        let fixed = ["--alpha", "0.1", "--no-compare", "--set", "model.layers=[2]"];
+        let result = fit(&folder, "squared-norm", &[&more[..], &fixed].concat());
+        assert_eq!(result["nodes"][0]["model"], kind);
+        assert!(result["certificate"]["value"].is_f64(), "{kind}");
+        let notes = result["notes"].to_string();
+        assert_eq!(notes.contains("No gap is certified"), kind == "perceptron", "{kind} {notes}");
+    }
+}
+
+#[test]
+fn nodes_without_rows_or_neighbours_are_as_with_any_method() {
+    let folder = Folder::new();
+    folder.write("edges.csv", "src,dst,weight\na,b,1\nb,c,1\nd,e,1\n");
+    let rows = folder.read("rows.csv");
+    let kept: Vec<&str> =
+        rows.lines().filter(|row| !["b", "d", "e"].contains(&&row[..1])).collect();
+    folder.write("rows.csv", kept.join("\n") + "\n");
+    let result = fit(&folder, "norm", &["--set", "model.ridge=0.01"]);
+    let node = |place: usize| &result["nodes"][place];
+    assert_eq!(node(1)["note"], "no training row");
+    assert_eq!(node(5)["local"], node(5)["network"]);
+    let notes = result["notes"].to_string();
+    assert!(notes.contains("the pooled model is used there"), "{notes}");
+    folder.write("new.csv", "node,x,z\na,0.5,0.2\nb,0.5,0.2\nc,0.5,0.2\nd,0.5,0.2\ne,0.5,0.2\n");
+    let printed = folder.done(&["predict", "norm", "--data", "new.csv"]);
+    let told: Vec<f64> = printed
+        .lines()
+        .skip(1)
+        .map(|row| row.split(',').nth(1).unwrap().parse().unwrap())
+        .collect();
+    assert!(told[0].min(told[2]) - 1e-3 <= told[1] && told[1] <= told[0].max(told[2]) + 1e-3);
+    assert!((told[3] - told[4]).abs() < 1e-12);
+}
+
+#[test]
+fn features_of_other_scales_are_named() {
+    let folder = Folder::new();
+    let wide: Vec<String> = folder
+        .read("rows.csv")
+        .lines()
+        .enumerate()
+        .map(|(at, row)| {
+            let mut cells: Vec<String> = row.split(',').map(String::from).collect();
+            if at > 0 {
+                cells[2] = (1000.0 * cells[2].parse::<f64>().unwrap()).to_string();
+            }
+            cells.join(",")
+        })
+        .collect();
+    folder.write("rows.csv", wide.join("\n") + "\n");
+    let said =
+        |result: &Value| result["notes"].to_string().contains("Weights are compared as they are");
+    assert!(said(&fit(&folder, "norm", &["--no-compare"])));
+    assert!(!said(&fit(&folder, "norm", &["--no-compare", "--set", "data.standardise=true"])));
+}
+
+#[test]
+fn what_cannot_be_coupled_by_weights_is_refused_with_what_would_do() {
+    let folder = Folder::new();
+    let refusal = |more: &[&str]| folder.fit_refusal(&[&["--method", "gtv"], more].concat());
+    assert_eq!(
+        refusal(&["--set", "model.nodes.b.kind=tree"]),
+        "method.kind is \"gtv\", which couples weights, and the tree model of node 'b' has none; use \
+         linear, elastic-net, huber, quantile, poisson, logistic or perceptron models, or \
+         method.kind = \"fedrelax\""
+    );
+    assert_eq!(
+        refusal(&["--set", "model.nodes.c.intercept=false"]),
+        "method.kind is \"gtv\", which couples weights, and the linear model of node 'c' has 2 weights \
+         with 0 intercepts, that of node 'a' 3 with 1; give both the same kind, or use \
+         method.kind = \"fedrelax\""
+    );
+    assert_eq!(
+        refusal(&["--set", "method.hub=0.5"]),
+        "method.hub is 0.5, expected no such key for method.kind = \"gtv\""
+    );
+    assert_eq!(
+        refusal(&["--set", "method.solver=rounds"]),
+        "method.solver is \"rounds\", expected no such key for method.kind = \"gtv\""
+    );
+    assert_eq!(
+        folder.fit_refusal(&["--set", "method.penalty=norm"]),
+        "method.penalty is \"norm\", expected no such key for method.kind = \"fedrelax\""
+    );
+    assert_eq!(
+        refusal(&["--set", "method.penalty=lasso"]),
+        "method.penalty is \"lasso\", expected norm, squared-norm or one-norm"
+    );
+    assert_eq!(
+        folder.fit_refusal(&["--method", "gvt"]),
+        "method.kind is \"gvt\", expected fedrelax or gtv"
+    );
+}
