@@ -7,9 +7,9 @@ use fedgrid::{
     data::{Dataset, Features, Labels, Task},
     method::PrimalDual,
     model::{Huber, Linear, LocalModel, Logistic, Stored},
-    network::{Clustered, Edge, Network, Node, path},
+    network::{Clustered, Edge, Network, Node, grid, path},
     observe::Stop,
-    optimum::gtv::{Coupled, Goal, Losses, Minimum, critical, minimise, objective},
+    optimum::gtv::{Coupled, Engine, Goal, Losses, Minimum, critical, minimise, objective},
     penalty::Penalty,
     random::{Purpose, Stream},
     runtime::{InProcess, Order},
@@ -334,4 +334,20 @@ fn the_federated_method_and_the_solver_reach_the_same_minimum() {
             }
         }
     }
+}
+
+#[test]
+fn networks_that_fill_in_little_are_factored_and_others_are_not() {
+    let solved = |network: &Network, alpha: f64| {
+        let nodes = nodes(network.len(), 3, 2, 0.1, &linear(0.0, true));
+        solve(&nodes, network, Penalty::SquaredNorm, alpha, 1e-9)
+    };
+    for network in [path(300).unwrap(), grid(12, 25).unwrap()] {
+        let minimum = solved(&network, 5.0);
+        assert_eq!((minimum.engine, minimum.steps), (Engine::SparseFactors, 1));
+        assert!(minimum.relative_gap().is_some_and(|gap| gap < 1e-9), "{:?}", minimum.certificate);
+    }
+    let minimum = solved(&network(1000, 8), 5.0);
+    assert_eq!(minimum.engine, Engine::ConjugateGradients);
+    assert!(minimum.relative_gap().is_some_and(|gap| gap < 1e-8), "{:?}", minimum.certificate);
 }

@@ -4,6 +4,7 @@ use super::{
     Engine, Goal, Minimum,
     augmented::Augmented,
     certificate::{Certificate, certify},
+    direct::Factors,
     frame::Frame,
     halpern::Halpern,
     losses::Loss,
@@ -78,8 +79,16 @@ impl<'a> Search<'a> {
         self.steps >= self.goal.steps || self.steps > self.halved.0 + STALL
     }
 
-    /// Conjugate gradients, to ever smaller residuals until the certificate is good enough.
+    /// Sparse factors where there are few, else conjugate gradients, to ever smaller residuals until
+    /// the certificate is good enough.
     pub(super) fn solve_linear(&mut self, mut point: Point) {
+        if let Some(factors) = Factors::new(self.frame) {
+            point = squared::solve_by(self.frame, &factors);
+            self.steps += 1;
+            if self.look(&point, Engine::SparseFactors) {
+                return;
+            }
+        }
         let mut tolerance = (1e-2 * self.goal.tolerance).clamp(1e-14, 1e-6);
         loop {
             let limit = Limit { tolerance, products: self.goal.steps.saturating_sub(self.steps) };

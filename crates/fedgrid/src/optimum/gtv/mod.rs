@@ -17,6 +17,7 @@
 mod augmented;
 mod certificate;
 mod critical;
+mod direct;
 mod edge_pass;
 mod clusters;
 mod engine;
@@ -79,6 +80,8 @@ impl Default for Goal {
 pub enum Engine {
     /// Every node was fitted alone.
     Alone,
+    /// Sparse Cholesky factors of one linear system.
+    SparseFactors,
     /// Conjugate gradients on one linear system.
     ConjugateGradients,
     /// The restarted Halpern iteration of the primal-dual method.
@@ -91,6 +94,7 @@ impl fmt::Display for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Alone => "every node alone",
+            Self::SparseFactors => "sparse Cholesky factors",
             Self::ConjugateGradients => "conjugate gradients",
             Self::Halpern => "restarted Halpern primal-dual",
             Self::Newton => "restarted Halpern primal-dual, then augmented Lagrangian",

@@ -9,7 +9,7 @@
 
 use rayon::prelude::*;
 
-use super::{frame::Frame, losses::Loss, sweep::Point, tiles::over_tiles};
+use super::{direct::Factors, frame::Frame, losses::Loss, sweep::Point, tiles::over_tiles};
 use crate::{
     algebra::{add_scaled, dot, norm},
     optimum::krylov::{Limit, conjugate_gradient},
@@ -39,6 +39,13 @@ pub(super) fn solve(frame: &Frame, start: Vec<f64>, limit: Limit) -> (Point, usi
     };
     let solved = conjugate_gradient(&apply, &precondition, &right, start, limit);
     (duals(frame, solved.x), solved.products)
+}
+
+/// The solution by factors, with its duals.
+pub(super) fn solve_by(frame: &Frame, factors: &Factors) -> Point {
+    let mut w = right(frame);
+    factors.solve(&mut w, frame.width);
+    duals(frame, w)
 }
 
 fn right(frame: &Frame) -> Vec<f64> {
