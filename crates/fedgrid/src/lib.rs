@@ -41,6 +41,7 @@ pub mod network;
 pub mod penalty;
 pub mod optimum;
 pub mod method;
+pub mod bound;
 pub mod observe;
 pub mod runtime;
 pub mod compare;

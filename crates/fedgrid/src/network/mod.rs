@@ -141,6 +141,15 @@ impl Network {
         Self { names: self.names.clone(), edges, offsets, adjacency }
     }
 
+    /// The same nodes with only the edges inside clusters; `clusters` has one for every node.
+    pub fn inside(&self, clusters: &[usize]) -> Result<Self> {
+        same_size("clusters of nodes", clusters.len(), self.len())?;
+        let same = |edge: &&Edge| clusters[edge.source] == clusters[edge.target];
+        let edges: Vec<Edge> = self.edges.iter().filter(same).copied().collect();
+        let (offsets, adjacency) = adjacency(self.len(), &edges);
+        Ok(Self { names: self.names.clone(), edges, offsets, adjacency })
+    }
+
     /// What each node may know: itself, and what its neighbours share with it.
     pub fn views(&self, nodes: Vec<Node>) -> Result<Vec<View>> {
         same_size("nodes", nodes.len(), self.len())?;
@@ -243,6 +252,17 @@ mod tests {
         assert_eq!(network.neighbours(1), [(0, 2.0), (2, 0.5)]);
         assert_eq!(network.neighbours(2), [(1, 0.5)]);
         assert!((network.degree(1) - 2.5).abs() < 1e-15);
+    }
+
+    #[test]
+    fn inside_clusters_only_their_own_edges_are_left() {
+        let network = network(&["a", "b", "c"], &[(0, 1, 2.0), (1, 2, 0.5)]).unwrap();
+        let inside = network.inside(&[4, 7, 7]).unwrap();
+        assert_eq!(inside.names(), network.names());
+        assert_eq!(inside.edges(), [Edge { source: 1, target: 2, weight: 0.5 }]);
+        assert_eq!((inside.neighbours(0), inside.neighbours(1)), (&[][..], &[(2, 0.5)][..]));
+        assert_eq!(network.inside(&[1, 1, 1]).unwrap(), network);
+        assert!(network.inside(&[1]).is_err());
     }
 
     #[test]
