@@ -113,6 +113,29 @@ fn homophily_tells_whether_neighbours_are_alike() {
     );
 }
 
+#[test]
+fn the_clusters_of_a_column_have_their_own_connectivity() {
+    let folder = Folder::new();
+    // A path a – b – c – d – e – f: three in a row, one apart, and two that only it joins.
+    folder.write("nodes.csv", "node,region\na,west\nb,west\nc,west\nd,mid\ne,east\nf,mid\n");
+    let show = ["network", "show", "experiment.toml", "--cluster", "region"];
+    let printed = folder.done(&show);
+    let expected = "clusters    3\n            \
+         east: 1 nodes, λ₂ = –, weight 0 inside, 2.00 to others\n            \
+         mid: 2 nodes, λ₂ = 0, in 2 pieces, weight 0 inside, 3.00 to others\n            \
+         west: 3 nodes, λ₂ = 1.00, weight 2.00 inside, 1.00 to others\n";
+    assert!(printed.ends_with(expected), "{printed}");
+    let json: Value =
+        serde_json::from_str(&folder.done(&[&show[..], &["--json"]].concat())).unwrap();
+    assert_eq!(json["clusters"][0]["lambda2"], Value::Null);
+    assert_eq!(json["clusters"][1]["pieces"], 2);
+    assert!((json["clusters"][2]["lambda2"].as_f64().unwrap() - 1.0).abs() < 1e-8);
+    assert_eq!(
+        folder.refusal(&["network", "show", "--edges", "edges.csv", "--cluster", "region"]),
+        "--cluster region needs a node table (--nodes)"
+    );
+}
+
 /// Every property below a schema, with its path.
 fn properties<'a>(schema: &'a Value, path: &str, found: &mut Vec<(String, &'a Value)>) {
     let Value::Object(fields) = schema else { return };

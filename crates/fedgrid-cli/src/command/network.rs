@@ -3,6 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use fedgrid::{
+    bound::{Cohesion, cohesion},
+    network::{Network, Statistics},
+};
 use serde_json::json;
 use toml::{Table as Keys, Value};
 
@@ -25,9 +29,10 @@ pub(super) enum NetworkCommand {
   fedgrid network build --nodes stations.csv --node station --nearest 8 \\
       --coordinates lon=85,lat=111,elevation_m=0.25 --out edges.csv")]
     Build(Build),
-    /// Show a network in numbers: components, degrees, connectivity, homophily.
+    /// Show a network in numbers: components, degrees, connectivity, homophily, clusters.
     #[command(after_help = "Examples:
   fedgrid network show examples/colorado/colorado.toml --value elevation_m
+  fedgrid network show --edges edges.csv --nodes nodes.csv --node id --cluster region
   fedgrid network show --edges edges.csv")]
     Show(Show),
 }
@@ -54,6 +59,10 @@ pub(super) struct Show {
     /// Columns of the node table whose likeness between neighbours is measured.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     value: Vec<String>,
+
+    /// A column of the node table that says which cluster each node is in.
+    #[arg(long, value_name = "COLUMN")]
+    cluster: Option<String>,
 }
 
 /// Where a network comes from.
@@ -140,56 +149,119 @@ impl Show {
         let network = &graph.network;
         let statistics = network.statistics();
         let connectivity = network.connectivity()?;
+        let needs_table = |flag: &str| Error::input(format!("{flag} needs a node table (--nodes)"));
         let mut homophily = serde_json::Map::new();
         for column in &self.value {
-            let table = nodes.as_ref().ok_or_else(|| {
-                Error::input(format!("--value {column} needs a node table (--nodes)"))
-            })?;
+            let table = nodes.as_ref().ok_or_else(|| needs_table(&format!("--value {column}")))?;
             let value = network.homophily(&table.numbers(column)?)?;
             homophily.insert(column.clone(), json!(value));
         }
-        let isolated: Vec<&String> =
-            statistics.isolated.iter().map(|&node| &network.names()[node]).collect();
-        let components: Vec<serde_json::Value> = statistics
-            .sizes
-            .iter()
-            .zip(&connectivity)
-            .map(|(size, lambda2)| json!({ "nodes": size, "lambda2": lambda2 }))
-            .collect();
-        let mut lines = vec![
-            format!("nodes       {}", network.len()),
-            format!("edges       {}", network.edges().len()),
-        ];
-        if let Some(d) = &statistics.degrees {
-            let [min, median, mean, max] = [d.min, d.median, d.mean, d.max].map(significant);
-            lines.push(format!(
-                "degree      {min} to {max}, median {median}, mean {mean} (weighted)"
-            ));
-        }
-        lines.push(format!("components  {}", statistics.sizes.len()));
-        for (size, lambda2) in statistics.sizes.iter().zip(&connectivity).take(10) {
-            let lambda2 = perhaps(*lambda2);
-            lines.push(format!("            {size} nodes, λ₂ = {lambda2}"));
-        }
-        if statistics.sizes.len() > 10 {
-            lines.push(format!("            and {} more", statistics.sizes.len() - 10));
-        }
-        lines.push(format!("isolated    {}", isolated.len()));
+        let clusters = match &self.cluster {
+            Some(column) => {
+                let flag = format!("--cluster {column}");
+                let table = nodes.as_ref().ok_or_else(|| needs_table(&flag))?;
+                clusters(network, &table.names_in(column)?)?
+            }
+            None => Vec::new(),
+        };
+        let mut lines = component_lines(network, &statistics, &connectivity);
         for (column, value) in &homophily {
             let value = perhaps(value.as_f64());
             lines.push(format!("homophily   {value} of {column} (1 alike, 0 by chance)"));
         }
+        lines.extend(cluster_lines(&clusters));
         terminal.say(&lines.join("\n"));
+        let names = network.names();
         terminal.give(&to_json_pretty(&json!({
             "nodes": network.len(),
             "edges": network.edges().len(),
-            "components": components,
+            "components": statistics.sizes.iter().zip(&connectivity)
+                .map(|(size, lambda2)| json!({ "nodes": size, "lambda2": lambda2 }))
+                .collect::<Vec<_>>(),
             "degrees": statistics.degrees.as_ref().map(|d| json!({
                 "min": d.min, "median": d.median, "mean": d.mean, "max": d.max
             })),
-            "isolated": isolated,
+            "isolated": statistics.isolated.iter().map(|&node| &names[node]).collect::<Vec<_>>(),
             "homophily": homophily,
+            "clusters": cluster_values(&clusters),
         })));
         Ok(())
     }
+}
+
+fn component_lines(
+    network: &Network,
+    statistics: &Statistics,
+    connectivity: &[Option<f64>],
+) -> Vec<String> {
+    let mut lines = vec![
+        format!("nodes       {}", network.len()),
+        format!("edges       {}", network.edges().len()),
+    ];
+    if let Some(d) = &statistics.degrees {
+        let [min, median, mean, max] = [d.min, d.median, d.mean, d.max].map(significant);
+        lines.push(format!("degree      {min} to {max}, median {median}, mean {mean} (weighted)"));
+    }
+    lines.push(format!("components  {}", statistics.sizes.len()));
+    for (size, lambda2) in statistics.sizes.iter().zip(connectivity).take(LINES) {
+        let lambda2 = perhaps(*lambda2);
+        lines.push(format!("            {size} nodes, λ₂ = {lambda2}"));
+    }
+    lines.extend(and_more(statistics.sizes.len()));
+    lines.push(format!("isolated    {}", statistics.isolated.len()));
+    lines
+}
+
+/// How many components or clusters are printed one by one.
+const LINES: usize = 10;
+
+fn and_more(count: usize) -> Option<String> {
+    (count > LINES).then(|| format!("            and {} more", count - LINES))
+}
+
+/// The cohesion of the clusters of these names, one name for each node, in the order of the names.
+fn clusters(network: &Network, names: &[String]) -> Result<Vec<(String, Cohesion)>> {
+    let mut known: Vec<&String> = names.iter().collect();
+    known.sort_unstable();
+    known.dedup();
+    let number = |name: &String| known.binary_search(&name).expect("all names are known");
+    let numbers: Vec<usize> = names.iter().map(number).collect();
+    let found = cohesion(network, &numbers)?;
+    Ok(found.into_iter().map(|cluster| (known[cluster.cluster].clone(), cluster)).collect())
+}
+
+/// Clusters as they stand in JSON.
+fn cluster_values(clusters: &[(String, Cohesion)]) -> Vec<serde_json::Value> {
+    let value = |(name, cluster): &(String, Cohesion)| {
+        json!({
+            "name": name,
+            "nodes": cluster.nodes,
+            "pieces": cluster.pieces,
+            "lambda2": cluster.lambda2,
+            "inside": cluster.inside,
+            "outside": cluster.outside,
+        })
+    };
+    clusters.iter().map(value).collect()
+}
+
+fn cluster_lines(clusters: &[(String, Cohesion)]) -> Vec<String> {
+    if clusters.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![format!("clusters    {}", clusters.len())];
+    for (name, cluster) in clusters.iter().take(LINES) {
+        let [inside, outside] = [cluster.inside, cluster.outside].map(significant);
+        let lambda2 = perhaps(cluster.lambda2);
+        let pieces = match cluster.pieces {
+            1 => String::new(),
+            pieces => format!(", in {pieces} pieces"),
+        };
+        lines.push(format!(
+            "            {name}: {} nodes, λ₂ = {lambda2}{pieces}, weight {inside} inside, {outside} to others",
+            cluster.nodes
+        ));
+    }
+    lines.extend(and_more(clusters.len()));
+    lines
 }
