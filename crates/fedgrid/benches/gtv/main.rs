@@ -204,10 +204,18 @@ fn peers() {
             println!("CVXPY is skipped: {reason}");
             break;
         }
+        let least = least(&losses, &network, coupled);
+        let steps = steps_to(&losses, &network, coupled, Iteration::Restarted, least);
+        let plain = on_one_thread(|| {
+            let count = (steps, usize::MAX);
+            follow(&losses, &network, coupled, Iteration::Restarted, count, |_, _| false)
+                .expect("the strength is right");
+        });
         let theirs = seconds(&answer, "seconds");
         let value = seconds(&answer, "objective");
         println!(
-            "CVXPY with Clarabel, {nodes} nodes, 2 features, 1e-2: {theirs:.2} s, ours certified to 1e-6 {ours:.3} s, {:.0}x ({wanted}); objectives {value:.8} and {found:.8}",
+            "CVXPY with Clarabel, {nodes} nodes, 2 features, 1e-2: {theirs:.2} s; ours to a relative error of 1e-6 {plain:.4} s, {:.0}x ({wanted}); certified {ours:.4} s, {:.0}x; objectives {value:.8} and {found:.8}",
+            theirs / plain,
             theirs / ours
         );
     }

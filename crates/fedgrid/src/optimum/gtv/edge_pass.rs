@@ -1,5 +1,7 @@
 //! The pass over the edges of a tile: `u⁺ = prox_{σ g*}(u + σ D (2w⁺ − w))`, the next point, and p = Dᵀu of it.
 
+use std::array;
+
 use super::{
     layout::Ends,
     sweep::Next,
@@ -63,50 +65,40 @@ impl Edges<'_> {
         let ((u, _), (z, _)) = (self.u.as_chunks_mut::<W>(), self.anchor.as_chunks::<W>());
         let ((p, _), (q, _)) = (self.p.as_chunks_mut::<W>(), self.q.as_chunks_mut::<W>());
         let (keep, pull) = self.next.factors();
-        let steps: [f64; W] =
-            std::array::from_fn(|k| if k < self.coupled { self.sigma } else { 0.0 });
-        let mut moved = [0.0; W];
+        let steps: [f64; W] = array::from_fn(|k| if k < self.coupled { self.sigma } else { 0.0 });
+        let mut moved = 0.0;
         for (number, ((ends, u), c)) in self.ends.iter().zip(u).zip(self.strengths).enumerate() {
             let (source, target) = (ends.source as usize, ends.target as usize);
-            let (from, to) = (&x[source], &y[target]);
-            let mut new = [0.0; W];
-            for k in 0..W {
-                new[k] = u[k] + steps[k] * (from[k] - to[k]);
-            }
-            match PENALTY {
+            let (from, to, old) = (x[source], y[target], *u);
+            let moving: [f64; W] = array::from_fn(|k| old[k] + steps[k] * (from[k] - to[k]));
+            let new: [f64; W] = match PENALTY {
                 NORM => {
                     // Without a branch, which no processor could foresee.
-                    let factor = (c / dot(&new, &new).sqrt()).min(1.0);
-                    for v in &mut new {
-                        *v *= factor;
-                    }
+                    let factor = (c / dot(&moving, &moving).sqrt()).min(1.0);
+                    array::from_fn(|k| factor * moving[k])
                 }
                 SQUARED => {
                     let factor = 1.0 / (1.0 + self.sigma / c);
-                    for v in &mut new {
-                        *v *= factor;
-                    }
+                    array::from_fn(|k| factor * moving[k])
                 }
-                _ => new.iter_mut().for_each(|v| *v = v.clamp(-c, *c)),
-            }
-            let mut kept = [0.0; W];
-            for k in 0..W {
-                let step = new[k] - u[k];
-                moved[k] += step * step;
-                kept[k] =
-                    if ANCHORED { keep * (new[k] + step) + pull * z[number][k] } else { new[k] };
-            }
+                _ => array::from_fn(|k| moving[k].clamp(-c, *c)),
+            };
+            let kept: [f64; W] = if ANCHORED {
+                let z = z[number];
+                let step: [f64; W] = array::from_fn(|k| new[k] - old[k]);
+                moved += dot(&step, &step);
+                array::from_fn(|k| keep * (new[k] + step[k]) + pull * z[k])
+            } else {
+                new
+            };
             *u = kept;
-            let row = &mut p[source];
-            for k in 0..W {
-                row[k] += kept[k];
-            }
-            let row = if DIAGONAL { &mut p[target] } else { &mut q[target] };
-            for k in 0..W {
-                row[k] -= kept[k];
-            }
+            let row = p[source];
+            p[source] = array::from_fn(|k| row[k] + kept[k]);
+            let rows = if DIAGONAL { &mut *p } else { &mut *q };
+            let row = rows[target];
+            rows[target] = array::from_fn(|k| row[k] - kept[k]);
         }
-        moved.iter().sum()
+        moved
     }
 
     /// The pass for rows wider than any other.

@@ -1,7 +1,9 @@
 //! The pass over the nodes of a block: `w⁺ = prox_{τ L}(w − τ p)`, its reflection and the next point.
 
+use std::array;
+
 use super::{
-    packed::Packed,
+    packed::{Kind, Packed},
     sweep::Next,
     width::{Pass, dot},
 };
@@ -33,31 +35,33 @@ impl Pass for Nodes<'_> {
         let Nodes { packed, degrees, first, w, reflected, p, anchor, next } = self;
         let (keep, pull) = next.factors();
         let coupled = packed.losses.coupled;
+        // Uncoupled weights have steps of their own, which tell nothing about the balance.
+        let counts: [f64; W] = array::from_fn(|k| if k < coupled { 1.0 } else { 0.0 });
         let ((w, _), (x, _)) = (w.as_chunks_mut::<W>(), reflected.as_chunks_mut::<W>());
         let ((p, _), (z, _)) = (p.as_chunks::<W>(), anchor.as_chunks::<W>());
         let mut moved = 0.0;
         for (place, ((w, x), p)) in w.iter_mut().zip(x).zip(p).enumerate() {
             let node = first + place;
-            let tau = packed.steps[node];
-            let mut from = [0.0; W];
-            for k in 0..W {
-                from[k] = w[k] - tau * p[k];
-            }
-            let mut to = [0.0; W];
-            if packed.is_spectral(node) {
-                to = packed.step(node, &from);
-            } else {
+            let (tau, old, p) = (packed.steps[node], *w, *p);
+            let from: [f64; W] = array::from_fn(|k| old[k] - tau * p[k]);
+            let to = if let Kind::Convex = packed.kinds[node] {
+                let mut to = [0.0; W];
                 packed.convex_step(node, &from, &mut to)?;
+                to
+            } else {
+                packed.step(node, &from)
+            };
+            let step: [f64; W] = array::from_fn(|k| to[k] - old[k]);
+            let reflection: [f64; W] = array::from_fn(|k| to[k] + step[k]);
+            *x = reflection;
+            if ANCHORED {
+                let z = z[place];
+                *w = array::from_fn(|k| keep * reflection[k] + pull * z[k]);
+                let counted: [f64; W] = array::from_fn(|k| counts[k] * step[k]);
+                moved += degrees[node].max(1.0) * dot(&counted, &step);
+            } else {
+                *w = to;
             }
-            let mut step = [0.0; W];
-            for k in 0..W {
-                step[k] = to[k] - w[k];
-                x[k] = to[k] + step[k];
-                w[k] = if ANCHORED { keep * x[k] + pull * z[place][k] } else { to[k] };
-            }
-            // Uncoupled weights have steps of their own, which tell nothing about the balance.
-            step[coupled..].fill(0.0);
-            moved += degrees[node].max(1.0) * dot(&step, &step);
         }
         Ok(moved)
     }
@@ -77,10 +81,10 @@ impl Nodes<'_> {
             let node = first + place;
             from.copy_from_slice(w);
             add_scaled(&mut from, -packed.steps[node], p);
-            if packed.is_spectral(node) {
-                packed.wide_step(node, &from, &mut to);
-            } else {
+            if let Kind::Convex = packed.kinds[node] {
                 packed.convex_step(node, &from, &mut to)?;
+            } else {
+                packed.wide_step(node, &from, &mut to);
             }
             moved += degrees[node].max(1.0) * squared_distance(&to[..coupled], &w[..coupled]);
             x.iter_mut().zip(&to).zip(&*w).for_each(|((x, to), w)| *x = 2.0 * to - w);

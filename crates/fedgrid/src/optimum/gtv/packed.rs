@@ -8,6 +8,8 @@
 //! which change only with the step τ = s / degree. Where there are many terms the step is one product
 //! `M v + a` with M = c I + `Σ_k` `b_k` `v_k` `v_kᵀ` and a = `Σ_k` `a_k` `v_k`.
 
+use std::array;
+
 use super::{
     layout::Layout,
     losses::{Loss, Losses},
@@ -21,6 +23,17 @@ use crate::{
 
 /// The step of uncoupled intercepts, times the weight of the rows.
 const LONGEST: f64 = 1e6;
+
+/// How a proximal step is done.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    /// `M v + a`, with the rows of M and a one after the other from here on.
+    Product(usize),
+    /// Term by term.
+    Terms,
+    /// By the model itself.
+    Convex,
+}
 
 /// The losses as the passes want them.
 #[derive(Debug)]
@@ -39,8 +52,8 @@ pub(super) struct Packed<'a> {
     /// `(a_k, b_k)` of each term.
     coefficients: Vec<[f64; 2]>,
     outside: Vec<f64>,
-    /// Where the rows of M and a, one after the other, begin for each node that has them.
-    products: Vec<Option<usize>>,
+    /// How the step of each node is done.
+    pub(super) kinds: Vec<Kind>,
     rows: Vec<f64>,
 }
 
@@ -58,7 +71,7 @@ impl<'a> Packed<'a> {
             ridges: Vec::new(),
             coefficients: Vec::new(),
             outside: vec![1.0; layout.nodes.len()],
-            products: Vec::new(),
+            kinds: Vec::new(),
             rows: Vec::new(),
         };
         let terms =
@@ -70,8 +83,13 @@ impl<'a> Packed<'a> {
         packed.coefficients = vec![[0.0; 2]; packed.targets.len()];
         let mut size = 0;
         for place in 0..layout.nodes.len() {
-            let many = 2 * (packed.starts[place + 1] - packed.starts[place]) >= width;
-            packed.products.push(many.then_some(size));
+            let many = 3 * (packed.starts[place + 1] - packed.starts[place]) > 2 * width;
+            let convex = matches!(losses.each[layout.nodes[place]], Loss::Convex(_));
+            packed.kinds.push(match (convex, many) {
+                (true, _) => Kind::Convex,
+                (false, true) => Kind::Product(size),
+                (false, false) => Kind::Terms,
+            });
             size += if many { width * (width + 1) } else { 0 };
         }
         packed.rows = vec![0.0; size];
@@ -104,7 +122,7 @@ impl<'a> Packed<'a> {
                 let inside = 1.0 / (1.0 + 2.0 * tau * self.curvatures[k]);
                 self.coefficients[k] = [2.0 * tau * self.targets[k] * inside, inside - outside];
             }
-            if let Some(start) = self.products[place] {
+            if let Kind::Product(start) = self.kinds[place] {
                 self.multiply_out(place, start);
             }
         }
@@ -124,21 +142,14 @@ impl<'a> Packed<'a> {
         }
     }
 
-    /// Whether the proximal step of a place is that of [`Self::step`] or [`Self::wide_step`].
-    pub(super) fn is_spectral(&self, place: usize) -> bool {
-        !matches!(self.losses.each[self.layout.nodes[place]], Loss::Convex(_))
-    }
-
     /// The proximal step of a node from a row in registers.
     #[inline(always)]
     pub(super) fn step<const W: usize>(&self, place: usize, from: &[f64; W]) -> [f64; W] {
-        if let Some(start) = self.products[place] {
+        if let Kind::Product(start) = self.kinds[place] {
             let (rows, _) = self.rows[start..start + W * (W + 1)].as_chunks::<W>();
             let mut to = rows[W];
             for (row, from) in rows.iter().zip(from) {
-                for k in 0..W {
-                    to[k] += from * row[k];
-                }
+                to = array::from_fn(|k| to[k] + from * row[k]);
             }
             return to;
         }
@@ -157,7 +168,7 @@ impl<'a> Packed<'a> {
 
     /// The same for rows of any width.
     pub(super) fn wide_step(&self, place: usize, from: &[f64], to: &mut [f64]) {
-        if let Some(start) = self.products[place] {
+        if let Kind::Product(start) = self.kinds[place] {
             let (rows, last) = self.rows[start..start + self.width * (self.width + 1)]
                 .split_at(self.width * self.width);
             to.copy_from_slice(last);
