@@ -26,8 +26,8 @@ PYTHON ?= python3
 
 bench: ## measure, as ratios in one run; the peers run in .venv
 	@test -x .venv/bin/python || $(PYTHON) -m venv .venv || echo "no virtual environment: peers are skipped"
-	@test ! -x .venv/bin/python || .venv/bin/pip install --quiet numpy scikit-learn \
-	  || echo "scikit-learn cannot be installed: peers are skipped"
+	@test ! -x .venv/bin/python || .venv/bin/pip install --quiet numpy scikit-learn scipy networkx cvxpy \
+	  || echo "the peers cannot be installed: they are skipped"
 	FEDGRID_PYTHON=$(CURDIR)/.venv/bin/python $(CARGO) bench -p fedgrid --benches --locked
 
 data: build ## the comparison on every dataset of FEDGRID_DATA (default ../shared/data)

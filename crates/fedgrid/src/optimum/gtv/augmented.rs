@@ -65,17 +65,19 @@ impl<'a> Augmented<'a> {
         }
     }
 
-    /// One round: weights for these duals, then new duals, and a greater strength.
-    pub(super) fn round(&mut self) {
+    /// One round: weights for these duals, then new duals, and a greater strength; at most so many
+    /// products in all.
+    pub(super) fn round(&mut self, budget: usize) {
         let mut value = self.evaluate();
         let goal = (ROUND * norm(&self.gradient)).min(ROUND * self.goal).max(1e-15 * self.size());
         self.goal = goal;
         for _ in 0..NEWTON_STEPS {
             let left = norm(&self.gradient);
-            if left <= goal {
+            let products = budget.saturating_sub(self.products);
+            if left <= goal || products == 0 {
                 break;
             }
-            let direction = self.direction((goal / left).clamp(1e-3, 0.1));
+            let direction = self.direction((goal / left).clamp(1e-3, 0.1), products.min(500));
             let Some(lower) = self.search(&direction, value) else { break };
             value = lower;
         }
@@ -116,8 +118,8 @@ impl<'a> Augmented<'a> {
         frame.total_loss(w) + coupled
     }
 
-    /// A Newton direction, to a relative accuracy.
-    fn direction(&mut self, tolerance: f64) -> Vec<f64> {
+    /// A Newton direction, to a relative accuracy or by so many products.
+    fn direction(&mut self, tolerance: f64, products: usize) -> Vec<f64> {
         let frame = self.frame;
         let diagonal = self.diagonal();
         let shift = 1e-9 * diagonal.iter().fold(0.0, |a: f64, b| a.max(*b)).max(1e-300);
@@ -129,7 +131,7 @@ impl<'a> Augmented<'a> {
             });
         };
         let right: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
-        let limit = Limit { tolerance, products: 500 };
+        let limit = Limit { tolerance, products };
         let start = vec![0.0; right.len()];
         let solved = conjugate_gradient(&apply, &precondition, &right, start, limit);
         self.products += solved.products;

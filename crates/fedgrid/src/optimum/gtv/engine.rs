@@ -154,7 +154,7 @@ impl<'a> Search<'a> {
         let mut done = false;
         for round in 0..NEWTON_ROUNDS {
             let last = self.history.last().map_or(f64::INFINITY, |(_, gap)| *gap);
-            augmented.round();
+            augmented.round(self.goal.steps.saturating_sub(before));
             self.steps = before + augmented.products;
             done = self.look(&augmented.point, Engine::Newton);
             let gap = self.history.last().map_or(f64::INFINITY, |(_, gap)| *gap);
