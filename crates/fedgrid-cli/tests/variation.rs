@@ -88,7 +88,17 @@ fn the_stored_experiment_holds_the_keys_of_its_method_and_runs_again() {
     let mut keys: Vec<&str> =
         stored["method"].as_table().unwrap().keys().map(String::as_str).collect();
     keys.sort_unstable();
-    assert_eq!(keys, ["alpha", "couple_intercept", "kind", "penalty", "tolerance", "weighting"]);
+    let own = [
+        "alpha",
+        "couple_intercept",
+        "kind",
+        "penalty",
+        "rounds",
+        "solver",
+        "tolerance",
+        "weighting",
+    ];
+    assert_eq!(keys, own);
     folder.done(&["fit", "one-norm/experiment.toml", "--quiet", "--out", "again"]);
     assert_eq!(timeless(folder.json("again/result.json")), timeless(result));
 }
@@ -207,10 +217,6 @@ fn what_cannot_be_coupled_by_weights_is_refused_with_what_would_do() {
         "method.hub is 0.5, expected no such key for method.kind = \"gtv\""
     );
     assert_eq!(
-        refusal(&["--set", "method.solver=rounds"]),
-        "method.solver is \"rounds\", expected no such key for method.kind = \"gtv\""
-    );
-    assert_eq!(
         folder.fit_refusal(&["--set", "method.penalty=norm"]),
         "method.penalty is \"norm\", expected no such key for method.kind = \"fedrelax\""
     );
@@ -222,4 +228,19 @@ fn what_cannot_be_coupled_by_weights_is_refused_with_what_would_do() {
         folder.fit_refusal(&["--method", "gvt"]),
         "method.kind is \"gvt\", expected fedrelax or gtv"
     );
+}
+
+#[test]
+fn rounds_of_messages_are_run_when_asked_for() {
+    let folder = Folder::new();
+    let rounds = ["--set", "method.solver=rounds", "--set", "method.rounds=4000", "--no-compare"];
+    for penalty in PENALTIES {
+        let alpha = ["--set", "method.alpha=0.1", "--set", "model.ridge=0.01"];
+        let result = fit(&folder, penalty, &[&rounds[..], &alpha].concat());
+        assert_eq!(result["method"]["engine"], "rounds of messages");
+        let direct = fit(&folder, penalty, &[&alpha[..], &["--no-compare"]].concat());
+        let error = |result: &Value| result["comparison"]["network"]["test"].as_f64().unwrap();
+        let (rounds, direct) = (error(&result), error(&direct));
+        assert!((rounds - direct).abs() <= 1e-3 * direct.abs(), "{penalty}: {rounds} {direct}");
+    }
 }

@@ -140,8 +140,6 @@ impl MethodKind {
                 "optimiser",
                 "step_size",
                 "distil_points",
-                "solver",
-                "rounds",
             ],
         }
     }

@@ -95,7 +95,8 @@ impl Trainer<'_> {
         }))
     }
 
-    fn rounds<M: Method>(
+    /// Rounds of messages between the nodes.
+    pub(super) fn rounds<M: Method>(
         &self,
         method: &M,
         network: &Network,

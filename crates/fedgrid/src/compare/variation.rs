@@ -6,7 +6,8 @@ use super::{
     trainer::Trainer,
 };
 use crate::{
-    error::{Error, Result},
+    error::Result,
+    method::PrimalDual,
     network::Node,
     optimum::gtv::{Coupled, Goal, Losses, Minimum, clusters, minimise},
     penalty::Penalty,
@@ -20,11 +21,6 @@ const EQUAL: f64 = 1e-4;
 impl Trainer<'_> {
     /// The weights of all nodes that minimise the losses and their total variation.
     pub(super) fn minimised(&self, method: Gtv, pulled: Pulled) -> Result<Fitted> {
-        // Rounds of messages between the nodes would run here instead.
-        if !self.study.settings.direct {
-            let what = "total variation of weights";
-            return Err(Error::Unsupported { what, needs: "the direct solver" });
-        }
         let Pulled { network, alpha, warm, effort } = pulled;
         let goal = match effort {
             Effort::Search => Goal {
@@ -35,6 +31,13 @@ impl Trainer<'_> {
         };
         if alpha == 0.0 {
             return self.alone();
+        }
+        if !self.study.settings.direct {
+            let start = if let Warm::Hypotheses(start) = warm { Some(start) } else { None };
+            let Gtv { penalty, couple_intercept, .. } = method;
+            let method =
+                PrimalDual { alpha, penalty, couple_intercept, start, ..PrimalDual::default() };
+            return self.rounds(&method, network, 0.0, effort);
         }
         let losses = self.losses(method)?;
         let start = if let Warm::Minimum(start) = &warm { Some(&**start) } else { None };

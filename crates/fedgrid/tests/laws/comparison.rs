@@ -91,12 +91,16 @@ fn the_same_study_gives_the_same_cards_on_any_number_of_threads() {
 #[test]
 fn rounds_and_the_direct_solution_give_the_same_errors() {
     let method = |method| Settings { method: Approach::FedRelax(method), ..Settings::default() };
+    let weights = |couple_intercept| {
+        Approach::Gtv(Gtv { couple_intercept, tolerance: 1e-12, ..Gtv::default() })
+    };
     let settings = [
         Settings::default(),
         method(FedRelax { couple_intercept: false, ..FedRelax::default() }),
         method(FedRelax { hub: 0.5, ..FedRelax::default() }),
         method(FedRelax { coupling: Coupling::Symmetric, ..FedRelax::default() }),
         Settings { weighting: Weighting::Rows, ..Settings::default() },
+        Settings { method: weights(true), ..Settings::default() },
     ];
     for settings in settings {
         let mut study = clustered(0.01, 0.5);
@@ -337,13 +341,10 @@ fn every_model_of_weights_gains_from_neighbours_weights() {
 }
 
 #[test]
-fn models_without_weights_and_rounds_are_refused() {
+fn models_without_weights_are_refused() {
     let mut study = varied(0.01, Penalty::SquaredNorm);
-    study.settings.direct = false;
-    let strength = Strength { alpha: 0.1, ridge: None };
-    let refusal = |study: &Study| study.fit(strength, &Unwatched).unwrap_err();
-    assert!(matches!(refusal(&study), Error::Unsupported { .. }));
-    study.settings.direct = true;
     study.models[7] = Arc::new(Tree::default());
-    assert!(matches!(refusal(&study), Error::Coupling { node: 7, .. }));
+    let strength = Strength { alpha: 0.1, ridge: None };
+    let refusal = study.fit(strength, &Unwatched).unwrap_err();
+    assert!(matches!(refusal, Error::Coupling { node: 7, .. }), "{refusal}");
 }
