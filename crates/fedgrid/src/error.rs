@@ -59,10 +59,6 @@ pub enum Error {
     #[error("{what} needs {needs}")]
     Unsupported { what: &'static str, needs: &'static str },
 
-    /// The weights of a node cannot be coupled to its neighbours'.
-    #[error("node {node} cannot be coupled by weights: {reason}")]
-    Coupling { node: usize, reason: String },
-
     /// A model without weights is asked for its weights.
     #[error(
         "the model of node {node} is {model}, which has no weights to couple; expected linear, \
@@ -71,9 +67,9 @@ pub enum Error {
     )]
     NotParametric { node: usize, model: String },
 
-    /// Neighbours whose weights cannot be compared.
+    /// Nodes whose weights cannot be compared.
     #[error(
-        "node {node} couples {own} weights and its neighbour {neighbour} {other}: weights are coupled \
+        "node {node} couples {own} weights and node {neighbour} {other}: weights are coupled \
          between models of one size; a method that couples predictions takes any"
     )]
     MixedSizes { node: usize, own: usize, neighbour: usize, other: usize },

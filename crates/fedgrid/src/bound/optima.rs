@@ -14,7 +14,7 @@ use crate::{
     error::{Error, Result, same_size},
     loss::Loss,
     method::Oracle,
-    model::Hypothesis,
+    model::{Hypothesis, kind_of},
     network::Node,
 };
 
@@ -83,10 +83,9 @@ pub fn weights_of(
     let one = |(node, hypothesis): (&Node, &Arc<dyn Hypothesis>)| {
         let model = node.model.as_parametric();
         let weights = model.and_then(|model| Some((model, model.weights(&**hypothesis)?)));
-        let (model, weights) = weights.ok_or_else(|| {
-            let text = format!("{:?}", node.model);
-            let name = text.split(|letter: char| !letter.is_alphanumeric()).next();
-            Error::NotParametric { node: node.id, model: name.unwrap_or_default().to_string() }
+        let (model, weights) = weights.ok_or_else(|| Error::NotParametric {
+            node: node.id,
+            model: kind_of(node.model.as_ref()),
         })?;
         if couple_intercept {
             return Ok(weights);

@@ -70,6 +70,18 @@ impl Huber {
     }
 }
 
+impl Huber {
+    /// The loss of an output: a parabola near the label, straight lines beyond the threshold.
+    fn row_loss(&self, label: f64, output: f64) -> f64 {
+        let size = (output - label).abs();
+        if size <= self.threshold {
+            size * size
+        } else {
+            self.threshold * (2.0 * size - self.threshold)
+        }
+    }
+}
+
 impl LocalModel for Huber {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.check()?;
@@ -106,11 +118,7 @@ impl Parametric for Huber {
     }
 
     fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
-        let k = self.threshold;
-        self.affine().loss(data, weights, |y, output| {
-            let size = (output - y).abs();
-            if size <= k { size * size } else { k * (2.0 * size - k) }
-        })
+        self.affine().loss(data, weights, |y, output| self.row_loss(y, output))
     }
 
     fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
@@ -135,18 +143,8 @@ impl Parametric for Huber {
     }
 
     fn radius(&self, data: &Dataset, bound: f64) -> Option<f64> {
-        let shape = RowShape {
-            loss: |y: f64, output: f64| {
-                let size = (output - y).abs();
-                if size <= self.threshold {
-                    size * size
-                } else {
-                    self.threshold * (2.0 * size - self.threshold)
-                }
-            },
-            least: |_| 0.0,
-            inside: |y| y,
-        };
+        let shape =
+            RowShape { loss: |y, output| self.row_loss(y, output), least: |_| 0.0, inside: |y| y };
         self.affine().radius(data, bound, &shape)
     }
 

@@ -116,6 +116,12 @@ pub trait LocalModel: Debug + Send + Sync {
     }
 }
 
+/// The kind of a model, as messages name it.
+pub(crate) fn kind_of(model: &dyn LocalModel) -> String {
+    let text = format!("{model:?}");
+    text.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default().to_string()
+}
+
 /// A model with the rows it will be fitted to: sort orders, factors and kernels are kept, because
 /// over rounds only labels change.
 pub trait Prepared: Debug + Send + Sync {

@@ -129,6 +129,13 @@ fn mean_size(values: &[f64], weights: &[f64]) -> f64 {
     if total > 0.0 { sum / total } else { 0.0 }
 }
 
+impl Quantile {
+    /// The loss of an output: level per unit below the label, 1 − level per unit above it.
+    fn row_loss(&self, label: f64, output: f64) -> f64 {
+        (self.level * (label - output)).max((self.level - 1.0) * (label - output))
+    }
+}
+
 impl LocalModel for Quantile {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.check()?;
@@ -160,10 +167,7 @@ impl Parametric for Quantile {
     }
 
     fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
-        let level = self.level;
-        self.affine().loss(data, weights, |y, output| {
-            (level * (y - output)).max((level - 1.0) * (y - output))
-        })
+        self.affine().loss(data, weights, |y, output| self.row_loss(y, output))
     }
 
     fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
@@ -196,13 +200,8 @@ impl Parametric for Quantile {
     }
 
     fn radius(&self, data: &Dataset, bound: f64) -> Option<f64> {
-        let shape = RowShape {
-            loss: |y: f64, output: f64| {
-                (self.level * (y - output)).max((self.level - 1.0) * (y - output))
-            },
-            least: |_| 0.0,
-            inside: |y| y,
-        };
+        let shape =
+            RowShape { loss: |y, output| self.row_loss(y, output), least: |_| 0.0, inside: |y| y };
         self.affine().radius(data, bound, &shape)
     }
 

@@ -346,5 +346,5 @@ fn models_without_weights_are_refused() {
     study.models[7] = Arc::new(Tree::default());
     let strength = Strength { alpha: 0.1, ridge: None };
     let refusal = study.fit(strength, &Unwatched).unwrap_err();
-    assert!(matches!(refusal, Error::Coupling { node: 7, .. }), "{refusal}");
+    assert!(matches!(refusal, Error::NotParametric { node: 7, .. }), "{refusal}");
 }

@@ -24,7 +24,7 @@ use crate::{
     algebra::{dot, norm, squared_distance},
     error::{Error, Result},
     method::{Gap, Participant, Report},
-    model::{Hypothesis, LocalModel},
+    model::{Hypothesis, kind_of},
     network::{NodeId, View},
     penalty::Penalty,
 };
@@ -65,7 +65,7 @@ impl Coupled {
         let View { mut node, neighbours } = view;
         let id = node.id;
         if node.model.as_parametric().is_none() {
-            return Err(Error::NotParametric { node: id, model: name(node.model.as_ref()) });
+            return Err(Error::NotParametric { node: id, model: kind_of(node.model.as_ref()) });
         }
         if method.paper_compat {
             let rows = node.data.rows() as f64;
@@ -280,10 +280,4 @@ impl Participant for Coupled {
 /// Whether duals are those of half the penalty.
 fn is_halved(method: &PrimalDual) -> bool {
     method.paper_compat && method.penalty == Penalty::SquaredNorm
-}
-
-/// The name of a model's type.
-fn name(model: &dyn LocalModel) -> String {
-    let text = format!("{model:?}");
-    text.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default().to_string()
 }

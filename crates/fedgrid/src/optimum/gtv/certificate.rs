@@ -14,10 +14,7 @@
 use rayon::prelude::*;
 
 use super::{
-    frame::Frame,
-    losses::{Loss, Quadratic},
-    radius::Radii,
-    sweep::Point,
+    frame::Frame, losses::Loss, quadratic::Quadratic, radius::Radii, sweep::Point,
     tiles::over_edges,
 };
 use crate::{

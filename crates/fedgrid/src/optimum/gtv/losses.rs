@@ -1,26 +1,18 @@
 //! The losses of all nodes as functions of the weights that neighbours share.
 //!
-//! Least squares is kept as its spectrum,
-//!
-//! ```text
-//! L(w) = wᵀ H w − 2 qᵀw + constant,      H = ridge I + Σ_k (h_k − ridge) v_k v_kᵀ
-//! ```
-//!
-//! where an intercept that is left uncoupled has been minimised over: rows and labels are centred.
-//! Every other loss is asked for its proximal steps, and keeps its uncoupled weights beside.
+//! Least squares is kept as its spectrum ([`Quadratic`]); every other loss is asked for its proximal
+//! steps, and keeps its uncoupled weights beside.
 
 use rayon::prelude::*;
 
+use super::quadratic::Quadratic;
 use crate::{
     algebra::{add_scaled, dot, scale},
-    data::{Dataset, Features, Labels, Task},
+    data::{Dataset, Task},
     error::{Error, Result},
-    model::{Hypothesis, Linear, LinearProximal, Parametric},
+    model::{Hypothesis, Parametric, kind_of},
     network::{Network, Node},
 };
-
-/// Curvatures of at most this share of the largest are none: the rows do not reach that direction.
-const FLAT: f64 = 1e-26;
 
 /// The losses of all nodes, ready to be coupled by any network and strength.
 ///
@@ -48,19 +40,6 @@ pub(super) enum Loss {
     None,
     Quadratic(Quadratic),
     Convex(Convex),
-}
-
-/// Least squares as its spectrum.
-#[derive(Debug)]
-pub(super) struct Quadratic {
-    pub(super) ridge: f64,
-    /// The orthonormal directions `v_k`, one after the other.
-    pub(super) directions: Vec<f64>,
-    pub(super) curvatures: Vec<f64>,
-    pub(super) targets: Vec<f64>,
-    pub(super) constant: f64,
-    /// The mean row and label, if the intercept is left uncoupled.
-    centre: Option<(Vec<f64>, f64)>,
 }
 
 /// Any other convex loss.
@@ -304,27 +283,18 @@ impl Losses {
 fn shape(nodes: &[Node], columns: usize, task: Task) -> Result<(usize, Vec<usize>)> {
     let mut shape = None;
     for node in nodes {
-        let model = node.model.as_parametric().ok_or_else(|| no_weights(node))?;
+        let model = node.model.as_parametric().ok_or_else(|| Error::NotParametric {
+            node: node.id,
+            model: kind_of(node.model.as_ref()),
+        })?;
         let own = (model.size(columns, task), model.intercepts(columns, task));
         let first = shape.get_or_insert_with(|| own.clone());
         if *first != own {
-            let reason = format!(
-                "its model has {} weights, {} of them intercepts, that of the first node {} and {}",
-                own.0,
-                own.1.len(),
-                first.0,
-                first.1.len()
-            );
-            return Err(Error::Coupling { node: node.id, reason });
+            let (own, other) = (own.0, first.0);
+            return Err(Error::MixedSizes { node: node.id, own, neighbour: nodes[0].id, other });
         }
     }
     shape.ok_or(Error::NoData)
-}
-
-fn no_weights(node: &Node) -> Error {
-    let reason = "its model has no weights to couple; linear, elastic-net, huber, quantile, poisson, logistic \
-         and perceptron models have".into();
-    Error::Coupling { node: node.id, reason }
 }
 
 fn loss(node: &Node, profile: bool) -> Result<Loss> {
@@ -335,109 +305,4 @@ fn loss(node: &Node, profile: bool) -> Result<Loss> {
         Some(model) => Ok(Loss::Quadratic(Quadratic::new(model, &node.data, profile)?)),
         None => Ok(Loss::Convex(Convex { node: node.clone() })),
     }
-}
-
-impl Quadratic {
-    /// The spectrum of a linear model's data, its intercept minimised over in the profile.
-    fn new(model: &Linear, data: &Dataset, profile: bool) -> Result<Self> {
-        let centre = (profile && model.intercept).then(|| means(data));
-        let proximal = match &centre {
-            Some((x, y)) => {
-                let model = Linear { ridge: model.ridge, intercept: false };
-                LinearProximal::new(&model, &centred(data, x, *y)?)?
-            }
-            None => LinearProximal::new(model, data)?,
-        };
-        let level = centre.as_ref().map_or(0.0, |(_, y)| *y);
-        let squares = data.labels().as_slice().iter().zip(data.weights());
-        let constant = squares.map(|(y, weight)| weight * (y - level).powi(2)).sum();
-        let mut quadratic = Self {
-            ridge: proximal.ridge,
-            directions: Vec::new(),
-            curvatures: Vec::new(),
-            targets: Vec::new(),
-            constant,
-            centre,
-        };
-        let largest = proximal.curvatures.iter().fold(0.0, |a: f64, b| a.max(*b));
-        let terms = proximal.curvatures.into_iter().zip(proximal.targets);
-        for ((h, q), direction) in terms.zip(proximal.directions) {
-            // The rounding of no curvature is none: a target divided by it would be anything.
-            if h > FLAT * largest {
-                quadratic.directions.extend(direction);
-                quadratic.curvatures.push(h);
-                quadratic.targets.push(q);
-            }
-        }
-        Ok(quadratic)
-    }
-
-    /// The directions with their curvatures and targets.
-    pub(super) fn terms(&self, size: usize) -> impl Iterator<Item = (&[f64], f64, f64)> {
-        let numbers = self.curvatures.iter().copied().zip(self.targets.iter().copied());
-        self.directions.chunks_exact(size.max(1)).zip(numbers).map(|(v, (h, q))| (v, h, q))
-    }
-
-    fn value(&self, w: &[f64]) -> f64 {
-        let mut value = self.constant + self.ridge * dot(w, w);
-        for (v, h, q) in self.terms(w.len()) {
-            let z = dot(v, w);
-            value += ((h - self.ridge) * z - 2.0 * q) * z;
-        }
-        value
-    }
-
-    /// `H w` times two.
-    pub(super) fn add_curved(&self, out: &mut [f64], w: &[f64]) {
-        add_scaled(out, 2.0 * self.ridge, w);
-        for (v, h, _) in self.terms(w.len()) {
-            add_scaled(out, 2.0 * (h - self.ridge) * dot(v, w), v);
-        }
-    }
-
-    /// The gradient `2 (H w − q)` added to a vector.
-    pub(super) fn add_gradient(&self, out: &mut [f64], w: &[f64]) {
-        add_scaled(out, 2.0 * self.ridge, w);
-        for (v, h, q) in self.terms(w.len()) {
-            add_scaled(out, 2.0 * ((h - self.ridge) * dot(v, w) - q), v);
-        }
-    }
-
-    /// The least value of the loss, and where it is nearest to zero.
-    pub(super) fn least(&self, size: usize) -> (f64, Vec<f64>) {
-        let mut at = vec![0.0; size];
-        let mut value = self.constant;
-        for (v, h, q) in self.terms(size).filter(|(_, h, _)| *h > 0.0) {
-            add_scaled(&mut at, q / h, v);
-            value -= q * q / h;
-        }
-        (value, at)
-    }
-
-    /// The least curvature over all directions.
-    pub(super) fn least_curvature(&self, size: usize) -> f64 {
-        let outside = if self.curvatures.len() < size { self.ridge } else { f64::INFINITY };
-        self.curvatures.iter().fold(outside, |least, h| least.min(*h))
-    }
-}
-
-fn means(data: &Dataset) -> (Vec<f64>, f64) {
-    let total = data.total_weight();
-    let mut x = vec![0.0; data.features().columns()];
-    let mut y = 0.0;
-    for ((row, label), weight) in
-        data.features().iter().zip(data.labels().as_slice()).zip(data.weights())
-    {
-        add_scaled(&mut x, weight / total, row);
-        y += weight / total * label;
-    }
-    (x, y)
-}
-
-fn centred(data: &Dataset, x: &[f64], y: f64) -> Result<Dataset> {
-    let features = data.features();
-    let values = features.iter().flat_map(|row| row.iter().zip(x).map(|(a, b)| a - b));
-    let features = Features::new(features.names().clone(), values.collect())?;
-    let labels = data.labels().as_slice().iter().map(|label| label - y).collect();
-    Dataset::weighted(features, Labels::values(labels), data.weights().to_vec())
 }

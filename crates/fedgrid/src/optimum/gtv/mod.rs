@@ -27,6 +27,7 @@ mod layout;
 mod losses;
 mod node_pass;
 mod packed;
+mod quadratic;
 mod radius;
 mod squared;
 mod sweep;

@@ -221,7 +221,7 @@ fn what_cannot_be_coupled_is_named() {
     );
     let bare = Linear { ridge: 0.0, intercept: false };
     let mixed = message(vec![Arc::new(Linear::default()), Arc::new(bare)]);
-    assert!(mixed.starts_with("node 0 couples 4 weights and its neighbour 1 3:"), "{mixed}");
+    assert!(mixed.starts_with("node 0 couples 4 weights and node 1 3:"), "{mixed}");
 }
 
 #[test]

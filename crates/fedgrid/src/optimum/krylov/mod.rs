@@ -102,32 +102,6 @@ pub fn conjugate_gradient(
     finish(apply, b, x, history, size)
 }
 
-/// The plain iteration `x ← x + M⁻¹ (b − A x)` with the preconditioner M: with diagonal blocks it is
-/// block Jacobi, the rounds of FedRelax.
-#[must_use]
-pub fn relaxation(
-    apply: Map,
-    precondition: Map,
-    b: &[f64],
-    start: Vec<f64>,
-    limit: Limit,
-) -> Krylov {
-    let size = dot(b, b).sqrt().max(f64::MIN_POSITIVE);
-    let mut x = start;
-    let mut history = Vec::new();
-    let mut step = vec![0.0; b.len()];
-    while history.len() < limit.products {
-        let residual = residual_of(apply, b, &x);
-        history.push(dot(&residual, &residual).sqrt() / size);
-        if history[history.len() - 1] <= limit.tolerance {
-            break;
-        }
-        precondition(&residual, &mut step);
-        add_scaled(&mut x, 1.0, &step);
-    }
-    finish(apply, b, x, history, size)
-}
-
 /// A system whose preconditioned product A M⁻¹ costs less than its parts.
 #[derive(Clone, Copy)]
 pub(super) struct Split<'a> {
