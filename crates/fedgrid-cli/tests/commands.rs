@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::fs;
+
 use common::{Folder, timeless};
 use serde_json::Value;
 
@@ -206,6 +208,21 @@ fn the_demo_runs_again_only_by_force() {
         serde_json::from_str(&folder.done(&["demo", "--json", "--out", "here", "--force"]))
             .unwrap();
     assert_eq!(timeless(again), first);
+}
+
+#[test]
+fn a_demo_that_was_killed_while_it_unpacked_is_replaced_by_force() {
+    let folder = Folder::empty();
+    fs::create_dir_all(folder.path("here/data")).unwrap();
+    folder.write("here/data/readings.csv", "station,");
+    folder.done(&["demo", "--quiet", "--out", "here", "--force"]);
+    assert_eq!(folder.json("here/result.json")["verdict_kind"], "network");
+    fs::create_dir_all(folder.path("there/data")).unwrap();
+    folder.write("there/data/diary.csv", "day,");
+    assert!(
+        folder.refusal(&["demo", "--out", "there", "--force"]).contains("not the folder of a run")
+    );
+    assert_eq!(folder.read("there/data/diary.csv"), "day,");
 }
 
 #[test]

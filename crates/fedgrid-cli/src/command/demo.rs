@@ -1,6 +1,9 @@
 //! `fedgrid demo`: the Colorado stations, bundled with the command.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 
@@ -8,7 +11,7 @@ use super::fit::{FolderFlags, Job};
 use crate::{
     error::{Error, Result},
     experiment::Experiment,
-    run::RunFolder,
+    run::{Existing, RunFolder},
     terminal::Terminal,
 };
 
@@ -32,7 +35,9 @@ impl Demo {
         let existing = self.folder.existing();
         let table = Experiment::table_from_text(EXPERIMENT, "the demo's experiment")?;
         let experiment = Experiment::from_table(table, "the demo's experiment")?;
-        RunFolder::check(&folder, existing)?;
+        if !(existing == Existing::Replace && holds_only_our_data(&folder)) {
+            RunFolder::check(&folder, existing)?;
+        }
         let data = folder.join("data");
         fs::create_dir_all(&data).map_err(|error| Error::folder(&folder, &error))?;
         for (name, text) in FILES {
@@ -42,4 +47,15 @@ impl Demo {
         Job { experiment, base: data, title: "colorado".into(), folder, existing }
             .run_checked(terminal)
     }
+}
+
+/// Whether the folder is what a demo leaves that was killed before its run began.
+fn holds_only_our_data(folder: &Path) -> bool {
+    let names = |folder: &Path| -> Option<Vec<String>> {
+        let entries = fs::read_dir(folder).ok()?;
+        entries.map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
+    };
+    let is_ours = |name: &String| FILES.iter().any(|(ours, _)| ours == name);
+    names(folder).is_some_and(|found| found == ["data"])
+        && names(&folder.join("data")).is_some_and(|found| found.iter().all(is_ours))
 }
