@@ -37,6 +37,10 @@ pub enum Purpose {
     ProbeNoise = 10,
     /// The pairs that are probed to learn a network.
     Pairs = 11,
+    /// Who takes part in an iteration.
+    Participants = 20,
+    /// The starts that a method tries side by side.
+    Restarts = 21,
 }
 
 /// A stream of random numbers, addressed by seed, node, round and purpose.

@@ -4,7 +4,15 @@
 //! so a participant has no way to name another node's rows. `Local`, `Pooled`, `Shrunk` and
 //! `Oracle` are what every network is compared with.
 
+mod apfl;
+mod clustered;
+mod ditto;
+mod fedavg;
+mod fedprox;
 mod fedrelax;
+mod fine_tuned;
+mod hub;
+mod ifca;
 mod local;
 mod persfl;
 mod pooled;
@@ -13,7 +21,15 @@ mod shrunk;
 
 use std::sync::Arc;
 
+pub use apfl::Apfl;
+pub use clustered::ClusteredFl;
+pub use ditto::Ditto;
+pub use fedavg::{Averaged, FedAvg};
+pub use fedprox::FedProx;
 pub use fedrelax::{Coupling, FedRelax, LocalStep, Relaxing, Shared};
+pub use fine_tuned::FineTuned;
+pub use hub::{Hubbed, Letter, around_hub};
+pub use ifca::{Guess, Ifca};
 pub use local::{Alone, Local};
 pub use persfl::{
     Adoption, Answer, Budget, Choice, Exchange, Feed, Kept, Learn, Learned, LinearPool, Online,

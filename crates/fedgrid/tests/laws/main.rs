@@ -1,5 +1,6 @@
 //! Laws that cross modules: limits, optima and equivalences.
 
+mod baselines;
 mod bounds;
 mod collapsed;
 mod comparison;

@@ -3,7 +3,7 @@
 mod authors;
 mod models;
 mod privacy;
-mod setting;
+pub(crate) mod setting;
 
 use fedgrid::{
     method::{Adoption, LinearPool, PersFl, Probe, RefitPool, Start},

@@ -1,0 +1,98 @@
+//! APFL: every node mixes a model of its own with the one that all train together,
+//!
+//! ```text
+//! h_i = α v_i + (1 − α) w,      v_i ← v_i − η α ∇L_i(α v_i + (1 − α) w_i)
+//! ```
+//!
+//! where `w_i` are the local steps of FedAvg, taken at the same time. [Deng et al., "Adaptive
+//! personalized federated learning"; the mixture is given, not adapted.] α = 0 is FedAvg, α = 1
+//! gradient descent alone.
+
+use super::{
+    FedAvg, Method,
+    fedavg::Averaged,
+    hub::{Answer, Client, Hubbed, Server, Sides, Weights, Workplace},
+};
+use crate::{
+    error::{Error, Result},
+    network::View,
+};
+
+/// A mixture of a common model and one of each node.
+#[derive(Debug, Clone)]
+pub struct Apfl {
+    /// How the common model is trained.
+    pub fedavg: FedAvg,
+    /// The share α in [0, 1] of a node's own model.
+    pub mixture: f64,
+}
+
+impl Default for Apfl {
+    fn default() -> Self {
+        Self { fedavg: FedAvg::default(), mixture: 0.5 }
+    }
+}
+
+impl Method for Apfl {
+    type Participant = Hubbed;
+
+    fn join(&self, view: View) -> Result<Hubbed> {
+        if !(0.0..=1.0).contains(&self.mixture) {
+            let expected = "a share from zero to one";
+            return Err(Error::Parameter { name: "mixture", value: self.mixture, expected });
+        }
+        Hubbed::new(&self.fedavg, self, view)
+    }
+}
+
+impl Sides for Apfl {
+    fn server(&self, start: Weights) -> Box<dyn Server> {
+        self.fedavg.server(start)
+    }
+
+    fn client(&self) -> Box<dyn Client> {
+        Box::new(Mixing { mixture: self.mixture, own: None })
+    }
+}
+
+/// A node with a model of its own beside the common one.
+#[derive(Debug)]
+struct Mixing {
+    mixture: f64,
+    /// The weights v; none before the first iteration, where they are the hub's.
+    own: Option<Vec<f64>>,
+}
+
+impl Mixing {
+    fn mixed(&self, own: &[f64], common: &[f64]) -> Vec<f64> {
+        let share = self.mixture;
+        own.iter().zip(common).map(|(v, w)| share * v + (1.0 - share) * w).collect()
+    }
+}
+
+impl Client for Mixing {
+    fn answer(&mut self, place: &Workplace, models: &[Weights]) -> Result<Answer> {
+        let mut own = self.own.take().unwrap_or_else(|| models[0].to_vec());
+        let mut common = models[0].to_vec();
+        for _ in 0..place.steps {
+            let at = common.clone();
+            place.descend(&mut common, 1.0, &at);
+            let at = self.mixed(&own, &common);
+            place.descend(&mut own, self.mixture, &at);
+        }
+        self.own = Some(own);
+        let said = match place.averaged {
+            Averaged::Models => common.into(),
+            Averaged::Gradients => place.trained(&models[0], 0.0),
+        };
+        Ok(Answer { parts: vec![(0, said)], losses: Vec::new() })
+    }
+
+    fn own(&mut self, _: &Workplace, models: &[Weights], _: bool) -> Result<Option<Weights>> {
+        let Some(common) = models.first() else { return Ok(None) };
+        Ok(Some(match &self.own {
+            Some(own) => self.mixed(own, common).into(),
+            None => common.clone(),
+        }))
+    }
+}

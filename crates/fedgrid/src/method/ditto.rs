@@ -1,0 +1,84 @@
+//! Ditto: every node keeps a model of its own, pulled to the one that all train together,
+//!
+//! ```text
+//! v_i = argmin  L_i(v) + (λ/2) ‖v − w*‖²,      w* the model of FedAvg
+//! ```
+//!
+//! [Li et al., "Ditto: fair and robust federated learning through personalization".] The authors
+//! take steps of both in turn; here the second waits for the last model of the first, where it is
+//! solved as a whole. Without a pull it is local training, and with ever more of it FedAvg.
+
+use super::{
+    FedAvg, Method,
+    fedavg::Trainee,
+    hub::{Answer, Client, Hubbed, Server, Sides, Weights, Workplace},
+};
+use crate::{
+    error::{Result, at_least_zero},
+    network::View,
+};
+
+/// A common model, and one of each node near it.
+#[derive(Debug, Clone)]
+pub struct Ditto {
+    /// How the common model is trained.
+    pub fedavg: FedAvg,
+    /// The pull λ ≥ 0 of a node's own model to the common one; zero trains every node alone.
+    pub pull: f64,
+}
+
+impl Default for Ditto {
+    fn default() -> Self {
+        Self { fedavg: FedAvg::default(), pull: 1.0 }
+    }
+}
+
+impl Method for Ditto {
+    type Participant = Hubbed;
+
+    fn join(&self, view: View) -> Result<Hubbed> {
+        at_least_zero("pull", self.pull)?;
+        Hubbed::new(&self.fedavg, self, view)
+    }
+}
+
+impl Sides for Ditto {
+    fn server(&self, start: Weights) -> Box<dyn Server> {
+        self.fedavg.server(start)
+    }
+
+    fn client(&self) -> Box<dyn Client> {
+        Box::new(Near { pull: self.pull })
+    }
+}
+
+/// A node that trains the common model and, at its end, its own near it.
+#[derive(Debug)]
+struct Near {
+    pull: f64,
+}
+
+impl Client for Near {
+    fn answer(&mut self, place: &Workplace, models: &[Weights]) -> Result<Answer> {
+        Trainee { pull: 0.0 }.answer(place, models)
+    }
+
+    fn own(
+        &mut self,
+        place: &Workplace,
+        models: &[Weights],
+        last: bool,
+    ) -> Result<Option<Weights>> {
+        let Some(common) = models.first() else { return Ok(None) };
+        // A model that has run away is nothing to be near to.
+        let usable = common.iter().all(|weight| weight.is_finite());
+        if !(last && usable && place.has_rows()) {
+            return Ok(Some(common.clone()));
+        }
+        if self.pull == 0.0 {
+            return place.local().map(Some);
+        }
+        let near = place.model().proximal(&place.node.data, common, 1.0 / self.pull)?;
+        Ok(Some(near.into()))
+    }
+}

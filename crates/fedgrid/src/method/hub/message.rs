@@ -1,0 +1,75 @@
+//! What travels between a node and its hub: weights and gradients, never a row.
+
+use std::sync::Arc;
+
+use super::super::Message;
+
+/// The weights of one model.
+pub(crate) type Weights = Arc<[f64]>;
+
+/// One message.
+#[derive(Debug, Clone)]
+pub enum Letter {
+    /// A node takes part.
+    Joined(Joined),
+    /// The hub's models.
+    Models(Models),
+    /// What a node makes of them.
+    Answer {
+        /// In which iteration.
+        iteration: usize,
+        /// What it says.
+        answer: Answer,
+    },
+}
+
+/// What the hub must know of a node before it begins.
+#[derive(Debug, Clone)]
+pub struct Joined {
+    /// How much its rows weigh.
+    pub weight: f64,
+    /// The largest curvature of its loss at the start, from which the step size follows.
+    pub curvature: f64,
+    /// How many weights its model has.
+    pub size: usize,
+    /// The weights of local training, for methods that ask for them.
+    pub local: Option<Weights>,
+}
+
+/// The hub's models in one iteration.
+#[derive(Debug, Clone)]
+pub struct Models {
+    /// Which iteration, from zero.
+    pub iteration: usize,
+    /// The step size η.
+    pub step: f64,
+    /// The models.
+    pub models: Arc<[Weights]>,
+    /// Whether an answer is asked for.
+    pub asked: bool,
+    /// Whether these are the final models.
+    pub last: bool,
+}
+
+/// What a node says of the hub's models.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// New weights, or a gradient, each for one of the models.
+    pub parts: Vec<(usize, Weights)>,
+    /// The node's losses, where the method compares models by them.
+    pub losses: Vec<f64>,
+}
+
+impl Message for Letter {
+    fn bytes(&self) -> usize {
+        let numbers = match self {
+            Self::Joined(joined) => 3 + joined.local.as_ref().map_or(0, |local| local.len()),
+            Self::Models(models) => 2 + models.models.iter().map(|w| w.len()).sum::<usize>(),
+            Self::Answer { answer, .. } => {
+                let parts = answer.parts.iter().map(|(_, weights)| 1 + weights.len());
+                1 + parts.sum::<usize>() + answer.losses.len()
+            }
+        };
+        8 * numbers
+    }
+}
