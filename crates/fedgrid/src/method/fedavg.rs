@@ -5,9 +5,8 @@
 //! gradients   w ← w − η Σ_i p_i ∇L_i(w)
 //! ```
 //!
-//! over a drawn share of the nodes, each counting as its rows weigh. [McMahan et al.,
-//! "Communication-efficient learning of deep networks from decentralized data".] One step of models
-//! is one step of gradients.
+//! over a drawn share of the nodes, each counting as its rows weigh. ["Communication-efficient
+//! learning of deep networks from decentralized data", 2017.] One step of models is one of gradients.
 
 use std::sync::Arc;
 

@@ -157,14 +157,12 @@ impl Server for Several {
     fn gather(&mut self, answers: &[Heard], step: f64) -> Moved {
         let heard: Vec<&Heard> = answers.iter().collect();
         let mut moved = Moved::default();
-        let mut place = 0;
-        for model in self.sets.iter_mut().flatten() {
+        for (place, model) in self.sets.iter_mut().flatten().enumerate() {
             let averaged = self.method.fedavg.averaged;
             if let Some(new) = FedAvg::merged(averaged, model, (&heard, place), step) {
                 moved = moved.and(Moved::between(model, &new));
                 *model = new;
             }
-            place += 1;
         }
         self.iteration += 1;
         if self.sets.len() > 1 {

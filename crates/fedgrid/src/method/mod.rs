@@ -1,16 +1,18 @@
 //! What nodes tell each other: one file per method.
 //!
 //! A method is its hyper-parameters and its participant. `join` gets a [`View`], never the network,
-//! so a participant has no way to name another node's rows. `Local`, `Pooled`, `Shrunk` and
-//! `Oracle` are what every network is compared with.
+//! so a participant has no way to name another node's rows. `Local`, `Pooled` and `Shrunk` are what
+//! every network is compared with; methods with a hub, `Gossip` and `FedMd` can be, too.
 
 mod apfl;
 mod clustered;
 mod ditto;
 mod fedavg;
+mod fedmd;
 mod fedprox;
 mod fedrelax;
 mod fine_tuned;
+mod gossip;
 mod hub;
 mod ifca;
 mod local;
@@ -25,9 +27,11 @@ pub use apfl::Apfl;
 pub use clustered::ClusteredFl;
 pub use ditto::Ditto;
 pub use fedavg::{Averaged, FedAvg};
+pub use fedmd::{Distilling, FedMd};
 pub use fedprox::FedProx;
 pub use fedrelax::{Coupling, FedRelax, LocalStep, Relaxing, Shared};
 pub use fine_tuned::FineTuned;
+pub use gossip::{Gossip, Gossiped, Gossiping, Turns, common_step};
 pub use hub::{Hubbed, Letter, around_hub};
 pub use ifca::{Guess, Ifca};
 pub use local::{Alone, Local};

@@ -66,7 +66,7 @@ impl Centre {
             let models = Models {
                 iteration: self.iteration,
                 step: self.step,
-                models: self.server.models(node),
+                weights: self.server.models(node),
                 asked: !self.finished && self.asked.binary_search(&node).is_ok(),
                 last: self.finished,
             };
@@ -81,10 +81,10 @@ impl Centre {
                 Letter::Joined(joined) if self.asked.is_empty() => {
                     self.joined.insert(*from, joined.clone());
                 }
-                Letter::Answer { iteration, answer } if *iteration == self.iteration => {
-                    if self.asked.binary_search(from).is_ok() {
-                        self.answers.insert(*from, answer.clone());
-                    }
+                Letter::Answer { iteration, answer }
+                    if *iteration == self.iteration && self.asked.binary_search(from).is_ok() =>
+                {
+                    self.answers.insert(*from, answer.clone());
                 }
                 _ => {}
             }

@@ -85,7 +85,7 @@ impl Member {
         self.heard = Some(said.iteration);
         self.finished = said.last;
         self.place.step = said.step;
-        let own = self.client.own(&self.place, &said.models, said.last)?;
+        let own = self.client.own(&self.place, &said.weights, said.last)?;
         self.report = Report::default();
         if let Some(own) = &own {
             let node = &self.place.node;
@@ -102,7 +102,7 @@ impl Member {
         }
         self.weights = own;
         if said.asked && self.place.has_rows() {
-            let answer = self.client.answer(&self.place, &said.models)?;
+            let answer = self.client.answer(&self.place, &said.weights)?;
             self.letter = Some(Letter::Answer { iteration: said.iteration, answer });
         }
         Ok(())

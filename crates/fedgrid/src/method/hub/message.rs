@@ -43,8 +43,8 @@ pub struct Models {
     pub iteration: usize,
     /// The step size η.
     pub step: f64,
-    /// The models.
-    pub models: Arc<[Weights]>,
+    /// The weights of each.
+    pub weights: Arc<[Weights]>,
     /// Whether an answer is asked for.
     pub asked: bool,
     /// Whether these are the final models.
@@ -64,7 +64,7 @@ impl Message for Letter {
     fn bytes(&self) -> usize {
         let numbers = match self {
             Self::Joined(joined) => 3 + joined.local.as_ref().map_or(0, |local| local.len()),
-            Self::Models(models) => 2 + models.models.iter().map(|w| w.len()).sum::<usize>(),
+            Self::Models(models) => 2 + models.weights.iter().map(|w| w.len()).sum::<usize>(),
             Self::Answer { answer, .. } => {
                 let parts = answer.parts.iter().map(|(_, weights)| 1 + weights.len());
                 1 + parts.sum::<usize>() + answer.losses.len()
