@@ -74,6 +74,9 @@ pub struct Comparison {
     pub network: Option<Entry>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shuffled: Option<Entry>,
+    /// Other methods, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub baselines: BTreeMap<String, Entry>,
 }
 
 /// The errors of one method; of several shuffles, their means.
@@ -86,7 +89,7 @@ pub struct Entry {
     /// The share of rows given their right class.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub accuracy: Option<f64>,
-    /// The pull chosen.
+    /// The pull, or other strength, chosen.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub alpha: Option<f64>,
     /// The ridge chosen.

@@ -1,7 +1,7 @@
 //! From cards and models to the outcome of a run, and its verdict in words.
 
 use fedgrid::{
-    compare::{Approach, Card, Contestant, Fitted, Kind, NodeScore, Verdict},
+    compare::{Approach, Baseline, Card, Contestant, Fitted, Kind, NodeScore, Verdict},
     method::Coupling,
 };
 
@@ -24,11 +24,12 @@ pub fn outcome(
     seconds: f64,
 ) -> Outcome {
     let study = &assembly.study;
+    let main = study.main();
     let verdict = if experiment.compare.enabled { Verdict::of(cards) } else { None };
     let comparison = comparison(cards);
     let metric = if assembly.about.classes.is_empty() { "mse" } else { "log_loss" };
     Outcome {
-        verdict: sentence(verdict.as_ref(), &comparison, study.network.len()),
+        verdict: sentence(verdict.as_ref(), &comparison, main, study.network.len()),
         verdict_kind: verdict.as_ref().map(|verdict| verdict.kind),
         helps: verdict.as_ref().is_some_and(Verdict::helps),
         metric: metric.into(),
@@ -45,7 +46,7 @@ pub fn outcome(
         rounds: fitted.rounds.len(),
         bytes: fitted.rounds.iter().map(|round| round.bytes).sum(),
         bytes_per_round: bytes_per_round(assembly),
-        notes: notes(assembly, fitted),
+        notes: notes(assembly, cards, fitted),
         network: network(assembly),
         path: cards.iter().map(|card| (card.contestant.to_string(), card.path.clone())).collect(),
         clusters: fitted.clusters.as_deref().map(clusters),
@@ -65,16 +66,11 @@ fn error(card: &Card) -> f64 {
 }
 
 fn comparison(cards: &[Card]) -> Comparison {
-    let entry = |contestant| {
-        cards.iter().find(|card| card.contestant == contestant).map(|card| Entry {
-            validation: card.validation,
-            test: card.test,
-            accuracy: card.accuracy,
-            alpha: Some(card.strength.alpha).filter(|alpha| *alpha > 0.0),
-            ridge: card.strength.ridge,
-            spread: None,
-        })
-    };
+    let entry = |contestant| cards.iter().find(|card| card.contestant == contestant).map(entry_of);
+    let baselines = cards.iter().filter_map(|card| match card.contestant {
+        Contestant::Baseline(baseline) => Some((baseline.name().to_string(), entry_of(card))),
+        _ => None,
+    });
     let shuffles: Vec<&Card> =
         cards.iter().filter(|card| matches!(card.contestant, Contestant::Shuffled(_))).collect();
     let mean = |value: &dyn Fn(&Card) -> Option<f64>| {
@@ -95,6 +91,18 @@ fn comparison(cards: &[Card]) -> Comparison {
         shrunk: entry(Contestant::Shrunk),
         network: entry(Contestant::Network),
         shuffled,
+        baselines: baselines.collect(),
+    }
+}
+
+fn entry_of(card: &Card) -> Entry {
+    Entry {
+        validation: card.validation,
+        test: card.test,
+        accuracy: card.accuracy,
+        alpha: Some(card.strength.alpha).filter(|alpha| *alpha > 0.0),
+        ridge: card.strength.ridge,
+        spread: None,
     }
 }
 
@@ -111,11 +119,19 @@ fn spread(errors: &[f64]) -> Spread {
 }
 
 /// The verdict in one sentence.
-fn sentence(verdict: Option<&Verdict>, comparison: &Comparison, nodes: usize) -> String {
+fn sentence(
+    verdict: Option<&Verdict>,
+    comparison: &Comparison,
+    main: Contestant,
+    nodes: usize,
+) -> String {
     let of = |entry: &Option<Entry>| {
         let entry = entry.as_ref()?;
         Some(significant(entry.test.unwrap_or(entry.validation)))
     };
+    if let Contestant::Baseline(baseline) = main {
+        return hub_sentence(verdict, comparison, baseline.name(), nodes);
+    }
     let network = of(&comparison.network).unwrap_or_default();
     let Some(verdict) = verdict else {
         return format!("The network's error is {network}; nothing was compared with it.");
@@ -129,7 +145,7 @@ fn sentence(verdict: Option<&Verdict>, comparison: &Comparison, nodes: usize) ->
     let shuffled = of(&comparison.shuffled);
     let (name, gaining) = (verdict.rival, verdict.better);
     match verdict.kind {
-        Kind::Network => {
+        Kind::Network | Kind::Hub => {
             let shuffles = shuffled.map_or_else(String::new, |shuffled| {
                 format!(", and {shuffled} when its nodes are shuffled")
             });
@@ -166,12 +182,48 @@ fn sentence(verdict: Option<&Verdict>, comparison: &Comparison, nodes: usize) ->
     }
 }
 
+/// The verdict on a method with a hub, which says nothing about a network.
+fn hub_sentence(
+    verdict: Option<&Verdict>,
+    comparison: &Comparison,
+    name: &str,
+    nodes: usize,
+) -> String {
+    let said = |entry: Option<&Entry>| {
+        entry.map_or_else(String::new, |e| significant(e.test.unwrap_or(e.validation)))
+    };
+    let own = said(comparison.baselines.get(name));
+    let Some(verdict) = verdict else {
+        return format!("The error of {name} is {own}; nothing was compared with it.");
+    };
+    let (rival, better) = (verdict.rival, verdict.better);
+    let entry = match rival {
+        Contestant::Local => comparison.local.as_ref(),
+        Contestant::Pooled => comparison.pooled.as_ref(),
+        _ => comparison.shrunk.as_ref(),
+    };
+    let against = said(entry);
+    match verdict.kind {
+        Kind::Hub | Kind::Network => format!(
+            "{name} helps, without any network: error {own} against {against} for the best of \
+             local, pooled and shrunk ({rival}); {better} of {nodes} nodes gain."
+        ),
+        Kind::Undecided => format!(
+            "Too few rows to tell whether {name} helps: error {own} with it against {against} for \
+             the best of local, pooled and shrunk ({rival})."
+        ),
+        Kind::CouplingOnly | Kind::Pooled | Kind::Local => format!(
+            "{name} does not help here; use {rival}: error {against} against {own} with {name}."
+        ),
+    }
+}
+
 fn nodes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<NodeOutcome> {
     let study = &assembly.study;
     let scores = |contestant| {
         cards.iter().find(|card| card.contestant == contestant).map(|card| card.nodes.as_slice())
     };
-    let (local, network) = (scores(Contestant::Local), scores(Contestant::Network));
+    let (local, network) = (scores(Contestant::Local), scores(study.main()));
     let mean = |scores: Option<&[NodeScore]>, node: usize| scores?.get(node)?.mean();
     let clusters = fitted.clusters.clone().unwrap_or_else(|| study.clusters(&fitted.hypotheses));
     (0..study.network.len())
@@ -208,9 +260,8 @@ fn method(
     cards: &[Card],
     fitted: &Fitted,
 ) -> MethodUsed {
-    let settings = &assembly.study.settings;
-    let strength =
-        cards.iter().find(|card| card.contestant == Contestant::Network).map(|card| card.strength);
+    let (settings, main) = (&assembly.study.settings, assembly.study.main());
+    let strength = cards.iter().find(|card| card.contestant == main).map(|card| card.strength);
     MethodUsed {
         kind: experiment.method.kind.name().into(),
         penalty: (experiment.method.kind == MethodKind::Gtv)
@@ -222,10 +273,13 @@ fn method(
                 Some("symmetric".into())
             }
             Approach::FedRelax(_) => Some("one-sided".into()),
-            Approach::Gtv(_) => None,
+            Approach::Gtv(_) | Approach::Baseline(_) => None,
         },
         couple_intercept: settings.method.couples_intercepts(),
-        hub: settings.method.hub(),
+        hub: match &settings.method {
+            Approach::FedRelax(method) => method.hub,
+            _ => 0.0,
+        },
         weighting: match experiment.method.weighting {
             WeightingKey::Nodes => "nodes".into(),
             WeightingKey::Rows => "rows".into(),
@@ -233,8 +287,8 @@ fn method(
         solver: if fitted.direct { "direct".into() } else { "rounds".into() },
         engine: fitted.engine.clone(),
         public: match &settings.method {
-            Approach::FedRelax(_) => assembly.public.clone(),
-            Approach::Gtv(_) => format!("{}, for the shrunk rival only", assembly.public),
+            Approach::FedRelax(_) | Approach::Baseline(Baseline::Fedmd) => assembly.public.clone(),
+            _ => format!("{}, for the shrunk rival only", assembly.public),
         },
     }
 }
@@ -255,8 +309,29 @@ fn bytes_per_round(assembly: &Assembly) -> usize {
         * (8 * outputs * sets)
 }
 
-fn notes(assembly: &Assembly, fitted: &Fitted) -> Vec<String> {
+/// Which baselines have a smaller error than the experiment's own method.
+fn better_baselines(cards: &[Card], main: Contestant) -> Option<String> {
+    let own = cards.iter().find(|card| card.contestant == main)?;
+    let is_baseline = |card: &&Card| matches!(card.contestant, Contestant::Baseline(_));
+    let baselines: Vec<&Card> =
+        cards.iter().filter(is_baseline).filter(|card| card.contestant != main).collect();
+    let better: Vec<String> = baselines
+        .iter()
+        .filter(|card| error(card) < error(own))
+        .map(|card| format!("{} ({})", card.contestant, significant(error(card))))
+        .collect();
+    (!baselines.is_empty()).then(|| {
+        let own = format!("the {main}'s {}", significant(error(own)));
+        match better.len() {
+            0 => format!("No baseline has a smaller error than {own}."),
+            _ => format!("Baselines with a smaller error than {own}: {}.", better.join(", ")),
+        }
+    })
+}
+
+fn notes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<String> {
     let mut notes = assembly.notes.clone();
+    notes.extend(better_baselines(cards, assembly.study.main()));
     match &assembly.study.settings.method {
         Approach::FedRelax(_) if fitted.direct => notes.push(
             "All models are linear and this process holds all rows, so the fixed point of FedRelax \
@@ -269,6 +344,11 @@ fn notes(assembly: &Assembly, fitted: &Fitted) -> Vec<String> {
             fitted.engine
         )),
         Approach::FedRelax(_) => {}
+        Approach::Baseline(baseline) if !baseline.uses_network() => notes.push(format!(
+            "{} knows a hub and no network; the network is only drawn.",
+            baseline.name()
+        )),
+        Approach::Baseline(_) => {}
     }
     if let Some(reason) = &fitted.certificate.reason {
         notes.push(format!("No gap is certified: {reason}."));

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use fedgrid::compare::{Card, Contestant, Watch};
+use fedgrid::compare::{Baseline, Card, Contestant, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::{
@@ -135,7 +135,16 @@ pub fn table(outcome: &Outcome) -> String {
             lines.push(row(name, what, entry));
         }
     }
+    for (name, entry) in &c.baselines {
+        lines.push(row(name, about(name), entry));
+    }
     lines.join("\n")
+}
+
+/// What a baseline does.
+pub(crate) fn about(name: &str) -> &'static str {
+    let known = Baseline::ALL.into_iter().find(|baseline| baseline.name() == name);
+    known.map_or("", Baseline::about)
 }
 
 fn row(name: &str, what: &str, entry: &Entry) -> String {

@@ -13,10 +13,10 @@ use std::{
 };
 
 use fedgrid::{
-    compare::{Approach, Gtv, Settings, Study, Weighting},
+    compare::{Approach, Baseline, Gtv, Settings, Study, Weighting},
     data::{Dataset, Features, Plan, Scaling, Task},
     loss::Loss,
-    method::{Coupling, FedRelax, LocalStep},
+    method::{Coupling, FedAvg, FedRelax, LocalStep},
     observe::Stop,
     runtime::{InProcess, Order},
 };
@@ -26,8 +26,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::{Error, Result},
     experiment::{
-        CouplingKey, DiscrepancyKey, Experiment, MethodKeys, MethodKind, OrderKey, SolverKey,
-        StepKey, WeightingKey,
+        BaselineKey, CouplingKey, DiscrepancyKey, Experiment, MethodKeys, MethodKind, OrderKey,
+        SolverKey, StepKey, WeightingKey,
     },
     source::Table,
 };
@@ -108,10 +108,16 @@ impl Assembly {
         let mut notes = Vec::new();
         let features: Vec<&Features> = rows.data.iter().map(Dataset::features).collect();
         let training = plan.training_features(&features)?;
-        if experiment.method.kind == MethodKind::Gtv {
-            models.check_weights(graph.network.names(), training.columns(), task)?;
+        let own = experiment.method.kind.baseline();
+        if experiment.method.kind == MethodKind::Gtv || own.is_some_and(Baseline::needs_weights) {
+            let kind = experiment.method.kind.name();
+            models.check_weights(kind, graph.network.names(), training.columns(), task)?;
             notes.extend(scales::note(&training));
         }
+        let baselines = baselines(experiment, |kind| {
+            models.check_weights(kind, graph.network.names(), training.columns(), task)
+        })?;
+        notes.extend(baselines.note);
         let public = public::Public::new(
             experiment,
             files,
@@ -121,7 +127,9 @@ impl Assembly {
         )?;
         notes.extend(scaling.is_some().then(|| SCALED.into()));
         // Weights are compared without them; only the rival that is shrunk needs public points.
-        if experiment.method.kind == MethodKind::Fedrelax || experiment.compare.enabled {
+        let uses_public =
+            matches!(experiment.method.kind, MethodKind::Fedrelax | MethodKind::Fedmd);
+        if uses_public || experiment.compare.enabled {
             notes.extend(public.note.clone());
         }
         let node_notes = rows.describe(&plan, &graph, &training, &mut notes);
@@ -134,7 +142,7 @@ impl Assembly {
             models: models.models,
             public: public.points,
             plan,
-            settings: settings(experiment),
+            settings: Settings { baselines: baselines.tried, ..settings(experiment) },
         };
         describe_reach(&study, &mut notes);
         Ok(Self {
@@ -177,6 +185,7 @@ fn settings(experiment: &Experiment) -> Settings {
         method: match method.kind {
             MethodKind::Fedrelax => Approach::FedRelax(relaxation(method, experiment.seed)),
             MethodKind::Gtv => Approach::Gtv(variation(method)),
+            other => other.baseline().map_or_else(Approach::default, Approach::Baseline),
         },
         weighting: match method.weighting {
             WeightingKey::Nodes => Weighting::Nodes,
@@ -191,8 +200,58 @@ fn settings(experiment: &Experiment) -> Settings {
             },
         },
         shuffles: experiment.compare.shuffles,
+        baselines: Vec::new(),
+        fedavg: FedAvg {
+            averaged: method.averaging.into(),
+            steps: method.local_steps,
+            participation: method.participation,
+            ..FedAvg::default()
+        },
+        restarts: method.restarts,
         seed: experiment.seed,
     }
+}
+
+/// The methods that are tried beside the experiment's own.
+struct Baselines {
+    tried: Vec<Baseline>,
+    /// Which of all were left out.
+    note: Option<String>,
+}
+
+/// Of the methods that are asked for, those that the models allow; one that is asked for by name and
+/// that they do not allow is refused.
+fn baselines(
+    experiment: &Experiment,
+    check_weights: impl Fn(&str) -> Result<()>,
+) -> Result<Baselines> {
+    let asked = &experiment.compare.baselines;
+    let all = asked.contains(&BaselineKey::All);
+    let named: Vec<Baseline> = asked.iter().filter_map(|key| key.baseline()).collect();
+    let (mut tried, mut left) = (Vec::new(), Vec::new());
+    for baseline in Baseline::ALL {
+        let by_name = named.contains(&baseline);
+        if !(all || by_name) {
+            continue;
+        }
+        let fits = if baseline.needs_weights() {
+            check_weights(baseline.name())
+        } else if experiment.public.per_node {
+            let found = "public.per_node is true";
+            Err(Error::input(format!("{found}, expected one public set for \"fedmd\"")))
+        } else {
+            Ok(())
+        };
+        match fits {
+            Ok(()) => tried.push(baseline),
+            Err(error) if by_name => return Err(error),
+            Err(_) => left.push(baseline.name()),
+        }
+    }
+    let note = (!left.is_empty()).then(|| {
+        format!("Baselines that these models and public points do not allow: {}.", left.join(", "))
+    });
+    Ok(Baselines { tried, note })
 }
 
 /// FedRelax as the experiment has it.

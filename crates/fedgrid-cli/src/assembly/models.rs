@@ -68,13 +68,19 @@ impl Models {
     }
 
     /// Refuses models whose weights cannot be compared with their neighbours'.
-    pub(super) fn check_weights(&self, names: &[String], columns: usize, task: Task) -> Result<()> {
+    pub(super) fn check_weights(
+        &self,
+        method: &str,
+        names: &[String],
+        columns: usize,
+        task: Task,
+    ) -> Result<()> {
         let mut first = None;
         for (node, model) in self.models.iter().enumerate() {
             let (kind, name) = (&self.kinds[node], &names[node]);
             let Some(model) = model.as_parametric() else {
                 return Err(Error::input(format!(
-                    "method.kind is \"gtv\", which couples weights, and the {kind} model of node \
+                    "method.kind is \"{method}\", which couples weights, and the {kind} model of node \
                      '{name}' has none; use linear, elastic-net, huber, quantile, poisson, logistic \
                      or perceptron models, or method.kind = \"fedrelax\""
                 )));
@@ -83,7 +89,7 @@ impl Models {
             let common = first.get_or_insert_with(|| own.clone());
             if *common != own {
                 return Err(Error::input(format!(
-                    "method.kind is \"gtv\", which couples weights, and the {kind} model of node \
+                    "method.kind is \"{method}\", which couples weights, and the {kind} model of node \
                      '{name}' has {} weights with {} intercepts, that of node '{}' {} with {}; give \
                      both the same kind, or use method.kind = \"fedrelax\"",
                     own.0,

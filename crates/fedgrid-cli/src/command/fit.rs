@@ -6,7 +6,6 @@ use std::{
 };
 
 use clap::Args;
-use fedgrid::compare::Contestant;
 use toml::{Table, Value};
 
 use crate::{
@@ -64,13 +63,17 @@ struct Keys {
     #[arg(long, value_name = "KIND")]
     model: Option<String>,
 
-    /// How nodes learn together: fedrelax or gtv (key method.kind).
+    /// How nodes learn together: fedrelax, gtv, or a baseline such as fedavg (key method.kind).
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
 
     /// The pull towards the neighbours, or auto (key method.alpha).
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     alpha: Option<String>,
+
+    /// Other methods to compare with, such as fedavg,ditto, or all (key compare.baselines).
+    #[arg(long, value_name = "METHODS", value_delimiter = ',')]
+    baselines: Option<Vec<String>>,
 
     /// The seed of everything drawn (key seed).
     #[arg(long, value_name = "NUMBER")]
@@ -186,6 +189,13 @@ impl Keys {
         if let Some(seed) = self.seed {
             Experiment::set(table, &format!("seed={seed}"))?;
         }
+        let baselines = self.baselines.as_ref();
+        put(
+            table,
+            "compare",
+            "baselines",
+            baselines.map(|names| names.iter().map(text).collect::<Vec<_>>().into()),
+        );
         put(table, "compare", "enabled", self.no_compare.then_some(Value::Boolean(false)));
         Ok(())
     }
@@ -255,13 +265,13 @@ impl Job {
         let contestants = if self.experiment.compare.enabled {
             assembly.study.contestants()
         } else {
-            vec![Contestant::Network]
+            vec![assembly.study.main()]
         };
         let progress = terminal.progress(contestants.len());
         let cards =
             folder.cards(&assembly, &contestants, &progress, &|card| progress.done(card))?;
-        let network = cards.iter().find(|card| card.contestant == Contestant::Network);
-        let strength = network.expect("the network is always tried").strength;
+        let main = cards.iter().find(|card| card.contestant == assembly.study.main());
+        let strength = main.expect("the experiment's own method is always tried").strength;
         let fitted = assembly.study.fit(strength, &progress)?;
         progress.finish();
         let seconds = begun.elapsed().as_secs_f64();

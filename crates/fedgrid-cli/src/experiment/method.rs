@@ -1,6 +1,6 @@
 //! The keys of the method.
 
-use fedgrid::{descent::Optimiser, penalty::Penalty};
+use fedgrid::{compare::Baseline, descent::Optimiser, method::Averaged, penalty::Penalty};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,13 +10,17 @@ use super::Choice;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MethodKeys {
-    /// The method: exchange of predictions (fedrelax) or total variation of weights (gtv).
+    /// The method: exchange of predictions (fedrelax), total variation of weights (gtv), gossip, or
+    /// one with a hub and no network (fedavg and others).
     #[serde(default)]
     pub kind: MethodKind,
     /// For kind "gtv": what the difference of two neighbours' weights costs.
     #[serde(default)]
     pub penalty: PenaltyKey,
-    /// The pull towards the neighbours, or "auto" to choose it on validation rows.
+    /// The pull towards the neighbours, or "auto" to choose it on validation rows. For fedprox the
+    /// weight of the proximal term, for ditto and fedmd the pull to what is common, for apfl the
+    /// share of the own model, for ifca the number of clusters, for clustered the threshold of a
+    /// split, for fine-tuned the number of steps, for fedavg and gossip a factor of the step size.
     #[serde(default)]
     pub alpha: Choice,
     /// Whose public points count: the neighbour's, or both ends'.
@@ -61,13 +65,25 @@ pub struct MethodKeys {
     /// For step "distil": how many points each round.
     #[serde(default = "distil_points")]
     pub distil_points: usize,
+    /// For kinds with a hub: the share of nodes that train in an iteration.
+    #[serde(default = "unit")]
+    pub participation: f64,
+    /// For kinds with a hub: whether it averages models or gradients.
+    #[serde(default)]
+    pub averaging: AveragingKey,
+    /// For kinds with a hub: how many local steps make up an iteration.
+    #[serde(default = "local_steps")]
+    pub local_steps: usize,
+    /// For kind "ifca": how many starts run side by side.
+    #[serde(default = "restarts")]
+    pub restarts: usize,
     /// Whether nodes or rows count the same.
     #[serde(default)]
     pub weighting: WeightingKey,
     /// Whether what can be solved directly is ("auto"), or all runs in rounds of messages.
     #[serde(default)]
     pub solver: SolverKey,
-    /// The largest number of rounds.
+    /// The largest number of rounds; for kinds with a hub, of its iterations.
     #[serde(default = "rounds")]
     pub rounds: usize,
     /// The residual at which rounds stop; for kind "gtv" the certified relative gap.
@@ -94,6 +110,10 @@ impl Default for MethodKeys {
             optimiser: OptimiserKey::default(),
             step_size: step_size(),
             distil_points: distil_points(),
+            participation: 1.0,
+            averaging: AveragingKey::default(),
+            local_steps: local_steps(),
+            restarts: restarts(),
             weighting: WeightingKey::default(),
             solver: SolverKey::default(),
             rounds: rounds(),
@@ -111,23 +131,63 @@ pub enum MethodKind {
     Fedrelax,
     /// The minimum of the losses and the total variation of weights.
     Gtv,
+    /// One model for all, averaged at a hub.
+    Fedavg,
+    /// The same with a proximal term.
+    Fedprox,
+    /// A model of each node, pulled to the averaged one.
+    Ditto,
+    /// A mixture of a node's own model and the averaged one.
+    Apfl,
+    /// Several averaged models, of which each node trains the best.
+    Ifca,
+    /// Averaging in clusters that are split where their nodes pull apart.
+    Clustered,
+    /// The averaged model after some steps of each node alone.
+    FineTuned,
+    /// Averaging with neighbours.
+    Gossip,
+    /// Every node pulled to the mean prediction on public points.
+    Fedmd,
 }
 
 impl MethodKind {
+    /// The method as one that others are compared with, if it is.
+    #[must_use]
+    pub fn baseline(self) -> Option<Baseline> {
+        Some(match self {
+            Self::Fedrelax | Self::Gtv => return None,
+            Self::Fedavg => Baseline::Fedavg,
+            Self::Fedprox => Baseline::Fedprox,
+            Self::Ditto => Baseline::Ditto,
+            Self::Apfl => Baseline::Apfl,
+            Self::Ifca => Baseline::Ifca,
+            Self::Clustered => Baseline::Clustered,
+            Self::FineTuned => Baseline::FineTuned,
+            Self::Gossip => Baseline::Gossip,
+            Self::Fedmd => Baseline::Fedmd,
+        })
+    }
+
     /// Its name in the experiment file.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Fedrelax => "fedrelax",
             Self::Gtv => "gtv",
+            other => other.baseline().map_or("", Baseline::name),
         }
     }
 
     /// The keys that mean nothing to this method.
     fn foreign(self) -> &'static [&'static str] {
         match self {
-            Self::Fedrelax => &["penalty"],
+            Self::Fedrelax => &["penalty", "participation", "averaging", "local_steps", "restarts"],
             Self::Gtv => &[
+                "participation",
+                "averaging",
+                "local_steps",
+                "restarts",
                 "coupling",
                 "hub",
                 "discrepancy",
@@ -141,9 +201,35 @@ impl MethodKind {
                 "step_size",
                 "distil_points",
             ],
+            Self::Gossip | Self::Fedmd => &WITHOUT_HUB,
+            Self::Ifca => &WITHOUT_HUB[4..],
+            _ => &WITHOUT_HUB[3..],
         }
     }
 }
+
+/// The keys that mean nothing to gossip and distillation; all but the first three mean nothing to
+/// methods that average at a hub, and the fourth something to IFCA only.
+const WITHOUT_HUB: [&str; 18] = [
+    "participation",
+    "averaging",
+    "local_steps",
+    "restarts",
+    "penalty",
+    "coupling",
+    "couple_intercept",
+    "hub",
+    "discrepancy",
+    "threshold",
+    "clip",
+    "relaxation",
+    "order",
+    "step",
+    "steps",
+    "optimiser",
+    "step_size",
+    "distil_points",
+];
 
 impl MethodKeys {
     /// Refuses a key of another method that says something.
@@ -169,6 +255,26 @@ impl MethodKeys {
 
     fn table(&self) -> toml::Table {
         toml::Table::try_from(self).expect("the keys are plain values")
+    }
+}
+
+/// What a hub averages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AveragingKey {
+    /// Weights after local steps.
+    #[default]
+    Models,
+    /// Gradients.
+    Gradients,
+}
+
+impl From<AveragingKey> for Averaged {
+    fn from(key: AveragingKey) -> Self {
+        match key {
+            AveragingKey::Models => Self::Models,
+            AveragingKey::Gradients => Self::Gradients,
+        }
     }
 }
 
@@ -313,6 +419,12 @@ fn steps() -> usize {
 }
 fn step_size() -> f64 {
     0.01
+}
+fn local_steps() -> usize {
+    5
+}
+fn restarts() -> usize {
+    5
 }
 fn distil_points() -> usize {
     100

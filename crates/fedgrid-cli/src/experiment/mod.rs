@@ -13,10 +13,11 @@ mod read;
 use std::{collections::BTreeMap, path::PathBuf};
 
 pub use choice::Choice;
+use fedgrid::compare::Baseline;
 pub(crate) use keys::advice;
 pub use method::{
-    CouplingKey, DiscrepancyKey, MethodKeys, MethodKind, OptimiserKey, OrderKey, PenaltyKey,
-    SolverKey, StepKey, WeightingKey,
+    AveragingKey, CouplingKey, DiscrepancyKey, MethodKeys, MethodKind, OptimiserKey, OrderKey,
+    PenaltyKey, SolverKey, StepKey, WeightingKey,
 };
 pub use model::{ActivationKey, KernelKey, ModelKeys, ModelKind, ModelSection};
 use schemars::JsonSchema;
@@ -190,11 +191,42 @@ pub struct CompareKeys {
     /// How many shuffled networks there are to beat.
     #[serde(default = "five")]
     pub shuffles: usize,
+    /// Other methods that are tried too, tuned and scored in the same way: some of fedavg, fedprox,
+    /// ditto, apfl, ifca, clustered, fine-tuned, gossip and fedmd, or all that the models allow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub baselines: Vec<BaselineKey>,
+}
+
+/// A method that the network is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the methods are their names")]
+pub enum BaselineKey {
+    /// All that the models allow.
+    All,
+    Fedavg,
+    Fedprox,
+    Ditto,
+    Apfl,
+    Ifca,
+    Clustered,
+    FineTuned,
+    Gossip,
+    Fedmd,
+}
+
+impl BaselineKey {
+    /// The method; none for all.
+    #[must_use]
+    pub fn baseline(self) -> Option<Baseline> {
+        let place = (self as usize).checked_sub(1)?;
+        Baseline::ALL.get(place).copied()
+    }
 }
 
 impl Default for CompareKeys {
     fn default() -> Self {
-        Self { enabled: true, shuffles: 5 }
+        Self { enabled: true, shuffles: 5, baselines: Vec::new() }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
-use super::{Experiment, PublicKind, keys};
+use super::{Experiment, MethodKind, PublicKind, keys};
 use crate::error::{Error, Result};
 
 impl Experiment {
@@ -115,12 +115,15 @@ impl Experiment {
             let expected = "a number between zero and two";
             return Err(format!("method.relaxation is {relaxation}, expected {expected}"));
         }
+        self.check_hub()?;
         self.method.check_kind()?;
         self.check_models()?;
         let counts = [
             ("public.points", self.public.points, 1),
             ("method.rounds", self.method.rounds, 1),
             ("method.steps", self.method.steps, 1),
+            ("method.local_steps", self.method.local_steps, 1),
+            ("method.restarts", self.method.restarts, 1),
             ("method.distil_points", self.method.distil_points, 1),
             ("data.folds", self.data.folds, 2),
             ("network.nearest", self.network.nearest.unwrap_or(1), 1),
@@ -133,6 +136,24 @@ impl Experiment {
         self.check_data()?;
         self.check_network()?;
         self.check_public()
+    }
+
+    fn check_hub(&self) -> std::result::Result<(), String> {
+        let share = self.method.participation;
+        if !(share > 0.0 && share <= 1.0) {
+            let expected = "a share above zero and up to one";
+            return Err(format!("method.participation is {share}, expected {expected}"));
+        }
+        if share < 1.0 && self.method.kind == MethodKind::Clustered {
+            let found = format!("method.participation is {share}");
+            return Err(format!("{found}, expected 1 for method.kind = \"clustered\""));
+        }
+        match (self.method.kind.baseline(), self.method.alpha.given()) {
+            (Some(baseline), Some(alpha)) => {
+                baseline.check_strength(alpha).map_err(|error| format!("method.{error}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_models(&self) -> std::result::Result<(), String> {

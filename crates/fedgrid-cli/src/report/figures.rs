@@ -22,7 +22,7 @@ const BARS: usize = 24;
 const LONGEST: f64 = 6.0;
 
 /// The methods that were compared, by name.
-pub(super) fn entries(comparison: &Comparison) -> Vec<(&'static str, &Entry)> {
+pub(super) fn entries(comparison: &Comparison) -> Vec<(&str, &Entry)> {
     let all = [
         ("local", &comparison.local),
         ("pooled", &comparison.pooled),
@@ -30,7 +30,15 @@ pub(super) fn entries(comparison: &Comparison) -> Vec<(&'static str, &Entry)> {
         ("network", &comparison.network),
         ("shuffled", &comparison.shuffled),
     ];
-    all.into_iter().filter_map(|(name, entry)| Some((name, entry.as_ref()?))).collect()
+    let baselines = comparison.baselines.iter().map(|(name, entry)| (name.as_str(), entry));
+    let all = all.into_iter().filter_map(|(name, entry)| Some((name, entry.as_ref()?)));
+    all.chain(baselines).collect()
+}
+
+/// The class, and so the colour, of a method.
+pub(super) fn class_of(method: &str) -> &'static str {
+    let known = ["local", "pooled", "shrunk", "network", "shuffled"];
+    known.into_iter().find(|name| *name == method).unwrap_or("other")
 }
 
 /// Bars of the error that counts: on test rows, or else on validation rows.
@@ -39,7 +47,7 @@ pub(super) fn comparison(outcome: &Outcome, measured: &str) -> Option<Value> {
     let bars: Vec<Bar> = entries
         .iter()
         .map(|&(name, entry)| Bar {
-            class: name,
+            class: class_of(name),
             name: name.into(),
             value: entry.test.unwrap_or(entry.validation),
             spread: entry.spread.as_ref().map(|spread| (spread.min, spread.max)),
@@ -241,6 +249,7 @@ pub(super) fn path(outcome: &Outcome, metric: &str) -> Option<Value> {
     for (class, entry) in entries(&outcome.comparison).into_iter().take(2) {
         if matches!(class, "local" | "pooled") && entry.validation.is_finite() {
             let points = vec![(left, entry.validation), (right, entry.validation)];
+            let class = class_of(class);
             lines.insert(0, Line { class, points, dotted: false, mark: None });
             legend.push(context! { class, text => format!("{class} ({})", dashed(class)) });
         }

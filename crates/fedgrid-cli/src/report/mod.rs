@@ -64,6 +64,7 @@ impl Page<'_> {
             comparison => view::comparison(outcome),
             comparison_chart => figures::comparison(outcome, &format!("{measured} {metric}")),
             metric, measured,
+            who => view::who(outcome),
             gains => view::gains(outcome),
             gain_chart => figures::gains(outcome),
             maps => view::maps(outcome, self.edges, self.positions),
@@ -164,6 +165,7 @@ mod tests {
                 shrunk: Some(entry(3.0, Some(3.1))),
                 network: Some(entry(2.0, Some(2.1))),
                 shuffled: Some(Entry { spread, ..entry(3.0, Some(2.9)) }),
+                baselines: BTreeMap::from([("ditto".into(), entry(6.2, Some(6.4)))]),
             },
             nodes: vec![node("a", 4.0, 2.0), node("b", 4.0, 3.0), node("c", 1.0, 1.5)],
             gain: Some(Gain {

@@ -1,6 +1,6 @@
 //! What the page says, in words and in numbers ready to print.
 
-use fedgrid::compare::{Contestant, Kind};
+use fedgrid::compare::{Baseline, Contestant, Kind};
 use minijinja::{Value, context};
 
 use super::{
@@ -31,10 +31,19 @@ pub(super) fn rows_measured(outcome: &Outcome) -> &'static str {
     if has_test(outcome) { "test" } else { "validation" }
 }
 
+/// The method of the experiment in the words of a sentence: the network, or the name of a method with
+/// a hub.
+pub(super) fn who(outcome: &Outcome) -> &str {
+    let kind = outcome.method.kind.as_str();
+    let hub = |baseline: &Baseline| baseline.name() == kind && !baseline.uses_network();
+    if Baseline::ALL.iter().any(hub) { kind } else { "the network" }
+}
+
 /// The label of the verdict: a colour and a few words.
 pub(super) fn label(kind: Option<Kind>) -> Value {
     let (class, text) = match kind {
         Some(Kind::Network) => ("kind-network", "The network helps"),
+        Some(Kind::Hub) => ("kind-coupling", "A hub helps, without a network"),
         Some(Kind::CouplingOnly) => ("kind-coupling", "Coupling helps, not this network"),
         Some(Kind::Pooled) => ("kind-pooled", "One model for all is enough"),
         Some(Kind::Local) => ("kind-local", "Nodes do better alone"),
@@ -69,7 +78,8 @@ pub(super) fn key_figures(outcome: &Outcome) -> Vec<Value> {
     ];
     if let Some(gain) = &outcome.gain {
         let split = format!("{} / {}", number::count(gain.better), number::count(gain.worse));
-        shown.push(figure("Nodes better / worse", split, "with the network than alone"));
+        let detail = format!("with {} than alone", who(outcome));
+        shown.push(figure("Nodes better / worse", split, detail));
         shown.push(against_rival(outcome, gain.rival, gain.difference, gain.standard_error));
     }
     let work = match outcome.rounds {
@@ -135,6 +145,7 @@ pub(super) fn comparison(outcome: &Outcome) -> Value {
             });
             context! {
                 name, spread,
+                class => figures::class_of(name),
                 about => about(name),
                 repeats => entry.spread.as_ref().map(|spread| spread.repeats),
                 validation => number::significant(entry.validation),
@@ -163,7 +174,8 @@ fn about(method: &str) -> &'static str {
         "pooled" => "one model for all nodes",
         "shrunk" => "every node pulled to the pooled model, no network",
         "network" => "every node pulled to its neighbours",
-        _ => "the same network with its nodes in random places; means",
+        "shuffled" => "the same network with its nodes in random places; means",
+        other => crate::terminal::about(other),
     }
 }
 
@@ -179,8 +191,8 @@ pub(super) fn gains(outcome: &Outcome) -> Vec<String> {
     let worse = ranked.iter().filter(|(gain, _)| *gain < 0.0).count();
     let values: Vec<f64> = ranked.iter().map(|(gain, _)| *gain).collect();
     let mut said = vec![format!(
-        "The error is smaller with the network than alone at {} of {} and larger at {}; the median \
-         gain is {}.",
+        "The error is smaller with {} than alone at {} of {} and larger at {}; the median gain is {}.",
+        who(outcome),
         number::count(better),
         number::counted(ranked.len(), "node"),
         number::count(worse),

@@ -1,6 +1,7 @@
 //! How the nodes of the network, and of its shuffles, learn together. A method is a variant here, an
 //! arm in [`super::trainer`] and a unit of strength in [`super::tuning`].
 
+use super::Baseline;
 use crate::{
     method::{Coupling, FedRelax},
     optimum::gtv::Goal,
@@ -15,6 +16,8 @@ pub enum Approach {
     FedRelax(FedRelax),
     /// The minimum of the losses and the total variation of weights.
     Gtv(Gtv),
+    /// A method that others are compared with.
+    Baseline(Baseline),
 }
 
 /// Total variation of weights as it is minimised.
@@ -50,6 +53,7 @@ impl Approach {
         match self {
             Self::FedRelax(method) => method.couple_intercept,
             Self::Gtv(method) => method.couple_intercept,
+            Self::Baseline(_) => true,
         }
     }
 
@@ -58,7 +62,8 @@ impl Approach {
     pub fn hub(&self) -> f64 {
         match self {
             Self::FedRelax(method) => method.hub,
-            Self::Gtv(_) => 0.0,
+            Self::Baseline(baseline) if !baseline.uses_network() => 1.0,
+            _ => 0.0,
         }
     }
 

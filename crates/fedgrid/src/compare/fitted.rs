@@ -77,6 +77,8 @@ pub(super) enum Warm {
     Weights(Vec<f64>),
     Hypotheses(PartialHypotheses),
     Minimum(Box<Minimum>),
+    /// The weights of the one model of all nodes.
+    Common(Arc<[f64]>),
 }
 
 /// How accurately to train.

@@ -7,9 +7,11 @@
 //! shrunk     every node pulled to the pooled model, no network
 //! network    every node pulled to its neighbours
 //! shuffled   the same network with its nodes in random places, several times
+//! baselines  other methods, if asked for
 //! ```
 
 mod approach;
+mod baselines;
 mod clusters;
 mod fitted;
 mod nodes;
@@ -23,6 +25,7 @@ mod verdict;
 use std::sync::Arc;
 
 pub use approach::{Approach, Gtv};
+pub use baselines::Baseline;
 pub use fitted::{Certificate, Fitted};
 pub use score::NodeScore;
 use serde::{Deserialize, Serialize};
@@ -33,7 +36,7 @@ use crate::{
     data::{Dataset, Features, Plan, Task},
     error::{Error, Result, same_size},
     loss::Loss,
-    method::LocalStep,
+    method::{FedAvg, LocalStep},
     model::LocalModel,
     network::{Network, NodeId},
     random::{Purpose, Stream},
@@ -54,6 +57,8 @@ pub enum Contestant {
     Network,
     /// The same with shuffled nodes, for the shuffle of this number.
     Shuffled(usize),
+    /// Another method.
+    Baseline(Baseline),
 }
 
 impl std::fmt::Display for Contestant {
@@ -64,6 +69,7 @@ impl std::fmt::Display for Contestant {
             Self::Shrunk => f.write_str("shrunk"),
             Self::Network => f.write_str("network"),
             Self::Shuffled(number) => write!(f, "shuffled {}", number + 1),
+            Self::Baseline(baseline) => f.write_str(baseline.name()),
         }
     }
 }
@@ -96,6 +102,12 @@ pub struct Settings {
     pub runtime: InProcess,
     /// How many shuffled networks there are to beat.
     pub shuffles: usize,
+    /// Which other methods are tried too.
+    pub baselines: Vec<Baseline>,
+    /// How those with a hub train; iterations, tolerance and seed are the study's.
+    pub fedavg: FedAvg,
+    /// How many starts of IFCA run side by side.
+    pub restarts: usize,
     /// The seed of everything drawn.
     pub seed: u64,
 }
@@ -110,6 +122,9 @@ impl Default for Settings {
             direct: true,
             runtime: InProcess::default(),
             shuffles: 5,
+            baselines: Vec::new(),
+            fedavg: FedAvg::default(),
+            restarts: 5,
             seed: 1,
         }
     }
@@ -126,6 +141,8 @@ impl Settings {
                         && matches!(method.discrepancy, None | Some(Loss::Squared))
                 }
                 Approach::Gtv(_) => true,
+                // The rival that is shrunk may be.
+                Approach::Baseline(_) => true,
             }
     }
 }
@@ -186,9 +203,25 @@ impl Study {
     /// All contestants, in the order in which they are tried.
     #[must_use]
     pub fn contestants(&self) -> Vec<Contestant> {
-        let named =
-            [Contestant::Local, Contestant::Pooled, Contestant::Shrunk, Contestant::Network];
-        named.into_iter().chain((0..self.settings.shuffles).map(Contestant::Shuffled)).collect()
+        let main = self.main();
+        let shuffles = if main == Contestant::Network { self.settings.shuffles } else { 0 };
+        let baselines = self.settings.baselines.iter().copied().map(Contestant::Baseline);
+        [Contestant::Local, Contestant::Pooled, Contestant::Shrunk, main]
+            .into_iter()
+            .chain((0..shuffles).map(Contestant::Shuffled))
+            .chain(baselines.filter(|baseline| *baseline != main))
+            .collect()
+    }
+
+    /// The study's own method: the network, or a method with a hub, which knows no network.
+    #[must_use]
+    pub fn main(&self) -> Contestant {
+        match self.settings.method {
+            Approach::Baseline(baseline) if !baseline.uses_network() => {
+                Contestant::Baseline(baseline)
+            }
+            _ => Contestant::Network,
+        }
     }
 
     /// The network that a contestant uses.

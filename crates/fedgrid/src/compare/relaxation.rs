@@ -12,9 +12,10 @@ use crate::{
     error::Result,
     method::{FedRelax, Method, Shrunk},
     model::{Hypothesis, Stored},
-    network::Network,
-    observe::{Observer, Round, Validation},
+    network::{Network, View},
+    observe::{Observer, Round, Stop, Validation},
     optimum::{Anchor, Limit, LinearNetwork},
+    runtime::{InProcess, Run},
 };
 
 impl Trainer<'_> {
@@ -108,29 +109,24 @@ impl Trainer<'_> {
             runtime.stop.tolerance = runtime.stop.tolerance.max(1e-4);
             runtime.stop.rounds = runtime.stop.rounds.min(50);
         }
-        let views = network.views(self.nodes.clone())?;
+        let run = self.played(method, network.views(self.nodes.clone())?, runtime.stop, effort)?;
+        self.ended(run, network, hub)
+    }
+
+    /// Lets some participants exchange messages.
+    pub(super) fn played<M: Method>(
+        &self,
+        method: &M,
+        views: Vec<View>,
+        stop: Stop,
+        effort: Effort,
+    ) -> Result<Run> {
         let validation = match (effort, self.study.plan.folds.as_slice()) {
             (Effort::Final, [fold]) => self.study.select(&fold.validation),
             _ => Vec::new(),
         };
         let mut observer = Patience { watch: self.watch, validation: Validation::new(&validation) };
-        let run = runtime.observed(method, views, &mut observer)?;
-        let last = run.history.last().map_or(0.0, |round| round.residual);
-        Ok(Fitted {
-            certificate: Certificate {
-                kind: "fixed-point residual".into(),
-                value: last,
-                converged: run.converged,
-                reason: None,
-            },
-            warm: Warm::Hypotheses(run.hypotheses.clone().into()),
-            residuals: run.history.iter().map(|round| round.residual).collect(),
-            rounds: run.history,
-            direct: false,
-            engine: "rounds of messages".into(),
-            damped: run.damped,
-            ..Fitted::exact(self.filled(network, hub, run.hypotheses)?)
-        })
+        InProcess { stop, ..self.study.settings.runtime }.observed(method, views, &mut observer)
     }
 }
 

@@ -66,6 +66,7 @@ impl<'a> Trainer<'a> {
             Contestant::Pooled => Ok(Fitted::exact(Pooled.fit(&self.nodes)?)),
             Contestant::Shrunk => self.shrunk(pulled.alpha, pulled.effort),
             Contestant::Network | Contestant::Shuffled(_) => self.coupled(pulled),
+            Contestant::Baseline(baseline) => self.baseline(baseline, pulled),
         }
     }
 
@@ -74,6 +75,7 @@ impl<'a> Trainer<'a> {
         match &self.study.settings.method {
             Approach::FedRelax(method) => self.relaxed(method, pulled),
             Approach::Gtv(method) => self.minimised(*method, pulled),
+            Approach::Baseline(baseline) => self.baseline(*baseline, pulled),
         }
     }
 
@@ -147,9 +149,9 @@ impl Study {
         self.rows.iter().zip(rows).map(|(all, rows)| all.select(rows)).collect()
     }
 
-    /// Fits the network at a given strength to the final training rows.
+    /// Fits the study's own method at a given strength to the final training rows.
     pub fn fit(&self, strength: Strength, watch: &dyn Watch) -> Result<Fitted> {
-        self.fit_contestant(Contestant::Network, strength, watch)
+        self.fit_contestant(self.main(), strength, watch)
     }
 
     pub(super) fn fit_contestant(

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Approach, Contestant, NodeScore, Study, Watch,
+    Approach, Contestant, NodeScore, Settings, Study, Watch,
     fitted::{Effort, Pulled, Warm},
     trainer::Trainer,
     variation,
@@ -63,7 +63,9 @@ struct Tried {
 
 impl Tried {
     fn error(&self) -> f64 {
-        NodeScore::total(&self.scores).mean().unwrap_or(f64::INFINITY)
+        // Steps that were too long leave no number.
+        let mean = NodeScore::total(&self.scores).mean();
+        mean.filter(|error| error.is_finite()).unwrap_or(f64::INFINITY)
     }
 }
 
@@ -113,16 +115,65 @@ fn best(tried: &[Tried]) -> &Tried {
     tried.iter().reduce(|a, b| if smaller(a, b) { b } else { a }).expect("a grid is never empty")
 }
 
+/// The strengths at which a contestant is tried.
+#[derive(Debug, Clone)]
+pub(super) enum Grid {
+    /// One only.
+    Fixed(f64),
+    /// Powers of ten of a unit, wider where an edge wins and finer around the best.
+    Decades(f64),
+    /// These.
+    Listed(Vec<f64>),
+}
+
+impl Grid {
+    fn of(study: &Study, contestant: Contestant, variance: f64, mean_degree: f64) -> Result<Self> {
+        let Settings { alpha: given, method, .. } = &study.settings;
+        let is_main = match contestant {
+            Contestant::Shuffled(_) => true,
+            other => other == study.main(),
+        };
+        if let (true, Some(alpha)) = (is_main, given) {
+            return Ok(Self::Fixed(*alpha));
+        }
+        Ok(match contestant {
+            Contestant::Local | Contestant::Pooled => Self::Fixed(0.0),
+            Contestant::Shrunk => Self::Decades(1.0),
+            Contestant::Baseline(baseline) => baseline.grid(study, variance),
+            Contestant::Network | Contestant::Shuffled(_) => match method {
+                Approach::Baseline(baseline) => baseline.grid(study, variance),
+                _ if mean_degree + method.hub() == 0.0 => Self::Fixed(0.0),
+                _ if mean_degree == 0.0 => Self::Decades(1.0),
+                Approach::FedRelax(_) => Self::Decades(1.0 / mean_degree),
+                Approach::Gtv(gtv) => {
+                    Self::Decades(variation::unit(study, *gtv, variance, mean_degree)?)
+                }
+            },
+        })
+    }
+
+    /// The strengths that are tried first, from strong to weak.
+    fn first(&self) -> Vec<f64> {
+        match self {
+            Self::Fixed(alpha) => vec![*alpha],
+            Self::Decades(unit) => PULLS.rev().map(|exponent| pull(*unit, exponent)).collect(),
+            Self::Listed(strengths) => strengths.clone(),
+        }
+    }
+}
+
+fn pull(unit: f64, exponent: i32) -> f64 {
+    unit * 10_f64.powi(exponent)
+}
+
 /// The search for the best strength of one contestant.
 struct Search<'a> {
     study: &'a Study,
     contestant: Contestant,
     watch: &'a dyn Watch,
     network: Network,
-    /// What a pull of one is worth.
-    pull_unit: f64,
+    grid: Grid,
     ridge_unit: f64,
-    tunes_pull: bool,
     tunes_ridge: bool,
     tried: usize,
 }
@@ -133,24 +184,15 @@ impl<'a> Search<'a> {
         let network = study.network_of(contestant);
         let degrees: f64 = (0..network.len()).map(|node| network.degree(node)).sum();
         let mean_degree = degrees / network.len() as f64;
-        let coupled = matches!(contestant, Contestant::Network | Contestant::Shuffled(_));
         let variance = feature_variance(study);
-        let pull_unit = match &study.settings.method {
-            _ if !coupled || mean_degree == 0.0 => 1.0,
-            Approach::FedRelax(_) => 1.0 / mean_degree,
-            Approach::Gtv(method) => variation::unit(study, *method, variance, mean_degree)?,
-        };
+        let grid = Grid::of(study, contestant, variance, mean_degree)?;
         let has_ridge = study.models.iter().any(|model| model.with_ridge(0.0).is_some());
         Ok(Self {
             study,
             contestant,
             watch,
-            pull_unit,
+            grid,
             ridge_unit: variance,
-            tunes_pull: contestant == Contestant::Shrunk
-                || coupled
-                    && study.settings.alpha.is_none()
-                    && mean_degree + study.settings.method.hub() > 0.0,
             tunes_ridge: study.settings.tune_ridge && has_ridge,
             network,
             tried: 0,
@@ -159,49 +201,30 @@ impl<'a> Search<'a> {
 
     fn run(mut self) -> Result<Vec<Tried>> {
         let ridges = self.ridges();
-        let mut tried = self.evaluate(&self.pulls(PULLS), &ridges)?;
+        let mut tried = self.evaluate(&self.grid.first(), &ridges)?;
         let (mut weakest, mut strongest) = (*PULLS.start(), *PULLS.end());
         // While the edge of the grid wins, the grid is too narrow.
-        while self.tunes_pull && strongest - weakest < MOST_DECADES {
+        while let Grid::Decades(unit) = self.grid {
+            if strongest - weakest >= MOST_DECADES {
+                break;
+            }
             let alpha = best(&tried).strength.alpha;
-            let wider = if alpha >= self.pull(strongest) {
+            let wider = if alpha >= pull(unit, strongest) {
                 strongest += 1;
                 strongest
-            } else if alpha <= self.pull(weakest) {
+            } else if alpha <= pull(unit, weakest) {
                 weakest -= 1;
                 weakest
             } else {
                 break;
             };
-            tried.extend(self.evaluate(&self.pulls(wider..=wider), &ridges)?);
+            tried.extend(self.evaluate(&[pull(unit, wider)], &ridges)?);
         }
         let (pulls, ridges) = self.around(best(&tried).strength);
         if pulls.len() * ridges.len() > 1 {
             tried.extend(self.evaluate(&pulls, &ridges)?);
         }
         Ok(tried)
-    }
-
-    fn pull(&self, exponent: i32) -> f64 {
-        self.pull_unit * 10_f64.powi(exponent)
-    }
-
-    /// Pulls from strong to weak.
-    fn pulls(&self, exponents: impl DoubleEndedIterator<Item = i32>) -> Vec<f64> {
-        if self.tunes_pull {
-            exponents.rev().map(|exponent| self.pull(exponent)).collect()
-        } else {
-            vec![self.fixed_pull()]
-        }
-    }
-
-    fn fixed_pull(&self) -> f64 {
-        match self.contestant {
-            Contestant::Network | Contestant::Shuffled(_) => {
-                self.study.settings.alpha.unwrap_or(0.0)
-            }
-            _ => 0.0,
-        }
     }
 
     fn ridges(&self) -> Vec<Option<f64>> {
@@ -216,10 +239,11 @@ impl<'a> Search<'a> {
     /// A finer grid around a strength.
     fn around(&self, strength: Strength) -> (Vec<f64>, Vec<Option<f64>>) {
         let steps = |steps: &[f64]| steps.iter().map(|step| 10_f64.powf(*step)).collect::<Vec<_>>();
-        let pulls = if self.tunes_pull {
-            steps(&[0.5, 0.25, 0.0, -0.25, -0.5]).iter().map(|f| f * strength.alpha).collect()
-        } else {
-            vec![strength.alpha]
+        let pulls = match self.grid {
+            Grid::Decades(_) => {
+                steps(&[0.5, 0.25, 0.0, -0.25, -0.5]).iter().map(|f| f * strength.alpha).collect()
+            }
+            _ => vec![strength.alpha],
         };
         let ridges = match strength.ridge {
             Some(ridge) if ridge > 0.0 => {

@@ -3,6 +3,7 @@
 //! ```text
 //! network        beats the best of local, pooled and shrunk by 1 % and by 3 standard errors,
 //!                and every shuffle
+//! hub            the same of a method with a hub, which has no network to shuffle
 //! coupling-only  shrunk or network beat local and pooled so, but the network's shape adds nothing
 //! pooled, local  the better of the two, by 3 standard errors, and no coupling seems 1 % better
 //! undecided      the rows cannot tell
@@ -26,6 +27,8 @@ const STANDARD_ERRORS: f64 = 3.0;
 pub enum Kind {
     /// The network.
     Network,
+    /// The study's method with a hub, which knows no network.
+    Hub,
     /// Coupling nodes, whoever their neighbours are.
     CouplingOnly,
     /// One model for all.
@@ -65,7 +68,9 @@ impl Verdict {
         let local = card(Contestant::Local)?;
         let pooled = card(Contestant::Pooled)?;
         let shrunk = card(Contestant::Shrunk)?;
-        let network = card(Contestant::Network)?;
+        let with_hub = |card: &&Card| matches!(card.contestant, Contestant::Baseline(_));
+        let network = card(Contestant::Network).or_else(|| cards.iter().find(with_hub))?;
+        let is_network = network.contestant == Contestant::Network;
         let shuffles: Vec<f64> = cards
             .iter()
             .filter(|card| matches!(card.contestant, Contestant::Shuffled(_)))
@@ -79,8 +84,9 @@ impl Verdict {
         let seems_better = |simple: &Card| {
             [shrunk, network].iter().any(|coupled| error(coupled) < (1.0 - MARGIN) * error(simple))
         };
+        // Without a network of its own the method is one more way to couple.
         let kind = if clearly_better(network, rival) && beats_shuffles {
-            Kind::Network
+            if is_network { Kind::Network } else { Kind::Hub }
         } else if [shrunk, network]
             .iter()
             .any(|coupled| clearly_better(coupled, local) && clearly_better(coupled, pooled))
