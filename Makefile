@@ -31,7 +31,7 @@ bench: ## measure, as ratios in one run; the peers run in .venv
 	FEDGRID_PYTHON=$(CURDIR)/.venv/bin/python $(CARGO) bench -p fedgrid --benches --locked
 
 data: build ## the comparison on every dataset of FEDGRID_DATA (default ../shared/data)
-	$(CARGO) test --release --locked -p fedgrid-cli --test datasets -- --nocapture --include-ignored
+	$(CARGO) test --release --locked -p fedgrid-cli --test datasets --test baselines -- --nocapture --include-ignored
 
 soak: ## the longer checks
 	$(CARGO) test --release --workspace --locked -- --include-ignored

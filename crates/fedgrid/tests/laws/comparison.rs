@@ -17,7 +17,7 @@ use fedgrid::{
 };
 
 /// Ten rows at each of 60 nodes in three clusters with different true weights.
-fn clustered(between: f64, noise: f64) -> Study {
+pub(crate) fn clustered(between: f64, noise: f64) -> Study {
     let made = Clustered { clusters: 3, nodes: 20, inside: 0.4, between, seed: 3 };
     let (network, _) = made.make().unwrap();
     let rows = made.linear_data(4, 40, noise).unwrap().data;

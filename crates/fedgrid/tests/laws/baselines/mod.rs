@@ -1,6 +1,7 @@
 //! Laws of the methods that networks are compared with: where they meet, and what they find.
 
 mod clusters;
+mod compared;
 mod distilled;
 mod limits;
 mod models;
