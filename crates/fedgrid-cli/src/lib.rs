@@ -10,6 +10,7 @@ pub mod experiment;
 pub mod source;
 pub mod assembly;
 pub mod outcome;
+pub mod helping;
 pub mod summary;
 pub mod report;
 pub mod run;

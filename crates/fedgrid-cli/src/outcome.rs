@@ -180,6 +180,57 @@ pub struct NetworkSummary {
     pub isolated: usize,
     /// The mean number of neighbours.
     pub mean_neighbours: f64,
+    /// Which network it is, where it was learned or chosen: `coordinates`, `edges`, `shape`,
+    /// `learned`, `gradients`, `models` or `pooling`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kind: Option<String>,
+    /// What probes have found, if a network was learned.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub learned: Option<LearnedSummary>,
+    /// The networks there were to choose from.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub candidates: Vec<CandidateOutcome>,
+}
+
+/// A learned network in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LearnedSummary {
+    /// How many pairs of nodes were probed.
+    pub pairs_probed: usize,
+    /// The share of all pairs that these are.
+    pub share: f64,
+    /// How many probes it took.
+    pub probes: usize,
+    /// How many pairs were kept as edges.
+    pub edges: usize,
+}
+
+/// A network that could have been chosen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CandidateOutcome {
+    /// Which one.
+    pub name: String,
+    /// How many edges it has.
+    pub edges: usize,
+    /// The mean error on validation rows with it.
+    pub validation: f64,
+    /// Whether it was chosen.
+    pub chosen: bool,
+}
+
+/// What one node was worth to another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Help {
+    /// Who learns.
+    pub learner: usize,
+    /// Who helps.
+    pub helper: usize,
+    /// By how much the helper's steps lowered the learner's loss, relative to it.
+    pub reward: f64,
+    /// How sure that is, from zero to one.
+    pub confidence: f64,
+    /// Whether the two were joined, or the step taken most often.
+    pub kept: bool,
 }
 
 /// One node.

@@ -3,6 +3,7 @@
 //! ```text
 //! experiment.toml   the complete experiment, defaults filled in
 //! metrics.jsonl     one line per finished step: what was tried and how it did
+//! edges.csv         the network, where it was learned or chosen
 //! models/           about.json and nodes.jsonl, one model per line
 //! result.json       the outcome
 //! report.html       the page
@@ -129,7 +130,8 @@ impl RunFolder {
     /// Removes the files of an earlier run, and only those.
     fn clear(&self) -> Result<()> {
         let folder = &self.folder;
-        for name in ["result.json", "report.html", "experiment.toml", "metrics.jsonl"] {
+        for name in ["result.json", "report.html", "experiment.toml", "metrics.jsonl", "edges.csv"]
+        {
             let path = folder.join(name);
             if path.exists() {
                 fs::remove_file(&path).map_err(|error| Error::file("replace", &path, &error))?;
@@ -208,6 +210,9 @@ impl RunFolder {
             lines.push_str(&(to_json(&line) + "\n"));
         }
         self.write("models/nodes.jsonl", &lines)?;
+        if let Some(chosen) = &assembly.chosen {
+            self.write("edges.csv", &chosen.edges_csv(&assembly.study.network))?;
+        }
         self.write("report.html", &page.render())?;
         self.write("result.json", &(to_json_pretty(outcome) + "\n"))
     }

@@ -2,12 +2,13 @@
 
 use fedgrid::{
     compare::{Approach, Baseline, Card, Contestant, Fitted, Kind, NodeScore, Verdict},
-    method::Coupling,
+    method::{Coupling, Probe},
 };
 
 use crate::{
     assembly::Assembly,
     experiment::{Experiment, MethodKind, WeightingKey},
+    helping::{candidates, learned},
     number::significant,
     outcome::{
         Clusters, Comparison, Entry, Gain, MethodUsed, NetworkSummary, NodeOutcome, Outcome, Spread,
@@ -273,7 +274,7 @@ fn method(
                 Some("symmetric".into())
             }
             Approach::FedRelax(_) => Some("one-sided".into()),
-            Approach::Gtv(_) | Approach::Baseline(_) => None,
+            Approach::Gtv(_) | Approach::PersFl(_) | Approach::Baseline(_) => None,
         },
         couple_intercept: settings.method.couples_intercepts(),
         hub: match &settings.method {
@@ -288,6 +289,7 @@ fn method(
         engine: fitted.engine.clone(),
         public: match &settings.method {
             Approach::FedRelax(_) | Approach::Baseline(Baseline::Fedmd) => assembly.public.clone(),
+            Approach::PersFl(method) if method.probe == Probe::Refit => assembly.public.clone(),
             _ => format!("{}, for the shrunk rival only", assembly.public),
         },
     }
@@ -343,12 +345,16 @@ fn notes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<String> {
              place ({}) instead of in rounds of messages.",
             fitted.engine
         )),
-        Approach::FedRelax(_) => {}
+        Approach::PersFl(_) if fitted.direct => notes.push(
+            "This process holds all rows, so probes were made in one place instead of in messages, \
+             and without a budget; between sites a node would answer each other one only so often."
+                .into(),
+        ),
         Approach::Baseline(baseline) if !baseline.uses_network() => notes.push(format!(
             "{} knows a hub and no network; the network is only drawn.",
             baseline.name()
         )),
-        Approach::Baseline(_) => {}
+        Approach::FedRelax(_) | Approach::PersFl(_) | Approach::Baseline(_) => {}
     }
     if let Some(reason) = &fitted.certificate.reason {
         notes.push(format!("No gap is certified: {reason}."));
@@ -380,5 +386,8 @@ fn network(assembly: &Assembly) -> NetworkSummary {
         components: statistics.sizes.len(),
         isolated: statistics.isolated.len(),
         mean_neighbours: 2.0 * network.edges().len() as f64 / network.len() as f64,
+        kind: assembly.chosen.as_ref().map(|chosen| chosen.key.name().into()),
+        learned: assembly.chosen.as_ref().and_then(|chosen| chosen.learned.as_ref()).map(learned),
+        candidates: assembly.chosen.as_ref().map_or_else(Vec::new, candidates),
     }
 }

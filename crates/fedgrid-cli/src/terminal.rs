@@ -11,8 +11,8 @@ use fedgrid::compare::{Baseline, Card, Contestant, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::{
-    number::{counted, percent, perhaps, significant},
-    outcome::{Entry, Outcome},
+    number::{count, counted, percent, perhaps, significant},
+    outcome::{CandidateOutcome, Entry, Outcome},
 };
 
 /// Set when the user asks to stop.
@@ -145,6 +145,20 @@ pub fn table(outcome: &Outcome) -> String {
 pub(crate) fn about(name: &str) -> &'static str {
     let known = Baseline::ALL.into_iter().find(|baseline| baseline.name() == name);
     known.map_or("", Baseline::about)
+}
+
+/// The networks there were to choose from as a table; none without a choice.
+#[must_use]
+pub fn candidates(outcome: &Outcome) -> Option<String> {
+    let candidates = &outcome.network.candidates;
+    let heading = format!("{:<32}{:>10}{:>11}", "network candidates", "edges", "validation");
+    let line = |one: &CandidateOutcome| {
+        let mark = if one.chosen { "  chosen" } else { "" };
+        let validation = significant(one.validation);
+        format!("{:<32}{:>10}{validation:>11}{mark}", one.name, count(one.edges))
+    };
+    let lines: Vec<String> = std::iter::once(heading).chain(candidates.iter().map(line)).collect();
+    (!candidates.is_empty()).then(|| lines.join("\n"))
 }
 
 fn row(name: &str, what: &str, entry: &Entry) -> String {

@@ -399,11 +399,11 @@ fn missing_keys_are_named_with_their_flags() {
         (&["--node", "node", "--shape", "ring"], "data.target is missing; give it, or --target"),
         (
             &["--node", "node", "--target", "y"],
-            "the section [network] is missing; give it, or --edges, --nearest or --shape",
+            "the section [network] is missing; give it, or --edges, --nearest, --shape or --learn",
         ),
         (
             &["--node", "node", "--target", "y", "--nodes", "nodes.csv"],
-            "[network] needs one of nearest, edges, shape",
+            "[network] needs one of nearest, edges, shape, learn",
         ),
     ];
     for (arguments, sentence) in cases {
@@ -420,7 +420,7 @@ fn missing_keys_are_named_with_their_flags() {
 fn networks_are_given_in_one_way_with_what_it_needs() {
     assert_eq!(
         refusal_of(&["--shape", "ring"]),
-        "[network] has more than one of nearest, edges, shape"
+        "[network] has more than one of nearest, edges, shape, learn; list them in network.candidates to choose"
     );
     let folder = Folder::new();
     let by_coordinates = |coordinates: &str| {

@@ -87,12 +87,12 @@ impl Stream {
     pub fn index(&mut self, count: usize) -> usize {
         assert!(count > 0, "an index is drawn from at least one");
         let count = count as u64;
-        // Draws above the largest multiple of `count` are rejected, so no index is favoured.
-        let limit = u64::MAX - u64::MAX % count;
+        // Draws from the last run of `count` numbers, which is cut, are rejected: no index is favoured.
         loop {
             let draw = self.0.next_u64();
-            if draw < limit {
-                return usize::try_from(draw % count).expect("an index below a usize fits");
+            let index = draw % count;
+            if (draw - index).checked_add(count).is_some() {
+                return usize::try_from(index).expect("an index below a usize fits");
             }
         }
     }

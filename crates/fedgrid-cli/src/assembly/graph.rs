@@ -1,13 +1,16 @@
 //! The network of an experiment.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use fedgrid::network::{self, Edge, Nearest, Network};
 
 use super::Files;
 use crate::{
     error::{Error, Result},
-    experiment::{Experiment, NetworkKeys, ShapeKey, advice},
+    experiment::{CandidateKey, Experiment, NetworkKeys, ShapeKey, advice},
     source::Table,
 };
 
@@ -37,17 +40,50 @@ impl Graph {
                 return Err(Error::input("a shape needs nodes; give network.file, or --nodes"));
             }
         };
-        let network = match (&edges, keys.nearest, keys.shape, &nodes) {
-            (Some(edges), ..) => from_edges(names, edges)?,
-            (None, Some(nearest), _, Some(table)) => from_coordinates(names, keys, nearest, table)?,
-            (None, _, Some(shape), _) => from_shape(names, shape)?,
-            _ => unreachable!("an experiment's network was checked when it was read"),
+        let given = keys.choices().into_iter().find(|key| !key.is_from_rows());
+        let network = match given {
+            Some(key) => made(keys, key, names, (nodes.as_ref(), edges.as_ref()))?,
+            // Who is whose neighbour is learned when the rows are known.
+            None => Network::new(names, [])?,
         };
         Ok(Self {
             positions: nodes.as_ref().and_then(positions),
             fingerprint: nodes.iter().chain(&edges).fold(0, |hash, t| hash ^ t.fingerprint),
             network,
         })
+    }
+}
+
+/// A network that an experiment gives besides others, over the same nodes.
+pub(super) fn given(
+    experiment: &Experiment,
+    files: Files,
+    key: CandidateKey,
+    names: Vec<String>,
+) -> Result<Network> {
+    let keys = &experiment.network;
+    let table = |file: Option<&PathBuf>| file.map(|file| files.table(file)).transpose();
+    let (nodes, edges) = match key {
+        CandidateKey::Coordinates => (table(keys.file.as_ref())?, None),
+        CandidateKey::Edges => (None, table(keys.edges.as_ref())?),
+        _ => (None, None),
+    };
+    made(keys, key, names, (nodes.as_ref(), edges.as_ref()))
+}
+
+fn made(
+    keys: &NetworkKeys,
+    key: CandidateKey,
+    names: Vec<String>,
+    tables: (Option<&Table>, Option<&Table>),
+) -> Result<Network> {
+    match (key, tables, keys.nearest, keys.shape) {
+        (CandidateKey::Edges, (_, Some(edges)), ..) => from_edges(names, edges),
+        (CandidateKey::Coordinates, (Some(nodes), _), Some(nearest), _) => {
+            from_coordinates(names, keys, nearest, nodes)
+        }
+        (CandidateKey::Shape, _, _, Some(shape)) => from_shape(names, shape),
+        _ => unreachable!("an experiment's network was checked when it was read"),
     }
 }
 

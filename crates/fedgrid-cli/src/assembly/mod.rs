@@ -2,6 +2,7 @@
 //! points, and everything a reader should be told about them.
 
 mod graph;
+mod learning;
 mod models;
 mod public;
 mod rows;
@@ -13,7 +14,7 @@ use std::{
 };
 
 use fedgrid::{
-    compare::{Approach, Baseline, Gtv, Settings, Study, Weighting},
+    compare::{Approach, Baseline, Gtv, Settings, Study, Unwatched, Watch, Weighting},
     data::{Dataset, Features, Plan, Scaling, Task},
     loss::Loss,
     method::{Coupling, FedAvg, FedRelax, LocalStep},
@@ -21,13 +22,14 @@ use fedgrid::{
     runtime::{InProcess, Order},
 };
 pub use graph::Graph;
+pub use learning::{Candidate, Chosen, edges_csv, learned};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Error, Result},
     experiment::{
-        BaselineKey, CouplingKey, DiscrepancyKey, Experiment, MethodKeys, MethodKind, OrderKey,
-        SolverKey, StepKey, WeightingKey,
+        BaselineKey, CouplingKey, DataKeys, DiscrepancyKey, Experiment, MethodKeys, MethodKind,
+        OrderKey, ProbeKey, ShapeKey, SolverKey, StepKey, WeightingKey,
     },
     source::Table,
 };
@@ -68,6 +70,8 @@ pub struct Assembly {
     pub public: String,
     /// A hash of all input files.
     pub fingerprint: u64,
+    /// How the network came about, where it was learned or chosen.
+    pub chosen: Option<Chosen>,
 }
 
 /// What scaled features give away.
@@ -94,9 +98,14 @@ impl<'a> Files<'a> {
 impl Assembly {
     /// Reads the files of an experiment, relative to a folder, and puts everything together.
     pub fn new(experiment: &Experiment, base: &Path) -> Result<Self> {
+        Self::watched(experiment, base, &Unwatched)
+    }
+
+    /// The same under the eyes of someone: to learn or choose a network takes its time.
+    pub fn watched(experiment: &Experiment, base: &Path, watch: &dyn Watch) -> Result<Self> {
         let files = Files { base, delimiter: experiment.data.delimiter };
         let table = files.table(&experiment.data.file)?;
-        let graph = Graph::new(experiment, files, Some(&table))?;
+        let mut graph = Graph::new(experiment, files, Some(&table))?;
         let task = rows::task(experiment, &table)?;
         let mut rows = rows::Rows::new(experiment, &table, &graph, task)?;
         let plan = Plan::new(&rows.roles, experiment.data.folds, experiment.seed);
@@ -132,28 +141,24 @@ impl Assembly {
         if uses_public || experiment.compare.enabled {
             notes.extend(public.note.clone());
         }
+        let mut study = Study {
+            network: graph.network.clone(),
+            rows: rows.data.clone(),
+            models: models.models,
+            public: public.points,
+            plan: plan.clone(),
+            settings: Settings { baselines: baselines.tried, ..settings(experiment) },
+        };
+        let chosen = learning::settle(experiment, files, &mut study, watch)?;
+        graph.network = study.network.clone();
+        notes.extend(chosen.as_ref().map(Chosen::note));
         let node_notes = rows.describe(&plan, &graph, &training, &mut notes);
         let fingerprint = table.fingerprint
             ^ graph.fingerprint.rotate_left(1)
             ^ public.fingerprint.rotate_left(2);
-        let study = Study {
-            network: graph.network,
-            rows: rows.data,
-            models: models.models,
-            public: public.points,
-            plan,
-            settings: Settings { baselines: baselines.tried, ..settings(experiment) },
-        };
         describe_reach(&study, &mut notes);
         Ok(Self {
-            about: About {
-                node: experiment.data.node.clone(),
-                target: experiment.data.target.clone(),
-                features: training.names().to_vec(),
-                task,
-                classes: rows.classes,
-                scaling,
-            },
+            about: About::new(experiment, &training, task, rows.classes, scaling),
             study,
             model_kinds: models.kinds,
             positions: graph.positions,
@@ -161,7 +166,21 @@ impl Assembly {
             node_notes,
             public: public.words,
             fingerprint,
+            chosen,
         })
+    }
+}
+
+impl About {
+    fn new(
+        experiment: &Experiment,
+        training: &Features,
+        task: Task,
+        classes: Vec<String>,
+        scaling: Option<Scaling>,
+    ) -> Self {
+        let DataKeys { node, target, .. } = experiment.data.clone();
+        Self { node, target, features: training.names().to_vec(), task, classes, scaling }
     }
 }
 
@@ -185,6 +204,7 @@ fn settings(experiment: &Experiment) -> Settings {
         method: match method.kind {
             MethodKind::Fedrelax => Approach::FedRelax(relaxation(method, experiment.seed)),
             MethodKind::Gtv => Approach::Gtv(variation(method)),
+            MethodKind::Persfl => Approach::PersFl(method.persfl.method(experiment.seed)),
             other => other.baseline().map_or_else(Approach::default, Approach::Baseline),
         },
         weighting: match method.weighting {
@@ -199,7 +219,11 @@ fn settings(experiment: &Experiment) -> Settings {
                 OrderKey::InTurn => Order::InTurn,
             },
         },
-        shuffles: experiment.compare.shuffles,
+        // Who may probe everyone is the same wherever it stands.
+        shuffles: match (method.kind, experiment.network.shape) {
+            (MethodKind::Persfl, Some(ShapeKey::Complete)) => 0,
+            _ => experiment.compare.shuffles,
+        },
         baselines: Vec::new(),
         fedavg: FedAvg {
             averaged: method.averaging.into(),

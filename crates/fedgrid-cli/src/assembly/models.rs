@@ -16,7 +16,7 @@ use crate::{
     error::{Error, Result},
     experiment::{
         ActivationKey, Choice, CouplingKey, DiscrepancyKey, Experiment, KernelKey, MethodKeys,
-        ModelKeys, ModelKind, OptimiserKey, StepKey, advice,
+        MethodKind, ModelKeys, ModelKind, OptimiserKey, ProbeKey, StepKey, advice,
     },
 };
 
@@ -58,6 +58,14 @@ impl Models {
             return Err(Error::input(format!("method.discrepancy compares {expected}")));
         }
         let without_weights = self.models.iter().position(|model| model.as_parametric().is_none());
+        let probes = keys.kind == MethodKind::Persfl && keys.persfl.probe != ProbeKey::Refit;
+        if let Some(node) = without_weights.filter(|_| probes) {
+            return Err(Error::input(format!(
+                "method.persfl.probe needs models with weights, and the {} model of node '{}' has \
+                 none; use method.persfl.probe = \"refit\"",
+                self.kinds[node], names[node]
+            )));
+        }
         match without_weights.filter(|_| keys.step == StepKey::Descend) {
             Some(node) => Err(Error::input(format!(
                 "method.step is \"descend\", expected refit or distil for the {} model of node '{}'",

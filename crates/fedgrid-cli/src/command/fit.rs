@@ -12,10 +12,11 @@ use crate::{
     assembly::{Assembly, relative_path},
     error::Result,
     experiment::Experiment,
+    helping,
     report::Page,
     run::{Existing, RunFolder, to_json_pretty},
     summary,
-    terminal::{Terminal, table},
+    terminal::{Terminal, candidates, table},
 };
 
 /// Arguments of `fedgrid fit`.
@@ -63,7 +64,8 @@ struct Keys {
     #[arg(long, value_name = "KIND")]
     model: Option<String>,
 
-    /// How nodes learn together: fedrelax, gtv, or a baseline such as fedavg (key method.kind).
+    /// How nodes learn together: fedrelax, gtv, persfl, or a baseline such as fedavg (key
+    /// method.kind).
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
 
@@ -78,6 +80,10 @@ struct Keys {
     /// The seed of everything drawn (key seed).
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
+
+    /// Learn from the training rows who helps whom (key network.learn).
+    #[arg(long)]
+    learn: bool,
 
     /// Skip the comparison (key compare.enabled).
     #[arg(long)]
@@ -196,6 +202,7 @@ impl Keys {
             "baselines",
             baselines.map(|names| names.iter().map(text).collect::<Vec<_>>().into()),
         );
+        put(table, "network", "learn", self.learn.then_some(Value::Boolean(true)));
         put(table, "compare", "enabled", self.no_compare.then_some(Value::Boolean(false)));
         Ok(())
     }
@@ -224,7 +231,8 @@ impl NetworkFlags {
     }
 }
 
-fn put(table: &mut Table, section: &str, key: &str, value: Option<Value>) {
+/// Puts a value in the place of a key, if there is one.
+pub(super) fn put(table: &mut Table, section: &str, key: &str, value: Option<Value>) {
     if let Some(value) = value {
         let entry = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
         if let Some(keys) = entry.as_table_mut() {
@@ -258,7 +266,9 @@ impl Job {
     /// Runs into a folder that has been found fit for it.
     pub(super) fn run_checked(&self, terminal: Terminal) -> Result<()> {
         let begun = Instant::now();
-        let assembly = Assembly::new(&self.experiment, &self.base)?;
+        let settling = terminal.progress(1);
+        let assembly = Assembly::watched(&self.experiment, &self.base, &settling)?;
+        settling.finish();
         let text = self.stored_experiment().to_text();
         let mut folder = RunFolder::open(&self.folder, &text, assembly.fingerprint, self.existing)?;
         terminal.say(&self.heading(&assembly));
@@ -283,14 +293,19 @@ impl Job {
             .iter()
             .map(|edge| (edge.source, edge.target, edge.weight))
             .collect();
+        let helps = helping::helps(&assembly, &fitted);
         let page = Page {
             title: &self.title,
             outcome: &outcome,
             edges: &edges,
             positions: assembly.positions.as_deref(),
             experiment: &text,
+            helps: &helps,
         };
         folder.finish(&assembly, &fitted, &outcome, &page)?;
+        if let Some(candidates) = candidates(&outcome) {
+            terminal.say(&format!("{candidates}\n"));
+        }
         terminal.say(&format!("{}\n\n{}\n", table(&outcome), wrapped(&outcome.verdict)));
         for note in &outcome.notes {
             terminal.say(&wrapped(&format!("Note: {note}")));

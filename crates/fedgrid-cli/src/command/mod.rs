@@ -3,6 +3,7 @@
 mod demo;
 mod fit;
 mod network;
+mod network_learn;
 mod predict;
 
 use std::process::ExitCode;
@@ -48,7 +49,7 @@ enum Command {
     Fit(Box<fit::Fit>),
     /// Predict new rows, each by its own node's model.
     Predict(predict::Predict),
-    /// Build a network, or show one in numbers.
+    /// Build a network, learn one from rows, or show one in numbers.
     #[command(subcommand, after_help = "Example: fedgrid network show --edges edges.csv")]
     Network(network::NetworkCommand),
     /// Print the JSON schema of experiment files.

@@ -1,6 +1,6 @@
-//! `fedgrid network`: build a network, or show one in numbers.
+//! `fedgrid network`: build a network, learn one from rows, or show one in numbers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use fedgrid::{
@@ -12,7 +12,7 @@ use toml::{Table as Keys, Value};
 
 use super::fit::NetworkFlags;
 use crate::{
-    assembly::{Files, Graph},
+    assembly::{Files, Graph, edges_csv},
     error::{Error, Result},
     experiment::Experiment,
     number::{perhaps, significant},
@@ -29,6 +29,12 @@ pub(super) enum NetworkCommand {
   fedgrid network build --nodes stations.csv --node station --nearest 8 \\
       --coordinates lon=85,lat=111,elevation_m=0.25 --out edges.csv")]
     Build(Build),
+    /// Learn from rows alone who helps whom, and write the edges as CSV.
+    #[command(after_help = "Examples:
+  fedgrid network learn readings.csv --node station --target tmax --split split \\
+      --features sin1,cos1,sin2,cos2 --out edges.csv
+  fedgrid network learn examples/colorado/colorado.toml --share 0.05")]
+    Learn(Box<super::network_learn::Learn>),
     /// Show a network in numbers: components, degrees, connectivity, homophily, clusters.
     #[command(after_help = "Examples:
   fedgrid network show examples/colorado/colorado.toml --value elevation_m
@@ -79,6 +85,7 @@ impl NetworkCommand {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         match self {
             Self::Build(build) => build.run(terminal),
+            Self::Learn(learn) => learn.run(terminal),
             Self::Show(show) => show.run(terminal),
         }
     }
@@ -101,6 +108,12 @@ impl From {
 
     fn graph(&self) -> Result<(Graph, Option<Table>)> {
         let (experiment, base) = self.experiment()?;
+        if experiment.network.needs_rows() {
+            return Err(Error::input(
+                "this network is made from rows; write it with fedgrid network learn, and give its \
+                 --edges",
+            ));
+        }
         let files = Files::new(&base, experiment.data.delimiter);
         let wants_rows = experiment.network.file.is_none() && experiment.network.edges.is_none();
         let data = if wants_rows && !experiment.data.file.as_os_str().is_empty() {
@@ -117,30 +130,27 @@ impl From {
 impl Build {
     fn run(self, terminal: Terminal) -> Result<()> {
         let (graph, _) = self.from.graph()?;
-        let names = graph.network.names();
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record(["src", "dst", "weight"]).expect("memory takes all");
-        for edge in graph.network.edges() {
-            let weight = edge.weight.to_string();
-            let record = [&names[edge.source], &names[edge.target], &weight];
-            writer.write_record(record).expect("memory takes all");
-        }
-        let text = String::from_utf8(writer.into_inner().expect("memory takes all"))
-            .expect("text stays text");
+        let text = edges_csv(&graph.network, None);
         let count = graph.network.edges().len();
         if let Some(path) = &self.out {
-            if path.exists() && !self.force {
-                let sentence = format!("'{}' exists: replace it with --force", path.display());
-                return Err(Error::input(sentence));
-            }
+            refuse_existing(path, self.force)?;
             std::fs::write(path, &text).map_err(|error| Error::file("write", path, &error))?;
             terminal.say(&format!("{count} edges in {}", path.display()));
         } else if !terminal.json && !terminal.quiet {
             print(text.trim_end());
         }
-        terminal.give(&to_json_pretty(&json!({ "nodes": names.len(), "edges": count })));
+        terminal.give(&to_json_pretty(&json!({ "nodes": graph.network.len(), "edges": count })));
         Ok(())
     }
+}
+
+/// Refuses to replace a file unless asked to.
+pub(super) fn refuse_existing(path: &Path, force: bool) -> Result<()> {
+    if path.exists() && !force {
+        let sentence = format!("'{}' exists: replace it with --force", path.display());
+        return Err(Error::input(sentence));
+    }
+    Ok(())
 }
 
 impl Show {

@@ -4,25 +4,29 @@ use fedgrid::{compare::Baseline, descent::Optimiser, method::Averaged, penalty::
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Choice;
+use super::{Choice, PersFlKeys};
 
 /// How nodes learn together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MethodKeys {
-    /// The method: exchange of predictions (fedrelax), total variation of weights (gtv), gossip, or
-    /// one with a hub and no network (fedavg and others).
+    /// The method: exchange of predictions (fedrelax), total variation of weights (gtv), probes of
+    /// neighbours (persfl), gossip, or one with a hub and no network (fedavg and others).
     #[serde(default)]
     pub kind: MethodKind,
     /// For kind "gtv": what the difference of two neighbours' weights costs.
     #[serde(default)]
     pub penalty: PenaltyKey,
-    /// The pull towards the neighbours, or "auto" to choose it on validation rows. For fedprox the
-    /// weight of the proximal term, for ditto and fedmd the pull to what is common, for apfl the
-    /// share of the own model, for ifca the number of clusters, for clustered the threshold of a
-    /// split, for fine-tuned the number of steps, for fedavg and gossip a factor of the step size.
+    /// The pull towards the neighbours, or "auto" to choose it on validation rows. For persfl the
+    /// step of a probe, for fedprox the weight of the proximal term, for ditto and fedmd the pull to
+    /// what is common, for apfl the share of the own model, for ifca the number of clusters, for
+    /// clustered the threshold of a split, for fine-tuned the number of steps, for fedavg and gossip
+    /// a factor of the step size.
     #[serde(default)]
     pub alpha: Choice,
+    /// For kind "persfl": who is probed, what is asked and which step is taken.
+    #[serde(default)]
+    pub persfl: PersFlKeys,
     /// Whose public points count: the neighbour's, or both ends'.
     #[serde(default)]
     pub coupling: CouplingKey,
@@ -97,6 +101,7 @@ impl Default for MethodKeys {
             kind: MethodKind::default(),
             penalty: PenaltyKey::default(),
             alpha: Choice::Auto,
+            persfl: PersFlKeys::default(),
             coupling: CouplingKey::default(),
             couple_intercept: true,
             hub: 0.0,
@@ -131,6 +136,8 @@ pub enum MethodKind {
     Fedrelax,
     /// The minimum of the losses and the total variation of weights.
     Gtv,
+    /// Probes of the neighbours: every node takes the step that helps it most.
+    Persfl,
     /// One model for all, averaged at a hub.
     Fedavg,
     /// The same with a proximal term.
@@ -156,7 +163,7 @@ impl MethodKind {
     #[must_use]
     pub fn baseline(self) -> Option<Baseline> {
         Some(match self {
-            Self::Fedrelax | Self::Gtv => return None,
+            Self::Fedrelax | Self::Gtv | Self::Persfl => return None,
             Self::Fedavg => Baseline::Fedavg,
             Self::Fedprox => Baseline::Fedprox,
             Self::Ditto => Baseline::Ditto,
@@ -175,6 +182,7 @@ impl MethodKind {
         match self {
             Self::Fedrelax => "fedrelax",
             Self::Gtv => "gtv",
+            Self::Persfl => "persfl",
             other => other.baseline().map_or("", Baseline::name),
         }
     }
@@ -182,8 +190,32 @@ impl MethodKind {
     /// The keys that mean nothing to this method.
     fn foreign(self) -> &'static [&'static str] {
         match self {
-            Self::Fedrelax => &["penalty", "participation", "averaging", "local_steps", "restarts"],
+            Self::Fedrelax => {
+                &["penalty", "persfl", "participation", "averaging", "local_steps", "restarts"]
+            }
+            Self::Persfl => &[
+                "penalty",
+                "participation",
+                "averaging",
+                "local_steps",
+                "restarts",
+                "coupling",
+                "couple_intercept",
+                "hub",
+                "discrepancy",
+                "threshold",
+                "clip",
+                "relaxation",
+                "order",
+                "step",
+                "steps",
+                "optimiser",
+                "step_size",
+                "distil_points",
+                "tolerance",
+            ],
             Self::Gtv => &[
+                "persfl",
                 "participation",
                 "averaging",
                 "local_steps",
@@ -210,7 +242,7 @@ impl MethodKind {
 
 /// The keys that mean nothing to gossip and distillation; all but the first three mean nothing to
 /// methods that average at a hub, and the fourth something to IFCA only.
-const WITHOUT_HUB: [&str; 18] = [
+const WITHOUT_HUB: [&str; 19] = [
     "participation",
     "averaging",
     "local_steps",
@@ -229,6 +261,7 @@ const WITHOUT_HUB: [&str; 18] = [
     "optimiser",
     "step_size",
     "distil_points",
+    "persfl",
 ];
 
 impl MethodKeys {
@@ -243,7 +276,7 @@ impl MethodKeys {
                 ));
             }
         }
-        Ok(())
+        self.persfl.check()
     }
 
     /// The keys without those that mean nothing to the method.

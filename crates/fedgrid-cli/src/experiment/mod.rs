@@ -8,9 +8,11 @@ mod choice;
 mod keys;
 mod method;
 mod model;
+mod network;
+mod persfl;
 mod read;
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::path::PathBuf;
 
 pub use choice::Choice;
 use fedgrid::compare::Baseline;
@@ -20,6 +22,8 @@ pub use method::{
     PenaltyKey, SolverKey, StepKey, WeightingKey,
 };
 pub use model::{ActivationKey, KernelKey, ModelKeys, ModelKind, ModelSection};
+pub use network::{CandidateKey, LearnKeys, NetworkKeys, ShapeKey};
+pub use persfl::{ChoiceKey, PersFlKeys, ProbeKey, StartKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -93,44 +97,6 @@ pub enum TaskKey {
     Regression,
     /// A class.
     Classification,
-}
-
-/// Who is whose neighbour: coordinates with `nearest`, or `edges`, or a `shape`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NetworkKeys {
-    /// A table with one row per node, with its coordinates; also names nodes without any row.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<PathBuf>,
-    /// The column of that table that names the node; by default as in the data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub node: Option<String>,
-    /// How many nearest neighbours each node chooses; both ends of a choice become neighbours.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nearest: Option<usize>,
-    /// The columns that place a node, each with its length per unit, such as kilometres per degree.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub coordinates: BTreeMap<String, f64>,
-    /// The smallest weight of an edge between nearest neighbours.
-    #[serde(default = "floor")]
-    pub floor: f64,
-    /// A table of edges with the columns src, dst and, if they differ, weight.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub edges: Option<PathBuf>,
-    /// A plain shape over the nodes in their order, where nothing is known about them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shape: Option<ShapeKey>,
-}
-
-/// A plain shape of a network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the shapes are their names")]
-pub enum ShapeKey {
-    Complete,
-    Ring,
-    Path,
-    Star,
 }
 
 /// The points on which nodes compare their predictions.
@@ -238,9 +204,6 @@ fn five() -> usize {
 }
 fn comma() -> char {
     ','
-}
-fn floor() -> f64 {
-    0.001
 }
 fn yes() -> bool {
     true

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
-use super::{Experiment, MethodKind, PublicKind, keys};
+use super::{Experiment, MethodKind, PublicKind, keys, network};
 use crate::error::{Error, Result};
 
 impl Experiment {
@@ -33,10 +33,11 @@ impl Experiment {
 
     /// Reads an experiment from text.
     pub fn table_from_text(text: &str, source: &str) -> Result<toml::Table> {
-        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        let mut table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
             Error::input(format!("{source}: line {line}: {}", one_line(error.message())))
         })?;
+        network::in_full(&mut table);
         keys::check(&table, source)?;
         Ok(table)
     }
@@ -66,12 +67,16 @@ impl Experiment {
     }
 
     /// The checked experiment of a table; `source` is named in messages.
-    pub fn from_table(table: toml::Table, source: &str) -> Result<Self> {
+    pub fn from_table(mut table: toml::Table, source: &str) -> Result<Self> {
+        network::in_full(&mut table);
         keys::check(&table, source)?;
         let said = |sentence: String| {
             Error::input(if source.is_empty() { sentence } else { format!("{source}: {sentence}") })
         };
-        for (section, flag) in [("data", "--data"), ("network", "--edges, --nearest or --shape")] {
+        network::check_candidates(&table).map_err(said)?;
+        for (section, flag) in
+            [("data", "--data"), ("network", "--edges, --nearest, --shape or --learn")]
+        {
             if !table.contains_key(section) {
                 let sentence = format!("the section [{section}] is missing; give it, or {flag}");
                 return Err(said(sentence));
@@ -134,7 +139,7 @@ impl Experiment {
             }
         }
         self.check_data()?;
-        self.check_network()?;
+        self.network.check()?;
         self.check_public()
     }
 
@@ -179,26 +184,6 @@ impl Experiment {
         }
         if train.unwrap_or(0.0) + validation.unwrap_or(0.0) > 1.0 {
             return Err("data.train and data.validation add up to more than 1".into());
-        }
-        Ok(())
-    }
-
-    fn check_network(&self) -> std::result::Result<(), String> {
-        let network = &self.network;
-        let ways = [network.nearest.is_some(), network.edges.is_some(), network.shape.is_some()];
-        match ways.iter().filter(|way| **way).count() {
-            0 => return Err("[network] needs one of nearest, edges, shape".into()),
-            1 => {}
-            _ => return Err("[network] has more than one of nearest, edges, shape".into()),
-        }
-        for (name, scale) in &network.coordinates {
-            if !(*scale > 0.0 && scale.is_finite()) {
-                let key = format!("network.coordinates.{name}");
-                return Err(format!("{key} is {scale}, expected a positive number"));
-            }
-        }
-        if network.nearest.is_some() && (network.file.is_none() || network.coordinates.is_empty()) {
-            return Err("network.nearest needs network.file and network.coordinates".into());
         }
         Ok(())
     }

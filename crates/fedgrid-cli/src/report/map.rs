@@ -135,7 +135,7 @@ pub(super) fn cluster_class(cluster: usize) -> String {
 }
 
 /// A shade from 0 (harmed) by 4 (the same) to 8 (gains).
-fn shade(gain: f64, limit: f64) -> i8 {
+pub(super) fn shade(gain: f64, limit: f64) -> i8 {
     let share = if limit > 0.0 { (gain / limit).clamp(-1.0, 1.0) } else { 0.0 };
     #[expect(clippy::cast_possible_truncation, reason = "a rounded number between 0 and 8")]
     let shade = (SHADES + (SHADES * share).round()) as i8;

@@ -7,11 +7,12 @@ mod pivots;
 mod layout;
 mod map;
 mod figures;
+mod matrix;
 mod view;
 
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 
-use crate::outcome::Outcome;
+use crate::outcome::{Help, Outcome};
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -30,6 +31,8 @@ pub struct Page<'a> {
     pub positions: Option<&'a [(f64, f64)]>,
     /// The complete experiment file.
     pub experiment: &'a str,
+    /// Who helps whom, where nodes have probed each other.
+    pub helps: &'a [Help],
 }
 
 impl Page<'_> {
@@ -65,10 +68,13 @@ impl Page<'_> {
             comparison_chart => figures::comparison(outcome, &format!("{measured} {metric}")),
             metric, measured,
             who => view::who(outcome),
+            strength => view::strength(outcome),
             gains => view::gains(outcome),
             gain_chart => figures::gains(outcome),
             maps => view::maps(outcome, self.edges, self.positions),
             clusters => clusters::clusters(outcome),
+            helps => matrix::helps(outcome, self.helps),
+            candidates => view::candidates(outcome),
             training => view::training(outcome),
             convergence_charts => [figures::residuals(outcome), figures::objective(outcome)]
                 .into_iter().flatten().collect::<Vec<_>>(),
@@ -95,7 +101,8 @@ mod tests {
 
     use super::*;
     use crate::outcome::{
-        Comparison, Entry, Gain, MethodUsed, NetworkSummary, NodeOutcome, Spread,
+        CandidateOutcome, Comparison, Entry, Gain, LearnedSummary, MethodUsed, NetworkSummary,
+        NodeOutcome, Spread,
     };
 
     const EDGES: [(usize, usize, f64); 2] = [(0, 1, 1.0), (1, 2, 0.5)];
@@ -138,6 +145,10 @@ mod tests {
 
     fn certificate() -> Certificate {
         Certificate { kind: "residual".into(), value: 1e-7, converged: true, reason: None }
+    }
+
+    fn help(learner: usize, helper: usize, reward: f64) -> Help {
+        Help { learner, helper, reward, confidence: 0.95, kept: reward > 0.0 }
     }
 
     /// Three nodes with all that a run can find.
@@ -187,6 +198,21 @@ mod tests {
                 components: 1,
                 isolated: 0,
                 mean_neighbours: 4.0 / 3.0,
+                kind: Some("learned".into()),
+                learned: Some(LearnedSummary {
+                    pairs_probed: 3,
+                    share: 1.0,
+                    probes: 120,
+                    edges: 2,
+                }),
+                candidates: [("coordinates", 3.5, false), ("learned", 2.0, true)]
+                    .map(|(name, validation, chosen)| CandidateOutcome {
+                        name: name.into(),
+                        edges: 2,
+                        validation,
+                        chosen,
+                    })
+                    .to_vec(),
             },
             path: BTreeMap::from([
                 ("network".into(), vec![tried(0.1, 2.0), tried(1.0, 2.5)]),
@@ -204,7 +230,9 @@ mod tests {
 
     fn page(outcome: &Outcome) -> String {
         let title = "three nodes";
-        Page { title, outcome, edges: &EDGES, positions: None, experiment: "seed = 7" }.render()
+        let helps = [help(0, 1, 0.4), help(1, 0, 0.3), help(2, 0, -2.0)];
+        let (edges, positions, experiment) = (&EDGES, None, "seed = 7");
+        Page { title, outcome, edges, positions, experiment, helps: &helps }.render()
     }
 
     #[test]
@@ -218,6 +246,9 @@ mod tests {
             "gain of each node",
             "By cluster",
             "computed layout",
+            "Who helps whom",
+            "Helps most others: ",
+            "nearest by coordinates",
             "residual (log scale)",
             "Strength of the pull",
             "Means are shared.",
@@ -310,7 +341,8 @@ mod tests {
         let positions = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0)];
         let page = |positions| {
             let title = "t";
-            Page { title, outcome: &outcome, edges: &EDGES, positions, experiment: "" }.render()
+            let (edges, experiment, helps) = (&EDGES, "", &[][..]);
+            Page { title, outcome: &outcome, edges, positions, experiment, helps }.render()
         };
         assert!(page(Some(&positions[..])).contains("Positions are the nodes’ coordinates."));
         assert!(page(Some(&positions[..2])).contains("computed layout"));

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     number,
-    outcome::{Entry, NodeOutcome, Outcome},
+    outcome::{CandidateOutcome, Entry, NodeOutcome, Outcome},
 };
 
 /// What errors are called.
@@ -274,6 +274,30 @@ fn edges_drawn(edges: &[(usize, usize, f64)], drawn: usize) -> String {
     }
 }
 
+/// The table of networks there were to choose from; none without a choice.
+pub(super) fn candidates(outcome: &Outcome) -> Option<Vec<Value>> {
+    let candidates = &outcome.network.candidates;
+    let row = |one: &CandidateOutcome| {
+        let about = match one.name.as_str() {
+            "coordinates" => "nearest by coordinates",
+            "edges" => "the given edges",
+            "shape" => "a plain shape",
+            "learned" => "who helped whom, by probes",
+            "gradients" => "similar gradients",
+            "models" => "close weights of own models",
+            _ => "one regression does as well as two",
+        };
+        context! {
+            about,
+            name => &one.name,
+            edges => number::count(one.edges),
+            validation => number::significant(one.validation),
+            chosen => one.chosen,
+        }
+    };
+    (!candidates.is_empty()).then(|| candidates.iter().map(row).collect())
+}
+
 /// How it was trained: names and values.
 pub(super) fn training(outcome: &Outcome) -> Vec<Value> {
     let method = &outcome.method;
@@ -288,8 +312,10 @@ pub(super) fn training(outcome: &Outcome) -> Vec<Value> {
         other => other.into(),
     };
     let levels = if method.couple_intercept { "coupled" } else { "each node’s own" };
-    let mut said =
-        vec![("Method", method.kind.clone()), ("Pull α", number::significant(method.alpha))];
+    let mut said = vec![
+        ("Method", method.kind.clone()),
+        (strength(outcome), number::significant(method.alpha)),
+    ];
     said.extend(method.ridge.map(|ridge| ("Ridge", number::significant(ridge))));
     if method.hub > 0.0 {
         said.push(("Weight of the pooled hub", number::significant(method.hub)));
@@ -306,6 +332,11 @@ pub(super) fn training(outcome: &Outcome) -> Vec<Value> {
         said.push(("Traffic of one round", number::bytes(outcome.bytes_per_round)));
     }
     said.into_iter().map(|(name, value)| context! { name, value }).collect()
+}
+
+/// What the strength of the method is called.
+pub(super) fn strength(outcome: &Outcome) -> &'static str {
+    if outcome.method.kind == "persfl" { "Step η" } else { "Strength α" }
 }
 
 fn in_words(penalty: &str) -> String {

@@ -3,7 +3,7 @@
 
 use super::Baseline;
 use crate::{
-    method::{Coupling, FedRelax},
+    method::{Coupling, FedRelax, PersFl},
     optimum::gtv::Goal,
     penalty::Penalty,
 };
@@ -16,6 +16,9 @@ pub enum Approach {
     FedRelax(FedRelax),
     /// The minimum of the losses and the total variation of weights.
     Gtv(Gtv),
+    /// Probes of the neighbours; its step is the strength that is tuned, and the rounds of the study
+    /// are its iterations.
+    PersFl(PersFl),
     /// A method that others are compared with.
     Baseline(Baseline),
 }
@@ -53,7 +56,7 @@ impl Approach {
         match self {
             Self::FedRelax(method) => method.couple_intercept,
             Self::Gtv(method) => method.couple_intercept,
-            Self::Baseline(_) => true,
+            Self::PersFl(_) | Self::Baseline(_) => true,
         }
     }
 

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    method::PartialHypotheses, model::Hypothesis, network::Network, observe::Round,
+    method::{PartialHypotheses, Tally},
+    model::Hypothesis,
+    network::Network,
+    observe::Round,
     optimum::gtv::Minimum,
 };
 
@@ -43,6 +46,8 @@ pub struct Fitted {
     /// The cluster of each node, from zero for the largest, where the method makes neighbours equal:
     /// nodes joined by edges without a difference.
     pub clusters: Option<Vec<usize>>,
+    /// What nodes remember of those they probed, where they did.
+    pub tallies: Vec<Tally>,
     /// The nodes that had to damp what they heard.
     pub damped: Vec<usize>,
     /// What the next strength of a path may start from.
@@ -63,6 +68,7 @@ impl Fitted {
             direct: true,
             engine: "fits of single models".into(),
             clusters: None,
+            tallies: Vec::new(),
             damped: Vec::new(),
             warm: Warm::Cold,
         }

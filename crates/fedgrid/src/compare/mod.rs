@@ -15,6 +15,7 @@ mod baselines;
 mod clusters;
 mod fitted;
 mod nodes;
+mod probing;
 mod relaxation;
 mod score;
 mod trainer;
@@ -140,9 +141,8 @@ impl Settings {
                         && method.clip.is_none()
                         && matches!(method.discrepancy, None | Some(Loss::Squared))
                 }
-                Approach::Gtv(_) => true,
-                // The rival that is shrunk may be.
-                Approach::Baseline(_) => true,
+                // Of baselines, the rival that is shrunk may be.
+                Approach::Gtv(_) | Approach::PersFl(_) | Approach::Baseline(_) => true,
             }
     }
 }

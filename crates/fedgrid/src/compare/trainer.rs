@@ -75,6 +75,7 @@ impl<'a> Trainer<'a> {
         match &self.study.settings.method {
             Approach::FedRelax(method) => self.relaxed(method, pulled),
             Approach::Gtv(method) => self.minimised(*method, pulled),
+            Approach::PersFl(method) => self.probed(method, &pulled),
             Approach::Baseline(baseline) => self.baseline(*baseline, pulled),
         }
     }

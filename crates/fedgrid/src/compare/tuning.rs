@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Approach, Contestant, NodeScore, Settings, Study, Watch,
     fitted::{Effort, Pulled, Warm},
+    probing,
     trainer::Trainer,
     variation,
 };
@@ -82,7 +83,8 @@ impl Study {
         let tried = Search::new(self, contestant, watch)?.run()?;
         let best = best(&tried);
         let strength = best.strength;
-        let path = tried.iter().map(|tried| PathPoint {
+        let finite = tried.iter().filter(|tried| tried.error().is_finite());
+        let path = finite.map(|tried| PathPoint {
             alpha: tried.strength.alpha,
             ridge: tried.strength.ridge,
             validation: tried.error(),
@@ -148,6 +150,7 @@ impl Grid {
                 Approach::Gtv(gtv) => {
                     Self::Decades(variation::unit(study, *gtv, variance, mean_degree)?)
                 }
+                Approach::PersFl(persfl) => Self::Decades(probing::unit(study, persfl)),
             },
         })
     }

@@ -60,7 +60,7 @@ impl Trainer<'_> {
 
     /// Without a pull: local training, which knows what to do with fewer rows than features; nodes
     /// without rows get the pooled model.
-    fn alone(&self) -> Result<Fitted> {
+    pub(super) fn alone(&self) -> Result<Fitted> {
         let network = self.without_edges()?;
         let mut hypotheses = vec![None; self.nodes.len()];
         self.replace_lonely(&network, 0.0, &mut hypotheses)?;

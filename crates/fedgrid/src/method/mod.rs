@@ -35,10 +35,11 @@ pub use gossip::{Gossip, Gossiped, Gossiping, Turns, common_step};
 pub use hub::{Hubbed, Letter, around_hub};
 pub use ifca::{Guess, Ifca};
 pub use local::{Alone, Local};
+pub(crate) use persfl::suitable_step;
 pub use persfl::{
     Adoption, Answer, Budget, Choice, Exchange, Feed, Kept, Learn, Learned, LinearPool, Online,
     PersFl, Probe, Probing, Question, RefitPool, Refusal, Start, Tally, chosen_by_validation,
-    gradient_network, model_network, pooling_network,
+    gradient_network, model_network, pooling_network, probing_model,
 };
 pub use pooled::{Oracle, Pooled};
 pub use primal_dual::{Coupled, PrimalDual, PrimalStep, Scale, Turn};

@@ -4,8 +4,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use fedgrid::{
-    data::{Dataset, Features, Labels, distinct_rows},
-    method::{Learn, Learned, chosen_by_validation, gradient_network, model_network},
+    compare::{Approach, Contestant, Gtv, Settings, Study, Unwatched},
+    data::{Dataset, Features, Labels, Plan, Role, distinct_rows},
+    method::{FedRelax, Learn, Learned, chosen_by_validation, gradient_network, model_network},
     model::{Linear, LocalModel},
     network::{Clustered, Edge, Network, Node},
     optimum::{Limit, LinearNetwork},
@@ -64,10 +65,10 @@ fn mean_error(weights: &[f64], size: usize, data: &[Dataset]) -> f64 {
     sum / count
 }
 
-/// Five clusters of fifty nodes with ten rows of twenty features each.
+/// Five clusters of fifty nodes with ten rows of twenty features each, and as many to validate.
 struct Clusters {
     nodes: Vec<Node>,
-    validation: Vec<Dataset>,
+    rows: Vec<Dataset>,
     truth: Vec<Vec<f64>>,
 }
 
@@ -75,15 +76,17 @@ impl Clusters {
     fn new(seed: u64) -> Self {
         let made = Clustered { clusters: 5, nodes: 50, inside: 1.0, between: 0.0, seed };
         let all = made.linear_data(20, 20, 0.5).unwrap();
-        let part = |rows: std::ops::Range<usize>| -> Vec<Dataset> {
-            let rows: Vec<usize> = rows.collect();
-            all.data.iter().map(|data| data.select(&rows).with_total_weight(1.0)).collect()
-        };
+        let first: Vec<usize> = (0..10).collect();
+        let train: Vec<Dataset> =
+            all.data.iter().map(|data| data.select(&first).with_total_weight(1.0)).collect();
         let mut stream = Stream::new(seed, 0, 0, Purpose::Public);
         let values = (0..100 * 20).map(|_| stream.normal()).collect();
         let public = Features::new(all.data[0].features().names().clone(), values).unwrap();
-        let nodes = nodes(&part(0..10), public, false);
-        Self { nodes, validation: part(10..20), truth: all.weights }
+        Self { nodes: nodes(&train, public, false), rows: all.data, truth: all.weights }
+    }
+
+    fn learned(&self, seed: u64) -> Learned {
+        Learn { seed, ..Learn::default() }.learn(names(250), &self.nodes).unwrap()
     }
 
     fn true_network() -> Network {
@@ -94,12 +97,33 @@ impl Clusters {
         Network::new(names(250), edges).unwrap()
     }
 
-    fn error(&self, network: &Network) -> f64 {
-        let (_, weights) = relaxed(network, &self.nodes, &self.validation);
-        let error = |(node, w): (usize, &[f64])| {
-            w.iter().zip(&self.truth[node / 50]).map(|(a, b)| (a - b).powi(2)).sum::<f64>()
+    /// The mean squared distance from the true weights, with the strength tuned as every study does.
+    fn error(&self, network: &Network, method: Approach) -> f64 {
+        let role = |row| if row < 10 { Role::Train } else { Role::Validation };
+        let roles = vec![(0..20).map(role).collect::<Vec<_>>(); 250];
+        let study = Study {
+            network: network.clone(),
+            rows: self.rows.clone(),
+            models: self.nodes.iter().map(|node| node.model.clone()).collect(),
+            public: self.nodes.iter().map(|node| node.public.clone()).collect(),
+            plan: Plan::new(&roles, 5, 1),
+            settings: Settings { method, tune_ridge: false, ..Settings::default() },
         };
-        weights.chunks_exact(20).enumerate().map(error).sum::<f64>() / 250.0
+        let strength = study.card(Contestant::Network, &Unwatched).unwrap().strength;
+        let fitted = study.fit(strength, &Unwatched).unwrap();
+        let model = self.nodes[0].model.as_parametric().unwrap();
+        let error = |(node, hypothesis): (usize, &Arc<dyn fedgrid::model::Hypothesis>)| {
+            let weights = model.weights(hypothesis.as_ref()).unwrap();
+            weights.iter().zip(&self.truth[node / 50]).map(|(a, b)| (a - b).powi(2)).sum::<f64>()
+        };
+        fitted.hypotheses.iter().enumerate().map(error).sum::<f64>() / 250.0
+    }
+
+    /// The errors on the learned network, relative to those on the true one: FedRelax and GTV.
+    fn ratios(&self, learned: &Network) -> [f64; 2] {
+        let truth = Self::true_network();
+        let methods = [Approach::FedRelax(FedRelax::default()), Approach::Gtv(Gtv::default())];
+        methods.map(|method| self.error(learned, method.clone()) / self.error(&truth, method))
     }
 }
 
@@ -116,12 +140,12 @@ fn inside(network: &Network) -> f64 {
 
 #[test]
 fn probes_of_a_tenth_of_all_pairs_find_the_clusters_and_help_as_much_as_being_told() {
-    let clusters = Clusters::new(4);
-    let learned = Learn { seed: 4, ..Learn::default() }.learn(names(250), &clusters.nodes).unwrap();
+    let clusters = Clusters::new(1001);
+    let learned = clusters.learned(1001);
     assert!(learned.pairs.len() <= 3112, "{}", learned.pairs.len());
     assert!(purity(&learned) >= 0.95, "{}", purity(&learned));
-    let ratio = clusters.error(&learned.network) / clusters.error(&Clusters::true_network());
-    assert!(ratio <= 1.3, "{ratio}");
+    let ratios = clusters.ratios(&learned.network);
+    assert!(ratios.iter().all(|ratio| *ratio <= 1.3), "{ratios:?}");
     assert!(learned.pairs.iter().all(|pair| (0.0..=1.0).contains(&pair.confidence)));
     let kept = learned.pairs.iter().filter(|pair| pair.kept).count();
     assert_eq!(kept, learned.network.edges().len());
@@ -143,18 +167,20 @@ fn stations_without_coordinates_find_their_climate() {
 }
 
 #[test]
-#[ignore = "a minute: the same over other draws"]
+#[ignore = "two minutes: the same over other draws"]
 fn other_draws_find_the_clusters_and_climates_too() {
-    let mut ratios = Vec::new();
-    for seed in 2..10 {
+    let mut missed = Vec::new();
+    for seed in 2000..2040 {
         let clusters = Clusters::new(seed);
-        let learned =
-            Learn { seed, ..Learn::default() }.learn(names(250), &clusters.nodes).unwrap();
-        assert!(purity(&learned) >= 0.99, "seed {seed}: {}", purity(&learned));
-        ratios.push(clusters.error(&learned.network) / clusters.error(&Clusters::true_network()));
+        let learned = clusters.learned(seed);
+        assert!(purity(&learned) >= 0.95, "seed {seed}: {}", purity(&learned));
+        let ratios = clusters.ratios(&learned.network);
+        if ratios.iter().any(|ratio| *ratio > 1.3) {
+            missed.push((seed, ratios));
+        }
     }
-    // A node whose partners are all of other clusters is lost; with one in eight draws there is one.
-    assert!(ratios.iter().filter(|ratio| **ratio <= 1.3).count() >= 7, "{ratios:?}");
+    // A node whose partners are all of other clusters is lost, and one of 250 is enough to miss.
+    assert!(missed.len() <= 2, "{missed:?}");
     let colorado = Colorado::read();
     for seed in 1..4 {
         let learned =

@@ -41,15 +41,16 @@ impl Adoption {
             let reward = rewards[*position];
             if only_if_better { reward > 0.0 } else { reward > f64::NEG_INFINITY }
         };
-        let mut order: Vec<usize> = (0..rewards.len()).filter(worth).collect();
         let (count, by_reward) = match self {
             Self::Best => (1, false),
             Self::Top { count, by_reward } => (count, by_reward),
         };
         if count == 1 {
             let better = |a: usize, b: usize| if rewards[b] > rewards[a] { b } else { a };
-            return order.into_iter().reduce(better).map(|best| (best, 1.0)).into_iter().collect();
+            let best = (0..rewards.len()).filter(worth).reduce(better);
+            return best.map(|best| (best, 1.0)).into_iter().collect();
         }
+        let mut order: Vec<usize> = (0..rewards.len()).filter(worth).collect();
         order.sort_by(|&a, &b| rewards[b].total_cmp(&rewards[a]));
         order.truncate(count);
         let [Some(&first), Some(&last)] = [order.first(), order.last()] else { return Vec::new() };

@@ -33,8 +33,10 @@ use std::sync::Arc;
 pub use adoption::Adoption;
 pub use budget::Budget;
 pub use choice::Choice;
+pub(crate) use learn::suitable_step;
 pub use learn::{
     Kept, Learn, Learned, chosen_by_validation, gradient_network, model_network, pooling_network,
+    probing_model,
 };
 pub use linear::LinearPool;
 pub use message::{Answer, Exchange, Question, Refusal};

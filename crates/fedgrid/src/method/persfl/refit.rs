@@ -16,9 +16,9 @@ use super::{
 };
 use crate::{
     data::Dataset,
-    error::{Error, Result},
+    error::{Error, Result, same_size},
     model::Hypothesis,
-    network::{Node, NodeId},
+    network::{Network, Node, NodeId},
 };
 
 /// Targets that learn from the rows of all nodes by refits.
@@ -42,6 +42,21 @@ struct Learning {
 impl<'a> RefitPool<'a> {
     /// All targets of the method at their start; every node may be a candidate of every other.
     pub fn new(method: &PersFl, nodes: &'a [Node]) -> Result<Self> {
+        Self::with(method, nodes, &|node| (0..nodes.len()).filter(|&id| id != node).collect())
+    }
+
+    /// The same, where the candidates of a node are its neighbours.
+    pub fn among(method: &PersFl, nodes: &'a [Node], network: &Network) -> Result<Self> {
+        same_size("nodes of the network", network.len(), nodes.len())?;
+        let neighbours = |node| network.neighbours(node).iter().map(|(id, _)| *id).collect();
+        Self::with(method, nodes, &neighbours)
+    }
+
+    fn with(
+        method: &PersFl,
+        nodes: &'a [Node],
+        candidates: &(dyn Fn(NodeId) -> Vec<NodeId> + Sync),
+    ) -> Result<Self> {
         method.check()?;
         if method.probe != Probe::Refit || method.adoption != Adoption::Best {
             return Err(Error::Unsupported {
@@ -52,11 +67,11 @@ impl<'a> RefitPool<'a> {
         if method.online.is_some() {
             return Err(Error::Unsupported { what: "rows that arrive", needs: "messages" });
         }
-        let ids: Vec<NodeId> = (0..nodes.len()).collect();
         let begin = |node: &Node| {
             let (train, scoring) = method.divided(node.id, &node.data)?;
-            let others: Vec<NodeId> =
-                ids.iter().copied().filter(|&id| method.own || id != node.id).collect();
+            let mut others = candidates(node.id);
+            others.extend(method.own.then_some(node.id));
+            others.sort_unstable();
             let chooser = Chooser::new(&method.choice, node.id, &others);
             let hypothesis = first_hypothesis(method, node, &train)?;
             Ok(Learning { id: node.id, train, scoring, chooser, hypothesis })

@@ -17,7 +17,15 @@ use crate::{algebra::add_scaled, network::NodeId};
 
 /// A circle suits a node unless the chance of its loss is below this: while pairs are still sought,
 /// when many circles are not what they will be, and in the end.
-const LEVELS: [f64; 2] = [1e-6, 1e-3];
+const LEVELS: [f64; 2] = [1e-6, 1e-2];
+
+/// A node does not follow a partner whose circle suits it worse than this; it is still measured, so
+/// nothing is lost by too much mistrust.
+const TRUST: f64 = 0.05;
+
+/// What a circle without anyone in it is taken to suit: it is followed, but anyone whose circle suits
+/// better is preferred.
+const UNJUDGED: f64 = TRUST;
 
 /// For each node its partners, best first, with what is known of the pair.
 type Sides<'a> = Vec<Vec<(&'a Kept, NodeId)>>;
@@ -35,17 +43,17 @@ fn sides(pairs: &[Kept], nodes: usize) -> Sides<'_> {
     sides
 }
 
-/// Measures how the circle of each end suits the other, from a first guess at friends by score.
-pub(super) fn measure(pairs: &mut [Kept], seen: &[Seen], trial: &Trial, most: usize) {
-    let guess: Vec<Vec<NodeId>> = sides(pairs, seen.len())
-        .into_iter()
-        .map(|partners| {
-            let good = partners.into_iter().filter(|(pair, _)| pair.score() > 0.0);
-            good.take(most).map(|(_, id)| id).collect()
-        })
-        .collect();
+/// Measures how the circle of each end suits the other, given who is thought to be whose friend. For
+/// each node the doubt whether it has found its own: the least loss under a circle that it knows, as
+/// a share of its labels' size; infinite where it knows none.
+pub(super) fn measure(
+    pairs: &mut [Kept],
+    seen: &[Seen],
+    trial: &Trial,
+    friends: &[Vec<NodeId>],
+) -> Vec<f64> {
     let loss = |node: NodeId, other: NodeId| {
-        let circle: Vec<NodeId> = guess[other].iter().copied().filter(|&id| id != node).collect();
+        let circle: Vec<NodeId> = friends[other].iter().copied().filter(|&id| id != node).collect();
         let mut mean = vec![0.0; seen[other].weights.len()];
         for friend in &circle {
             add_scaled(&mut mean, 1.0 / circle.len() as f64, &seen[*friend].weights);
@@ -64,27 +72,61 @@ pub(super) fn measure(pairs: &mut [Kept], seen: &[Seen], trial: &Trial, most: us
         for (suits, node) in pair.suits.iter_mut().zip([pair.source, pair.target]) {
             let rows = trial.data[node].rows() as f64;
             let ratio = *suits / least[node].max(f64::MIN_POSITIVE);
-            *suits = if ratio.is_nan() { 1.0 } else { fisher_tail(ratio, rows, rows) };
+            *suits = if ratio.is_nan() { UNJUDGED } else { fisher_tail(ratio, rows, rows) };
         }
     }
+    let size = |node: NodeId| trial.label_size(node).max(f64::MIN_POSITIVE);
+    least.iter().enumerate().map(|(node, least)| least / size(node)).collect()
 }
 
-/// The friends of each node, best first: at most so many partners of positive score whose circles
-/// suit each other. In the end every node has one: where there is none, the partner whose circle
-/// suits it best.
-pub(super) fn friends(pairs: &[Kept], nodes: usize, most: usize, end: bool) -> Vec<Vec<NodeId>> {
-    let level = LEVELS[usize::from(end)];
-    let chosen = |(node, partners): (NodeId, Vec<(&Kept, NodeId)>)| -> Vec<NodeId> {
-        let suit = |pair: &Kept| pair.score() > 0.0 && pair.suits.iter().all(|p| *p > level);
-        let good = partners.iter().filter(|(pair, _)| suit(pair)).take(most);
-        let found: Vec<NodeId> = good.map(|(_, id)| *id).collect();
-        if !found.is_empty() {
-            return found;
+/// The partners of each node whose circles do not suit it, so that it does not follow them again: a
+/// node that was taken in by wrong helpers finds out.
+pub(super) fn mistrusted(pairs: &[Kept], nodes: usize) -> Vec<Vec<NodeId>> {
+    let mut mistrusted = vec![Vec::new(); nodes];
+    for pair in pairs {
+        for (own, other, suits) in
+            [(pair.source, pair.target, pair.suits[0]), (pair.target, pair.source, pair.suits[1])]
+        {
+            if suits < TRUST {
+                mistrusted[own].push(other);
+            }
         }
+    }
+    mistrusted
+}
+
+/// A first guess at the friends of each node, by score alone.
+pub(super) fn guess(pairs: &[Kept], nodes: usize, most: usize) -> Vec<Vec<NodeId>> {
+    let good = |partners: Vec<(&Kept, NodeId)>| {
+        let good = partners.into_iter().filter(|(pair, _)| pair.score() > 0.0);
+        good.take(most).map(|(_, id)| id).collect()
+    };
+    sides(pairs, nodes).into_iter().map(good).collect()
+}
+
+/// The friends of each node while pairs are still sought, best first: at most so many partners of
+/// positive score whose circles are not quite unsuitable to each other.
+pub(super) fn friends(pairs: &[Kept], nodes: usize, most: usize) -> Vec<Vec<NodeId>> {
+    let suit = |pair: &Kept| pair.score() > 0.0 && pair.suits.iter().all(|p| *p > LEVELS[0]);
+    let chosen = |partners: Vec<(&Kept, NodeId)>| {
+        let good = partners.into_iter().filter(|(pair, _)| suit(pair));
+        good.take(most).map(|(_, id)| id).collect()
+    };
+    sides(pairs, nodes).into_iter().map(chosen).collect()
+}
+
+/// The friends of each node in the end: at most so many partners, those first whose circles suit it
+/// best. With `mutual` its own circle must suit them, too; where it suits no one, the node has the
+/// one partner whose circle suits it best.
+pub(super) fn suiting(pairs: &[Kept], nodes: usize, most: usize, mutual: bool) -> Vec<Vec<NodeId>> {
+    let chosen = |(node, mut partners): (NodeId, Vec<(&Kept, NodeId)>)| -> Vec<NodeId> {
         let own = |pair: &Kept| pair.suits[usize::from(pair.target == node)];
-        let better = |a: (f64, NodeId), b: (f64, NodeId)| if b.0 > a.0 { b } else { a };
-        let suiting = partners.iter().map(|(pair, id)| (own(pair), *id)).reduce(better);
-        suiting.filter(|_| end).map(|(_, id)| id).into_iter().collect()
+        let suits = |pair: &Kept| if mutual { pair.suits[0].min(pair.suits[1]) } else { own(pair) };
+        // Equal ones keep the order of scores.
+        partners.sort_by(|a, b| own(b.0).total_cmp(&own(a.0)));
+        let good = partners.iter().filter(|(pair, _)| suits(pair) > LEVELS[1]).take(most);
+        let found: Vec<NodeId> = good.map(|(_, id)| *id).collect();
+        if found.is_empty() { partners.iter().take(1).map(|(_, id)| *id).collect() } else { found }
     };
     sides(pairs, nodes).into_iter().enumerate().map(chosen).collect()
 }

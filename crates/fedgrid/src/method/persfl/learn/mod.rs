@@ -25,7 +25,8 @@ use pairs::Pairs;
 pub use pooling::pooling_network;
 pub use similarity::{chosen_by_validation, gradient_network, model_network};
 use statistics::student;
-use trial::{Seen, Trial, suitable_step};
+pub(crate) use trial::suitable_step;
+use trial::{Seen, Trial};
 
 use crate::{
     data::{Dataset, Task},
@@ -34,10 +35,14 @@ use crate::{
     network::{Edge, Network, Node, NodeId},
 };
 
+/// So many partners each node has at least, on average.
+const PARTNERS: usize = 8;
+
 /// How a network is learned.
 #[derive(Debug, Clone)]
 pub struct Learn {
-    /// The share in (0, 1] of all pairs that may be probed.
+    /// The share in (0, 1] of all pairs that may be probed; in small networks, where it would be
+    /// less, eight for each node.
     pub share: f64,
     /// In how many phases pairs are chosen, one or more; one draws all at random.
     pub phases: usize,
@@ -116,7 +121,7 @@ impl Learn {
         self.check()?;
         same_size("names of nodes", names.len(), nodes.len())?;
         let Some(first) = nodes.first() else { return Err(Error::NoData) };
-        let model = self.probing_model(first);
+        let model = self.model.clone().unwrap_or_else(|| probing_model(first));
         let parametric = model.as_parametric().ok_or(Error::Unsupported {
             what: "learning a network",
             needs: "a model of weights to probe with",
@@ -152,16 +157,29 @@ impl Learn {
             reason = "0 < share ≤ 1"
         )]
         let most = (self.share * pairs.all() as f64).floor() as usize;
+        let most = most.max(PARTNERS * trial.data.len() / 2).min(pairs.all());
         // Draws find the first friend, friends the others: two of three pairs are for draws.
         pairs.draw(if self.phases == 1 { most } else { most * 2 / 3 }, self.seed);
-        let mut probes = 0;
+        let (mut probes, mut mistrusted) = (0, vec![Vec::new(); trial.data.len()]);
         for phase in 1.. {
-            let seen = trial.run(&pairs.partners);
+            let seen = trial.run(&pairs.partners, &mistrusted);
             probes += 2 * pairs.count * self.iterations * self.turns;
             let mut judged = judged(&pairs.partners, &seen, trial);
-            circles::measure(&mut judged, &seen, trial, self.neighbours);
             let last = phase == self.phases;
-            let friends = circles::friends(&judged, trial.data.len(), self.neighbours, last);
+            let (nodes, most_friends) = (trial.data.len(), self.neighbours);
+            // Circles are judged twice: first as scores have them, then as they suit.
+            let friends = |judged: &[Kept], mutual: bool| {
+                if last {
+                    circles::suiting(judged, nodes, most_friends, mutual)
+                } else {
+                    circles::friends(judged, nodes, most_friends)
+                }
+            };
+            let guess = circles::guess(&judged, nodes, most_friends);
+            circles::measure(&mut judged, &seen, trial, &guess);
+            let guess = friends(&judged, false);
+            let doubt = circles::measure(&mut judged, &seen, trial, &guess);
+            let friends = friends(&judged, true);
             if last {
                 for pair in &mut judged {
                     pair.kept = friends[pair.source].contains(&pair.target)
@@ -170,18 +188,12 @@ impl Learn {
                 return (judged, probes);
             }
             let room = (most - pairs.count) / (self.phases - phase);
-            pairs.follow(&friends, pairs.count + room, self.seed);
+            mistrusted = circles::mistrusted(&judged, nodes);
+            let goal = pairs.count + room;
+            pairs.visit(&friends, &doubt, pairs.count + room / 4);
+            pairs.follow(&friends, goal, self.seed);
         }
         (Vec::new(), probes)
-    }
-
-    fn probing_model(&self, first: &Node) -> Arc<dyn LocalModel> {
-        match (&self.model, first.data.task()) {
-            (Some(model), _) => model.clone(),
-            (None, Task::Regression) if first.model.as_linear().is_some() => first.model.clone(),
-            (None, Task::Regression) => Arc::new(Linear::default()),
-            (None, Task::Classification { .. }) => Arc::new(Logistic::default()),
-        }
     }
 
     fn check(&self) -> Result<()> {
@@ -209,15 +221,24 @@ impl Learn {
     }
 }
 
+/// The model that probes are made with: the node's own where it is linear, otherwise a linear model,
+/// or a logistic one for classes.
+#[must_use]
+pub fn probing_model(node: &Node) -> Arc<dyn LocalModel> {
+    match node.data.task() {
+        Task::Regression if node.model.as_linear().is_some() => node.model.clone(),
+        Task::Regression => Arc::new(Linear::default()),
+        Task::Classification { .. } => Arc::new(Logistic::default()),
+    }
+}
+
 /// The scores of all pairs, in order of their ends.
 fn judged(partners: &[Vec<NodeId>], seen: &[Seen], trial: &Trial) -> Vec<Kept> {
     let side = |node: NodeId, other: NodeId| {
         let place = partners[node].partition_point(|&known| known < other);
         let gain = seen[node].gains[place];
         // What noise-free rows leave over is nothing; its share of the labels' size bounds it.
-        let labels = trial.data[node].labels().as_slice();
-        let size = labels.iter().map(|y| y * y).sum::<f64>() / labels.len().max(1) as f64;
-        let left = seen[node].left.max(1e-6 * size).max(f64::MIN_POSITIVE);
+        let left = seen[node].left.max(1e-6 * trial.label_size(node)).max(f64::MIN_POSITIVE);
         (gain.mean / left, gain.variance / (left * left))
     };
     let mut pairs = Vec::new();

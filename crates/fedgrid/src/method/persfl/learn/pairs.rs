@@ -86,6 +86,43 @@ impl Pairs {
         }
     }
 
+    /// Adds pairs up to a number, one for each node in order of its doubt whether it has found its
+    /// own: someone sure whose friends it has heard of least.
+    pub(super) fn visit(&mut self, friends: &[Vec<NodeId>], doubt: &[f64], goal: usize) {
+        let mut order = self.members.clone();
+        order.sort_by(|&a, &b| doubt[b].total_cmp(&doubt[a]).then(a.cmp(&b)));
+        for &node in &order {
+            if self.count >= goal.min(self.all()) {
+                return;
+            }
+            let known = self.heard_of(node, friends);
+            let share = |other: NodeId| {
+                let met = friends[other].iter().filter(|&&friend| known[friend]).count();
+                met as f64 / friends[other].len() as f64
+            };
+            let strange = order
+                .iter()
+                .rev()
+                .copied()
+                .filter(|&other| other != node && !friends[other].is_empty() && !known[other]);
+            // Of equals the one that doubts least.
+            let least = |a: (f64, NodeId), b: (f64, NodeId)| if b.0 < a.0 { b } else { a };
+            if let Some((_, other)) = strange.map(|other| (share(other), other)).reduce(least) {
+                self.add(node, other);
+            }
+        }
+    }
+
+    /// Whom a node has met, and their friends.
+    fn heard_of(&self, node: NodeId, friends: &[Vec<NodeId>]) -> Vec<bool> {
+        let mut known = vec![false; friends.len()];
+        for &partner in &self.partners[node] {
+            known[partner] = true;
+            friends[partner].iter().for_each(|&friend| known[friend] = true);
+        }
+        known
+    }
+
     /// Friends of friends that are not known yet, the one most named last.
     fn promising(&self, node: NodeId, friends: &[Vec<NodeId>]) -> Vec<NodeId> {
         let mut named: BTreeMap<NodeId, usize> = BTreeMap::new();

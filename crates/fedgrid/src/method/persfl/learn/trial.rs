@@ -52,20 +52,26 @@ pub(super) struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// What every node sees of its partners.
-    pub(super) fn run(&self, partners: &[Vec<NodeId>]) -> Vec<Seen> {
+    /// What every node sees of its partners. Those it mistrusts are measured, but their steps are
+    /// not taken while there are others.
+    pub(super) fn run(&self, partners: &[Vec<NodeId>], mistrusted: &[Vec<NodeId>]) -> Vec<Seen> {
         let seen = |(node, partners): (NodeId, &Vec<NodeId>)| {
-            if partners.is_empty() { Seen::default() } else { self.see(node, partners) }
+            let followed: Vec<bool> =
+                partners.iter().map(|other| !mistrusted[node].contains(other)).collect();
+            if partners.is_empty() { Seen::default() } else { self.see(node, partners, &followed) }
         };
         partners.par_iter().enumerate().map(seen).collect()
     }
 
-    fn see(&self, node: NodeId, partners: &[NodeId]) -> Seen {
+    fn see(&self, node: NodeId, partners: &[NodeId], followed: &[bool]) -> Seen {
         let rows = self.data[node].rows();
         let order = Stream::new(self.seed, node, 1, Purpose::Held).permutation(rows);
         let turns = self.turns.clamp(1, rows);
         let mut sums = vec![vec![0.0; rows]; partners.len()];
         let (mut left, mut weights) = (0.0, Vec::new());
+        let all = followed.iter().all(|followed| !followed);
+        let partners: Vec<(NodeId, bool)> =
+            partners.iter().zip(followed).map(|(&id, &followed)| (id, followed || all)).collect();
         for turn in 0..turns {
             let mut measures = vec![turns == 1; rows];
             let mut chooses = vec![1.0; rows];
@@ -73,7 +79,7 @@ impl Trial<'_> {
                 measures[*row] = true;
                 chooses[*row] = 0.0;
             }
-            let (rest, end) = self.descend(node, partners, (&chooses, &measures), &mut sums);
+            let (rest, end) = self.descend(node, &partners, (&chooses, &measures), &mut sums);
             left += rest;
             weights.resize(end.len(), 0.0);
             add_scaled(&mut weights, 1.0 / turns as f64, &end);
@@ -88,12 +94,12 @@ impl Trial<'_> {
         Seen { gains: sums.iter().map(gain).collect(), left: left / rows as f64, weights }
     }
 
-    /// One run; the gains at measuring rows are added to the sums, and the loss left at them is
+    /// One run, in which only the steps of some partners are taken; the gains at measuring rows are added to the sums, and the loss left at them is
     /// returned with the weights.
     fn descend(
         &self,
         node: NodeId,
-        partners: &[NodeId],
+        partners: &[(NodeId, bool)],
         (chooses, measures): (&[f64], &[bool]),
         sums: &mut [Vec<f64>],
     ) -> (f64, Vec<f64>) {
@@ -102,7 +108,7 @@ impl Trial<'_> {
         let mut losses = self.row_losses(own, &weights);
         for _ in 0..self.iterations {
             let mut best: Option<(f64, Vec<f64>, Vec<f64>)> = None;
-            for (sum, &partner) in sums.iter_mut().zip(partners) {
+            for (sum, &(partner, followed)) in sums.iter_mut().zip(partners) {
                 let gradient = self.model.gradient(&self.data[partner], &weights);
                 let mut moved = weights.clone();
                 add_scaled(&mut moved, -self.step, &gradient);
@@ -111,7 +117,7 @@ impl Trial<'_> {
                     *sum += losses[row] - then[row];
                 }
                 let score = dot(&then, chooses);
-                if best.as_ref().is_none_or(|(least, ..)| score < *least) {
+                if followed && best.as_ref().is_none_or(|(least, ..)| score < *least) {
                     best = Some((score, moved, then));
                 }
             }
@@ -129,6 +135,12 @@ impl Trial<'_> {
         losses.iter().sum::<f64>() / losses.len().max(1) as f64
     }
 
+    /// The mean square of a node's labels.
+    pub(super) fn label_size(&self, node: NodeId) -> f64 {
+        let labels = self.data[node].labels().as_slice();
+        labels.iter().map(|y| y * y).sum::<f64>() / labels.len().max(1) as f64
+    }
+
     fn row_losses(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
         if self.model.as_linear().is_some() {
             let level = weights.get(data.features().columns()).copied().unwrap_or(0.0);
@@ -142,7 +154,7 @@ impl Trial<'_> {
 
 /// A step that suits most nodes: one over the median of the largest curvatures of their losses at
 /// zero, found by powers of `v ↦ ∇L(v) − ∇L(0)`.
-pub(super) fn suitable_step(model: &dyn Parametric, data: &[Dataset], task: Task) -> f64 {
+pub(crate) fn suitable_step(model: &dyn Parametric, data: &[Dataset], task: Task) -> f64 {
     let curvature = |data: &Dataset| {
         let size = model.size(data.features().columns(), task);
         let base = model.gradient(data, &vec![0.0; size]);

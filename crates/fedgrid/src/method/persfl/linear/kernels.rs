@@ -11,40 +11,31 @@ fn registers<S: Simd>(v: &[f64], size: usize) -> &[S::f64s] {
     S::as_simd_f64s(&v[..size]).0
 }
 
-/// The inner products of one vector with four others of its length, in registers of four lanes.
+/// The inner products of one vector with others of its length, which stand one after the other, in
+/// registers of four lanes.
 #[inline(always)]
-fn wide<S: Simd>(simd: S, one: &[f64], [a, b, c, d]: [&[f64]; 4]) -> [f64; 4] {
+fn wide<S: Simd, const R: usize>(simd: S, one: &[f64], rows: &[f64]) -> [f64; R] {
     let size = one.len();
     let x = registers::<S>(one, size);
-    let (ra, rb) = (registers::<S>(a, size), registers::<S>(b, size));
-    let (rc, rd) = (registers::<S>(c, size), registers::<S>(d, size));
+    let row = |k: usize| &rows[k * size..(k + 1) * size];
+    let y: [&[S::f64s]; R] = std::array::from_fn(|k| &registers::<S>(row(k), size)[..x.len()]);
     let zero = simd.splat_f64s(0.0);
-    let (mut low, mut high) = ([zero; 4], [zero; 4]);
+    let (mut low, mut high) = ([zero; R], [zero; R]);
     let pairs = x.len() / 2 * 2;
     let mut k = 0;
     while k < pairs {
-        low[0] = simd.add_f64s(low[0], simd.mul_f64s(x[k], ra[k]));
-        low[1] = simd.add_f64s(low[1], simd.mul_f64s(x[k], rb[k]));
-        low[2] = simd.add_f64s(low[2], simd.mul_f64s(x[k], rc[k]));
-        low[3] = simd.add_f64s(low[3], simd.mul_f64s(x[k], rd[k]));
-        high[0] = simd.add_f64s(high[0], simd.mul_f64s(x[k + 1], ra[k + 1]));
-        high[1] = simd.add_f64s(high[1], simd.mul_f64s(x[k + 1], rb[k + 1]));
-        high[2] = simd.add_f64s(high[2], simd.mul_f64s(x[k + 1], rc[k + 1]));
-        high[3] = simd.add_f64s(high[3], simd.mul_f64s(x[k + 1], rd[k + 1]));
+        for r in 0..R {
+            low[r] = simd.add_f64s(low[r], simd.mul_f64s(x[k], y[r][k]));
+            high[r] = simd.add_f64s(high[r], simd.mul_f64s(x[k + 1], y[r][k + 1]));
+        }
         k += 2;
     }
     if k < x.len() {
-        low[0] = simd.add_f64s(low[0], simd.mul_f64s(x[k], ra[k]));
-        low[1] = simd.add_f64s(low[1], simd.mul_f64s(x[k], rb[k]));
-        low[2] = simd.add_f64s(low[2], simd.mul_f64s(x[k], rc[k]));
-        low[3] = simd.add_f64s(low[3], simd.mul_f64s(x[k], rd[k]));
+        for r in 0..R {
+            low[r] = simd.add_f64s(low[r], simd.mul_f64s(x[k], y[r][k]));
+        }
     }
-    [
-        total(simd, low[0], high[0], one, a),
-        total(simd, low[1], high[1], one, b),
-        total(simd, low[2], high[2], one, c),
-        total(simd, low[3], high[3], one, d),
-    ]
+    std::array::from_fn(|r| total(simd, low[r], high[r], one, row(r)))
 }
 
 /// The sum of all lanes and of the products after the last register.
@@ -105,18 +96,15 @@ impl WithSimd for Products<'_> {
         let (outs, rest) = out.as_chunks_mut::<4>();
         let (rows, rows_rest) = rows.split_at(4 * size * outs.len());
         for (rows, out) in rows.chunks_exact(4 * size).zip(outs) {
-            let (a, rows) = rows.split_at(size);
-            let (b, rows) = rows.split_at(size);
-            let (c, d) = rows.split_at(size);
-            *out = wide(simd, v, [a, b, c, d]);
+            *out = wide::<S, 4>(simd, v, rows);
         }
-        if let Some(last) = rest.len().checked_sub(1) {
-            // The last row stands in for those that are missing.
-            let row = |k: usize| &rows_rest[k.min(last) * size..(k.min(last) + 1) * size];
-            let [a, b, c, _] = wide(simd, v, [row(0), row(1), row(2), row(2)]);
-            rest[0] = a;
-            rest[last.min(1)] = if last == 0 { a } else { b };
-            rest[last] = [a, b, c][last];
+        let (outs, rest) = rest.as_chunks_mut::<2>();
+        let (rows, rows_rest) = rows_rest.split_at(2 * size * outs.len());
+        for (rows, out) in rows.chunks_exact(2 * size).zip(outs) {
+            *out = wide::<S, 2>(simd, v, rows);
+        }
+        for (row, out) in rows_rest.chunks_exact(size).zip(rest) {
+            [*out] = wide::<S, 1>(simd, v, row);
         }
     }
 }

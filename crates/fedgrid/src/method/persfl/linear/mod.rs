@@ -20,15 +20,15 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use block::{Block, Point};
-use kernels::{gram, products};
+use kernels::{combination, gram};
 
 use super::{PersFl, Probe, Tally, choice::Chooser, start::first_weights};
 use crate::{
     algebra::{add_scaled, scale},
     data::Dataset,
-    error::{Error, Result, at_least_zero},
+    error::{Error, Result, at_least_zero, same_size},
     model::{Linear, LinearHypothesis, LinearProximal, Parametric},
-    network::{Node, NodeId},
+    network::{Network, Node, NodeId},
 };
 
 /// How many numbers all targets together may keep of inner products with candidates: one gigabyte.
@@ -74,7 +74,7 @@ struct Learning {
     train: Option<Box<(Block<'static>, Option<LinearProximal>)>>,
     chooser: Chooser,
     weights: Vec<f64>,
-    /// The inner products of scoring rows with those of each candidate, where they are kept.
+    /// The inner products of each candidate's rows with scoring rows, where they are kept.
     products: Vec<Option<Box<[f64]>>>,
     /// How many more numbers may be kept.
     room: usize,
@@ -86,6 +86,8 @@ struct Learning {
 struct Work {
     drawn: Vec<usize>,
     residuals: Vec<f64>,
+    /// Of each candidate whose inner products are kept, what its step is combined with.
+    factors: Vec<Vec<f64>>,
     moves: Vec<f64>,
     steps: Vec<f64>,
     rewards: Vec<f64>,
@@ -96,6 +98,21 @@ impl<'a> LinearPool<'a> {
     /// All targets of the method at their start, or none if a model is not linear, the models differ
     /// in shape, or the probe is a refit. Every node may be a candidate of every other.
     pub fn new(method: &PersFl, nodes: &'a [Node]) -> Result<Option<Self>> {
+        Self::with(method, nodes, &|node| (0..nodes.len()).filter(|&id| id != node).collect())
+    }
+
+    /// The same, where the candidates of a node are its neighbours.
+    pub fn among(method: &PersFl, nodes: &'a [Node], network: &Network) -> Result<Option<Self>> {
+        same_size("nodes of the network", network.len(), nodes.len())?;
+        let neighbours = |node| network.neighbours(node).iter().map(|(id, _)| *id).collect();
+        Self::with(method, nodes, &neighbours)
+    }
+
+    fn with(
+        method: &PersFl,
+        nodes: &'a [Node],
+        candidates: &(dyn Fn(NodeId) -> Vec<NodeId> + Sync),
+    ) -> Result<Option<Self>> {
         method.check()?;
         check_setting(method)?;
         let Some(models) = linear_models(nodes)? else { return Ok(None) };
@@ -119,8 +136,9 @@ impl<'a> LinearPool<'a> {
             _ => Vec::new(),
         };
         let begin = |node: &Node| {
-            let others: Vec<NodeId> =
-                (0..nodes.len()).filter(|&id| method.own || id != node.id).collect();
+            let mut others = candidates(node.id);
+            others.extend(method.own.then_some(node.id));
+            others.sort_unstable();
             Learning::new(method, node, models[node.id], &others, PRODUCTS_KEPT / count)
         };
         let targets = nodes.par_iter().filter(is_target).map(begin).collect::<Result<_>>()?;
@@ -210,6 +228,7 @@ impl Learning {
         self.scoring.look(&self.weights, &mut work.point);
         let size = self.weights.len();
         work.steps.resize(work.drawn.len() * size, 0.0);
+        work.factors.resize(work.drawn.len(), Vec::new());
         work.rewards.clear();
         for position in 0..work.drawn.len() {
             let place = work.drawn[position];
@@ -231,7 +250,7 @@ impl Learning {
                 // Only now is the step itself needed.
                 let block = &blocks[tally.candidate];
                 let step = &mut work.steps[position * size..(position + 1) * size];
-                block.half_gradient(&self.weights, 2.0 * method.step, &mut work.residuals, step);
+                block.combined(&work.factors[position], step);
             }
         }
         for (position, share) in taken {
@@ -263,10 +282,11 @@ impl Learning {
         }
         let factor = 2.0 * method.step;
         if let Some(kept) = &self.products[place] {
-            block.residuals(&self.weights, &mut work.residuals);
-            scale(&mut work.residuals, factor);
+            let factors = &mut work.factors[position];
+            block.residuals(&self.weights, factors);
+            scale(factors, factor);
             work.moves.resize(self.scoring.count(), 0.0);
-            products(kept, &work.residuals, &mut work.moves);
+            combination(kept, factors, &mut work.moves);
             return self.scoring.reward_of_moves(&work.moves, &work.point);
         }
         let size = self.weights.len();
@@ -292,7 +312,7 @@ impl Learning {
         let pays = probed * (mine + theirs) >= mine * theirs;
         if pays && self.products[place].is_none() && mine * theirs <= self.room {
             self.room -= mine * theirs;
-            self.products[place] = Some(gram(own, rows, self.weights.len()).into_boxed_slice());
+            self.products[place] = Some(gram(rows, own, self.weights.len()).into_boxed_slice());
         }
     }
 }
