@@ -29,7 +29,7 @@ use crate::{
     error::{Error, Result},
     experiment::{
         BaselineKey, CouplingKey, DataKeys, DiscrepancyKey, Experiment, MethodKeys, MethodKind,
-        OrderKey, ProbeKey, ShapeKey, SolverKey, StepKey, WeightingKey,
+        OrderKey, ShapeKey, SolverKey, StepKey, WeightingKey,
     },
     source::Table,
 };

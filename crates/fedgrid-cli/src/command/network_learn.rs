@@ -129,7 +129,7 @@ impl Learn {
             Some(Value::Table(network)) => network,
             _ => Table::new(),
         };
-        network.retain(|key, _| ["file", "node", "learn"].contains(&key.as_ref()));
+        network.retain(|key, _| ["file", "node", "learn"].contains(&key));
         let learn = network.entry("learn").or_insert_with(|| Value::Table(Table::new()));
         if learn.as_bool().is_some() {
             *learn = Value::Table(Table::new());

@@ -151,6 +151,26 @@ mod tests {
         Help { learner, helper, reward, confidence: 0.95, kept: reward > 0.0 }
     }
 
+    fn network() -> NetworkSummary {
+        NetworkSummary {
+            nodes: 3,
+            edges: 2,
+            components: 1,
+            isolated: 0,
+            mean_neighbours: 4.0 / 3.0,
+            kind: Some("learned".into()),
+            learned: Some(LearnedSummary { pairs_probed: 3, share: 1.0, probes: 120, edges: 2 }),
+            candidates: [("coordinates", 3.5, false), ("learned", 2.0, true)]
+                .map(|(name, validation, chosen)| CandidateOutcome {
+                    name: name.into(),
+                    edges: 2,
+                    validation,
+                    chosen,
+                })
+                .to_vec(),
+        }
+    }
+
     /// Three nodes with all that a run can find.
     pub(super) fn complete() -> Outcome {
         let spread = Some(Spread { repeats: 5, min: 2.6, max: 3.4, deviation: 0.2 });
@@ -192,28 +212,7 @@ mod tests {
             bytes: 3_000,
             bytes_per_round: 1_000,
             notes: vec!["Means are shared.".into()],
-            network: NetworkSummary {
-                nodes: 3,
-                edges: 2,
-                components: 1,
-                isolated: 0,
-                mean_neighbours: 4.0 / 3.0,
-                kind: Some("learned".into()),
-                learned: Some(LearnedSummary {
-                    pairs_probed: 3,
-                    share: 1.0,
-                    probes: 120,
-                    edges: 2,
-                }),
-                candidates: [("coordinates", 3.5, false), ("learned", 2.0, true)]
-                    .map(|(name, validation, chosen)| CandidateOutcome {
-                        name: name.into(),
-                        edges: 2,
-                        validation,
-                        chosen,
-                    })
-                    .to_vec(),
-            },
+            network: network(),
             path: BTreeMap::from([
                 ("network".into(), vec![tried(0.1, 2.0), tried(1.0, 2.5)]),
                 ("shuffled 1".into(), vec![tried(0.1, 3.0), tried(1.0, 3.5)]),
