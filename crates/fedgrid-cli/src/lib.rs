@@ -9,6 +9,7 @@ mod number;
 pub mod experiment;
 pub mod source;
 pub mod assembly;
+pub mod theory;
 pub mod outcome;
 pub mod helping;
 pub mod summary;

@@ -8,6 +8,8 @@ use fedgrid::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::theory::Theory;
+
 /// The result of a fit. It holds no path and no row; all but `seconds` depends only on the
 /// experiment, the data and the seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,6 +47,9 @@ pub struct Outcome {
     /// The clusters of the solution, where the method makes neighbours equal.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub clusters: Option<Clusters>,
+    /// What the papers' theory says of it; none without a pull.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub theory: Option<Theory>,
     /// The residuals by round or by product of the direct solver, or the certified gaps.
     pub residuals: Vec<f64>,
     /// After how many steps each of them was measured; empty if after each.

@@ -1,7 +1,7 @@
 //! From cards and models to the outcome of a run, and its verdict in words.
 
 use fedgrid::{
-    compare::{Approach, Baseline, Card, Contestant, Fitted, Kind, NodeScore, Verdict},
+    compare::{Approach, Baseline, Card, Contestant, Fitted, Kind, NodeScore, Strength, Verdict},
     method::{Coupling, Probe},
 };
 
@@ -13,6 +13,7 @@ use crate::{
     outcome::{
         Clusters, Comparison, Entry, Gain, MethodUsed, NetworkSummary, NodeOutcome, Outcome, Spread,
     },
+    theory::theory,
 };
 
 /// Puts the outcome of a run together.
@@ -28,13 +29,17 @@ pub fn outcome(
     let main = study.main();
     let verdict = if experiment.compare.enabled { Verdict::of(cards) } else { None };
     let comparison = comparison(cards);
+    let nodes = nodes(assembly, cards, fitted);
+    let of_nodes: Vec<usize> = nodes.iter().map(|node| node.cluster).collect();
+    let strength = strength(cards, main);
     let metric = if assembly.about.classes.is_empty() { "mse" } else { "log_loss" };
     Outcome {
         verdict: sentence(verdict.as_ref(), &comparison, main, study.network.len()),
         verdict_kind: verdict.as_ref().map(|verdict| verdict.kind),
         helps: verdict.as_ref().is_some_and(Verdict::helps),
         metric: metric.into(),
-        nodes: nodes(assembly, cards, fitted),
+        theory: strength.and_then(|strength| theory(study, strength, fitted, &of_nodes)),
+        nodes,
         gain: verdict.as_ref().map(|verdict| Gain {
             better: verdict.better,
             worse: verdict.worse,
@@ -255,6 +260,11 @@ fn clusters(of_nodes: &[usize]) -> Clusters {
     Clusters { count, sizes }
 }
 
+/// The strength that was chosen for the study's own method.
+fn strength(cards: &[Card], main: Contestant) -> Option<Strength> {
+    cards.iter().find(|card| card.contestant == main).map(|card| card.strength)
+}
+
 fn method(
     experiment: &Experiment,
     assembly: &Assembly,
@@ -262,7 +272,7 @@ fn method(
     fitted: &Fitted,
 ) -> MethodUsed {
     let (settings, main) = (&assembly.study.settings, assembly.study.main());
-    let strength = cards.iter().find(|card| card.contestant == main).map(|card| card.strength);
+    let strength = strength(cards, main);
     MethodUsed {
         kind: experiment.method.kind.name().into(),
         penalty: (experiment.method.kind == MethodKind::Gtv)
@@ -340,7 +350,7 @@ fn notes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<String> {
              was solved directly instead of in rounds of messages."
                 .into(),
         ),
-        Approach::Gtv(_) => notes.push(format!(
+        Approach::Gtv(_) if fitted.direct => notes.push(format!(
             "This process holds all rows, so the total variation of weights was minimised in one \
              place ({}) instead of in rounds of messages.",
             fitted.engine
@@ -354,7 +364,10 @@ fn notes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<String> {
             "{} knows a hub and no network; the network is only drawn.",
             baseline.name()
         )),
-        Approach::FedRelax(_) | Approach::PersFl(_) | Approach::Baseline(_) => {}
+        Approach::FedRelax(_)
+        | Approach::Gtv(_)
+        | Approach::PersFl(_)
+        | Approach::Baseline(_) => {}
     }
     if let Some(reason) = &fitted.certificate.reason {
         notes.push(format!("No gap is certified: {reason}."));

@@ -42,6 +42,37 @@ fn a_run_states_penalty_engine_gap_and_clusters() {
 }
 
 #[test]
+fn theory_is_in_the_result_and_on_the_page() {
+    let folder = Folder::new();
+    // At a great strength all six nodes of the path are one cluster, and at its optimum.
+    let strong = fit(&folder, "norm", &["--alpha", "1e4", "--no-compare"]);
+    let theory = &strong["theory"];
+    let path = 2.0 - 2.0 * (std::f64::consts::PI / NODES.len() as f64).cos();
+    assert!((theory["clusters"][0]["lambda2"].as_f64().unwrap() - path).abs() < 1e-6, "{theory}");
+    assert_eq!(theory["norm"], "weights");
+    assert!(theory["recovery"]["error"].as_f64().unwrap() < 1e-3, "{theory}");
+    assert!(!theory["warnings"].as_array().unwrap().is_empty(), "one cluster has no edges out");
+    assert!(folder.read("norm/report.html").contains("What theory says"));
+
+    let squared = fit(&folder, "squared-norm", &["--alpha", "0.3", "--no-compare"]);
+    let relaxed = folder.fit("relaxed", &["--alpha", "0.3", "--no-compare"]);
+    assert_eq!(relaxed["theory"]["norm"], "predictions");
+    for result in [&strong, &squared, &relaxed] {
+        let mut bounded = 0;
+        for cluster in result["theory"]["clusters"].as_array().unwrap() {
+            let Some(bound) = cluster["bound"].as_f64() else { continue };
+            let variation = cluster["variation"].as_f64().unwrap();
+            assert!(variation <= bound * (1.0 + 1e-9), "{cluster}");
+            bounded += 1;
+        }
+        assert!(bounded > 0, "{}", result["theory"]);
+    }
+    // Without a pull there is nothing to say.
+    let alone = fit(&folder, "norm", &["--alpha", "0", "--no-compare"]);
+    assert!(alone.get("theory").is_none());
+}
+
+#[test]
 fn the_clusters_are_those_of_the_nodes_the_largest_first() {
     let folder = Folder::new();
     let result = fit(&folder, "norm", &["--alpha", "0.3", "--no-compare"]);

@@ -8,6 +8,7 @@ mod layout;
 mod map;
 mod figures;
 mod matrix;
+mod theory;
 mod view;
 
 use minijinja::{Environment, UndefinedBehavior, Value, context};
@@ -75,6 +76,7 @@ impl Page<'_> {
             clusters => clusters::clusters(outcome),
             helps => matrix::helps(outcome, self.helps),
             candidates => view::candidates(outcome),
+            theory => theory::theory(outcome),
             training => view::training(outcome),
             convergence_charts => [figures::residuals(outcome), figures::objective(outcome)]
                 .into_iter().flatten().collect::<Vec<_>>(),
@@ -218,6 +220,7 @@ mod tests {
                 ("shuffled 1".into(), vec![tried(0.1, 3.0), tried(1.0, 3.5)]),
             ]),
             clusters: None,
+            theory: None,
             residuals: vec![0.1, 0.05, 0.03],
             steps: Vec::new(),
             history: (1..=3).map(round).collect(),
@@ -227,7 +230,7 @@ mod tests {
         }
     }
 
-    fn page(outcome: &Outcome) -> String {
+    pub(super) fn page(outcome: &Outcome) -> String {
         let title = "three nodes";
         let helps = [help(0, 1, 0.4), help(1, 0, 0.3), help(2, 0, -2.0)];
         let (edges, positions, experiment) = (&EDGES, None, "seed = 7");

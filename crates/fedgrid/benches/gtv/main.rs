@@ -38,26 +38,17 @@ fn main() {
     }
 }
 
-/// The seconds that all threads of this process have been on a processor, or the wall clock's where
-/// the system does not tell.
+/// The seconds that this thread has been on a processor.
 fn cpu_seconds() -> f64 {
-    let read = |task: fs::DirEntry| -> Option<f64> {
-        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
-        text.split(' ').next()?.parse().ok()
-    };
-    let tasks = fs::read_dir("/proc/self/task").ok().into_iter().flatten().flatten();
-    let nanoseconds: f64 = tasks.filter_map(read).sum();
-    if nanoseconds > 0.0 {
-        nanoseconds / 1e9
-    } else {
-        std::time::SystemTime::now().elapsed().map_or(0.0, |time| time.as_secs_f64())
-    }
+    let text = fs::read_to_string("/proc/thread-self/schedstat");
+    let nanoseconds = text.ok().and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    nanoseconds.expect("the system tells processor times") / 1e9
 }
 
-/// The least processor time of three runs on one thread.
+/// The least processor time of five runs on one thread.
 fn on_one_thread(work: impl Fn() + Sync) -> f64 {
     on_threads(1, || {
-        (0..3)
+        (0..5)
             .map(|_| {
                 let begun = cpu_seconds();
                 work();
@@ -103,7 +94,7 @@ fn steps() {
             let (network, data) = (instance.network(), instance.data());
             let losses = Losses::new(&data, true).expect("linear models can be coupled");
             let least = least(&losses, &network, coupled);
-            let restarted = steps_to(&losses, &network, coupled, Iteration::Restarted, least);
+            let restarted = steps_to(&losses, &network, coupled, Iteration::Adaptive, least);
             counts.push(restarted);
             if seed == 0 && wanted > 0.0 {
                 paper = steps_to(&losses, &network, coupled, Iteration::Plain, least);
@@ -114,7 +105,7 @@ fn steps() {
                             .expect("the strength is right");
                     })
                 };
-                ratio = time(Iteration::Plain, paper) / time(Iteration::Restarted, restarted);
+                ratio = time(Iteration::Plain, paper) / time(Iteration::Adaptive, restarted);
             }
         }
         println!(
@@ -131,7 +122,7 @@ fn least(losses: &Losses, network: &Network, coupled: Coupled) -> f64 {
     let mut least =
         minimise(losses, network, coupled, None, goal).expect("the strength is right").objective;
     let count = (1500, 100);
-    follow(losses, network, coupled, Iteration::Restarted, count, |_, value| {
+    follow(losses, network, coupled, Iteration::Adaptive, count, |_, value| {
         least = least.min(value);
         false
     })
@@ -205,10 +196,10 @@ fn peers() {
             break;
         }
         let least = least(&losses, &network, coupled);
-        let steps = steps_to(&losses, &network, coupled, Iteration::Restarted, least);
+        let steps = steps_to(&losses, &network, coupled, Iteration::Adaptive, least);
         let plain = on_one_thread(|| {
             let count = (steps, usize::MAX);
-            follow(&losses, &network, coupled, Iteration::Restarted, count, |_, _| false)
+            follow(&losses, &network, coupled, Iteration::Adaptive, count, |_, _| false)
                 .expect("the strength is right");
         });
         let theirs = seconds(&answer, "seconds");
@@ -318,7 +309,7 @@ fn scale() {
         let begun = Instant::now();
         let mut reached = Vec::new();
         let count = (150, 10);
-        follow(&losses, &network, coupled, Iteration::Restarted, count, |step, value| {
+        follow(&losses, &network, coupled, Iteration::Adaptive, count, |step, value| {
             reached.push((step, value, begun.elapsed().as_secs_f64()));
             false
         })

@@ -38,15 +38,7 @@ impl<'a> Trainer<'a> {
         rows: &[Vec<usize>],
         ridge: Option<f64>,
     ) -> Result<Self> {
-        let models = with_ridge(&study.models, ridge);
-        let mut data = study.select(rows);
-        weigh(&mut data, study.settings.weighting);
-        let nodes: Vec<Node> = data
-            .into_iter()
-            .enumerate()
-            .zip(models)
-            .map(|((id, data), model)| Node { id, data, model, public: study.public[id].clone() })
-            .collect();
+        let nodes = study.nodes_with(rows, ridge);
         let settings = &study.settings;
         let linear = if settings.solves_directly() {
             let method = &settings.method;
@@ -148,6 +140,23 @@ impl Study {
     /// The given rows of each node.
     pub(super) fn select(&self, rows: &[Vec<usize>]) -> Vec<Dataset> {
         self.rows.iter().zip(rows).map(|(all, rows)| all.select(rows)).collect()
+    }
+
+    /// The nodes with their final training rows, weighed and with a ridge as a fit sees them.
+    #[must_use]
+    pub fn nodes(&self, ridge: Option<f64>) -> Vec<Node> {
+        self.nodes_with(&self.plan.train, ridge)
+    }
+
+    fn nodes_with(&self, rows: &[Vec<usize>], ridge: Option<f64>) -> Vec<Node> {
+        let models = with_ridge(&self.models, ridge);
+        let mut data = self.select(rows);
+        weigh(&mut data, self.settings.weighting);
+        data.into_iter()
+            .enumerate()
+            .zip(models)
+            .map(|((id, data), model)| Node { id, data, model, public: self.public[id].clone() })
+            .collect()
     }
 
     /// Fits the study's own method at a given strength to the final training rows.

@@ -100,10 +100,23 @@ impl Quantile {
         }
         let mut violation = f64::INFINITY;
         let mut width = scale;
+        let mut narrowest = NARROWEST * scale;
         for _ in 0..MOST_UPDATES {
-            width = (0.1 * width).max(NARROWEST * scale);
-            let problem = clipped(1.0 / width);
-            place = problem.minimise(&multipliers, place)?;
+            let narrower = (0.1 * width).max(narrowest);
+            let mut problem = clipped(1.0 / narrower);
+            place = match problem.minimise(&multipliers, place.clone()) {
+                Ok(next) => {
+                    width = narrower;
+                    next
+                }
+                // The multipliers get there at any width; a wider one has gentler kinks.
+                Err(_) if narrower < width => {
+                    narrowest = width;
+                    problem = clipped(1.0 / width);
+                    problem.minimise(&multipliers, place)?
+                }
+                Err(error) => return Err(error),
+            };
             let residuals = problem.residuals(&place);
             multipliers = problem.forces(&multipliers, &residuals);
             let unmet = |(t, force): (&f64, &f64)| {

@@ -5,6 +5,7 @@ use std::array;
 use super::{
     layout::Ends,
     sweep::Next,
+    tiles::Block,
     width::{Pass, dot},
 };
 use crate::{
@@ -16,17 +17,17 @@ use crate::{
 pub(super) struct Edges<'a> {
     pub(super) ends: &'a [Ends],
     pub(super) strengths: &'a [f64],
+    pub(super) sigmas: &'a [f64],
     pub(super) u: &'a mut [f64],
     pub(super) anchor: &'a [f64],
     pub(super) diagonal: bool,
     pub(super) x: &'a [f64],
     pub(super) y: &'a [f64],
-    pub(super) p: &'a mut [f64],
-    pub(super) q: &'a mut [f64],
+    pub(super) p: Block<'a>,
+    pub(super) q: Block<'a>,
     pub(super) penalty: Penalty,
     pub(super) coupled: usize,
     pub(super) width: usize,
-    pub(super) sigma: f64,
     pub(super) next: Next,
 }
 
@@ -36,7 +37,7 @@ impl Pass for Edges<'_> {
     #[inline(always)]
     fn run<const W: usize, const ANCHORED: bool>(self) -> f64 {
         if self.diagonal {
-            self.p.fill(0.0);
+            self.p.rows.fill(0.0);
         }
         if self.width > W {
             return self.wide::<ANCHORED>();
@@ -63,14 +64,18 @@ impl Edges<'_> {
     ) -> f64 {
         let ((x, _), (y, _)) = (self.x.as_chunks::<W>(), self.y.as_chunks::<W>());
         let ((u, _), (z, _)) = (self.u.as_chunks_mut::<W>(), self.anchor.as_chunks::<W>());
-        let ((p, _), (q, _)) = (self.p.as_chunks_mut::<W>(), self.q.as_chunks_mut::<W>());
+        let ((p, _), (q, _)) = (self.p.rows.as_chunks_mut::<W>(), self.q.rows.as_chunks_mut::<W>());
+        let (near, far) = (self.p.counts, self.q.counts);
+        let counted = !near.is_empty();
         let (keep, pull) = self.next.factors();
-        let steps: [f64; W] = array::from_fn(|k| if k < self.coupled { self.sigma } else { 0.0 });
+        let share: [f64; W] = array::from_fn(|k| if k < self.coupled { 1.0 } else { 0.0 });
         let mut moved = 0.0;
-        for (number, ((ends, u), c)) in self.ends.iter().zip(u).zip(self.strengths).enumerate() {
+        let numbers = self.strengths.iter().zip(self.sigmas);
+        for (number, ((ends, u), (c, sigma))) in self.ends.iter().zip(u).zip(numbers).enumerate() {
             let (source, target) = (ends.source as usize, ends.target as usize);
             let (from, to, old) = (x[source], y[target], *u);
-            let moving: [f64; W] = array::from_fn(|k| old[k] + steps[k] * (from[k] - to[k]));
+            let moving: [f64; W] =
+                array::from_fn(|k| old[k] + (sigma * share[k]) * (from[k] - to[k]));
             let new: [f64; W] = match PENALTY {
                 NORM => {
                     // Without a branch, which no processor could foresee.
@@ -78,19 +83,24 @@ impl Edges<'_> {
                     array::from_fn(|k| factor * moving[k])
                 }
                 SQUARED => {
-                    let factor = 1.0 / (1.0 + self.sigma / c);
+                    let factor = 1.0 / (1.0 + sigma / c);
                     array::from_fn(|k| factor * moving[k])
                 }
                 _ => array::from_fn(|k| moving[k].clamp(-c, *c)),
             };
+            let step: [f64; W] = array::from_fn(|k| new[k] - old[k]);
             let kept: [f64; W] = if ANCHORED {
                 let z = z[number];
-                let step: [f64; W] = array::from_fn(|k| new[k] - old[k]);
                 moved += dot(&step, &step);
                 array::from_fn(|k| keep * (new[k] + step[k]) + pull * z[k])
             } else {
-                new
+                array::from_fn(|k| new[k] + keep * step[k])
             };
+            if counted {
+                let squares = dot(&step, &step);
+                near[source] += squares;
+                (if DIAGONAL { &mut *near } else { &mut *far })[target] += squares;
+            }
             *u = kept;
             let row = p[source];
             p[source] = array::from_fn(|k| row[k] + kept[k]);
@@ -104,26 +114,33 @@ impl Edges<'_> {
     /// The pass for rows wider than any other.
     #[inline(always)]
     fn wide<const ANCHORED: bool>(self) -> f64 {
-        let Edges { ends, strengths, u, anchor, diagonal, x, y, p, q, width, .. } = self;
+        let Edges { ends, strengths, sigmas, u, anchor, diagonal, x, y, p, q, width, .. } = self;
+        let (Block { rows: p, counts: near }, Block { rows: q, counts: far }) = (p, q);
         let (keep, pull) = self.next.factors();
         let mut new = vec![0.0; width];
         let mut moved = 0.0;
         for (number, (ends, u)) in ends.iter().zip(u.chunks_exact_mut(width)).enumerate() {
             let (source, target) = (ends.source as usize * width, ends.target as usize * width);
             let (from, to) = (&x[source..source + width], &y[target..target + width]);
+            let sigma = sigmas[number];
             new.copy_from_slice(u);
             for ((new, from), to) in new.iter_mut().zip(from).zip(to).take(self.coupled) {
-                *new += self.sigma * (from - to);
+                *new += sigma * (from - to);
             }
-            self.penalty.dual_update(&mut new, strengths[number], self.sigma);
-            moved += squared_distance(&new, u);
+            self.penalty.dual_update(&mut new, strengths[number], sigma);
+            let squares = squared_distance(&new, u);
+            moved += squares;
+            if !near.is_empty() {
+                near[ends.source as usize] += squares;
+                (if diagonal { &mut *near } else { &mut *far })[ends.target as usize] += squares;
+            }
             if ANCHORED {
                 let z = &anchor[number * width..(number + 1) * width];
                 for ((u, new), z) in u.iter_mut().zip(&new).zip(z) {
                     *u = keep * (2.0 * new - *u) + pull * z;
                 }
             } else {
-                u.copy_from_slice(&new);
+                u.iter_mut().zip(&new).for_each(|(u, new)| *u = new + keep * (new - *u));
             }
             add_scaled(&mut p[source..source + width], 1.0, u);
             let q = if diagonal { &mut *p } else { &mut *q };

@@ -8,11 +8,13 @@ use super::{
     frame::Frame,
     halpern::Halpern,
     losses::Loss,
-    relative, squared,
+    relative,
+    relaxed::Relaxed,
+    squared,
     sweep::Point,
 };
 use crate::{
-    error::{Result, same_size},
+    error::{Error, Result, same_size},
     optimum::krylov::Limit,
     penalty::Penalty,
 };
@@ -38,6 +40,19 @@ pub(super) struct Best {
     pub(super) engine: Engine,
 }
 
+/// How relaxed steps ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The search can end.
+    Done,
+    /// The objective hardly changes: it is time for Newton steps.
+    Near,
+    /// Other steps may be faster.
+    Slow,
+}
+
+/// After how many changes of the scales the objective is looked at.
+const CHANGES: usize = 3;
 /// How many rounds of Newton steps are tried in a row.
 const NEWTON_ROUNDS: usize = 12;
 /// A certificate is looked at, or Newton steps begin, when a restart changes the objective by less
@@ -102,16 +117,33 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The restarted Halpern iteration, with Newton steps where there are any.
-    pub(super) fn iterate(&mut self, mut point: Point, scale: Option<f64>) -> Result<()> {
+    /// Relaxed steps, the restarted Halpern iteration where these are slow, and Newton steps where there
+    /// are any.
+    pub(super) fn iterate(&mut self, point: Point, scale: Option<f64>) -> Result<()> {
         let frame = self.frame;
         let newton = frame.penalty == Penalty::Norm && frame.losses.is_quadratic();
-        let edges = frame.strengths.len() as f64;
-        let mut scale = scale.unwrap_or_else(|| edges / frame.strengths.iter().sum::<f64>());
+        let mut relaxed = Relaxed::new(frame, point, scale.unwrap_or_else(|| frame.scale()));
+        // A proximal step that fails at one scale may succeed at another.
+        let end = match self.relaxed(&mut relaxed, newton) {
+            Err(Error::NotConverged { .. }) => End::Slow,
+            end => end?,
+        };
+        let mut scale = relaxed.scale();
+        self.scale = Some(scale);
+        let mut point = relaxed.point;
+        if end == End::Done || end == End::Near && self.polish(&mut point, scale) {
+            return Ok(());
+        }
         let mut patience = PATIENCE;
         loop {
             let mut halpern = Halpern::new(frame, point, scale);
-            let done = self.restarts(&mut halpern, newton.then_some(patience))?;
+            let done = match self.restarts(&mut halpern, newton.then_some(patience)) {
+                Err(Error::NotConverged { .. }) => {
+                    self.give_up(halpern.point);
+                    return Ok(());
+                }
+                done => done?,
+            };
             scale = halpern.scale;
             self.scale = Some(scale);
             point = halpern.point;
@@ -119,6 +151,42 @@ impl<'a> Search<'a> {
                 return Ok(());
             }
             patience *= 2;
+        }
+    }
+
+    /// Looks at a point from which no step could be taken, with its duals brought into their balls: what
+    /// is known of it is told.
+    fn give_up(&mut self, mut point: Point) {
+        into_balls(self.frame, &mut point);
+        self.look(&point, Engine::Halpern);
+    }
+
+    /// Relaxed steps until the search can end, or until it is time for others.
+    fn relaxed(&mut self, relaxed: &mut Relaxed, newton: bool) -> Result<End> {
+        let near = (NEAR * self.goal.tolerance).clamp(1e-7, 1e-3);
+        let mut last = f64::INFINITY;
+        let mut changes = 0;
+        loop {
+            changes += usize::from(relaxed.step()?);
+            self.steps = relaxed.steps;
+            if relaxed.is_slow() {
+                return Ok(End::Slow);
+            }
+            let is_over = self.is_over();
+            if changes < CHANGES && !is_over {
+                continue;
+            }
+            changes = 0;
+            relaxed.settle()?;
+            let objective = self.frame.objective(&relaxed.point.w);
+            let is_near = (last - objective).abs() <= near * objective.abs();
+            last = objective;
+            if is_near && newton {
+                return Ok(End::Near);
+            }
+            if (is_over || is_near) && self.look(&relaxed.point, Engine::Relaxed) {
+                return Ok(End::Done);
+            }
         }
     }
 
@@ -180,12 +248,7 @@ pub(super) fn start_of(frame: &Frame, start: Option<&Minimum>) -> Result<Point> 
         same_size("starting duals", start.duals.len(), frame.layout.edges.len() * losses.coupled)?;
         point.w = frame.layout.rows_in(&start.weights, losses.size, frame.width);
         point.u = frame.layout.edges_in(&start.duals, losses.coupled, frame.width);
-        if frame.penalty != Penalty::SquaredNorm {
-            for (u, c) in point.u.chunks_exact_mut(frame.width).zip(&frame.strengths) {
-                frame.penalty.dual_update(u, *c, 1.0);
-            }
-        }
-        point.p = squared::divergence(frame, &mut point.u);
+        into_balls(frame, &mut point);
     }
     for place in 0..frame.len() {
         if frame.alpha == 0.0 || frame.layout.degrees[place] == 0.0 {
@@ -194,6 +257,16 @@ pub(super) fn start_of(frame: &Frame, start: Option<&Minimum>) -> Result<Point> 
         }
     }
     Ok(point)
+}
+
+/// Brings duals into the balls of their strengths, and p with them.
+fn into_balls(frame: &Frame, point: &mut Point) {
+    if frame.penalty != Penalty::SquaredNorm {
+        for (u, c) in point.u.chunks_exact_mut(frame.width).zip(&frame.strengths) {
+            frame.penalty.dual_update(u, *c, 1.0);
+        }
+    }
+    point.p = squared::divergence(frame, &mut point.u);
 }
 
 /// The weights of a node by itself.

@@ -60,6 +60,11 @@ impl<'a> Frame<'a> {
         self.layout.nodes.len()
     }
 
+    /// A first scale of the steps: one over the mean strength.
+    pub(super) fn scale(&self) -> f64 {
+        self.strengths.len() as f64 / self.strengths.iter().sum::<f64>()
+    }
+
     /// The loss at a place.
     pub(super) fn loss(&self, place: usize) -> &'a Loss {
         &self.losses.each[self.layout.nodes[place]]

@@ -42,7 +42,7 @@ pub(super) struct Halpern<'a> {
 impl<'a> Halpern<'a> {
     pub(super) fn new(frame: &'a Frame<'a>, point: Point, scale: f64) -> Self {
         let mut sweep = Sweep::new(frame);
-        sweep.packed.set_scale(scale);
+        sweep.set_scale(scale);
         Self {
             sweep,
             anchor: point.clone(),
@@ -59,7 +59,7 @@ impl<'a> Halpern<'a> {
     pub(super) fn step(&mut self) -> Result<bool> {
         let k = self.since as f64;
         let next = Next::Anchored { keep: (k + 1.0) / (k + 2.0), pull: 1.0 / (k + 2.0) };
-        let moved = self.sweep.step(&mut self.point, &self.anchor, self.scale, next)?;
+        let moved = self.sweep.step(&mut self.point, &self.anchor, next)?;
         let residual = self.residual(moved);
         if self.since == 0 {
             self.first = residual;
@@ -80,7 +80,7 @@ impl<'a> Halpern<'a> {
     /// Moves the anchor to T(z), whose duals lie in their balls, and balances the steps.
     pub(super) fn restart(&mut self) -> Result<()> {
         let none = Point::default();
-        self.sweep.step(&mut self.point, &none, self.scale, Next::Plain)?;
+        self.sweep.step(&mut self.point, &none, Next::Plain)?;
         self.steps += 1;
         let frame = self.sweep.frame;
         let rows =
@@ -111,6 +111,6 @@ impl<'a> Halpern<'a> {
             (false, false) => self.scale,
         };
         self.scale = scale.clamp(1e-12, 1e12);
-        self.sweep.packed.set_scale(self.scale);
+        self.sweep.set_scale(self.scale);
     }
 }

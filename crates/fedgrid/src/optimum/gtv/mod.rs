@@ -5,8 +5,9 @@
 //! ```
 //!
 //! when one process holds everything, with a bound on how far from the minimum it is. The squared norm
-//! with quadratic losses is a linear system; everything else starts with the restarted Halpern
-//! iteration, and the norm with quadratic losses ends with Newton steps, which certify themselves.
+//! with quadratic losses is a linear system; everything else starts with relaxed primal-dual steps, goes
+//! on with the restarted Halpern iteration where these are slow, and for the norm with quadratic losses
+//! ends with Newton steps, which certify themselves.
 //! ["Networked Federated Multi-Task Learning", eq. 4.]
 
 #![expect(
@@ -21,6 +22,7 @@ mod direct;
 mod edge_pass;
 mod clusters;
 mod engine;
+mod follow;
 mod frame;
 mod halpern;
 mod layout;
@@ -29,6 +31,7 @@ mod node_pass;
 mod packed;
 mod quadratic;
 mod radius;
+mod relaxed;
 mod squared;
 mod sweep;
 mod tiles;
@@ -39,12 +42,11 @@ use std::fmt;
 pub use certificate::Certificate;
 pub use clusters::clusters;
 pub use critical::{Critical, critical};
+pub use follow::{Iteration, follow};
 pub use losses::Losses;
 
 use engine::{Search, start_of};
 use frame::Frame;
-use halpern::Halpern;
-use sweep::{Next, Point, Sweep};
 
 use crate::{
     error::{Error, Result, at_least_zero, same_size},
@@ -85,9 +87,11 @@ pub enum Engine {
     SparseFactors,
     /// Conjugate gradients on one linear system.
     ConjugateGradients,
-    /// The restarted Halpern iteration of the primal-dual method.
+    /// Relaxed steps of the primal-dual method.
+    Relaxed,
+    /// The same where they are not slow, else its restarted Halpern iteration.
     Halpern,
-    /// The same, then Newton steps on the augmented Lagrangian.
+    /// Either, then Newton steps on the augmented Lagrangian.
     Newton,
 }
 
@@ -97,8 +101,9 @@ impl fmt::Display for Engine {
             Self::Alone => "every node alone",
             Self::SparseFactors => "sparse Cholesky factors",
             Self::ConjugateGradients => "conjugate gradients",
+            Self::Relaxed => "relaxed primal-dual",
             Self::Halpern => "restarted Halpern primal-dual",
-            Self::Newton => "restarted Halpern primal-dual, then augmented Lagrangian",
+            Self::Newton => "primal-dual, then augmented Lagrangian",
         })
     }
 }
@@ -186,61 +191,4 @@ pub fn objective(
     same_size("weights", weights.len(), losses.len() * losses.size)?;
     let frame = Frame::new(losses, network, coupled);
     Ok(frame.objective(&frame.layout.rows_in(weights, losses.size, frame.width)))
-}
-
-/// Which iteration is followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Iteration {
-    /// The paper's: plain steps with s = 1.
-    Plain,
-    /// Restarted and anchored, with adaptive steps.
-    Restarted,
-}
-
-/// Follows an iteration from zero for a number of steps. Every so many steps `watch` is told their number
-/// and the objective, and stops the iteration by saying so.
-pub fn follow(
-    losses: &Losses,
-    network: &Network,
-    coupled: Coupled,
-    iteration: Iteration,
-    (steps, every): (usize, usize),
-    mut watch: impl FnMut(usize, f64) -> bool,
-) -> Result<()> {
-    let frame = Frame::new(losses, network, coupled);
-    let mut point = start_of(&frame, None)?;
-    if iteration == Iteration::Plain {
-        let mut sweep = Sweep::new(&frame);
-        sweep.packed.set_scale(1.0);
-        for step in 1..=steps {
-            sweep.step(&mut point, &Point::default(), 1.0, Next::Plain)?;
-            if step % every == 0 && watch(step, frame.objective(&point.w)) {
-                break;
-            }
-        }
-        return Ok(());
-    }
-    let scale = frame.strengths.len() as f64 / frame.strengths.iter().sum::<f64>();
-    let mut halpern = Halpern::new(&frame, point, scale);
-    while halpern.steps < steps {
-        let seen = (halpern.steps + 1).is_multiple_of(every);
-        let before = if seen { halpern.point.w.clone() } else { Vec::new() };
-        let due = halpern.step()?;
-        if seen {
-            let reflected = halpern.sweep.reflected.iter().zip(&before);
-            let weights: Vec<f64> = reflected.map(|(x, w)| 0.5 * (x + w)).collect();
-            if watch(halpern.steps, frame.objective(&weights)) {
-                break;
-            }
-        }
-        if due {
-            halpern.restart()?;
-            if halpern.steps.is_multiple_of(every)
-                && watch(halpern.steps, frame.objective(&halpern.point.w))
-            {
-                break;
-            }
-        }
-    }
-    Ok(())
 }

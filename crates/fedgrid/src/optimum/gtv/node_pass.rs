@@ -21,6 +21,7 @@ pub(super) struct Nodes<'a> {
     pub(super) reflected: &'a mut [f64],
     pub(super) p: &'a [f64],
     pub(super) anchor: &'a [f64],
+    pub(super) counts: &'a mut [f64],
     pub(super) next: Next,
 }
 
@@ -32,11 +33,11 @@ impl Pass for Nodes<'_> {
         if self.packed.width > W {
             return self.wide::<ANCHORED>();
         }
-        let Nodes { packed, degrees, first, w, reflected, p, anchor, next } = self;
+        let Nodes { packed, degrees, first, w, reflected, p, anchor, counts, next } = self;
         let (keep, pull) = next.factors();
         let coupled = packed.losses.coupled;
         // Uncoupled weights have steps of their own, which tell nothing about the balance.
-        let counts: [f64; W] = array::from_fn(|k| if k < coupled { 1.0 } else { 0.0 });
+        let share: [f64; W] = array::from_fn(|k| if k < coupled { 1.0 } else { 0.0 });
         let ((w, _), (x, _)) = (w.as_chunks_mut::<W>(), reflected.as_chunks_mut::<W>());
         let ((p, _), (z, _)) = (p.as_chunks::<W>(), anchor.as_chunks::<W>());
         let mut moved = 0.0;
@@ -57,10 +58,16 @@ impl Pass for Nodes<'_> {
             if ANCHORED {
                 let z = z[place];
                 *w = array::from_fn(|k| keep * reflection[k] + pull * z[k]);
-                let counted: [f64; W] = array::from_fn(|k| counts[k] * step[k]);
-                moved += degrees[node].max(1.0) * dot(&counted, &step);
             } else {
-                *w = to;
+                *w = array::from_fn(|k| to[k] + keep * step[k]);
+            }
+            if ANCHORED || !counts.is_empty() {
+                let shared: [f64; W] = array::from_fn(|k| share[k] * step[k]);
+                let squares = degrees[node].max(1.0) * dot(&shared, &step);
+                moved += squares;
+                if let Some(count) = counts.get_mut(place) {
+                    *count += squares;
+                }
             }
         }
         Ok(moved)
@@ -71,7 +78,7 @@ impl Nodes<'_> {
     /// The pass for rows wider than any other.
     #[inline(always)]
     fn wide<const ANCHORED: bool>(self) -> Result<f64> {
-        let Nodes { packed, degrees, first, w, reflected, p, anchor, next } = self;
+        let Nodes { packed, degrees, first, w, reflected, p, anchor, counts, next } = self;
         let (keep, pull) = next.factors();
         let (width, coupled) = (packed.width, packed.losses.coupled);
         let mut moved = 0.0;
@@ -86,13 +93,17 @@ impl Nodes<'_> {
             } else {
                 packed.wide_step(node, &from, &mut to);
             }
-            moved += degrees[node].max(1.0) * squared_distance(&to[..coupled], &w[..coupled]);
+            let squares = degrees[node].max(1.0) * squared_distance(&to[..coupled], &w[..coupled]);
+            moved += squares;
+            if let Some(count) = counts.get_mut(place) {
+                *count += squares;
+            }
             x.iter_mut().zip(&to).zip(&*w).for_each(|((x, to), w)| *x = 2.0 * to - w);
             if ANCHORED {
                 let z = &anchor[place * width..(place + 1) * width];
                 w.iter_mut().zip(&*x).zip(z).for_each(|((w, x), z)| *w = keep * x + pull * z);
             } else {
-                w.copy_from_slice(&to);
+                w.iter_mut().zip(&to).for_each(|(w, to)| *w = to + keep * (to - *w));
             }
         }
         Ok(moved)

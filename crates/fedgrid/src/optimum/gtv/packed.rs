@@ -111,20 +111,18 @@ impl<'a> Packed<'a> {
         self.starts.push(self.targets.len());
     }
 
-    /// Sets the steps to τ = s / degree.
-    pub(super) fn set_scale(&mut self, scale: f64) {
-        for place in 0..self.steps.len() {
-            let tau = scale / self.layout.degrees[place].max(1.0);
-            self.steps[place] = tau;
-            let outside = 1.0 / (1.0 + 2.0 * tau * self.ridges[place]);
-            self.outside[place] = outside;
-            for k in self.starts[place]..self.starts[place + 1] {
-                let inside = 1.0 / (1.0 + 2.0 * tau * self.curvatures[k]);
-                self.coefficients[k] = [2.0 * tau * self.targets[k] * inside, inside - outside];
-            }
-            if let Kind::Product(start) = self.kinds[place] {
-                self.multiply_out(place, start);
-            }
+    /// Sets the step of a node to τ = s / degree.
+    pub(super) fn set_scale(&mut self, place: usize, scale: f64) {
+        let tau = scale / self.layout.degrees[place].max(1.0);
+        self.steps[place] = tau;
+        let outside = 1.0 / (1.0 + 2.0 * tau * self.ridges[place]);
+        self.outside[place] = outside;
+        for k in self.starts[place]..self.starts[place + 1] {
+            let inside = 1.0 / (1.0 + 2.0 * tau * self.curvatures[k]);
+            self.coefficients[k] = [2.0 * tau * self.targets[k] * inside, inside - outside];
+        }
+        if let Kind::Product(start) = self.kinds[place] {
+            self.multiply_out(place, start);
         }
     }
 

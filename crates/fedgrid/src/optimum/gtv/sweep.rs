@@ -5,14 +5,19 @@
 //! edges   u⁺ = prox_{σ g*}(u + σ D (2w⁺ − w))   and p anew
 //! ```
 //!
-//! after which the next point is `keep · (2z⁺ − z) + pull · z₀` for both w and u: with an anchor z₀ this
-//! is the reflected Halpern iteration, and a plain step is z⁺ itself. Rows have a width known to the
-//! compiler, and the loops are compiled for the processor's wide registers too; neither changes a bit.
+//! with steps τ = s/|N(i)| and σ = 1/(s_i + s_j) for positive scales s of the nodes. The next point is
+//! `keep · (2z⁺ − z) + pull · z₀` for both w and u with an anchor z₀ (the reflected Halpern iteration), or
+//! goes beyond z⁺ by a share of the step. Rows have a width known to the compiler, and the loops are
+//! compiled for the processor's wide registers too; neither changes a bit.
 
 use rayon::prelude::*;
 
 use super::{
-    edge_pass::Edges, frame::Frame, node_pass::Nodes, packed::Packed, tiles::over_tiles,
+    edge_pass::Edges,
+    frame::Frame,
+    node_pass::Nodes,
+    packed::Packed,
+    tiles::{Block, over_counted_tiles},
     width::by_width,
 };
 use crate::error::Result;
@@ -22,15 +27,22 @@ use crate::error::Result;
 pub(super) enum Next {
     /// `z⁺` itself.
     Plain,
+    /// `z⁺ + beyond · (z⁺ − z)`; what every node and its edges moved by is counted if asked for.
+    Relaxed { beyond: f64, counted: bool },
     /// `keep · (2z⁺ − z) + pull · z₀`.
     Anchored { keep: f64, pull: f64 },
 }
 
 impl Next {
-    /// The factors of the reflection and of the anchor.
+    fn is_anchored(self) -> bool {
+        matches!(self, Self::Anchored { .. })
+    }
+
+    /// The factors of the reflection and of the anchor, or of the step beyond.
     pub(super) fn factors(self) -> (f64, f64) {
         match self {
-            Self::Plain => (1.0, 0.0),
+            Self::Plain => (0.0, 0.0),
+            Self::Relaxed { beyond, .. } => (beyond, 0.0),
             Self::Anchored { keep, pull } => (keep, pull),
         }
     }
@@ -59,63 +71,114 @@ pub(super) struct Sweep<'a> {
     pub(super) packed: Packed<'a>,
     /// `2w⁺ − w` of the last step.
     pub(super) reflected: Vec<f64>,
+    /// The scales of the nodes, and the steps σ of the edges that follow from them.
+    pub(super) scales: Vec<f64>,
+    sigmas: Vec<f64>,
+    /// For each node, what its weights (times the number of neighbours) and the duals of its edges have
+    /// moved by in counted steps, as squares.
+    pub(super) counts: Counts,
+}
+
+/// Squares that are counted for each node.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) weights: Vec<f64>,
+    pub(super) duals: Vec<f64>,
 }
 
 impl<'a> Sweep<'a> {
     pub(super) fn new(frame: &'a Frame<'a>) -> Self {
         let packed = Packed::new(frame.losses, &frame.layout, frame.width);
-        Self { frame, packed, reflected: vec![0.0; frame.len() * frame.width] }
+        let (scales, sigmas) = (vec![0.0; frame.len()], vec![0.0; frame.strengths.len()]);
+        let reflected = vec![0.0; frame.len() * frame.width];
+        Self { frame, packed, reflected, scales, sigmas, counts: Counts::default() }
+    }
+
+    /// Gives all nodes one scale.
+    pub(super) fn set_scale(&mut self, scale: f64) {
+        self.set_scales(|_, _| scale);
+    }
+
+    /// Gives each node a scale, by its place and the scale that it has.
+    pub(super) fn set_scales(&mut self, mut scale_of: impl FnMut(usize, f64) -> f64) {
+        for (place, scale) in self.scales.iter_mut().enumerate() {
+            let next = scale_of(place, *scale);
+            if next.to_bits() != scale.to_bits() {
+                *scale = next;
+                self.packed.set_scale(place, next);
+            }
+        }
+        let layout = &self.frame.layout;
+        for tile in layout.rounds.iter().flatten() {
+            let first = &self.scales[tile.first * layout.block..];
+            let second = &self.scales[tile.second * layout.block..];
+            let ends = &layout.ends[tile.edges.clone()];
+            for (sigma, ends) in self.sigmas[tile.edges.clone()].iter_mut().zip(ends) {
+                *sigma = 1.0 / (first[ends.source as usize] + second[ends.target as usize]);
+            }
+        }
     }
 
     /// One step from a point to the next, and by how much `z⁺` differs from z; a plain step leaves the
     /// duals' part out.
-    pub(super) fn step(
-        &mut self,
-        point: &mut Point,
-        anchor: &Point,
-        scale: f64,
-        next: Next,
-    ) -> Result<Moved> {
-        let primal = self.nodes(point, anchor, next)?;
-        let dual = self.edges(point, &anchor.u, 1.0 / (2.0 * scale), next);
+    pub(super) fn step(&mut self, point: &mut Point, anchor: &Point, next: Next) -> Result<Moved> {
+        let counted = matches!(next, Next::Relaxed { counted: true, .. });
+        let Counts { mut weights, mut duals } =
+            if counted { std::mem::take(&mut self.counts) } else { Counts::default() };
+        let primal = self.nodes(point, anchor, &mut weights, next)?;
+        let dual = self.edges(point, &anchor.u, &mut duals, next);
+        if counted {
+            self.counts = Counts { weights, duals };
+        }
         Ok(Moved { primal, dual })
     }
 
-    fn nodes(&mut self, point: &mut Point, anchor: &Point, next: Next) -> Result<f64> {
+    fn nodes(
+        &mut self,
+        point: &mut Point,
+        anchor: &Point,
+        counts: &mut [f64],
+        next: Next,
+    ) -> Result<f64> {
         let (block, width) = (self.frame.layout.block, self.frame.width);
         let rows = block * width;
         let packed = &self.packed;
         let degrees = &self.frame.layout.degrees;
-        let anchored = next != Next::Plain;
+        let mut counts: Vec<&mut [f64]> = counts.chunks_mut(block).collect();
+        counts.resize_with(self.frame.len().div_ceil(block), Default::default);
         let work = point
             .w
             .par_chunks_mut(rows)
             .zip(self.reflected.par_chunks_mut(rows))
             .zip(point.p.par_chunks(rows))
+            .zip(counts)
             .enumerate();
         let moved: Vec<f64> = work
-            .map(|(number, ((w, reflected), p))| {
+            .map(|(number, (((w, reflected), p), counts))| {
                 let first = number * block;
                 let anchor = anchor.w.get(number * rows..).unwrap_or_default();
-                let nodes = Nodes { packed, degrees, first, w, reflected, p, anchor, next };
-                by_width(width, anchored, nodes)
+                let nodes = Nodes { packed, degrees, first, w, reflected, p, anchor, counts, next };
+                by_width(width, next.is_anchored(), nodes)
             })
             .collect::<Result<_>>()?;
         Ok(moved.iter().sum())
     }
 
-    fn edges(&mut self, point: &mut Point, anchor: &[f64], sigma: f64, next: Next) -> f64 {
+    fn edges(&mut self, point: &mut Point, anchor: &[f64], counts: &mut [f64], next: Next) -> f64 {
         let (width, layout, strengths) =
             (self.frame.width, &self.frame.layout, &self.frame.strengths);
+        let sigmas = &self.sigmas;
         let rows = layout.block * width;
         let reflected = &self.reflected;
         let of_block = |block: usize| reflected.get(block * rows..).unwrap_or_default();
         let (penalty, coupled) = (self.frame.penalty, self.frame.losses.coupled);
-        over_tiles(layout, width, &mut point.u, &mut point.p, |tile, u, p, q| {
+        let ends = Block { rows: &mut point.p, counts };
+        over_counted_tiles(layout, width, &mut point.u, ends, |tile, u, p, q| {
             let range = tile.edges.clone();
             let edges = Edges {
                 ends: &layout.ends[range.clone()],
                 strengths: &strengths[range.clone()],
+                sigmas: &sigmas[range.clone()],
                 anchor: anchor.get(range.start * width..range.end * width).unwrap_or_default(),
                 diagonal: tile.first == tile.second,
                 x: of_block(tile.first),
@@ -126,10 +189,9 @@ impl<'a> Sweep<'a> {
                 penalty,
                 coupled,
                 width,
-                sigma,
                 next,
             };
-            by_width(width, next != Next::Plain, edges)
+            by_width(width, next.is_anchored(), edges)
         })
     }
 }

@@ -5,6 +5,15 @@ use rayon::prelude::*;
 
 use super::layout::{Layout, Tile};
 
+/// What a tile writes about the nodes of a block.
+#[derive(Debug, Default)]
+pub(super) struct Block<'a> {
+    /// A row of each node.
+    pub(super) rows: &'a mut [f64],
+    /// A number of each node; empty if there are none.
+    pub(super) counts: &'a mut [f64],
+}
+
 /// Gives each tile the rows of its edges and the rows of its two blocks of ends to write to, and
 /// adds up what it answers. On the diagonal the second block is empty: it is the first. Without rows of
 /// edges each tile gets none.
@@ -15,11 +24,27 @@ pub(super) fn over_tiles(
     ends: &mut [f64],
     pass: impl Fn(&Tile, &mut [f64], &mut [f64], &mut [f64]) -> f64 + Sync,
 ) -> f64 {
+    let ends = Block { rows: ends, counts: &mut [] };
+    over_counted_tiles(layout, width, edges, ends, |tile, own, first, second| {
+        pass(tile, own, first.rows, second.rows)
+    })
+}
+
+/// The same with a number of each end to write to as well, if there are any.
+pub(super) fn over_counted_tiles(
+    layout: &Layout,
+    width: usize,
+    edges: &mut [f64],
+    ends: Block,
+    pass: impl Fn(&Tile, &mut [f64], Block, Block) -> f64 + Sync,
+) -> f64 {
     let rows = (layout.block * width).max(1);
     let mut total = 0.0;
     let mut left = edges;
     for round in &layout.rounds {
-        let mut blocks: Vec<Option<&mut [f64]>> = ends.chunks_mut(rows).map(Some).collect();
+        let mut counts = ends.counts.chunks_mut(layout.block);
+        let block = |rows| Some(Block { rows, counts: counts.next().unwrap_or_default() });
+        let mut blocks: Vec<Option<Block>> = ends.rows.chunks_mut(rows).map(block).collect();
         let mut work = Vec::with_capacity(round.len());
         for tile in round {
             let (own, rest) = left.split_at_mut((tile.edges.len() * width).min(left.len()));
@@ -28,7 +53,7 @@ pub(super) fn over_tiles(
             let second = blocks.get_mut(tile.second).and_then(Option::take).unwrap_or_default();
             work.push((tile, own, first, second));
         }
-        let each = |(tile, own, first, second): (&Tile, &mut [f64], &mut [f64], &mut [f64])| {
+        let each = |(tile, own, first, second): (&Tile, &mut [f64], Block, Block)| {
             pass(tile, own, first, second)
         };
         let parts: Vec<f64> = if work.len() == 1 {
