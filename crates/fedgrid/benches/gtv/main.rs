@@ -2,7 +2,8 @@
 //! kernels, against CVXPY with Clarabel, the kernel against the memory's limit and against a numpy loop,
 //! and a million nodes; all as ratios in one run.
 //!
-//! `cargo bench -p fedgrid --bench gtv -- steps peers kernel scale` runs the named parts, or all.
+//! `cargo bench -p fedgrid --bench gtv -- steps peers kernel scale` runs the named parts, or all;
+//! `-- steps 3000 50` only the cases of so many nodes and features.
 
 #![expect(clippy::print_stdout, reason = "a bench tells what it measured")]
 
@@ -25,7 +26,8 @@ fn main() {
     let named: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let wanted = |part: &str| named.is_empty() || named.iter().any(|name| name == part);
     if wanted("steps") {
-        steps();
+        let numbers = named.iter().filter_map(|name| name.parse().ok());
+        steps(&numbers.collect::<Vec<usize>>());
     }
     if wanted("peers") {
         peers();
@@ -68,7 +70,7 @@ const NORM: Penalty = Penalty::Norm;
 /// A case of the table: nodes, features, strength, the steps and the ratio of times that are wanted.
 type Case = (usize, usize, f64, usize, f64);
 
-fn steps() {
+fn steps(only: &[usize]) {
     println!(
         "steps to a relative error of 1e-6, penalty ‖·‖₂, medians of 5 seeds; processor time of seed 0 on one thread"
     );
@@ -84,7 +86,8 @@ fn steps() {
         (3000, 50, 1e-2, 420, 0.0),
         (30000, 2, 1e-2, 320, 3.0),
     ];
-    for (nodes, features, alpha, most, wanted) in cases {
+    let chosen = |case: &Case| only.iter().all(|number| [case.0, case.1].contains(number));
+    for (nodes, features, alpha, most, wanted) in cases.into_iter().filter(chosen) {
         let coupled = Coupled { alpha, penalty: NORM };
         let seeds = if most == 0 { 1 } else { 5 };
         let mut counts = Vec::new();
@@ -113,7 +116,9 @@ fn steps() {
             median(counts)
         );
     }
-    uneven();
+    if only.is_empty() {
+        uneven();
+    }
 }
 
 /// The smallest objective that is known.

@@ -82,7 +82,6 @@ fn minima_agree_with_a_conic_solver_and_certificates_hold() {
 
 /// Problems that were not chosen: some converge slowly, but none ends with an error or a wrong bound.
 #[test]
-#[ignore = "takes minutes"]
 fn other_problems_end_with_certificates_that_hold() {
     let mut failures = Vec::new();
     let mut short = 0;
