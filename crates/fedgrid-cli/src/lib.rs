@@ -15,6 +15,7 @@ pub mod helping;
 pub mod summary;
 pub mod report;
 pub mod run;
+pub mod reproduce;
 pub mod terminal;
 pub mod command;
 

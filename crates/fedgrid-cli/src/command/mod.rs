@@ -5,6 +5,7 @@ mod fit;
 mod network;
 mod network_learn;
 mod predict;
+mod reproduce;
 
 use std::process::ExitCode;
 
@@ -52,6 +53,8 @@ enum Command {
     /// Build a network, learn one from rows, or show one in numbers.
     #[command(subcommand, after_help = "Example: fedgrid network show --edges edges.csv")]
     Network(network::NetworkCommand),
+    /// Run the papers' figures again, with the authors' values beside ours.
+    Reproduce(reproduce::Reproduce),
     /// Print the JSON schema of experiment files.
     #[command(after_help = "Example: fedgrid schema > experiment.schema.json")]
     Schema,
@@ -114,6 +117,7 @@ fn run(command: Command, terminal: Terminal) -> Result<()> {
         Command::Fit(fit) => fit.run(terminal),
         Command::Predict(predict) => predict.run(terminal),
         Command::Network(network) => network.run(terminal),
+        Command::Reproduce(reproduce) => reproduce.run(terminal),
         Command::Schema => {
             print(&to_json_pretty(&Experiment::schema()));
             Ok(())

@@ -1,0 +1,193 @@
+//! Every figure of the papers again: each is a file under `experiments/`, and comes out as a table with
+//! the authors' values beside ours, a plot, and a page of all.
+//!
+//! ```text
+//! file ─▶ cases ─▶ repeats in parallel ─▶ middle and spread ─▶ bands ─▶ table, plot, page
+//! ```
+//!
+//! The repeats are independent and seeded, so the numbers do not depend on the number of threads.
+
+pub mod bands;
+mod catalogue;
+pub mod figure;
+pub mod measured;
+mod page;
+mod plot;
+mod runner;
+mod setting;
+mod averaging;
+mod clients;
+mod table;
+
+use std::time::Instant;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use bands::Band;
+pub use catalogue::{Entry, all, find};
+use figure::{Figure, Mode, Series};
+use measured::Measured;
+pub use page::render as page;
+pub use plot::draw as plot;
+pub use table::{csv, curves_csv, screen};
+
+use crate::error::Result;
+
+/// A figure that has been run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Its name, such as `plug-in-and-learn/fig1a`.
+    pub name: &'static str,
+    /// Its file.
+    pub figure: Figure,
+    /// Whether the run was a quick one.
+    pub quick: bool,
+    /// The lines that are drawn.
+    pub lines: Vec<Line>,
+    /// What was compared.
+    pub rows: Vec<Row>,
+    /// What the paper says in words, and whether it holds here.
+    pub claims: Vec<(String, bool)>,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// A line with its values.
+#[derive(Debug)]
+pub struct Line {
+    /// What its file says.
+    pub series: Series,
+    /// What its repeats gave.
+    pub measured: Measured,
+}
+
+/// One value beside the authors'.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    /// The name of the line.
+    pub series: String,
+    /// Where on the horizontal axis, or at which level.
+    pub at: String,
+    /// Our value.
+    pub ours: f64,
+    /// The standard deviation of our repeats.
+    pub sd: f64,
+    /// How many repeats.
+    pub runs: usize,
+    /// The authors' value.
+    pub reference: f64,
+    /// The standard deviation of their repeats, where it is known.
+    pub reference_sd: Option<f64>,
+    /// How many repeats they had.
+    pub reference_runs: usize,
+    /// Where it is from.
+    pub origin: &'static str,
+    /// The value of the printed figure, shown beside one from code.
+    pub printed: Option<f64>,
+    /// The lower end of the band.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// Whether ours lies in it.
+    pub agrees: bool,
+}
+
+impl Outcome {
+    /// Whether all values lie in their bands and all claims hold.
+    #[must_use]
+    pub fn agrees(&self) -> bool {
+        self.rows.iter().all(|row| row.agrees) && self.claims.iter().all(|(_, holds)| *holds)
+    }
+}
+
+/// Runs one figure.
+pub fn run(entry: Entry, quick: bool) -> Result<Outcome> {
+    let begun = Instant::now();
+    let figure = entry.figure()?;
+    let lines = measure(&figure, quick)?;
+    let rows = lines.iter().flat_map(compared).collect();
+    let claims = judged(&figure, &lines);
+    let lines = lines.into_iter().filter(|line| !line.series.hidden).collect();
+    let seconds = begun.elapsed().as_secs_f64();
+    Ok(Outcome { name: entry.name, figure, quick, lines, rows, claims, seconds })
+}
+
+/// All repeats of all lines, and what becomes of them.
+fn measure(figure: &Figure, quick: bool) -> Result<Vec<Line>> {
+    let wanted: Vec<&Series> = figure.lines(quick).collect();
+    let repeats = |series: &Series| {
+        let repeats = figure.effort(quick).repeats;
+        series.repeats.map_or(repeats, |most| most.min(repeats))
+    };
+    let cases =
+        wanted.iter().map(|series| figure.case(series, quick)).collect::<Result<Vec<_>>>()?;
+    let jobs: Vec<(usize, u64)> = wanted
+        .iter()
+        .enumerate()
+        .flat_map(|(line, series)| (0..repeats(series) as u64).map(move |repeat| (line, repeat)))
+        .collect();
+    let curves: Vec<_> = jobs
+        .par_iter()
+        .with_max_len(1)
+        .map(|&(line, repeat)| cases[line].run(figure.seed + repeat))
+        .collect::<Result<_>>()?;
+    let mut of_line = vec![Vec::new(); wanted.len()];
+    for ((line, _), curve) in jobs.into_iter().zip(curves) {
+        of_line[line].push(curve);
+    }
+    let measured: Vec<Measured> = wanted
+        .iter()
+        .zip(of_line)
+        .map(|(series, curves)| Measured::new(curves, series.statistic))
+        .collect();
+    let place = |name: &str| wanted.iter().position(|series| series.name == name);
+    let line = |(series, own): (&&Series, &Measured)| {
+        let base = series.relative_to.as_deref().and_then(place);
+        let measured = base.map_or_else(|| own.clone(), |base| own.relative_to(&measured[base]));
+        Line { series: (*series).clone(), measured }
+    };
+    Ok(wanted.iter().zip(&measured).map(line).collect())
+}
+
+/// The values of a line beside the authors'; those that this run does not reach are left out.
+fn compared(line: &Line) -> impl Iterator<Item = Row> {
+    line.series.references.iter().filter_map(|reference| {
+        let ours = line.measured.ours(reference)?;
+        let Band { low, high } = Band::around(reference, ours);
+        let at = match (reference.x, reference.below) {
+            (Some(x), _) => crate::number::tick(x),
+            (None, level) => format!("≤ {}", crate::number::tick(level.unwrap_or(0.0))),
+        };
+        Some(Row {
+            series: line.series.name.clone(),
+            at,
+            ours: ours.value,
+            sd: ours.sd,
+            runs: ours.runs,
+            reference: reference.value,
+            reference_sd: reference.sd,
+            reference_runs: reference.runs,
+            origin: reference.origin.name(),
+            printed: reference.printed,
+            low,
+            high,
+            agrees: Band { low, high }.contains(ours.value),
+        })
+    })
+}
+
+fn judged(figure: &Figure, lines: &[Line]) -> Vec<(String, bool)> {
+    let at =
+        |name: &str, x| lines.iter().find(|line| line.series.name == name)?.measured.at_place(x);
+    let holds = |claim: &figure::Claim| {
+        let (lower, higher) = (at(&claim.lower, claim.x)?, at(&claim.higher, claim.x)?);
+        Some((claim.says.clone(), lower < higher))
+    };
+    figure.claims.iter().filter_map(holds).collect()
+}
+
+/// Whether a line does what the authors' code did.
+fn is_compat(series: &Series) -> bool {
+    series.mode == Mode::PaperCompat
+}

@@ -1,0 +1,7 @@
+//! placeholder
+use super::Outcome;
+/// x
+#[must_use]
+pub fn render(_outcomes: &[Outcome], _seconds: f64) -> String {
+    String::new()
+}

@@ -1,0 +1,41 @@
+//! One file per kind of experiment: from the keys of a line and a seed to its points.
+
+mod probing;
+mod probing_trees;
+mod relax_linear;
+mod relax_trees;
+mod total_variation;
+
+use serde::Deserialize;
+
+use super::measured::Curve;
+use crate::error::Result;
+
+/// What is run for a line.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(super) enum Case {
+    /// Linear models and their rivals on the networks of "Plug In and Learn".
+    RelaxLinear(relax_linear::Case),
+    /// Trees on the same networks.
+    RelaxTrees(relax_trees::Case),
+    /// Total variation of weights on a stochastic block model.
+    TotalVariation(total_variation::Case),
+    /// Targets that probe who helps.
+    Probing(probing::Case),
+    /// The same with trees.
+    ProbingTrees(probing_trees::Case),
+}
+
+impl Case {
+    /// One repeat.
+    pub(super) fn run(&self, seed: u64) -> Result<Curve> {
+        Ok(match self {
+            Self::RelaxLinear(case) => case.run(seed)?,
+            Self::RelaxTrees(case) => case.run(seed)?,
+            Self::TotalVariation(case) => case.run(seed)?,
+            Self::Probing(case) => case.run(seed)?,
+            Self::ProbingTrees(case) => case.run(seed)?,
+        })
+    }
+}

@@ -1,0 +1,234 @@
+//! Targets that probe who helps, with linear models, iteration by iteration,
+//!
+//! ```text
+//! choosing   ŵ ← ŵ − η ∇L_j(ŵ)   for the j of S drawn clients that lowers the target's loss most
+//! online     the same, every drawn client with m fresh rows
+//! oracle     the same for a client drawn from the target's own cluster
+//! IFCA       the target's choice of as many models as IFCA is told; S clients take part in a round
+//! ```
+//!
+//! ["Your Data, My Model", Algorithm 1 and Figures 3 to 7; "PersFL via Active Sampling", Figures 1 to 3.]
+
+use std::sync::Arc;
+
+use fedgrid::{
+    Result,
+    algebra::{add_scaled, dot},
+    data::{Dataset, Features},
+    method::{Choice, LinearPool, PersFl, Start},
+    model::{Hypothesis, Linear, LinearHypothesis, LocalModel},
+    random::{Purpose, Stream},
+};
+use serde::Deserialize;
+
+use super::super::{
+    averaging::Averaging,
+    clients::{Clients, Pool},
+    measured::Curve,
+    setting::{normals, rows},
+};
+
+/// The keys of a line.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::reproduce) struct Case {
+    pool: Pool,
+    /// The dimension d.
+    features: usize,
+    /// The rows m of a client.
+    rows: usize,
+    /// The standard deviation σ of the noise.
+    noise: f64,
+    /// How many clients S are drawn in an iteration.
+    candidates: usize,
+    /// The step η on the gradient (2/m) Xᵀ(Xw − y).
+    step: f64,
+    rounds: usize,
+    learn: Learn,
+    measure: Measure,
+    start: Begin,
+    /// How many clients learn, evenly spread over all.
+    targets: usize,
+    /// How many clusters IFCA is told.
+    #[serde(default)]
+    told: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Learn {
+    Choosing,
+    Online,
+    Oracle,
+    Ifca,
+}
+
+/// What is measured of ŵ − w̄, the mean over targets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Measure {
+    /// ‖ŵ − w̄‖², as the papers define it.
+    Sum,
+    /// ‖ŵ − w̄‖² / d.
+    PerDimension,
+    /// ‖ŵ − w̄‖.
+    Norm,
+}
+
+/// Where a target starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Begin {
+    Zero,
+    /// Evenly drawn from [0, 1).
+    Uniform,
+    Normal,
+}
+
+impl Begin {
+    fn weights(self, size: usize, seed: u64, node: usize) -> Vec<f64> {
+        let mut stream = Stream::new(seed, node, 0, Purpose::Start);
+        match self {
+            Self::Zero => vec![0.0; size],
+            Self::Uniform => (0..size).map(|_| stream.uniform()).collect(),
+            Self::Normal => normals(size, &mut stream),
+        }
+    }
+}
+
+impl Case {
+    /// One repeat.
+    pub(super) fn run(&self, seed: u64) -> Result<Curve> {
+        let clients = self.pool.make(self.features, self.rows, self.noise, seed)?;
+        match self.learn {
+            Learn::Choosing => self.probe(&clients, Choice::Uniform, self.candidates, seed),
+            Learn::Oracle => {
+                self.probe(&clients, Choice::Oracle { clusters: clients.clusters.clone() }, 1, seed)
+            }
+            Learn::Online => self.online(&clients, seed),
+            Learn::Ifca => Ok(self.ifca(&clients, seed)),
+        }
+    }
+
+    fn targets(&self, clients: &Clients) -> Vec<usize> {
+        let apart = clients.data.len() / self.targets.max(1);
+        (0..self.targets.max(1)).map(|target| target * apart).collect()
+    }
+
+    fn probe(
+        &self,
+        clients: &Clients,
+        choice: Choice,
+        candidates: usize,
+        seed: u64,
+    ) -> Result<Curve> {
+        let model: Arc<dyn LocalModel> = Arc::new(Linear { ridge: 0.0, intercept: false });
+        let nodes = clients.nodes(&model, Features::empty(clients.names.clone()));
+        let targets = self.targets(clients);
+        let start = |id: usize| -> Option<Arc<dyn Hypothesis>> {
+            let slopes = targets.contains(&id).then(|| self.start.weights(self.features, seed, id));
+            let names = clients.names.clone();
+            Some(Arc::new(LinearHypothesis { names, slopes: slopes?, intercept: 0.0 }))
+        };
+        let method = PersFl {
+            step: self.step,
+            candidates,
+            choice,
+            start: Start::Given((0..nodes.len()).map(start).collect()),
+            targets: Some(targets.clone().into()),
+            seed,
+            ..PersFl::default()
+        };
+        let mut pool = LinearPool::new(&method, &nodes)?.expect("the models are linear");
+        let mut curve = Vec::with_capacity(self.rounds);
+        for round in 1..=self.rounds {
+            pool.step();
+            let errors = pool.weights().map(|(id, weights)| self.measured(clients, id, weights));
+            curve.push((round as f64, errors.sum::<f64>() / targets.len() as f64));
+        }
+        Ok(curve)
+    }
+
+    /// The same steps as by messages of a method with rows that arrive, for one target: only the rows of
+    /// clients that are drawn need be made.
+    fn online(&self, clients: &Clients, seed: u64) -> Result<Curve> {
+        let own = &clients.data[0];
+        let mut weights = self.start.weights(self.features, seed, 0);
+        let mut order: Vec<usize> = (1..clients.data.len()).collect();
+        let mut curve = Vec::with_capacity(self.rounds);
+        for round in 0..self.rounds {
+            let mut best: Option<(f64, Vec<f64>)> = None;
+            for client in drawn(&mut order, self.candidates, seed, round) {
+                let truth = &clients.truth[clients.clusters[client]];
+                let mut stream = Stream::new(seed, client, round + 2, Purpose::Data);
+                let fresh = rows(&clients.names, truth, self.rows, self.noise, &mut stream)?;
+                let mut next = weights.clone();
+                descend(&mut next, &fresh, self.step);
+                let loss = squares(own, &next);
+                if best.as_ref().is_none_or(|(least, _)| loss < *least) {
+                    best = Some((loss, next));
+                }
+            }
+            weights = best.map_or(weights, |(_, next)| next);
+            curve.push(((round + 1) as f64, self.measured(clients, 0, &weights)));
+        }
+        Ok(curve)
+    }
+
+    fn ifca(&self, clients: &Clients, seed: u64) -> Curve {
+        let start =
+            (0..self.told).flat_map(|model| Begin::Normal.weights(self.features, seed, model));
+        let mut averaging = Averaging::new(&clients.data, start.collect());
+        let mut order: Vec<usize> = (usize::from(self.pool.guest)..clients.data.len()).collect();
+        let mut curve = Vec::with_capacity(self.rounds);
+        for round in 0..self.rounds {
+            averaging.step(&drawn(&mut order, self.candidates, seed, round), self.step);
+            let chosen = averaging.choices(&[0])[0];
+            let weights = &averaging.weights()[chosen * self.features..][..self.features];
+            curve.push(((round + 1) as f64, self.measured(clients, 0, weights)));
+        }
+        curve
+    }
+
+    fn measured(&self, clients: &Clients, client: usize, weights: &[f64]) -> f64 {
+        let squares = clients.error(client, weights);
+        match self.measure {
+            Measure::Sum => squares,
+            Measure::PerDimension => squares / self.features as f64,
+            Measure::Norm => squares.sqrt(),
+        }
+    }
+}
+
+/// So many of the clients, drawn as the method draws candidates; the order is put back.
+fn drawn(order: &mut [usize], count: usize, seed: u64, round: usize) -> Vec<usize> {
+    let mut stream = Stream::new(seed, 0, round, Purpose::Candidates);
+    let count = count.min(order.len());
+    let swaps: Vec<usize> = (0..count)
+        .map(|place| {
+            let other = place + stream.index(order.len() - place);
+            order.swap(place, other);
+            other
+        })
+        .collect();
+    let drawn = order[..count].to_vec();
+    for (place, other) in swaps.into_iter().enumerate().rev() {
+        order.swap(place, other);
+    }
+    drawn
+}
+
+/// One gradient step on the mean squared error of rows.
+fn descend(weights: &mut [f64], data: &Dataset, step: f64) {
+    let labels = data.features().iter().zip(data.labels().as_slice());
+    let residuals: Vec<f64> = labels.map(|(x, y)| dot(weights, x) - y).collect();
+    let factor = -2.0 * step / data.rows() as f64;
+    for (x, residual) in data.features().iter().zip(residuals) {
+        add_scaled(weights, factor * residual, x);
+    }
+}
+
+fn squares(data: &Dataset, weights: &[f64]) -> f64 {
+    let rows = data.features().iter().zip(data.labels().as_slice());
+    rows.map(|(x, y)| (dot(weights, x) - y).powi(2)).sum()
+}

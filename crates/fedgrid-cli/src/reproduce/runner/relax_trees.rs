@@ -1,0 +1,165 @@
+//! FedRelax with trees, update by update,
+//!
+//! ```text
+//! h_i ← fit of  { own rows, weight 1 } ∪ { (x, h_j(x)), weight α A_ij } ∪ { (z, h_i(z)), weight 1 }
+//! ```
+//!
+//! over x in the public sets of all neighbours j and 100 fresh points z. ["Plug In and Learn", eq. 19
+//! and 20, Figures 2 and 4.] These are the authors' weights; eq. 10 has α A_ij m/m_pub, so their α is a
+//! tenth of the paper's here. Their first update hears zeros, and without a pull trees stay what local
+//! training made them. Entry 0 are the trees of the nodes' own rows.
+
+use fedgrid::{
+    Result,
+    data::{Dataset, Labels},
+    loss::Loss,
+    model::{Hypothesis, LocalModel, Tree},
+    random::{Purpose, Stream},
+};
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use super::super::{
+    measured::Curve,
+    setting::{Made, Relation, Sizes, points},
+};
+
+/// The keys of a line.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::reproduce) struct Case {
+    relation: Relation,
+    /// The dimension d.
+    features: usize,
+    /// The rows m of a node.
+    rows: usize,
+    /// The standard deviation σ of the noise.
+    noise: f64,
+    /// The public points of a node.
+    public: usize,
+    /// The validation rows of a node.
+    validation: usize,
+    /// The depth of trees.
+    depth: usize,
+    /// The weight of a neighbour's public point where a row weighs one.
+    alpha: f64,
+    /// Fresh points with own predictions in each update.
+    distilled: usize,
+    /// How many updates.
+    updates: usize,
+    learn: Learn,
+    /// Whether the first update hears zeros, and the oracle's entry 0 is a tree of one node's rows, as in
+    /// the authors' code.
+    paper_compat: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Learn {
+    Relax,
+    Oracle,
+}
+
+type Trees = Vec<Box<dyn Hypothesis>>;
+
+impl Case {
+    /// One repeat.
+    pub(super) fn run(&self, seed: u64) -> Result<Curve> {
+        let Self { features, rows, noise, public, validation, .. } = *self;
+        let made = self.relation.make(Sizes { features, rows, validation, public, noise }, seed)?;
+        match self.learn {
+            Learn::Relax => self.relax(&made, seed),
+            Learn::Oracle => self.oracle(&made),
+        }
+    }
+
+    fn tree(&self) -> Tree {
+        Tree { max_depth: self.depth, min_leaf_weight: 0.0 }
+    }
+
+    fn relax(&self, made: &Made, seed: u64) -> Result<Curve> {
+        let tree = self.tree();
+        let nodes = 0..made.train.len();
+        let mut trees: Trees =
+            made.train.iter().map(|data| tree.fit(data)).collect::<Result<_>>()?;
+        let mut curve = vec![(0.0, self.error(made, |node| trees[node].as_ref()))];
+        for update in 1..=self.updates {
+            if self.alpha > 0.0 {
+                let heard: Vec<Labels> = nodes
+                    .clone()
+                    .map(|node| match update {
+                        1 if self.paper_compat => Labels::values(vec![0.0; self.public]),
+                        _ => trees[node].predict(&made.public[node]),
+                    })
+                    .collect();
+                let own = |node: usize| {
+                    self.augmented(
+                        made,
+                        &heard,
+                        trees[node].as_ref(),
+                        [seed, node as u64, update as u64],
+                    )
+                };
+                let next = nodes.clone().into_par_iter().map(|node| tree.fit(&own(node)?));
+                trees = next.collect::<Result<_>>()?;
+            }
+            curve.push((update as f64, self.error(made, |node| trees[node].as_ref())));
+        }
+        Ok(curve)
+    }
+
+    /// The rows, pulls and memory of one node.
+    fn augmented(
+        &self,
+        made: &Made,
+        heard: &[Labels],
+        own: &dyn Hypothesis,
+        [seed, node, update]: [u64; 3],
+    ) -> Result<Dataset> {
+        let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let (node, update) = (place(node), place(update));
+        let train = &made.train[node];
+        let mut stream = Stream::new(seed, node, update, Purpose::Public);
+        let fresh = points(train.features().names(), self.distilled, &mut stream)?;
+        let remembered = own.predict(&fresh);
+        let mut features = train.features().values().to_vec();
+        let mut labels = train.labels().as_slice().to_vec();
+        let mut weights = vec![1.0; train.rows()];
+        for &(neighbour, weight) in made.network.neighbours(node) {
+            features.extend_from_slice(made.public[neighbour].values());
+            labels.extend_from_slice(heard[neighbour].as_slice());
+            weights.resize(labels.len(), self.alpha * weight);
+        }
+        features.extend_from_slice(fresh.values());
+        labels.extend_from_slice(remembered.as_slice());
+        weights.resize(labels.len(), 1.0);
+        let features = fedgrid::data::Features::new(train.features().names().clone(), features)?;
+        Dataset::weighted(features, Labels::values(labels), weights)
+    }
+
+    fn oracle(&self, made: &Made) -> Result<Curve> {
+        let tree = self.tree();
+        let fit = |data: &Dataset| tree.fit(data);
+        let pooled: Trees = made.pooled()?.iter().map(fit).collect::<Result<_>>()?;
+        let of_cluster = self.error(made, |node| pooled[made.clusters[node]].as_ref());
+        let first = if self.paper_compat {
+            let one = |cluster: usize| made.clusters.iter().position(|c| *c == cluster);
+            let single = (0..pooled.len()).filter_map(one).map(|node| fit(&made.train[node]));
+            let single: Trees = single.collect::<Result<_>>()?;
+            self.error(made, |node| single[made.clusters[node]].as_ref())
+        } else {
+            of_cluster
+        };
+        let later = (1..=self.updates).map(|update| (update as f64, of_cluster));
+        Ok([(0.0, first)].into_iter().chain(later).collect())
+    }
+
+    /// The mean squared error on validation rows, the mean over nodes.
+    fn error<'a>(&self, made: &Made, tree: impl Fn(usize) -> &'a dyn Hypothesis) -> f64 {
+        let of = |(node, data): (usize, &Dataset)| {
+            Loss::Squared.mean(data.labels(), &tree(node).predict(data.features()))
+        };
+        let sum: f64 = made.validation.iter().enumerate().map(of).sum();
+        sum / made.validation.len() as f64
+    }
+}

@@ -1,0 +1,308 @@
+//! The made data of the papers, drawn as the authors' code draws them,
+//!
+//! ```text
+//! y = w̄ᵀx + ε,   x ~ N(0, I),   ε ~ N(0, σ²)
+//! ```
+//!
+//! with true weights w̄ that nodes of one cluster share, or that every node mixes in its own shares.
+//! ["Plug In and Learn", section IV and Algorithm 3; "Your Data, My Model", section 4.1.] Every draw is
+//! addressed by seed and node, so that the lines of a figure see the same data in the same repeat.
+
+use std::sync::Arc;
+
+use fedgrid::{
+    Result,
+    algebra::dot,
+    data::{Dataset, Features, Labels},
+    model::LocalModel,
+    network::{Clustered, Edge, Network, Node},
+    random::{Purpose, Stream},
+};
+use serde::Deserialize;
+
+/// The size of the pool from which a node's rows are drawn with replacement.
+const POOL: usize = 1000;
+/// The rounds of the streams, one for each thing that is drawn for a node.
+const TRAIN: usize = 0;
+const TRUTH: usize = 1;
+const SHARES: usize = 2;
+const VALIDATION: usize = 3;
+
+/// How the nodes of "Plug In and Learn" are related.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Relation {
+    /// Clusters of equally many nodes, joined at random.
+    Clusters {
+        /// How many.
+        count: usize,
+        /// How many nodes each has.
+        nodes: usize,
+        /// The probability of an edge inside.
+        inside: f64,
+        /// The probability of an edge between.
+        between: f64,
+    },
+    /// Shares of common components; all pairs are joined.
+    Mixture {
+        /// How many components.
+        components: usize,
+        /// How many nodes.
+        nodes: usize,
+    },
+}
+
+/// How much data there is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    /// The dimension d.
+    pub(super) features: usize,
+    /// The rows m of a node.
+    pub(super) rows: usize,
+    /// Its rows for validation.
+    pub(super) validation: usize,
+    /// Its public points.
+    pub(super) public: usize,
+    /// The standard deviation σ of the noise.
+    pub(super) noise: f64,
+}
+
+/// A network with data.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub(super) network: Network,
+    /// The cluster of each node; all in one for a mixture.
+    pub(super) clusters: Vec<usize>,
+    /// The true weights of each cluster or component.
+    pub(super) truth: Vec<Vec<f64>>,
+    pub(super) train: Vec<Dataset>,
+    pub(super) validation: Vec<Dataset>,
+    pub(super) public: Vec<Arc<Features>>,
+}
+
+impl Relation {
+    /// Draws a network and its data.
+    pub(super) fn make(self, sizes: Sizes, seed: u64) -> Result<Made> {
+        let names = feature_names(sizes.features);
+        let (count, nodes) = match self {
+            Self::Clusters { count, nodes, .. } => (count, count * nodes),
+            Self::Mixture { components, nodes } => (components, nodes),
+        };
+        let truth: Vec<Vec<f64>> = (0..count)
+            .map(|cluster| {
+                normals(sizes.features, &mut Stream::new(seed, cluster, TRUTH, Purpose::Data))
+            })
+            .collect();
+        let public = (0..nodes).map(|node| {
+            let mut stream = Stream::new(seed, node, 0, Purpose::Public);
+            Ok(Arc::new(points(&names, sizes.public, &mut stream)?))
+        });
+        let public = public.collect::<Result<_>>()?;
+        let (network, clusters, data) = match self {
+            Self::Clusters { count, nodes, inside, between } => {
+                let made = Clustered { clusters: count, nodes, inside, between, seed };
+                let (network, clusters) = made.make()?;
+                let rows = clusters.iter().enumerate();
+                let rows = rows.map(|(node, &c)| pooled_rows(&names, &truth[c], sizes, seed, node));
+                let data = rows.collect::<Result<Vec<_>>>()?;
+                (network, clusters, data)
+            }
+            Self::Mixture { nodes, .. } => {
+                let shares: Vec<Vec<f64>> =
+                    (0..nodes).map(|node| shares(count, seed, node)).collect();
+                let rows = shares.iter().enumerate();
+                let rows = rows.map(|(node, shares)| {
+                    mixed_rows(&names, &truth, shares, sizes, [seed, node as u64])
+                });
+                (similarity(&shares)?, vec![0; nodes], rows.collect::<Result<Vec<_>>>()?)
+            }
+        };
+        let (train, validation) = data.into_iter().unzip();
+        Ok(Made { network, clusters, truth, train, validation, public })
+    }
+}
+
+impl Made {
+    /// The nodes with one kind of model.
+    pub(super) fn nodes(&self, model: &Arc<dyn LocalModel>) -> Vec<Node> {
+        let parts = self.train.iter().zip(&self.public).enumerate();
+        let node = |(id, (data, public)): (usize, (&Dataset, &Arc<Features>))| Node {
+            id,
+            data: data.clone(),
+            model: model.clone(),
+            public: public.clone(),
+        };
+        parts.map(node).collect()
+    }
+
+    /// The rows of each cluster in one place, by clusters.
+    pub(super) fn pooled(&self) -> Result<Vec<Dataset>> {
+        let count = self.clusters.iter().max().map_or(0, |last| last + 1);
+        let pool = |cluster: usize| {
+            let members = self.train.iter().zip(&self.clusters).filter(|(_, c)| **c == cluster);
+            let mut parts = members.map(|(data, _)| data);
+            let first = parts.next().ok_or(fedgrid::Error::NoData)?.clone();
+            let all = parts.try_fold(first, Dataset::stacked)?;
+            Ok(all.with_total_weight(1.0))
+        };
+        (0..count).map(pool).collect()
+    }
+}
+
+/// The names x1, x2, … of made features.
+pub(super) fn feature_names(features: usize) -> Arc<[String]> {
+    (1..=features).map(|feature| format!("x{feature}")).collect()
+}
+
+/// Standard normal numbers.
+pub(super) fn normals(count: usize, stream: &mut Stream) -> Vec<f64> {
+    (0..count).map(|_| stream.normal()).collect()
+}
+
+/// Points x ~ N(0, I).
+pub(super) fn points(names: &Arc<[String]>, count: usize, stream: &mut Stream) -> Result<Features> {
+    Features::new(names.clone(), normals(count * names.len(), stream))
+}
+
+/// Rows of one linear model.
+pub(super) fn rows(
+    names: &Arc<[String]>,
+    truth: &[f64],
+    count: usize,
+    noise: f64,
+    stream: &mut Stream,
+) -> Result<Dataset> {
+    let features = points(names, count, stream)?;
+    let labels = features.iter().map(|x| dot(truth, x) + noise * stream.normal()).collect();
+    Dataset::new(features, Labels::values(labels))
+}
+
+/// Training and validation rows of a node, both drawn with replacement from one pool. Only the rows of
+/// the pool that are drawn are made.
+fn pooled_rows(
+    names: &Arc<[String]>,
+    truth: &[f64],
+    sizes: Sizes,
+    seed: u64,
+    node: usize,
+) -> Result<(Dataset, Dataset)> {
+    let mut stream = Stream::new(seed, node, TRAIN, Purpose::Data);
+    let drawn: Vec<usize> =
+        (0..sizes.rows + sizes.validation).map(|_| stream.index(POOL)).collect();
+    let mut place = vec![None; POOL];
+    let mut distinct = 0;
+    for &index in &drawn {
+        place[index].get_or_insert_with(|| {
+            distinct += 1;
+            distinct - 1
+        });
+    }
+    let pool = rows(names, truth, distinct, sizes.noise, &mut stream)?;
+    let places: Vec<usize> = drawn.iter().filter_map(|&index| place[index]).collect();
+    let part = |places: &[usize]| {
+        Dataset::new(pool.features().select(places), pool.labels().select(places))
+    };
+    Ok((part(&places[..sizes.rows])?, part(&places[sizes.rows..])?))
+}
+
+/// The shares ρ = softmax(s), s ~ N(0, I), of the components at a node.
+fn shares(components: usize, seed: u64, node: usize) -> Vec<f64> {
+    let mut stream = Stream::new(seed, node, SHARES, Purpose::Data);
+    let powers: Vec<f64> = (0..components).map(|_| stream.normal().exp()).collect();
+    let total: f64 = powers.iter().sum();
+    powers.into_iter().map(|power| power / total).collect()
+}
+
+/// Training and validation rows of a node that mixes components. As in the authors' code ⌈ρ (m + 1)⌉
+/// rows of each component are drawn and m of all kept.
+fn mixed_rows(
+    names: &Arc<[String]>,
+    truth: &[Vec<f64>],
+    shares: &[f64],
+    sizes: Sizes,
+    [seed, node]: [u64; 2],
+) -> Result<(Dataset, Dataset)> {
+    let node = usize::try_from(node).unwrap_or(usize::MAX);
+    let part = |count: usize, round: usize| {
+        let mut stream = Stream::new(seed, node, round, Purpose::Data);
+        let (mut features, mut labels) = (Vec::new(), Vec::new());
+        for (truth, share) in truth.iter().zip(shares) {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a share of the rows is a number from zero to their number"
+            )]
+            let drawn = (share * (count + 1) as f64).ceil() as usize;
+            let some = rows(names, truth, drawn, sizes.noise, &mut stream)?;
+            features.extend_from_slice(some.features().values());
+            labels.extend_from_slice(some.labels().as_slice());
+        }
+        let mut kept = stream.permutation(labels.len());
+        kept.truncate(count);
+        let (features, labels) = (Features::new(names.clone(), features)?, Labels::values(labels));
+        Dataset::new(features.select(&kept), labels.select(&kept))
+    };
+    Ok((part(sizes.rows, TRAIN)?, part(sizes.validation, VALIDATION)?))
+}
+
+/// All pairs, weighted by Σ_k min(ρ⁽ⁱᵏ⁾, ρ⁽ʲᵏ⁾).
+fn similarity(shares: &[Vec<f64>]) -> Result<Network> {
+    let common = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a.min(*b)).sum();
+    let nodes = shares.len();
+    let pairs = (0..nodes).flat_map(|i| (i + 1..nodes).map(move |j| (i, j)));
+    let edges = pairs.map(|(source, target)| {
+        let weight = common(&shares[source], &shares[target]);
+        Edge { source, target, weight }
+    });
+    Network::new((0..nodes).map(|node| node.to_string()).collect(), edges)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZES: Sizes = Sizes { features: 3, rows: 10, validation: 100, public: 20, noise: 0.0 };
+
+    #[test]
+    fn labels_are_those_of_the_clusters_weights_and_repeated_rows_are_equal() {
+        let relation = Relation::Clusters { count: 2, nodes: 20, inside: 0.5, between: 0.1 };
+        let made = relation.make(SIZES, 3).unwrap();
+        let mut repeated = 0;
+        for ((train, validation), &cluster) in
+            made.train.iter().zip(&made.validation).zip(&made.clusters)
+        {
+            for data in [train, validation] {
+                for (x, y) in data.features().iter().zip(data.labels().as_slice()) {
+                    assert!((dot(&made.truth[cluster], x) - y).abs() < 1e-12);
+                }
+            }
+            let known = |x: &[f64]| train.features().iter().any(|own| own == x);
+            repeated += validation.features().iter().filter(|x| known(x)).count();
+        }
+        // 40 nodes with 100 validation rows, each one of ten in a pool of a thousand: 40 expected.
+        assert!((20..60).contains(&repeated), "{repeated}");
+    }
+
+    #[test]
+    fn a_node_mixes_its_components_about_in_its_shares() {
+        let relation = Relation::Mixture { components: 3, nodes: 12 };
+        let made = relation.make(SIZES, 1).unwrap();
+        assert_eq!(made.network.edges().len(), 66);
+        for (node, data) in made.validation.iter().enumerate() {
+            let shares = shares(3, 1, node);
+            for (truth, share) in made.truth.iter().zip(&shares) {
+                let rows = data.features().iter().zip(data.labels().as_slice());
+                let own = rows.filter(|(x, y)| (dot(truth, x) - **y).abs() < 1e-12).count();
+                assert!((own as f64 - 100.0 * share).abs() <= 3.0, "{own} {share}");
+            }
+        }
+    }
+
+    #[test]
+    fn another_dimension_leaves_the_network_as_it_is() {
+        let relation = Relation::Clusters { count: 2, nodes: 20, inside: 0.5, between: 0.1 };
+        let large = Sizes { features: 7, ..SIZES };
+        let network = |sizes| relation.make(sizes, 3).unwrap().network;
+        assert_eq!(network(SIZES), network(large));
+    }
+}
