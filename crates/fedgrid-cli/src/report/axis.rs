@@ -4,14 +4,14 @@ use crate::number;
 
 /// How values are spaced along an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scale {
+pub(crate) enum Scale {
     Linear,
     Log,
 }
 
 /// The range of an axis and where it is labelled.
 #[derive(Debug, Clone)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     scale: Scale,
     low: f64,
     high: f64,
@@ -20,7 +20,7 @@ pub(super) struct Axis {
 
 impl Axis {
     /// An axis over all values, with its ends on ticks if it is linear.
-    pub(super) fn over(scale: Scale, values: impl IntoIterator<Item = f64>) -> Self {
+    pub(crate) fn over(scale: Scale, values: impl IntoIterator<Item = f64>) -> Self {
         let drawable = |v: &f64| v.is_finite() && (scale == Scale::Linear || *v > 0.0);
         let range = values.into_iter().filter(drawable).fold(None, |range, v| match range {
             None => Some((v, v)),
@@ -42,7 +42,7 @@ impl Axis {
     }
 
     /// A linear axis that ends with its values, with ticks between.
-    pub(super) fn within(values: impl IntoIterator<Item = f64>) -> Self {
+    pub(crate) fn within(values: impl IntoIterator<Item = f64>) -> Self {
         let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         let axis = Self::over(Scale::Linear, values.iter().copied());
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -72,7 +72,7 @@ impl Axis {
     }
 
     /// Where a value lies, in per cent of the axis; none if it cannot be drawn.
-    pub(super) fn place(&self, value: f64) -> Option<f64> {
+    pub(crate) fn place(&self, value: f64) -> Option<f64> {
         let share = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
             Scale::Log => (value / self.low).ln() / (self.high / self.low).ln(),
@@ -81,12 +81,12 @@ impl Axis {
     }
 
     /// Its smallest and largest value.
-    pub(super) fn ends(&self) -> (f64, f64) {
+    pub(crate) fn ends(&self) -> (f64, f64) {
         (self.low, self.high)
     }
 
     /// The ticks: where, and what they say.
-    pub(super) fn ticks(&self) -> impl Iterator<Item = (f64, String)> {
+    pub(crate) fn ticks(&self) -> impl Iterator<Item = (f64, String)> {
         let far = |tick: &f64| *tick < 0.9e-3 || *tick > 1.1e4;
         let wide = self.scale == Scale::Log && self.ticks.iter().any(far);
         let text = move |tick| if wide { number::power(tick) } else { number::tick(tick) };

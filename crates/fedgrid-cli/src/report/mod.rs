@@ -1,6 +1,6 @@
 //! The page of a run: one HTML file that opens offline, in light and dark, on paper and on a phone.
 
-mod axis;
+pub(crate) mod axis;
 mod chart;
 mod clusters;
 mod pivots;
@@ -16,7 +16,7 @@ use minijinja::{Environment, UndefinedBehavior, Value, context};
 use crate::outcome::{Help, Outcome};
 
 const TEMPLATE: &str = include_str!("page.html");
-const STYLE: &str = include_str!("page.css");
+pub(crate) const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// All that the page shows.

@@ -111,6 +111,9 @@ pub struct Series {
     /// Whether it is only there for others to be divided by.
     #[serde(default)]
     pub hidden: bool,
+    /// Its colour, counted from zero; lines of one colour belong together.
+    #[serde(default)]
+    pub colour: usize,
     /// Whether it is drawn dashed: bounds and rivals.
     #[serde(default)]
     pub dashed: bool,

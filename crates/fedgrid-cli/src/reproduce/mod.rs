@@ -26,7 +26,7 @@ use serde::Serialize;
 
 use bands::Band;
 pub use catalogue::{Entry, all, find};
-use figure::{Figure, Mode, Series};
+use figure::{Figure, Series};
 use measured::Measured;
 pub use page::render as page;
 pub use plot::draw as plot;
@@ -185,9 +185,4 @@ fn judged(figure: &Figure, lines: &[Line]) -> Vec<(String, bool)> {
         Some((claim.says.clone(), lower < higher))
     };
     figure.claims.iter().filter_map(holds).collect()
-}
-
-/// Whether a line does what the authors' code did.
-fn is_compat(series: &Series) -> bool {
-    series.mode == Mode::PaperCompat
 }

@@ -1,7 +1,82 @@
-//! placeholder
-use super::Outcome;
-/// x
+//! One page of all figures: what differs from the paper, the plot, and the table of values; it opens
+//! offline, in light and dark.
+
+use minijinja::{Environment, UndefinedBehavior, Value, context};
+
+use super::{Outcome, Row, plot};
+use crate::{
+    number::{counted, duration, perhaps, significant},
+    report,
+};
+
+const TEMPLATE: &str = include_str!("page.html");
+
+/// The page as HTML.
+///
+/// # Panics
+///
+/// If the template asks for what it is not given; the tests render it.
 #[must_use]
-pub fn render(_outcomes: &[Outcome], _seconds: f64) -> String {
-    String::new()
+pub fn render(outcomes: &[Outcome], seconds: f64) -> String {
+    let mut environment = Environment::new();
+    let syntax = environment.syntax().to_builder().trim_blocks(true).lstrip_blocks(true).build();
+    environment.set_syntax(syntax.expect("the usual syntax"));
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    let rows = || outcomes.iter().flat_map(|outcome| &outcome.rows);
+    let inside = rows().filter(|row| row.agrees).count();
+    let quick = outcomes.iter().any(|outcome| outcome.quick);
+    let values = context! {
+        style => report::STYLE,
+        plot_style => plot::STYLE,
+        figures => outcomes.iter().map(figure).collect::<Vec<_>>(),
+        inside,
+        values => counted(rows().count(), "value"),
+        count => counted(outcomes.len(), "figure"),
+        apart => outcomes.iter().filter(|outcome| !outcome.agrees()).map(|outcome| outcome.name).collect::<Vec<_>>(),
+        duration => duration(seconds),
+        repeats => if quick { "quick run" } else { "full repeats" },
+        version => env!("CARGO_PKG_VERSION"),
+    };
+    environment
+        .render_named_str("page.html", TEMPLATE, values)
+        .expect("the template asks only for what the page gives")
+}
+
+fn figure(outcome: &Outcome) -> Value {
+    let file = &outcome.figure;
+    let claims = outcome.claims.iter().map(|(says, holds)| context! { says, holds });
+    let repeats = outcome.lines.iter().map(|line| line.measured.runs.len()).max().unwrap_or(0);
+    context! {
+        name => outcome.name,
+        id => outcome.name.replace('/', "-"),
+        paper => &file.paper,
+        number => &file.number,
+        title => &file.title,
+        differs => &file.differs,
+        disagrees => file.disagrees.as_ref().filter(|_| !outcome.agrees()),
+        agrees => outcome.agrees(),
+        svg => plot::drawing(outcome, ""),
+        rows => outcome.rows.iter().map(row).collect::<Vec<_>>(),
+        claims => claims.collect::<Vec<_>>(),
+        inside => outcome.rows.iter().filter(|row| row.agrees).count(),
+        duration => duration(outcome.seconds),
+        theirs => &file.theirs,
+        repeats => counted(repeats, "repeat"),
+    }
+}
+
+fn row(row: &Row) -> Value {
+    context! {
+        series => &row.series,
+        at => &row.at,
+        ours => significant(row.ours),
+        sd => significant(row.sd),
+        theirs => significant(row.reference),
+        their_sd => perhaps(row.reference_sd),
+        their_runs => row.reference_runs,
+        origin => row.origin,
+        printed => perhaps(row.printed),
+        band => format!("{} to {}", significant(row.low), significant(row.high)),
+        agrees => row.agrees,
+    }
 }
