@@ -24,7 +24,8 @@ use crate::{
   fedgrid reproduce plug-in-and-learn/fig1a
   fedgrid reproduce --all --quick --out figures")]
 pub(super) struct Reproduce {
-    /// The figure, or the paper whose figures are wanted; without any the figures are listed.
+    /// The figure, the paper whose figures are wanted, or a file of one's own; without any the
+    /// figures are listed.
     figure: Option<String>,
 
     /// Run every figure.
@@ -66,7 +67,7 @@ impl Reproduce {
             if !terminal.quiet {
                 complain(&format!("{} …", entry.name));
             }
-            let outcome = reproduce::run(entry, self.quick)?;
+            let outcome = reproduce::run(&entry, self.quick)?;
             terminal.say(&(reproduce::screen(&outcome) + "\n"));
             write(&self.out, &outcome)?;
             outcomes.push(outcome);
@@ -96,7 +97,7 @@ fn said(outcomes: &[Outcome], seconds: f64, out: &Path) -> String {
 }
 
 fn list(terminal: Terminal) -> Result<()> {
-    let figures = reproduce::all().iter().map(|entry: &Entry| Ok((entry.name, entry.figure()?)));
+    let figures = reproduce::all().iter().map(|entry: &Entry| Ok((&*entry.name, entry.figure()?)));
     let figures = figures.collect::<Result<Vec<_>>>()?;
     let text = |(name, figure): &(&str, reproduce::figure::Figure)| {
         format!("{name:<36} {}, {}: {}", figure.paper, figure.number, figure.title)
@@ -110,7 +111,7 @@ fn list(terminal: Terminal) -> Result<()> {
 }
 
 fn write(out: &Path, outcome: &Outcome) -> Result<()> {
-    let base = out.join(outcome.name);
+    let base = out.join(&outcome.name);
     let folder = base.parent().unwrap_or(out);
     fs::create_dir_all(folder).map_err(|error| Error::folder(folder, &error))?;
     save(&base.with_extension("csv"), &reproduce::csv(outcome))?;

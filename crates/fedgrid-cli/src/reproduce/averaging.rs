@@ -84,3 +84,78 @@ pub(super) fn uniform_start(models: usize, features: usize, seed: u64) -> Vec<f6
     };
     (0..models).flat_map(draw).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use fedgrid::{
+        data::Features,
+        method::{Averaged, FedAvg, Guess, Ifca, Method, around_hub},
+        model::{Linear, LocalModel},
+        observe::Stop,
+        runtime::InProcess,
+    };
+
+    use super::*;
+    use crate::reproduce::clients::Pool;
+
+    const FEATURES: usize = 4;
+    const ITERATIONS: usize = 30;
+
+    fn clients() -> crate::reproduce::clients::Clients {
+        let pool = Pool { clusters: 3, clients: 24, guest: false, random: false, reach: 5.0 };
+        pool.make(FEATURES, 6, 0.1, 2).unwrap()
+    }
+
+    /// The weights of all nodes when a method runs by messages.
+    fn by_messages<M: Method>(method: &M, nodes: Vec<fedgrid::network::Node>) -> Vec<Vec<f64>> {
+        let model = nodes[0].model.clone();
+        let stop = Stop { tolerance: -1.0, rounds: 2 * ITERATIONS + 3 };
+        let runtime = InProcess { stop, ..InProcess::default() };
+        let run = runtime.run(method, around_hub(nodes).unwrap()).unwrap();
+        let weights = |hypothesis: &Option<Arc<dyn fedgrid::model::Hypothesis>>| {
+            let parametric = model.as_parametric().unwrap();
+            parametric.weights(hypothesis.as_deref().unwrap()).unwrap()
+        };
+        run.hypotheses[..24].iter().map(weights).collect()
+    }
+
+    fn assert_same(averaging: &Averaging, messages: &[Vec<f64>]) {
+        let all: Vec<usize> = (0..24).collect();
+        for (choice, theirs) in averaging.choices(&all).into_iter().zip(messages) {
+            let ours = &averaging.weights()[choice * FEATURES..][..FEATURES];
+            assert!(
+                ours.iter().zip(theirs).all(|(a, b)| (a - b).abs() < 1e-10),
+                "{ours:?} {theirs:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_model_is_fedavg_and_several_are_ifca_by_messages() {
+        let clients = clients();
+        let model: Arc<dyn LocalModel> = Arc::new(Linear { ridge: 0.0, intercept: false });
+        let nodes = clients.nodes(&model, Features::empty(clients.names.clone()));
+        let all: Vec<usize> = (0..24).collect();
+        let fedavg = FedAvg {
+            averaged: Averaged::Gradients,
+            step: Some(0.05),
+            iterations: ITERATIONS,
+            tolerance: 0.0,
+            seed: 9,
+            ..FedAvg::default()
+        };
+        let mut one = Averaging::new(&clients.data, vec![0.0; FEATURES]);
+        (0..ITERATIONS).for_each(|_| one.step(&all, 0.05));
+        assert_same(&one, &by_messages(&fedavg, nodes.clone()));
+        // IFCA draws its models around zero from a stream of its own.
+        let mut stream = Stream::new(9, 0, 0, Purpose::Restarts);
+        let start = (0..2 * FEATURES).map(|_| stream.normal()).collect();
+        let guess = Guess::Random { spread: 1.0 };
+        let ifca = Ifca { fedavg, clusters: 2, guess, restarts: 1, trial: 1 };
+        let mut several = Averaging::new(&clients.data, start);
+        (0..ITERATIONS).for_each(|_| several.step(&all, 0.05));
+        assert_same(&several, &by_messages(&ifca, nodes));
+    }
+}

@@ -1,21 +1,23 @@
-//! The figures that the command knows; their files are part of it.
+//! The figures that the command knows; their files are part of it. A file of one's own is one more.
+
+use std::{borrow::Cow, ffi::OsStr, fs, path::Path};
 
 use super::figure::Figure;
 use crate::error::{Error, Result};
 
-/// A figure of the catalogue.
-#[derive(Debug, Clone, Copy)]
+/// A figure of the catalogue, or of a file.
+#[derive(Debug, Clone)]
 pub struct Entry {
     /// Its name, such as `plug-in-and-learn/fig1a`.
-    pub name: &'static str,
-    text: &'static str,
+    pub name: Cow<'static, str>,
+    text: Cow<'static, str>,
 }
 
 macro_rules! figures {
     ($($name:literal),* $(,)?) => {
         &[$(Entry {
-            name: $name,
-            text: include_str!(concat!("../../../../experiments/", $name, ".toml")),
+            name: Cow::Borrowed($name),
+            text: Cow::Borrowed(include_str!(concat!("../../../../experiments/", $name, ".toml"))),
         }),*]
     };
 }
@@ -48,9 +50,19 @@ const FIGURES: &[Entry] = figures![
 ];
 
 impl Entry {
+    fn from_file(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
+        let name = path.with_extension("");
+        let part = |part: Option<&OsStr>| part.map(|part| part.to_string_lossy().into_owned());
+        let folder = part(path.parent().and_then(Path::file_name));
+        let parts = [folder, part(name.file_name())].into_iter().flatten();
+        let name = parts.collect::<Vec<_>>().join("/");
+        Ok(Self { name: name.into(), text: text.into() })
+    }
+
     /// What its file says.
-    pub fn figure(self) -> Result<Figure> {
-        Figure::from_text(self.text, self.name)
+    pub fn figure(&self) -> Result<Figure> {
+        Figure::from_text(&self.text, &self.name)
     }
 }
 
@@ -60,14 +72,16 @@ pub fn all() -> &'static [Entry] {
     FIGURES
 }
 
-/// The figure of this name, or all figures of a paper.
+/// The figure of this name, all figures of a paper, or the figure of a file.
 pub fn find(name: &str) -> Result<Vec<Entry>> {
+    let path = Path::new(name);
+    if path.extension().is_some_and(|ending| ending == "toml") {
+        return Ok(vec![Entry::from_file(path)?]);
+    }
     let wanted = name.trim_end_matches('/');
-    let found: Vec<Entry> = FIGURES
-        .iter()
-        .filter(|entry| entry.name == wanted || entry.name.split('/').next() == Some(wanted))
-        .copied()
-        .collect();
+    let is_wanted =
+        |entry: &&Entry| entry.name == wanted || entry.name.split('/').next() == Some(wanted);
+    let found: Vec<Entry> = FIGURES.iter().filter(is_wanted).cloned().collect();
     if found.is_empty() {
         let advice = "`fedgrid reproduce` lists all figures";
         return Err(Error::input(format!("there is no figure '{name}'; {advice}")));

@@ -108,6 +108,9 @@ pub struct Series {
     pub set: Table,
     /// The name of the line by whose mean over repeats it is divided.
     pub relative_to: Option<String>,
+    /// Whether each repeat is divided by its own instead.
+    #[serde(default)]
+    pub each: bool,
     /// Whether it is only there for others to be divided by.
     #[serde(default)]
     pub hidden: bool,

@@ -4,7 +4,8 @@
 //! divided by another line   R = ȳ / x̄,   repeat k stands for  R + (y_k − R x_k) / x̄
 //! ```
 //!
-//! so that the mean is the ratio of means, as in the papers, and the spread is that of the ratio.
+//! so that the mean is the ratio of means, as in "Plug In and Learn", and the spread is that of the
+//! ratio. A figure of single runs divides repeat by repeat instead.
 
 use super::bands::{Ours, Reference};
 use super::figure::Statistic;
@@ -30,9 +31,10 @@ impl Measured {
         Self { xs, runs: curves.into_iter().map(values).collect(), statistic }
     }
 
-    /// The same, divided by the mean of another line of the same repeats.
+    /// The same, divided by another line of the same repeats: each repeat by its own, or the mean by
+    /// the mean.
     #[must_use]
-    pub(super) fn relative_to(&self, base: &Self) -> Self {
+    pub(super) fn relative_to(&self, base: &Self, each: bool) -> Self {
         let count = self.runs.len().min(base.runs.len());
         let points = self.xs.len().min(base.xs.len());
         let mut runs = vec![vec![0.0; points]; count];
@@ -43,7 +45,8 @@ impl Measured {
             let below = mean(&base.runs);
             let ratio = mean(&self.runs) / below;
             for (k, run) in runs.iter_mut().enumerate() {
-                run[point] = ratio + (self.runs[k][point] - ratio * base.runs[k][point]) / below;
+                let (own, other) = (self.runs[k][point], base.runs[k][point]);
+                run[point] = if each { own / other } else { ratio + (own - ratio * other) / below };
             }
         }
         Self { xs: self.xs[..points].to_vec(), runs, statistic: self.statistic }
@@ -152,10 +155,12 @@ mod tests {
     fn a_line_relative_to_another_is_the_ratio_of_means() {
         let line = measured(&[&[1.0], &[3.0], &[2.0]], Statistic::Mean);
         let base = measured(&[&[4.0], &[2.0], &[6.0]], Statistic::Mean);
-        assert!((line.relative_to(&base).middle()[0] - 0.5).abs() < 1e-15);
+        assert!((line.relative_to(&base, false).middle()[0] - 0.5).abs() < 1e-15);
+        let each = line.relative_to(&base, true).middle()[0];
+        assert!((each - (0.25 + 1.5 + 1.0 / 3.0) / 3.0).abs() < 1e-15);
         // What is always a third has no spread, however much both vary.
         let third = measured(&[&[4.0 / 3.0], &[2.0 / 3.0], &[2.0]], Statistic::Mean);
-        let (low, high) = third.relative_to(&base).range()[0];
+        let (low, high) = third.relative_to(&base, false).range()[0];
         assert!((low - 1.0 / 3.0).abs() < 1e-15 && (high - 1.0 / 3.0).abs() < 1e-15);
     }
 

@@ -38,7 +38,7 @@ use crate::error::Result;
 #[derive(Debug)]
 pub struct Outcome {
     /// Its name, such as `plug-in-and-learn/fig1a`.
-    pub name: &'static str,
+    pub name: String,
     /// Its file.
     pub figure: Figure,
     /// Whether the run was a quick one.
@@ -102,7 +102,7 @@ impl Outcome {
 }
 
 /// Runs one figure.
-pub fn run(entry: Entry, quick: bool) -> Result<Outcome> {
+pub fn run(entry: &Entry, quick: bool) -> Result<Outcome> {
     let begun = Instant::now();
     let figure = entry.figure()?;
     let lines = measure(&figure, quick)?;
@@ -110,7 +110,7 @@ pub fn run(entry: Entry, quick: bool) -> Result<Outcome> {
     let claims = judged(&figure, &lines);
     let lines = lines.into_iter().filter(|line| !line.series.hidden).collect();
     let seconds = begun.elapsed().as_secs_f64();
-    Ok(Outcome { name: entry.name, figure, quick, lines, rows, claims, seconds })
+    Ok(Outcome { name: entry.name.to_string(), figure, quick, lines, rows, claims, seconds })
 }
 
 /// All repeats of all lines, and what becomes of them.
@@ -144,7 +144,8 @@ fn measure(figure: &Figure, quick: bool) -> Result<Vec<Line>> {
     let place = |name: &str| wanted.iter().position(|series| series.name == name);
     let line = |(series, own): (&&Series, &Measured)| {
         let base = series.relative_to.as_deref().and_then(place);
-        let measured = base.map_or_else(|| own.clone(), |base| own.relative_to(&measured[base]));
+        let measured =
+            base.map_or_else(|| own.clone(), |base| own.relative_to(&measured[base], series.each));
         Line { series: (*series).clone(), measured }
     };
     Ok(wanted.iter().zip(&measured).map(line).collect())

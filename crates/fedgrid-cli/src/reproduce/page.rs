@@ -32,7 +32,7 @@ pub fn render(outcomes: &[Outcome], seconds: f64) -> String {
         inside,
         values => counted(rows().count(), "value"),
         count => counted(outcomes.len(), "figure"),
-        apart => outcomes.iter().filter(|outcome| !outcome.agrees()).map(|outcome| outcome.name).collect::<Vec<_>>(),
+        apart => outcomes.iter().filter(|outcome| !outcome.agrees()).map(|outcome| outcome.name.clone()).collect::<Vec<_>>(),
         duration => duration(seconds),
         repeats => if quick { "quick run" } else { "full repeats" },
         version => env!("CARGO_PKG_VERSION"),
@@ -47,7 +47,7 @@ fn figure(outcome: &Outcome) -> Value {
     let claims = outcome.claims.iter().map(|(says, holds)| context! { says, holds });
     let repeats = outcome.lines.iter().map(|line| line.measured.runs.len()).max().unwrap_or(0);
     context! {
-        name => outcome.name,
+        name => &outcome.name,
         id => outcome.name.replace('/', "-"),
         paper => &file.paper,
         number => &file.number,

@@ -37,24 +37,26 @@ pub fn draw(outcome: &Outcome) -> String {
 /// The figure with something at its beginning.
 pub(super) fn drawing(outcome: &Outcome, style: &str) -> String {
     let figure = &outcome.figure;
-    let panels = figure.panels.len().max(1);
-    let columns = match panels {
-        4 | 6 => 2,
-        few => few.min(COLUMNS),
-    };
     let of_panel =
         |panel: usize| outcome.lines.iter().filter(move |line| line.series.panel == panel);
-    let entries = (0..panels).map(|panel| legend(of_panel(panel)).len()).max().unwrap_or(0);
+    // A quick run may leave out all lines of a panel.
+    let panels: Vec<usize> =
+        (0..figure.panels.len().max(1)).filter(|&panel| of_panel(panel).next().is_some()).collect();
+    let columns = match panels.len() {
+        4 | 6 => 2,
+        few => few.clamp(1, COLUMNS),
+    };
+    let entries = panels.iter().map(|&panel| legend(of_panel(panel)).len()).max().unwrap_or(0);
     let (wide, high) = (LEFT + WIDTH + GAP, TOP + HEIGHT + BELOW + ENTRY * entries as f64 + GAP);
-    let (width, height) = (columns as f64 * wide, panels.div_ceil(columns) as f64 * high);
+    let (width, height) = (columns as f64 * wide, panels.len().div_ceil(columns) as f64 * high);
     let label = HtmlEscape(&figure.title);
     let mut svg = format!(
         r#"<svg xmlns="http://www.w3.org/2000/svg" class="reproduced" role="img" aria-label="{label}" viewBox="0 0 {width} {height}" width="{width}" height="{height}">{style}"#
     );
-    for panel in 0..panels {
+    for (place, &panel) in panels.iter().enumerate() {
         let lines: Vec<&Line> = of_panel(panel).collect();
-        let (x, y) =
-            ((panel % columns) as f64 * wide + LEFT, (panel / columns) as f64 * high + TOP);
+        let (column, row) = (place % columns, place / columns);
+        let (x, y) = (column as f64 * wide + LEFT, row as f64 * high + TOP);
         let title = figure.panels.get(panel).map_or("", String::as_str);
         put(&mut svg, format_args!(r#"<g transform="translate({x} {y})">"#));
         Panel::new(outcome, &lines).draw(&mut svg, title, outcome, &lines);

@@ -3,6 +3,7 @@
 mod baselines;
 mod bounds;
 mod collapsed;
+mod common_set;
 mod comparison;
 mod gtv;
 mod learned;

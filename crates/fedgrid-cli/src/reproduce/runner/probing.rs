@@ -232,3 +232,82 @@ fn squares(data: &Dataset, weights: &[f64]) -> f64 {
     let rows = data.features().iter().zip(data.labels().as_slice());
     rows.map(|(x, y)| (dot(weights, x) - y).powi(2)).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use fedgrid::{
+        method::{Feed, Online},
+        model::Stored,
+        network::{NodeId, complete},
+        observe::Stop,
+        runtime::InProcess,
+    };
+
+    use super::*;
+
+    fn case() -> Case {
+        Case {
+            pool: Pool { clusters: 2, clients: 12, guest: true, random: false, reach: 5.0 },
+            features: 4,
+            rows: 6,
+            noise: 0.2,
+            candidates: 5,
+            step: 0.05,
+            rounds: 20,
+            learn: Learn::Online,
+            measure: Measure::Sum,
+            start: Begin::Zero,
+            targets: 1,
+            told: 2,
+        }
+    }
+
+    /// The rows that the runner makes, for all clients but the target.
+    #[derive(Debug)]
+    struct Fresh(Clients, u64);
+
+    impl Feed for Fresh {
+        fn arrived(&self, node: NodeId, tick: usize) -> Option<Dataset> {
+            let truth = &self.0.truth[self.0.clusters[node]];
+            let mut stream = Stream::new(self.1, node, tick + 2, Purpose::Data);
+            (node > 0).then(|| rows(&self.0.names, truth, 6, 0.2, &mut stream).unwrap())
+        }
+    }
+
+    #[test]
+    fn rows_that_arrive_give_the_steps_of_the_method_by_messages() {
+        let (case, seed) = (case(), 3);
+        let clients = case.pool.make(4, 6, 0.2, seed).unwrap();
+        let curve = case.online(&clients, seed).unwrap();
+        let model: Arc<dyn LocalModel> = Arc::new(Linear { ridge: 0.0, intercept: false });
+        let nodes = clients.nodes(&model, Features::empty(clients.names.clone()));
+        let feed = Arc::new(Fresh(case.pool.make(4, 6, 0.2, seed).unwrap(), seed));
+        let method = PersFl {
+            candidates: 5,
+            online: Some(Online { feed, batch: 6, enough: 0 }),
+            targets: Some([0].into()),
+            seed,
+            ..PersFl::default()
+        };
+        let views = complete(13).unwrap().views(nodes).unwrap();
+        let stop = Stop { rounds: 2 * 20, tolerance: -1.0 };
+        let run = InProcess { stop, ..InProcess::default() }.run(&method, views).unwrap();
+        let Stored::Linear(found) = run.hypotheses[0].as_ref().unwrap().stored() else {
+            panic!("a linear model")
+        };
+        let (_, expected) = curve[19];
+        let error = clients.error(0, &found.slopes);
+        assert!((error / expected - 1.0).abs() < 1e-9, "{error} {expected}");
+    }
+
+    #[test]
+    fn the_measures_differ_as_their_names_say() {
+        let last = |measure| {
+            let curve = Case { measure, learn: Learn::Choosing, ..case() }.run(1).unwrap();
+            curve[19].1
+        };
+        let sum = last(Measure::Sum);
+        assert!((last(Measure::PerDimension) - sum / 4.0).abs() < 1e-12 * sum);
+        assert!((last(Measure::Norm) - sum.sqrt()).abs() < 1e-12 * sum);
+    }
+}

@@ -163,3 +163,57 @@ impl Case {
         sum / made.validation.len() as f64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use fedgrid::{
+        method::FedRelax,
+        observe::Stop,
+        runtime::{InProcess, Order},
+    };
+
+    use super::*;
+
+    #[test]
+    fn without_memory_an_update_is_that_of_fedrelax_by_messages() {
+        let relation = Relation::Clusters { count: 2, nodes: 8, inside: 0.8, between: 0.2 };
+        for paper_compat in [true, false] {
+            let case = Case {
+                relation,
+                features: 3,
+                rows: 10,
+                noise: 0.5,
+                public: 20,
+                validation: 50,
+                depth: 4,
+                alpha: 0.3,
+                distilled: 0,
+                updates: 3,
+                learn: Learn::Relax,
+                paper_compat,
+            };
+            let curve = case.run(5).unwrap();
+            let sizes = Sizes { features: 3, rows: 10, validation: 50, public: 20, noise: 0.5 };
+            let made = relation.make(sizes, 5).unwrap();
+            // A row weighs 1/m in the mean, and a public point α/m_pub.
+            let alpha = case.alpha * 20.0 / 10.0;
+            let method = FedRelax { alpha, zero_first: paper_compat, ..FedRelax::default() };
+            let tree: Arc<dyn LocalModel> = Arc::new(case.tree());
+            for (update, expected) in &curve[1..] {
+                let views = made.network.views(made.nodes(&tree)).unwrap();
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a count"
+                )]
+                let stop = Stop { tolerance: 0.0, rounds: *update as usize };
+                let runtime = InProcess { stop, order: Order::AtOnce };
+                let run = runtime.run(&method, views).unwrap();
+                let found = case.error(&made, |node| run.hypotheses[node].as_deref().unwrap());
+                assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
+            }
+        }
+    }
+}

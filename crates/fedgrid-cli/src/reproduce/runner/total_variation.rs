@@ -87,22 +87,25 @@ impl Case {
     }
 
     fn error(&self, between: f64, seed: u64) -> Result<f64> {
+        let made = self.made(between, seed)?;
+        let weights = if self.minimum {
+            self.minimum(&made)?
+        } else {
+            Iteration::new(self, &made.network, &made.known(), &made.clusters)
+                .after(self.iterations)
+        };
+        Ok(self.measured(&made, &weights))
+    }
+
+    fn made(&self, between: f64, seed: u64) -> Result<Made> {
         let made = Clustered { clusters: 2, nodes: self.nodes, inside: self.inside, between, seed };
         let (network, clusters) = made.make()?;
-        let rows: Vec<Rows> =
-            clusters.iter().enumerate().map(|(id, &c)| self.rows(id, c, seed)).collect();
+        let rows = clusters.iter().enumerate().map(|(id, &c)| self.rows(id, c, seed)).collect();
         let count = clusters.len();
         let order = Stream::new(seed, 0, 0, Purpose::Shuffle).permutation(count);
-        let is_labelled =
-            |node: usize| (order[node] as f64) < (self.labelled * count as f64).floor();
-        let weights = if self.minimum {
-            self.minimum(&network, &rows, is_labelled)?
-        } else {
-            let known = |(id, rows)| is_labelled(id).then_some(rows);
-            let nodes: Vec<Option<&Rows>> = rows.iter().enumerate().map(known).collect();
-            Iteration::new(self, &network, &nodes, &clusters).after(self.iterations)
-        };
-        Ok(self.measured(&rows, &weights, &clusters))
+        let share = (self.labelled * count as f64).floor();
+        let labelled = order.into_iter().map(|place| (place as f64) < share).collect();
+        Ok(Made { network, clusters, rows, labelled })
     }
 
     fn rows(&self, id: usize, cluster: usize, seed: u64) -> Rows {
@@ -120,34 +123,16 @@ impl Case {
     }
 
     /// The minimum of the paper's objective.
-    fn minimum(
-        &self,
-        network: &Network,
-        rows: &[Rows],
-        is_labelled: impl Fn(usize) -> bool,
-    ) -> Result<Weights> {
-        let names = feature_names(2);
-        let model: Arc<dyn LocalModel> = Arc::new(Linear { ridge: 0.0, intercept: false });
-        let public = Arc::new(Features::empty(names.clone()));
-        let node = |(id, rows): (usize, &Rows)| {
-            let data = if is_labelled(id) {
-                let features = Features::new(names.clone(), rows.x.concat())?;
-                Dataset::new(features, Labels::values(rows.y.clone()))?
-            } else {
-                Dataset::empty(names.clone(), Task::Regression)
-            };
-            Ok(Node { id, data, model: model.clone(), public: public.clone() })
-        };
-        let nodes = rows.iter().enumerate().map(node).collect::<Result<Vec<_>>>()?;
-        let losses = Losses::new(&nodes, true)?;
+    fn minimum(&self, made: &Made) -> Result<Weights> {
+        let losses = Losses::new(&made.nodes()?, true)?;
         let coupled = Coupled { alpha: self.alpha, penalty: self.penalty.into() };
         let goal = Goal { tolerance: 1e-8, steps: 50_000 };
-        let minimum = minimise(&losses, network, coupled, None, goal)?;
+        let minimum = minimise(&losses, &made.network, coupled, None, goal)?;
         Ok(minimum.weights.chunks_exact(2).map(|w| [w[0], w[1]]).collect())
     }
 
     /// The mean over nodes of the squared error of weights, or of that of labels.
-    fn measured(&self, rows: &[Rows], weights: &[[f64; 2]], clusters: &[usize]) -> f64 {
+    fn measured(&self, made: &Made, weights: &[[f64; 2]]) -> f64 {
         let of = |((rows, weights), &cluster): ((&Rows, &[f64; 2]), &usize)| {
             if self.paper_compat {
                 rows.mean_squares(weights)
@@ -155,8 +140,42 @@ impl Case {
                 squared_distance(weights, &TRUTH[cluster])
             }
         };
-        let sum: f64 = rows.iter().zip(weights).zip(clusters).map(of).sum();
-        sum / rows.len() as f64
+        let sum: f64 = made.rows.iter().zip(weights).zip(&made.clusters).map(of).sum();
+        sum / made.rows.len() as f64
+    }
+}
+
+/// A network with rows, of which only those of labelled nodes are known.
+struct Made {
+    network: Network,
+    clusters: Vec<usize>,
+    rows: Vec<Rows>,
+    labelled: Vec<bool>,
+}
+
+impl Made {
+    /// The rows that are known.
+    fn known(&self) -> Vec<Option<&Rows>> {
+        let known = |(rows, labelled): (_, &bool)| labelled.then_some(rows);
+        self.rows.iter().zip(&self.labelled).map(known).collect()
+    }
+
+    /// The same as nodes.
+    fn nodes(&self) -> Result<Vec<Node>> {
+        let names = feature_names(2);
+        let model: Arc<dyn LocalModel> = Arc::new(Linear { ridge: 0.0, intercept: false });
+        let public = Arc::new(Features::empty(names.clone()));
+        let node = |(id, rows): (usize, Option<&Rows>)| {
+            let data = match rows {
+                Some(rows) => {
+                    let features = Features::new(names.clone(), rows.x.concat())?;
+                    Dataset::new(features, Labels::values(rows.y.clone()))?
+                }
+                None => Dataset::empty(names.clone(), Task::Regression),
+            };
+            Ok(Node { id, data, model: model.clone(), public: public.clone() })
+        };
+        self.known().into_iter().enumerate().map(node).collect()
     }
 }
 
@@ -209,43 +228,62 @@ impl<'a> Iteration<'a> {
 
     /// The weights after so many iterations from zero.
     fn after(&self, iterations: usize) -> Weights {
+        // The dual updates of `Penalty`, written out for two weights.
+        match self.penalty {
+            Penalty::Norm => self.follow(iterations, |[a, b], c| {
+                let size = (a * a + b * b).sqrt();
+                let factor = if size > c { c / size } else { 1.0 };
+                [a * factor, b * factor]
+            }),
+            Penalty::OneNorm => {
+                self.follow(iterations, |[a, b], c| [a.clamp(-c, c), b.clamp(-c, c)])
+            }
+            Penalty::SquaredNorm => self.follow(iterations, |[a, b], c| {
+                let factor = 1.0 / (1.0 + self.sigma / c);
+                [a * factor, b * factor]
+            }),
+        }
+    }
+
+    fn follow(&self, iterations: usize, update: impl Fn([f64; 2], f64) -> [f64; 2]) -> Weights {
         let edges = self.network.edges();
+        let ends: Vec<(usize, usize)> = edges.iter().map(|e| (e.source, e.target)).collect();
         let mut weights = vec![[0.0; 2]; self.steps.len()];
         let mut duals = vec![[0.0; 2]; edges.len()];
         let mut pulls = vec![[0.0; 2]; self.steps.len()];
         let mut reflected = weights.clone();
         for _ in 0..iterations {
-            let nodes = weights.iter_mut().zip(&pulls).zip(&mut reflected);
-            for (((weights, pull), reflected), (step, proximal)) in
-                nodes.zip(self.steps.iter().zip(&self.proximal))
-            {
-                let centre = [weights[0] - step * pull[0], weights[1] - step * pull[1]];
-                let next = match proximal {
-                    None => centre,
-                    Some((inverse, right)) => {
-                        let v = [centre[0] + right[0], centre[1] + right[1]];
-                        [
-                            inverse[0] * v[0] + inverse[1] * v[1],
-                            inverse[2] * v[0] + inverse[3] * v[1],
-                        ]
-                    }
-                };
-                *reflected = [2.0 * next[0] - weights[0], 2.0 * next[1] - weights[1]];
+            for (node, weights) in weights.iter_mut().enumerate() {
+                let next = self.next(node, *weights, pulls[node]);
+                reflected[node] = [2.0 * next[0] - weights[0], 2.0 * next[1] - weights[1]];
                 *weights = next;
             }
             pulls.fill([0.0; 2]);
-            for ((edge, dual), strength) in edges.iter().zip(&mut duals).zip(&self.strengths) {
-                let (a, b) = (reflected[edge.source], reflected[edge.target]);
-                dual[0] += self.sigma * (a[0] - b[0]);
-                dual[1] += self.sigma * (a[1] - b[1]);
-                self.penalty.dual_update(dual, *strength, self.sigma);
-                let own = &mut pulls[edge.source];
-                *own = [own[0] + dual[0], own[1] + dual[1]];
-                let other = &mut pulls[edge.target];
-                *other = [other[0] - dual[0], other[1] - dual[1]];
+            for ((&(source, target), dual), &strength) in
+                ends.iter().zip(&mut duals).zip(&self.strengths)
+            {
+                let (a, b) = (reflected[source], reflected[target]);
+                let moved =
+                    [dual[0] + self.sigma * (a[0] - b[0]), dual[1] + self.sigma * (a[1] - b[1])];
+                *dual = update(moved, strength);
+                pulls[source] = [pulls[source][0] + dual[0], pulls[source][1] + dual[1]];
+                pulls[target] = [pulls[target][0] - dual[0], pulls[target][1] - dual[1]];
             }
         }
         weights
+    }
+
+    /// The next weights of a node under the sum of its duals.
+    fn next(&self, node: usize, weights: [f64; 2], pull: [f64; 2]) -> [f64; 2] {
+        let step = self.steps[node];
+        let centre = [weights[0] - step * pull[0], weights[1] - step * pull[1]];
+        match &self.proximal[node] {
+            None => centre,
+            Some((inverse, right)) => {
+                let v = [centre[0] + right[0], centre[1] + right[1]];
+                [inverse[0] * v[0] + inverse[1] * v[1], inverse[2] * v[0] + inverse[3] * v[1]]
+            }
+        }
     }
 }
 
@@ -261,5 +299,86 @@ impl Rows {
         let determinant = a * c - b * b;
         let inverse = [c, -b, -b, a].map(|entry| entry / determinant);
         (inverse, right.map(|entry| 2.0 * t * entry))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fedgrid::{
+        method::{PrimalDual, Scale},
+        model::Stored,
+        observe::Stop,
+        runtime::{InProcess, Order},
+    };
+
+    use super::*;
+
+    fn case(penalty: Kind, paper_compat: bool) -> Case {
+        Case {
+            nodes: 12,
+            inside: 0.6,
+            between: vec![0.1],
+            labelled: 0.6,
+            rows: 5,
+            noise: 0.3,
+            penalty,
+            alpha: 0.05,
+            iterations: 60,
+            minimum: false,
+            paper_compat,
+        }
+    }
+
+    #[test]
+    fn the_papers_iteration_is_the_primal_dual_method_by_messages() {
+        for kind in [Kind::Norm, Kind::OneNorm, Kind::SquaredNorm] {
+            let case = case(kind, false);
+            let made = case.made(0.1, 4).unwrap();
+            let ours =
+                Iteration::new(&case, &made.network, &made.known(), &made.clusters).after(60);
+            let method = PrimalDual {
+                alpha: case.alpha,
+                penalty: kind.into(),
+                scale: Scale::Fixed(1.0),
+                relaxation: 1.0,
+                ..PrimalDual::default()
+            };
+            // Two rounds tell the start, and two more each iteration.
+            let stop = Stop { tolerance: 0.0, rounds: 2 + 2 * 60 };
+            let runtime = InProcess { stop, order: Order::AtOnce };
+            let views = made.network.views(made.nodes().unwrap()).unwrap();
+            let run = runtime.run(&method, views).unwrap();
+            for (ours, theirs) in ours.iter().zip(&run.hypotheses) {
+                let Stored::Linear(theirs) = theirs.as_ref().unwrap().stored() else {
+                    panic!("linear models")
+                };
+                assert!(squared_distance(ours, &theirs.slopes) < 1e-22, "{ours:?} {theirs:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn many_iterations_end_at_the_minimum() {
+        for kind in [Kind::Norm, Kind::OneNorm, Kind::SquaredNorm] {
+            let case = case(kind, false);
+            let made = case.made(0.1, 4).unwrap();
+            let known = made.known();
+            let long = Iteration::new(&case, &made.network, &known, &made.clusters).after(20_000);
+            let minimum = case.minimum(&made).unwrap();
+            for (a, b) in long.iter().zip(&minimum) {
+                assert!(squared_distance(a, b) < 1e-6, "{kind:?} {a:?} {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn with_paper_compat_a_node_has_one_noise_for_all_rows() {
+        let rows = |compat| case(Kind::Norm, compat).made(0.1, 4).unwrap().rows;
+        let noises = |rows: &Rows| -> Vec<f64> {
+            rows.x.iter().zip(&rows.y).map(|(x, y)| y - dot(x, &TRUTH[0])).collect()
+        };
+        let spread = |noises: Vec<f64>| noises.iter().map(|e| (e - noises[0]).abs()).sum::<f64>();
+        assert!(spread(noises(&rows(true)[0])) < 1e-12);
+        assert!(spread(noises(&rows(false)[0])) > 0.1);
     }
 }
