@@ -81,6 +81,11 @@ pub fn watch_for_interruption() {
     });
 }
 
+/// Whether the user has asked to stop.
+pub(crate) fn is_interrupted() -> bool {
+    STOP.load(Ordering::Relaxed)
+}
+
 /// The progress of a run.
 #[derive(Debug)]
 pub struct Progress {
@@ -111,7 +116,7 @@ impl Watch for Progress {
     }
 
     fn interrupted(&self) -> bool {
-        STOP.load(Ordering::Relaxed)
+        is_interrupted()
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{
     number::{counted, duration},
     reproduce::{self, Entry, Outcome},
     run::to_json_pretty,
-    terminal::{Terminal, complain},
+    terminal::{Terminal, complain, is_interrupted},
 };
 
 /// Arguments of `fedgrid reproduce`.
@@ -64,6 +64,10 @@ impl Reproduce {
         let begun = Instant::now();
         let mut outcomes = Vec::with_capacity(wanted.len());
         for entry in wanted {
+            // What is done by then still makes a page.
+            if is_interrupted() {
+                break;
+            }
             if !terminal.quiet {
                 complain(&format!("{} …", entry.name));
             }

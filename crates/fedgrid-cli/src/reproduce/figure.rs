@@ -2,7 +2,7 @@
 //! the authors' code or figure gives.
 
 use serde::Deserialize;
-use toml::{Table, Value};
+use toml::Table;
 
 use super::{bands::Reference, runner::Case};
 use crate::error::{Error, Result};
@@ -80,6 +80,19 @@ pub enum Mode {
     Corrected,
 }
 
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Draw {
+    /// Solid, or dotted if it is a corrected form.
+    #[default]
+    Line,
+    /// Dashed: bounds and rivals.
+    Dashed,
+    /// Not at all: it is only there for others to be divided by.
+    Hidden,
+}
+
 /// The middle of several repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -111,15 +124,12 @@ pub struct Series {
     /// Whether each repeat is divided by its own instead.
     #[serde(default)]
     pub each: bool,
-    /// Whether it is only there for others to be divided by.
+    /// How it is drawn.
     #[serde(default)]
-    pub hidden: bool,
+    pub draw: Draw,
     /// Its colour, counted from zero; lines of one colour belong together.
     #[serde(default)]
     pub colour: usize,
-    /// Whether it is drawn dashed: bounds and rivals.
-    #[serde(default)]
-    pub dashed: bool,
     /// Whether it is left out of quick runs.
     #[serde(default)]
     pub slow: bool,
@@ -164,7 +174,7 @@ impl Figure {
             return Err(Error::input(format!("{name}: there is no series '{missing}'")));
         }
         for series in &self.series {
-            self.case(series, false).map_err(|error| {
+            Case::from_keys(self.keys(series, false)).map_err(|error| {
                 Error::input(format!("{name}, series '{}': {error}", series.name))
             })?;
         }
@@ -182,11 +192,18 @@ impl Figure {
         self.series.iter().filter(move |series| !(quick && series.slow))
     }
 
-    /// What is run for one line.
-    pub(super) fn case(&self, series: &Series, quick: bool) -> Result<Case> {
+    /// The keys of one line, put together.
+    pub(super) fn keys(&self, series: &Series, quick: bool) -> Table {
         let mut table = self.setting.clone();
         table.extend(series.set.clone());
         table.extend(self.effort(quick).set.clone());
-        Value::Table(table).try_into().map_err(|error| Error::input(format!("{error}")))
+        table
+    }
+
+    /// How many repeats of one line are run.
+    #[must_use]
+    pub fn repeats(&self, series: &Series, quick: bool) -> usize {
+        let repeats = self.effort(quick).repeats;
+        series.repeats.map_or(repeats, |most| most.min(repeats))
     }
 }

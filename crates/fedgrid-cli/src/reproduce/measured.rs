@@ -25,10 +25,10 @@ pub struct Measured {
 
 impl Measured {
     /// The repeats of one line, which all have the same places.
-    pub(super) fn new(curves: Vec<Curve>, statistic: Statistic) -> Self {
-        let xs = curves.first().map_or_else(Vec::new, |curve| places(curve));
-        let values = |curve: Curve| curve.into_iter().map(|(_, y)| y).collect();
-        Self { xs, runs: curves.into_iter().map(values).collect(), statistic }
+    pub(super) fn new(curves: &[Curve], statistic: Statistic) -> Self {
+        let xs = curves.first().map_or_else(Vec::new, places);
+        let values = |curve: &Curve| curve.iter().map(|(_, y)| *y).collect();
+        Self { xs, runs: curves.iter().map(values).collect(), statistic }
     }
 
     /// The same, divided by another line of the same repeats: each repeat by its own, or the mean by
@@ -58,8 +58,8 @@ impl Measured {
         (0..self.xs.len()).map(|point| middle(&self.at(point), self.statistic)).collect()
     }
 
-    /// The range of the repeats, point by point: smallest to largest around a median, a standard
-    /// deviation to either side of a mean.
+    /// The range of the repeats, point by point: smallest to largest around a median; a standard
+    /// deviation to either side of a mean, but not below the smallest.
     #[must_use]
     pub fn range(&self) -> Vec<(f64, f64)> {
         let of = |point| {
@@ -67,7 +67,8 @@ impl Measured {
             match self.statistic {
                 Statistic::Mean => {
                     let (middle, spread) = (middle(&values, Statistic::Mean), deviation(&values));
-                    (middle - spread, middle + spread)
+                    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+                    ((middle - spread).max(low), middle + spread)
                 }
                 Statistic::Median => {
                     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -148,7 +149,7 @@ mod tests {
 
     fn measured(runs: &[&[f64]], statistic: Statistic) -> Measured {
         let curve = |run: &&[f64]| run.iter().enumerate().map(|(x, y)| (x as f64, *y)).collect();
-        Measured::new(runs.iter().map(curve).collect(), statistic)
+        Measured::new(&runs.iter().map(curve).collect::<Vec<_>>(), statistic)
     }
 
     #[test]

@@ -26,11 +26,13 @@ use serde::Serialize;
 
 use bands::Band;
 pub use catalogue::{Entry, all, find};
-use figure::{Figure, Series};
-use measured::Measured;
+use figure::{Draw, Figure, Series};
+use measured::{Curve, Measured};
 pub use page::render as page;
 pub use plot::draw as plot;
+use runner::Case;
 pub use table::{csv, curves_csv, screen};
+use toml::Table;
 
 use crate::error::Result;
 
@@ -108,26 +110,26 @@ pub fn run(entry: &Entry, quick: bool) -> Result<Outcome> {
     let lines = measure(&figure, quick)?;
     let rows = lines.iter().flat_map(compared).collect();
     let claims = judged(&figure, &lines);
-    let lines = lines.into_iter().filter(|line| !line.series.hidden).collect();
+    let lines = lines.into_iter().filter(|line| line.series.draw != Draw::Hidden).collect();
     let seconds = begun.elapsed().as_secs_f64();
     Ok(Outcome { name: entry.name.to_string(), figure, quick, lines, rows, claims, seconds })
 }
 
-/// All repeats of all lines, and what becomes of them.
+/// All repeats of all lines, and what becomes of them. Lines with the same keys share their repeats.
 fn measure(figure: &Figure, quick: bool) -> Result<Vec<Line>> {
     let wanted: Vec<&Series> = figure.lines(quick).collect();
-    let repeats = |series: &Series| {
-        let repeats = figure.effort(quick).repeats;
-        series.repeats.map_or(repeats, |most| most.min(repeats))
+    let keys: Vec<Table> = wanted.iter().map(|series| figure.keys(series, quick)).collect();
+    let first = |line: usize| keys.iter().position(|other| *other == keys[line]).unwrap_or(line);
+    let repeats = |line: usize| figure.repeats(wanted[line], quick);
+    let most = |line: usize| {
+        let same = (0..wanted.len()).filter(|&other| first(other) == line);
+        if first(line) == line { same.map(repeats).max().unwrap_or(0) } else { 0 }
     };
-    let cases =
-        wanted.iter().map(|series| figure.case(series, quick)).collect::<Result<Vec<_>>>()?;
-    let jobs: Vec<(usize, u64)> = wanted
-        .iter()
-        .enumerate()
-        .flat_map(|(line, series)| (0..repeats(series) as u64).map(move |repeat| (line, repeat)))
+    let cases = keys.iter().cloned().map(Case::from_keys).collect::<Result<Vec<_>>>()?;
+    let jobs: Vec<(usize, u64)> = (0..wanted.len())
+        .flat_map(|line| (0..most(line) as u64).map(move |repeat| (line, repeat)))
         .collect();
-    let curves: Vec<_> = jobs
+    let curves: Vec<Curve> = jobs
         .par_iter()
         .with_max_len(1)
         .map(|&(line, repeat)| cases[line].run(figure.seed + repeat))
@@ -136,11 +138,11 @@ fn measure(figure: &Figure, quick: bool) -> Result<Vec<Line>> {
     for ((line, _), curve) in jobs.into_iter().zip(curves) {
         of_line[line].push(curve);
     }
-    let measured: Vec<Measured> = wanted
-        .iter()
-        .zip(of_line)
-        .map(|(series, curves)| Measured::new(curves, series.statistic))
-        .collect();
+    let measured = |(line, series): (usize, &&Series)| {
+        let curves = &of_line[first(line)][..repeats(line)];
+        Measured::new(curves, series.statistic)
+    };
+    let measured: Vec<Measured> = wanted.iter().enumerate().map(measured).collect();
     let place = |name: &str| wanted.iter().position(|series| series.name == name);
     let line = |(series, own): (&&Series, &Measured)| {
         let base = series.relative_to.as_deref().and_then(place);

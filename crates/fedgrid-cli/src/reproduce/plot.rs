@@ -6,7 +6,10 @@ use std::fmt::Write as _;
 
 use minijinja::HtmlEscape;
 
-use super::{Line, Outcome, figure::Mode};
+use super::{
+    Line, Outcome,
+    figure::{Draw, Mode},
+};
 use crate::report::axis::{Axis, Scale};
 
 /// The style of a drawing that stands alone; the page has the same in its own.
@@ -20,7 +23,7 @@ const COLUMNS: usize = 3;
 const WIDTH: f64 = 300.0;
 const HEIGHT: f64 = 210.0;
 const LEFT: f64 = 58.0;
-const TOP: f64 = 30.0;
+const TOP: f64 = 44.0;
 const BELOW: f64 = 46.0;
 /// The height of a line of the legend, and how many entries are side by side.
 const ENTRY: f64 = 16.0;
@@ -46,7 +49,7 @@ pub(super) fn drawing(outcome: &Outcome, style: &str) -> String {
         4 | 6 => 2,
         few => few.clamp(1, COLUMNS),
     };
-    let entries = panels.iter().map(|&panel| legend(of_panel(panel)).len()).max().unwrap_or(0);
+    let entries = panels.iter().map(|&panel| legend(&of_panel(panel)).len()).max().unwrap_or(0);
     let (wide, high) = (LEFT + WIDTH + GAP, TOP + HEIGHT + BELOW + ENTRY * entries as f64 + GAP);
     let (width, height) = (columns as f64 * wide, panels.len().div_ceil(columns) as f64 * high);
     let label = HtmlEscape(&figure.title);
@@ -108,7 +111,7 @@ impl Panel {
         let figure = &outcome.figure;
         put(
             svg,
-            format_args!(r#"<text class="r-title" x="0" y="-12">{}</text>"#, HtmlEscape(title)),
+            format_args!(r#"<text class="r-title" x="0" y="-28">{}</text>"#, HtmlEscape(title)),
         );
         self.axes(svg, &figure.x.label, &figure.y.label);
         for line in lines {
@@ -120,7 +123,7 @@ impl Panel {
         for line in lines {
             self.rings(svg, line);
         }
-        for (row, (class, text)) in legend(lines.iter().copied()).into_iter().enumerate() {
+        for (row, (class, text)) in legend(&lines.iter().copied()).into_iter().enumerate() {
             let y = HEIGHT + BELOW + ENTRY * (row as f64 + 0.5);
             put(
                 svg,
@@ -155,7 +158,7 @@ impl Panel {
         put(
             svg,
             format_args!(
-                r#"<text class="r-tick r-end" x="{WIDTH}" y="{}">{}</text><text class="r-tick" x="{}" y="-1" text-anchor="start">{}</text>"#,
+                r#"<text class="r-tick r-end" x="{WIDTH}" y="{}">{}</text><text class="r-tick" x="{}" y="-11" text-anchor="start">{}</text>"#,
                 HEIGHT + 32.0,
                 HtmlEscape(x_label),
                 -LEFT + 6.0,
@@ -166,7 +169,9 @@ impl Panel {
 
     /// The spread of the repeats; flat lines of bounds and minimisers are left plain.
     fn shade(&self, svg: &mut String, line: &Line) {
-        if line.series.mode == Mode::Corrected || line.series.dashed || line.measured.runs.len() < 2
+        if line.series.mode == Mode::Corrected
+            || line.series.draw == Draw::Dashed
+            || line.measured.runs.len() < 2
         {
             return;
         }
@@ -226,7 +231,7 @@ fn colour(line: &Line) -> String {
 }
 
 fn class(line: &Line) -> String {
-    let stroke = match (line.series.dashed, line.series.mode) {
+    let stroke = match (line.series.draw == Draw::Dashed, line.series.mode) {
         (true, _) => "r-dashed",
         (false, Mode::Corrected) => "r-dotted",
         (false, Mode::PaperCompat) => "r-solid",
@@ -236,7 +241,7 @@ fn class(line: &Line) -> String {
 
 /// The classes and names of the lines that the legend names: all but corrected ones beside a line of
 /// their colour.
-fn legend<'a>(lines: impl Iterator<Item = &'a Line> + Clone) -> Vec<(String, String)> {
+fn legend<'a>(lines: &(impl Iterator<Item = &'a Line> + Clone)) -> Vec<(String, String)> {
     let beside = |own: &Line| {
         let mut others = lines.clone();
         others.any(|line| {

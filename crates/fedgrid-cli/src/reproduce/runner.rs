@@ -7,9 +7,10 @@ mod relax_trees;
 mod total_variation;
 
 use serde::Deserialize;
+use toml::{Table, Value};
 
 use super::measured::Curve;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// What is run for a line.
 #[derive(Debug, Clone, Deserialize)]
@@ -28,6 +29,11 @@ pub(super) enum Case {
 }
 
 impl Case {
+    /// What the keys of a line say.
+    pub(super) fn from_keys(keys: Table) -> Result<Self> {
+        Value::Table(keys).try_into().map_err(|error| Error::input(format!("{error}")))
+    }
+
     /// One repeat.
     pub(super) fn run(&self, seed: u64) -> Result<Curve> {
         Ok(match self {

@@ -111,9 +111,8 @@ impl Relation {
                 let shares: Vec<Vec<f64>> =
                     (0..nodes).map(|node| shares(count, seed, node)).collect();
                 let rows = shares.iter().enumerate();
-                let rows = rows.map(|(node, shares)| {
-                    mixed_rows(&names, &truth, shares, sizes, [seed, node as u64])
-                });
+                let rows = rows
+                    .map(|(node, shares)| mixed_rows(&names, &truth, shares, sizes, (seed, node)));
                 (similarity(&shares)?, vec![0; nodes], rows.collect::<Result<Vec<_>>>()?)
             }
         };
@@ -220,9 +219,8 @@ fn mixed_rows(
     truth: &[Vec<f64>],
     shares: &[f64],
     sizes: Sizes,
-    [seed, node]: [u64; 2],
+    (seed, node): (u64, usize),
 ) -> Result<(Dataset, Dataset)> {
-    let node = usize::try_from(node).unwrap_or(usize::MAX);
     let part = |count: usize, round: usize| {
         let mut stream = Stream::new(seed, node, round, Purpose::Data);
         let (mut features, mut labels) = (Vec::new(), Vec::new());

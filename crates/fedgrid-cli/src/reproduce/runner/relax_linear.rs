@@ -83,7 +83,7 @@ enum Measure {
     Weights,
     /// The mean squared error on validation rows, the mean over nodes.
     Validation,
-    /// Σ_i ‖w_i − mean‖².
+    /// `Σ_i ‖w_i − mean‖²`.
     Variation,
 }
 
@@ -97,8 +97,8 @@ impl Case {
             Learn::Descend => self.descend(&made, seed),
             Learn::Minimum => self.minimum(&made),
             Learn::Oracle => self.oracle(&made, seed),
-            Learn::FedAvg => self.averaged(&made, 1, seed),
-            Learn::Ifca => self.averaged(&made, self.told, seed),
+            Learn::FedAvg => Ok(self.averaged(&made, 1, seed)),
+            Learn::Ifca => Ok(self.averaged(&made, self.told, seed)),
             Learn::Bound => self.bound(&made),
         }
     }
@@ -175,7 +175,7 @@ impl Case {
         Ok(self.flat(self.measured(made, &weights, |node| node)))
     }
 
-    fn averaged(&self, made: &Made, models: usize, seed: u64) -> Result<Curve> {
+    fn averaged(&self, made: &Made, models: usize, seed: u64) -> Curve {
         let mut averaging = Averaging::new(&made.train, uniform_start(models, self.features, seed));
         let mut curve = Vec::new();
         let all: Vec<usize> = (0..made.train.len()).collect();
@@ -187,10 +187,10 @@ impl Case {
                 curve.push((entry as f64, self.measured(made, weights, |node| chosen[node])));
             }
         }
-        Ok(curve)
+        curve
     }
 
-    /// ε / (α λ₂) with ε = Σ_i ‖ε_i‖² / m, the loss of the true weights.
+    /// `ε / (α λ₂)` with `ε = Σ_i ‖ε_i‖² / m`, the loss of the true weights.
     fn bound(&self, made: &Made) -> Result<Curve> {
         let loss = |(data, cluster): (&Dataset, &usize)| mean_squares(data, &made.truth[*cluster]);
         let epsilon: f64 = made.train.iter().zip(&made.clusters).map(loss).sum();

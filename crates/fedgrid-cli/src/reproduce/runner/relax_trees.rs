@@ -5,7 +5,7 @@
 //! ```
 //!
 //! over x in the public sets of all neighbours j and 100 fresh points z. ["Plug In and Learn", eq. 19
-//! and 20, Figures 2 and 4.] These are the authors' weights; eq. 10 has α A_ij m/m_pub, so their α is a
+//! and 20, Figures 2 and 4.] These are the authors' weights; eq. 10 has `α A_ij m/m_pub`, so their α is a
 //! tenth of the paper's here. Their first update hears zeros, and without a pull trees stay what local
 //! training made them. Entry 0 are the trees of the nodes' own rows.
 
@@ -82,7 +82,7 @@ impl Case {
         let nodes = 0..made.train.len();
         let mut trees: Trees =
             made.train.iter().map(|data| tree.fit(data)).collect::<Result<_>>()?;
-        let mut curve = vec![(0.0, self.error(made, |node| trees[node].as_ref()))];
+        let mut curve = vec![(0.0, error(made, |node| trees[node].as_ref()))];
         for update in 1..=self.updates {
             if self.alpha > 0.0 {
                 let heard: Vec<Labels> = nodes
@@ -93,17 +93,12 @@ impl Case {
                     })
                     .collect();
                 let own = |node: usize| {
-                    self.augmented(
-                        made,
-                        &heard,
-                        trees[node].as_ref(),
-                        [seed, node as u64, update as u64],
-                    )
+                    self.augmented(made, &heard, trees[node].as_ref(), (seed, node, update))
                 };
                 let next = nodes.clone().into_par_iter().map(|node| tree.fit(&own(node)?));
                 trees = next.collect::<Result<_>>()?;
             }
-            curve.push((update as f64, self.error(made, |node| trees[node].as_ref())));
+            curve.push((update as f64, error(made, |node| trees[node].as_ref())));
         }
         Ok(curve)
     }
@@ -114,10 +109,8 @@ impl Case {
         made: &Made,
         heard: &[Labels],
         own: &dyn Hypothesis,
-        [seed, node, update]: [u64; 3],
+        (seed, node, update): (u64, usize, usize),
     ) -> Result<Dataset> {
-        let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        let (node, update) = (place(node), place(update));
         let train = &made.train[node];
         let mut stream = Stream::new(seed, node, update, Purpose::Public);
         let fresh = points(train.features().names(), self.distilled, &mut stream)?;
@@ -141,27 +134,27 @@ impl Case {
         let tree = self.tree();
         let fit = |data: &Dataset| tree.fit(data);
         let pooled: Trees = made.pooled()?.iter().map(fit).collect::<Result<_>>()?;
-        let of_cluster = self.error(made, |node| pooled[made.clusters[node]].as_ref());
+        let of_cluster = error(made, |node| pooled[made.clusters[node]].as_ref());
         let first = if self.paper_compat {
             let one = |cluster: usize| made.clusters.iter().position(|c| *c == cluster);
             let single = (0..pooled.len()).filter_map(one).map(|node| fit(&made.train[node]));
             let single: Trees = single.collect::<Result<_>>()?;
-            self.error(made, |node| single[made.clusters[node]].as_ref())
+            error(made, |node| single[made.clusters[node]].as_ref())
         } else {
             of_cluster
         };
         let later = (1..=self.updates).map(|update| (update as f64, of_cluster));
         Ok([(0.0, first)].into_iter().chain(later).collect())
     }
+}
 
-    /// The mean squared error on validation rows, the mean over nodes.
-    fn error<'a>(&self, made: &Made, tree: impl Fn(usize) -> &'a dyn Hypothesis) -> f64 {
-        let of = |(node, data): (usize, &Dataset)| {
-            Loss::Squared.mean(data.labels(), &tree(node).predict(data.features()))
-        };
-        let sum: f64 = made.validation.iter().enumerate().map(of).sum();
-        sum / made.validation.len() as f64
-    }
+/// The mean squared error on validation rows, the mean over nodes.
+fn error<'a>(made: &Made, tree: impl Fn(usize) -> &'a dyn Hypothesis) -> f64 {
+    let of = |(node, data): (usize, &Dataset)| {
+        Loss::Squared.mean(data.labels(), &tree(node).predict(data.features()))
+    };
+    let sum: f64 = made.validation.iter().enumerate().map(of).sum();
+    sum / made.validation.len() as f64
 }
 
 #[cfg(test)]
@@ -211,7 +204,7 @@ mod tests {
                 let stop = Stop { tolerance: 0.0, rounds: *update as usize };
                 let runtime = InProcess { stop, order: Order::AtOnce };
                 let run = runtime.run(&method, views).unwrap();
-                let found = case.error(&made, |node| run.hypotheses[node].as_deref().unwrap());
+                let found = error(&made, |node| run.hypotheses[node].as_deref().unwrap());
                 assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
             }
         }

@@ -8,7 +8,9 @@
 //! Algorithm 1, Figures 2 and 3.] With `paper_compat` this is what the authors' code does: σ = 0.45,
 //! losses summed over rows, the squared norm divided by 1 + 2σ/c, one noise for all rows of a node, the
 //! proximal step of every node of a cluster with τ of node 0 or 1, and errors of labels; otherwise
-//! σ = 1/2, mean losses, 1 + σ/c, noise for every row, τ_i = 1/|N(i)|, and errors of weights.
+//! σ = 1/2, mean losses, 1 + σ/c, noise for every row, a step of 1/|N(i)|, and errors of weights.
+
+mod iteration;
 
 use std::sync::Arc;
 
@@ -24,6 +26,8 @@ use fedgrid::{
 };
 use rayon::prelude::*;
 use serde::Deserialize;
+
+use iteration::Iteration;
 
 use super::super::{measured::Curve, setting::feature_names};
 
@@ -189,116 +193,6 @@ impl Rows {
     fn mean_squares(&self, weights: &[f64; 2]) -> f64 {
         let squares = self.x.iter().zip(&self.y).map(|(x, y)| (dot(x, weights) - y).powi(2));
         squares.sum::<f64>() / self.y.len() as f64
-    }
-}
-
-/// The iteration on plain arrays, without messages.
-struct Iteration<'a> {
-    network: &'a Network,
-    penalty: Penalty,
-    /// α A_e of every edge, halved for the authors' squared norm.
-    strengths: Vec<f64>,
-    sigma: f64,
-    /// τ_i.
-    steps: Vec<f64>,
-    /// Of every node (I + 2τ Q)⁻¹ and 2τ q, or nothing without labels.
-    proximal: Vec<Option<([f64; 4], [f64; 2])>>,
-}
-
-impl<'a> Iteration<'a> {
-    fn new(case: &Case, network: &'a Network, nodes: &[Option<&Rows>], clusters: &[usize]) -> Self {
-        let step = |node: usize| 1.0 / network.neighbours(node).len().max(1) as f64;
-        let proximal = |(id, rows): (usize, &Option<&Rows>)| {
-            let tau = if case.paper_compat { step(clusters[id]) } else { step(id) };
-            let share = if case.paper_compat { 1.0 } else { 1.0 / case.rows as f64 };
-            rows.map(|rows| rows.proximal(tau * share))
-        };
-        // 1 + 2σ/c is 1 + σ/(c/2).
-        let halved = case.paper_compat && case.penalty == Kind::SquaredNorm;
-        let strength = case.alpha * if halved { 0.5 } else { 1.0 };
-        Self {
-            network,
-            penalty: case.penalty.into(),
-            strengths: network.edges().iter().map(|edge| strength * edge.weight).collect(),
-            sigma: if case.paper_compat { 0.45 } else { 0.5 },
-            steps: (0..nodes.len()).map(step).collect(),
-            proximal: nodes.iter().enumerate().map(proximal).collect(),
-        }
-    }
-
-    /// The weights after so many iterations from zero.
-    fn after(&self, iterations: usize) -> Weights {
-        // The dual updates of `Penalty`, written out for two weights.
-        match self.penalty {
-            Penalty::Norm => self.follow(iterations, |[a, b], c| {
-                let size = (a * a + b * b).sqrt();
-                let factor = if size > c { c / size } else { 1.0 };
-                [a * factor, b * factor]
-            }),
-            Penalty::OneNorm => {
-                self.follow(iterations, |[a, b], c| [a.clamp(-c, c), b.clamp(-c, c)])
-            }
-            Penalty::SquaredNorm => self.follow(iterations, |[a, b], c| {
-                let factor = 1.0 / (1.0 + self.sigma / c);
-                [a * factor, b * factor]
-            }),
-        }
-    }
-
-    fn follow(&self, iterations: usize, update: impl Fn([f64; 2], f64) -> [f64; 2]) -> Weights {
-        let edges = self.network.edges();
-        let ends: Vec<(usize, usize)> = edges.iter().map(|e| (e.source, e.target)).collect();
-        let mut weights = vec![[0.0; 2]; self.steps.len()];
-        let mut duals = vec![[0.0; 2]; edges.len()];
-        let mut pulls = vec![[0.0; 2]; self.steps.len()];
-        let mut reflected = weights.clone();
-        for _ in 0..iterations {
-            for (node, weights) in weights.iter_mut().enumerate() {
-                let next = self.next(node, *weights, pulls[node]);
-                reflected[node] = [2.0 * next[0] - weights[0], 2.0 * next[1] - weights[1]];
-                *weights = next;
-            }
-            pulls.fill([0.0; 2]);
-            for ((&(source, target), dual), &strength) in
-                ends.iter().zip(&mut duals).zip(&self.strengths)
-            {
-                let (a, b) = (reflected[source], reflected[target]);
-                let moved =
-                    [dual[0] + self.sigma * (a[0] - b[0]), dual[1] + self.sigma * (a[1] - b[1])];
-                *dual = update(moved, strength);
-                pulls[source] = [pulls[source][0] + dual[0], pulls[source][1] + dual[1]];
-                pulls[target] = [pulls[target][0] - dual[0], pulls[target][1] - dual[1]];
-            }
-        }
-        weights
-    }
-
-    /// The next weights of a node under the sum of its duals.
-    fn next(&self, node: usize, weights: [f64; 2], pull: [f64; 2]) -> [f64; 2] {
-        let step = self.steps[node];
-        let centre = [weights[0] - step * pull[0], weights[1] - step * pull[1]];
-        match &self.proximal[node] {
-            None => centre,
-            Some((inverse, right)) => {
-                let v = [centre[0] + right[0], centre[1] + right[1]];
-                [inverse[0] * v[0] + inverse[1] * v[1], inverse[2] * v[0] + inverse[3] * v[1]]
-            }
-        }
-    }
-}
-
-impl Rows {
-    /// (I + 2t XᵀX)⁻¹ and 2t Xᵀy.
-    fn proximal(&self, t: f64) -> ([f64; 4], [f64; 2]) {
-        let (mut gram, mut right) = ([0.0; 3], [0.0; 2]);
-        for (x, y) in self.x.iter().zip(&self.y) {
-            gram = [gram[0] + x[0] * x[0], gram[1] + x[0] * x[1], gram[2] + x[1] * x[1]];
-            right = [right[0] + x[0] * y, right[1] + x[1] * y];
-        }
-        let [a, b, c] = [1.0 + 2.0 * t * gram[0], 2.0 * t * gram[1], 1.0 + 2.0 * t * gram[2]];
-        let determinant = a * c - b * b;
-        let inverse = [c, -b, -b, a].map(|entry| entry / determinant);
-        (inverse, right.map(|entry| 2.0 * t * entry))
     }
 }
 
