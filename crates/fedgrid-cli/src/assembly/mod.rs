@@ -23,6 +23,8 @@ use fedgrid::{
 };
 pub use graph::Graph;
 pub use learning::{Candidate, Chosen, edges_csv, learned};
+pub use models::OwnModel;
+pub use rows::Rows;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -74,6 +76,25 @@ pub struct Assembly {
     pub chosen: Option<Chosen>,
 }
 
+/// What an experiment is about, read from files or given in memory.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    /// What messages call the rows.
+    pub source: String,
+    /// A hash of the rows.
+    pub fingerprint: u64,
+    /// The network.
+    pub graph: Graph,
+    /// What is predicted.
+    pub task: Task,
+    /// The rows of every node.
+    pub rows: Rows,
+    /// The nodes whose models are not those of the experiment.
+    pub models: Vec<OwnModel>,
+    /// The public points, for the kind "file".
+    pub public: Option<Features>,
+}
+
 /// What scaled features give away.
 const SCALED: &str = "Features are scaled by the training means and deviations of all nodes, which are shared \
                       statistics.";
@@ -105,14 +126,32 @@ impl Assembly {
     pub fn watched(experiment: &Experiment, base: &Path, watch: &dyn Watch) -> Result<Self> {
         let files = Files { base, delimiter: experiment.data.delimiter };
         let table = files.table(&experiment.data.file)?;
-        let mut graph = Graph::new(experiment, files, Some(&table))?;
+        let graph = Graph::new(experiment, files, Some(&table))?;
         let task = rows::task(experiment, &table)?;
-        let mut rows = rows::Rows::new(experiment, &table, &graph, task)?;
+        let rows = Rows::new(experiment, &table, &graph, task)?;
+        let (source, fingerprint) = (table.source, table.fingerprint);
+        let (models, public) = (Vec::new(), None);
+        let parts = Parts { source, fingerprint, graph, task, rows, models, public };
+        Self::from_parts(experiment, files, parts, watch)
+    }
+
+    /// Puts an experiment together whose rows and network are in memory; its files are not read.
+    pub fn from_memory(experiment: &Experiment, parts: Parts) -> Result<Self> {
+        Self::from_parts(experiment, Files::new(Path::new(""), ','), parts, &Unwatched)
+    }
+
+    fn from_parts(
+        experiment: &Experiment,
+        files: Files,
+        parts: Parts,
+        watch: &dyn Watch,
+    ) -> Result<Self> {
+        let Parts { source, fingerprint, mut graph, task, mut rows, models: own, public } = parts;
         let plan = Plan::new(&rows.roles, experiment.data.folds, experiment.seed);
-        check_training(experiment, &table, &plan)?;
+        check_training(experiment, &source, &plan)?;
         let scaling =
             if experiment.data.standardise { Some(rows.standardise(&plan)?) } else { None };
-        let models = models::models(experiment, &graph, task)?;
+        let models = models::models(experiment, &graph, task)?.with(own);
         models.check_method(&experiment.method, graph.network.names(), task)?;
         let mut notes = Vec::new();
         let features: Vec<&Features> = rows.data.iter().map(Dataset::features).collect();
@@ -132,7 +171,7 @@ impl Assembly {
             files,
             &training,
             scaling.as_ref(),
-            graph.network.len(),
+            (graph.network.len(), public),
         )?;
         notes.extend(scaling.is_some().then(|| SCALED.into()));
         // Weights are compared without them; only the rival that is shrunk needs public points.
@@ -153,9 +192,8 @@ impl Assembly {
         graph.network = study.network.clone();
         notes.extend(chosen.as_ref().map(Chosen::note));
         let node_notes = rows.describe(&plan, &graph, &training, &mut notes);
-        let fingerprint = table.fingerprint
-            ^ graph.fingerprint.rotate_left(1)
-            ^ public.fingerprint.rotate_left(2);
+        let fingerprint =
+            fingerprint ^ graph.fingerprint.rotate_left(1) ^ public.fingerprint.rotate_left(2);
         describe_reach(&study, &mut notes);
         Ok(Self {
             about: About::new(experiment, &training, task, rows.classes, scaling),
@@ -185,7 +223,7 @@ impl About {
 }
 
 /// Refuses a plan by which nothing is learnt.
-fn check_training(experiment: &Experiment, table: &Table, plan: &Plan) -> Result<()> {
+fn check_training(experiment: &Experiment, source: &str, plan: &Plan) -> Result<()> {
     if plan.train.iter().any(|rows| !rows.is_empty()) {
         return Ok(());
     }
@@ -193,7 +231,7 @@ fn check_training(experiment: &Experiment, table: &Table, plan: &Plan) -> Result
         || "data.train is 0, expected a larger share".to_string(),
         |split| format!("column '{split}' has no row for training, expected some 'train'"),
     );
-    Err(Error::input(format!("{}: {found}", table.source)))
+    Err(Error::input(format!("{source}: {found}")))
 }
 
 fn settings(experiment: &Experiment) -> Settings {

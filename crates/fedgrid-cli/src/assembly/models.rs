@@ -26,7 +26,26 @@ pub(super) struct Models {
     pub(super) kinds: Vec<String>,
 }
 
+/// A model that no experiment file can name.
+#[derive(Debug, Clone)]
+pub struct OwnModel {
+    /// The node that trains it.
+    pub node: usize,
+    /// The model.
+    pub model: Arc<dyn LocalModel>,
+    /// What reports call its kind.
+    pub kind: String,
+}
+
 impl Models {
+    /// The models with others in the place of some.
+    pub(super) fn with(mut self, own: Vec<OwnModel>) -> Self {
+        for OwnModel { node, model, kind } in own {
+            (self.models[node], self.kinds[node]) = (model, kind);
+        }
+        self
+    }
+
     /// Refuses a method that cannot be used for this target or with these models.
     pub(super) fn check_method(
         &self,

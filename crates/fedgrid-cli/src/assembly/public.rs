@@ -29,7 +29,7 @@ impl Public {
         files: Files,
         training: &Features,
         scaling: Option<&Scaling>,
-        nodes: usize,
+        (nodes, given): (usize, Option<Features>),
     ) -> Result<Self> {
         let keys = &experiment.public;
         let seed = experiment.seed;
@@ -46,8 +46,12 @@ impl Public {
                 _ => normal_points(training, keys.points, &mut stream)?,
             })
         };
-        let (points, words, note) = match keys.kind {
-            PublicKind::File => {
+        let (points, words, note) = match (keys.kind, given) {
+            (PublicKind::File, Some(rows)) => {
+                let words = format!("{} given points", rows.rows());
+                (scaling.map_or(Ok(rows.clone()), |scaling| scaling.apply(&rows))?, words, None)
+            }
+            (PublicKind::File, None) => {
                 let file = keys.file.as_ref().expect("checked when the experiment was read");
                 let table = files.table(file)?;
                 fingerprint = table.fingerprint;
@@ -61,15 +65,15 @@ impl Public {
                 let rows = scaling.map_or(Ok(rows.clone()), |scaling| scaling.apply(&rows))?;
                 (rows, format!("{} given points", table.rows()), None)
             }
-            PublicKind::Columns => public_columns(experiment, training)?,
-            PublicKind::Normal => (
+            (PublicKind::Columns, _) => public_columns(experiment, training)?,
+            (PublicKind::Normal, _) => (
                 draw(0)?,
                 format!("{} points drawn from a normal distribution", keys.points),
                 Some(
                     "The public points are drawn with the mean and covariance of all training features, which are shared statistics.",
                 ),
             ),
-            PublicKind::Box => (
+            (PublicKind::Box, _) => (
                 draw(0)?,
                 format!("{} points drawn evenly from a box", keys.points),
                 Some(

@@ -12,10 +12,14 @@ use crate::{
 };
 
 /// The rows of every node.
-pub(super) struct Rows {
-    pub(super) data: Vec<Dataset>,
-    pub(super) roles: Vec<Vec<Role>>,
-    pub(super) classes: Vec<String>,
+#[derive(Debug, Clone)]
+pub struct Rows {
+    /// The rows.
+    pub data: Vec<Dataset>,
+    /// What each row is for.
+    pub roles: Vec<Vec<Role>>,
+    /// The names of the classes; none for numbers.
+    pub classes: Vec<String>,
 }
 
 /// What is predicted: as the experiment says, or as the models and the target column tell.

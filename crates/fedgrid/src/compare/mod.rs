@@ -40,6 +40,7 @@ use crate::{
     method::{FedAvg, LocalStep},
     model::LocalModel,
     network::{Network, NodeId},
+    observe::Round,
     random::{Purpose, Stream},
     runtime::InProcess,
 };
@@ -154,6 +155,9 @@ pub trait Watch: Sync {
 
     /// Whether the study shall stop.
     fn interrupted(&self) -> bool;
+
+    /// A round of messages of a final fit has ended.
+    fn round(&self, _: &Round) {}
 }
 
 /// A watch that looks away.

@@ -125,7 +125,8 @@ impl Trainer<'_> {
             (Effort::Final, [fold]) => self.study.select(&fold.validation),
             _ => Vec::new(),
         };
-        let mut observer = Patience { watch: self.watch, validation: Validation::new(&validation) };
+        let validation = Validation::new(&validation);
+        let mut observer = Patience { watch: self.watch, validation, effort };
         InProcess { stop, ..self.study.settings.runtime }.observed(method, views, &mut observer)
     }
 }
@@ -134,6 +135,7 @@ impl Trainer<'_> {
 struct Patience<'a> {
     watch: &'a dyn Watch,
     validation: Validation<'a>,
+    effort: Effort,
 }
 
 impl Observer for Patience<'_> {
@@ -145,6 +147,10 @@ impl Observer for Patience<'_> {
         if self.watch.interrupted() {
             return ControlFlow::Break(());
         }
-        self.validation.round(record, hypotheses)
+        let flow = self.validation.round(record, hypotheses);
+        if self.effort == Effort::Final {
+            self.watch.round(record);
+        }
+        flow
     }
 }

@@ -45,7 +45,7 @@ impl Oracle {
         for (node, &cluster) in nodes.iter().zip(&self.clusters) {
             let known = fitted
                 .iter()
-                .find(|(c, like, _)| *c == cluster && Arc::ptr_eq(&like.model, &node.model));
+                .find(|(c, like, _)| *c == cluster && like.model.family() == node.model.family());
             let hypothesis = if let Some((_, _, hypothesis)) = known {
                 hypothesis.clone()
             } else {

@@ -42,7 +42,7 @@ mod quantile;
 mod smoother;
 mod tree;
 
-use std::fmt::Debug;
+use std::{any::Any, fmt::Debug};
 
 pub use boosting::{Boosting, BoostingHypothesis};
 pub use constant::{Constant, Mean};
@@ -114,6 +114,12 @@ pub trait LocalModel: Debug + Send + Sync {
     fn as_linear(&self) -> Option<&Linear> {
         None
     }
+
+    /// Models of one family are one model, pooled once for all their nodes. By default a model is a
+    /// family by itself; one that is another value at every node names what these have in common.
+    fn family(&self) -> usize {
+        std::ptr::from_ref(self).cast::<()>().addr()
+    }
 }
 
 /// The kind of a model, as messages name it.
@@ -148,4 +154,9 @@ pub trait Hypothesis: Debug + Send + Sync {
 
     /// The hypothesis as plain values that can be kept and restored.
     fn stored(&self) -> Stored;
+
+    /// The hypothesis as what it is, for a model from outside this crate to know its own again.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
 }
