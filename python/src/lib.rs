@@ -1,9 +1,27 @@
-//! The native part of the Python package `fedgrid`: conversions, and nothing else.
+//! The native part of the Python package `fedgrid`: conversions, and nothing else. Mathematics is in
+//! the crate `fedgrid`, experiments and reports are in `fedgrid-cli`.
+//!
+//! The modules are listed in the order data flows, and a module uses only those above it.
+
+mod convert;
+mod work;
+mod adapter;
+mod local_model;
+mod network;
+mod models;
+mod study;
+mod persfl;
 
 use pyo3::prelude::*;
 
 /// The native module.
 #[pymodule]
 fn _fedgrid(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<network::Network>()?;
+    module.add_class::<models::Models>()?;
+    module.add_class::<study::Study>()?;
+    module.add_class::<study::Fitted>()?;
+    module.add_function(wrap_pyfunction!(persfl::persfl, module)?)?;
+    module.add_function(wrap_pyfunction!(persfl::learn, module)?)
 }

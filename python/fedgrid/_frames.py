@@ -1,0 +1,151 @@
+"""Tables of any kind as NumPy columns, and what is said when that cannot be.
+
+pandas, polars and pyarrow are never imported: their tables are recognised by what they can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Table:
+    """Named columns of one length."""
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+        if hasattr(source, "column_names") and hasattr(source, "column"):  # pyarrow
+            self.names = list(source.column_names)
+            self._get = lambda name: source.column(self.names.index(name)).to_numpy()
+        elif hasattr(source, "columns") and hasattr(source, "__getitem__"):  # pandas, polars
+            self.names = list(source.columns)
+            self._get = lambda name: _array(source[name])
+        elif isinstance(source, Mapping):
+            self.names = list(source)
+            self._get = lambda name: _array(source[name])
+        else:
+            raise TypeError(
+                f"data is a {type(source).__name__}, expected a pandas, polars or pyarrow table, "
+                "a dict of columns, or a dict of (X, y) for each node"
+            )
+        if len(set(map(str, self.names))) < len(self.names):
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            raise ValueError(f"column {twice!r} is there twice, expected each once")
+
+    def column(self, name: Any) -> npt.NDArray[Any]:
+        """One column as it is."""
+        if name not in self.names:
+            raise ValueError(f"there is no column {name!r}, expected one of {shown(self.names)}")
+        return np.asarray(self._get(name))
+
+    def numbers(self, name: Any) -> Floats:
+        """One column as floats."""
+        return numbers(self.column(name), str(name))
+
+    def numeric(self, taken: Iterable[Any]) -> list[Any]:
+        """The columns that hold numbers, but for those taken."""
+        taken = set(taken)
+        return [n for n in self.names if n not in taken and _holds_numbers(self.column(n))]
+
+    def __len__(self) -> int:
+        return len(self._get(self.names[0])) if self.names else 0
+
+
+def _array(column: Any) -> npt.NDArray[Any]:
+    return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+
+
+def _holds_numbers(column: npt.NDArray[Any]) -> bool:
+    if column.dtype.kind == "O":
+        first = next((cell for cell in column if cell is not None and cell == cell), None)
+        return isinstance(first, (int, float, np.number)) and not isinstance(first, bool)
+    return column.dtype.kind in "biuf" and column.ndim == 1
+
+
+def shown(names: Sequence[Any], most: int = 8) -> str:
+    """Some names for a message."""
+    listed = ", ".join(repr(name) for name in list(names)[:most])
+    return listed + (", …" if len(names) > most else "")
+
+
+def numbers(column: Any, name: str) -> Floats:
+    """A column as floats, whatever holds it; gaps become NaN and are refused with their node."""
+    cells = np.asarray(column)
+    if cells.ndim == 2 and cells.shape[1] == 1:
+        cells = cells[:, 0]
+    if cells.ndim != 1:
+        raise ValueError(f"{name} has shape {cells.shape}, expected one number per row")
+    if cells.dtype.kind in "biuf":
+        return cells.astype(np.float64, copy=False)
+    if cells.dtype.kind not in "OUST":
+        raise ValueError(f"{name} holds {cells.dtype}, expected numbers")
+    values = np.empty(len(cells))
+    for row, cell in enumerate(cells):
+        try:
+            values[row] = np.nan if is_missing(cell) else float(cell)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} is {cell!r} in row {row}, expected a number") from None
+    return values
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell holds nothing."""
+    return cell is None or str(cell) in ("<NA>", "NaT", "nan")
+
+
+def matrix(X: Any, what: str = "X") -> tuple[list[Floats], list[str]]:
+    """The columns of a matrix or frame of features, and their names."""
+    if hasattr(X, "columns") or hasattr(X, "column_names"):
+        table = Table(X)
+        return [table.numbers(name) for name in table.names], [str(name) for name in table.names]
+    values = np.asarray(X)
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2:
+        raise ValueError(f"{what} has shape {values.shape}, expected rows and columns")
+    if values.dtype.kind in "biuf":
+        values = values.astype(np.float64, copy=False)
+    names = [f"x{column}" for column in range(values.shape[1])]
+    return [numbers(values[:, k], f"{what}, column {k}") for k in range(len(names))], names
+
+
+def name_of(node: Any) -> str:
+    """The text under which a node is known: 3, 3.0 and "3" are one node."""
+    if isinstance(node, (float, np.floating)) and float(node).is_integer():
+        node = int(node)
+    return str(node)
+
+
+def coded(column: Any, what: str = "the node") -> tuple[Ints, list[Any]]:
+    """The place of each cell among the different ones, and these in order."""
+    cells = np.asarray(column)
+    if cells.ndim == 2 and cells.shape[1] == 1:
+        cells = cells[:, 0]
+    if cells.ndim != 1:
+        raise ValueError(f"{what} has shape {cells.shape}, expected one name per row")
+    if cells.dtype.kind in "iubUS":
+        values, codes = np.unique(cells, return_inverse=True)
+        return codes.astype(np.int64, copy=False), values.tolist()
+    known: dict[Any, int] = {}
+    codes = np.empty(len(cells), dtype=np.int64)
+    for row, cell in enumerate(cells):
+        if is_missing(cell):
+            raise ValueError(f"{what} is missing in row {row}, expected a name")
+        codes[row] = known.setdefault(cell, len(known))
+    return _in_order(codes, list(known))
+
+
+def _in_order(codes: Ints, values: list[Any]) -> tuple[Ints, list[Any]]:
+    try:
+        order = sorted(range(len(values)), key=lambda place: values[place])
+    except TypeError:
+        order = sorted(range(len(values)), key=lambda place: str(values[place]))
+    places = np.empty(len(values), dtype=np.int64)
+    places[order] = np.arange(len(values))
+    return places[codes], [values[place] for place in order]

@@ -1,0 +1,222 @@
+"""From a method, rows and a network to a study of the core: the keys of an experiment file, with
+frames and Python models in the place of files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _fedgrid as native
+from ._frames import Floats, Table, matrix, name_of, shown
+from ._network import Network
+from ._rows import Rows, labels, placed, rows
+from .adapters import Adapter, Estimator, is_classifier
+from .models import Model
+
+IN_MEMORY = "in memory"
+
+
+class Prepared:
+    """A study, ready to be fitted."""
+
+    def __init__(
+        self,
+        study: native.Study,
+        network: Network,
+        read: Rows,
+        classes: npt.NDArray[Any] | None,
+    ) -> None:
+        self.study = study
+        self.network = network
+        self.features = read.names
+        self.node_name = read.node_name
+        self.classes = classes
+
+
+def prepare(
+    method: Mapping[str, Any],
+    model: Any,
+    data: Any,
+    target: Any = None,
+    *,
+    node: Any = None,
+    network: Network | None = None,
+    features: Sequence[Any] | None = None,
+    split: Any = None,
+    train: float | None = None,
+    validation: float | None = None,
+    folds: int = 5,
+    public: Any = None,
+    task: str | None = None,
+    standardise: bool = False,
+    shuffles: int = 5,
+    seed: int = 1,
+) -> Prepared:
+    """Reads everything and hands it to the core, which checks it as the command does."""
+    read = rows(data, target, node, features, split)
+    network = _network(network, read.found)
+    own, builtin = models(model, network)
+    numbers, classes = labels(read.target, _classification(task, own, builtin), read.target_name)
+    keys = {
+        "seed": seed,
+        "data": _given(
+            file=IN_MEMORY, node=read.node_name, target=read.target_name, features=read.names,
+            split=read.split_name, train=train, validation=validation, folds=folds,
+            standardise=standardise,
+            task=None if classes is None else "classification",
+        ),
+        "network": {"edges": IN_MEMORY},
+        "model": builtin if builtin else {"kind": "constant"},
+        "method": method,
+        "public": _public_keys(public),
+        "compare": {"shuffles": shuffles},
+    }  # fmt: skip
+    given = {
+        "experiment": json.dumps(keys),
+        "network": network._native,
+        "positions": network.positions,
+        "nodes": placed(read.nodes, read.found, network),
+        "features": read.names,
+        "columns": read.columns,
+        "target": numbers,
+        "classes": [] if classes is None else [str(name) for name in classes.tolist()],
+        "roles": read.roles,
+        "models": _adapters(own, network, classes, seed),
+        "public": _points(public, read.names),
+    }
+    return Prepared(native.Study(given), network, read, classes)
+
+
+def _given(**keys: Any) -> dict[str, Any]:
+    return {name: value for name, value in keys.items() if value is not None}
+
+
+def _network(network: Network | None, found: list[Any]) -> Network:
+    if network is None:
+        if len(found) > 1:
+            raise ValueError(
+                f"there are {len(found)} nodes and no network; make one with fg.Network.from_edges, "
+                ".nearest, .from_networkx or .shape, and give it as network="
+            )
+        return Network(found)
+    if not isinstance(network, Network):
+        raise TypeError(
+            f"network is a {type(network).__name__}, expected an fg.Network, such as "
+            "fg.Network.from_networkx(graph)"
+        )
+    return network
+
+
+# Models -----------------------------------------------------------------------------------------
+
+
+def models(model: Any, network: Network) -> tuple[dict[int, Any], dict[str, Any]]:
+    """The Python models by place, and the keys of the built-in ones."""
+    names = [name_of(node) for node in network.nodes]
+    if not isinstance(model, Mapping) or "kind" in model:
+        model = {...: model}
+    unknown = [key for key in model if key is not ... and name_of(key) not in set(names)]
+    if unknown:
+        raise ValueError(
+            f"model names node {unknown[0]!r}, which is not in the network, "
+            f"which has {shown(network.nodes)}"
+        )
+    by_name = {name_of(key): spec for key, spec in model.items() if key is not ...}
+    usual = model.get(..., "linear")
+    own: dict[int, Any] = {}
+    nodes: dict[str, Any] = {}
+    for place, name in enumerate(names):
+        spec = by_name.get(name, usual)
+        keys = builtin(spec)
+        if keys is None:
+            own[place] = spec
+        elif name in by_name:
+            nodes[name] = keys
+    common = builtin(usual) if len(by_name) < len(names) else None
+    # Where all models are Python's, no built-in one is tuned or checked.
+    keys = {"kind": "constant"} if common is None else dict(common)
+    if nodes:
+        keys["nodes"] = nodes
+    return own, keys
+
+
+def builtin(spec: Any) -> dict[str, Any] | None:
+    """The keys of a built-in model; None for a model of Python's."""
+    if isinstance(spec, Model):
+        return spec.keys()
+    if isinstance(spec, str):
+        return {"kind": spec}
+    if isinstance(spec, Mapping):
+        return dict(spec)
+    if isinstance(spec, type):
+        raise TypeError(f"model is the class {spec.__name__}, expected {spec.__name__}()")
+    if spec is None:
+        return {"kind": "linear"}
+    if hasattr(spec, "adapter") or (hasattr(spec, "fit") and hasattr(spec, "predict")):
+        return None
+    if hasattr(spec, "parameters") and hasattr(spec, "state_dict"):
+        raise TypeError("model is a torch module, expected fg.torch.TorchModel(module)")
+    raise TypeError(
+        f"model is a {type(spec).__name__}, expected a built-in model such as fg.Tree(), an object "
+        "with fit and predict, or fg.Functions"
+    )
+
+
+def _adapters(
+    own: Mapping[int, Any], network: Network, classes: npt.NDArray[Any] | None, seed: int
+) -> list[tuple[int, Adapter]]:
+    made = []
+    for place, spec in own.items():
+        wrapped = spec if hasattr(spec, "adapter") else Estimator(spec)
+        stream = int(np.random.SeedSequence([seed, place]).generate_state(1)[0]) >> 1
+        made.append((place, wrapped.adapter(name_of(network.nodes[place]), classes, stream)))
+    return made
+
+
+def _classification(
+    task: str | None, own: Mapping[int, Any], builtin: Mapping[str, Any]
+) -> bool | None:
+    if task is not None:
+        if task not in ("regression", "classification"):
+            raise ValueError(f"task is {task!r}, expected regression or classification")
+        return task == "classification"
+    kinds = [builtin.get("kind")] + [keys["kind"] for keys in builtin.get("nodes", {}).values()]
+    said = {is_classifier(spec) for spec in own.values()}
+    if "logistic" in kinds or True in said:
+        return True
+    return False if False in said else None
+
+
+# Public points ----------------------------------------------------------------------------------
+
+
+def _public_keys(public: Any) -> dict[str, Any]:
+    if public is None:
+        return {}
+    if isinstance(public, int):
+        return {"points": public}
+    if isinstance(public, Mapping) and ("kind" in public or "points" in public):
+        return dict(public)
+    return {"kind": "file", "file": IN_MEMORY}
+
+
+def _points(public: Any, names: list[str]) -> list[Floats] | None:
+    if public is None or isinstance(public, int):
+        return None
+    if isinstance(public, Mapping) and ("kind" in public or "points" in public):
+        return None
+    if isinstance(public, Mapping) or hasattr(public, "columns") or hasattr(public, "column_names"):
+        table = Table(public)
+        text = {str(name): name for name in table.names}
+        for name in names:
+            if name not in text:
+                raise ValueError(f"the public points have no column {name!r}")
+        return [table.numbers(text[name]) for name in names]
+    columns, _ = matrix(public, "public")
+    if len(columns) != len(names):
+        raise ValueError(f"the public points have {len(columns)} columns, expected {len(names)}")
+    return columns

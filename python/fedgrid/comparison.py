@@ -1,0 +1,118 @@
+"""Whether the network helps, and the way there, in numbers that notebooks can show."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+WHAT = {
+    "local": "every node alone",
+    "pooled": "one model for all",
+    "shrunk": "pulled to pooled, no network",
+    "network": "pulled to its neighbours",
+    "shuffled": "the network with shuffled nodes",
+}
+
+
+class Comparison:
+    """The verdict and what it rests on; `result` is all of it, as the command writes it."""
+
+    def __init__(self, result: dict[str, Any]) -> None:
+        self.result = result
+
+    @property
+    def verdict(self) -> str:
+        """The answer in one sentence."""
+        return str(self.result["verdict"])
+
+    @property
+    def verdict_kind(self) -> str:
+        """network, coupling-only, pooled, local or undecided."""
+        return str(self.result["verdict_kind"])
+
+    @property
+    def helps(self) -> bool:
+        """Whether the network helps."""
+        return bool(self.result["helps"])
+
+    @property
+    def nodes(self) -> list[dict[str, Any]]:
+        """Each node: its errors alone and with the network, its gain, its cluster."""
+        return list(self.result["nodes"])
+
+    def __getitem__(self, method: str) -> dict[str, Any]:
+        """The errors of one method: `validation`, `test`."""
+        found: dict[str, Any] = self.result["comparison"][method]
+        return found
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per method."""
+        listed = self.result["comparison"].items()
+        return [{"method": name, "what": WHAT[name], **entry} for name, entry in listed]
+
+    def to_pandas(self) -> Any:
+        """The methods as a pandas frame."""
+        import pandas
+
+        return pandas.DataFrame(self.rows()).set_index("method")
+
+    def nodes_to_pandas(self) -> Any:
+        """The nodes as a pandas frame."""
+        import pandas
+
+        return pandas.DataFrame(self.nodes).set_index("name")
+
+    def __str__(self) -> str:
+        lines = [f"{self.result['metric']:<42}{'validation':>11}{'test':>9}"]
+        for row in self.rows():
+            test = "" if row["test"] is None else f"{row['test']:.3g}"
+            lines.append(
+                f"{row['method']:<10}{row['what']:<32}{row['validation']:>11.3g}{test:>9}".rstrip()
+            )
+        return "\n".join([*lines, "", self.verdict])
+
+    def __repr__(self) -> str:
+        return f"Comparison({self.verdict_kind})"
+
+    def _repr_html_(self) -> str:
+        cells = ""
+        for row in self.rows():
+            test = "" if row["test"] is None else f"{row['test']:.4g}"
+            cells += (
+                f"<tr><th style='text-align:left'>{row['method']}</th>"
+                f"<td style='text-align:left'>{row['what']}</td>"
+                f"<td>{row['validation']:.4g}</td><td>{test}</td></tr>"
+            )
+        head = f"<tr><th>{self.result['metric']}</th><th></th><th>validation</th><th>test</th></tr>"
+        return f"<p>{html.escape(self.verdict)}</p><table>{head}{cells}</table>"
+
+
+class History:
+    """The rounds of a run: a column by name, a round by number, or a pandas frame.
+
+    A run that was solved directly has no rounds; its `residual` column holds what its solver saw.
+    """
+
+    def __init__(self, details: dict[str, Any]) -> None:
+        self._rounds: list[dict[str, Any]] = list(details["rounds"])
+        if not self._rounds:
+            steps = details["steps"] or range(1, len(details["residuals"]) + 1)
+            pairs = zip(steps, details["residuals"])
+            self._rounds = [{"round": step, "residual": value} for step, value in pairs]
+
+    def __len__(self) -> int:
+        return len(self._rounds)
+
+    def __getitem__(self, key: str | int) -> Any:
+        if isinstance(key, str):
+            return [record.get(key) for record in self._rounds]
+        return self._rounds[key]
+
+    def to_pandas(self) -> Any:
+        """One row per round."""
+        import pandas
+
+        return pandas.DataFrame(self._rounds)
+
+    def __repr__(self) -> str:
+        return f"History({len(self)} rounds)"

@@ -1,0 +1,306 @@
+"""How nodes learn together: FedRelax, total variation of weights (GTV), PersFL.
+
+A method is a bundle of keyword arguments. Its `fit` gives a `Run`, which holds one model per node.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from . import _fedgrid as native
+from ._network import Network
+from ._params import Params
+from ._study import Prepared, prepare
+from .run import Run, Work
+
+#: Keys of the method section that are not parameters of its own.
+COMMON = ("model", "shuffles", "random_state", "n_jobs")
+
+
+class Method(Params):
+    """A method by its name in an experiment file, with any of its keys.
+
+    >>> import fedgrid as fg
+    >>> fg.Method("gtv", penalty="norm").kind
+    'gtv'
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        *,
+        model: Any = None,
+        shuffles: int = 5,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        **keys: Any,
+    ) -> None:
+        self.kind = kind
+        self.model = model
+        self.shuffles = shuffles
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self._keys = list(keys)
+        for name, value in keys.items():
+            setattr(self, name, value)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All parameters by name."""
+        own = {name: getattr(self, name) for name in getattr(self, "_keys", [])}
+        return {**super().get_params(deep), **own}
+
+    def set_params(self, **params: Any) -> Method:
+        """Changes some parameters."""
+        for name, value in params.items():
+            if name not in self.get_params():
+                raise ValueError(
+                    f"there is no parameter {name!r}, expected one of {list(self.get_params())}"
+                )
+            setattr(self, name, value)
+        return self
+
+    def _method(self) -> dict[str, Any]:
+        own = {
+            name: value
+            for name, value in self.get_params().items()
+            if name not in COMMON and value is not None
+        }
+        return {"kind": self.kind, **own}
+
+    def prepare(self, data: Any, target: Any = None, **options: Any) -> Prepared:
+        """The study of these rows; the arguments are those of `fit`."""
+        seed = 1 if self.random_state is None else int(self.random_state)
+        return prepare(
+            self._method(), self.model, data, target, shuffles=self.shuffles, seed=seed, **options
+        )
+
+    def fit(
+        self,
+        data: Any,
+        target: Any = None,
+        *,
+        node: Any = None,
+        network: Network | None = None,
+        features: Sequence[Any] | None = None,
+        split: Any = None,
+        train: float | None = None,
+        validation: float | None = None,
+        folds: int = 5,
+        public: Any = None,
+        task: str | None = None,
+        standardise: bool = False,
+        callbacks: Sequence[Any] = (),
+        progress: bool | None = None,
+    ) -> Run:
+        """Trains one model for every node.
+
+        Parameters
+        ----------
+        data
+            A pandas, polars or pyarrow table, or a dict of columns, with one row per observation;
+            or a dict of (X, y) for each node.
+        target, node
+            The columns that are predicted and that name each row's node.
+        network
+            Who is whose neighbour. Nodes without rows learn from their neighbours.
+        features
+            The columns to predict from; by default all numeric ones but node, target and split.
+        split
+            The column that says train, val or test. Without one, `train` and `validation` are
+            shares of each node's rows that are drawn; without these, rows take turns in `folds`.
+        public
+            The points on which predictions are compared: a number of them, a table or array, or
+            keys such as {"kind": "box", "points": 100}. By default 500 normal draws with the means
+            and covariances of all training features, a shared statistic.
+        task
+            "regression" or "classification"; by default as target and models tell.
+        callbacks, progress
+            Who hears of rounds and results, and whether a bar is shown.
+        """
+        begun = time.perf_counter()
+        prepared = self.prepare(
+            data, target, node=node, network=network, features=features, split=split, train=train,
+            validation=validation, folds=folds, public=public, task=task, standardise=standardise,
+        )  # fmt: skip
+        work = Work(self.n_jobs, callbacks, progress)
+        run = Run(prepared, self, work, begun)
+        self._train(run)
+        run._finish()
+        return run
+
+    def _train(self, run: Run) -> None:
+        """Tunes what is to be chosen, then fits."""
+        alpha = getattr(self, "alpha", "auto")
+        if run._study.tunes():
+            strength = run._card("network")["strength"]
+            alpha, ridge = strength["alpha"], strength["ridge"]
+        else:
+            ridge = None
+        run._take(run._study.fit(float(alpha), ridge, run._work.how("fit")), alpha, ridge)
+
+
+class FedRelax(Method):
+    """Every node refits its model, pulled towards its neighbours' predictions on public points.
+
+    Any model may sit at any node. `alpha` ≥ 0 is the pull; "auto" chooses it on validation rows, and
+    zero trains every node alone. `model` is one model for all, or a dict from node to model, with
+    `...` for all others. The other arguments are the keys `[method]` of an experiment file.
+
+    >>> import fedgrid as fg, numpy as np
+    >>> x = np.array([[1.0], [1.0]])
+    >>> rows = {"a": (x, [1.0, 1.0]), "b": (x, [3.0, 3.0])}
+    >>> method = fg.FedRelax(alpha=1.0, model=fg.Linear(ridge=0.0, intercept=False))
+    >>> run = method.fit(rows, network=fg.Network.shape("path", ["a", "b"]), public=[[-1.0], [1.0]])
+    >>> run.predict({"a": [[1.0]], "b": [[1.0]]})["a"].round(6)  # minimises (w-1)²+(v-3)²+(w-v)²
+    array([1.666667])
+    """
+
+    kind = "fedrelax"
+
+    def __init__(
+        self,
+        alpha: float | str = "auto",
+        model: Any = None,
+        *,
+        coupling: str | None = None,
+        couple_intercept: bool | None = None,
+        hub: float | None = None,
+        discrepancy: str | None = None,
+        threshold: float | None = None,
+        clip: float | None = None,
+        relaxation: float | None = None,
+        order: str | None = None,
+        step: str | None = None,
+        steps: int | None = None,
+        optimiser: str | None = None,
+        step_size: float | None = None,
+        distil_points: int | None = None,
+        weighting: str | None = None,
+        solver: str | None = None,
+        rounds: int | None = None,
+        tolerance: float | None = None,
+        shuffles: int = 5,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        given = dict(locals())
+        for name in self._names():
+            setattr(self, name, given[name])
+
+
+class GTV(Method):
+    """The minimum of all losses and of the total variation of weights over the network.
+
+    Models need weights of one size: linear, elastic-net, huber, quantile, poisson, logistic or
+    perceptron. `penalty` is "norm" (neighbours become equal: clusters), "squared-norm" or
+    "one-norm". The run's `certificate_` bounds how far from the minimum it is.
+    """
+
+    kind = "gtv"
+
+    def __init__(
+        self,
+        alpha: float | str = "auto",
+        model: Any = None,
+        *,
+        penalty: str | None = None,
+        couple_intercept: bool | None = None,
+        weighting: str | None = None,
+        solver: str | None = None,
+        rounds: int | None = None,
+        tolerance: float | None = None,
+        shuffles: int = 5,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        given = dict(locals())
+        for name in self._names():
+            setattr(self, name, given[name])
+
+
+class PersFL(Method):
+    """Every node asks others for a step and keeps the one that helps it most.
+
+    `probe` is "gradient" or "proximal" (models of weights) or "refit" (any model). Without a network
+    every node may ask every other. `choice` is "uniform", {"epsilon-greedy": {"epsilon": 0.1}},
+    {"ucb": {"width": 1.0}} or {"oracle": {"clusters": [...]}}. The run's `tallies` say who was asked
+    and what it was worth.
+    """
+
+    kind = "persfl"
+
+    def __init__(
+        self,
+        step: float = 0.05,
+        model: Any = None,
+        *,
+        probe: str = "gradient",
+        candidates: int = 20,
+        choice: Any = "uniform",
+        adoption: Any = "best",
+        only_if_better: bool = False,
+        start: str = "zero",
+        held: float = 0.0,
+        iterations: int = 100,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        given = dict(locals())
+        for name in self._names():
+            setattr(self, name, given[name])
+
+    def prepare(self, data: Any, target: Any = None, **options: Any) -> Prepared:
+        """The study of these rows; without a network, everyone may ask everyone."""
+        from ._rows import rows
+
+        if options.get("network") is None:
+            names = ("node", "features", "split")
+            found = rows(data, target, *(options.get(name) for name in names)).found
+            options["network"] = Network.shape("complete", found)
+        seed = 1 if self.random_state is None else int(self.random_state)
+        return prepare({"alpha": 0.0}, self.model, data, target, seed=seed, **options)
+
+    def _train(self, run: Run) -> None:
+        names = ("probe", "step", "candidates", "choice", "adoption", "only_if_better", "held")
+        if self.start not in ("zero", "local"):
+            raise ValueError(f"start is {self.start!r}, expected zero or local")
+        keys = {name: getattr(self, name) for name in (*names, "iterations")}
+        keys["local_start"] = self.start == "local"
+        keys["seed"] = 0 if self.random_state is None else int(self.random_state)
+        how = run._work.how("probe")
+        run._take(native.persfl(run._study, json.dumps(keys), how), None, None)
+
+
+def learn_network(
+    data: Any,
+    target: Any = None,
+    *,
+    node: Any = None,
+    model: Any = None,
+    share: float = 0.1,
+    neighbours: int = 8,
+    phases: int = 8,
+    iterations: int = 40,
+    step: float | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    **options: Any,
+) -> Network:
+    """The network that probes suggest: who helps whom, from a share of all pairs.
+
+    The other arguments are those of `FedRelax.fit`. The pairs that were probed, with their scores,
+    are `network.pairs`.
+    """
+    prepared = PersFL(model=model).prepare(data, target, node=node, **options)
+    keys = dict(
+        share=share, neighbours=neighbours, phases=phases, iterations=iterations, step=step,
+        seed=random_state,
+    )  # fmt: skip
+    how = Work(n_jobs, (), None).how("learn")
+    made, about = native.learn(prepared.study, json.dumps(keys), how)
+    network = Network._of(made, prepared.network.nodes)
+    network.pairs = json.loads(about)["pairs"]
+    return network

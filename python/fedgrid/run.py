@@ -1,0 +1,368 @@
+"""What a method leaves: one model per node, and the answer to whether the network helps."""
+
+from __future__ import annotations
+
+import html
+import json
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _fedgrid as native
+from ._frames import Floats, Table, coded, matrix, name_of, shown
+from ._study import Prepared
+from .comparison import Comparison, History
+
+if TYPE_CHECKING:
+    from .methods import Method
+
+
+class Work:
+    """On how many threads work is done, and who hears of it."""
+
+    def __init__(
+        self, n_jobs: int | None, callbacks: Sequence[Any] = (), progress: bool | None = None
+    ) -> None:
+        if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
+            raise ValueError(f"n_jobs is {n_jobs!r}, expected a number of threads, or -1 for all")
+        self.threads = 0 if n_jobs is None or n_jobs < 0 else int(n_jobs)
+        self.callbacks = list(callbacks)
+        self.progress = progress
+        self._bar: Any = None
+
+    def how(self, what: str) -> dict[str, Any]:
+        """What the native side needs to know."""
+        return {"threads": self.threads, "listener": self._listener(what)}
+
+    def quiet(self) -> dict[str, Any]:
+        """The same without anybody listening."""
+        return {"threads": self.threads, "listener": None}
+
+    def _listener(self, what: str) -> Any:
+        if self.progress is False and not self.callbacks:
+            return None
+
+        def hear(kind: str, said: str, count: int) -> None:
+            if kind == "round":
+                for callback in self.callbacks:
+                    getattr(callback, "on_round", _nothing)(json.loads(said))
+                self.show(f"{what}: round {count}")
+            else:
+                self.show(f"{said}: {count} strengths tried")
+
+        return hear
+
+    def show(self, text: str, step: int = 0) -> None:
+        """Moves the bar, if there is one."""
+        if self.progress is False:
+            return
+        if self._bar is None:
+            try:
+                from tqdm.auto import tqdm
+            except ImportError:
+                self.progress = False
+                return
+            # Without a terminal tqdm stays silent, unless it was asked for.
+            self._bar = tqdm(total=None, disable=None if self.progress is None else False)
+        self._bar.set_postfix_str(text, refresh=False)
+        self._bar.update(step)
+
+    def done(self) -> None:
+        """Closes the bar."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+def _nothing(*_: Any) -> None:
+    return None
+
+
+def _limits() -> AbstractContextManager[Any]:
+    """Workers share the cores, so that libraries inside them must not take all of them again."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return nullcontext()
+    limits: AbstractContextManager[Any] = threadpool_limits(1, user_api="blas")
+    return limits
+
+
+class Run:
+    """One model per node.
+
+    Learnt things end with an underscore: `nodes_`, `alpha_`, `ridge_`, `classes_`, `certificate_`,
+    `clusters_`, `engine_`. `history` holds the rounds.
+    """
+
+    def __init__(self, prepared: Prepared, method: Method, work: Work, begun: float) -> None:
+        self.method = method
+        self.network = prepared.network
+        self.nodes_: list[Any] = prepared.network.nodes
+        self.classes_ = prepared.classes
+        self.features_ = prepared.features
+        self.alpha_: float | None = None
+        self.ridge_: float | None = None
+        self.seconds = 0.0
+        self._node_name = prepared.node_name
+        self._study: Any = prepared.study
+        self._work = work
+        self._begun = begun
+        self._cards: dict[str, Any] = {}
+        self._fitted: Any = None
+        self._models: Any = None
+        self._compared: Comparison | None = None
+
+    # Training -----------------------------------------------------------------------------------
+
+    def _card(self, contestant: Any) -> Any:
+        key = json.dumps(contestant)
+        if key not in self._cards:
+            with _limits():
+                self._cards[key] = json.loads(self._study.card(key, self._work.how("tune")))
+            for callback in self._work.callbacks:
+                getattr(callback, "on_card", _nothing)(self._cards[key])
+        return self._cards[key]
+
+    def _take(self, fitted: native.Fitted, alpha: Any, ridge: float | None) -> None:
+        self._fitted = fitted
+        self._details: dict[str, Any] = json.loads(fitted.details)
+        self._models = self._study.models(fitted)
+        self.alpha_ = None if alpha is None else float(alpha)
+        self.ridge_ = ridge
+
+    def _finish(self) -> None:
+        self.seconds = time.perf_counter() - self._begun
+        self._work.done()
+        for callback in self._work.callbacks:
+            getattr(callback, "on_end", _nothing)(self)
+
+    # What was learnt ----------------------------------------------------------------------------
+
+    @property
+    def certificate_(self) -> dict[str, Any]:
+        """How close the run came to where it was going: `kind`, `value`, `converged`."""
+        found: dict[str, Any] = self._details["certificate"]
+        return found
+
+    @property
+    def converged_(self) -> bool:
+        """Whether it came as close as asked."""
+        return bool(self.certificate_["converged"])
+
+    @property
+    def engine_(self) -> str:
+        """What has found the answer, in words."""
+        return str(self._details["engine"])
+
+    @property
+    def clusters_(self) -> dict[Any, int] | None:
+        """The cluster of each node, where the method makes neighbours equal."""
+        found = self._details["clusters"]
+        return None if found is None else dict(zip(self.nodes_, found))
+
+    @property
+    def history(self) -> History:
+        """The rounds; without rounds, the residuals or certified gaps of the solver."""
+        return History(self._details)
+
+    @property
+    def tallies(self) -> list[dict[str, Any]]:
+        """For PersFL: who asked whom, how often, and what it was worth."""
+        found = [dict(tally) for tally in self._details.get("tallies", [])]
+        for tally in found:
+            tally["target"] = self.nodes_[tally["target"]]
+            tally["candidate"] = self.nodes_[tally["candidate"]]
+        return found
+
+    @property
+    def models_(self) -> _Models:
+        """The model of each node: the fitted Python object, or the values of a built-in model."""
+        return _Models(self)
+
+    # Predictions --------------------------------------------------------------------------------
+
+    def predict(self, data: Any, node: Any = None) -> Any:
+        """One prediction per row, by its own node's model.
+
+        `data` is a table with the node and feature columns, or a dict from node to X, which gives a
+        dict; `node` names the column, or holds the node of each row of a matrix.
+        """
+        return self._answer(data, node, self._labels)
+
+    def predict_proba(self, data: Any, node: Any = None) -> Any:
+        """One probability per class and row."""
+        if self.classes_ is None:
+            raise AttributeError("predict_proba needs a run that predicts classes")
+        return self._answer(data, node, lambda values: values)
+
+    def _labels(self, values: Floats) -> npt.NDArray[Any]:
+        if self.classes_ is None:
+            return values[:, 0]
+        found: npt.NDArray[Any] = self.classes_[values.argmax(axis=1)]
+        return found
+
+    def _answer(self, data: Any, node: Any, made: Any) -> Any:
+        if isinstance(data, Mapping) and not self._is_table(data):
+            parts = {key: matrix(X, f"X of node {key!r}")[0] for key, X in data.items()}
+            return {
+                key: made(self._raw(columns, [key], np.zeros(_rows(columns), dtype=np.int64)))
+                for key, columns in parts.items()
+            }
+        columns, codes, found = self._read(data, node)
+        return made(self._raw(columns, found, codes))
+
+    def _is_table(self, data: Mapping[Any, Any]) -> bool:
+        names = {str(name) for name in data}
+        return all(name in names for name in self.features_)
+
+    def _read(self, data: Any, node: Any) -> tuple[list[Floats], Any, list[Any]]:
+        is_table = isinstance(data, Mapping) or hasattr(data, "columns")
+        if is_table or hasattr(data, "column_names"):
+            table = Table(data)
+            text = {str(name): name for name in table.names}
+            missing = [name for name in self.features_ if name not in text]
+            if missing:
+                raise ValueError(
+                    f"there is no column {missing[0]!r}, expected the features "
+                    f"{shown(self.features_)}"
+                )
+            columns = [table.numbers(text[name]) for name in self.features_]
+            named = self._node_name if node is None else node
+            if isinstance(named, str):
+                if named not in text and len(self.nodes_) == 1:
+                    return columns, np.zeros(len(table), dtype=np.int64), self.nodes_
+                named = table.column(text.get(named, named))
+        else:
+            columns, _ = matrix(data)
+            named = node
+        if named is None:
+            if len(self.nodes_) > 1:
+                raise ValueError("the node of each row is not known, expected it as node=")
+            return columns, np.zeros(_rows(columns), dtype=np.int64), self.nodes_
+        codes, found = coded(named)
+        if len(codes) != _rows(columns):
+            raise ValueError(f"node has {len(codes)} rows, expected {_rows(columns)}")
+        return columns, codes, found
+
+    def _raw(self, columns: list[Floats], found: list[Any], codes: Any) -> Floats:
+        known = {name_of(node): place for place, node in enumerate(self.nodes_)}
+        for node in found:
+            if name_of(node) not in known:
+                raise ValueError(f"node {node!r} is not of this run, which has {shown(self.nodes_)}")
+        places = np.array([known[name_of(node)] for node in found], dtype=np.int64)
+        for name, column in zip(self.features_, columns):
+            if not np.isfinite(column).all():
+                row = int(np.argmin(np.isfinite(column)))
+                node = found[codes[row]]
+                raise ValueError(
+                    f"{name!r} is {column[row]} in row {row} (node {node!r}), expected a finite number"
+                )
+        outputs = 1 if self.classes_ is None else len(self.classes_)
+        with _limits():
+            flat = self._models.predict(places[codes], columns, self._work.quiet())
+        return np.asarray(flat, dtype=np.float64).reshape(-1, outputs)
+
+    # The answer ---------------------------------------------------------------------------------
+
+    def compare(self) -> Comparison:
+        """Local, pooled, shrunk, the network and its shuffles, each tuned and scored in one way."""
+        if self._compared is None:
+            self._compared = Comparison(self._outcome(compare=True))
+            self._work.done()
+        return self._compared
+
+    def _outcome(self, compare: bool) -> dict[str, Any]:
+        if self._study is None:
+            raise RuntimeError(
+                "a run that was pickled holds its models and what was compared before, not its rows"
+            )
+        listed = [json.loads(name) for name in self._study.contestants()]
+        cards = []
+        for contestant in listed if compare else ["network"]:
+            cards.append(self._card(contestant))
+            self._work.show(str(contestant), 1)
+        found: dict[str, Any] = json.loads(
+            self._study.outcome(
+                json.dumps(cards), self._fitted, self.seconds, self._work.quiet()
+            )
+        )
+        return found
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """All that was found, as the command's `result.json` has it; compares if need be."""
+        return self.compare().result
+
+    def report(self, path: str | Path, title: str = "fedgrid", compare: bool = True) -> Path:
+        """Writes the page of the run: one HTML file that opens offline."""
+        found = self.compare().result if compare else self._outcome(compare=False)
+        Path(path).write_text(self._study.page(json.dumps(found), title), encoding="utf-8")
+        return Path(path)
+
+    def experiment(self) -> str:
+        """The experiment as a file of the command would have it."""
+        return str(self._study.text())
+
+    def plot(self, axes: Any = None) -> Any:
+        """The comparison, the gain of each node and the way there, as a matplotlib figure."""
+        from ._plot import plot
+
+        return plot(self, axes)
+
+    # As a value ---------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        alpha = "" if self.alpha_ is None else f", alpha={self.alpha_:.4g}"
+        return f"Run({self.method.kind}, {len(self.nodes_)} nodes{alpha})"
+
+    def _repr_html_(self) -> str:
+        if self._compared is not None:
+            return self._compared._repr_html_()
+        found = self.certificate_
+        return (
+            f"<p><b>{html.escape(repr(self))}</b><br>{html.escape(self.engine_)}, "
+            f"{html.escape(str(found['kind']))} {found['value']:.3g}</p>"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        state["_exported"] = [self._models.export(k) for k in range(len(self.nodes_))]
+        state["_about"] = self._models.about()
+        state["_work"] = self._work.threads
+        for name in ("_study", "_fitted", "_models"):
+            state[name] = None
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        exported, about = state.pop("_exported"), state.pop("_about")
+        self.__dict__.update(state)
+        self._work = Work(state["_work"] or None, (), False)
+        self._models = native.Models.restore(exported, about)
+
+
+def _rows(columns: list[Floats]) -> int:
+    return len(columns[0]) if columns else 0
+
+
+class _Models(Mapping[Any, Any]):
+    """The models of a run by node."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._places = {name_of(node): k for k, node in enumerate(run.nodes_)}
+
+    def __getitem__(self, node: Any) -> Any:
+        found = self._run._models.export(self._places[name_of(node)])
+        return json.loads(found) if isinstance(found, str) else found[1]
+
+    def __iter__(self) -> Any:
+        return iter(self._run.nodes_)
+
+    def __len__(self) -> int:
+        return len(self._run.nodes_)

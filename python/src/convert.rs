@@ -1,0 +1,95 @@
+//! Errors, numbers and JSON, between the two languages.
+
+use std::sync::Arc;
+
+use fedgrid::data::Features;
+use numpy::PyReadonlyArray1;
+use pyo3::{
+    exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError},
+    prelude::*,
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+/// A refusal of the mathematics as the exception that a user would expect, with the same message.
+pub(crate) fn core_error(error: &fedgrid::Error) -> PyErr {
+    use fedgrid::Error;
+    match error {
+        Error::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
+        Error::NotConverged { .. } => PyRuntimeError::new_err(error.to_string()),
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
+/// A refusal of the experiment.
+pub(crate) fn experiment_error(error: &fedgrid_cli::Error) -> PyErr {
+    match error {
+        fedgrid_cli::Error::Core(error) => core_error(error),
+        fedgrid_cli::Error::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
+        fedgrid_cli::Error::Input(sentence) => PyValueError::new_err(sentence.clone()),
+    }
+}
+
+/// A value from the JSON that the Python side has written.
+pub(crate) fn from_json<T: DeserializeOwned>(text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// A value as JSON for the Python side to read.
+pub(crate) fn to_json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("plain values become JSON")
+}
+
+/// The columns of a frame, as NumPy holds them: whole, strided or reversed, never copied.
+pub(crate) struct Columns<'py>(Vec<PyReadonlyArray1<'py, f64>>);
+
+impl<'py> Columns<'py> {
+    /// Takes columns of one length.
+    pub(crate) fn new(columns: Vec<PyReadonlyArray1<'py, f64>>, rows: usize) -> PyResult<Self> {
+        match columns.iter().find(|column| column.as_array().len() != rows) {
+            Some(column) => Err(PyValueError::new_err(format!(
+                "a column has {} rows, expected {rows}",
+                column.as_array().len()
+            ))),
+            None => Ok(Self(columns)),
+        }
+    }
+
+    /// The columns without the interpreter.
+    pub(crate) fn views(&self) -> Vec<numpy::ndarray::ArrayView1<'_, f64>> {
+        self.0.iter().map(PyReadonlyArray1::as_array).collect()
+    }
+}
+
+/// Some rows of columns as features.
+pub(crate) fn gather(
+    names: &Arc<[String]>,
+    columns: &[numpy::ndarray::ArrayView1<'_, f64>],
+    rows: &[usize],
+) -> fedgrid::Result<Features> {
+    if rows.is_empty() {
+        return Ok(Features::empty(names.clone()));
+    }
+    let mut values = Vec::with_capacity(rows.len() * columns.len());
+    for &row in rows {
+        values.extend(columns.iter().map(|column| column[row]));
+    }
+    Features::new(names.clone(), values)
+}
+
+/// The rows of each node, in the order of the frame.
+pub(crate) fn rows_by_node(nodes: &[i64], count: usize) -> PyResult<Vec<Vec<usize>>> {
+    let mut sizes = vec![0_usize; count];
+    for &node in nodes {
+        *place(&mut sizes, node)? += 1;
+    }
+    let mut rows: Vec<Vec<usize>> = sizes.into_iter().map(Vec::with_capacity).collect();
+    for (row, &node) in nodes.iter().enumerate() {
+        place(&mut rows, node)?.push(row);
+    }
+    Ok(rows)
+}
+
+fn place<T>(of_nodes: &mut [T], node: i64) -> PyResult<&mut T> {
+    let found = usize::try_from(node).ok().and_then(|node| of_nodes.get_mut(node));
+    found.ok_or_else(|| PyValueError::new_err(format!("there is no node number {node}")))
+}

@@ -1,0 +1,123 @@
+//! The models of a run: one hypothesis per node, asked for many rows at once, kept and restored.
+
+use std::sync::Arc;
+
+use fedgrid::{
+    data::Features,
+    model::{Hypothesis, Stored},
+};
+use fedgrid_cli::assembly::About;
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyString};
+use rayon::prelude::*;
+
+use crate::{
+    adapter::{Adapter, pair},
+    convert::{Columns, core_error, from_json, gather, rows_by_node, to_json},
+    local_model::{PythonHypothesis, own},
+    work::{How, Trouble},
+};
+
+/// The models of all nodes.
+#[pyclass(frozen, module = "fedgrid._fedgrid")]
+pub(crate) struct Models {
+    hypotheses: Arc<[Arc<dyn Hypothesis>]>,
+    about: Arc<About>,
+    trouble: Arc<Trouble>,
+}
+
+impl Models {
+    pub(crate) fn new(
+        hypotheses: Vec<Arc<dyn Hypothesis>>,
+        about: About,
+        trouble: Arc<Trouble>,
+    ) -> Self {
+        Self { hypotheses: hypotheses.into(), about: Arc::new(about), trouble }
+    }
+}
+
+#[pymethods]
+impl Models {
+    /// The models that `export` has given.
+    #[staticmethod]
+    fn restore(models: Vec<Bound<'_, PyAny>>, about: &str) -> PyResult<Self> {
+        let about: About = from_json(about)?;
+        let trouble = Arc::new(Trouble::default());
+        let restored = |model: Bound<'_, PyAny>| -> PyResult<Arc<dyn Hypothesis>> {
+            if let Ok(text) = model.cast::<PyString>() {
+                let stored: Stored = from_json(&text.to_cow()?)?;
+                if !stored.fits(&about.features, about.task) {
+                    return Err(PyValueError::new_err("a stored model does not belong to the run"));
+                }
+                return Ok(stored.restore().into());
+            }
+            let (adapter, fitted): (Bound<'_, PyAny>, Py<PyAny>) = model.extract()?;
+            let adapter = Arc::new(Adapter::new(&adapter, trouble.clone())?);
+            Ok(Arc::new(PythonHypothesis { adapter, fitted, task: about.task }))
+        };
+        let hypotheses = models.into_iter().map(restored).collect::<PyResult<_>>()?;
+        Ok(Self::new(hypotheses, about, trouble))
+    }
+
+    /// How rows are read, as JSON.
+    fn about(&self) -> String {
+        to_json(&*self.about)
+    }
+
+    /// One node's model: its values as JSON, or the adapter and the fitted object.
+    fn export(&self, py: Python<'_>, node: usize) -> PyResult<Py<PyAny>> {
+        let hypothesis = self.hypotheses.get(node);
+        let hypothesis = hypothesis.ok_or_else(|| PyValueError::new_err("no such node"))?;
+        match own(hypothesis.as_ref()) {
+            Some(own) => pair(py, &own.adapter, &own.fitted),
+            None => Ok(PyString::new(py, &to_json(&hypothesis.stored())).into_any().unbind()),
+        }
+    }
+
+    /// The predictions for rows, each by its own node's model, one row after the other.
+    #[expect(clippy::needless_pass_by_value, reason = "Python hands its arguments over")]
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        nodes: PyReadonlyArray1<'py, i64>,
+        columns: Vec<PyReadonlyArray1<'py, f64>>,
+        how: How,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let rows = nodes.as_array().len();
+        let columns = Columns::new(columns, rows)?;
+        if columns.views().len() != self.about.features.len() {
+            return Err(PyValueError::new_err(format!(
+                "the rows have {} features, expected {}",
+                columns.views().len(),
+                self.about.features.len()
+            )));
+        }
+        let by_node = rows_by_node(&nodes.as_array().to_vec(), self.hypotheses.len())?;
+        let names: Arc<[String]> = self.about.features.clone().into();
+        let asked = {
+            let views = columns.views();
+            let part = |(node, rows): (usize, &Vec<usize>)| -> fedgrid::Result<_> {
+                let features = gather(&names, &views, rows)?;
+                let scaled = self.about.scaling.as_ref().map(|scaling| scaling.apply(&features));
+                Ok((node, scaled.unwrap_or(Ok(features))?))
+            };
+            let parts = by_node.iter().enumerate().filter(|(_, rows)| !rows.is_empty());
+            parts.map(part).collect::<fedgrid::Result<Vec<(usize, Features)>>>()
+        };
+        let asked = asked.map_err(|error| core_error(&error))?;
+        let hypotheses = self.hypotheses.clone();
+        let answers = how.run(py, &self.trouble, move |_| {
+            let ask = |(node, features): &(usize, Features)| hypotheses[*node].predict(features);
+            Ok(asked.par_iter().map(ask).collect::<Vec<_>>())
+        })?;
+        let outputs = self.about.task.outputs();
+        let mut values = vec![0.0; rows * outputs];
+        let with_rows = by_node.iter().filter(|rows| !rows.is_empty());
+        for (labels, rows) in answers.iter().zip(with_rows) {
+            for (place, &row) in rows.iter().enumerate() {
+                values[row * outputs..][..outputs].copy_from_slice(labels.row(place));
+            }
+        }
+        Ok(PyArray1::from_vec(py, values))
+    }
+}

@@ -1,0 +1,313 @@
+//! A study of rows and models that Python holds: tuned, compared, fitted and reported as the command
+//! does it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fedgrid::{
+    compare::{self, Card, Contestant, Strength},
+    data::{Dataset, Features, Labels, Plan, Role, Task},
+    model::Hypothesis,
+};
+use fedgrid_cli::{
+    assembly::{Assembly, Graph, OwnModel, Parts, Rows},
+    experiment::Experiment,
+    outcome::Outcome,
+    report::Page,
+    summary,
+};
+use numpy::{PyReadonlyArray1, ndarray::ArrayView1};
+use pyo3::{exceptions::PyValueError, prelude::*};
+use serde_json::json;
+
+use crate::{
+    adapter::Adapter,
+    convert::{Columns, core_error, experiment_error, from_json, gather, rows_by_node, to_json},
+    local_model::PythonModel,
+    models::Models,
+    network::Network,
+    work::{How, Trouble},
+};
+
+/// What Python gives.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Given<'py> {
+    /// The experiment as JSON; its files are names only.
+    experiment: String,
+    network: PyRef<'py, Network>,
+    positions: Option<Vec<(f64, f64)>>,
+    /// The node of each row.
+    nodes: PyReadonlyArray1<'py, i64>,
+    features: Vec<String>,
+    columns: Vec<PyReadonlyArray1<'py, f64>>,
+    /// The target of each row: a number, or the place of its class.
+    target: PyReadonlyArray1<'py, f64>,
+    classes: Vec<String>,
+    /// What each row is for: 0 trains, 1 validates, 2 tests; none draws it.
+    roles: Option<PyReadonlyArray1<'py, i64>>,
+    /// The nodes whose models are Python's.
+    models: Vec<(usize, Bound<'py, PyAny>)>,
+    /// Public points, column by column.
+    public: Option<Vec<PyReadonlyArray1<'py, f64>>>,
+}
+
+/// A study in memory.
+#[pyclass(frozen, module = "fedgrid._fedgrid")]
+pub(crate) struct Study {
+    pub(crate) experiment: Experiment,
+    assembly: Mutex<Arc<Assembly>>,
+    /// What each row is for; folds are made of it when they are needed.
+    roles: Vec<Vec<Role>>,
+    pub(crate) trouble: Arc<Trouble>,
+}
+
+/// What a fit has left.
+#[pyclass(frozen, module = "fedgrid._fedgrid")]
+pub(crate) struct Fitted {
+    pub(crate) hypotheses: Vec<Arc<dyn Hypothesis>>,
+    /// How it went, as JSON.
+    #[pyo3(get)]
+    pub(crate) details: String,
+    /// For methods of the comparison, what a summary is made of.
+    pub(crate) fitted: Option<compare::Fitted>,
+}
+
+impl Study {
+    /// The study for work that needs no folds. What was lost with a panic in a worker was a copy.
+    pub(crate) fn assembly(&self) -> Arc<Assembly> {
+        self.assembly.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn with_folds(&self) -> Arc<Assembly> {
+        let mut assembly = self.assembly.lock().unwrap_or_else(PoisonError::into_inner);
+        if assembly.study.plan.folds.is_empty() {
+            let keys = &self.experiment;
+            let plan = Plan::new(&self.roles, keys.data.folds, keys.seed);
+            Arc::make_mut(&mut assembly).study.plan = plan;
+        }
+        assembly.clone()
+    }
+}
+
+#[pymethods]
+impl Study {
+    #[new]
+    fn new(py: Python<'_>, given: Given<'_>) -> PyResult<Self> {
+        let table: toml::Table = from_json(&given.experiment)?;
+        let experiment =
+            Experiment::from_table(table, "").map_err(|error| experiment_error(&error))?;
+        let trouble = Arc::new(Trouble::default());
+        let parts = given.parts(py, &experiment, &trouble)?;
+        let roles = parts.rows.roles.clone();
+        let made = py.detach(|| Assembly::from_memory(&experiment, parts));
+        let mut assembly = made.map_err(|error| experiment_error(&error))?;
+        // Folds of very many nodes take as much room as their rows, and a fit does not need them.
+        if assembly.study.plan.folds.len() > 1 {
+            assembly.study.plan.folds = Vec::new();
+        }
+        Ok(Self { experiment, assembly: Mutex::new(Arc::new(assembly)), roles, trouble })
+    }
+
+    /// All contestants as JSON, in the order in which the command tries them.
+    fn contestants(&self) -> Vec<String> {
+        self.assembly().study.contestants().iter().map(to_json).collect()
+    }
+
+    /// Tunes and scores a contestant; its card as JSON.
+    fn card(&self, py: Python<'_>, contestant: &str, how: How) -> PyResult<String> {
+        let contestant: Contestant = from_json(contestant)?;
+        let assembly = py.detach(|| self.with_folds());
+        let work = move |watch: &crate::work::Watching<_>| assembly.study.card(contestant, watch);
+        Ok(to_json(&how.run(py, &self.trouble, work)?))
+    }
+
+    /// Fits the network at a pull and, where it is chosen, a ridge.
+    #[pyo3(signature = (alpha, ridge, how))]
+    fn fit(&self, py: Python<'_>, alpha: f64, ridge: Option<f64>, how: How) -> PyResult<Fitted> {
+        let assembly = self.assembly();
+        let fitted = how.run(py, &self.trouble, move |watch| {
+            assembly.study.check()?;
+            assembly.study.fit(Strength { alpha, ridge }, watch)
+        })?;
+        let details = json!({
+            "certificate": fitted.certificate,
+            "rounds": fitted.rounds,
+            "residuals": fitted.residuals,
+            "steps": fitted.steps,
+            "direct": fitted.direct,
+            "engine": fitted.engine,
+            "clusters": fitted.clusters,
+            "damped": fitted.damped,
+        });
+        let (hypotheses, details) = (fitted.hypotheses.clone(), details.to_string());
+        Ok(Fitted { hypotheses, details, fitted: Some(fitted) })
+    }
+
+    /// The models of a fit.
+    fn models(&self, fitted: &Fitted) -> Models {
+        let about = self.assembly().about.clone();
+        Models::new(fitted.hypotheses.clone(), about, self.trouble.clone())
+    }
+
+    /// The outcome of a run as `result.json` has it.
+    fn outcome(
+        &self,
+        py: Python<'_>,
+        cards: &str,
+        fitted: &Fitted,
+        seconds: f64,
+        how: How,
+    ) -> PyResult<String> {
+        let cards: Vec<Card> = from_json(cards)?;
+        let Some(known) = fitted.fitted.clone() else {
+            return Err(PyValueError::new_err("this method has no comparison to report"));
+        };
+        let mut experiment = self.experiment.clone();
+        experiment.compare.enabled = cards.len() > 1;
+        let assembly = self.assembly();
+        // Clusters of nodes are found by asking their models, which may be Python's.
+        how.run(py, &self.trouble, move |_| {
+            Ok(to_json(&summary::outcome(&experiment, &assembly, &cards, &known, seconds)))
+        })
+    }
+
+    /// The page of an outcome.
+    fn page(&self, py: Python<'_>, outcome: &str, title: &str) -> PyResult<String> {
+        let outcome: Outcome = from_json(outcome)?;
+        let assembly = self.assembly();
+        let edges = assembly.study.network.edges();
+        let edges: Vec<(usize, usize, f64)> =
+            edges.iter().map(|edge| (edge.source, edge.target, edge.weight)).collect();
+        let experiment = &self.experiment.to_text();
+        let positions = assembly.positions.as_deref();
+        let page = Page { title, outcome: &outcome, edges: &edges, positions, experiment };
+        Ok(py.detach(|| page.render()))
+    }
+
+    /// Whether a pull or a ridge is chosen on validation rows.
+    fn tunes(&self) -> bool {
+        self.experiment.method.alpha.given().is_none() || self.experiment.model.tunes_ridge()
+    }
+
+    /// The complete experiment as a file would have it.
+    fn text(&self) -> String {
+        self.experiment.to_text()
+    }
+
+    /// How many rows train, validate and test.
+    fn counts(&self) -> (usize, usize, usize) {
+        let count = |role| self.roles.iter().flatten().filter(|&&known| known == role).count();
+        (count(Role::Train), count(Role::Validation), count(Role::Test))
+    }
+}
+
+impl Given<'_> {
+    fn parts(
+        &self,
+        py: Python<'_>,
+        experiment: &Experiment,
+        trouble: &Arc<Trouble>,
+    ) -> PyResult<Parts> {
+        let network = &self.network.0;
+        let by_node = rows_by_node(&self.nodes.as_array().to_vec(), network.len())?;
+        let task = match self.classes.len() {
+            0 => Task::Regression,
+            classes => Task::Classification { classes },
+        };
+        let names: Arc<[String]> = self.features.clone().into();
+        let rows = self.nodes.as_array().len();
+        let columns = Columns::new(self.columns.iter().map(|c| c.clone()).collect(), rows)?;
+        let (views, target) = (columns.views(), self.target.as_array());
+        let data = py.detach(|| datasets(&names, &views, target, task, &by_node));
+        let data = data.map_err(|error| self.located(&by_node, error))?;
+        let roles = self.roles(experiment, &by_node)?;
+        let models = self.models.iter().map(|(node, object)| {
+            let adapter = Adapter::new(object, trouble.clone())?;
+            let kind = adapter.kind.clone();
+            Ok(OwnModel { node: *node, model: Arc::new(PythonModel(Arc::new(adapter))), kind })
+        });
+        let public = self.public.as_ref().map(|columns| points(&names, columns)).transpose()?;
+        Ok(Parts {
+            source: experiment.data.file.display().to_string(),
+            fingerprint: 0,
+            graph: Graph {
+                network: network.clone(),
+                positions: self.positions.clone(),
+                fingerprint: 0,
+            },
+            task,
+            rows: Rows { data, roles, classes: self.classes.clone() },
+            models: models.collect::<PyResult<_>>()?,
+            public,
+        })
+    }
+
+    fn roles(&self, experiment: &Experiment, by_node: &[Vec<usize>]) -> PyResult<Vec<Vec<Role>>> {
+        let Some(roles) = &self.roles else {
+            let keys = &experiment.data;
+            let counts: Vec<usize> = by_node.iter().map(Vec::len).collect();
+            // Without a split all rows train, and take turns to validate.
+            let (train, validation) = (keys.train.unwrap_or(1.0), keys.validation.unwrap_or(0.0));
+            return Ok(Plan::draw(&counts, train, validation, experiment.seed));
+        };
+        let roles = roles.as_array();
+        let role = |&row: &usize| match roles.get(row) {
+            Some(0) => Ok(Role::Train),
+            Some(1) => Ok(Role::Validation),
+            Some(2) => Ok(Role::Test),
+            _ => Err(PyValueError::new_err(format!("row {row} has no role"))),
+        };
+        by_node.iter().map(|rows| rows.iter().map(role).collect()).collect()
+    }
+
+    /// An error about a node's row as one about the row of the frame.
+    fn located(&self, by_node: &[Vec<usize>], error: (usize, fedgrid::Error)) -> PyErr {
+        let (node, error) = error;
+        let fedgrid::Error::NotFinite { what, value, row, column } = &error else {
+            return core_error(&error);
+        };
+        let name = &self.network.0.names()[node];
+        let column = if *what == "a label" { "the target".into() } else { format!("'{column}'") };
+        let row = by_node[node][*row];
+        PyValueError::new_err(format!(
+            "{column} is {value} in row {row} (node '{name}'), expected a finite number"
+        ))
+    }
+}
+
+/// The rows of every node, or the node whose rows cannot be used.
+fn datasets(
+    names: &Arc<[String]>,
+    columns: &[ArrayView1<'_, f64>],
+    target: ArrayView1<'_, f64>,
+    task: Task,
+    by_node: &[Vec<usize>],
+) -> Result<Vec<Dataset>, (usize, fedgrid::Error)> {
+    let dataset = |rows: &Vec<usize>| {
+        let features = gather(names, columns, rows)?;
+        let labels = match task {
+            Task::Regression => {
+                Labels::new(task, rows.iter().map(|&row| target[row]).collect())?
+            }
+            Task::Classification { classes } => {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "the place of a class is a small whole number"
+                )]
+                let places: Vec<usize> = rows.iter().map(|&row| target[row] as usize).collect();
+                Labels::classes(classes, &places)?
+            }
+        };
+        Dataset::new(features, labels)
+    };
+    let named = |(node, rows)| dataset(rows).map_err(|error| (node, error));
+    by_node.iter().enumerate().map(named).collect()
+}
+
+fn points(names: &Arc<[String]>, columns: &[PyReadonlyArray1<'_, f64>]) -> PyResult<Features> {
+    let rows = columns.first().map_or(0, |column| column.as_array().len());
+    let columns = Columns::new(columns.iter().map(|c| c.clone()).collect(), rows)?;
+    let all: Vec<usize> = (0..rows).collect();
+    gather(names, &columns.views(), &all).map_err(|error| core_error(&error))
+}
