@@ -5,7 +5,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 FEDGRID := $(TARGET)/release/fedgrid
 
-.PHONY: help demo build test bench docs data soak deny
+.PHONY: help demo build test python wheel bench docs data soak deny
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -21,14 +21,25 @@ test: ## everything that CI checks
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) test --workspace --locked
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+	$(MAKE) python
 
 PYTHON ?= python3
+# The wheel and the workspace share what they compile if both know that it is an extension.
+export PYO3_BUILD_EXTENSION_MODULE := 1
+
+python: ## the wheel in .venv and its tests; skipped with a reason where PyPI cannot be reached
+	FEDGRID="$(firstword $(wildcard $(abspath $(TARGET))/debug/fedgrid $(abspath $(TARGET))/release/fedgrid))" \
+	  PYTHON=$(PYTHON) python/test.sh
+
+wheel: ## the wheel in release, in target/wheels
+	cd python && ../.venv/bin/maturin build --release --locked --out $(abspath $(TARGET))/wheels
 
 bench: ## measure, as ratios in one run; the peers run in .venv
 	@test -x .venv/bin/python || $(PYTHON) -m venv .venv || echo "no virtual environment: peers are skipped"
 	@test ! -x .venv/bin/python || .venv/bin/pip install --quiet numpy scikit-learn scipy networkx cvxpy \
 	  || echo "the peers cannot be installed: they are skipped"
 	FEDGRID_PYTHON=$(CURDIR)/.venv/bin/python $(CARGO) bench -p fedgrid --benches --locked
+	@test ! -x .venv/bin/maturin || WHEEL_PROFILE=release python/bench.sh
 
 data: build ## the comparison on every dataset of FEDGRID_DATA (default ../shared/data)
 	$(CARGO) test --release --locked -p fedgrid-cli --test datasets --test baselines -- --nocapture --include-ignored

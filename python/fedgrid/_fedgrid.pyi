@@ -1,6 +1,6 @@
 """The native module: conversions, and nothing else. Use the classes of `fedgrid` instead."""
 
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
 _Places = npt.NDArray[np.uintp]
 
+@final
 class Network:
     def __new__(
         cls, names: list[str], sources: _Ints, targets: _Ints, weights: _Floats
@@ -38,6 +39,7 @@ class Network:
     def homophily(self, values: list[float]) -> float | None: ...
     def shuffled(self, seed: int) -> Network: ...
 
+@final
 class Models:
     @staticmethod
     def restore(models: list[Any], about: str) -> Models: ...
@@ -45,10 +47,12 @@ class Models:
     def export(self, node: int) -> Any: ...
     def predict(self, nodes: _Ints, columns: list[_Floats], how: dict[str, Any]) -> _Floats: ...
 
+@final
 class Fitted:
     @property
     def details(self) -> str: ...
 
+@final
 class Study:
     def __new__(cls, given: dict[str, Any]) -> Study: ...
     def contestants(self) -> list[str]: ...

@@ -5,7 +5,7 @@ pandas, polars and pyarrow are never imported: their tables are recognised by wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ class Table:
     """Named columns of one length."""
 
     def __init__(self, source: Any) -> None:
-        self.source = source
+        self._get: Callable[[Any], Any]
         if hasattr(source, "column_names") and hasattr(source, "column"):  # pyarrow
             self.names = list(source.column_names)
             self._get = lambda name: source.column(self.names.index(name)).to_numpy()

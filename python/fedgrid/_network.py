@@ -205,6 +205,8 @@ class Network:
 
     #: The cluster of each node, where the maker knows it.
     clusters: list[int] | None = None
+    #: The pairs that were probed, for a learned network.
+    pairs: list[dict[str, Any]] | None = None
 
     def edges(self) -> list[tuple[Any, Any, float]]:
         """All edges: two nodes and a weight."""

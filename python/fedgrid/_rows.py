@@ -43,6 +43,8 @@ def rows(
     if isinstance(data, Mapping) and data and all(_is_pair(value) for value in data.values()):
         return _of_pairs(data, split)
     table = Table(data)
+    if not len(table):
+        raise ValueError("the frame has no row")
     if target is None:
         raise ValueError("target is missing, expected the name of the column to predict")
     column = node if not _is_name(node, table) else table.column(node)

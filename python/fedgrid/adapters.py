@@ -55,9 +55,7 @@ class Adapter:
         try:
             values = np.asarray(self.raw(fitted, X), dtype=np.float64)
         except (TypeError, ValueError) as error:
-            if isinstance(error, _Refusal):
-                raise
-            error.add_note("its predictions must be numbers")
+            error.add_note("predictions must be numbers")
             raise
         if values.size != len(X) * outputs or values.shape[:1] != (len(X),):
             raise ValueError(
@@ -75,10 +73,6 @@ class Adapter:
             total = values.sum(axis=1, keepdims=True)
             values = np.where(total > 0.0, values / np.where(total > 0.0, total, 1.0), 1.0 / outputs)
         return np.ascontiguousarray(values).reshape(-1)
-
-
-class _Refusal(ValueError):
-    """A sentence of our own."""
 
 
 class OneClass:
@@ -100,6 +94,14 @@ class EstimatorAdapter(Adapter):
         self.kind = type(estimator).__name__
         self.family = id(estimator)
         self.without_weights = without_weights
+        self._template: Any = None
+
+    def _new(self) -> Any:
+        """An estimator without anything learnt, with a random state of this node's."""
+        if self._template is None:
+            self._template = cloned(self.estimator)
+            seeded(self._template, self.seed)
+        return cloned(self._template)
 
     def fit(self, X: Floats, y: Floats, weights: Floats, current: Any) -> Any:
         # A node's own rows come first: they weigh one each, as in a plain fit.
@@ -110,8 +112,7 @@ class EstimatorAdapter(Adapter):
             if len(np.unique(places)) == 1:
                 return OneClass(int(places[0]))
             X, weights, labels = X[rows], weights[rows] * y[rows, places], self.classes[places]
-        model = cloned(self.estimator)
-        seeded(model, self.seed)
+        model = self._new()
         if np.all(weights == 1.0):
             return _or_self(model.fit(X, labels), model)
         name = weight_argument(model)

@@ -231,6 +231,7 @@ class PersFL(Method):
     """
 
     kind = "persfl"
+    start: str
 
     def __init__(
         self,

@@ -100,11 +100,7 @@ impl Study {
         let parts = given.parts(py, &experiment, &trouble)?;
         let roles = parts.rows.roles.clone();
         let made = py.detach(|| Assembly::from_memory(&experiment, parts));
-        let mut assembly = made.map_err(|error| experiment_error(&error))?;
-        // Folds of very many nodes take as much room as their rows, and a fit does not need them.
-        if assembly.study.plan.folds.len() > 1 {
-            assembly.study.plan.folds = Vec::new();
-        }
+        let assembly = made.map_err(|error| experiment_error(&error))?;
         Ok(Self { experiment, assembly: Mutex::new(Arc::new(assembly)), roles, trouble })
     }
 
@@ -221,6 +217,7 @@ impl Given<'_> {
         let data = py.detach(|| datasets(&names, &views, target, task, &by_node));
         let data = data.map_err(|error| self.located(&by_node, error))?;
         let roles = self.roles(experiment, &by_node)?;
+        let plan = Plan::unfolded(&roles);
         let models = self.models.iter().map(|(node, object)| {
             let adapter = Adapter::new(object, trouble.clone())?;
             let kind = adapter.kind.clone();
@@ -239,6 +236,8 @@ impl Given<'_> {
             rows: Rows { data, roles, classes: self.classes.clone() },
             models: models.collect::<PyResult<_>>()?,
             public,
+            // Folds of very many nodes take as much room as their rows: they are made when needed.
+            plan: Some(plan),
         })
     }
 
@@ -275,7 +274,7 @@ impl Given<'_> {
     }
 }
 
-/// The rows of every node, or the node whose rows cannot be used.
+/// The rows of every node, all in one place, or the node whose rows cannot be used.
 fn datasets(
     names: &Arc<[String]>,
     columns: &[ArrayView1<'_, f64>],
@@ -283,12 +282,12 @@ fn datasets(
     task: Task,
     by_node: &[Vec<usize>],
 ) -> Result<Vec<Dataset>, (usize, fedgrid::Error)> {
-    let dataset = |rows: &Vec<usize>| {
-        let features = gather(names, columns, rows)?;
+    let order: Vec<usize> = by_node.iter().flatten().copied().collect();
+    let all = gather(names, columns, &order).map_err(|error| at_node(error, by_node))?;
+    let parts = all.parted(by_node.iter().map(Vec::len)).map_err(|error| (0, error))?;
+    let dataset = |(features, rows): (Features, &Vec<usize>)| {
         let labels = match task {
-            Task::Regression => {
-                Labels::new(task, rows.iter().map(|&row| target[row]).collect())?
-            }
+            Task::Regression => Labels::new(task, rows.iter().map(|&row| target[row]).collect())?,
             Task::Classification { classes } => {
                 #[expect(
                     clippy::cast_possible_truncation,
@@ -301,8 +300,21 @@ fn datasets(
         };
         Dataset::new(features, labels)
     };
-    let named = |(node, rows)| dataset(rows).map_err(|error| (node, error));
-    by_node.iter().enumerate().map(named).collect()
+    let named = |(node, part)| dataset(part).map_err(|error| (node, error));
+    parts.into_iter().zip(by_node).enumerate().map(named).collect()
+}
+
+/// An error about a row of all as one about a row of its node.
+fn at_node(error: fedgrid::Error, by_node: &[Vec<usize>]) -> (usize, fedgrid::Error) {
+    let fedgrid::Error::NotFinite { what, value, row, column } = error else { return (0, error) };
+    let mut left = row;
+    for (node, rows) in by_node.iter().enumerate() {
+        if left < rows.len() {
+            return (node, fedgrid::Error::NotFinite { what, value, row: left, column });
+        }
+        left -= rows.len();
+    }
+    (0, fedgrid::Error::NotFinite { what, value, row, column })
 }
 
 fn points(names: &Arc<[String]>, columns: &[PyReadonlyArray1<'_, f64>]) -> PyResult<Features> {

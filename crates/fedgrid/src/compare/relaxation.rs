@@ -72,10 +72,7 @@ impl Trainer<'_> {
         let start = match warm {
             Warm::Weights(start) => start.clone(),
             // Strong pulls come first, and their limit is near the pooled model.
-            _ => match self.anchor()?[0].stored() {
-                Stored::Linear(pooled) => linear.weights_of(&pooled).repeat(network.len()),
-                _ => return Ok(None),
-            },
+            _ => linear.common_weights().repeat(network.len()),
         };
         let solution = linear.solve(network, *alpha, anchor.as_ref(), start, limit)?;
         let mut hypotheses: Vec<Option<Arc<dyn Hypothesis>>> =

@@ -4,12 +4,20 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, same_size};
 
-/// Rows of named, finite features, row by row.
-#[derive(Debug, Clone, PartialEq)]
+/// Rows of named, finite features, row by row. Clones and neighbouring rows share their numbers.
+#[derive(Debug, Clone)]
 pub struct Features {
-    pub(super) names: Arc<[String]>,
-    pub(super) rows: usize,
-    pub(super) values: Vec<f64>,
+    names: Arc<[String]>,
+    rows: usize,
+    /// The numbers of these rows begin here, among those of others.
+    first: usize,
+    shared: Arc<Vec<f64>>,
+}
+
+impl PartialEq for Features {
+    fn eq(&self, other: &Self) -> bool {
+        self.names == other.names && self.rows == other.rows && self.values() == other.values()
+    }
 }
 
 impl Features {
@@ -26,7 +34,25 @@ impl Features {
                 column: names[position % columns].clone(),
             });
         }
-        Ok(Self { names, rows, values })
+        Ok(Self { names, rows, first: 0, shared: Arc::new(values) })
+    }
+
+    /// The next so many rows each, of which there must be enough, without a copy.
+    pub fn parted(&self, counts: impl IntoIterator<Item = usize>) -> Result<Vec<Self>> {
+        let mut next = 0;
+        let mut part = |rows: usize| {
+            let first = next;
+            next += rows;
+            same_size("rows to part", next.max(self.rows), self.rows)?;
+            Ok(self.window(first, rows))
+        };
+        counts.into_iter().map(&mut part).collect()
+    }
+
+    /// Some neighbouring rows, without a copy.
+    fn window(&self, first: usize, rows: usize) -> Self {
+        let first = self.first + first * self.columns();
+        Self { names: self.names.clone(), rows, first, shared: self.shared.clone() }
     }
 
     /// Features from a slice of equally long rows.
@@ -40,7 +66,7 @@ impl Features {
     /// No row, under the same names.
     #[must_use]
     pub fn empty(names: Arc<[String]>) -> Self {
-        Self { names, rows: 0, values: Vec::new() }
+        Self { names, rows: 0, first: 0, shared: Arc::default() }
     }
 
     /// The names of the columns.
@@ -64,13 +90,13 @@ impl Features {
     /// All values, row by row.
     #[must_use]
     pub fn values(&self) -> &[f64] {
-        &self.values
+        &self.shared[self.first..self.first + self.rows * self.columns()]
     }
 
     /// One row.
     #[must_use]
     pub fn row(&self, row: usize) -> &[f64] {
-        &self.values[row * self.columns()..(row + 1) * self.columns()]
+        &self.values()[row * self.columns()..(row + 1) * self.columns()]
     }
 
     /// The rows in order.
@@ -82,15 +108,62 @@ impl Features {
     /// The given rows, in the given order.
     #[must_use]
     pub fn select(&self, rows: &[usize]) -> Self {
-        let values = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
-        Self { names: self.names.clone(), rows: rows.len(), values }
+        let start = rows.first().copied().unwrap_or(0);
+        if rows.iter().copied().eq(start..start + rows.len()) {
+            return self.window(start, rows.len());
+        }
+        let mut values = Vec::with_capacity(rows.len() * self.columns());
+        rows.iter().for_each(|&row| values.extend_from_slice(self.row(row)));
+        Self { names: self.names.clone(), rows: rows.len(), first: 0, shared: Arc::new(values) }
     }
 
     /// These rows followed by others of the same columns.
     pub fn stacked(mut self, below: &Self) -> Result<Self> {
         same_size("feature columns", below.columns(), self.columns())?;
-        self.values.extend_from_slice(&below.values);
+        let end = self.first + self.rows * self.columns();
+        if Arc::ptr_eq(&self.shared, &below.shared) && below.first == end {
+            self.rows += below.rows;
+            return Ok(self);
+        }
+        if self.first > 0 || self.shared.len() > self.rows * self.columns() {
+            (self.shared, self.first) = (Arc::new(self.values().to_vec()), 0);
+        }
+        Arc::make_mut(&mut self.shared).extend_from_slice(below.values());
         self.rows += below.rows;
         Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn four() -> Features {
+        Features::from_rows(&["a"], &[[1.0], [2.0], [3.0], [4.0]]).unwrap()
+    }
+
+    #[test]
+    fn neighbouring_rows_are_shared_and_others_are_copied_with_the_same_numbers() {
+        let all = four();
+        let middle = all.select(&[1, 2]);
+        assert!(Arc::ptr_eq(&middle.shared, &all.shared) && middle.values() == [2.0, 3.0]);
+        assert_eq!((middle.row(1), middle.select(&[1]).values()), (&[3.0][..], &[3.0][..]));
+        assert_eq!(all.select(&[3, 0]).values(), [4.0, 1.0]);
+        assert_eq!(all.select(&[]).rows(), 0);
+        let parts = all.parted([1, 0, 3]).unwrap();
+        assert_eq!(parts.iter().map(Features::rows).collect::<Vec<_>>(), [1, 0, 3]);
+        assert_eq!(parts[2], all.select(&[1, 2, 3]));
+        assert!(all.parted([5]).is_err());
+    }
+
+    #[test]
+    fn stacking_under_shared_rows_leaves_the_others_alone() {
+        let all = four();
+        let stacked = all.select(&[1]).stacked(&all.select(&[3])).unwrap();
+        assert_eq!(stacked.values(), [2.0, 4.0]);
+        let whole = all.select(&[0, 1]).stacked(&all.select(&[2, 3])).unwrap();
+        assert!(Arc::ptr_eq(&whole.shared, &all.shared) && whole == all);
+        let below = all.select(&[0, 1]).stacked(&all.select(&[0])).unwrap();
+        assert_eq!((below.values(), all.values()), (&[1.0, 2.0, 1.0][..], &[1.0, 2.0, 3.0, 4.0][..]));
     }
 }

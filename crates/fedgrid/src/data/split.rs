@@ -46,13 +46,24 @@ impl Plan {
     /// `folds` folds.
     #[must_use]
     pub fn new(roles: &[Vec<Role>], folds: usize, seed: u64) -> Self {
+        let mut plan = Self::unfolded(roles);
+        if plan.folds.is_empty() {
+            plan.folds = turns(&plan.train, folds, seed);
+        }
+        plan
+    }
+
+    /// The plan for rows of which none take turns: without a validation row there is no fold, and
+    /// nothing can be chosen.
+    #[must_use]
+    pub fn unfolded(roles: &[Vec<Role>]) -> Self {
         let of = |role: Role| -> Vec<Vec<usize>> {
             let rows = |roles: &Vec<Role>| (0..roles.len()).filter(|&r| roles[r] == role).collect();
             roles.iter().map(rows).collect()
         };
         let (train, validation, test) = (of(Role::Train), of(Role::Validation), of(Role::Test));
         let folds = if validation.iter().all(Vec::is_empty) {
-            turns(&train, folds, seed)
+            Vec::new()
         } else {
             vec![Fold { train: train.clone(), validation }]
         };

@@ -28,7 +28,7 @@ use system::System;
 
 use super::krylov::Limit;
 use crate::{
-    algebra::{Batch, add_scaled, triangle},
+    algebra::{Batch, Singular, add_scaled, dot, triangle},
     descent::{Descent, Optimiser},
     error::{Result, at_least_zero, same_size},
     model::{Hypothesis, Linear, LinearHypothesis},
@@ -167,6 +167,33 @@ impl LinearNetwork {
     pub fn weights_of(&self, hypothesis: &LinearHypothesis) -> Vec<f64> {
         let intercept = self.intercept.then_some(hypothesis.intercept);
         hypothesis.slopes.iter().copied().chain(intercept).collect()
+    }
+
+    /// The weights that all nodes would share, from their moments: where strong pulls end.
+    #[must_use]
+    pub fn common_weights(&self) -> Vec<f64> {
+        let (size, length) = (self.size, triangle(self.size));
+        let mut gram = vec![0.0; length];
+        self.grams.chunks_exact(length.max(1)).for_each(|own| add_scaled(&mut gram, 1.0, own));
+        for column in 0..self.names.len() {
+            gram[triangle(column) + column] += self.ridges.iter().sum::<f64>();
+        }
+        let mut right = vec![0.0; size];
+        self.right.chunks_exact(size.max(1)).for_each(|own| add_scaled(&mut right, 1.0, own));
+        let whole: Vec<f64> = (0..size * size)
+            .map(|place| (place / size, place % size))
+            .map(|(row, column)| gram[triangle(row.max(column)) + row.min(column)])
+            .collect();
+        let svd = Singular::new(&whole, size);
+        let largest = svd.values.iter().fold(0.0, |a: f64, b| a.max(*b));
+        let mut weights = vec![0.0; size];
+        for ((s, left), direction) in svd.values.iter().zip(&svd.scaled_left).zip(&svd.right) {
+            // What no row determines stays zero.
+            if *s > 1e-12 * largest {
+                add_scaled(&mut weights, dot(left, &right) / (s * s), direction);
+            }
+        }
+        weights
     }
 
     /// The learnt hypothesis of each node.

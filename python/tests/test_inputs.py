@@ -1,0 +1,177 @@
+"""Awkward inputs: each works, or gets one clear exception that names the node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from conftest import made
+
+import fedgrid as fg
+
+METHOD = fg.FedRelax(alpha=0.5, model=fg.Linear(ridge=0.01))
+
+
+def predictions(data: Any, network: fg.Network, **options: Any) -> Any:
+    run = METHOD.fit(data, "y", node="node", network=network, **options)
+    return run.predict(made())
+
+
+def test_every_kind_of_table_gives_the_same_bits(frame: pd.DataFrame, path: fg.Network) -> None:
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    expected = predictions(frame, path)
+    columns = {name: frame[name].to_numpy() for name in frame}
+    tables = [columns, polars.DataFrame(columns), pyarrow.Table.from_pandas(frame)]
+    tables += [frame.sample(frac=1.0, random_state=1).sort_index()]
+    for table in tables:
+        assert np.array_equal(predictions(table, path), expected), type(table)
+
+
+def test_a_dict_of_pairs_gives_the_same_bits(frame: pd.DataFrame, path: fg.Network) -> None:
+    expected = predictions(frame, path)
+    features = ["a", "b", "c"]
+    parts = {n: (g[features], g["y"]) for n, g in frame.groupby("node")}
+    run = METHOD.fit(parts, network=path)
+    assert np.array_equal(run.predict(frame, node="node"), expected)
+    answers = run.predict({n: g[features] for n, g in frame.groupby("node")})
+    assert np.array_equal(np.concatenate([answers[n] for n in path.nodes]), expected)
+
+
+def test_memory_layouts_give_the_same_bits() -> None:
+    X = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)
+    y = X[:, 0] + 1.0
+    wide = np.zeros((24, 8), dtype=np.float32)
+    wide[::2, ::2] = X
+    layouts = [X, X.astype(np.float64), np.asfortranarray(X), wide[::2, ::2], X.tolist()]
+    answers = []
+    for layout in layouts:
+        for target in (y, y[:, None], y.tolist(), y.astype(object)):
+            run = METHOD.fit({"a": (layout, target), "b": (layout, target)}, network=fg.Network("ab", ["ab"]))
+            answers.append(run.predict({"a": layout})["a"])
+    assert all(np.array_equal(answer, answers[0]) for answer in answers)
+    backwards = METHOD.fit({"a": (X[::-1], y[::-1])}, network=fg.Network(["a"]))
+    assert np.isfinite(backwards.predict({"a": X[::-1]})["a"]).all()
+
+
+def test_object_columns_of_numbers_work_and_text_is_named(
+    frame: pd.DataFrame, path: fg.Network
+) -> None:
+    expected = predictions(frame, path)
+    assert np.array_equal(predictions(frame.assign(a=frame["a"].astype(object)), path), expected)
+    broken = frame.assign(a=frame["a"].astype(object))
+    broken.loc[9, "a"] = "warm"
+    with pytest.raises(ValueError, match="a is 'warm' in row 9, expected a number"):
+        predictions(broken, path)
+    with pytest.raises(ValueError, match="'a' is NaN in row 9 .node 'n1'."):
+        predictions(frame.assign(a=frame["a"].where(frame.index != 9)), path)
+    with pytest.raises(ValueError, match="the target is inf in row 3 .node 'n0'."):
+        predictions(frame.assign(y=frame["y"].where(frame.index != 3, np.inf)), path)
+
+
+def test_nodes_may_have_any_names(frame: pd.DataFrame) -> None:
+    numbered = frame.assign(node=[int(name[1:]) for name in frame["node"]])
+    expected = predictions(frame, fg.Network.shape("path", [f"n{k}" for k in range(6)]))
+    network = fg.Network.shape("path", 6)
+    for names in (numbered["node"], numbered["node"].astype(float), numbered["node"].astype(str)):
+        run = METHOD.fit(numbered.assign(node=names), "y", node="node", network=network)
+        assert run.nodes_ == [0, 1, 2, 3, 4, 5]
+        assert np.array_equal(run.predict(numbered), expected)
+    pairs = [("row", k) for k in range(6)]
+    network = fg.Network(pairs, list(zip(pairs, pairs[1:])))
+    cells = np.empty(len(frame), dtype=object)
+    cells[:] = [("row", k) for k in numbered["node"]]
+    run = METHOD.fit(frame.assign(node=cells), "y", node="node", network=network)
+    assert np.array_equal(run.predict(frame[["a", "b", "c"]], node=cells), expected)
+    with pytest.raises(ValueError, match="node is missing in row 4"):
+        METHOD.fit(frame.assign(node=frame["node"].where(frame.index != 4)), "y", node="node", network=network)
+
+
+def test_nodes_that_are_not_in_the_network_are_named(frame: pd.DataFrame, path: fg.Network) -> None:
+    with pytest.raises(ValueError, match="node 'n5' has rows and is not in the network"):
+        predictions(frame, fg.Network.shape("path", [f"n{k}" for k in range(5)]))
+    run = METHOD.fit(frame, "y", node="node", network=path)
+    with pytest.raises(ValueError, match="node 'n9' is not of this run"):
+        run.predict(frame.assign(node="n9"))
+    with pytest.raises(ValueError, match="6 nodes and no network"):
+        METHOD.fit(frame, "y", node="node")
+
+
+def test_a_node_without_rows_learns_from_its_neighbours(frame: pd.DataFrame) -> None:
+    network = fg.Network.shape("path", [f"n{k}" for k in range(7)])
+    run = METHOD.fit(frame, "y", node="node", network=network)
+    rows = frame[["a", "b", "c"]]
+    alone, neighbour = run.predict(rows, node=["n6"] * 48), run.predict(rows, node=["n5"] * 48)
+    assert np.allclose(alone, neighbour, atol=0.1)  # but for its ridge
+    assert "no training row" in " ".join(run.result["notes"])
+
+
+def test_empty_frames_and_missing_columns(frame: pd.DataFrame, path: fg.Network) -> None:
+    with pytest.raises(ValueError, match="no .*row"):
+        predictions(frame.iloc[:0], path)
+    run = METHOD.fit(frame, "y", node="node", network=path)
+    assert run.predict(frame.iloc[:0]).shape == (0,)
+    with pytest.raises(ValueError, match="there is no column 'z', expected one of 'a'"):
+        METHOD.fit(frame, "z", node="node", network=path)
+    with pytest.raises(ValueError, match="there is no column 'b'"):
+        run.predict(frame.drop(columns="b"))
+    with pytest.raises(ValueError, match="feature 'y' is already"):
+        METHOD.fit(frame, "y", node="node", network=path, features=["a", "y"])
+
+
+def test_wrong_settings_are_the_sentences_of_the_command(
+    frame: pd.DataFrame, path: fg.Network
+) -> None:
+    for method, sentence in [
+        (fg.FedRelax(alpha=-1), "method.alpha is -1, expected zero or more"),
+        (fg.FedRelax(alpha=1, model="lineer"), "lineer"),
+        (fg.FedRelax(alpha=1, model={"kind": "tree", "max_dept": 3}), "max_dept"),
+        (fg.GTV(alpha=1, model=fg.Tree()), "couples weights, and the tree model of node 'n0'"),
+        (fg.FedRelax(alpha=1, model={"n9": fg.Tree()}), "names node 'n9', which is not in the network"),
+    ]:
+        with pytest.raises(ValueError, match=sentence):
+            method.fit(frame, "y", node="node", network=path)
+    with pytest.raises(TypeError, match="expected an fg.Network"):
+        METHOD.fit(frame, "y", node="node", network=networkx.path_graph(6))
+    with pytest.raises(TypeError, match="expected Tree()"):
+        fg.FedRelax(model=fg.Tree).fit(frame, "y", node="node", network=path)
+
+
+def test_splits_by_words_shares_and_folds(frame: pd.DataFrame, path: fg.Network) -> None:
+    words = np.tile(["train", "train", "train", "train", "val", "val", "test", "test"], 6)
+    run = METHOD.fit(frame.assign(part=words), "y", node="node", network=path, split="part")
+    assert run._study.counts() == (24, 12, 12) and run.compare()["network"]["test"] is not None
+    again = METHOD.fit(frame, "y", node="node", network=path, split=words)
+    assert np.array_equal(run.predict(frame), again.predict(frame))
+    drawn = METHOD.fit(frame, "y", node="node", network=path, train=0.5, validation=0.25)
+    assert drawn._study.counts() == (24, 12, 12)
+    with pytest.raises(ValueError, match="the split is 'dev', expected train, val or test"):
+        METHOD.fit(frame.assign(part="dev"), "y", node="node", network=path, split="part")
+
+
+def test_networks_come_and_go() -> None:
+    graph = networkx.karate_club_graph()
+    network = fg.Network.from_networkx(graph)
+    back = network.to_networkx()
+    assert networkx.utils.graphs_equal(
+        networkx.Graph(back.edges), networkx.Graph(graph.edges)
+    ) and list(back) == list(graph)
+    assert fg.Network.from_scipy(network.to_scipy()) == network
+    assert fg.Network.from_scipy(network.to_scipy().toarray()) == network
+    edges = pd.DataFrame(network.edges(), columns=["src", "dst", "weight"])
+    assert fg.Network.from_edges(edges, nodes=graph) == network
+    with pytest.raises(ValueError, match="not symmetric"):
+        fg.Network.from_scipy(scipy.sparse.csr_matrix([[0, 1], [0, 0]]))
+    with pytest.raises(ValueError, match="is listed twice"):
+        fg.Network([1, "1"])
+    with pytest.raises(ValueError, match="edge 'a' – 'x': node 'x' is unknown"):
+        fg.Network("ab", [("a", "x")])
+    with pytest.raises(ValueError, match="directed"):
+        fg.Network.from_networkx(graph.to_directed())
+    clustered = fg.Network.clustered(3, 10, 0.9, 0.05, seed=1)
+    assert clustered.clusters == [k // 10 for k in range(30)]
+    assert len(clustered.connectivity()) == len(clustered.statistics()["sizes"])
+    assert "<table>" in clustered._repr_html_() and clustered.shuffled(3) != clustered
