@@ -15,7 +15,9 @@ from . import callbacks
 from ._fedgrid import __version__
 from ._network import Network
 from .adapters import Estimator, Functions
+from .baselines import APFL, IFCA, ClusteredFL, Ditto, FedAvg, FedProx, FineTuned
 from .comparison import Comparison, History
+from ._figures import Figure, figures, reproduce
 from .methods import GTV, FedRelax, Method, PersFL, learn_network
 from .models import (
     Boosting,
@@ -58,20 +60,28 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "APFL",
     "Boosting",
+    "ClusteredFL",
     "Comparison",
     "Constant",
+    "Ditto",
     "ElasticNet",
     "Estimator",
     "ExtraTrees",
+    "FedAvg",
+    "FedProx",
     "FedRelax",
     "FedRelaxClassifier",
     "FedRelaxRegressor",
+    "Figure",
+    "FineTuned",
     "Forest",
     "Functions",
     "GTV",
     "History",
     "Huber",
+    "IFCA",
     "KernelRidge",
     "Linear",
     "Logistic",
@@ -88,5 +98,7 @@ __all__ = [
     "Tree",
     "__version__",
     "callbacks",
+    "figures",
     "learn_network",
+    "reproduce",
 ]

@@ -119,8 +119,7 @@ impl Arrays {
 
     /// The labels of these rows: numbers, or a probability for each class.
     pub(crate) fn labels(&self, py: Python<'_>, labels: &Labels) -> PyResult<Py<PyAny>> {
-        let values: Vec<f64> =
-            self.kept.iter().flat_map(|&row| labels.row(row)).copied().collect();
+        let values: Vec<f64> = self.kept.iter().flat_map(|&row| labels.row(row)).copied().collect();
         match labels.task() {
             Task::Regression => Ok(PyArray1::from_vec(py, values).into_any().unbind()),
             Task::Classification { classes } => matrix(py, values, self.kept.len(), classes),

@@ -11,6 +11,8 @@ mod network;
 mod models;
 mod study;
 mod persfl;
+mod hub;
+mod reproduce;
 
 use pyo3::prelude::*;
 
@@ -23,5 +25,8 @@ fn _fedgrid(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<study::Study>()?;
     module.add_class::<study::Fitted>()?;
     module.add_function(wrap_pyfunction!(persfl::persfl, module)?)?;
-    module.add_function(wrap_pyfunction!(persfl::learn, module)?)
+    module.add_function(wrap_pyfunction!(persfl::learn, module)?)?;
+    module.add_function(wrap_pyfunction!(hub::hub, module)?)?;
+    module.add_function(wrap_pyfunction!(reproduce::figures, module)?)?;
+    module.add_function(wrap_pyfunction!(reproduce::run_figures, module)?)
 }

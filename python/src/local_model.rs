@@ -36,10 +36,14 @@ impl fmt::Debug for PythonHypothesis {
 
 impl PythonHypothesis {
     /// Predictions for rows that are a NumPy array already.
-    fn answers(&self, rows: usize, features: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>>) -> Labels {
-        let answer = self.adapter.ask(|py, adapter| {
-            Adapter::numbers(adapter, "predict", (&self.fitted, features(py)?))
-        });
+    fn answers(
+        &self,
+        rows: usize,
+        features: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>>,
+    ) -> Labels {
+        let answer = self
+            .adapter
+            .ask(|py, adapter| Adapter::numbers(adapter, "predict", (&self.fitted, features(py)?)));
         // A run that holds an exception is on its way to its end; until then, any labels will do.
         answer
             .and_then(|values| Labels::new(self.task, values))

@@ -36,9 +36,12 @@ impl Network {
         let (sources, targets, weights) =
             (sources.as_array(), targets.as_array(), weights.as_array());
         let id = |id: i64| usize::try_from(id).unwrap_or(usize::MAX);
-        let edges = sources.iter().zip(targets).zip(weights).map(|((&source, &target), &weight)| {
-            Edge { source: id(source), target: id(target), weight }
-        });
+        let edges =
+            sources.iter().zip(targets).zip(weights).map(|((&source, &target), &weight)| Edge {
+                source: id(source),
+                target: id(target),
+                weight,
+            });
         made(network::Network::new(names, edges))
     }
 
@@ -122,7 +125,8 @@ impl Network {
     fn statistics(&self) -> String {
         let statistics = self.0.statistics();
         let degrees = statistics.degrees.as_ref();
-        let degrees = degrees.map(|d| json!({ "min": d.min, "median": d.median, "mean": d.mean, "max": d.max }));
+        let degrees = degrees
+            .map(|d| json!({ "min": d.min, "median": d.median, "mean": d.mean, "max": d.max }));
         json!({
             "components": statistics.components,
             "sizes": statistics.sizes,

@@ -84,7 +84,7 @@ pub(crate) fn learn(
 }
 
 /// The nodes of a study with their training rows, every node counting the same.
-fn training(assembly: &Assembly) -> Vec<Node> {
+pub(crate) fn training(assembly: &Assembly) -> Vec<Node> {
     let study = &assembly.study;
     let node = |(id, rows): (usize, &Dataset)| Node {
         id,
@@ -138,14 +138,10 @@ fn filled(
 }
 
 /// Stops a run when its caller wants to.
-struct Patient<'a>(&'a dyn Watch);
+pub(crate) struct Patient<'a>(pub(crate) &'a dyn Watch);
 
 impl Observer for Patient<'_> {
-    fn round(
-        &mut self,
-        record: &mut Round,
-        _: &[Option<Arc<dyn Hypothesis>>],
-    ) -> ControlFlow<()> {
+    fn round(&mut self, record: &mut Round, _: &[Option<Arc<dyn Hypothesis>>]) -> ControlFlow<()> {
         self.0.round(record);
         if self.0.interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }

@@ -164,6 +164,9 @@ mod tests {
         let whole = all.select(&[0, 1]).stacked(&all.select(&[2, 3])).unwrap();
         assert!(Arc::ptr_eq(&whole.shared, &all.shared) && whole == all);
         let below = all.select(&[0, 1]).stacked(&all.select(&[0])).unwrap();
-        assert_eq!((below.values(), all.values()), (&[1.0, 2.0, 1.0][..], &[1.0, 2.0, 3.0, 4.0][..]));
+        assert_eq!(
+            (below.values(), all.values()),
+            (&[1.0, 2.0, 1.0][..], &[1.0, 2.0, 3.0, 4.0][..])
+        );
     }
 }
