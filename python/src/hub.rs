@@ -93,7 +93,7 @@ fn trained(assembly: &Assembly, keys: &Keys, watch: &dyn Watch) -> fedgrid::Resu
         "rounds": run.history, "residuals": [], "steps": [], "direct": false,
         "engine": "rounds of messages around a hub", "clusters": null, "damped": run.damped,
     });
-    Ok(Fitted { hypotheses: hypotheses.collect(), details: details.to_string(), fitted: None })
+    Ok(Fitted { hypotheses: hypotheses.collect(), details: details.to_string(), known: None })
 }
 
 /// Rounds of messages between a hub and the nodes of a study.

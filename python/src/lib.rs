@@ -3,6 +3,8 @@
 //!
 //! The modules are listed in the order data flows, and a module uses only those above it.
 
+#![expect(clippy::needless_pass_by_value, reason = "Python hands its arguments over")]
+
 mod convert;
 mod work;
 mod adapter;

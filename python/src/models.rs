@@ -75,7 +75,6 @@ impl Models {
     }
 
     /// The predictions for rows, each by its own node's model, one row after the other.
-    #[expect(clippy::needless_pass_by_value, reason = "Python hands its arguments over")]
     fn predict<'py>(
         &self,
         py: Python<'py>,

@@ -26,7 +26,6 @@ fn made(network: fedgrid::Result<network::Network>) -> PyResult<Network> {
 impl Network {
     /// A network from names and edges between their positions.
     #[new]
-    #[expect(clippy::needless_pass_by_value, reason = "Python hands its arguments over")]
     fn new(
         names: Vec<String>,
         sources: PyReadonlyArray1<'_, i64>,
@@ -47,7 +46,6 @@ impl Network {
 
     /// The network of nearest neighbours; coordinates row by row, one row per node.
     #[staticmethod]
-    #[expect(clippy::needless_pass_by_value, reason = "Python hands its arguments over")]
     fn nearest(
         names: Vec<String>,
         coordinates: PyReadonlyArray1<'_, f64>,
@@ -142,7 +140,6 @@ impl Network {
     }
 
     /// How alike neighbours are in a value, from −1 to 1; none if it is constant.
-    #[expect(clippy::needless_pass_by_value, reason = "Python hands its arguments over")]
     fn homophily(&self, values: Vec<f64>) -> PyResult<Option<f64>> {
         self.0.homophily(&values).map_err(|error| core_error(&error))
     }

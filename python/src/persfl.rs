@@ -122,7 +122,7 @@ fn probed(assembly: &Assembly, keys: &Keys, watch: &dyn Watch) -> fedgrid::Resul
         "engine": "rounds of messages", "clusters": null, "damped": run.damped, "tallies": tallies,
     });
     let hypotheses = filled(run.hypotheses, &nodes)?;
-    Ok(Fitted { hypotheses, details: details.to_string(), fitted: None })
+    Ok(Fitted { hypotheses, details: details.to_string(), known: None })
 }
 
 /// Nodes without a row cannot score a step; they get the pooled model.

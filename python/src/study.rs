@@ -69,7 +69,7 @@ pub(crate) struct Fitted {
     #[pyo3(get)]
     pub(crate) details: String,
     /// For methods of the comparison, what a summary is made of.
-    pub(crate) fitted: Option<compare::Fitted>,
+    pub(crate) known: Option<compare::Fitted>,
 }
 
 impl Study {
@@ -136,7 +136,7 @@ impl Study {
             "damped": fitted.damped,
         });
         let (hypotheses, details) = (fitted.hypotheses.clone(), details.to_string());
-        Ok(Fitted { hypotheses, details, fitted: Some(fitted) })
+        Ok(Fitted { hypotheses, details, known: Some(fitted) })
     }
 
     /// The models of a fit.
@@ -155,7 +155,7 @@ impl Study {
         how: How,
     ) -> PyResult<String> {
         let cards: Vec<Card> = from_json(cards)?;
-        let Some(known) = fitted.fitted.clone() else {
+        let Some(known) = fitted.known.clone() else {
             return Err(PyValueError::new_err("this method has no comparison to report"));
         };
         let mut experiment = self.experiment.clone();
@@ -212,7 +212,7 @@ impl Given<'_> {
         };
         let names: Arc<[String]> = self.features.clone().into();
         let rows = self.nodes.as_array().len();
-        let columns = Columns::new(self.columns.iter().map(|c| c.clone()).collect(), rows)?;
+        let columns = Columns::new(self.columns.to_vec(), rows)?;
         let (views, target) = (columns.views(), self.target.as_array());
         let data = py.detach(|| datasets(&names, &views, target, task, &by_node));
         let data = data.map_err(|error| self.located(&by_node, error))?;
@@ -319,7 +319,7 @@ fn at_node(error: fedgrid::Error, by_node: &[Vec<usize>]) -> (usize, fedgrid::Er
 
 fn points(names: &Arc<[String]>, columns: &[PyReadonlyArray1<'_, f64>]) -> PyResult<Features> {
     let rows = columns.first().map_or(0, |column| column.as_array().len());
-    let columns = Columns::new(columns.iter().map(|c| c.clone()).collect(), rows)?;
+    let columns = Columns::new(columns.to_vec(), rows)?;
     let all: Vec<usize> = (0..rows).collect();
     gather(names, &columns.views(), &all).map_err(|error| core_error(&error))
 }

@@ -113,7 +113,9 @@ impl Features {
             return self.window(start, rows.len());
         }
         let mut values = Vec::with_capacity(rows.len() * self.columns());
-        rows.iter().for_each(|&row| values.extend_from_slice(self.row(row)));
+        for &row in rows {
+            values.extend_from_slice(self.row(row));
+        }
         Self { names: self.names.clone(), rows: rows.len(), first: 0, shared: Arc::new(values) }
     }
 
