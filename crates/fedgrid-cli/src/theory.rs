@@ -111,11 +111,11 @@ pub(crate) fn theory(
         return None;
     }
     let sum = Sum::of(&study.settings.method)?;
-    let mut theory = Theory::default();
-    theory.norm = match sum {
-        Sum::Predictions(_) => "predictions".into(),
-        Sum::Weights(_) => "weights".into(),
+    let norm = match sum {
+        Sum::Predictions(_) => "predictions",
+        Sum::Weights(_) => "weights",
     };
+    let mut theory = Theory { norm: norm.into(), ..Theory::default() };
     if study.network.len() > MOST_NODES {
         theory.warnings.push(format!("not computed for more than {MOST_NODES} nodes"));
         return Some(theory);

@@ -91,7 +91,7 @@ mod tests {
         };
         outcome.theory = Some(Theory {
             norm: "weights".into(),
-            clusters: (0..LISTED + 1).map(|place| cluster(place, place + 2)).collect(),
+            clusters: (0..=LISTED).map(|place| cluster(place, place + 2)).collect(),
             recovery: Some(recovery),
             warnings: vec!["C is <zero>".into()],
         });

@@ -127,3 +127,19 @@ fn factor(weights: f64, duals: f64, scale: f64) -> f64 {
         (false, false) => 1.0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scale_in_balance_stays_and_any_other_comes_nearer() {
+        assert!((factor(49.0, 1.0, 7.0) - 1.0).abs() < 1e-15);
+        for scale in [0.1, 1.0, 70.0] {
+            let nearer = scale * factor(49.0, 1.0, scale);
+            assert!((nearer / 7.0).ln().abs() < (scale / 7.0_f64).ln().abs(), "{scale}");
+        }
+        assert!(factor(1.0, 0.0, 7.0) > 1.0 && factor(0.0, 1.0, 7.0) < 1.0);
+        assert!((factor(0.0, 0.0, 7.0) - 1.0).abs() < 1e-15);
+    }
+}

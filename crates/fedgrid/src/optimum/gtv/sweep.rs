@@ -5,7 +5,7 @@
 //! edges   u⁺ = prox_{σ g*}(u + σ D (2w⁺ − w))   and p anew
 //! ```
 //!
-//! with steps τ = s/|N(i)| and σ = 1/(s_i + s_j) for positive scales s of the nodes. The next point is
+//! with steps τ = s/|N(i)| and σ = `1/(s_i + s_j)` for positive scales s of the nodes. The next point is
 //! `keep · (2z⁺ − z) + pull · z₀` for both w and u with an anchor z₀ (the reflected Halpern iteration), or
 //! goes beyond z⁺ by a share of the step. Rows have a width known to the compiler, and the loops are
 //! compiled for the processor's wide registers too; neither changes a bit.

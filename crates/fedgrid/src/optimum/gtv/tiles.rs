@@ -38,13 +38,14 @@ pub(super) fn over_counted_tiles(
     ends: Block,
     pass: impl Fn(&Tile, &mut [f64], Block, Block) -> f64 + Sync,
 ) -> f64 {
+    let Block { rows: all, counts: numbers } = ends;
     let rows = (layout.block * width).max(1);
     let mut total = 0.0;
     let mut left = edges;
     for round in &layout.rounds {
-        let mut counts = ends.counts.chunks_mut(layout.block);
+        let mut counts = numbers.chunks_mut(layout.block);
         let block = |rows| Some(Block { rows, counts: counts.next().unwrap_or_default() });
-        let mut blocks: Vec<Option<Block>> = ends.rows.chunks_mut(rows).map(block).collect();
+        let mut blocks: Vec<Option<Block>> = all.chunks_mut(rows).map(block).collect();
         let mut work = Vec::with_capacity(round.len());
         for tile in round {
             let (own, rest) = left.split_at_mut((tile.edges.len() * width).min(left.len()));
