@@ -6,11 +6,12 @@
 //!
 //! where `gain_ij` is what steps along j's gradient were worth to i on rows that had no part in the
 //! choice, and `left_i` the loss that i is left with at the end: a node that has found its helpers
-//! judges others sharply, one that has not says little. A pair is joined if its score is among the
-//! best of one of its ends and positive, and every node keeps at least its best partner.
+//! judges others sharply, one that has not says little. Scores lead to friends while pairs are sought;
+//! in the end a pair is joined if the friends of each end suit the other (`circles`), and every node
+//! keeps at least one partner.
 //!
 //! Only a share of all pairs is probed, in a few phases: the first draws at random, the later ones
-//! follow the friends of friends. Probes are those of Algorithm 1 of "Your Data, My Model".
+//! follow the friends of friends, and nodes in doubt visit strangers. Probes are those of Algorithm 1 of "Your Data, My Model".
 
 mod circles;
 mod pairs;

@@ -1,5 +1,6 @@
 //! Which pairs are probed: a part at random, the rest where earlier probes point to. Whom my best
-//! partners find helpful will probably help me; who has found no one yet draws again.
+//! partners find helpful will probably help me; who has found no one yet draws again; who has found
+//! no one that suits visits someone sure of whose friends it has not heard.
 
 use std::collections::{BTreeMap, BTreeSet};
 
