@@ -234,7 +234,7 @@ pub struct Help {
     pub reward: f64,
     /// How sure that is, from zero to one.
     pub confidence: f64,
-    /// Whether the two were joined, or the step taken most often.
+    /// Whether the two were joined, or the helper's step was ever taken.
     pub kept: bool,
 }
 
