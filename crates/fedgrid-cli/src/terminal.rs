@@ -173,6 +173,6 @@ fn row(name: &str, what: &str, entry: &Entry) -> String {
         format!("  ({} to {})", significant(s.min), significant(s.max))
     });
     let validation = significant(entry.validation);
-    let line = format!("{name:<10}{what:<32}{validation:>11}{test:>9}{accuracy:>10}");
+    let line = format!("{name:<10} {what:<31}{validation:>11}{test:>9}{accuracy:>10}");
     format!("{}{spread}", if accuracy.is_empty() { line.trim_end() } else { &line })
 }

@@ -160,15 +160,13 @@ impl Assembly {
         let mut notes = Vec::new();
         let features: Vec<&Features> = rows.data.iter().map(Dataset::features).collect();
         let training = plan.training_features(&features)?;
-        let own = experiment.method.kind.baseline();
-        if experiment.method.kind == MethodKind::Gtv || own.is_some_and(Baseline::needs_weights) {
-            let kind = experiment.method.kind.name();
-            models.check_weights(kind, graph.network.names(), training.columns(), task)?;
+        let columns = training.columns();
+        let check = |kind: &str| models.check_weights(kind, graph.network.names(), columns, task);
+        if couples_weights(experiment.method.kind) {
+            check(experiment.method.kind.name())?;
             notes.extend(scales::note(&training));
         }
-        let baselines = baselines(experiment, |kind| {
-            models.check_weights(kind, graph.network.names(), training.columns(), task)
-        })?;
+        let baselines = baselines(experiment, check)?;
         notes.extend(baselines.note);
         let public = public::Public::new(
             experiment,
@@ -179,9 +177,7 @@ impl Assembly {
         )?;
         notes.extend(scaling.is_some().then(|| SCALED.into()));
         // Weights are compared without them; only the rival that is shrunk needs public points.
-        let uses_public =
-            matches!(experiment.method.kind, MethodKind::Fedrelax | MethodKind::Fedmd);
-        if uses_public || experiment.compare.enabled {
+        if !couples_weights(experiment.method.kind) || experiment.compare.enabled {
             notes.extend(public.note.clone());
         }
         let mut study = Study {
@@ -224,6 +220,11 @@ impl About {
         let DataKeys { node, target, .. } = experiment.data.clone();
         Self { node, target, features: training.names().to_vec(), task, classes, scaling }
     }
+}
+
+/// Whether a method needs models of weights; the others compare predictions.
+fn couples_weights(kind: MethodKind) -> bool {
+    kind == MethodKind::Gtv || kind.baseline().is_some_and(Baseline::needs_weights)
 }
 
 /// Refuses a plan by which nothing is learnt.

@@ -23,9 +23,10 @@ use crate::{
     runtime::Run,
 };
 
-/// How many iterations tell strengths apart, and at which change they may end.
-const SEARCH_ITERATIONS: usize = 100;
-const SEARCH_TOLERANCE: f64 = 1e-4;
+/// How many iterations there are at most, and at which change they end. The end of some methods
+/// depends on when they stop, so a strength is used exactly as it was tried.
+const ITERATIONS: usize = 100;
+const TOLERANCE: f64 = 1e-4;
 
 /// A method that everyone asks to be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -89,7 +90,7 @@ impl Baseline {
             Self::Fedprox => "averaged, steps held near it",
             Self::Ditto => "own model, pulled to averaged",
             Self::Apfl => "mixture of own and averaged",
-            Self::Ifca => "α averaged models to choose from",
+            Self::Ifca => "α averaged models, choose one",
             Self::Clustered => "averaged in clusters, by splits",
             Self::FineTuned => "averaged, then α steps alone",
             Self::Gossip => "averaged with its neighbours",
@@ -150,7 +151,7 @@ impl Trainer<'_> {
         let Pulled { network, alpha, warm, effort } = pulled;
         baseline.check_strength(alpha)?;
         let start = if let Warm::Common(start) = warm { Some(start) } else { None };
-        let fedavg = self.fedavg(start, effort);
+        let fedavg = self.fedavg(start);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is whole")]
         let count = alpha as usize;
         match baseline {
@@ -178,24 +179,18 @@ impl Trainer<'_> {
         }
     }
 
-    fn fedavg(&self, start: Option<Arc<[f64]>>, effort: Effort) -> FedAvg {
+    fn fedavg(&self, start: Option<Arc<[f64]>>) -> FedAvg {
         let settings = &self.study.settings;
         let Stop { tolerance, rounds } = settings.runtime.stop;
         let base = FedAvg { start, seed: settings.seed, ..settings.fedavg.clone() };
-        match effort {
-            Effort::Search => FedAvg {
-                iterations: rounds.min(SEARCH_ITERATIONS),
-                tolerance: tolerance.max(SEARCH_TOLERANCE),
-                ..base
-            },
-            Effort::Final => FedAvg { iterations: rounds, tolerance, ..base },
-        }
+        let (iterations, tolerance) = (rounds.min(ITERATIONS), tolerance.max(TOLERANCE));
+        FedAvg { iterations, tolerance, ..base }
     }
 
     /// A method that averages weights at a hub, to its end.
     fn hubbed<M: Method>(&self, method: &M, effort: Effort) -> Result<Fitted> {
         // The hub counts its iterations and says when it is done.
-        let iterations = self.fedavg(None, effort).iterations;
+        let iterations = self.fedavg(None).iterations;
         let stop = Stop { tolerance: 0.0, rounds: 2 * iterations + 3 };
         let mut run = self.played(method, around_hub(self.nodes.clone())?, stop, effort)?;
         let hub = run.hypotheses.pop().flatten();
@@ -227,11 +222,9 @@ impl Trainer<'_> {
     fn gossiped(&self, pace: f64, network: &Network, effort: Effort) -> Result<Fitted> {
         let step = pace * common_step(&self.nodes)?;
         let method = Gossip { step, turns: Turns::CombineThenAdapt, start: None };
-        let mut stop = self.study.settings.runtime.stop;
-        if effort == Effort::Search {
-            let tolerance = stop.tolerance.max(0.1 * SEARCH_TOLERANCE);
-            stop = Stop { tolerance, rounds: stop.rounds.min(2 * SEARCH_ITERATIONS) };
-        }
+        let Stop { tolerance, rounds } = self.study.settings.runtime.stop;
+        let tolerance = tolerance.max(0.1 * TOLERANCE);
+        let stop = Stop { tolerance, rounds: rounds.min(2 * ITERATIONS) };
         let views: Vec<View> = network.views(self.nodes.clone())?;
         let run = self.played(&method, views, stop, effort)?;
         self.ended(run, network, 0.0)

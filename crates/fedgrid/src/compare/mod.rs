@@ -142,7 +142,7 @@ impl Settings {
                         && method.clip.is_none()
                         && matches!(method.discrepancy, None | Some(Loss::Squared))
                 }
-                // Of baselines, the rival that is shrunk may be.
+                // Of a baseline's study, the rival that is shrunk.
                 Approach::Gtv(_) | Approach::PersFl(_) | Approach::Baseline(_) => true,
             }
     }
