@@ -64,20 +64,21 @@ impl Reproduce {
         let begun = Instant::now();
         let mut outcomes = Vec::with_capacity(wanted.len());
         for entry in wanted {
-            // What is done by then still makes a page.
-            if is_interrupted() {
-                break;
-            }
             if !terminal.quiet {
                 complain(&format!("{} …", entry.name));
             }
-            let outcome = reproduce::run(&entry, self.quick)?;
+            let outcome = match reproduce::run(&entry, self.quick, is_interrupted) {
+                // What is done by then still makes a page.
+                Err(Error::Interrupted) => break,
+                other => other?,
+            };
             terminal.say(&(reproduce::screen(&outcome) + "\n"));
             write(&self.out, &outcome)?;
             outcomes.push(outcome);
         }
         let seconds = begun.elapsed().as_secs_f64();
-        save(&self.out.join("index.html"), &reproduce::page(&outcomes, seconds))?;
+        save(&self.out.join("index.html"), &reproduce::html(&outcomes, seconds))?;
+        save(&self.out.join("index.md"), &reproduce::markdown(&outcomes, seconds))?;
         let result = result(&outcomes, self.quick, seconds);
         save(&self.out.join("result.json"), &to_json_pretty(&result))?;
         terminal.give(&to_json_pretty(&result));

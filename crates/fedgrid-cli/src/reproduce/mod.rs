@@ -28,13 +28,13 @@ use bands::Band;
 pub use catalogue::{Entry, all, find};
 use figure::{Draw, Figure, Series};
 use measured::{Curve, Measured};
-pub use page::render as page;
+pub use page::{html, markdown};
 pub use plot::draw as plot;
 use runner::Case;
 pub use table::{csv, curves_csv, screen};
 use toml::Table;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A figure that has been run.
 #[derive(Debug)]
@@ -103,11 +103,11 @@ impl Outcome {
     }
 }
 
-/// Runs one figure.
-pub fn run(entry: &Entry, quick: bool) -> Result<Outcome> {
+/// Runs one figure, unless it is told to stop on the way.
+pub fn run(entry: &Entry, quick: bool, stops: fn() -> bool) -> Result<Outcome> {
     let begun = Instant::now();
     let figure = entry.figure()?;
-    let lines = measure(&figure, quick)?;
+    let lines = measure(&figure, quick, stops)?;
     let rows = lines.iter().flat_map(compared).collect();
     let claims = judged(&figure, &lines);
     let lines = lines.into_iter().filter(|line| line.series.draw != Draw::Hidden).collect();
@@ -116,7 +116,7 @@ pub fn run(entry: &Entry, quick: bool) -> Result<Outcome> {
 }
 
 /// All repeats of all lines, and what becomes of them. Lines with the same keys share their repeats.
-fn measure(figure: &Figure, quick: bool) -> Result<Vec<Line>> {
+fn measure(figure: &Figure, quick: bool, stops: fn() -> bool) -> Result<Vec<Line>> {
     let wanted: Vec<&Series> = figure.lines(quick).collect();
     let keys: Vec<Table> = wanted.iter().map(|series| figure.keys(series, quick)).collect();
     let first = |line: usize| keys.iter().position(|other| *other == keys[line]).unwrap_or(line);
@@ -132,7 +132,10 @@ fn measure(figure: &Figure, quick: bool) -> Result<Vec<Line>> {
     let curves: Vec<Curve> = jobs
         .par_iter()
         .with_max_len(1)
-        .map(|&(line, repeat)| cases[line].run(figure.seed + repeat))
+        .map(|&(line, repeat)| match stops() {
+            true => Err(Error::Interrupted),
+            false => cases[line].run(figure.seed + repeat),
+        })
         .collect::<Result<_>>()?;
     let mut of_line = vec![Vec::new(); wanted.len()];
     for ((line, _), curve) in jobs.into_iter().zip(curves) {

@@ -9,37 +9,46 @@ use crate::{
     report,
 };
 
-const TEMPLATE: &str = include_str!("page.html");
+const PAGE: &str = include_str!("page.html");
+const MARKDOWN: &str = include_str!("markdown.md");
 
 /// The page as HTML.
-///
-/// # Panics
-///
-/// If the template asks for what it is not given; the tests render it.
 #[must_use]
-pub fn render(outcomes: &[Outcome], seconds: f64) -> String {
+pub fn html(outcomes: &[Outcome], seconds: f64) -> String {
+    // The name's ending turns escaping on.
+    rendered("page.html", PAGE, outcomes, seconds)
+}
+
+/// The same in words and tables, as Markdown.
+#[must_use]
+pub fn markdown(outcomes: &[Outcome], seconds: f64) -> String {
+    rendered("page.md", MARKDOWN, outcomes, seconds)
+}
+
+fn rendered(name: &str, template: &str, outcomes: &[Outcome], seconds: f64) -> String {
     let mut environment = Environment::new();
     let syntax = environment.syntax().to_builder().trim_blocks(true).lstrip_blocks(true).build();
     environment.set_syntax(syntax.expect("the usual syntax"));
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     let rows = || outcomes.iter().flat_map(|outcome| &outcome.rows);
-    let inside = rows().filter(|row| row.agrees).count();
+    let apart = outcomes.iter().filter(|outcome| !outcome.agrees());
     let quick = outcomes.iter().any(|outcome| outcome.quick);
     let values = context! {
         style => report::STYLE,
         plot_style => plot::STYLE,
         figures => outcomes.iter().map(figure).collect::<Vec<_>>(),
-        inside,
+        inside => rows().filter(|row| row.agrees).count(),
         values => counted(rows().count(), "value"),
         count => counted(outcomes.len(), "figure"),
-        apart => outcomes.iter().filter(|outcome| !outcome.agrees()).map(|outcome| outcome.name.clone()).collect::<Vec<_>>(),
+        apart => apart.map(|outcome| outcome.name.clone()).collect::<Vec<_>>(),
         duration => duration(seconds),
+        threads => counted(rayon::current_num_threads(), "thread"),
         repeats => if quick { "quick run" } else { "full repeats" },
         version => env!("CARGO_PKG_VERSION"),
     };
     environment
-        .render_named_str("page.html", TEMPLATE, values)
-        .expect("the template asks only for what the page gives")
+        .render_named_str(name, template, values)
+        .expect("the template asks only for what it is given")
 }
 
 fn figure(outcome: &Outcome) -> Value {
@@ -58,6 +67,7 @@ fn figure(outcome: &Outcome) -> Value {
         svg => plot::drawing(outcome, ""),
         rows => outcome.rows.iter().map(row).collect::<Vec<_>>(),
         claims => claims.collect::<Vec<_>>(),
+        holding => outcome.claims.iter().filter(|(_, holds)| *holds).count(),
         inside => outcome.rows.iter().filter(|row| row.agrees).count(),
         duration => duration(outcome.seconds),
         theirs => &file.theirs,
@@ -71,6 +81,7 @@ fn row(row: &Row) -> Value {
         at => &row.at,
         ours => significant(row.ours),
         sd => significant(row.sd),
+        runs => row.runs,
         theirs => significant(row.reference),
         their_sd => perhaps(row.reference_sd),
         their_runs => row.reference_runs,
