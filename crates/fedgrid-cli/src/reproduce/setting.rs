@@ -22,6 +22,8 @@ use serde::Deserialize;
 
 /// The size of the pool from which a node's rows are drawn with replacement.
 const POOL: usize = 1000;
+/// How often a cluster in pieces is drawn at most.
+const ATTEMPTS: u64 = 100;
 /// The rounds of the streams, one for each thing that is drawn for a node.
 const TRAIN: usize = 0;
 const TRUTH: usize = 1;
@@ -101,7 +103,7 @@ impl Relation {
         let (network, clusters, data) = match self {
             Self::Clusters { count, nodes, inside, between } => {
                 let made = Clustered { clusters: count, nodes, inside, between, seed };
-                let (network, clusters) = made.make()?;
+                let (network, clusters) = in_one_piece(made)?;
                 let rows = clusters.iter().enumerate();
                 let rows = rows.map(|(node, &c)| pooled_rows(&names, &truth[c], sizes, seed, node));
                 let data = rows.collect::<Result<Vec<_>>>()?;
@@ -146,6 +148,18 @@ impl Made {
         };
         (0..count).map(pool).collect()
     }
+}
+
+/// The network of some clusters. A single one that falls apart is drawn again: its bound needs λ₂ > 0.
+fn in_one_piece(clustered: Clustered) -> Result<(Network, Vec<usize>)> {
+    let mut made = clustered.make()?;
+    for attempt in 1..ATTEMPTS {
+        if clustered.clusters > 1 || made.0.components().len() == 1 {
+            break;
+        }
+        made = Clustered { seed: clustered.seed + (attempt << 32), ..clustered }.make()?;
+    }
+    Ok(made)
 }
 
 /// The names x1, x2, … of made features.
@@ -294,6 +308,14 @@ mod tests {
                 assert!((own as f64 - 100.0 * share).abs() <= 3.0, "{own} {share}");
             }
         }
+    }
+
+    #[test]
+    fn a_single_cluster_is_in_one_piece() {
+        let alone = |seed| Clustered { clusters: 1, nodes: 12, inside: 0.2, between: 0.0, seed };
+        let pieces = |network: &Network| network.components().len();
+        assert!((0..20).any(|seed| pieces(&alone(seed).make().unwrap().0) > 1));
+        assert!((0..20).all(|seed| pieces(&in_one_piece(alone(seed)).unwrap().0) == 1));
     }
 
     #[test]
