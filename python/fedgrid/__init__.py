@@ -15,7 +15,7 @@ from . import callbacks
 from ._fedgrid import __version__
 from ._network import Network
 from .adapters import Estimator, Functions
-from .baselines import APFL, IFCA, ClusteredFL, Ditto, FedAvg, FedProx, FineTuned
+from .baselines import APFL, IFCA, ClusteredFL, Ditto, FedAvg, FedMD, FedProx, FineTuned, Gossip
 from .comparison import Comparison, History
 from ._figures import Figure, figures, reproduce
 from .methods import GTV, FedRelax, Method, PersFL, learn_network
@@ -70,6 +70,7 @@ __all__ = [
     "Estimator",
     "ExtraTrees",
     "FedAvg",
+    "FedMD",
     "FedProx",
     "FedRelax",
     "FedRelaxClassifier",
@@ -79,6 +80,7 @@ __all__ = [
     "Forest",
     "Functions",
     "GTV",
+    "Gossip",
     "History",
     "Huber",
     "IFCA",

@@ -54,6 +54,7 @@ def prepare(
     task: str | None = None,
     standardise: bool = False,
     shuffles: int = 5,
+    baselines: Sequence[str] = (),
     seed: int = 1,
 ) -> Prepared:
     """Reads everything and hands it to the core, which checks it as the command does."""
@@ -73,7 +74,7 @@ def prepare(
         "model": builtin if builtin else {"kind": "constant"},
         "method": method,
         "public": _public_keys(public),
-        "compare": {"shuffles": shuffles},
+        "compare": {"shuffles": shuffles, "baselines": list(baselines)},
     }  # fmt: skip
     given = {
         "experiment": json.dumps(keys),

@@ -42,13 +42,15 @@ class Comparison:
 
     def __getitem__(self, method: str) -> dict[str, Any]:
         """The errors of one method: `validation`, `test`."""
-        found: dict[str, Any] = self.result["comparison"][method]
+        listed = self.result["comparison"]
+        found: dict[str, Any] = {**listed, **listed.get("baselines", {})}[method]
         return found
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per method."""
-        listed = self.result["comparison"].items()
-        return [{"method": name, "what": WHAT[name], **entry} for name, entry in listed]
+        found = dict(self.result["comparison"])
+        found.update(found.pop("baselines", {}))
+        return [{"method": name, "what": WHAT.get(name, ""), **entry} for name, entry in found.items()]
 
     def to_pandas(self) -> Any:
         """The methods as a pandas frame."""

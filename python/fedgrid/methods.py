@@ -13,11 +13,12 @@ from typing import Any
 from . import _fedgrid as native
 from ._network import Network
 from ._params import Params
+from ._rows import rows
 from ._study import Prepared, prepare
 from .run import Run, Work
 
 #: Keys of the method section that are not parameters of its own.
-COMMON = ("model", "shuffles", "random_state", "n_jobs")
+COMMON = ("model", "shuffles", "baselines", "random_state", "n_jobs")
 
 
 class Method(Params):
@@ -34,6 +35,7 @@ class Method(Params):
         *,
         model: Any = None,
         shuffles: int = 5,
+        baselines: Sequence[str] = (),
         random_state: int | None = None,
         n_jobs: int | None = None,
         **keys: Any,
@@ -41,6 +43,7 @@ class Method(Params):
         self.kind = kind
         self.model = model
         self.shuffles = shuffles
+        self.baselines = baselines
         self.random_state = random_state
         self.n_jobs = n_jobs
         self._keys = list(keys)
@@ -74,8 +77,9 @@ class Method(Params):
         """The study of these rows; the arguments are those of `fit`."""
         seed = 1 if self.random_state is None else int(self.random_state)
         return prepare(
-            self._method(), self.model, data, target, shuffles=self.shuffles, seed=seed, **options
-        )
+            self._method(), self.model, data, target, shuffles=self.shuffles,
+            baselines=self.baselines, seed=seed, **options,
+        )  # fmt: skip
 
     def fit(
         self,
@@ -183,6 +187,7 @@ class FedRelax(Method):
         rounds: int | None = None,
         tolerance: float | None = None,
         shuffles: int = 5,
+        baselines: Sequence[str] = (),
         random_state: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -213,6 +218,7 @@ class GTV(Method):
         rounds: int | None = None,
         tolerance: float | None = None,
         shuffles: int = 5,
+        baselines: Sequence[str] = (),
         random_state: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -224,28 +230,33 @@ class GTV(Method):
 class PersFL(Method):
     """Every node asks others for a step and keeps the one that helps it most.
 
-    `probe` is "gradient" or "proximal" (models of weights) or "refit" (any model). Without a network
-    every node may ask every other. `choice` is "uniform", {"epsilon-greedy": {"epsilon": 0.1}},
-    {"ucb": {"width": 1.0}} or {"oracle": {"clusters": [...]}}. The run's `tallies` say who was asked
-    and what it was worth.
+    `alpha` is the size of a step, "auto" to choose it, and `rounds` counts iterations. `probe` is
+    "gradient" or "proximal" (models of weights) or "refit" (any model); `choice` is "uniform",
+    "epsilon-greedy" or "ucb". Without a network every node may ask every other. The run's `tallies`
+    say who was asked and what it was worth.
     """
 
     kind = "persfl"
-    start: str
 
     def __init__(
         self,
-        step: float = 0.05,
+        alpha: float | str = "auto",
         model: Any = None,
         *,
         probe: str = "gradient",
         candidates: int = 20,
-        choice: Any = "uniform",
-        adoption: Any = "best",
+        choice: str = "uniform",
+        epsilon: float = 0.1,
+        width: float = 1.0,
+        top: int = 1,
         only_if_better: bool = False,
         start: str = "zero",
         held: float = 0.0,
-        iterations: int = 100,
+        weighting: str | None = None,
+        solver: str | None = None,
+        rounds: int | None = None,
+        shuffles: int = 5,
+        baselines: Sequence[str] = (),
         random_state: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -253,26 +264,23 @@ class PersFL(Method):
         for name in self._names():
             setattr(self, name, given[name])
 
+    def _method(self) -> dict[str, Any]:
+        keys = super()._method()
+        names = ("probe", "candidates", "choice", "epsilon", "width", "top", "only_if_better", "start")
+        return {**keys, "persfl": {name: keys.pop(name) for name in (*names, "held")}}
+
     def prepare(self, data: Any, target: Any = None, **options: Any) -> Prepared:
         """The study of these rows; without a network, everyone may ask everyone."""
-        from ._rows import rows
+        if options.get("network") is not None:
+            return super().prepare(data, target, **options)
+        names = ("node", "features", "split")
+        found = rows(data, target, *(options.get(name) for name in names)).found
+        options["network"] = Network.shape("complete", found) if len(found) > 1 else Network(found)
+        # All places in it are alike, so that shuffling says nothing.
+        return Method.prepare(self._unshuffled(), data, target, **options)
 
-        if options.get("network") is None:
-            names = ("node", "features", "split")
-            found = rows(data, target, *(options.get(name) for name in names)).found
-            options["network"] = Network.shape("complete", found)
-        seed = 1 if self.random_state is None else int(self.random_state)
-        return prepare({"alpha": 0.0}, self.model, data, target, seed=seed, **options)
-
-    def _train(self, run: Run) -> None:
-        names = ("probe", "step", "candidates", "choice", "adoption", "only_if_better", "held")
-        if self.start not in ("zero", "local"):
-            raise ValueError(f"start is {self.start!r}, expected zero or local")
-        keys = {name: getattr(self, name) for name in (*names, "iterations")}
-        keys["local_start"] = self.start == "local"
-        keys["seed"] = 0 if self.random_state is None else int(self.random_state)
-        how = run._work.how("probe")
-        run._take(native.persfl(run._study, json.dumps(keys), how), None, None)
+    def _unshuffled(self) -> PersFL:
+        return PersFL(**{**self.get_params(), "shuffles": 0})
 
 
 def learn_network(
@@ -295,7 +303,7 @@ def learn_network(
     The other arguments are those of `FedRelax.fit`. The pairs that were probed, with their scores,
     are `network.pairs`.
     """
-    prepared = PersFL(model=model).prepare(data, target, node=node, **options)
+    prepared = PersFL(0.0, model).prepare(data, target, node=node, **options)
     keys = dict(
         share=share, neighbours=neighbours, phases=phases, iterations=iterations, step=step,
         seed=random_state,

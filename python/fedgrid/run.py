@@ -302,7 +302,7 @@ class Run:
     def report(self, path: str | Path, title: str = "fedgrid", compare: bool = True) -> Path:
         """Writes the page of the run: one HTML file that opens offline."""
         found = self.compare().result if compare else self._outcome(compare=False)
-        Path(path).write_text(self._study.page(json.dumps(found), title), encoding="utf-8")
+        Path(path).write_text(self._study.page(json.dumps(found), title, self._fitted), encoding="utf-8")
         return Path(path)
 
     def experiment(self) -> str:

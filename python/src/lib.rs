@@ -12,8 +12,7 @@ mod local_model;
 mod network;
 mod models;
 mod study;
-mod persfl;
-mod hub;
+mod learn;
 mod reproduce;
 
 use pyo3::prelude::*;
@@ -26,9 +25,7 @@ fn _fedgrid(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<models::Models>()?;
     module.add_class::<study::Study>()?;
     module.add_class::<study::Fitted>()?;
-    module.add_function(wrap_pyfunction!(persfl::persfl, module)?)?;
-    module.add_function(wrap_pyfunction!(persfl::learn, module)?)?;
-    module.add_function(wrap_pyfunction!(hub::hub, module)?)?;
+    module.add_function(wrap_pyfunction!(learn::learn, module)?)?;
     module.add_function(wrap_pyfunction!(reproduce::figures, module)?)?;
     module.add_function(wrap_pyfunction!(reproduce::run_figures, module)?)
 }

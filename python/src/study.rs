@@ -4,13 +4,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fedgrid::{
-    compare::{self, Card, Contestant, Strength},
+    compare::{self, Card, Contestant, Strength, Unwatched},
     data::{Dataset, Features, Labels, Plan, Role, Task},
     model::Hypothesis,
 };
 use fedgrid_cli::{
     assembly::{Assembly, Graph, OwnModel, Parts, Rows},
     experiment::Experiment,
+    helping,
     outcome::Outcome,
     report::Page,
     summary,
@@ -54,7 +55,7 @@ pub(crate) struct Given<'py> {
 /// A study in memory.
 #[pyclass(frozen, module = "fedgrid._fedgrid")]
 pub(crate) struct Study {
-    pub(crate) experiment: Experiment,
+    experiment: Experiment,
     assembly: Mutex<Arc<Assembly>>,
     /// What each row is for; folds are made of it when they are needed.
     roles: Vec<Vec<Role>>,
@@ -64,12 +65,12 @@ pub(crate) struct Study {
 /// What a fit has left.
 #[pyclass(frozen, module = "fedgrid._fedgrid")]
 pub(crate) struct Fitted {
-    pub(crate) hypotheses: Vec<Arc<dyn Hypothesis>>,
+    hypotheses: Vec<Arc<dyn Hypothesis>>,
     /// How it went, as JSON.
     #[pyo3(get)]
-    pub(crate) details: String,
-    /// For methods of the comparison, what a summary is made of.
-    pub(crate) known: Option<compare::Fitted>,
+    details: String,
+    /// What a summary is made of.
+    known: compare::Fitted,
 }
 
 impl Study {
@@ -99,7 +100,7 @@ impl Study {
         let trouble = Arc::new(Trouble::default());
         let parts = given.parts(py, &experiment, &trouble)?;
         let roles = parts.rows.roles.clone();
-        let made = py.detach(|| Assembly::from_memory(&experiment, parts));
+        let made = py.detach(|| Assembly::from_memory(&experiment, parts, &Unwatched));
         let assembly = made.map_err(|error| experiment_error(&error))?;
         Ok(Self { experiment, assembly: Mutex::new(Arc::new(assembly)), roles, trouble })
     }
@@ -134,9 +135,10 @@ impl Study {
             "engine": fitted.engine,
             "clusters": fitted.clusters,
             "damped": fitted.damped,
+            "tallies": fitted.tallies,
         });
         let (hypotheses, details) = (fitted.hypotheses.clone(), details.to_string());
-        Ok(Fitted { hypotheses, details, known: Some(fitted) })
+        Ok(Fitted { hypotheses, details, known: fitted })
     }
 
     /// The models of a fit.
@@ -155,9 +157,7 @@ impl Study {
         how: How,
     ) -> PyResult<String> {
         let cards: Vec<Card> = from_json(cards)?;
-        let Some(known) = fitted.known.clone() else {
-            return Err(PyValueError::new_err("this method has no comparison to report"));
-        };
+        let known = fitted.known.clone();
         let mut experiment = self.experiment.clone();
         experiment.compare.enabled = cards.len() > 1;
         let assembly = self.assembly();
@@ -168,7 +168,13 @@ impl Study {
     }
 
     /// The page of an outcome.
-    fn page(&self, py: Python<'_>, outcome: &str, title: &str) -> PyResult<String> {
+    fn page(
+        &self,
+        py: Python<'_>,
+        outcome: &str,
+        title: &str,
+        fitted: &Fitted,
+    ) -> PyResult<String> {
         let outcome: Outcome = from_json(outcome)?;
         let assembly = self.assembly();
         let edges = assembly.study.network.edges();
@@ -176,7 +182,8 @@ impl Study {
             edges.iter().map(|edge| (edge.source, edge.target, edge.weight)).collect();
         let experiment = &self.experiment.to_text();
         let positions = assembly.positions.as_deref();
-        let page = Page { title, outcome: &outcome, edges: &edges, positions, experiment };
+        let helps = &helping::helps(&assembly, &fitted.known);
+        let page = Page { title, outcome: &outcome, edges: &edges, positions, experiment, helps };
         Ok(py.detach(|| page.render()))
     }
 

@@ -67,24 +67,32 @@ def test_ridge_of_scikit_learn_on_the_papers_experiment_agrees_with_ours() -> No
 
 
 def test_rivals_around_a_hub(frame: pd.DataFrame) -> None:
-    mean = error_of(fg.FedAvg(model=fg.Linear(ridge=0.0)), frame)
+    linear = fg.Linear(ridge=0.0)
+    mean = error_of(fg.FedAvg(1.0, linear), frame)
     pooled = np.linalg.lstsq(
         np.column_stack([frame[["a", "b", "c"]], np.ones(len(frame))]), frame["y"], rcond=None
     )[1][0] / len(frame)  # fmt: skip
     # Five local steps between averages do not end exactly at the pooled model.
     assert mean == pytest.approx(pooled, rel=0.05)
     for method in (
-        fg.FedProx(model=fg.Linear(ridge=0.0), pull=0.1),
-        fg.Ditto(model=fg.Linear(ridge=0.0), pull=0.1),
-        fg.APFL(model=fg.Linear(ridge=0.0), mixture=0.7),
-        fg.IFCA(model=fg.Linear(ridge=0.0), clusters=2),
-        fg.ClusteredFL(model=fg.Linear(ridge=0.0)),
-        fg.FineTuned(model=fg.Linear(ridge=0.0), last_steps=20),
+        fg.FedProx(0.1, linear),
+        fg.Ditto(0.1, linear),
+        fg.APFL(0.7, linear),
+        fg.IFCA(2, linear),
+        fg.ClusteredFL(0.1, linear),
+        fg.FineTuned(20, linear),
+        fg.FedMD(0.1, linear),
     ):
         assert error_of(method, frame) < mean * 1.05, method
         assert clone(method).get_params() == method.get_params()
-    with pytest.raises(ValueError, match="has no weights to couple"):
-        fg.FedAvg(model=fg.Tree()).fit(frame, "y", node="node")
+    with pytest.raises(ValueError, match="tree model of node 'n0' has none"):
+        fg.FedAvg(1.0, fg.Tree()).fit(frame, "y", node="node")
+    network = fg.Network.shape("path", [f"n{k}" for k in range(6)])
+    method = fg.FedRelax(0.1, linear, baselines=["fedavg", "ditto"], shuffles=1, rounds=20)
+    run = method.fit(frame, "y", node="node", network=network, folds=2)
+    assert {"fedavg", "ditto"} <= {row["method"] for row in run.compare().rows()}
+    gossip = fg.Gossip(1.0, linear, rounds=50).fit(frame, "y", node="node", network=network)
+    assert np.isfinite(gossip.predict(frame)).all()
 
 
 def error_of(method: fg.Method, frame: pd.DataFrame) -> float:
@@ -94,7 +102,7 @@ def error_of(method: fg.Method, frame: pd.DataFrame) -> float:
 
 def test_persfl_and_the_network_it_learns() -> None:
     train, validation, _ = papers(d=4)
-    method = fg.PersFL(step=0.1, model=fg.Linear(ridge=0.0, intercept=False), iterations=150)
+    method = fg.PersFL(0.1, fg.Linear(ridge=0.0, intercept=False), rounds=150)
     run = method.fit(train)
     assert error(run, validation) < 0.1
     inside = [t["target"] // 20 == t["candidate"] // 20 for t in run.tallies if t["adopted"] > 0]
@@ -102,8 +110,8 @@ def test_persfl_and_the_network_it_learns() -> None:
     learned = fg.learn_network(train, share=0.3, neighbours=5, model=fg.Linear(ridge=0.0, intercept=False))
     same = [a // 20 == b // 20 for a, b, _ in learned.edges()]
     assert np.mean(same) > 0.9 and learned.pairs
-    with pytest.raises(ValueError, match="step is -1, expected a positive number"):
-        fg.PersFL(step=-1.0).fit(train)
+    with pytest.raises(ValueError, match="alpha is -1, expected"):
+        fg.PersFL(-1.0).fit(train)
 
 
 def test_a_figure_of_the_papers() -> None:

@@ -85,8 +85,8 @@ def test_torch_nets_beside_others(frame: pd.DataFrame, path: fg.Network) -> None
     assert error < np.var(frame["y"])
     assert all(torch.equal(p, q) for p, q in zip(net.parameters(), before))
     linear = fg.TorchModel(torch.nn.Linear(3, 1).double())
-    probed = fg.PersFL(step=0.05, model=linear, iterations=60).fit(frame, "y", node="node")
-    ours = fg.PersFL(step=0.05, model=fg.Linear(ridge=0.0), iterations=60, start="local")
+    probed = fg.PersFL(0.05, linear, rounds=60).fit(frame, "y", node="node")
+    ours = fg.PersFL(0.05, fg.Linear(ridge=0.0), rounds=60, start="local")
     assert np.mean((probed.predict(frame) - frame["y"]) ** 2) < np.var(frame["y"])
     assert ours.fit(frame, "y", node="node").tallies[0]["probes"] > 0
     coupled = fg.GTV(alpha=0.1, model=linear, rounds=20).fit(frame, "y", node="node", network=path)

@@ -114,7 +114,7 @@ pub fn learned(experiment: &Experiment, base: &Path) -> Result<Learned> {
     let task = rows::task(experiment, &table)?;
     let mut rows = rows::Rows::new(experiment, &table, &graph, task)?;
     let plan = Plan::new(&rows.roles, experiment.data.folds, experiment.seed);
-    super::check_training(experiment, &table, &plan)?;
+    super::check_training(experiment, &table.source, &plan)?;
     if experiment.data.standardise {
         rows.standardise(&plan)?;
     }

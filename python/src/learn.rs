@@ -1,0 +1,58 @@
+//! The network that probes suggest, from the training rows of a study.
+
+use fedgrid::{data::Dataset, method::Learn, network::Node};
+use fedgrid_cli::assembly::Assembly;
+use pyo3::prelude::*;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{convert::from_json, network::Network, study::Study, work::How};
+
+/// The choices of a learned network as Python writes them.
+#[derive(Deserialize)]
+struct Keys {
+    share: f64,
+    phases: usize,
+    iterations: usize,
+    neighbours: usize,
+    step: Option<f64>,
+    seed: u64,
+}
+
+/// The network, and the pairs that were probed, as JSON.
+#[pyfunction]
+pub(crate) fn learn(
+    py: Python<'_>,
+    study: &Study,
+    keys: &str,
+    how: How,
+) -> PyResult<(Network, String)> {
+    let Keys { share, phases, iterations, neighbours, step, seed } = from_json(keys)?;
+    let assembly = study.assembly();
+    how.run(py, &study.trouble, move |_| {
+        let usual = Learn::default();
+        let learn = Learn { share, phases, iterations, neighbours, step, seed, ..usual };
+        let names = assembly.study.network.names().to_vec();
+        let learned = learn.learn(names, &training(&assembly))?;
+        let pairs = learned.pairs.iter().map(|pair| {
+            json!({
+                "source": pair.source, "target": pair.target, "score": pair.score(),
+                "confidence": pair.confidence, "kept": pair.kept,
+            })
+        });
+        let about = json!({ "pairs": pairs.collect::<Vec<_>>(), "probes": learned.probes });
+        Ok((Network(learned.network), about.to_string()))
+    })
+}
+
+/// The nodes of a study with their training rows, every node counting the same.
+fn training(assembly: &Assembly) -> Vec<Node> {
+    let study = &assembly.study;
+    let node = |(id, rows): (usize, &Dataset)| Node {
+        id,
+        data: rows.select(&study.plan.train[id]).with_total_weight(1.0),
+        model: study.models[id].clone(),
+        public: study.public[id].clone(),
+    };
+    study.rows.iter().enumerate().map(node).collect()
+}
