@@ -8,7 +8,7 @@ rm -f "$wheels"/fedgrid-*.whl
 (cd python && "$venv/bin/maturin" build --quiet --locked --release --out "$wheels" \
     --interpreter "$venv/bin/python")
 "$venv/bin/pip" install --quiet --no-deps --force-reinstall "$wheels"/fedgrid-*.whl
-echo "wheel: $(($(stat -c %s "$wheels"/fedgrid-*.whl) / 1024)) kB (goal 15 MB)"
+echo "wheel: $(($(cat "$wheels"/fedgrid-*.whl | wc -c) / 1024)) kB (goal 15 MB)"
 cd python/benches
 "$venv/bin/python" start.py
 "$venv/bin/python" hundred_thousand.py

@@ -17,7 +17,7 @@ skip() {
 test -x "$venv/bin/python" || "$python" -m venv "$venv" || skip "no virtual environment can be made"
 known=$venv/fedgrid-requirements.txt
 if ! cmp -s python/requirements-test.txt "$known"; then
-    "$venv/bin/pip" install --quiet --disable-pip-version-check -r python/requirements-test.txt ||
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --retries 1 --timeout 30 -r python/requirements-test.txt ||
         skip "PyPI cannot be reached"
     # torch for processors only is not on PyPI, and what is there weighs gigabytes.
     "$venv/bin/pip" install --quiet --disable-pip-version-check --retries 0 --timeout 10 \
@@ -31,7 +31,7 @@ rm -f "$wheels"/fedgrid-*.whl
 (cd python && "$venv/bin/maturin" build --quiet --locked --profile "$profile" --out "$wheels" \
     --interpreter "$venv/bin/python")
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheels"/fedgrid-*.whl
-size=$(stat -c %s "$wheels"/fedgrid-*.whl)
+size=$(cat "$wheels"/fedgrid-*.whl | wc -c)
 echo "wheel: $((size / 1024)) kB"
 test "$profile" != release || test "$size" -le $((15 * 1024 * 1024))
 
