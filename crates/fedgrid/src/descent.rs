@@ -8,7 +8,11 @@
 
 #![expect(clippy::inline_always, reason = "what is not inlined is not compiled for wide vectors")]
 
-use crate::algebra::{Kernel, widest};
+use crate::{
+    algebra::{Kernel, widest},
+    bytes::{Reader, Writer},
+    error::Result,
+};
 use serde::{Deserialize, Serialize};
 
 /// A rule for steps.
@@ -45,6 +49,24 @@ impl Descent {
     #[must_use]
     pub fn new(optimiser: Optimiser, step: f64, size: usize) -> Self {
         Self { optimiser, step, mean: vec![0.0; size], squares: vec![0.0; size], steps: 0 }
+    }
+
+    pub(crate) fn write(&self, to: &mut Writer) -> Result<()> {
+        let text = serde_json::to_vec(&self.optimiser);
+        to.part(&text.map_err(|_| Reader::new("a descent", &[]).refusal("cannot be stored"))?);
+        to.number(self.step);
+        to.list(&self.mean);
+        to.list(&self.squares);
+        to.count(usize::try_from(self.steps).unwrap_or(0));
+        Ok(())
+    }
+
+    pub(crate) fn read(from: &mut Reader<'_>) -> Result<Self> {
+        let optimiser = serde_json::from_slice(from.part()?)
+            .map_err(|_| from.refusal("names an unknown optimiser"))?;
+        let (step, mean, squares) = (from.number()?, from.list()?, from.list()?);
+        let steps = i32::try_from(from.count()?).unwrap_or(i32::MAX);
+        Ok(Self { optimiser, step, mean, squares, steps })
     }
 
     /// Takes one step.

@@ -74,6 +74,10 @@ pub enum Error {
     )]
     MixedSizes { node: usize, own: usize, neighbour: usize, other: usize },
 
+    /// Bytes that are not what they should be.
+    #[error("{what} {reason}")]
+    Malformed { what: &'static str, reason: &'static str },
+
     /// There is nothing to learn from.
     #[error("no node has a training row")]
     NoData,

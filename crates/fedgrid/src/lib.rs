@@ -31,6 +31,7 @@
 //! ```
 
 pub mod error;
+pub mod bytes;
 pub mod random;
 pub mod algebra;
 pub mod descent;

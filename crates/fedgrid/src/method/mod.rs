@@ -2,7 +2,9 @@
 //!
 //! A method is its hyper-parameters and its participant. `join` gets a [`View`], never the network,
 //! so a participant has no way to name another node's rows. `Local`, `Pooled` and `Shrunk` are what
-//! every network is compared with; methods with a hub, `Gossip` and `FedMd` can be, too.
+//! every network is compared with; methods with a hub, `Gossip` and `FedMd` can be, too. A method
+//! whose messages are [`Wire`] and whose participant is [`Durable`] runs in a federation of
+//! processes as well.
 
 mod apfl;
 mod clustered;
@@ -20,6 +22,7 @@ mod persfl;
 mod pooled;
 mod primal_dual;
 mod shrunk;
+mod wire;
 
 use std::sync::Arc;
 
@@ -29,7 +32,7 @@ pub use ditto::Ditto;
 pub use fedavg::{Averaged, FedAvg};
 pub use fedmd::{Distilling, FedMd};
 pub use fedprox::FedProx;
-pub use fedrelax::{Coupling, FedRelax, LocalStep, Relaxing, Shared};
+pub use fedrelax::{Coupling, FedRelax, LocalStep, Predictions, Relaxing, Shared};
 pub use fine_tuned::FineTuned;
 pub use gossip::{Gossip, Gossiped, Gossiping, Turns, common_step};
 pub use hub::{Hubbed, Letter, around_hub};
@@ -38,13 +41,14 @@ pub use local::{Alone, Local};
 pub(crate) use persfl::suitable_step;
 pub use persfl::{
     Adoption, Answer, Budget, Choice, Exchange, Feed, Kept, Learn, Learned, LinearPool, Online,
-    PersFl, Probe, Probing, Question, RefitPool, Refusal, Start, Tally, chosen_by_validation,
-    gradient_network, model_network, pooling_network, probing_model,
+    PersFl, Probe, Probes, Probing, Question, RefitPool, Refusal, Start, Tally,
+    chosen_by_validation, gradient_network, model_network, pooling_network, probing_model,
 };
 pub use pooled::{Oracle, Pooled};
 pub use primal_dual::{Coupled, PrimalDual, PrimalStep, Scale, Turn};
 use serde::{Deserialize, Serialize};
 pub use shrunk::Shrunk;
+pub use wire::{Durable, Memory, Wire};
 
 use crate::{
     error::Result,

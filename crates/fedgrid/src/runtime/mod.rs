@@ -1,5 +1,8 @@
 //! Where participants live and how their messages travel.
 
 mod in_process;
+mod layout;
+pub mod protocol;
 
 pub use in_process::{InProcess, Order, Run, Traffic};
+pub use layout::{Layout, Peer, ProcessId, Seat};

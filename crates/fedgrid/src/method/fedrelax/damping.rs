@@ -4,6 +4,10 @@
 use std::collections::VecDeque;
 
 use super::Target;
+use crate::{
+    bytes::{Reader, Writer},
+    error::Result,
+};
 
 /// Over how many rounds growth is looked at.
 const WINDOW: usize = 10;
@@ -26,6 +30,19 @@ impl Damping {
     /// Takes in this share of what is new from the beginning.
     pub(super) fn new(factor: f64) -> Self {
         Self { factor, has_damped: false, heard: Vec::new(), changes: VecDeque::new() }
+    }
+
+    /// Writes all but the room for targets.
+    pub(super) fn write(&self, to: &mut Writer) {
+        to.number(self.factor);
+        to.flag(self.has_damped);
+        to.list(&self.changes.iter().copied().collect::<Vec<_>>());
+    }
+
+    pub(super) fn read(&mut self, from: &mut Reader<'_>) -> Result<()> {
+        (self.factor, self.has_damped) = (from.number()?, from.flag()?);
+        self.changes = from.list()?.into();
+        Ok(())
     }
 
     /// Keeps what was taken in in the last round, and gives room for the next in its place.

@@ -15,6 +15,7 @@
 mod damping;
 mod pull;
 mod step;
+mod wire;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use pull::{Ground, Pulls, Target};
 use serde::{Deserialize, Serialize};
 pub use step::LocalStep;
 use step::Stepper;
+pub use wire::Predictions;
 
 use super::{Hypotheses, Message, Method, PartialHypotheses, Participant, Report};
 use crate::{

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Coupling, FedRelax, Shared};
 use crate::{
     algebra::add_scaled,
+    bytes::{Reader, Writer},
     data::{Dataset, Features, Labels},
     error::{Result, same_size},
     network::{Neighbour, Node, NodeId},
@@ -80,6 +81,26 @@ impl Pulls {
             clip: method.clip,
             towards_zero: method.zero_first,
         }
+    }
+
+    /// The public points of a neighbour; none of a node that is not one.
+    pub(super) fn points_of(&self, id: NodeId) -> Option<&Features> {
+        let place = self.neighbours.binary_search_by_key(&id, |(id, ..)| *id).ok()?;
+        Some(&self.grounds[self.neighbours[place].2].points)
+    }
+
+    /// Whether the neighbours predict the node's own points, too.
+    pub(super) fn is_symmetric(&self) -> bool {
+        self.symmetric
+    }
+
+    /// Whether the next pulls are towards zero.
+    pub(super) fn towards_zero(&self) -> bool {
+        self.towards_zero
+    }
+
+    pub(super) fn set_towards_zero(&mut self, towards_zero: bool) {
+        self.towards_zero = towards_zero;
     }
 
     /// A node's rows, then the points of all grounds at weight zero.
@@ -177,6 +198,20 @@ impl Pulls {
 }
 
 impl Target {
+    pub(super) fn write(&self, to: &mut Writer) {
+        to.number(self.total);
+        to.flag(self.uneven);
+        to.flag(self.labels.is_empty());
+        to.numbers(&self.labels);
+        to.numbers(&self.weights);
+    }
+
+    pub(super) fn read(points: usize, outputs: usize, from: &mut Reader<'_>) -> Result<Self> {
+        let (total, uneven, is_silent) = (from.number()?, from.flag()?, from.flag()?);
+        let labels = from.numbers(if is_silent { 0 } else { points * outputs })?;
+        Ok(Self { total, labels, weights: from.numbers(points)?, uneven })
+    }
+
     /// Forgets all pulls.
     fn begin(&mut self, points: usize) {
         (self.total, self.uneven) = (0.0, false);

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::{
+    bytes::{Reader, Writer},
     data::{Dataset, Labels, normal_points},
     descent::{Descent, Optimiser},
     error::{Error, Result},
@@ -53,6 +54,20 @@ pub(super) struct Stepper {
 impl Stepper {
     pub(super) fn new(step: LocalStep, node: NodeId) -> Self {
         Self { step, node, round: 0, descent: None, prepared: None }
+    }
+
+    /// Writes all but what can be prepared again.
+    pub(super) fn write(&self, to: &mut Writer) -> Result<()> {
+        to.count(self.round);
+        to.flag(self.descent.is_some());
+        self.descent.as_ref().map_or(Ok(()), |descent| descent.write(to))
+    }
+
+    pub(super) fn read(&mut self, from: &mut Reader<'_>) -> Result<()> {
+        self.round = from.count()?;
+        self.prepared = None;
+        self.descent = if from.flag()? { Some(Descent::read(from)?) } else { None };
+        Ok(())
     }
 
     /// The next hypothesis of a node for its augmented data, and its predictions there.

@@ -68,6 +68,16 @@ impl Budget {
 pub(super) struct Spent(BTreeMap<NodeId, Vec<Question>>);
 
 impl Spent {
+    /// All questions that were answered, and who asked.
+    pub(super) fn questions(&self) -> impl Iterator<Item = (NodeId, &Question)> {
+        self.0.iter().flat_map(|(target, asked)| asked.iter().map(|question| (*target, question)))
+    }
+
+    /// Counts a question that was answered before.
+    pub(super) fn recall(&mut self, target: NodeId, question: Question) {
+        self.0.entry(target).or_default().push(question);
+    }
+
     /// Whether a question may be answered; if so it is counted.
     pub(super) fn allows(
         &mut self,

@@ -44,6 +44,19 @@ impl Candidate {
         Self { id, model: model.clone(), budget, spent: Spent::default() }
     }
 
+    pub(super) fn model(&self) -> &dyn LocalModel {
+        self.model.as_ref()
+    }
+
+    /// What was asked so far.
+    pub(super) fn spent(&self) -> &Spent {
+        &self.spent
+    }
+
+    pub(super) fn set_spent(&mut self, spent: Spent) {
+        self.spent = spent;
+    }
+
     /// The answer to a target whose public points are known.
     pub(super) fn answer(
         &mut self,

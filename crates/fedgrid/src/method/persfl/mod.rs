@@ -27,6 +27,7 @@ mod refit;
 mod start;
 mod tally;
 mod target;
+mod wire;
 
 use std::sync::Arc;
 
@@ -45,6 +46,7 @@ pub use participant::Probing;
 pub use refit::RefitPool;
 use serde::{Deserialize, Serialize};
 pub use tally::Tally;
+pub use wire::Probes;
 
 use super::{Method, PartialHypotheses};
 use crate::{

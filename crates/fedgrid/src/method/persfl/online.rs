@@ -44,6 +44,20 @@ impl Recent {
         Self { online: online.cloned(), tick: 0, fresh: 0, rows }
     }
 
+    /// How often was looked for new rows.
+    pub(super) fn ticks(&self) -> usize {
+        self.tick
+    }
+
+    /// How many rows have come since the last iteration began.
+    pub(super) fn fresh(&self) -> usize {
+        self.fresh
+    }
+
+    pub(super) fn set_fresh(&mut self, fresh: usize) {
+        self.fresh = fresh;
+    }
+
     /// Takes in what has come; whether anything has.
     pub(super) fn tick(&mut self, node: NodeId) -> Result<bool> {
         let Some(online) = &self.online else { return Ok(false) };

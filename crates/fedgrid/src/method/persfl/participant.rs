@@ -17,15 +17,17 @@ use crate::{
 /// A node that asks and answers.
 #[derive(Debug)]
 pub struct Probing {
-    id: NodeId,
-    candidate: Candidate,
-    target: Option<Target>,
-    recent: Recent,
+    pub(super) id: NodeId,
+    pub(super) candidate: Candidate,
+    pub(super) target: Option<Target>,
+    pub(super) recent: Recent,
+    /// The node's own public points.
+    pub(super) public: Arc<Features>,
     /// The public points of those who may ask, in order of their ids.
-    known: Vec<(NodeId, Arc<Features>)>,
+    pub(super) known: Vec<(NodeId, Arc<Features>)>,
     /// Whether this round is one of questions.
-    asking: bool,
-    answers: Vec<(NodeId, Answer)>,
+    pub(super) asking: bool,
+    pub(super) answers: Vec<(NodeId, Answer)>,
 }
 
 impl Probing {
@@ -39,6 +41,7 @@ impl Probing {
             candidate: Candidate::new(node.id, &node.model, method.budget),
             target,
             recent: Recent::new(method.online.as_ref(), node.data),
+            public: node.public,
             known: neighbours.into_iter().map(|known| (known.id, known.public)).collect(),
             asking: true,
             answers: Vec::new(),

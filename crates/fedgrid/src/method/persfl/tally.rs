@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::network::NodeId;
+use crate::{
+    bytes::{Reader, Writer},
+    error::Result,
+    network::NodeId,
+};
 
 /// The probes of one target at one candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -40,6 +44,20 @@ impl Tally {
             reward: 0.0,
             relative: 0.0,
         }
+    }
+
+    pub(super) fn write(&self, to: &mut Writer) {
+        let Self { probes, refused, budget_spent, rewarded, adopted, .. } = *self;
+        [probes, refused, budget_spent, rewarded, adopted].into_iter().for_each(|n| to.count(n));
+        to.numbers(&[self.reward, self.relative]);
+    }
+
+    pub(super) fn read(&mut self, from: &mut Reader<'_>) -> Result<()> {
+        (self.probes, self.refused, self.budget_spent) =
+            (from.count()?, from.count()?, from.count()?);
+        (self.rewarded, self.adopted) = (from.count()?, from.count()?);
+        (self.reward, self.relative) = (from.number()?, from.number()?);
+        Ok(())
     }
 
     /// Remembers a reward and the loss before the step.

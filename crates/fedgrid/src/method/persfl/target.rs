@@ -10,9 +10,13 @@ use super::{
 };
 use crate::{
     algebra::{add_scaled, dot, squared_distance},
+    bytes::{Reader, Writer},
     data::{Dataset, Features, Labels},
     error::Result,
-    method::Report,
+    method::{
+        Report,
+        wire::{read_hypothesis, read_report, write_hypothesis, write_report},
+    },
     model::{Hypothesis, LinearHypothesis, Stored},
     network::{Node, NodeId},
 };
@@ -76,6 +80,51 @@ impl Target {
             drawn: Vec::new(),
             report,
         })
+    }
+
+    /// Writes what was learnt and what is remembered of the candidates.
+    pub(super) fn write(&self, to: &mut Writer) -> Result<()> {
+        to.flag(self.weights.is_some());
+        match &self.weights {
+            Some(weights) => to.list(weights),
+            None => write_hypothesis(self.hypothesis.as_ref(), to)?,
+        }
+        to.count(self.iteration);
+        to.count(self.drawn.len());
+        self.drawn.iter().for_each(|place| to.count(*place));
+        write_report(&self.report, to);
+        to.count(self.chooser.tallies.len());
+        self.chooser.tallies.iter().for_each(|tally| tally.write(to));
+        Ok(())
+    }
+
+    pub(super) fn read(&mut self, from: &mut Reader<'_>) -> Result<()> {
+        if from.flag()? != self.weights.is_some() {
+            return Err(from.refusal("is of another model"));
+        }
+        if let Some(weights) = &mut self.weights {
+            let read = from.list()?;
+            if read.len() != weights.len() {
+                return Err(from.refusal("is of another model"));
+            }
+            let model = parametric(self.node.model.as_ref())?;
+            let (names, task) = (self.train.features().names(), self.train.task());
+            self.hypothesis = model.hypothesis(names, task, &read).into();
+            *weights = read.into();
+        } else {
+            self.hypothesis = read_hypothesis(from)?.into();
+        }
+        self.iteration = from.count()?;
+        let (drawn, known) = (from.count()?, self.chooser.tallies.len());
+        if drawn > known {
+            return Err(from.refusal("draws more candidates than there are"));
+        }
+        self.drawn = (0..drawn).map(|_| from.count()).collect::<Result<_>>()?;
+        self.report = read_report(from)?;
+        if from.count()? != known || self.drawn.iter().any(|&place| place >= known) {
+            return Err(from.refusal("is of another node"));
+        }
+        self.chooser.tallies.iter_mut().try_for_each(|tally| tally.read(from))
     }
 
     pub(super) fn tallies(&self) -> &[Tally] {

@@ -13,6 +13,8 @@ use std::sync::Arc;
 use super::super::Message;
 use crate::{
     algebra::{add_scaled, dot},
+    bytes::{Reader, Writer},
+    error::Result,
     network::{Neighbour, NodeId},
     penalty::Penalty,
 };
@@ -126,6 +128,41 @@ impl End {
             heard: None,
             measured: Measured::default(),
         }
+    }
+
+    /// Writes how the conversation stands.
+    pub(super) fn write(&self, to: &mut Writer) {
+        to.count(self.turn);
+        to.flag(self.is_fresh);
+        to.mark(match self.word {
+            Word::Open => 0,
+            Word::Said => 1,
+            Word::Answered => 2,
+        });
+        to.numbers(&self.dual);
+        to.numbers(&self.proposed);
+        to.number(self.moved);
+        to.flag(self.heard.is_some());
+        to.numbers(self.heard.as_deref().unwrap_or_default());
+        let Measured { variation, gap, change, size } = self.measured;
+        to.numbers(&[variation, gap, change, size]);
+    }
+
+    pub(super) fn read(&mut self, size: usize, from: &mut Reader<'_>) -> Result<()> {
+        (self.turn, self.is_fresh) = (from.count()?, from.flag()?);
+        self.word = match from.mark()? {
+            0 => Word::Open,
+            1 => Word::Said,
+            2 => Word::Answered,
+            _ => return Err(from.refusal("has a word in an unknown state")),
+        };
+        (self.dual, self.proposed) = (from.numbers(size)?.into(), from.numbers(size)?);
+        self.moved = from.number()?;
+        self.heard = if from.flag()? { Some(from.numbers(size)?.into()) } else { None };
+        let [variation, gap] = [from.number()?, from.number()?];
+        let [change, size] = [from.number()?, from.number()?];
+        self.measured = Measured { variation, gap, change, size };
+        Ok(())
     }
 
     /// What is to be said: the dual until it is answered, or the weights until their dual is there.

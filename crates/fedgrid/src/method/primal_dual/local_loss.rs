@@ -117,6 +117,15 @@ impl LocalLoss {
         !matches!(self.kind, Kind::Silent)
     }
 
+    /// The largest change of the gradient per change of weights met so far.
+    pub(super) fn lipschitz(&self) -> f64 {
+        self.lipschitz
+    }
+
+    pub(super) fn set_lipschitz(&mut self, lipschitz: f64) {
+        self.lipschitz = lipschitz;
+    }
+
     /// Whether a minimum can be told from its slopes.
     pub(super) fn is_convex(&self) -> bool {
         !self.has_rows() || self.parametric().shape().convex

@@ -23,6 +23,7 @@ mod edge;
 mod local_loss;
 mod participant;
 mod scale;
+mod wire;
 
 use std::sync::Arc;
 

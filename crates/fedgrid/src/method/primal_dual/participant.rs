@@ -40,24 +40,24 @@ const ROUNDS: usize = 2;
 pub struct Coupled {
     method: Arc<PrimalDual>,
     id: NodeId,
-    local: LocalLoss,
+    pub(super) local: LocalLoss,
     /// The places of the coupled weights.
-    places: Vec<usize>,
-    ends: Vec<End>,
-    balance: Balance,
+    pub(super) places: Vec<usize>,
+    pub(super) ends: Vec<End>,
+    pub(super) balance: Balance,
     /// The weights w after relaxation.
-    weights: Vec<f64>,
+    pub(super) weights: Vec<f64>,
     /// The last update; none at the start.
-    update: Option<Update>,
+    pub(super) update: Option<Update>,
     /// The coupled weights before and after the last update.
-    moved: Moved,
+    pub(super) moved: Moved,
     /// The coupled weights as they are told.
-    shared: Arc<[f64]>,
-    iterate: usize,
-    waited: usize,
-    is_informed: bool,
-    hypothesis: Option<Arc<dyn Hypothesis>>,
-    report: Report,
+    pub(super) shared: Arc<[f64]>,
+    pub(super) iterate: usize,
+    pub(super) waited: usize,
+    pub(super) is_informed: bool,
+    pub(super) hypothesis: Option<Arc<dyn Hypothesis>>,
+    pub(super) report: Report,
 }
 
 impl Coupled {

@@ -9,6 +9,11 @@
 //! product, so that the steps settle and the method converges. ["A Practical Primal-Dual Hybrid
 //! Gradient Method", PDLP, balances one scale of all in the same way.]
 
+use crate::{
+    bytes::{Reader, Writer},
+    error::Result,
+};
+
 /// How many iterations pass between two changes of the scale.
 const PERIOD: usize = 5;
 
@@ -47,6 +52,20 @@ impl Balance {
         };
         let (iterations, changes, weights_moved, duals_moved) = (0, 0, 0.0, 0.0);
         Self { scale, is_adaptive, iterations, changes, weights_moved, duals_moved }
+    }
+
+    pub(super) fn write(&self, to: &mut Writer) {
+        to.number(self.scale);
+        to.count(self.iterations);
+        to.count(self.changes);
+        to.numbers(&[self.weights_moved, self.duals_moved]);
+    }
+
+    pub(super) fn read(&mut self, from: &mut Reader<'_>) -> Result<()> {
+        self.scale = from.number()?;
+        (self.iterations, self.changes) = (from.count()?, from.count()?);
+        (self.weights_moved, self.duals_moved) = (from.number()?, from.number()?);
+        Ok(())
     }
 
     /// Takes note of an iteration: the squares by which the weights (times the number of neighbours)

@@ -1,0 +1,219 @@
+//! Questions and answers as bytes, and the state of a node between two rounds.
+
+use std::sync::Arc;
+
+use super::{Answer, Exchange, Probing, Question, Refusal, budget::Spent};
+use crate::{
+    bytes::{Reader, Writer},
+    data::{Labels, Task},
+    error::Result,
+    method::{Durable, Memory, Wire},
+    model::LinearHypothesis,
+    network::NodeId,
+};
+
+/// What questions and answers of another node can look like.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Probes {
+    /// What is predicted.
+    pub task: Task,
+    /// How many weights the receiver's model has; none for a model without.
+    pub weights: Option<usize>,
+    /// The receiver's features.
+    pub names: Arc<[String]>,
+    /// How many public points the sender has.
+    pub theirs: usize,
+    /// How many public points the receiver has.
+    pub own: usize,
+}
+
+const GRADIENT: u8 = 1;
+const PROXIMAL: u8 = 2;
+const REFIT: u8 = 3;
+const NUMBERS: u8 = 4;
+const LINEAR: u8 = 5;
+const PREDICTIONS: u8 = 6;
+const REFUSED: u8 = 7;
+
+impl Wire for Exchange {
+    type Shape = Probes;
+
+    fn largest(shape: &Probes) -> usize {
+        let predictions = shape.task.outputs() * shape.theirs.max(shape.own);
+        let weights = shape.weights.unwrap_or(0).max(shape.names.len() + 1);
+        1 + 8 * (1 + predictions.max(weights))
+    }
+
+    fn encode(&self, to: &mut Writer) -> Result<()> {
+        match self {
+            Self::Question(question) => write_question(question, to),
+            Self::Answer(answer) => write_answer(answer, to),
+        }
+    }
+
+    fn decode(shape: &Probes, from: &mut Reader<'_>) -> Result<Self> {
+        let weights = |from: &Reader<'_>| {
+            shape.weights.ok_or_else(|| from.refusal("is for a model of weights"))
+        };
+        let predictions = |rows: usize, from: &mut Reader<'_>| {
+            let values = from.finite(rows * shape.task.outputs())?;
+            Labels::new(shape.task, values).map(Arc::new)
+        };
+        let answer = match from.mark()? {
+            mark @ (GRADIENT | PROXIMAL) => {
+                let weights = from.finite(weights(from)?)?.into();
+                return Ok(Self::Question(match mark {
+                    GRADIENT => Question::Gradient { weights },
+                    _ => Question::Proximal { weights, step: from.finite(1)?[0] },
+                }));
+            }
+            REFIT => {
+                let predictions = predictions(shape.theirs, from)?;
+                let step = from.finite(1)?[0];
+                return Ok(Self::Question(Question::Refit { predictions, step }));
+            }
+            NUMBERS => Answer::Numbers(from.finite(weights(from)?)?.into()),
+            LINEAR => {
+                let (names, slopes) = (shape.names.clone(), from.finite(shape.names.len())?);
+                let intercept = from.finite(1)?[0];
+                Answer::Linear(Arc::new(LinearHypothesis { names, slopes, intercept }))
+            }
+            PREDICTIONS => Answer::Predictions(predictions(shape.own, from)?),
+            REFUSED => Answer::Refused(match from.mark()? {
+                0 => Refusal::BudgetSpent,
+                1 => Refusal::NoRows,
+                2 => Refusal::OtherModel,
+                _ => return Err(from.refusal("refuses for an unknown reason")),
+            }),
+            _ => return Err(from.refusal("is neither a question nor an answer")),
+        };
+        Ok(Self::Answer(answer))
+    }
+}
+
+fn write_question(question: &Question, to: &mut Writer) -> Result<()> {
+    match question {
+        Question::Gradient { weights } => {
+            to.mark(GRADIENT);
+            to.finite("a question", weights)
+        }
+        Question::Proximal { weights, step } => {
+            to.mark(PROXIMAL);
+            to.finite("a question", weights)?;
+            to.finite("a step", &[*step])
+        }
+        Question::Refit { predictions, step } => {
+            to.mark(REFIT);
+            to.finite("a question", predictions.as_slice())?;
+            to.finite("a step", &[*step])
+        }
+    }
+}
+
+fn write_answer(answer: &Answer, to: &mut Writer) -> Result<()> {
+    match answer {
+        Answer::Numbers(numbers) => {
+            to.mark(NUMBERS);
+            to.finite("an answer", numbers)
+        }
+        Answer::Linear(linear) => {
+            to.mark(LINEAR);
+            to.finite("an answer", &linear.slopes)?;
+            to.finite("an answer", &[linear.intercept])
+        }
+        Answer::Predictions(labels) => {
+            to.mark(PREDICTIONS);
+            to.finite("an answer", labels.as_slice())
+        }
+        Answer::Refused(refusal) => {
+            to.mark(REFUSED);
+            to.mark(match refusal {
+                Refusal::BudgetSpent => 0,
+                Refusal::NoRows => 1,
+                Refusal::OtherModel => 2,
+            });
+            Ok(())
+        }
+    }
+}
+
+impl Durable for Probing {
+    fn shape(&self, from: NodeId) -> Option<Probes> {
+        let place = self.known.binary_search_by_key(&from, |(id, _)| *id).ok()?;
+        let (rows, model) = (&self.recent.rows, self.candidate.model());
+        let columns = rows.features().columns();
+        Some(Probes {
+            task: rows.task(),
+            weights: model.as_parametric().map(|model| model.size(columns, rows.task())),
+            names: rows.features().names().clone(),
+            theirs: self.known[place].1.rows(),
+            own: self.public.rows(),
+        })
+    }
+
+    fn snapshot(&self, to: &mut Writer) -> Result<()> {
+        to.flag(self.asking);
+        to.count(self.recent.ticks());
+        to.count(self.recent.fresh());
+        let asked = self.candidate.spent().questions();
+        let asked = asked.map(|(target, said)| (target, Exchange::Question(said.clone())));
+        let said = self.answers.iter();
+        let said = said.map(|(target, said)| (*target, Exchange::Answer(said.clone())));
+        for part in [asked.collect::<Vec<_>>(), said.collect()] {
+            to.count(part.len());
+            for (target, message) in part {
+                to.count(target);
+                message.encode(to)?;
+            }
+        }
+        self.target.as_ref().map_or(Ok(()), |target| target.write(to))
+    }
+
+    fn restore(&mut self, from: &mut Reader<'_>) -> Result<()> {
+        self.asking = from.flag()?;
+        // Rows that have arrived are not kept: the feed gives them again.
+        let (ticks, fresh) = (from.count()?, from.count()?);
+        for _ in 0..ticks {
+            let renewed = self.recent.tick(self.id)?;
+            if let (Some(target), true) = (&mut self.target, renewed) {
+                target.renew(&self.recent.rows)?;
+            }
+        }
+        self.recent.set_fresh(fresh);
+        let mut spent = Spent::default();
+        for _ in 0..from.count()? {
+            match self.read(from)? {
+                (target, Exchange::Question(question)) => spent.recall(target, question),
+                _ => return Err(from.refusal("has an answer in place of a question")),
+            }
+        }
+        self.candidate.set_spent(spent);
+        self.answers.clear();
+        for _ in 0..from.count()? {
+            match self.read(from)? {
+                (target, Exchange::Answer(answer)) => self.answers.push((target, answer)),
+                _ => return Err(from.refusal("has a question in place of an answer")),
+            }
+        }
+        self.target.as_mut().map_or(Ok(()), |target| target.read(from))
+    }
+
+    fn memory(&self) -> Memory {
+        Memory::Ledger
+    }
+
+    fn charged(&self) -> u64 {
+        self.candidate.spent().questions().count() as u64
+    }
+}
+
+impl Probing {
+    /// A message of its own snapshot, and the target that it was heard from or is meant for. Answers
+    /// are of the shape in which the target reads them.
+    fn read(&self, from: &mut Reader<'_>) -> Result<(NodeId, Exchange)> {
+        let target = from.count()?;
+        let mut shape = self.shape(target).ok_or_else(|| from.refusal("is of another node"))?;
+        shape.own = shape.theirs;
+        Ok((target, Exchange::decode(&shape, from)?))
+    }
+}

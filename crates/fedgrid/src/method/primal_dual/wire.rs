@@ -1,0 +1,115 @@
+//! Weights and duals as bytes, and the state of a node between two rounds.
+
+use super::{
+    Coupled, Turn,
+    edge::{End, Moved},
+    local_loss::Update,
+};
+use crate::{
+    bytes::{Reader, Writer},
+    error::Result,
+    method::{
+        Durable, Memory, Wire,
+        wire::{read_report, write_report},
+    },
+    network::NodeId,
+};
+
+/// What the turn, the scale and the mark take.
+const HEAD: usize = 8 + 8 + 1;
+
+impl Wire for Turn {
+    /// How many weights are coupled.
+    type Shape = usize;
+
+    fn largest(shape: &usize) -> usize {
+        HEAD + 8 * shape
+    }
+
+    fn encode(&self, to: &mut Writer) -> Result<()> {
+        to.count(self.turn);
+        to.finite("a scale", &[self.scale])?;
+        to.flag(self.informed);
+        to.finite("a weight or dual", &self.values)
+    }
+
+    fn decode(shape: &usize, from: &mut Reader<'_>) -> Result<Self> {
+        let (turn, scale) = (from.count()?, from.finite(1)?[0]);
+        // Steps are as long as scales say, so a scale that is none would be taken for a step.
+        if scale <= 0.0 {
+            return Err(from.refusal("has a scale that is not positive"));
+        }
+        let informed = from.flag()?;
+        Ok(Self { turn, values: from.finite(*shape)?.into(), scale, informed })
+    }
+}
+
+impl Durable for Coupled {
+    fn shape(&self, from: NodeId) -> Option<usize> {
+        let known = self.ends.binary_search_by_key(&from, |end| end.neighbour).is_ok();
+        known.then_some(self.places.len())
+    }
+
+    fn snapshot(&self, to: &mut Writer) -> Result<()> {
+        // A node without edges is what training alone made it when it joined.
+        to.count(self.ends.len());
+        if self.ends.is_empty() {
+            return Ok(());
+        }
+        self.ends.iter().for_each(|end| end.write(to));
+        self.balance.write(to);
+        to.numbers(&self.weights);
+        to.flag(self.update.is_some());
+        if let Some(Update { proposed, slope, step }) = &self.update {
+            to.numbers(proposed);
+            to.numbers(slope);
+            to.number(*step);
+        }
+        to.numbers(&self.moved.before);
+        to.numbers(&self.moved.proposed);
+        to.numbers(&self.shared);
+        to.count(self.iterate);
+        to.count(self.waited);
+        to.flag(self.is_informed);
+        let learnt = self.hypothesis.as_ref().and_then(|own| self.local.weights(own.as_ref()));
+        to.list(&learnt.unwrap_or_default());
+        to.number(self.local.lipschitz());
+        write_report(&self.report, to);
+        Ok(())
+    }
+
+    fn restore(&mut self, from: &mut Reader<'_>) -> Result<()> {
+        if from.count()? != self.ends.len() {
+            return Err(from.refusal("is of another node"));
+        }
+        if self.ends.is_empty() {
+            return Ok(());
+        }
+        let (coupled, size) = (self.places.len(), self.weights.len());
+        self.ends.iter_mut().try_for_each(|end: &mut End| end.read(coupled, from))?;
+        self.balance.read(from)?;
+        self.weights = from.numbers(size)?;
+        self.update = None;
+        if from.flag()? {
+            let (proposed, slope) = (from.numbers(size)?, from.numbers(size)?);
+            self.update = Some(Update { proposed, slope, step: from.number()? });
+        }
+        let (before, proposed) = (from.numbers(coupled)?, from.numbers(coupled)?);
+        self.moved = Moved { before, proposed };
+        self.shared = from.numbers(coupled)?.into();
+        (self.iterate, self.waited) = (from.count()?, from.count()?);
+        self.is_informed = from.flag()?;
+        let learnt = from.list()?;
+        if !learnt.is_empty() && learnt.len() != size {
+            return Err(from.refusal("is of another model"));
+        }
+        self.hypothesis = (!learnt.is_empty()).then(|| self.local.hypothesis(&learnt));
+        self.local.set_lipschitz(from.number()?);
+        self.report = read_report(from)?;
+        Ok(())
+    }
+
+    fn memory(&self) -> Memory {
+        Memory::Conversation
+    }
+}

@@ -1,0 +1,112 @@
+//! Messages that travel between processes, and participants that outlive theirs.
+//!
+//! A message has a fixed layout of little-endian numbers. Its size follows from a [`Wire::Shape`] that
+//! the receiver knows before anything arrives ([`Durable::shape`]), so nothing in the bytes decides how
+//! much room is made, and numbers that are not finite are refused.
+//!
+//! A snapshot holds all that a participant has learnt since it joined, bit for bit,
+//!
+//! ```text
+//! restore(join(view), snapshot(p)) = p
+//! ```
+//!
+//! in the sense that both say the same, and learn the same, ever after. Rows are not in it: a
+//! participant is made from its view first, then restored.
+
+use std::fmt::Debug;
+
+use super::{Gap, Message, Participant, Report};
+use crate::{
+    bytes::{Reader, Writer},
+    error::Result,
+    model::{Hypothesis, Stored},
+    network::NodeId,
+};
+
+/// A message with a form of bytes.
+pub trait Wire: Message {
+    /// What a receiver knows of a message before it comes: the sizes of its parts.
+    type Shape: Clone + Debug + PartialEq + Send + Sync;
+
+    /// The most bytes that a message of this shape takes.
+    fn largest(shape: &Self::Shape) -> usize;
+
+    /// Writes the message; refused if a number in it is not finite.
+    fn encode(&self, to: &mut Writer) -> Result<()>;
+
+    /// Reads a message of this shape, and not a byte more.
+    fn decode(shape: &Self::Shape, from: &mut Reader<'_>) -> Result<Self>;
+}
+
+/// What a participant may forget without harm when its process falls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// An older state is as good: others only ever use its latest word, whatever was said before.
+    Replaceable,
+    /// Whatever was said must be remembered, or be said again from the same words of others.
+    Conversation,
+    /// Whatever was given away must be remembered before it leaves: every round is kept.
+    Ledger,
+}
+
+/// A participant that can be saved and restored exactly.
+pub trait Durable: Participant<Message: Wire> {
+    /// What messages from this node look like; none from one that has nothing to say here.
+    fn shape(&self, from: NodeId) -> Option<<Self::Message as Wire>::Shape>;
+
+    /// Writes all that was learnt since joining.
+    fn snapshot(&self, to: &mut Writer) -> Result<()>;
+
+    /// Takes the state of a snapshot; `self` has just joined with the same method and view.
+    fn restore(&mut self, from: &mut Reader<'_>) -> Result<()>;
+
+    /// What may be forgotten.
+    fn memory(&self) -> Memory;
+
+    /// How many distinct questions were answered so far: it never falls.
+    fn charged(&self) -> u64 {
+        0
+    }
+}
+
+/// Writes how a round went.
+pub(super) fn write_report(report: &Report, to: &mut Writer) {
+    to.numbers(&[report.loss, report.variation, report.change, report.size]);
+    to.flag(report.damped);
+    to.flag(report.gap.is_some());
+    if let Some(gap) = report.gap {
+        to.flag(gap.iterate.is_some());
+        to.count(gap.iterate.unwrap_or(0));
+        to.number(gap.bound);
+    }
+}
+
+/// Reads how a round went.
+pub(super) fn read_report(from: &mut Reader<'_>) -> Result<Report> {
+    let [loss, variation] = [from.number()?, from.number()?];
+    let [change, size] = [from.number()?, from.number()?];
+    let (damped, has_gap) = (from.flag()?, from.flag()?);
+    let mut report = Report { loss, variation, change, size, damped, gap: None };
+    if has_gap {
+        let (is_of_one, iterate) = (from.flag()?, from.count()?);
+        report.gap = Some(Gap { iterate: is_of_one.then_some(iterate), bound: from.number()? });
+    }
+    Ok(report)
+}
+
+/// Writes a hypothesis as it is stored in files.
+pub(super) fn write_hypothesis(hypothesis: &dyn Hypothesis, to: &mut Writer) -> Result<()> {
+    match serde_json::to_vec(&hypothesis.stored()) {
+        Ok(text) => to.part(&text),
+        Err(_) => return Err(Reader::new("a hypothesis", &[]).refusal("cannot be stored")),
+    }
+    Ok(())
+}
+
+/// Reads a hypothesis as it is stored in files.
+pub(super) fn read_hypothesis(from: &mut Reader<'_>) -> Result<Box<dyn Hypothesis>> {
+    let stored: Stored = serde_json::from_slice(from.part()?)
+        .map_err(|_| from.refusal("holds something else than a hypothesis"))?;
+    stored.check()?;
+    Ok(stored.restore())
+}

@@ -1,0 +1,162 @@
+//! Which process hosts which nodes, and what that makes of the edges,
+//!
+//! ```text
+//! inside a process    a message stays in memory
+//! across the cut      all messages of a round from one process to another travel as one bundle
+//! ```
+//!
+//! Processes are neighbours where nodes of theirs are. For what all must agree on they form a tree of
+//! shortest paths from the process with the smallest id of each component.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::{
+    error::{Error, Result, same_size},
+    network::{Network, NodeId},
+};
+
+/// The position of a process in its federation.
+pub type ProcessId = usize;
+
+/// Where every node lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    seats: Vec<Seat>,
+    cut: usize,
+}
+
+/// What one process knows of the layout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seat {
+    /// The process.
+    pub process: ProcessId,
+    /// The nodes it hosts, in order of their ids.
+    pub nodes: Vec<NodeId>,
+    /// The processes it has edges to, in order of their ids.
+    pub peers: Vec<Peer>,
+    /// The next process on the way to the root of the tree; none at the root.
+    pub parent: Option<ProcessId>,
+    /// The processes whose parent this one is, in order of their ids.
+    pub children: Vec<ProcessId>,
+}
+
+/// The edges between a process and another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    /// The other process.
+    pub process: ProcessId,
+    /// Who here has something to say to whom there, in order.
+    pub outgoing: Vec<(NodeId, NodeId)>,
+    /// Who there has something to say to whom here, in order.
+    pub incoming: Vec<(NodeId, NodeId)>,
+}
+
+impl Layout {
+    /// The layout with node i in process `process_of[i]`; processes are numbered from zero, and none
+    /// may be empty.
+    pub fn new(network: &Network, process_of: &[ProcessId]) -> Result<Self> {
+        same_size("processes of nodes", process_of.len(), network.len())?;
+        let count = process_of.iter().max().map_or(0, |last| last + 1);
+        let mut nodes = vec![Vec::new(); count];
+        process_of.iter().enumerate().for_each(|(node, &process)| nodes[process].push(node));
+        if let Some(empty) = nodes.iter().position(Vec::is_empty) {
+            return Err(Error::Shape { what: "nodes of a process", found: empty, expected: 1 });
+        }
+        let mut said: Vec<BTreeMap<ProcessId, Vec<(NodeId, NodeId)>>> =
+            vec![BTreeMap::new(); count];
+        let mut cut = 0;
+        for edge in network.edges() {
+            let (a, b) = (process_of[edge.source], process_of[edge.target]);
+            if a != b {
+                cut += 1;
+                said[a].entry(b).or_default().push((edge.source, edge.target));
+                said[b].entry(a).or_default().push((edge.target, edge.source));
+            }
+        }
+        said.iter_mut().flat_map(BTreeMap::values_mut).for_each(|edges| edges.sort_unstable());
+        let peers = |process: ProcessId| {
+            let peer = |(&other, outgoing): (&ProcessId, &Vec<_>)| Peer {
+                process: other,
+                outgoing: outgoing.clone(),
+                incoming: said[other][&process].clone(),
+            };
+            said[process].iter().map(peer).collect::<Vec<Peer>>()
+        };
+        let seat = |(process, nodes)| Seat {
+            process,
+            nodes,
+            peers: peers(process),
+            parent: None,
+            children: Vec::new(),
+        };
+        let seats = nodes.into_iter().enumerate().map(seat).collect();
+        let mut layout = Self { seats, cut };
+        layout.grow_trees();
+        Ok(layout)
+    }
+
+    /// Every node in a process of its own.
+    pub fn apart(network: &Network) -> Result<Self> {
+        Self::new(network, &(0..network.len()).collect::<Vec<_>>())
+    }
+
+    fn grow_trees(&mut self) {
+        let mut reached = vec![false; self.seats.len()];
+        for root in 0..self.seats.len() {
+            let mut open = VecDeque::new();
+            if !std::mem::replace(&mut reached[root], true) {
+                open.push_back(root);
+            }
+            while let Some(process) = open.pop_front() {
+                for place in 0..self.seats[process].peers.len() {
+                    let other = self.seats[process].peers[place].process;
+                    if !std::mem::replace(&mut reached[other], true) {
+                        self.seats[other].parent = Some(process);
+                        self.seats[process].children.push(other);
+                        open.push_back(other);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What each process knows.
+    #[must_use]
+    pub fn seats(&self) -> &[Seat] {
+        &self.seats
+    }
+
+    /// How many edges cross from one process to another.
+    #[must_use]
+    pub fn cut(&self) -> usize {
+        self.cut
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::{complete, path};
+
+    #[test]
+    fn edges_inside_a_process_stay_there_and_the_rest_are_known_to_both_sides() {
+        let layout = Layout::new(&path(5).unwrap(), &[1, 1, 0, 0, 2]).unwrap();
+        assert_eq!(layout.cut(), 2);
+        let seats = layout.seats();
+        assert_eq!(seats[0].nodes, [2, 3]);
+        let others: Vec<_> = seats[0].peers.iter().map(|peer| peer.process).collect();
+        assert_eq!(others, [1, 2]);
+        assert_eq!(seats[0].peers[0].outgoing, [(2, 1)]);
+        assert_eq!(seats[0].peers[0].incoming, seats[1].peers[0].outgoing);
+        assert_eq!((seats[2].parent, &seats[0].children[..]), (Some(0), &[1, 2][..]));
+    }
+
+    #[test]
+    fn every_component_has_one_root_and_every_other_process_a_parent() {
+        let layout = Layout::apart(&complete(4).unwrap()).unwrap();
+        assert_eq!(layout.seats().iter().filter(|seat| seat.parent.is_none()).count(), 1);
+        let alone = Layout::new(&path(1).unwrap(), &[0]).unwrap();
+        assert!(alone.seats()[0].peers.is_empty());
+        assert!(Layout::new(&path(2).unwrap(), &[0, 2]).is_err());
+    }
+}
