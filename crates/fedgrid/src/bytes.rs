@@ -53,6 +53,11 @@ impl Writer {
         self.0.extend_from_slice(&word.to_le_bytes());
     }
 
+    /// Whole numbers, one after the other.
+    pub fn words(&mut self, words: &[u64]) {
+        words.iter().for_each(|word| self.word(*word));
+    }
+
     /// A whole number of four bytes.
     pub fn short(&mut self, short: u32) {
         self.0.extend_from_slice(&short.to_le_bytes());

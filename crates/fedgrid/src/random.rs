@@ -37,6 +37,8 @@ pub enum Purpose {
     ProbeNoise = 10,
     /// The pairs that are probed to learn a network.
     Pairs = 11,
+    /// What goes wrong in a simulated federation.
+    Faults = 12,
     /// Who takes part in an iteration.
     Participants = 20,
     /// The starts that a method tries side by side.

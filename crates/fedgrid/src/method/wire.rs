@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// A message with a form of bytes.
-pub trait Wire: Message {
+pub trait Wire: Message + Debug {
     /// What a receiver knows of a message before it comes: the sizes of its parts.
     type Shape: Clone + Debug + PartialEq + Send + Sync;
 

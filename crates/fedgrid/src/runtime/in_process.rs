@@ -7,16 +7,14 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use rayon::prelude::*;
 
+use super::sums::{Sums, is_reached, remember};
 use crate::{
     error::{Error, Result},
-    method::{Gap, Message, Method, Participant, Report, StopOn, Tally},
+    method::{Message, Method, Participant, Report, Tally},
     model::Hypothesis,
     network::{NodeId, View},
     observe::{Observer, Round, Silent, Stop},
 };
-
-/// Over how many rounds the objective must hardly change where its decrease ends a run.
-const WINDOW: usize = 10;
 
 /// The runtime of one process.
 #[derive(Debug, Clone, Copy, Default)]
@@ -89,7 +87,7 @@ impl InProcess {
             traffic: Vec::new(),
             tallies: Vec::new(),
         };
-        let mut inboxes = Vec::new();
+        let (mut inboxes, mut objectives) = (Vec::new(), Vec::new());
         while run.history.len() < self.stop.rounds && !run.converged {
             match self.order {
                 Order::AtOnce => {
@@ -108,8 +106,11 @@ impl InProcess {
             }
             run.hypotheses = current(&participants);
             let reports: Vec<Report> = participants.iter().map(Participant::report).collect();
-            let mut record = summary(run.history.len() + 1, method.alpha(), &reports, &inboxes);
-            run.converged = self.is_reached(method.stop_on(), &record, &run.history);
+            let bytes = inboxes.iter().flatten().map(|(_, message)| message.bytes()).sum();
+            let sums = Sums::of(&reports, bytes);
+            let mut record = sums.round(run.history.len() + 1, method.alpha());
+            run.converged = is_reached(&self.stop, method.stop_on(), &record, &objectives);
+            remember(record.objective, &mut objectives);
             let flow = observer.round(&mut record, &run.hypotheses);
             run.history.push(record);
             run.damped = (0..reports.len()).filter(|&node| reports[node].damped).collect();
@@ -120,20 +121,6 @@ impl InProcess {
         let tallies = participants.iter().flat_map(Participant::tallies);
         run.tallies = tallies.filter(|tally| tally.probes > 0).copied().collect();
         Ok(run)
-    }
-
-    /// Whether the number that matters has fallen to the tolerance.
-    fn is_reached(&self, stop_on: StopOn, record: &Round, history: &[Round]) -> bool {
-        let allowed = self.stop.tolerance * record.objective.abs();
-        match stop_on {
-            StopOn::Residual => record.residual <= self.stop.tolerance,
-            StopOn::Gap => record.gap.is_some_and(|gap| gap <= allowed),
-            StopOn::Decrease => {
-                let last = history.iter().rev().take(WINDOW).map(|round| round.objective);
-                let furthest = last.map(|then| (then - record.objective).abs()).fold(0.0, f64::max);
-                history.len() >= WINDOW && furthest <= allowed
-            }
-        }
     }
 }
 
@@ -194,31 +181,4 @@ fn count(traffic: &mut Vec<Traffic>, place: &mut usize, sent: Traffic) {
     }
     traffic[*place].bytes += sent.bytes;
     *place += 1;
-}
-
-/// The record of a round from the reports of all nodes, in order of their ids.
-fn summary<M: Message>(
-    round: usize,
-    alpha: f64,
-    reports: &[Report],
-    inboxes: &[Vec<(NodeId, M)>],
-) -> Round {
-    let sum = |value: fn(&Report) -> f64| reports.iter().map(value).sum::<f64>();
-    let loss = sum(|report| report.loss);
-    // Both ends report an edge, so half the sum counts it once.
-    let gtv = 0.5 * sum(|report| report.variation);
-    let size = sum(|report| report.size);
-    let residual = if size > 0.0 { (sum(|report| report.change) / size).sqrt() } else { 0.0 };
-    let bytes = inboxes.iter().flatten().map(|(_, message)| message.bytes()).sum();
-    let (objective, gap) = (loss + alpha * gtv, gap(reports));
-    Round { round, objective, loss, gtv, residual, gap, bytes, validation: None }
-}
-
-/// The bound that all nodes make up together, if they speak of one iterate.
-fn gap(reports: &[Report]) -> Option<f64> {
-    let parts = reports.iter().map(|report| report.gap).collect::<Option<Vec<Gap>>>()?;
-    let mut iterates = parts.iter().filter_map(|part| part.iterate);
-    let first = iterates.next();
-    let is_of_one = iterates.all(|iterate| Some(iterate) == first);
-    is_of_one.then(|| parts.iter().map(|part| part.bound).sum())
 }

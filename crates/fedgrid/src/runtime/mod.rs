@@ -3,6 +3,8 @@
 mod in_process;
 mod layout;
 pub mod protocol;
+pub mod simulator;
+mod sums;
 
 pub use in_process::{InProcess, Order, Run, Traffic};
 pub use layout::{Layout, Peer, ProcessId, Seat};

@@ -10,6 +10,7 @@ mod learned;
 mod limits;
 mod persfl;
 mod primal_dual;
+mod protocol;
 mod relaxation;
 mod rounds;
 mod setting;

@@ -88,9 +88,7 @@ impl Frame {
         for process in [self.from, self.to] {
             to.short(u32::try_from(process).unwrap_or(u32::MAX));
         }
-        for word in [self.epoch, self.nonce, self.known, self.floor, self.round] {
-            to.word(word);
-        }
+        to.words(&[self.epoch, self.nonce, self.known, self.floor, self.round]);
         let mut bytes = to.into_bytes();
         bytes.extend_from_slice(&self.payload);
         bytes

@@ -40,8 +40,15 @@
 //! 4. After [`Action::Finished`] go on until [`Action::Settled`] or as long as patience lasts: others may
 //!    still need a resend. [`Action::Halt`] is the end.
 
+mod agreement;
 mod frame;
+mod hearing;
+mod link;
+pub(super) mod mutant;
+mod process;
+mod rounds;
 mod settings;
 
 pub use frame::{Frame, HEAD, Kind};
+pub use process::{PeerStatus, Process};
 pub use settings::{Action, Event, Mode, Notice, Reason, Settings, Slot};

@@ -1,0 +1,499 @@
+//! The process itself: what it holds, how it starts, and who hears of what.
+
+use std::collections::VecDeque;
+
+use super::{
+    Action, Event, Frame, Kind, Mode, Notice, Reason, Settings, Slot,
+    link::{Link, Met},
+    mutant::Mutant,
+};
+use crate::{
+    bytes::{Reader, Writer},
+    error::{Error, Result, same_size},
+    method::{Durable, Memory, Method, StopOn},
+    network::{NodeId, View},
+    observe::Round,
+    runtime::{
+        layout::{ProcessId, Seat},
+        sums::Sums,
+    },
+};
+
+/// A node that the process hosts.
+#[derive(Debug)]
+pub(super) struct Hosted<P: Durable> {
+    pub(super) node: NodeId,
+    pub(super) participant: P,
+    /// Where each neighbour is, in order of their ids.
+    pub(super) roads: Vec<(NodeId, Road)>,
+    /// What was said to the node, in order of the speakers' ids.
+    pub(super) inbox: Vec<(NodeId, P::Message)>,
+}
+
+/// Where a neighbour of a hosted node is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Road {
+    /// In this process, at this place.
+    Here(usize),
+    /// Behind this link, over the edge of this place.
+    There(usize, u32),
+}
+
+/// What a process is about to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It has not been started.
+    New,
+    /// Its epoch is being made durable.
+    Booting,
+    /// It waits for the messages of the next round, or for the next tick.
+    Exchanging,
+    /// The round is being made durable.
+    Keeping,
+    /// It waits for the sums of its children.
+    Gathering,
+    /// It waits for the verdict of its parent.
+    Deciding,
+    /// It has finished, and helps others to.
+    Finished,
+    /// It has ended.
+    Halted,
+}
+
+/// One process of a federation. See the [module](super) for how it is driven.
+#[derive(Debug)]
+pub struct Process<P: Durable> {
+    pub(super) seat: Seat,
+    pub(super) settings: Settings,
+    pub(super) alpha: f64,
+    pub(super) stop_on: StopOn,
+    pub(super) memory: Memory,
+    pub(super) hosted: Vec<Hosted<P>>,
+    pub(super) links: Vec<Link<P::Message>>,
+    pub(super) epoch: u64,
+    pub(super) nonce: u64,
+    pub(super) stage: Stage,
+    /// How many rounds have been completed.
+    pub(super) round: u64,
+    /// The last durable round; the largest number when finished.
+    pub(super) floor: u64,
+    /// Whether the run has ended by agreement.
+    pub(super) converged: bool,
+    /// Whether the state being made durable is the last.
+    pub(super) is_last: bool,
+    /// Whether a verdict has come while a state was being made durable.
+    pub(super) ends: bool,
+    /// The requests that are not durable yet.
+    pub(super) kept: VecDeque<(u64, Slot)>,
+    pub(super) tickets: u64,
+    /// For how many ticks the stage has lasted.
+    pub(super) waited: u64,
+    /// Messages of the current round between hosted nodes.
+    pub(super) spoken: Vec<(usize, NodeId, P::Message)>,
+    /// The objectives of earlier looks, for the root.
+    pub(super) objectives: Vec<f64>,
+    /// How many looks in a row would have ended an asynchronous run.
+    pub(super) calm: u64,
+    /// The rounds of the children's sums at the last look, in asynchronous rounds.
+    pub(super) seen_sums: Vec<u64>,
+    /// The last round that all have looked at together.
+    pub(super) record: Option<Round>,
+    /// The bytes that the edges of the own nodes carried in the last round.
+    pub(super) bytes: usize,
+    pub(super) is_settled: bool,
+    pub(super) is_leaving: bool,
+    pub(super) actions: Vec<Action>,
+    #[cfg(test)]
+    pub(crate) mutant: Option<Mutant>,
+}
+
+/// What a process knows of a neighbour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeerStatus {
+    /// The neighbour.
+    pub peer: ProcessId,
+    /// How often it has started; zero if it was never met.
+    pub epoch: u64,
+    /// The nonce of its last start.
+    pub nonce: u64,
+    /// The last round that it has kept.
+    pub floor: u64,
+    /// How many frames of it were accepted.
+    pub accepted: u64,
+    /// For how many rounds its latest word has been used, in asynchronous rounds.
+    pub age: u64,
+    /// The epoch and round of its latest word, in asynchronous rounds.
+    pub latest: (u64, u64),
+    /// Whether it has met this process as it is now.
+    pub knows_us: bool,
+    /// Whether it has finished.
+    pub has_finished: bool,
+}
+
+impl<P: Durable> Process<P> {
+    /// A process that hosts the nodes of these views, which are those of its seat, in order.
+    pub fn new<M: Method<Participant = P>>(
+        method: &M,
+        views: Vec<View>,
+        seat: Seat,
+        settings: Settings,
+    ) -> Result<Self> {
+        use rayon::prelude::*;
+        same_size("nodes of a process", views.len(), seat.nodes.len())?;
+        if settings.keep == 0 {
+            let expected = "one or more";
+            return Err(Error::Parameter { name: "keep", value: 0.0, expected });
+        }
+        let neighbours: Vec<Vec<NodeId>> = views
+            .iter()
+            .map(|view| view.neighbours.iter().map(|neighbour| neighbour.id).collect())
+            .collect();
+        let joined = views.into_par_iter().map(|view| {
+            let node = view.node.id;
+            Ok((node, method.join(view)?))
+        });
+        let joined = joined.collect::<Result<Vec<(NodeId, P)>>>()?;
+        let memory = joined.first().map_or(Memory::Replaceable, |(_, own)| own.memory());
+        if memory == Memory::Ledger && settings.mode != Mode::Synchronous {
+            return Err(Error::Unsupported {
+                what: "asynchronous rounds",
+                needs: "a method whose words may come late; probes are asked and answered in turn",
+            });
+        }
+        let place_of = |node: NodeId| seat.nodes.binary_search(&node).ok();
+        let shape = |place: usize, from: NodeId| joined[place].1.shape(from);
+        let mut links: Vec<_> =
+            seat.peers.iter().map(|peer| Link::new(peer, place_of, shape)).collect();
+        let is_timely = settings.mode == Mode::Synchronous;
+        links.iter_mut().for_each(|link| link.is_timely = is_timely);
+        let road = |node: NodeId, other: NodeId| {
+            let there = |(place, peer): (usize, &crate::runtime::Peer)| {
+                let edge = peer.outgoing.binary_search(&(node, other)).ok()?;
+                Some(Road::There(place, u32::try_from(edge).ok()?))
+            };
+            let here = place_of(other).map(Road::Here);
+            here.or_else(|| seat.peers.iter().enumerate().find_map(there))
+        };
+        let hosted = joined.into_iter().zip(&neighbours).map(|((node, participant), others)| {
+            let roads = others.iter().filter_map(|&other| Some((other, road(node, other)?)));
+            Hosted { node, participant, roads: roads.collect(), inbox: Vec::new() }
+        });
+        let hosted: Vec<_> = hosted.collect();
+        if hosted.iter().map(|hosted| hosted.node).ne(seat.nodes.iter().copied()) {
+            return Err(Error::Malformed { what: "a seat", reason: "is for other nodes" });
+        }
+        Ok(Self {
+            seen_sums: vec![0; seat.children.len()],
+            seat,
+            settings,
+            alpha: method.alpha(),
+            stop_on: method.stop_on(),
+            memory,
+            hosted,
+            links,
+            epoch: 0,
+            nonce: 0,
+            stage: Stage::New,
+            round: 0,
+            floor: 0,
+            converged: false,
+            is_last: false,
+            ends: false,
+            kept: VecDeque::new(),
+            tickets: 0,
+            waited: 0,
+            spoken: Vec::new(),
+            objectives: Vec::new(),
+            calm: 0,
+            record: None,
+            bytes: 0,
+            is_settled: false,
+            is_leaving: false,
+            actions: Vec::new(),
+            #[cfg(test)]
+            mutant: None,
+        })
+    }
+
+    /// Whether a fault is planted; never outside of this crate's own tests.
+    #[cfg_attr(not(test), expect(clippy::unused_self, reason = "only tests plant faults"))]
+    pub(super) fn errs(&self, mutant: Mutant) -> bool {
+        #[cfg(test)]
+        return self.mutant == Some(mutant);
+        #[cfg(not(test))]
+        {
+            let _ = mutant;
+            false
+        }
+    }
+
+    /// Which process this is.
+    #[must_use]
+    pub fn id(&self) -> ProcessId {
+        self.seat.process
+    }
+
+    /// How often it has started.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// How many rounds it has completed.
+    #[must_use]
+    pub fn round(&self) -> u64 {
+        self.round
+    }
+
+    /// Whether training has ended here.
+    #[must_use]
+    pub fn has_finished(&self) -> bool {
+        self.stage == Stage::Finished
+    }
+
+    /// The hosted nodes and their participants, in order of ids.
+    pub fn participants(&self) -> impl Iterator<Item = (NodeId, &P)> {
+        self.hosted.iter().map(|hosted| (hosted.node, &hosted.participant))
+    }
+
+    /// The last round that all have looked at together, with sums over all nodes.
+    #[must_use]
+    pub fn record(&self) -> Option<&Round> {
+        self.record.as_ref()
+    }
+
+    /// How the last round went in this process alone.
+    #[must_use]
+    pub fn own_record(&self) -> Round {
+        let round = usize::try_from(self.round).unwrap_or(usize::MAX);
+        self.own_sums().round(round, self.alpha)
+    }
+
+    /// What is known of each neighbour, in order of their ids.
+    pub fn peers(&self) -> impl Iterator<Item = PeerStatus> {
+        self.links.iter().map(|link| PeerStatus {
+            peer: link.peer,
+            epoch: link.met.map_or(0, |met| met.epoch),
+            nonce: link.met.map_or(0, |met| met.nonce),
+            floor: link.floor,
+            accepted: link.accepted,
+            age: link.age,
+            latest: link.latest.unwrap_or_default(),
+            knows_us: link.knows_us,
+            has_finished: link.has_finished,
+        })
+    }
+
+    /// The most bytes that a payload from this neighbour takes; none if it is no neighbour.
+    #[must_use]
+    pub fn largest_payload(&self, peer: ProcessId) -> Option<usize> {
+        let link = self.links.iter().find(|link| link.peer == peer)?;
+        Some(link.largest.max(Sums::SIZE + 1))
+    }
+
+    /// Takes note of an event; what is to be done, in order.
+    pub fn step(&mut self, event: Event) -> Vec<Action> {
+        if self.stage != Stage::Halted {
+            match event {
+                Event::Started { identity, state, nonce } => self.start(identity, state, nonce),
+                Event::Received { frame } => self.hear(frame),
+                Event::Persisted { ticket } => self.persisted(ticket),
+                Event::Tick => self.tick(),
+                Event::PeerLost { peer } => {
+                    let lost = self.links.iter_mut().filter(|link| link.peer == peer);
+                    lost.for_each(|link| link.is_lost = true);
+                }
+                Event::Leave => self.leave(),
+            }
+        }
+        std::mem::take(&mut self.actions)
+    }
+
+    fn start(&mut self, identity: Option<Vec<u8>>, state: Option<Vec<u8>>, nonce: u64) {
+        if self.stage != Stage::New {
+            return;
+        }
+        self.nonce = nonce;
+        let read = match identity {
+            Some(bytes) => self.read_identity(&bytes),
+            None => Ok(()),
+        };
+        let read = read.and_then(|()| state.map_or(Ok(()), |bytes| self.read_state(&bytes)));
+        if let Err(error) = read {
+            return self.halt(Reason::Failed(error));
+        }
+        if !(self.errs(Mutant::SameEpoch) && self.epoch > 0) {
+            self.epoch += 1;
+        }
+        self.stage = Stage::Booting;
+        self.keep_identity();
+        if self.errs(Mutant::SpeakBeforeEpoch) {
+            (0..self.links.len())
+                .for_each(|link| self.say(link, Kind::Hello, self.round, Vec::new()));
+        }
+    }
+
+    pub(super) fn halt(&mut self, reason: Reason) {
+        self.stage = Stage::Halted;
+        self.actions.push(Action::Halt(reason));
+    }
+
+    pub(super) fn notice(&mut self, notice: Notice) {
+        self.actions.push(Action::Notice(notice));
+    }
+
+    /// Asks to make bytes durable.
+    pub(super) fn persist(&mut self, slot: Slot, bytes: Vec<u8>) {
+        self.tickets += 1;
+        let ticket = self.tickets;
+        self.kept.push_back((ticket, slot));
+        self.actions.push(Action::Persist { ticket, slot, bytes });
+    }
+
+    fn keep_identity(&mut self) {
+        let mut to = Writer::default();
+        to.word(self.epoch);
+        to.count(self.links.len());
+        for link in &self.links {
+            let met = link.meeting.or(link.met).unwrap_or(Met { epoch: 0, nonce: 0 });
+            to.words(&[link.peer as u64, met.epoch, met.nonce, link.floor]);
+        }
+        self.persist(Slot::Identity, to.into_bytes());
+    }
+
+    fn read_identity(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut from = Reader::new("the kept identity", bytes);
+        self.epoch = from.word()?;
+        if from.count()? != self.links.len() {
+            return Err(from.refusal("is of another federation"));
+        }
+        for link in &mut self.links {
+            if from.word()? != link.peer as u64 {
+                return Err(from.refusal("is of another federation"));
+            }
+            let met = Met { epoch: from.word()?, nonce: from.word()? };
+            link.met = (met.epoch > 0).then_some(met);
+            link.forget(from.word()?);
+        }
+        from.finish()
+    }
+
+    fn persisted(&mut self, ticket: u64) {
+        // Requests become durable in order.
+        while let Some(&(first, slot)) = self.kept.front() {
+            if first > ticket {
+                return;
+            }
+            self.kept.pop_front();
+            match slot {
+                Slot::Identity => self.identity_kept(),
+                Slot::State => self.state_kept(),
+            }
+        }
+    }
+
+    fn identity_kept(&mut self) {
+        if self.kept.iter().any(|(_, slot)| *slot == Slot::Identity) {
+            return;
+        }
+        let mut joined = Vec::new();
+        for (place, link) in self.links.iter_mut().enumerate() {
+            if let Some(met) = link.meeting.take() {
+                link.met = Some(met);
+                link.knows_us = false;
+                link.refused = None;
+                joined.push((place, link.peer, met.epoch));
+            }
+        }
+        for (place, peer, epoch) in joined {
+            self.notice(Notice::Joined { peer, epoch });
+            self.say(place, Kind::Hello, self.round, Vec::new());
+        }
+        if self.stage == Stage::Booting {
+            self.resume();
+        }
+    }
+
+    /// Goes on from what was kept.
+    fn resume(&mut self) {
+        (0..self.links.len()).for_each(|link| self.say(link, Kind::Hello, self.round, Vec::new()));
+        if self.is_last {
+            self.finish();
+        } else if self.round > 0 {
+            self.after_round();
+        } else {
+            self.begin_round();
+        }
+    }
+
+    /// Sends a frame to a neighbour.
+    pub(super) fn say(&mut self, link: usize, kind: Kind, round: u64, payload: Vec<u8>) {
+        let to = &self.links[link];
+        if to.refused.is_some() {
+            return;
+        }
+        let known = to.met.map_or(0, |met| met.epoch);
+        let frame = Frame {
+            kind,
+            from: self.seat.process,
+            to: to.peer,
+            epoch: self.epoch,
+            nonce: self.nonce,
+            known,
+            floor: self.floor,
+            round,
+            payload,
+        };
+        self.actions.push(Action::Send { frame });
+    }
+
+    /// Says something that may have to be said again. Only those who have met this process as it is
+    /// now are told: whoever has seen a later state of it would have said so.
+    pub(super) fn say_for_good(&mut self, link: usize, kind: Kind, round: u64, payload: Vec<u8>) {
+        if self.links[link].knows_us {
+            self.say(link, kind, round, payload.clone());
+        }
+        self.links[link].outbox.insert((round, kind), payload);
+    }
+
+    /// Says again what was said.
+    pub(super) fn say_again(&mut self, link: usize, round: u64, kind: Kind) {
+        if !self.links[link].knows_us {
+            return;
+        }
+        if let Some(payload) = self.links[link].outbox.get(&(round, kind)) {
+            let mut payload = payload.clone();
+            if self.errs(Mutant::FreshNoise) && kind == Kind::State && payload.len() > 12 {
+                payload[4] ^= 1;
+            }
+            self.say(link, kind, round, payload);
+        }
+    }
+
+    fn leave(&mut self) {
+        if matches!(self.stage, Stage::New | Stage::Booting) {
+            self.actions.push(Action::Left);
+            self.stage = Stage::Halted;
+            return;
+        }
+        self.is_leaving = true;
+        if self.stage != Stage::Keeping {
+            self.say_goodbye();
+        }
+    }
+
+    /// The last durable state is what the process comes back with.
+    pub(super) fn say_goodbye(&mut self) {
+        (0..self.links.len()).for_each(|link| self.say(link, Kind::Leave, self.round, Vec::new()));
+        self.actions.push(Action::Left);
+        self.stage = Stage::Halted;
+    }
+
+    /// Puts a newcomer aside until it is durable that it has been met.
+    pub(super) fn meet(&mut self, link: usize, met: Met) {
+        if self.links[link].meeting != Some(met) {
+            self.links[link].meeting = Some(met);
+            self.keep_identity();
+        }
+    }
+}

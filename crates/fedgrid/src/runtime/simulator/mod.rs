@@ -1,0 +1,211 @@
+//! A federation in which everything goes wrong, from one seed: the same seed gives the same trace.
+//!
+//! Processes run the [protocol](super::protocol) as they would over a real network. The network loses,
+//! doubles, delays and reorders frames and splits in two; processes fall between any two of their
+//! actions, are slow, come back as zombies or from old backups; writes are lost and torn; hostile frames
+//! come in between. A judge looks on: some things must never happen ([`Violation`]), whatever the faults.
+//!
+//! ```
+//! use fedgrid::{data::*, method::FedRelax, model::Linear, network::{self, Node}};
+//! use fedgrid::runtime::{Layout, protocol::Settings, simulator::{Faults, Simulation}};
+//! use std::sync::Arc;
+//!
+//! # fn main() -> fedgrid::Result<()> {
+//! let public = Arc::new(Features::from_rows(&["x"], &[[-1.0], [1.0]])?);
+//! let nodes = [1.0, 3.0].iter().enumerate().map(|(id, slope)| {
+//!     let rows = Features::from_rows(&["x"], &[[1.0]])?;
+//!     let data = Dataset::new(rows, Labels::values(vec![*slope]))?;
+//!     let model = Arc::new(Linear { ridge: 0.0, intercept: false });
+//!     Ok(Node { id, data, model, public: public.clone() })
+//! });
+//! let network = network::path(2)?;
+//! let views = network.views(nodes.collect::<fedgrid::Result<_>>()?)?;
+//! let faults = Faults { loss: 0.3, crash: 0.01, ..Faults::default() };
+//! let simulation = Simulation::new(&FedRelax::default(), &views, &Layout::apart(&network)?)
+//!     .with_settings(Settings::default());
+//! let outcome = Simulation { faults: &faults, ..simulation }.run(1)?;
+//! assert!(outcome.violations.is_empty() && outcome.converged);
+//! # Ok(())
+//! # }
+//! ```
+
+mod disk;
+mod faults;
+mod judge;
+mod world;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+pub use faults::Faults;
+pub use judge::Violation;
+use world::World;
+
+#[cfg(test)]
+use super::protocol::mutant::Mutant;
+use super::{
+    layout::Layout,
+    protocol::{Mode, Settings},
+};
+use crate::{
+    error::Result,
+    method::{Durable, Method},
+    model::Hypothesis,
+    network::{NodeId, View},
+};
+
+/// Nothing goes wrong.
+static NOTHING: Faults = Faults {
+    loss: 0.0,
+    duplicate: 0.0,
+    delay: 0,
+    crash: 0.0,
+    down: 10,
+    zombie: 0.0,
+    backup: 0.0,
+    hostile: 0.0,
+    partition: None,
+    one_way: false,
+    slow: 0.0,
+    slowness: 10,
+    until: u64::MAX,
+};
+
+/// What each node was after each round, as digests of its snapshot.
+pub type Digests = BTreeMap<(u64, NodeId), u64>;
+
+/// A federation to be simulated.
+#[derive(Debug)]
+pub struct Simulation<'a, M> {
+    /// How nodes learn.
+    pub method: &'a M,
+    /// The nodes.
+    pub views: &'a [View],
+    /// Where they live.
+    pub layout: &'a Layout,
+    /// How processes take part.
+    pub settings: Settings,
+    /// What goes wrong.
+    pub faults: &'a Faults,
+    /// After how many ticks whoever has not finished is stuck.
+    pub deadline: u64,
+    /// Whether every round of every node is digested.
+    pub takes_digests: bool,
+    /// What the digests must be.
+    pub expected: Option<&'a Digests>,
+    /// Whether the simulation ends when a promise is broken.
+    pub stops_at_violation: bool,
+    #[cfg(test)]
+    pub(crate) mutant: Option<Mutant>,
+    #[cfg(test)]
+    pub(crate) forgets_to_sync: bool,
+}
+
+/// How often what happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Frames sent.
+    pub sent: u64,
+    /// Bytes of their payloads.
+    pub bytes: u64,
+    /// Frames that arrived.
+    pub delivered: u64,
+    /// Frames lost, in a partition or otherwise.
+    pub lost: u64,
+    /// Frames doubled.
+    pub duplicated: u64,
+    /// Processes that fell.
+    pub crashes: u64,
+    /// Writes torn.
+    pub torn: u64,
+    /// Processes that went on beside their successor.
+    pub zombies: u64,
+    /// Starts from an old backup.
+    pub backups: u64,
+    /// Hostile frames.
+    pub hostile: u64,
+    /// Frames rejected for an older epoch or another copy.
+    pub fenced: u64,
+    /// Frames rejected because their sender came from an old backup.
+    pub rollbacks: u64,
+    /// Frames rejected for what they say.
+    pub malformed: u64,
+    /// How often a neighbour that kept others waiting was named.
+    pub named: u64,
+}
+
+/// How a simulation has ended.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// What each node has learnt.
+    pub hypotheses: Vec<Option<Arc<dyn Hypothesis>>>,
+    /// The last round.
+    pub rounds: u64,
+    /// Whether all agreed that it has converged.
+    pub converged: bool,
+    /// How many ticks have passed.
+    pub ticks: u64,
+    /// A number that depends on all that has happened.
+    pub trace: u64,
+    /// How often what happened.
+    pub counts: Counts,
+    /// What should not have happened.
+    pub violations: Vec<Violation>,
+    /// What each node was after each round, if that was asked for.
+    pub digests: Digests,
+}
+
+impl<M> Clone for Simulation<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for Simulation<'_, M> {}
+
+impl<'a, M: Method<Participant: Durable>> Simulation<'a, M> {
+    /// A federation in which nothing goes wrong, with settings of the protocol's own.
+    #[must_use]
+    pub fn new(method: &'a M, views: &'a [View], layout: &'a Layout) -> Self {
+        Self {
+            method,
+            views,
+            layout,
+            settings: Settings::default(),
+            faults: &NOTHING,
+            deadline: 100_000,
+            takes_digests: false,
+            expected: None,
+            stops_at_violation: false,
+            #[cfg(test)]
+            mutant: None,
+            #[cfg(test)]
+            forgets_to_sync: false,
+        }
+    }
+
+    /// The same with these settings.
+    #[must_use]
+    pub fn with_settings(self, settings: Settings) -> Self {
+        Self { settings, ..self }
+    }
+
+    /// Runs the federation to its end, or to the deadline.
+    pub fn run(&self, seed: u64) -> Result<Outcome> {
+        self.faults.check()?;
+        World::new(self, seed).run()
+    }
+
+    #[cfg_attr(not(test), expect(clippy::unused_self, reason = "only tests plant faults"))]
+    fn forgets_to_sync(&self) -> bool {
+        #[cfg(test)]
+        return self.forgets_to_sync;
+        #[cfg(not(test))]
+        false
+    }
+
+    /// Whether rounds wait for each other.
+    #[must_use]
+    pub fn is_synchronous(&self) -> bool {
+        self.settings.mode == Mode::Synchronous
+    }
+}

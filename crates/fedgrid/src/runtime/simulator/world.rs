@@ -1,0 +1,498 @@
+//! The world: a queue of what happens next, a network that loses, doubles and delays, disks that fail,
+//! and processes that fall between any two of their actions.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{Counts, Faults, Outcome, Simulation, Violation, disk::Disk, judge::Judge};
+use crate::{
+    bytes::{Writer, digest},
+    error::Result,
+    method::{Durable, Method, Participant},
+    model::Hypothesis,
+    random::{Purpose, Stream},
+    runtime::{
+        layout::ProcessId,
+        protocol::{Action, Event, Frame, Kind, Mode, Notice, Process, Reason, Slot},
+    },
+};
+
+/// How many moments a tick has: a frame or a write takes one.
+pub(super) const TICK: u64 = 4;
+
+/// How many frames are remembered to be replayed.
+const MEMORY: usize = 64;
+
+/// What happens at some moment.
+#[derive(Debug)]
+enum Happening {
+    Start { process: ProcessId },
+    Tick { body: usize },
+    Arrival { frame: Frame },
+    Synced { body: usize, ticket: u64 },
+}
+
+/// A running process.
+struct Body<P: Durable> {
+    process: Process<P>,
+    disk: Disk,
+    nonce: u64,
+    /// Whether it is the process itself, and not a zombie.
+    is_true: bool,
+    /// Whether it was started from an old backup.
+    is_restored: bool,
+    /// How many actions it has left before it falls.
+    doom: Option<usize>,
+}
+
+pub(super) struct World<'a, M: Method<Participant: Durable>> {
+    simulation: &'a Simulation<'a, M>,
+    faults: &'a Faults,
+    stream: Stream,
+    now: u64,
+    count: u64,
+    queue: BTreeMap<(u64, u64), Happening>,
+    bodies: Vec<Option<Body<M::Participant>>>,
+    /// The disk of each process that is down.
+    disks: Vec<Disk>,
+    /// Old copies of the disks.
+    backups: Vec<Vec<Disk>>,
+    /// Which processes are in the first half of a partition.
+    halves: Vec<bool>,
+    is_slow: Vec<bool>,
+    has_finished: Vec<Option<u64>>,
+    converged: bool,
+    recent: Vec<Frame>,
+    judge: Judge,
+    counts: Counts,
+    trace: u64,
+    digests: BTreeMap<(u64, usize), u64>,
+    hypotheses: Vec<Option<Arc<dyn Hypothesis>>>,
+}
+
+impl<'a, M: Method<Participant: Durable>> World<'a, M> {
+    pub(super) fn new(simulation: &'a Simulation<'a, M>, seed: u64) -> Self {
+        let count = simulation.layout.seats().len();
+        let mut stream = Stream::new(seed, 0, 0, Purpose::Faults);
+        let mut halves: Vec<bool> = (0..count).map(|process| 2 * process < count).collect();
+        stream.shuffle(&mut halves);
+        let faults = simulation.faults;
+        let is_slow = (0..count).map(|_| stream.uniform() < faults.slow).collect();
+        let mut world = Self {
+            simulation,
+            faults,
+            stream,
+            now: 0,
+            count: 0,
+            queue: BTreeMap::new(),
+            bodies: Vec::new(),
+            disks: vec![Disk::default(); count],
+            backups: vec![Vec::new(); count],
+            halves,
+            is_slow,
+            has_finished: vec![None; count],
+            converged: false,
+            recent: Vec::new(),
+            judge: Judge::default(),
+            counts: Counts::default(),
+            trace: seed,
+            digests: BTreeMap::new(),
+            hypotheses: vec![None; simulation.views.len()],
+        };
+        for process in 0..count {
+            world.disks[process].forgets_to_sync = simulation.forgets_to_sync();
+            world.later(1, Happening::Start { process });
+        }
+        world
+    }
+
+    fn later(&mut self, moments: u64, happening: Happening) {
+        self.count += 1;
+        self.queue.insert((self.now + moments, self.count), happening);
+    }
+
+    fn mix(&mut self, words: &[u64]) {
+        let mut to = Writer::default();
+        to.words(&[self.trace, self.now]);
+        to.words(words);
+        self.trace = digest(&to.into_bytes());
+    }
+
+    fn is_faulty(&self) -> bool {
+        self.now < self.faults.until.saturating_mul(TICK)
+    }
+
+    fn happens(&mut self, probability: f64) -> bool {
+        probability > 0.0 && self.is_faulty() && self.stream.uniform() < probability
+    }
+
+    pub(super) fn run(mut self) -> Result<Outcome> {
+        let deadline = self.simulation.deadline.saturating_mul(TICK);
+        while let Some(((now, _), happening)) = self.queue.pop_first() {
+            self.now = now;
+            if now > deadline || self.is_over() {
+                break;
+            }
+            match happening {
+                Happening::Start { process } => self.start(process)?,
+                Happening::Tick { body } => self.tick(body),
+                Happening::Arrival { frame } => self.arrive(&frame),
+                Happening::Synced { body, ticket } => self.synced(body, ticket),
+            }
+        }
+        self.conclude()
+    }
+
+    fn is_over(&self) -> bool {
+        let is_broken = !self.judge.violations.is_empty() && self.simulation.stops_at_violation;
+        is_broken || self.has_finished.iter().all(Option::is_some)
+    }
+
+    fn start(&mut self, process: ProcessId) -> Result<()> {
+        let is_restored = !self.backups[process].is_empty() && self.happens(self.faults.backup);
+        let disk = if is_restored {
+            self.counts.backups += 1;
+            let old = self.stream.index(self.backups[process].len());
+            self.backups[process][old].clone()
+        } else {
+            self.disks[process].clone()
+        };
+        let seat = self.simulation.layout.seats()[process].clone();
+        let views = seat.nodes.iter().map(|&node| self.simulation.views[node].clone()).collect();
+        let settings = self.simulation.settings;
+        let made = Process::new(self.simulation.method, views, seat, settings)?;
+        #[cfg(test)]
+        let made = {
+            let mut made = made;
+            made.mutant = self.simulation.mutant;
+            made
+        };
+        let nonce = 1 + self.stream.index(usize::MAX / 2) as u64;
+        let [identity, state] =
+            [Slot::Identity, Slot::State].map(|slot| disk.read(slot).map(<[u8]>::to_vec));
+        let doom = None;
+        self.bodies.push(Some(Body {
+            process: made,
+            disk,
+            nonce,
+            is_true: true,
+            is_restored,
+            doom,
+        }));
+        let body = self.bodies.len() - 1;
+        self.mix(&[1, process as u64, nonce]);
+        self.step(body, Event::Started { identity, state, nonce });
+        let first = 1 + self.stream.index(TICK as usize) as u64;
+        self.later(first, Happening::Tick { body });
+        Ok(())
+    }
+
+    fn tick(&mut self, body: usize) {
+        let Some(own) = &self.bodies[body] else { return };
+        let process = own.process.id();
+        if self.happens(self.faults.crash) {
+            let doom = self.stream.index(6);
+            if let Some(own) = &mut self.bodies[body] {
+                own.doom = Some(doom);
+            }
+        }
+        if self.happens(self.faults.hostile) {
+            self.attack(process);
+        }
+        // What was restored wrongly, or lives on wrongly, is noticed and ended by its operator.
+        let is_stray = |own: &Body<_>| (own.is_restored || !own.is_true) && !self.is_faulty();
+        if self.bodies[body].as_ref().is_some_and(is_stray) {
+            return self.fall(body);
+        }
+        self.mix(&[2, body as u64]);
+        self.step(body, Event::Tick);
+        let slowness =
+            if self.is_slow[process] && self.is_faulty() { self.faults.slowness } else { 1 };
+        self.later(TICK * slowness.max(1), Happening::Tick { body });
+    }
+
+    fn synced(&mut self, body: usize, ticket: u64) {
+        let Some(own) = &mut self.bodies[body] else { return };
+        own.disk.sync(ticket);
+        if own.is_true && !own.is_restored && self.faults.backup > 0.0 {
+            let (process, copy) = (own.process.id(), own.disk.clone());
+            if self.stream.uniform() < 0.1 {
+                let backups = &mut self.backups[process];
+                if backups.len() >= 4 {
+                    backups.remove(0);
+                }
+                backups.push(copy);
+            }
+        }
+        self.step(body, Event::Persisted { ticket });
+    }
+
+    /// A frame reaches all that claim to be its receiver.
+    fn arrive(&mut self, frame: &Frame) {
+        self.counts.delivered += 1;
+        self.mix(&[3, frame.to as u64, frame.from as u64, frame.epoch, frame.round]);
+        for body in 0..self.bodies.len() {
+            let Some(own) = &self.bodies[body] else { continue };
+            if own.process.id() != frame.to {
+                continue;
+            }
+            let known = |own: &Body<M::Participant>| {
+                own.process.peers().find(|peer| peer.peer == frame.from)
+            };
+            let (before, is_judged) = (known(own), own.is_true && !own.is_restored);
+            self.step(body, Event::Received { frame: frame.clone() });
+            let after = self.bodies[body].as_ref().and_then(known);
+            if let (Some(before), Some(after), true) = (before, after, is_judged)
+                && after.accepted > before.accepted
+            {
+                self.judge.accepted(frame, before);
+                self.judge_backup(frame, before.floor);
+                if after.latest < before.latest {
+                    let (by, from) = (frame.to, frame.from);
+                    self.judge.note(Violation::WentBack { by, from });
+                }
+            }
+        }
+    }
+
+    /// Whether a body from an old backup was accepted by one who knew better.
+    fn judge_backup(&mut self, frame: &Frame, known_floor: u64) {
+        let sender = self.bodies.iter().flatten().find(|own| own.nonce == frame.nonce);
+        if sender.is_some_and(|own| own.is_restored) && frame.floor < known_floor {
+            // Within one start late frames have lower floors; only a restored one begins below.
+            let (by, from) = (frame.to, frame.from);
+            self.judge.note(Violation::AcceptedBackup { by, from });
+        }
+    }
+
+    /// Lets a process take note of an event, and does what it wants done.
+    fn step(&mut self, body: usize, event: Event) {
+        let Some(own) = &mut self.bodies[body] else { return };
+        let before = own.process.round();
+        let actions = own.process.step(event);
+        if own.process.round() != before {
+            self.look_at(body);
+        }
+        for action in actions {
+            if let Some(own) = &mut self.bodies[body]
+                && let Some(left) = own.doom
+            {
+                if left == 0 {
+                    return self.fall(body);
+                }
+                own.doom = Some(left - 1);
+            }
+            self.act(body, action);
+            if self.bodies[body].is_none() {
+                return;
+            }
+        }
+        let is_doomed = self.bodies[body].as_ref().is_some_and(|own| own.doom == Some(0));
+        if is_doomed {
+            self.fall(body);
+        }
+    }
+
+    fn act(&mut self, body: usize, action: Action) {
+        let Some(own) = &mut self.bodies[body] else { return };
+        let process = own.process.id();
+        match action {
+            Action::Persist { ticket, slot, bytes } => {
+                own.disk.write(ticket, slot, bytes);
+                self.later(1, Happening::Synced { body, ticket });
+            }
+            Action::Send { frame } => {
+                if own.is_true && !own.is_restored {
+                    self.judge.sent(&frame, &own.disk, &self.simulation.settings);
+                }
+                self.send(frame);
+            }
+            Action::Finished { round, converged } => {
+                if own.is_true && !own.is_restored {
+                    self.has_finished[process] = Some(round);
+                    self.converged |= converged;
+                    for (node, participant) in own.process.participants() {
+                        self.hypotheses[node] = participant.hypothesis().cloned();
+                    }
+                    self.look_at(body);
+                }
+            }
+            Action::Notice(notice) => self.heed(body, &notice),
+            Action::Halt(reason) => self.halted(body, &reason),
+            Action::Settled | Action::Left => {}
+        }
+    }
+
+    fn heed(&mut self, body: usize, notice: &Notice) {
+        match notice {
+            Notice::Rejected { reason, .. } => match reason {
+                Reason::Malformed(_) | Reason::Stranger | Reason::Changed { .. } => {
+                    self.counts.malformed += 1;
+                }
+                Reason::Rollback { .. } => self.counts.rollbacks += 1,
+                _ => self.counts.fenced += 1,
+            },
+            // The operator starts it again, from what is really on its disk.
+            Notice::RefusedBy { .. } => self.fall(body),
+            Notice::Waiting { on, .. } => self.counts.named += on.len() as u64,
+            Notice::Joined { .. } | Notice::Left { .. } => {}
+        }
+    }
+
+    fn halted(&mut self, body: usize, reason: &Reason) {
+        let Some(own) = &self.bodies[body] else { return };
+        let process = own.process.id();
+        if let (Reason::Failed(error), true) = (reason, own.is_true) {
+            let reason = error.to_string();
+            self.judge.note(Violation::Halted { process, reason });
+        }
+        self.fall(body);
+    }
+
+    /// A process falls, and is started again after a while; or a zombie ends.
+    fn fall(&mut self, body: usize) {
+        let Some(mut own) = self.bodies[body].take() else { return };
+        let process = own.process.id();
+        if !own.is_true {
+            return;
+        }
+        self.counts.crashes += 1;
+        self.mix(&[4, body as u64]);
+        // What was restored has not touched the real disk.
+        if !own.is_restored {
+            let mut disk = own.disk.clone();
+            disk.fall(&mut self.stream);
+            self.counts.torn += disk.torn - own.disk.torn;
+            self.disks[process] = disk;
+            if self.happens(self.faults.zombie) {
+                self.counts.zombies += 1;
+                (own.is_true, own.doom) = (false, None);
+                self.bodies[body] = Some(own);
+            }
+        }
+        self.has_finished[process] = None;
+        let down = 1 + self.stream.index((self.faults.down.max(1) * TICK) as usize) as u64;
+        self.later(down, Happening::Start { process });
+    }
+
+    fn send(&mut self, frame: Frame) {
+        self.counts.sent += 1;
+        self.counts.bytes += frame.payload.len() as u64;
+        self.mix(&[5, frame.kind as u64, frame.round, digest(&frame.payload)]);
+        if self.faults.hostile > 0.0 {
+            let place = self.stream.index(MEMORY);
+            match self.recent.get_mut(place) {
+                Some(old) => *old = frame.clone(),
+                None => self.recent.push(frame.clone()),
+            }
+        }
+        let is_cut = self.faults.partition.as_ref().is_some_and(|when| {
+            let ends = [self.halves[frame.from], self.halves[frame.to]];
+            let is_across = ends[0] != ends[1] && (!self.faults.one_way || ends[0]);
+            is_across && when.contains(&(self.now / TICK))
+        });
+        let copies =
+            1 + usize::from(self.faults.duplicate > 0.0 && self.chance(self.faults.duplicate));
+        for _ in 0..copies {
+            if is_cut || (self.faults.loss > 0.0 && self.chance(self.faults.loss)) {
+                self.counts.lost += 1;
+                continue;
+            }
+            let late = self.stream.index((self.faults.delay * TICK + 1) as usize) as u64;
+            let slow = self.is_slow[frame.to] && self.is_faulty();
+            let late = if slow { late + self.faults.slowness } else { late };
+            self.later(1 + late, Happening::Arrival { frame: frame.clone() });
+        }
+        self.counts.duplicated += copies as u64 - 1;
+    }
+
+    fn chance(&mut self, probability: f64) -> bool {
+        self.stream.uniform() < probability
+    }
+
+    /// A frame that no honest process would send, or would send now.
+    fn attack(&mut self, to: ProcessId) {
+        if self.recent.is_empty() {
+            return;
+        }
+        self.counts.hostile += 1;
+        let place = self.stream.index(self.recent.len());
+        let mut frame = self.recent[place].clone();
+        match self.stream.index(6) {
+            0 => {}
+            1 => frame.payload.truncate(frame.payload.len() / 2),
+            2 => frame.payload.extend_from_slice(&[0; 9]),
+            3 => {
+                let end = frame.payload.len();
+                frame.payload[end.saturating_sub(8)..]
+                    .copy_from_slice(&f64::NAN.to_le_bytes()[..end.min(8)]);
+            }
+            4 => frame.from = self.simulation.layout.seats().len() + 7,
+            _ => {
+                let bytes: Vec<u8> = (0..self.stream.index(200))
+                    .map(|_| u8::try_from(self.stream.index(256)).unwrap_or(0))
+                    .collect();
+                let Ok(random) = Frame::decode(&bytes, 1 << 10) else { return };
+                frame = random;
+            }
+        }
+        // Half-cut bundles of another round must not be taken for those of the next.
+        if frame.kind == Kind::State && self.simulation.settings.mode == Mode::Synchronous {
+            frame.round += self.stream.index(3) as u64 * u64::from(frame.payload.len() % 12 != 0);
+        }
+        frame.to = to;
+        self.later(1, Happening::Arrival { frame });
+    }
+
+    /// Compares what the nodes of a process have learnt with the undisturbed run.
+    fn look_at(&mut self, body: usize) {
+        let Some(own) = &self.bodies[body] else { return };
+        if !self.simulation.takes_digests || !own.is_true {
+            return;
+        }
+        let round = own.process.round();
+        let mut found = Vec::new();
+        for (node, participant) in own.process.participants() {
+            let mut to = Writer::default();
+            let taken = participant.snapshot(&mut to);
+            found.push((node, taken.map_or(0, |()| digest(&to.into_bytes()))));
+        }
+        for (node, now) in found {
+            let expected = self.simulation.expected.and_then(|all| all.get(&(round, node)));
+            if expected.is_some_and(|expected| *expected != now) {
+                self.judge.note(Violation::OtherBits { node, round });
+            }
+            self.digests.insert((round, node), now);
+        }
+    }
+
+    fn conclude(mut self) -> Result<Outcome> {
+        let is_synchronous = self.simulation.settings.mode == Mode::Synchronous;
+        let first = self.has_finished.iter().flatten().next().copied();
+        for (process, end) in self.has_finished.clone().into_iter().enumerate() {
+            match (end, first) {
+                (None, _) if self.judge.violations.is_empty() => {
+                    self.judge.note(Violation::Stuck { process });
+                }
+                (Some(round), Some(other)) if round != other && is_synchronous => {
+                    self.judge.note(Violation::OtherEnd { process, round, other });
+                }
+                _ => {}
+            }
+        }
+        for own in self.bodies.iter().flatten().filter(|own| own.is_true && !own.is_restored) {
+            for (node, participant) in own.process.participants() {
+                self.hypotheses[node] = participant.hypothesis().cloned();
+            }
+        }
+        Ok(Outcome {
+            hypotheses: self.hypotheses,
+            rounds: self.has_finished.iter().flatten().copied().max().unwrap_or(0),
+            converged: self.converged,
+            ticks: self.now / TICK,
+            trace: self.trace,
+            counts: self.counts,
+            violations: self.judge.violations,
+            digests: self.digests,
+        })
+    }
+}

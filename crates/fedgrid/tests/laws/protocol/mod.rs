@@ -1,0 +1,5 @@
+//! Federations of processes under the simulator: the same bits as one process, whatever goes wrong in
+//! synchronous rounds, and the same minimum in asynchronous ones.
+
+mod setting;
+mod synchronous;

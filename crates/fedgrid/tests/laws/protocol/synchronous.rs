@@ -1,0 +1,83 @@
+//! Synchronous rounds have the bits of one process.
+
+use fedgrid::{
+    method::{Budget, Durable, FedRelax, Method, PersFl, PrimalDual, Probe},
+    network::complete,
+    observe::Stop,
+    runtime::{
+        InProcess,
+        protocol::Settings,
+        simulator::{Faults, Simulation},
+    },
+};
+
+use super::setting::{Shape, layouts, network, same_bits};
+
+fn settings(rounds: usize, keep: u64) -> Settings {
+    let stop = Stop { tolerance: -1.0, rounds };
+    Settings { stop, look: 7, keep, ..Settings::default() }
+}
+
+/// Everything at once.
+fn storm(until: u64) -> Faults {
+    Faults {
+        loss: 0.2,
+        duplicate: 0.1,
+        delay: 3,
+        crash: 0.02,
+        zombie: 0.3,
+        backup: 0.2,
+        hostile: 0.2,
+        partition: Some(20..40),
+        slow: 0.2,
+        until,
+        ..Faults::default()
+    }
+}
+
+fn has_the_bits_of_one_process<M: Method<Participant: Durable>>(method: &M, is_complete: bool) {
+    let network = if is_complete { complete(8).unwrap() } else { network(10, 2, 3) };
+    let views = Shape::default().views(&network, 2, 3);
+    let stop = settings(24, 1).stop;
+    let run = InProcess { stop, ..InProcess::default() }.run(method, views.clone()).unwrap();
+    for (place, layout) in layouts(&network).iter().enumerate() {
+        for keep in [1, 5] {
+            let simulation =
+                Simulation::new(method, &views, layout).with_settings(settings(24, keep));
+            let calm = Simulation { takes_digests: true, deadline: 3000, ..simulation };
+            let outcome = calm.run(1).unwrap();
+            assert_eq!(outcome.violations, [], "layout {place}");
+            assert!(same_bits(&run, &outcome.hypotheses), "layout {place}, keep {keep}");
+            for seed in 0..4 {
+                let faults = &storm(150);
+                let expected = Some(&outcome.digests);
+                let stormy = Simulation { faults, expected, ..calm }.run(seed).unwrap();
+                assert_eq!(
+                    stormy.violations,
+                    [],
+                    "layout {place}, keep {keep}, seed {seed}: {:?}",
+                    stormy.counts
+                );
+                assert!(same_bits(&run, &stormy.hypotheses), "layout {place}, seed {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn fedrelax_in_processes_has_the_bits_of_one_process_whatever_goes_wrong() {
+    has_the_bits_of_one_process(&FedRelax { alpha: 0.5, ..FedRelax::default() }, false);
+}
+
+#[test]
+fn primal_dual_in_processes_has_the_bits_of_one_process_whatever_goes_wrong() {
+    has_the_bits_of_one_process(&PrimalDual { alpha: 0.1, ..PrimalDual::default() }, false);
+}
+
+#[test]
+fn persfl_in_processes_has_the_bits_of_one_process_whatever_goes_wrong() {
+    let method = PersFl { candidates: 3, budget: Budget::Half, ..PersFl::default() };
+    has_the_bits_of_one_process(&method, true);
+    let refit = PersFl { probe: Probe::Refit, step: 1.0, ..method };
+    has_the_bits_of_one_process(&refit, true);
+}
