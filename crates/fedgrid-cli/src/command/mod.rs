@@ -6,6 +6,7 @@ mod network;
 mod network_learn;
 mod predict;
 mod reproduce;
+mod simulate;
 
 use std::process::ExitCode;
 
@@ -55,6 +56,8 @@ enum Command {
     Network(network::NetworkCommand),
     /// Run the papers' figures again, with the authors' values beside ours.
     Reproduce(reproduce::Reproduce),
+    /// Run an experiment as a federation in which things go wrong, by seed.
+    Simulate(Box<simulate::Simulate>),
     /// Print the JSON schema of experiment files.
     #[command(after_help = "Example: fedgrid schema > experiment.schema.json")]
     Schema,
@@ -118,6 +121,7 @@ fn run(command: Command, terminal: Terminal) -> Result<()> {
         Command::Predict(predict) => predict.run(terminal),
         Command::Network(network) => network.run(terminal),
         Command::Reproduce(reproduce) => reproduce.run(terminal),
+        Command::Simulate(simulate) => simulate.run(terminal),
         Command::Schema => {
             print(&to_json_pretty(&Experiment::schema()));
             Ok(())

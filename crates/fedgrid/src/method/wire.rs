@@ -63,6 +63,9 @@ pub trait Durable: Participant<Message: Wire> {
     /// What may be forgotten.
     fn memory(&self) -> Memory;
 
+    /// Words may come late from now on: that changes grow for a while tells nothing any more.
+    fn expect_late_words(&mut self) {}
+
     /// How many distinct questions were answered so far: it never falls.
     fn charged(&self) -> u64 {
         0

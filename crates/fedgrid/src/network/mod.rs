@@ -7,6 +7,7 @@ mod statistics;
 mod nearest;
 mod clustered;
 mod mixture;
+mod partition;
 mod laplacian;
 mod elimination;
 mod davidson;
@@ -18,6 +19,7 @@ pub use clustered::{Clustered, LinearData};
 pub use edges::from_edges;
 pub use mixture::{Mixture, MixtureData};
 pub use nearest::Nearest;
+pub use partition::partition;
 pub use shapes::{complete, grid, path, random_regular, ring, star};
 pub use statistics::{Degrees, Statistics};
 

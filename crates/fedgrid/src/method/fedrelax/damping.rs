@@ -21,6 +21,8 @@ pub(super) struct Damping {
     pub(super) factor: f64,
     /// Whether the node has had to damp.
     pub(super) has_damped: bool,
+    /// Whether growth is not looked for.
+    is_off: bool,
     heard: Vec<Target>,
     /// The changes of the last rounds, the oldest first.
     changes: VecDeque<f64>,
@@ -29,7 +31,13 @@ pub(super) struct Damping {
 impl Damping {
     /// Takes in this share of what is new from the beginning.
     pub(super) fn new(factor: f64) -> Self {
-        Self { factor, has_damped: false, heard: Vec::new(), changes: VecDeque::new() }
+        let (heard, changes) = (Vec::new(), VecDeque::new());
+        Self { factor, has_damped: false, is_off: false, heard, changes }
+    }
+
+    /// Goes on without looking for growth.
+    pub(super) fn never_damp(&mut self) {
+        self.is_off = true;
     }
 
     /// Writes all but the room for targets.
@@ -65,6 +73,9 @@ impl Damping {
 
     /// Halves the share when the changes have been growing.
     pub(super) fn watch(&mut self, change: f64) {
+        if self.is_off {
+            return;
+        }
         self.changes.push_back(change);
         if self.changes.len() <= WINDOW {
             return;

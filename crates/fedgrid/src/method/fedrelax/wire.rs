@@ -112,6 +112,10 @@ impl Durable for Relaxing {
         Ok(())
     }
 
+    fn expect_late_words(&mut self) {
+        self.damping.never_damp();
+    }
+
     fn memory(&self) -> Memory {
         Memory::Replaceable
     }

@@ -149,8 +149,11 @@ impl<P: Durable> Process<P> {
             .map(|view| view.neighbours.iter().map(|neighbour| neighbour.id).collect())
             .collect();
         let joined = views.into_par_iter().map(|view| {
-            let node = view.node.id;
-            Ok((node, method.join(view)?))
+            let (node, mut joined) = (view.node.id, method.join(view)?);
+            if settings.mode != Mode::Synchronous {
+                joined.expect_late_words();
+            }
+            Ok((node, joined))
         });
         let joined = joined.collect::<Result<Vec<(NodeId, P)>>>()?;
         let memory = joined.first().map_or(Memory::Replaceable, |(_, own)| own.memory());

@@ -321,6 +321,7 @@ impl<P: Durable> Process<P> {
         to.flag(self.is_last);
         to.flag(self.converged);
         to.list(&self.objectives);
+        to.count(self.bytes);
         to.count(self.hosted.len());
         for hosted in &self.hosted {
             to.count(hosted.node);
@@ -342,7 +343,7 @@ impl<P: Durable> Process<P> {
         }
         self.round = from.word()?;
         (self.is_last, self.converged) = (from.flag()?, from.flag()?);
-        self.objectives = from.list()?;
+        (self.objectives, self.bytes) = (from.list()?, from.count()?);
         if from.count()? != self.hosted.len() {
             return Err(from.refusal("is of other nodes"));
         }

@@ -50,6 +50,18 @@ impl Disk {
         sides.max_by_key(|(sequence, _)| *sequence).map(|(_, bytes)| bytes)
     }
 
+    /// A new process finds only what is durable.
+    pub(super) fn begin(&mut self) {
+        self.pending.clear();
+        self.unsynced.clear();
+    }
+
+    /// The round of the kept state, which begins with its version and its round.
+    pub(super) fn round(&self) -> u64 {
+        let bytes = self.read(Slot::State).and_then(|state| state.get(1..9));
+        bytes.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
+    }
+
     /// A write that is on its way.
     pub(super) fn write(&mut self, ticket: u64, slot: Slot, bytes: Vec<u8>) {
         self.pending.push((ticket, slot, bytes));

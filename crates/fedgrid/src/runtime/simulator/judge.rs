@@ -1,6 +1,6 @@
 //! What must never happen, whatever goes wrong.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::disk::Disk;
 use crate::{
@@ -101,6 +101,8 @@ pub(super) struct Judge {
     said: BTreeMap<(ProcessId, ProcessId, Kind, u64), u64>,
     /// The last start of each sender that each receiver has accepted.
     accepted: BTreeMap<(ProcessId, ProcessId), (u64, u64)>,
+    /// Who has heard from an old backup and knew better: receiver and nonce of the sender.
+    pub(super) warned: BTreeSet<(ProcessId, u64)>,
 }
 
 impl Judge {
@@ -108,6 +110,11 @@ impl Judge {
         if self.violations.len() < 100 {
             self.violations.push(violation);
         }
+    }
+
+    /// A process is started from an old backup: whom it has met, it may have forgotten.
+    pub(super) fn forgets(&mut self, process: ProcessId) {
+        self.accepted.retain(|(by, _), _| *by != process);
     }
 
     /// A frame leaves a process with this disk.
@@ -147,6 +154,9 @@ impl Judge {
         }
         if epoch < last.0 || (epoch == last.0 && now != last) {
             self.note(Violation::AcceptedStale { by, from, epoch });
+        }
+        if self.warned.contains(&(by, frame.nonce)) {
+            self.note(Violation::AcceptedBackup { by, from });
         }
         if epoch >= last.0 {
             self.accepted.insert((by, from), now);

@@ -32,6 +32,8 @@
 mod disk;
 mod faults;
 mod judge;
+#[cfg(test)]
+mod tests;
 mod world;
 
 use std::{collections::BTreeMap, sync::Arc};

@@ -12,7 +12,7 @@ use crate::{
     random::{Purpose, Stream},
     runtime::{
         layout::ProcessId,
-        protocol::{Action, Event, Frame, Kind, Mode, Notice, Process, Reason, Slot},
+        protocol::{Action, Event, Frame, Kind, Mode, Notice, PeerStatus, Process, Reason, Slot},
     },
 };
 
@@ -54,6 +54,8 @@ pub(super) struct World<'a, M: Method<Participant: Durable>> {
     bodies: Vec<Option<Body<M::Participant>>>,
     /// The disk of each process that is down.
     disks: Vec<Disk>,
+    /// The disk that was there before an old backup was put in its place.
+    spares: Vec<Option<Disk>>,
     /// Old copies of the disks.
     backups: Vec<Vec<Disk>>,
     /// Which processes are in the first half of a partition.
@@ -86,6 +88,7 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
             queue: BTreeMap::new(),
             bodies: Vec::new(),
             disks: vec![Disk::default(); count],
+            spares: vec![None; count],
             backups: vec![Vec::new(); count],
             halves,
             is_slow,
@@ -149,13 +152,16 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
 
     fn start(&mut self, process: ProcessId) -> Result<()> {
         let is_restored = !self.backups[process].is_empty() && self.happens(self.faults.backup);
-        let disk = if is_restored {
+        let mut disk = if is_restored {
             self.counts.backups += 1;
+            self.judge.forgets(process);
             let old = self.stream.index(self.backups[process].len());
+            self.spares[process] = Some(self.disks[process].clone());
             self.backups[process][old].clone()
         } else {
             self.disks[process].clone()
         };
+        disk.begin();
         let seat = self.simulation.layout.seats()[process].clone();
         let views = seat.nodes.iter().map(|&node| self.simulation.views[node].clone()).collect();
         let settings = self.simulation.settings;
@@ -196,10 +202,10 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
             }
         }
         if self.happens(self.faults.hostile) {
-            self.attack(process);
+            self.attack();
         }
-        // What was restored wrongly, or lives on wrongly, is noticed and ended by its operator.
-        let is_stray = |own: &Body<_>| (own.is_restored || !own.is_true) && !self.is_faulty();
+        // A zombie is ended by its operator at last.
+        let is_stray = |own: &Body<_>| !own.is_true && !self.is_faulty();
         if self.bodies[body].as_ref().is_some_and(is_stray) {
             return self.fall(body);
         }
@@ -211,9 +217,10 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
     }
 
     fn synced(&mut self, body: usize, ticket: u64) {
-        let Some(own) = &mut self.bodies[body] else { return };
+        // A zombie waits for its disk for ever.
+        let Some(own) = self.bodies[body].as_mut().filter(|own| own.is_true) else { return };
         own.disk.sync(ticket);
-        if own.is_true && !own.is_restored && self.faults.backup > 0.0 {
+        if own.is_true && self.faults.backup > 0.0 {
             let (process, copy) = (own.process.id(), own.disk.clone());
             if self.stream.uniform() < 0.1 {
                 let backups = &mut self.backups[process];
@@ -238,14 +245,16 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
             let known = |own: &Body<M::Participant>| {
                 own.process.peers().find(|peer| peer.peer == frame.from)
             };
-            let (before, is_judged) = (known(own), own.is_true && !own.is_restored);
+            let (before, is_judged) = (known(own), own.is_true);
+            if let (Some(before), true) = (before, is_judged) {
+                self.watch_backup(frame, before);
+            }
             self.step(body, Event::Received { frame: frame.clone() });
             let after = self.bodies[body].as_ref().and_then(known);
             if let (Some(before), Some(after), true) = (before, after, is_judged)
                 && after.accepted > before.accepted
             {
                 self.judge.accepted(frame, before);
-                self.judge_backup(frame, before.floor);
                 if after.latest < before.latest {
                     let (by, from) = (frame.to, frame.from);
                     self.judge.note(Violation::WentBack { by, from });
@@ -254,13 +263,12 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
         }
     }
 
-    /// Whether a body from an old backup was accepted by one who knew better.
-    fn judge_backup(&mut self, frame: &Frame, known_floor: u64) {
+    /// Takes note of one who comes from an old backup to one who knows better.
+    fn watch_backup(&mut self, frame: &Frame, before: PeerStatus) {
         let sender = self.bodies.iter().flatten().find(|own| own.nonce == frame.nonce);
-        if sender.is_some_and(|own| own.is_restored) && frame.floor < known_floor {
-            // Within one start late frames have lower floors; only a restored one begins below.
-            let (by, from) = (frame.to, frame.from);
-            self.judge.note(Violation::AcceptedBackup { by, from });
+        let is_restored = sender.is_some_and(|own| own.is_restored);
+        if is_restored && frame.epoch > before.epoch && frame.floor < before.floor {
+            self.judge.warned.insert((frame.to, frame.nonce));
         }
     }
 
@@ -296,18 +304,20 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
         let Some(own) = &mut self.bodies[body] else { return };
         let process = own.process.id();
         match action {
+            // One process at a time may write: a zombie waits for its disk for ever.
+            Action::Persist { .. } if !own.is_true => {}
             Action::Persist { ticket, slot, bytes } => {
                 own.disk.write(ticket, slot, bytes);
                 self.later(1, Happening::Synced { body, ticket });
             }
             Action::Send { frame } => {
-                if own.is_true && !own.is_restored {
+                if own.is_true {
                     self.judge.sent(&frame, &own.disk, &self.simulation.settings);
                 }
                 self.send(frame);
             }
             Action::Finished { round, converged } => {
-                if own.is_true && !own.is_restored {
+                if own.is_true {
                     self.has_finished[process] = Some(round);
                     self.converged |= converged;
                     for (node, participant) in own.process.participants() {
@@ -357,17 +367,19 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
         }
         self.counts.crashes += 1;
         self.mix(&[4, body as u64]);
-        // What was restored has not touched the real disk.
-        if !own.is_restored {
-            let mut disk = own.disk.clone();
-            disk.fall(&mut self.stream);
-            self.counts.torn += disk.torn - own.disk.torn;
-            self.disks[process] = disk;
-            if self.happens(self.faults.zombie) {
-                self.counts.zombies += 1;
-                (own.is_true, own.doom) = (false, None);
-                self.bodies[body] = Some(own);
-            }
+        let mut disk = own.disk.clone();
+        disk.fall(&mut self.stream);
+        self.counts.torn += disk.torn - own.disk.torn;
+        // The operator goes back to the disk from before the backup if that has seen more.
+        let spare = self.spares[process].take().filter(|spare| spare.round() > disk.round());
+        if spare.is_some() {
+            self.judge.forgets(process);
+        }
+        self.disks[process] = spare.unwrap_or(disk);
+        if self.happens(self.faults.zombie) {
+            self.counts.zombies += 1;
+            (own.is_true, own.doom) = (false, None);
+            self.bodies[body] = Some(own);
         }
         self.has_finished[process] = None;
         let down = 1 + self.stream.index((self.faults.down.max(1) * TICK) as usize) as u64;
@@ -409,22 +421,22 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
         self.stream.uniform() < probability
     }
 
-    /// A frame that no honest process would send, or would send now.
-    fn attack(&mut self, to: ProcessId) {
+    /// A frame that no honest process would send, or would send now: an old one, a mutilated one whose
+    /// sender is a neighbour all the same, one of a stranger, or noise.
+    fn attack(&mut self) {
         if self.recent.is_empty() {
             return;
         }
         self.counts.hostile += 1;
         let place = self.stream.index(self.recent.len());
         let mut frame = self.recent[place].clone();
-        match self.stream.index(6) {
+        let (kind, end) = (self.stream.index(6), frame.payload.len());
+        match kind {
             0 => {}
-            1 => frame.payload.truncate(frame.payload.len() / 2),
-            2 => frame.payload.extend_from_slice(&[0; 9]),
-            3 => {
-                let end = frame.payload.len();
-                frame.payload[end.saturating_sub(8)..]
-                    .copy_from_slice(&f64::NAN.to_le_bytes()[..end.min(8)]);
+            1 if end > 0 => frame.payload.truncate(end - 1),
+            2 if frame.kind == Kind::State => frame.payload.extend_from_slice(&[0; 9]),
+            3 if frame.kind == Kind::State && end >= 8 => {
+                frame.payload[end - 8..].copy_from_slice(&f64::NAN.to_le_bytes());
             }
             4 => frame.from = self.simulation.layout.seats().len() + 7,
             _ => {
@@ -435,11 +447,10 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
                 frame = random;
             }
         }
-        // Half-cut bundles of another round must not be taken for those of the next.
-        if frame.kind == Kind::State && self.simulation.settings.mode == Mode::Synchronous {
-            frame.round += self.stream.index(3) as u64 * u64::from(frame.payload.len() % 12 != 0);
+        // A mutilated frame of the round that is waited for would do the most harm.
+        if matches!(kind, 1..=3) {
+            frame.round += self.stream.index(3) as u64;
         }
-        frame.to = to;
         self.later(1, Happening::Arrival { frame });
     }
 
@@ -479,7 +490,7 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
                 _ => {}
             }
         }
-        for own in self.bodies.iter().flatten().filter(|own| own.is_true && !own.is_restored) {
+        for own in self.bodies.iter().flatten().filter(|own| own.is_true) {
             for (node, participant) in own.process.participants() {
                 self.hypotheses[node] = participant.hypothesis().cloned();
             }

@@ -1,5 +1,7 @@
 //! Federations of processes under the simulator: the same bits as one process, whatever goes wrong in
 //! synchronous rounds, and the same minimum in asynchronous ones.
 
+mod asynchronous;
 mod setting;
 mod synchronous;
+mod two_copies;

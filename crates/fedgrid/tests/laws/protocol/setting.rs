@@ -44,6 +44,11 @@ impl Default for Shape {
 }
 
 impl Shape {
+    /// Linear models with this ridge and no intercept.
+    pub(crate) fn without_intercept(ridge: f64) -> Self {
+        Self { model: Arc::new(Linear { ridge, intercept: false }), ..Self::default() }
+    }
+
     /// Nodes whose weights are those of their cluster.
     pub(crate) fn views(&self, network: &Network, clusters: usize, seed: u64) -> Vec<View> {
         let names: Arc<[String]> = (0..self.columns).map(|k| format!("x{k}")).collect();

@@ -44,7 +44,12 @@ fn has_the_bits_of_one_process<M: Method<Participant: Durable>>(method: &M, is_c
         for keep in [1, 5] {
             let simulation =
                 Simulation::new(method, &views, layout).with_settings(settings(24, keep));
-            let calm = Simulation { takes_digests: true, deadline: 3000, ..simulation };
+            let calm = Simulation {
+                takes_digests: true,
+                stops_at_violation: true,
+                deadline: 3000,
+                ..simulation
+            };
             let outcome = calm.run(1).unwrap();
             assert_eq!(outcome.violations, [], "layout {place}");
             assert!(same_bits(&run, &outcome.hypotheses), "layout {place}, keep {keep}");

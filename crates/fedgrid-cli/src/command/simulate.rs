@@ -1,0 +1,414 @@
+//! `fedgrid simulate`: the same experiment as a federation in which things go wrong, by seed.
+
+use std::{fmt::Write, ops::Range, path::PathBuf, sync::Arc};
+
+use clap::{Args, ValueEnum};
+use fedgrid::{
+    algebra::{dot, squared_distance},
+    compare::{Approach, Study, Weighting},
+    method::{Durable, FedRelax, Method, Pooled, PrimalDual},
+    model::Hypothesis,
+    network::{Node, View, partition},
+    observe::Stop,
+    runtime::{
+        InProcess, Layout,
+        protocol::{Mode, Settings},
+        simulator::{Counts, Faults, Outcome, Simulation},
+    },
+};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use crate::{
+    assembly::Assembly,
+    error::Result,
+    experiment::Experiment,
+    run::to_json_pretty,
+    terminal::Terminal,
+};
+
+/// The strength where the experiment leaves it to validation rows.
+const ALPHA: f64 = 0.1;
+
+/// How near the fault-free optimum is sought.
+const OPTIMUM: Stop = Stop { tolerance: 1e-12, rounds: 20_000 };
+
+/// Arguments of `fedgrid simulate`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  fedgrid simulate examples/colorado/colorado.toml --loss 0.3 --crash 0.01 --partition 100..400 --seeds 100
+  fedgrid simulate examples/colorado/colorado.toml --mode asynchronous --loss 0.9 --delay 20 --seeds 10")]
+pub(super) struct Simulate {
+    /// The experiment file.
+    experiment: PathBuf,
+
+    /// Override any key of the experiment, such as method.alpha=0.1.
+    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    set: Vec<String>,
+
+    /// How many seeds to run.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    seeds: u64,
+
+    /// The first seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// How many processes share the nodes; by default each node has its own.
+    #[arg(long, value_name = "N")]
+    processes: Option<usize>,
+
+    /// Whether rounds wait for all neighbours, or go on with their latest words.
+    #[arg(long, value_enum, default_value_t = ModeFlag::Synchronous)]
+    mode: ModeFlag,
+
+    /// In asynchronous mode: for how many rounds a word may be used; by default for ever.
+    #[arg(long, value_name = "ROUNDS")]
+    staleness: Option<u64>,
+
+    /// After how many rounds a state is kept.
+    #[arg(long, value_name = "ROUNDS", default_value_t = 1)]
+    keep: u64,
+
+    /// After how many ticks whoever has not finished is stuck.
+    #[arg(long, value_name = "TICKS", default_value_t = 100_000)]
+    deadline: u64,
+
+    #[command(flatten)]
+    faults: FaultFlags,
+}
+
+/// How rounds go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ModeFlag {
+    Synchronous,
+    Asynchronous,
+}
+
+/// What goes wrong; times are in ticks, which are rounds in asynchronous mode.
+#[derive(Debug, Args)]
+struct FaultFlags {
+    /// The share of frames that are lost.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    loss: f64,
+
+    /// The share of frames that arrive twice.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    duplicate: f64,
+
+    /// By how many ticks frames are late at most; they overtake each other.
+    #[arg(long, value_name = "TICKS", default_value_t = 0)]
+    delay: u64,
+
+    /// The probability that a process falls in a tick.
+    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.0)]
+    crash: f64,
+
+    /// For how many ticks a process that fell is down at most.
+    #[arg(long, value_name = "TICKS", default_value_t = 10)]
+    down: u64,
+
+    /// When the processes are split in two halves that do not hear each other.
+    #[arg(long, value_name = "FROM..UNTIL", value_parser = ticks)]
+    partition: Option<Range<u64>>,
+
+    /// Let the split pass one direction.
+    #[arg(long)]
+    one_way: bool,
+
+    /// The share of processes that are slow.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    slow: f64,
+
+    /// How many times longer a slow process takes.
+    #[arg(long, value_name = "TIMES", default_value_t = 10)]
+    slowness: u64,
+
+    /// The probability that a process that is started again goes on beside its successor.
+    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.0)]
+    zombie: f64,
+
+    /// The probability that a process is started from an old backup.
+    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.0)]
+    backup: f64,
+
+    /// The probability of a hostile frame per process and tick.
+    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.0)]
+    hostile: f64,
+
+    /// When all but loss, duplicates and delay ends.
+    #[arg(long, value_name = "TICKS", default_value_t = 1000)]
+    until: u64,
+}
+
+fn ticks(text: &str) -> Result<Range<u64>, String> {
+    let parsed = text.split_once("..").and_then(|(from, until)| {
+        Some(from.trim().parse::<u64>().ok()?..until.trim().parse::<u64>().ok()?)
+    });
+    parsed.filter(|range| !range.is_empty()).ok_or_else(|| "expected such as 100..400".into())
+}
+
+impl FaultFlags {
+    fn faults(&self) -> Faults {
+        Faults {
+            loss: self.loss,
+            duplicate: self.duplicate,
+            delay: self.delay,
+            crash: self.crash,
+            down: self.down,
+            zombie: self.zombie,
+            backup: self.backup,
+            hostile: self.hostile,
+            partition: self.partition.clone(),
+            one_way: self.one_way,
+            slow: self.slow,
+            slowness: self.slowness,
+            until: self.until,
+        }
+    }
+}
+
+impl Simulate {
+    pub(super) fn run(&self, terminal: Terminal) -> Result<()> {
+        let (mut table, base, source) = Experiment::opened(Some(&self.experiment))?;
+        for assignment in &self.set {
+            Experiment::set(&mut table, assignment)?;
+        }
+        let source = if self.set.is_empty() { source } else { String::new() };
+        let experiment = Experiment::from_table(table, &source)?;
+        let study = Assembly::new(&experiment, &base)?.study;
+        self.faults.faults().check()?;
+        let alpha = study.settings.alpha.unwrap_or(ALPHA);
+        let nodes = nodes(&study);
+        let report = match &study.settings.method {
+            Approach::FedRelax(method) => {
+                let pooled =
+                    if method.hub > 0.0 { Some(Pooled.fit(&nodes)?.into()) } else { None };
+                let method = FedRelax { alpha, pooled, ..method.clone() };
+                self.simulated(&method, &study, nodes)?
+            }
+            Approach::Gtv(gtv) => {
+                let (penalty, couple_intercept) = (gtv.penalty, gtv.couple_intercept);
+                let method =
+                    PrimalDual { alpha, penalty, couple_intercept, ..PrimalDual::default() };
+                self.simulated(&method, &study, nodes)?
+            }
+        };
+        let chosen = study.settings.alpha.is_none();
+        terminal.say(&report.text(experiment.method.kind.name(), alpha, chosen));
+        if terminal.json {
+            terminal.give(&to_json_pretty(&report.json(experiment.method.kind.name(), alpha)));
+        }
+        Ok(())
+    }
+
+    fn simulated<M>(&self, method: &M, study: &Study, nodes: Vec<Node>) -> Result<Report>
+    where
+        M: Method<Participant: Durable>,
+    {
+        let network = &study.network;
+        let layout = match self.processes {
+            None => Layout::apart(network)?,
+            Some(count) => Layout::new(network, &partition(network, count)?)?,
+        };
+        let views = network.views(nodes)?;
+        let settings = self.settings(study.settings.runtime.stop);
+        let undisturbed = InProcess { stop: settings.stop, ..InProcess::default() };
+        let undisturbed = undisturbed.run(method, views.clone())?.hypotheses;
+        let optimum =
+            InProcess { stop: OPTIMUM, ..InProcess::default() }.run(method, views.clone())?;
+        let faults = self.faults.faults();
+        let simulation = Simulation {
+            faults: &faults,
+            deadline: self.deadline,
+            ..Simulation::new(method, &views, &layout).with_settings(settings)
+        };
+        let seeds: Vec<u64> = (self.seed..self.seed.saturating_add(self.seeds)).collect();
+        let ended: Vec<Seed> = seeds
+            .into_par_iter()
+            .map(|seed| {
+                let outcome = simulation.run(seed)?;
+                Ok(Seed {
+                    seed,
+                    distance: distance(&views, &outcome.hypotheses, &optimum.hypotheses),
+                    same_bits: stored(&outcome.hypotheses) == stored(&undisturbed),
+                    outcome,
+                })
+            })
+            .collect::<Result<_>>()?;
+        let (nodes, processes, cut) = (network.len(), layout.seats().len(), layout.cut());
+        Ok(Report { nodes, processes, cut, mode: self.mode, seeds: ended })
+    }
+
+    fn settings(&self, stop: Stop) -> Settings {
+        // Looking at the very round in which one process would stop gives the same end.
+        let (mode, look) = match self.mode {
+            ModeFlag::Synchronous => (Mode::Synchronous, 1),
+            ModeFlag::Asynchronous => (Mode::Asynchronous { staleness: self.staleness }, 10),
+        };
+        Settings { mode, stop, look, keep: self.keep, ..Settings::default() }
+    }
+}
+
+/// The nodes with their training rows.
+fn nodes(study: &Study) -> Vec<Node> {
+    let rows = || study.plan.train.iter().map(Vec::len);
+    let with_rows = rows().filter(|count| *count > 0).count().max(1);
+    let mean_rows = rows().sum::<usize>() as f64 / with_rows as f64;
+    let node = |id: usize| {
+        let train = &study.plan.train[id];
+        let total = match study.settings.weighting {
+            Weighting::Nodes => 1.0,
+            Weighting::Rows => train.len() as f64 / mean_rows,
+        };
+        let data = study.rows[id].select(train).with_total_weight(total);
+        Node { id, data, model: study.models[id].clone(), public: study.public[id].clone() }
+    };
+    (0..study.network.len()).map(node).collect()
+}
+
+type Hypotheses = [Option<Arc<dyn Hypothesis>>];
+
+fn stored(hypotheses: &Hypotheses) -> Vec<Option<fedgrid::model::Stored>> {
+    hypotheses.iter().map(|one| one.as_ref().map(|one| one.stored())).collect()
+}
+
+/// How far predictions on public points are apart, relative to their size; none if a node has none.
+fn distance(views: &[View], found: &Hypotheses, best: &Hypotheses) -> Option<f64> {
+    let (mut apart, mut size) = (0.0, 0.0);
+    for ((view, found), best) in views.iter().zip(found).zip(best) {
+        let Some(best) = best else { continue };
+        let (best, found) =
+            (best.predict(&view.node.public), found.as_ref()?.predict(&view.node.public));
+        apart += squared_distance(found.as_slice(), best.as_slice());
+        size += dot(best.as_slice(), best.as_slice());
+    }
+    Some(if size > 0.0 { (apart / size).sqrt() } else { 0.0 })
+}
+
+/// How one seed has ended.
+struct Seed {
+    seed: u64,
+    distance: Option<f64>,
+    same_bits: bool,
+    outcome: Outcome,
+}
+
+/// What happened over all seeds.
+struct Report {
+    nodes: usize,
+    processes: usize,
+    cut: usize,
+    mode: ModeFlag,
+    seeds: Vec<Seed>,
+}
+
+impl Report {
+    fn sum(&self, count: fn(&Counts) -> u64) -> u64 {
+        self.seeds.iter().map(|seed| count(&seed.outcome.counts)).sum()
+    }
+
+    /// The distances of all seeds that ended with a model everywhere, the smallest first.
+    fn distances(&self) -> Vec<f64> {
+        let mut all: Vec<f64> = self.seeds.iter().filter_map(|seed| seed.distance).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    }
+
+    fn text(&self, method: &str, alpha: f64, chosen: bool) -> String {
+        let mode = match self.mode {
+            ModeFlag::Synchronous => "synchronous",
+            ModeFlag::Asynchronous => "asynchronous",
+        };
+        let (nodes, processes, cut) = (self.nodes, self.processes, self.cut);
+        let mut text = format!(
+            "{nodes} nodes in {processes} processes, {cut} edges between them; {method}, \
+             alpha {alpha}, {mode} rounds"
+        );
+        if chosen {
+            text += "\nThe experiment leaves alpha to validation rows; set it with --set method.alpha=…";
+        }
+        let sound = self.seeds.iter().filter(|seed| seed.outcome.violations.is_empty()).count();
+        let rounds = || self.seeds.iter().map(|seed| seed.outcome.rounds);
+        let (least, most) = (rounds().min().unwrap_or(0), rounds().max().unwrap_or(0));
+        let _ = write!(
+            text,
+            "\n{} seeds: {sound} ended as promised; {least} to {most} rounds\n\
+             frames: {} sent, {} lost, {} doubled, {} hostile; rejected: {} of old starts, {} of old \
+             backups, {} malformed\n\
+             processes: {} falls, {} torn writes, {} zombies, {} old backups",
+            self.seeds.len(),
+            self.sum(|c| c.sent),
+            self.sum(|c| c.lost),
+            self.sum(|c| c.duplicated),
+            self.sum(|c| c.hostile),
+            self.sum(|c| c.fenced),
+            self.sum(|c| c.rollbacks),
+            self.sum(|c| c.malformed),
+            self.sum(|c| c.crashes),
+            self.sum(|c| c.torn),
+            self.sum(|c| c.zombies),
+            self.sum(|c| c.backups),
+        );
+        let distances = self.distances();
+        if let (Some(middle), Some(largest)) =
+            (distances.get(distances.len() / 2), distances.last())
+        {
+            let same = self.seeds.iter().filter(|seed| seed.same_bits).count();
+            let _ = write!(
+                text,
+                "\ndistance of predictions to the fault-free optimum: median {middle:.1e}, largest \
+                 {largest:.1e}; the bits of an undisturbed run in {same} of {}",
+                self.seeds.len()
+            );
+        }
+        for seed in &self.seeds {
+            if let Some(violation) = seed.outcome.violations.first() {
+                let _ = write!(text, "\nseed {}: {violation}", seed.seed);
+            }
+        }
+        text
+    }
+
+    fn json(&self, method: &str, alpha: f64) -> Value {
+        let seed = |seed: &Seed| {
+            let Outcome { rounds, converged, ticks, trace, counts, violations, .. } = &seed.outcome;
+            let violations: Vec<String> = violations.iter().map(ToString::to_string).collect();
+            json!({
+                "seed": seed.seed,
+                "rounds": rounds,
+                "converged": converged,
+                "ticks": ticks,
+                "trace": format!("{trace:016x}"),
+                "distance": seed.distance,
+                "same_bits": seed.same_bits,
+                "sent": counts.sent,
+                "bytes": counts.bytes,
+                "lost": counts.lost,
+                "duplicated": counts.duplicated,
+                "crashes": counts.crashes,
+                "torn": counts.torn,
+                "zombies": counts.zombies,
+                "backups": counts.backups,
+                "hostile": counts.hostile,
+                "fenced": counts.fenced,
+                "rollbacks": counts.rollbacks,
+                "malformed": counts.malformed,
+                "violations": violations,
+            })
+        };
+        json!({
+            "method": method,
+            "alpha": alpha,
+            "mode": match self.mode {
+                ModeFlag::Synchronous => "synchronous",
+                ModeFlag::Asynchronous => "asynchronous",
+            },
+            "nodes": self.nodes,
+            "processes": self.processes,
+            "cut": self.cut,
+            "largest_distance": self.distances().last(),
+            "seeds": self.seeds.iter().map(seed).collect::<Vec<_>>(),
+        })
+    }
+}

@@ -1,0 +1,230 @@
+//! A network in parts of equal size with few edges between them,
+//!
+//! ```text
+//! minimise  |{ {i, j} : part(i) ≠ part(j) }|      with parts of nearly equal size
+//! ```
+//!
+//! by bisection: nodes in the order in which a search from a far corner reaches them, cut where the sizes
+//! are right, then improved by moves of single nodes [Fiduccia and Mattheyses, "A linear-time heuristic
+//! for improving network partitions", 1982]: the best move first, each node once, and back to the best
+//! cut on the way.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::{Network, NodeId};
+use crate::error::{Error, Result};
+
+/// How often a bisection is improved at most.
+const PASSES: usize = 12;
+
+/// By which share of its nodes a half may be too large or too small.
+const SLACK: f64 = 0.01;
+
+/// The part of every node, for so many parts of nearly equal size and few edges between them.
+///
+/// ```
+/// use fedgrid::network::{partition, ring};
+/// let parts = partition(&ring(100)?, 4)?;
+/// assert_eq!(parts.iter().filter(|&&part| part == 0).count(), 25);
+/// # Ok::<(), fedgrid::Error>(())
+/// ```
+pub fn partition(network: &Network, parts: usize) -> Result<Vec<usize>> {
+    if parts == 0 || parts > network.len().max(1) {
+        let (value, expected) = (parts as f64, "from one to the number of nodes");
+        return Err(Error::Parameter { name: "parts", value, expected });
+    }
+    let mut part_of = vec![0; network.len()];
+    let mut open = vec![((0..network.len()).collect::<Vec<_>>(), 0, parts)];
+    let mut side = vec![None; network.len()];
+    while let Some((nodes, first, parts)) = open.pop() {
+        if parts == 1 {
+            nodes.iter().for_each(|&node| part_of[node] = first);
+            continue;
+        }
+        let left = parts / 2;
+        // Every part must get a node.
+        let size = (nodes.len() * left / parts).clamp(left, nodes.len() - (parts - left));
+        let mut halves = Halves::new(network, &nodes, size, &mut side);
+        halves.improve(nodes.len(), [left, parts - left]);
+        let (mut one, mut other): (Vec<_>, Vec<_>) = (Vec::new(), Vec::new());
+        for &node in &nodes {
+            let half = if side[node] == Some(false) { &mut one } else { &mut other };
+            half.push(node);
+        }
+        nodes.iter().for_each(|&node| side[node] = None);
+        open.push((one, first, left));
+        open.push((other, first + left, parts - left));
+    }
+    Ok(part_of)
+}
+
+/// Two halves of some nodes; nodes on neither side are not among them.
+struct Halves<'a> {
+    network: &'a Network,
+    nodes: &'a [NodeId],
+    /// The side of every node of the network: false is the first half.
+    side: &'a mut [Option<bool>],
+    /// How many nodes the first half has.
+    size: usize,
+    /// How many it should have.
+    target: usize,
+}
+
+impl<'a> Halves<'a> {
+    fn new(
+        network: &'a Network,
+        nodes: &'a [NodeId],
+        target: usize,
+        side: &'a mut [Option<bool>],
+    ) -> Self {
+        nodes.iter().for_each(|&node| side[node] = Some(true));
+        let mut halves = Self { network, nodes, side, size: target, target };
+        // What is reached last from anywhere is a far corner.
+        let corner = halves.reached(nodes[0]).last().copied().unwrap_or(nodes[0]);
+        let order = halves.reached(corner);
+        order[..target].iter().for_each(|&node| halves.side[node] = Some(false));
+        halves
+    }
+
+    /// All nodes in the order in which a search reaches them, component by component.
+    fn reached(&self, from: NodeId) -> Vec<NodeId> {
+        let mut seen = BTreeSet::new();
+        let mut order = Vec::with_capacity(self.nodes.len());
+        let mut open = VecDeque::new();
+        for &root in std::iter::once(&from).chain(self.nodes) {
+            if seen.insert(root) {
+                open.push_back(root);
+            }
+            while let Some(node) = open.pop_front() {
+                order.push(node);
+                for &(other, _) in self.network.neighbours(node) {
+                    if self.side[other].is_some() && seen.insert(other) {
+                        open.push_back(other);
+                    }
+                }
+            }
+        }
+        order
+    }
+
+    /// How many edges less cross if a node changes sides.
+    fn gain(&self, node: NodeId) -> i64 {
+        let weigh = |&(other, _): &(NodeId, f64)| match self.side[other] {
+            None => 0,
+            Some(side) if Some(side) == self.side[node] => -1,
+            Some(_) => 1,
+        };
+        self.network.neighbours(node).iter().map(weigh).sum()
+    }
+
+    fn improve(&mut self, count: usize, parts: [usize; 2]) {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count")]
+        let slack = (SLACK * count as f64) as usize;
+        let range = self.target.saturating_sub(slack).max(parts[0])
+            ..=(self.target + slack).min(count - parts[1]);
+        for _ in 0..PASSES {
+            if !self.pass(count, &range) {
+                return;
+            }
+        }
+    }
+
+    /// Moves every node once at most; whether fewer edges cross than before.
+    fn pass(&mut self, count: usize, range: &std::ops::RangeInclusive<usize>) -> bool {
+        let mut gains: Vec<BTreeSet<(i64, NodeId)>> = vec![BTreeSet::new(); 2];
+        for &node in self.nodes {
+            let place = usize::from(self.side[node] == Some(true));
+            gains[place].insert((self.gain(node), node));
+        }
+        let (mut total, mut best, mut moved) = (0, 0, Vec::new());
+        let mut kept = 0;
+        while moved.len() < count && moved.len() < kept + 50 + count / 20 {
+            // The half that is too large gives; of equals, the one with the better move.
+            let from = match self.size.cmp(&self.target) {
+                std::cmp::Ordering::Greater => 0,
+                std::cmp::Ordering::Less => 1,
+                std::cmp::Ordering::Equal => {
+                    usize::from(gains[1].last().map(|one| one.0) > gains[0].last().map(|one| one.0))
+                }
+            };
+            let Some((gain, node)) = gains[from].pop_last() else { break };
+            self.flip(node, &mut gains);
+            total += gain;
+            moved.push(node);
+            if total > best && range.contains(&self.size) {
+                (best, kept) = (total, moved.len());
+            }
+        }
+        let undone: Vec<NodeId> = moved.drain(kept..).collect();
+        let mut nothing = vec![BTreeSet::new(); 2];
+        undone.into_iter().rev().for_each(|node| self.flip(node, &mut nothing));
+        best > 0
+    }
+
+    /// Moves a node to the other side, and tells its neighbours that can still move.
+    fn flip(&mut self, node: NodeId, gains: &mut [BTreeSet<(i64, NodeId)>]) {
+        let Some(side) = self.side[node] else { return };
+        let neighbours = self.network.neighbours(node);
+        let place = |side: Option<bool>| usize::from(side == Some(true));
+        let movable: Vec<NodeId> = neighbours
+            .iter()
+            .map(|&(other, _)| other)
+            .filter(|&other| {
+                let own = place(self.side[other]);
+                self.side[other].is_some() && gains[own].remove(&(self.gain(other), other))
+            })
+            .collect();
+        self.side[node] = Some(!side);
+        self.size = if side { self.size + 1 } else { self.size - 1 };
+        for other in movable {
+            gains[place(self.side[other])].insert((self.gain(other), other));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::{Edge, grid, path, random_regular, ring};
+
+    fn cut(network: &Network, part_of: &[usize]) -> usize {
+        network.edges().iter().filter(|e| part_of[e.source] != part_of[e.target]).count()
+    }
+
+    fn sizes(part_of: &[usize], parts: usize) -> Vec<usize> {
+        (0..parts).map(|part| part_of.iter().filter(|&&own| own == part).count()).collect()
+    }
+
+    #[test]
+    fn simple_networks_are_cut_as_well_as_can_be() {
+        assert_eq!(cut(&ring(60).unwrap(), &partition(&ring(60).unwrap(), 5).unwrap()), 5);
+        assert_eq!(cut(&path(40).unwrap(), &partition(&path(40).unwrap(), 4).unwrap()), 3);
+        let square = grid(20, 20).unwrap();
+        let quarters = partition(&square, 4).unwrap();
+        // Two straight lines cut forty edges.
+        assert!(cut(&square, &quarters) <= 52, "{}", cut(&square, &quarters));
+    }
+
+    #[test]
+    fn two_clusters_are_found_whatever_the_order_of_their_nodes() {
+        let inside = |a: usize, b: usize| a % 2 == b % 2;
+        let all = (0..30).flat_map(|a| (a + 1..30).map(move |b| (a, b)));
+        let edges = all.filter(|&(a, b)| inside(a, b) || (a == 3 && b == 8));
+        let edges = edges.map(|(source, target)| Edge { source, target, weight: 1.0 });
+        let names = (0..30).map(|id| id.to_string()).collect();
+        let network = Network::new(names, edges).unwrap();
+        assert_eq!(cut(&network, &partition(&network, 2).unwrap()), 1);
+    }
+
+    #[test]
+    fn parts_are_nearly_equal_and_none_is_empty() {
+        for parts in [1, 2, 3, 7, 16, 50] {
+            let network = random_regular(50, 4, 3).unwrap();
+            let sizes = sizes(&partition(&network, parts).unwrap(), parts);
+            let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
+            assert!(*least > 0 && *most <= 50_usize.div_ceil(parts) + 1, "{parts}: {sizes:?}");
+        }
+        assert!(partition(&ring(5).unwrap(), 6).is_err());
+        assert!(partition(&ring(5).unwrap(), 0).is_err());
+    }
+}

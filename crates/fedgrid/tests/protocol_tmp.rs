@@ -1,0 +1,2 @@
+#[path = "laws/protocol/mod.rs"]
+mod protocol;
