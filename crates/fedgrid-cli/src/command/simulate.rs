@@ -20,10 +20,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{
-    assembly::Assembly,
-    error::Result,
-    experiment::Experiment,
-    run::to_json_pretty,
+    assembly::Assembly, error::Result, experiment::Experiment, run::to_json_pretty,
     terminal::Terminal,
 };
 
@@ -182,8 +179,7 @@ impl Simulate {
         let nodes = nodes(&study);
         let report = match &study.settings.method {
             Approach::FedRelax(method) => {
-                let pooled =
-                    if method.hub > 0.0 { Some(Pooled.fit(&nodes)?.into()) } else { None };
+                let pooled = if method.hub > 0.0 { Some(Pooled.fit(&nodes)?.into()) } else { None };
                 let method = FedRelax { alpha, pooled, ..method.clone() };
                 self.simulated(&method, &study, nodes)?
             }

@@ -118,7 +118,11 @@ impl<'a> Halves<'a> {
     }
 
     fn improve(&mut self, count: usize, parts: [usize; 2]) {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of a count"
+        )]
         let slack = (SLACK * count as f64) as usize;
         let range = self.target.saturating_sub(slack).max(parts[0])
             ..=(self.target + slack).min(count - parts[1]);

@@ -10,7 +10,7 @@ use super::{
     process::{Hosted, Road, Stage},
 };
 use crate::{
-    bytes::{Reader, Writer},
+    bytes::{Reader, Writer, digest},
     error::Result,
     method::{Durable, Memory, Message},
     network::NodeId,
@@ -137,6 +137,9 @@ impl<P: Durable> Process<P> {
         }
         self.round += 1;
         let round = self.round;
+        if self.settings.digests {
+            self.tell_digests();
+        }
         if self.is_synchronous() {
             let oldest = round.saturating_sub(self.settings.keep + 2);
             self.links.iter_mut().for_each(|link| link.forget_before(oldest));
@@ -144,6 +147,18 @@ impl<P: Durable> Process<P> {
         self.is_last = round >= self.settings.stop.rounds as u64;
         let is_due = round.is_multiple_of(self.settings.keep) || self.is_last || self.keeps_all();
         if is_due { self.keep_state() } else { self.after_round() }
+    }
+
+    fn tell_digests(&mut self) {
+        let taken = self.hosted.iter().map(|hosted| {
+            let mut to = Writer::default();
+            hosted.participant.snapshot(&mut to)?;
+            Ok((hosted.node, digest(&to.into_bytes())))
+        });
+        if let Ok(digests) = taken.collect::<Result<Vec<_>>>() {
+            let round = self.round;
+            self.notice(Notice::Learnt { round, digests });
+        }
     }
 
     /// Whether every round must be kept.
@@ -331,6 +346,7 @@ impl<P: Durable> Process<P> {
         }
         to.count(self.links.len());
         for link in &self.links {
+            to.word(link.floor);
             link.write_outbox(&mut to);
         }
         Ok(to.into_bytes())
@@ -362,7 +378,11 @@ impl<P: Durable> Process<P> {
         if from.count()? != self.links.len() {
             return Err(from.refusal("is of another federation"));
         }
-        self.links.iter_mut().try_for_each(|link| link.read_outbox(&mut from))?;
+        for link in &mut self.links {
+            let floor = from.word()?;
+            link.read_outbox(&mut from)?;
+            link.forget(floor);
+        }
         if self.errs(Mutant::NoOutbox) {
             self.links.iter_mut().for_each(|link| link.outbox.clear());
         }

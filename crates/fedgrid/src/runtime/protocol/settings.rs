@@ -1,7 +1,7 @@
 //! What a process is told, what it says, and how it is set.
 
 use super::Frame;
-use crate::{error::Error, observe::Stop, runtime::layout::ProcessId};
+use crate::{error::Error, network::NodeId, observe::Stop, runtime::layout::ProcessId};
 
 /// How rounds of different processes go together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,11 +31,14 @@ pub struct Settings {
     pub keep: u64,
     /// After how many ticks of waiting those waited for are named.
     pub patience: u64,
+    /// Whether every round tells what its nodes are, as digests of their snapshots: to compare runs.
+    pub digests: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { mode: Mode::Synchronous, stop: Stop::default(), look: 10, keep: 1, patience: 20 }
+        let (mode, stop) = (Mode::Synchronous, Stop::default());
+        Self { mode, stop, look: 10, keep: 1, patience: 20, digests: false }
     }
 }
 
@@ -136,6 +139,13 @@ pub enum Notice {
     Left {
         /// The neighbour.
         peer: ProcessId,
+    },
+    /// What the hosted nodes are after a round, where that is asked for.
+    Learnt {
+        /// The round.
+        round: u64,
+        /// The digest of each node's snapshot.
+        digests: Vec<(NodeId, u64)>,
     },
     /// A frame was not accepted.
     Rejected {

@@ -56,7 +56,7 @@ fn faults() -> Faults {
 
 fn settings(mode: Mode) -> Settings {
     let stop = Stop { tolerance: 1e-3, rounds: 20 };
-    Settings { mode, stop, look: 4, keep: 2, patience: 20 }
+    Settings { mode, stop, look: 4, keep: 2, ..Settings::default() }
 }
 
 /// Runs seeds until a promise is broken; how many it took, and what was found.

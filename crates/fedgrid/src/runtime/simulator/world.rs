@@ -164,7 +164,8 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
         disk.begin();
         let seat = self.simulation.layout.seats()[process].clone();
         let views = seat.nodes.iter().map(|&node| self.simulation.views[node].clone()).collect();
-        let settings = self.simulation.settings;
+        let mut settings = self.simulation.settings;
+        settings.digests |= self.simulation.takes_digests;
         let made = Process::new(self.simulation.method, views, seat, settings)?;
         #[cfg(test)]
         let made = {
@@ -275,11 +276,7 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
     /// Lets a process take note of an event, and does what it wants done.
     fn step(&mut self, body: usize, event: Event) {
         let Some(own) = &mut self.bodies[body] else { return };
-        let before = own.process.round();
         let actions = own.process.step(event);
-        if own.process.round() != before {
-            self.look_at(body);
-        }
         for action in actions {
             if let Some(own) = &mut self.bodies[body]
                 && let Some(left) = own.doom
@@ -323,7 +320,6 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
                     for (node, participant) in own.process.participants() {
                         self.hypotheses[node] = participant.hypothesis().cloned();
                     }
-                    self.look_at(body);
                 }
             }
             Action::Notice(notice) => self.heed(body, &notice),
@@ -344,6 +340,7 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
             // The operator starts it again, from what is really on its disk.
             Notice::RefusedBy { .. } => self.fall(body),
             Notice::Waiting { on, .. } => self.counts.named += on.len() as u64,
+            Notice::Learnt { round, digests } => self.compare(*round, digests),
             Notice::Joined { .. } | Notice::Left { .. } => {}
         }
     }
@@ -366,6 +363,8 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
             return;
         }
         self.counts.crashes += 1;
+        // What it knew of others' floors it may have to learn anew.
+        self.judge.warned.retain(|(by, _)| *by != process);
         self.mix(&[4, body as u64]);
         let mut disk = own.disk.clone();
         disk.fall(&mut self.stream);
@@ -455,19 +454,8 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
     }
 
     /// Compares what the nodes of a process have learnt with the undisturbed run.
-    fn look_at(&mut self, body: usize) {
-        let Some(own) = &self.bodies[body] else { return };
-        if !self.simulation.takes_digests || !own.is_true {
-            return;
-        }
-        let round = own.process.round();
-        let mut found = Vec::new();
-        for (node, participant) in own.process.participants() {
-            let mut to = Writer::default();
-            let taken = participant.snapshot(&mut to);
-            found.push((node, taken.map_or(0, |()| digest(&to.into_bytes()))));
-        }
-        for (node, now) in found {
+    fn compare(&mut self, round: u64, digests: &[(usize, u64)]) {
+        for &(node, now) in digests {
             let expected = self.simulation.expected.and_then(|all| all.get(&(round, node)));
             if expected.is_some_and(|expected| *expected != now) {
                 self.judge.note(Violation::OtherBits { node, round });

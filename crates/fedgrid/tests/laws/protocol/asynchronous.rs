@@ -66,7 +66,7 @@ const RIDGE: f64 = 0.01;
 fn settings(rounds: usize, keep: u64) -> Settings {
     let stop = Stop { tolerance: -1.0, rounds };
     let mode = Mode::Asynchronous { staleness: None };
-    Settings { mode, stop, look: 0, keep, patience: 100 }
+    Settings { mode, stop, look: 0, keep, ..Settings::default() }
 }
 
 /// How far FedRelax ends from its fixed point under faults, relative to the objective there; and after

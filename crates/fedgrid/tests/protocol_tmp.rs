@@ -1,2 +1,0 @@
-#[path = "laws/protocol/mod.rs"]
-mod protocol;
