@@ -123,6 +123,12 @@ impl RunFolder {
         serde_json::from_str::<Identity>(first).is_ok() || is_empty
     }
 
+    /// Whether a folder holds a run that came to its end.
+    #[must_use]
+    pub fn is_finished(folder: &Path) -> bool {
+        is_finished(folder)
+    }
+
     fn is_unfinished(&self) -> bool {
         self.folder.join("metrics.jsonl").exists() && !is_finished(&self.folder)
     }

@@ -82,7 +82,8 @@ pub fn watch_for_interruption() {
 }
 
 /// Whether the user has asked to stop.
-pub(crate) fn is_interrupted() -> bool {
+#[must_use]
+pub fn is_interrupted() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 

@@ -7,6 +7,7 @@ mod models;
 mod public;
 mod rows;
 mod scales;
+mod site;
 
 use std::{
     path::{Path, PathBuf},
@@ -25,6 +26,7 @@ pub use graph::Graph;
 pub use learning::{Candidate, Chosen, edges_csv, learned};
 pub use models::OwnModel;
 pub use rows::Rows;
+pub use site::Common;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -130,7 +132,7 @@ impl Assembly {
         let table = files.table(&experiment.data.file)?;
         let graph = Graph::new(experiment, files, Some(&table))?;
         let task = rows::task(experiment, &table)?;
-        let rows = Rows::new(experiment, &table, &graph, task)?;
+        let rows = Rows::new(experiment, &table, &graph, (task, None))?;
         let (source, fingerprint) = (table.source, table.fingerprint);
         let (models, public, plan) = (Vec::new(), None, None);
         let parts = Parts { source, fingerprint, graph, task, rows, models, public, plan };

@@ -68,13 +68,13 @@ impl Rows {
         experiment: &Experiment,
         table: &Table,
         graph: &Graph,
-        task: Task,
+        (task, known): (Task, Option<&[String]>),
     ) -> Result<Self> {
         let keys = &experiment.data;
         let by_node = rows_by_node(keys, table, graph)?;
         let names = feature_names(keys, table)?;
         let columns = names.iter().map(|name| table.numbers(name)).collect::<Result<Vec<_>>>()?;
-        let (labels, classes) = labels(keys, table, task)?;
+        let (labels, classes) = labels(keys, table, task, known)?;
         let names: Arc<[String]> = names.into();
         let mut data = Vec::with_capacity(by_node.len());
         for rows in &by_node {
@@ -204,14 +204,25 @@ fn feature_names(keys: &DataKeys, table: &Table) -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn labels(keys: &DataKeys, table: &Table, task: Task) -> Result<(Labels, Vec<String>)> {
+/// The labels, and the names of classes: as they are known, or as the table has them.
+fn labels(
+    keys: &DataKeys,
+    table: &Table,
+    task: Task,
+    known: Option<&[String]>,
+) -> Result<(Labels, Vec<String>)> {
     match task {
         Task::Regression => Ok((Labels::values(table.numbers(&keys.target)?), Vec::new())),
         Task::Classification { classes } => {
             let cells = table.names_in(&keys.target)?;
-            let names = class_names(&cells);
-            let place = |cell: &String| names.binary_search(cell).unwrap_or_default();
-            let places: Vec<usize> = cells.iter().map(place).collect();
+            let names = known.map_or_else(|| class_names(&cells), <[String]>::to_vec);
+            let place = |(row, cell): (usize, &String)| {
+                names.binary_search(cell).map_err(|_| {
+                    let found = format!("is '{cell}', expected one of {}", names.join(", "));
+                    table.at(row, &keys.target, &found)
+                })
+            };
+            let places = cells.iter().enumerate().map(place).collect::<Result<Vec<usize>>>()?;
             Ok((Labels::classes(classes, &places)?, names))
         }
     }

@@ -1,6 +1,8 @@
 //! The command line, one file per command.
 
 mod demo;
+#[cfg(feature = "federation")]
+mod federation;
 mod fit;
 mod network;
 mod network_learn;
@@ -58,6 +60,10 @@ enum Command {
     Reproduce(reproduce::Reproduce),
     /// Run an experiment as a federation in which things go wrong, by seed.
     Simulate(Box<simulate::Simulate>),
+    /// Run an experiment as a federation of processes, each with its own rows.
+    #[cfg(feature = "federation")]
+    #[command(subcommand, after_help = "Example: fedgrid federation new experiment.toml --sites sites.toml")]
+    Federation(federation::FederationCommand),
     /// Print the JSON schema of experiment files.
     #[command(after_help = "Example: fedgrid schema > experiment.schema.json")]
     Schema,
@@ -122,6 +128,8 @@ fn run(command: Command, terminal: Terminal) -> Result<()> {
         Command::Network(network) => network.run(terminal),
         Command::Reproduce(reproduce) => reproduce.run(terminal),
         Command::Simulate(simulate) => simulate.run(terminal),
+        #[cfg(feature = "federation")]
+        Command::Federation(federation) => federation.run(terminal),
         Command::Schema => {
             print(&to_json_pretty(&Experiment::schema()));
             Ok(())

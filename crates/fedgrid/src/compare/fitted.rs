@@ -55,6 +55,16 @@ pub struct Fitted {
 }
 
 impl Fitted {
+    /// What was learnt elsewhere, such as in a federation.
+    #[must_use]
+    pub fn elsewhere(
+        hypotheses: Vec<Arc<dyn Hypothesis>>,
+        certificate: Certificate,
+        engine: &str,
+    ) -> Self {
+        Self { certificate, direct: false, engine: engine.into(), ..Self::exact(hypotheses) }
+    }
+
     /// A result without iterations.
     pub(super) fn exact(hypotheses: Vec<Arc<dyn Hypothesis>>) -> Self {
         let certificate =

@@ -1,0 +1,184 @@
+//! An experiment that is spread over sites: what all share, and what a site makes of its own rows.
+
+use std::{path::Path, sync::Arc};
+
+use fedgrid::{
+    compare::Study,
+    data::{Dataset, Features, Fold, Plan, Task},
+    network::{Edge, Network, NodeId},
+};
+
+use super::{About, Assembly, Files, Graph, check_training, models, rows, settings};
+use crate::{
+    error::{Error, Result},
+    experiment::{Choice, Experiment, OrderKey, PublicKind, TaskKey, WeightingKey},
+    source::Table,
+};
+
+/// What all sites of a federation share.
+#[derive(Debug, Clone)]
+pub struct Common {
+    /// The network of all nodes.
+    pub network: Network,
+    /// How rows are read.
+    pub about: About,
+    /// The public points.
+    pub public: Arc<Features>,
+}
+
+impl Common {
+    /// What an experiment says to all sites. Where its table is not at hand, because rows are with
+    /// the sites, the experiment must name everything that would be read from it.
+    pub fn new(experiment: &Experiment, base: &Path) -> Result<Self> {
+        check(experiment)?;
+        if base.join(&experiment.data.file).exists() {
+            let assembly = Assembly::new(experiment, base)?;
+            let public = assembly.study.public[0].clone();
+            return Ok(Self { network: assembly.study.network, about: assembly.about, public });
+        }
+        let files = Files::new(base, experiment.data.delimiter);
+        let network = Graph::new(experiment, files, None)?.network;
+        let keys = &experiment.data;
+        let missing = |what: &str| {
+            let file = keys.file.display();
+            Error::input(format!("'{file}' is not here, so the experiment must give {what}"))
+        };
+        let features = keys.features.clone().ok_or_else(|| missing("data.features"))?;
+        if keys.standardise || keys.task == Some(TaskKey::Classification) {
+            return Err(missing("numbers to predict and features that need no scaling"));
+        }
+        let file = experiment.public.file.as_ref();
+        let file = file.filter(|_| experiment.public.kind == PublicKind::File);
+        let table = files.table(file.ok_or_else(|| missing("public.file"))?)?;
+        let about = About {
+            node: keys.node.clone(),
+            target: keys.target.clone(),
+            features,
+            task: Task::Regression,
+            classes: Vec::new(),
+            scaling: None,
+        };
+        let public = Arc::new(super::features_of(&table, &about)?);
+        Ok(Self { network, about, public })
+    }
+}
+
+/// Refuses what needs rows of all nodes in one place.
+fn check(experiment: &Experiment) -> Result<()> {
+    let method = &experiment.method;
+    let refused = |key: &str, found: &str, expected: &str| {
+        Err(Error::input(format!("{key} is {found}, expected {expected} in a federation")))
+    };
+    if method.alpha == Choice::Auto {
+        let expected = "a number (choose one with fit, on data that you may pool)";
+        return refused("method.alpha", "\"auto\"", expected);
+    }
+    if method.hub > 0.0 {
+        return refused("method.hub", &method.hub.to_string(), "0");
+    }
+    if method.weighting == WeightingKey::Rows {
+        return refused("method.weighting", "\"rows\"", "\"nodes\"");
+    }
+    if method.order == OrderKey::InTurn {
+        return refused("method.order", "\"in-turn\"", "\"at-once\"");
+    }
+    if experiment.public.per_node {
+        return refused("public.per_node", "true", "false");
+    }
+    Ok(())
+}
+
+impl Assembly {
+    /// The study of one site: rows of its own nodes, in the network that all share.
+    pub fn at_site(
+        experiment: &Experiment,
+        data: &Path,
+        common: Common,
+        own: &[NodeId],
+    ) -> Result<Self> {
+        let table = Table::from_file(data, experiment.data.delimiter)?;
+        let Common { network, about, public } = common;
+        check_own(&table, &about, &network, own)?;
+        let graph = Graph { network, positions: None, fingerprint: 0 };
+        let mut rows =
+            rows::Rows::new(experiment, &table, &graph, (about.task, Some(&about.classes)))?;
+        let plan = Plan::new(&rows.roles, experiment.data.folds, experiment.seed);
+        check_training(experiment, &table.source, &plan)?;
+        if let Some(scaling) = &about.scaling {
+            for data in rows.data.iter_mut().filter(|data| data.rows() > 0) {
+                *data = Dataset::new(scaling.apply(data.features())?, data.labels().clone())?;
+            }
+        }
+        let models = models::models(experiment, &graph, about.task)?;
+        let nodes = graph.network.len();
+        let mut settings = settings(experiment);
+        (settings.tune_ridge, settings.direct) = (false, false);
+        let study = Study {
+            network: graph.network,
+            rows: rows.data,
+            models: models.models,
+            public: vec![public; nodes],
+            plan,
+            settings,
+        };
+        Ok(Self {
+            study,
+            about,
+            model_kinds: models.kinds,
+            positions: None,
+            notes: Vec::new(),
+            node_notes: vec![None; nodes],
+            public: "points that all sites share".into(),
+            fingerprint: table.fingerprint,
+            chosen: None,
+        })
+    }
+
+    /// The same with these nodes only, and the edges between them.
+    pub fn of_nodes(&self, own: &[NodeId]) -> Result<Self> {
+        let study = &self.study;
+        let place = |node: NodeId| own.binary_search(&node).ok();
+        let inside = study.network.edges().iter().filter_map(|edge| {
+            let (source, target) = (place(edge.source)?, place(edge.target)?);
+            Some(Edge { source, target, weight: edge.weight })
+        });
+        let names = own.iter().map(|&node| study.network.names()[node].clone()).collect();
+        let chosen = |all: &[Vec<usize>]| own.iter().map(|&node| all[node].clone()).collect();
+        let folds = study.plan.folds.iter().map(|fold| Fold {
+            train: chosen(&fold.train),
+            validation: chosen(&fold.validation),
+        });
+        let plan = Plan {
+            folds: folds.collect(),
+            train: chosen(&study.plan.train),
+            test: chosen(&study.plan.test),
+        };
+        let study = Study {
+            network: Network::new(names, inside)?,
+            rows: own.iter().map(|&node| study.rows[node].clone()).collect(),
+            models: own.iter().map(|&node| study.models[node].clone()).collect(),
+            public: own.iter().map(|&node| study.public[node].clone()).collect(),
+            plan,
+            settings: study.settings.clone(),
+        };
+        Ok(Self {
+            study,
+            model_kinds: own.iter().map(|&node| self.model_kinds[node].clone()).collect(),
+            node_notes: own.iter().map(|&node| self.node_notes[node].clone()).collect(),
+            ..self.clone()
+        })
+    }
+}
+
+/// Refuses rows of nodes that live elsewhere.
+fn check_own(table: &Table, about: &About, network: &Network, own: &[NodeId]) -> Result<()> {
+    let names: Vec<&str> = own.iter().map(|&node| network.names()[node].as_str()).collect();
+    let nodes = table.names_in(&about.node)?;
+    match nodes.iter().enumerate().find(|(_, name)| !names.contains(&name.as_str())) {
+        None => Ok(()),
+        Some((row, name)) => {
+            let found = format!("is '{name}', expected a node of this site: {}", names.join(", "));
+            Err(table.at(row, &about.node, &found))
+        }
+    }
+}

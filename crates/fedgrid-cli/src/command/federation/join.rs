@@ -1,0 +1,257 @@
+//! `fedgrid federation join`: the agent of a site, from its kit and its own rows to its own models.
+
+use std::{
+    io::{IsTerminal, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
+
+use clap::Args;
+use fedgrid::{
+    compare::Approach,
+    data::Features,
+    method::{Durable, Method, Participant, PrimalDual},
+    model::Hypothesis,
+    network::{NodeId, View},
+    observe::Stop,
+    runtime::protocol::{Mode, Settings},
+};
+use fedgrid_zenoh::{
+    agent::{self, Flow, Options, Phase, Status, network_of},
+    identity::now,
+    kit::Kit,
+};
+
+use super::{
+    new::{Part, PublicPoints},
+    refused,
+    report::{Learnt, SiteRun},
+};
+use crate::{
+    assembly::{Assembly, Common},
+    error::{Error, Result},
+    experiment::Experiment,
+    run::{Existing, RunFolder},
+    terminal::{Terminal, complain, is_interrupted},
+};
+
+/// After how many rounds all look together whether to stop.
+const LOOK: u64 = 10;
+
+/// Arguments of `fedgrid federation join`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: fedgrid federation join hospital-a --data rows.csv --health 8080")]
+pub(super) struct Join {
+    /// The kit: the folder that the project gave to this site.
+    kit: PathBuf,
+
+    /// The site's own rows: a CSV or Parquet file. They never leave this machine.
+    #[arg(long, value_name = "FILE")]
+    data: PathBuf,
+
+    /// The folder of the run; by default runs/ and the names of experiment and site.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Answer GET /health on this port of this machine.
+    #[arg(long, value_name = "PORT")]
+    health: Option<u16>,
+
+    /// Listen here instead of at the address in the manifest, host:port.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+
+    /// Look for other sites on the local network, beside the addresses in the manifest.
+    #[arg(long)]
+    scouting: bool,
+
+    /// Agree to share metrics (errors and counts of rows per node): writes share.txt for collect.
+    #[arg(long)]
+    share: bool,
+
+    /// Replace an earlier finished run in that folder.
+    #[arg(long)]
+    force: bool,
+}
+
+impl Join {
+    pub(super) fn run(self, terminal: Terminal) -> Result<()> {
+        let begun = Instant::now();
+        let kit = Kit::read(&self.kit, now()).map_err(refused)?;
+        let part: Part = serde_json::from_str(&kit.shared.part)
+            .map_err(|error| Error::input(format!("wrong manifest: part.json: {error}")))?;
+        let table = Experiment::table_from_text(&kit.shared.experiment, "experiment.toml")?;
+        let experiment = Experiment::from_table(table, "experiment.toml")?;
+        let own: Vec<NodeId> =
+            kit.manifest.nodes_of(kit.process).into_iter().map(|node| node as usize).collect();
+        let assembly = self.assembly(&kit, &part, &experiment, &own)?;
+        let out = self.out.clone().unwrap_or_else(|| {
+            PathBuf::from("runs").join(format!("{}-{}", part.title, kit.name()))
+        });
+        let existing = if self.force { Existing::Replace } else { Existing::Refuse };
+        if RunFolder::is_finished(&out) {
+            RunFolder::check(&out, existing)?;
+        }
+        let site = SiteRun {
+            kit: &kit,
+            experiment: &experiment,
+            assembly: &assembly,
+            own: &own,
+            title: format!("{} at {}", part.title, kit.name()),
+            out: &out,
+            share: self.share,
+        };
+        let options = self.options(&kit, &part, &experiment, &out)?;
+        let learnt = self.learn(&kit, &assembly, &own, &options, terminal)?;
+        match learnt {
+            Some(learnt) => site.finish(&learnt, begun.elapsed().as_secs_f64(), terminal),
+            None => {
+                terminal.say("Stopped; its state is kept. The same command goes on.");
+                Ok(())
+            }
+        }
+    }
+
+    fn assembly(
+        &self,
+        kit: &Kit,
+        part: &Part,
+        experiment: &Experiment,
+        own: &[NodeId],
+    ) -> Result<Assembly> {
+        let points: PublicPoints = serde_json::from_str(&kit.shared.public)
+            .map_err(|error| Error::input(format!("wrong public set: public.json: {error}")))?;
+        let shape = kit.manifest.shape;
+        let count = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
+        let found = (count(part.about.features.len()), count(points.rows.len()));
+        if found != (shape.features, shape.points) {
+            let (features, points) = found;
+            return Err(Error::input(format!(
+                "wrong shape: {features} features and {points} public points, the manifest says {} \
+                 and {}",
+                shape.features, shape.points
+            )));
+        }
+        let values = points.rows.concat();
+        let common = Common {
+            network: network_of(&kit.manifest).map_err(refused)?,
+            about: part.about.clone(),
+            public: Arc::new(Features::new(points.names.into(), values)?),
+        };
+        Assembly::at_site(experiment, &self.data, common, own)
+    }
+
+    fn options(
+        &self,
+        kit: &Kit,
+        part: &Part,
+        experiment: &Experiment,
+        out: &Path,
+    ) -> Result<Options> {
+        let method = &experiment.method;
+        let stop = Stop { tolerance: method.tolerance, rounds: method.rounds };
+        let mode = if part.asynchronous {
+            Mode::Asynchronous { staleness: None }
+        } else {
+            Mode::Synchronous
+        };
+        let keep = kit.manifest.checkpoint_every;
+        let protocol = Settings { mode, stop, look: LOOK, keep, ..Settings::default() };
+        std::fs::create_dir_all(out).map_err(|error| Error::folder(out, &error))?;
+        Ok(Options {
+            health: self.health,
+            listen: self.listen.clone(),
+            scouting: self.scouting,
+            ..Options::new(out.join("state"), protocol)
+        })
+    }
+
+    /// Takes part to the end; none if it was stopped before.
+    fn learn(
+        &self,
+        kit: &Kit,
+        assembly: &Assembly,
+        own: &[NodeId],
+        options: &Options,
+        terminal: Terminal,
+    ) -> Result<Option<Learnt>> {
+        let study = &assembly.study;
+        let views = study.network.views(study.nodes(None))?;
+        let views = views.into_iter().filter(|view| own.binary_search(&view.node.id).is_ok());
+        let views: Vec<View> = views.collect();
+        let alpha = study.settings.alpha.unwrap_or(0.0);
+        match &study.settings.method {
+            Approach::FedRelax(method) => {
+                let method = fedgrid::method::FedRelax { alpha, ..method.clone() };
+                run(kit, &method, views, options, terminal)
+            }
+            Approach::Gtv(gtv) => {
+                let method = PrimalDual {
+                    alpha,
+                    penalty: gtv.penalty,
+                    couple_intercept: gtv.couple_intercept,
+                    ..PrimalDual::default()
+                };
+                run(kit, &method, views, options, terminal)
+            }
+        }
+    }
+}
+
+fn run<M: Method<Participant: Durable>>(
+    kit: &Kit,
+    method: &M,
+    views: Vec<View>,
+    options: &Options,
+    terminal: Terminal,
+) -> Result<Option<Learnt>> {
+    let mut line = StatusLine { terminal, last: None, phase: Phase::Starting };
+    let mut tell = |status: &Status| {
+        line.show(status);
+        if is_interrupted() { Flow::Stop } else { Flow::Continue }
+    };
+    let outcome = agent::run(kit, method, views, options, &mut tell).map_err(refused)?;
+    line.end();
+    if !outcome.finished {
+        return Ok(None);
+    }
+    let hypotheses = outcome.process.participants().map(|(node, own)| {
+        own.hypothesis().cloned().ok_or_else(|| {
+            let name = &kit.manifest.nodes[node].name;
+            Error::input(format!("node '{name}' has no rows and heard of no neighbour"))
+        })
+    });
+    let hypotheses = hypotheses.collect::<Result<Vec<Arc<dyn Hypothesis>>>>()?;
+    Ok(Some(Learnt { hypotheses, converged: outcome.converged, status: outcome.status }))
+}
+
+/// The live line of a terminal; plain lines, now and then, elsewhere.
+struct StatusLine {
+    terminal: Terminal,
+    last: Option<Instant>,
+    phase: Phase,
+}
+
+impl StatusLine {
+    fn show(&mut self, status: &Status) {
+        if self.terminal.quiet || self.terminal.json {
+            return;
+        }
+        if std::io::stderr().is_terminal() {
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", status.line());
+            return;
+        }
+        let is_due = self.last.is_none_or(|last| last.elapsed().as_secs() >= 10);
+        if is_due || self.phase != status.phase {
+            (self.last, self.phase) = (Some(Instant::now()), status.phase);
+            complain(&status.line());
+        }
+    }
+
+    fn end(&self) {
+        if !self.terminal.quiet && !self.terminal.json && std::io::stderr().is_terminal() {
+            let _ = writeln!(std::io::stderr());
+        }
+    }
+}

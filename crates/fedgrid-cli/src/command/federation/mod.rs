@@ -1,0 +1,56 @@
+//! `fedgrid federation`: the same experiment as a federation of processes, one kit per site.
+
+mod join;
+mod new;
+mod project;
+mod report;
+mod share;
+mod sites;
+
+use clap::Subcommand;
+
+use crate::{error::{Error, Result}, terminal::Terminal};
+
+/// The commands of a federation.
+#[derive(Debug, Subcommand)]
+pub(super) enum FederationCommand {
+    /// Make a project: keys, certificates, the signed manifest and one kit per site.
+    New(new::New),
+    /// Take part with a kit and the site's own rows.
+    Join(join::Join),
+    /// Show who is there, how far, and how stale.
+    Status(project::Status),
+    /// Tell all processes to keep their state and end; join starts them again.
+    Stop(project::Stop),
+    /// Take a site's membership away; the others begin a new run without it.
+    Revoke(project::Revoke),
+    /// Give a site a new key and certificate.
+    Rotate(project::Rotate),
+    /// Put together what sites agreed to share: metrics, never rows.
+    Collect(project::Collect),
+    /// Run a router for sites that cannot reach each other.
+    Router(project::Router),
+}
+
+impl FederationCommand {
+    pub(super) fn run(self, terminal: Terminal) -> Result<()> {
+        match self {
+            Self::New(new) => new.run(terminal),
+            Self::Join(join) => join.run(terminal),
+            Self::Status(status) => status.run(terminal),
+            Self::Stop(stop) => stop.run(terminal),
+            Self::Revoke(revoke) => revoke.run(terminal),
+            Self::Rotate(rotate) => rotate.run(terminal),
+            Self::Collect(collect) => collect.run(terminal),
+            Self::Router(router) => router.run(terminal),
+        }
+    }
+}
+
+/// An error of the federation as one of the command.
+fn refused(error: fedgrid_zenoh::Error) -> Error {
+    match error {
+        fedgrid_zenoh::Error::Method(error) => error.into(),
+        other => Error::input(other.to_string()),
+    }
+}

@@ -1,0 +1,214 @@
+//! `fedgrid federation new`: from an experiment and a list of sites to one kit per site.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use fedgrid_zenoh::{
+    identity::{Hex, now},
+    kit::Shared,
+    manifest::{Link, Manifest, Shape},
+    provision::Federation,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{refused, sites::Sites};
+use crate::{
+    assembly::{About, Common},
+    error::{Error, Result},
+    experiment::{Experiment, MethodKind},
+    run::to_json_pretty,
+    terminal::Terminal,
+};
+
+/// Arguments of `fedgrid federation new`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  fedgrid federation new experiment.toml --sites sites.toml --out federation
+  fedgrid federation new experiment.toml --processes 16 --out cluster
+
+sites.toml:
+  link = \"tls\"                       # or quic, or tcp on a network that is trusted otherwise
+  [[site]]
+  name = \"hospital-a\"
+  address = \"192.0.2.10:7447\"        # leave it out for a site that only calls others
+  nodes = [\"ward-1\", \"ward-2\"]")]
+pub(super) struct New {
+    /// The experiment file; method.alpha must be a number.
+    experiment: PathBuf,
+
+    /// The file of sites.
+    #[arg(long, value_name = "FILE", conflicts_with = "processes", required_unless_present = "processes")]
+    sites: Option<PathBuf>,
+
+    /// Divide the network among this many processes instead, with few edges between them.
+    #[arg(long, value_name = "N")]
+    processes: Option<usize>,
+
+    /// With --processes: the host of all of them.
+    #[arg(long, default_value = "127.0.0.1")]
+    host: String,
+
+    /// With --processes: the port of the first; the others follow.
+    #[arg(long, default_value_t = 7447)]
+    port: u16,
+
+    /// How links are protected: tls, quic or tcp; by default as the file of sites says, or tls.
+    #[arg(long)]
+    link: Option<String>,
+
+    /// The folder of the project; by default federation/ and the experiment's name.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// For how many days certificates are good.
+    #[arg(long, default_value_t = 365)]
+    days: u64,
+
+    /// After how many rounds state is written; neighbours keep what they said since.
+    #[arg(long, value_name = "ROUNDS", default_value_t = 1)]
+    checkpoint_every: u64,
+
+    /// Let rounds go on without slow sites, with the last word of each (not the bits of one process).
+    #[arg(long)]
+    asynchronous: bool,
+
+    /// Override any key of the experiment, such as method.rounds=200.
+    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    set: Vec<String>,
+}
+
+/// What a kit says beside the experiment.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Part {
+    /// The name of the experiment.
+    pub(super) title: String,
+    /// How rows are read.
+    pub(super) about: About,
+    /// Whether rounds go on without slow sites.
+    pub(super) asynchronous: bool,
+}
+
+/// Public points in a kit.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct PublicPoints {
+    pub(super) names: Vec<String>,
+    pub(super) rows: Vec<Vec<f64>>,
+}
+
+impl New {
+    pub(super) fn run(self, terminal: Terminal) -> Result<()> {
+        let (mut table, base, source) = Experiment::opened(Some(&self.experiment))?;
+        for assignment in &self.set {
+            Experiment::set(&mut table, assignment)?;
+        }
+        let source = if self.set.is_empty() { source } else { String::new() };
+        let experiment = Experiment::from_table(table, &source)?;
+        let common = Common::new(&experiment, &base)?;
+        let mut sites = match (&self.sites, self.processes) {
+            (Some(path), _) => Sites::read(path, &common.network)?,
+            (None, count) => {
+                Sites::divided(&common.network, count.unwrap_or(1), &self.host, self.port)
+            }
+        };
+        if let Some(link) = &self.link {
+            sites.link = parse_link(link)?;
+        }
+        let title = self.experiment.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let out = self.out.clone().unwrap_or_else(|| Path::new("federation").join(&title));
+        let shared = self.shared(&experiment, &common, &title);
+        let number = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
+        let edges = common.network.edges().iter();
+        let federation = Federation {
+            project: &title,
+            shared: &shared,
+            nodes: common.network.names(),
+            edges: edges.map(|e| (number(e.source), number(e.target), e.weight)).collect(),
+            sites: &sites.sites,
+            link: sites.link,
+            router: sites.router.clone(),
+            shape: Shape {
+                features: number(common.about.features.len()),
+                outputs: number(common.about.task.outputs()),
+                points: number(common.public.rows()),
+            },
+            checkpoint_every: self.checkpoint_every.max(1),
+            validity: (now().saturating_sub(3600), now() + self.days * 86_400),
+        };
+        let manifest = federation.write(&out).map_err(refused)?;
+        tell(terminal, &experiment, &manifest, &out);
+        Ok(())
+    }
+
+    fn shared(&self, experiment: &Experiment, common: &Common, title: &str) -> Shared {
+        let mut experiment = experiment.clone();
+        // A site has its own rows and is told the features, so that all read the same columns.
+        experiment.data.file = PathBuf::from("data.csv");
+        experiment.data.features = Some(common.about.features.clone());
+        let part = Part {
+            title: title.to_string(),
+            about: common.about.clone(),
+            asynchronous: self.asynchronous,
+        };
+        let public = PublicPoints {
+            names: common.public.names().to_vec(),
+            rows: common.public.iter().map(<[f64]>::to_vec).collect(),
+        };
+        Shared {
+            experiment: experiment.to_text(),
+            part: to_json_pretty(&part),
+            public: serde_json::to_string(&public).expect("plain values become JSON"),
+        }
+    }
+}
+
+fn parse_link(text: &str) -> Result<Link> {
+    [Link::Tls, Link::Quic, Link::Tcp]
+        .into_iter()
+        .find(|link| link.name() == text)
+        .ok_or_else(|| Error::input(format!("--link is '{text}', expected tls, quic or tcp")))
+}
+
+/// Says what was made, and what will travel.
+fn tell(terminal: Terminal, experiment: &Experiment, manifest: &Manifest, out: &Path) {
+    let Shape { features, outputs, points } = manifest.shape;
+    let numbers = match experiment.method.kind {
+        MethodKind::Fedrelax => points * outputs,
+        MethodKind::Gtv => (features + 1) * outputs,
+    };
+    let cut = manifest.cut();
+    let bytes = 2 * cut * 8 * numbers as usize;
+    terminal.say(&format!(
+        "{}: {} nodes at {} sites; {cut} of {} edges join two sites, which carry about {} kB a round",
+        manifest.project,
+        manifest.nodes.len(),
+        manifest.processes.len(),
+        manifest.edges.len(),
+        bytes.div_ceil(1000),
+    ));
+    for (place, process) in manifest.processes.iter().enumerate() {
+        let nodes = manifest.nodes_of(u32::try_from(place).unwrap_or(u32::MAX)).len();
+        let address = process.address.as_deref().unwrap_or("calls others");
+        let key = process.key.map_or_else(String::new, |key: Hex<32>| key.to_string());
+        terminal.say(&format!(
+            "  {:<16} {nodes:>7} nodes  {address:<22} key {}",
+            process.name,
+            &key[..16.min(key.len())]
+        ));
+    }
+    terminal.say(&format!(
+        "Give each site its folder of {0}/kits; keep {0}/project to yourself.\n\
+         A site joins with: fedgrid federation join KIT --data rows.csv",
+        out.display()
+    ));
+    terminal.give(&to_json_pretty(&json!({
+        "project": manifest.project,
+        "folder": out,
+        "run": manifest.run,
+        "sites": manifest.processes.iter().map(|process| &process.name).collect::<Vec<_>>(),
+        "nodes": manifest.nodes.len(),
+        "edges": manifest.edges.len(),
+        "cut": cut,
+        "bytes_per_round": bytes,
+    })));
+}

@@ -1,0 +1,250 @@
+//! What the owner of a project does: look, stop, revoke, rotate, collect; and the router.
+
+use std::{path::{Path, PathBuf}, time::Duration};
+
+use clap::Args;
+use fedgrid_zenoh::{
+    agent::{Order, Status as Seen},
+    identity::now,
+    kit::read_project,
+    manifest::Manifest,
+    provision::Project,
+    transport::{self, Role, Settings},
+};
+use serde_json::json;
+
+use super::{refused, share};
+use crate::{
+    error::{Error, Result},
+    number::significant,
+    run::to_json_pretty,
+    terminal::{Terminal, is_interrupted},
+};
+
+/// Arguments of `fedgrid federation status`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: fedgrid federation status federation/weather")]
+pub(super) struct Status {
+    /// The folder of the project.
+    project: PathBuf,
+}
+
+/// Arguments of `fedgrid federation stop`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: fedgrid federation stop federation/weather")]
+pub(super) struct Stop {
+    /// The folder of the project.
+    project: PathBuf,
+}
+
+/// Arguments of `fedgrid federation revoke`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: fedgrid federation revoke federation/weather hospital-b")]
+pub(super) struct Revoke {
+    /// The folder of the project.
+    project: PathBuf,
+    /// The site.
+    site: String,
+}
+
+/// Arguments of `fedgrid federation rotate`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: fedgrid federation rotate federation/weather hospital-b")]
+pub(super) struct Rotate {
+    /// The folder of the project.
+    project: PathBuf,
+    /// The site.
+    site: String,
+    /// For how many days its new certificate is good.
+    #[arg(long, default_value_t = 365)]
+    days: u64,
+}
+
+/// Arguments of `fedgrid federation collect`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: fedgrid federation collect federation/weather */share.txt")]
+pub(super) struct Collect {
+    /// The folder of the project.
+    project: PathBuf,
+    /// The files share.txt that sites have sent.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+}
+
+/// Arguments of `fedgrid federation router`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: fedgrid federation router federation/weather/router")]
+pub(super) struct Router {
+    /// The folder of the router that `new` made.
+    folder: PathBuf,
+    /// Listen here instead of at the address in the manifest, host:port.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+}
+
+/// Asks all processes of a project, handing over an order if there is one.
+fn ask(folder: &Path, order: Option<Order>) -> Result<(Manifest, Vec<(u32, String)>)> {
+    let project = Project::open(folder).map_err(refused)?;
+    let operator = project.operator();
+    let settings = Settings {
+        manifest: &project.manifest,
+        role: Role::Operator,
+        folder: &operator,
+        listen: None,
+        scouting: false,
+    };
+    let session = transport::open(&settings).map_err(refused)?;
+    let order = order.map(|order| order.signed(&project.key, &project.manifest.run.0, now()));
+    let found = transport::ask_all(&session, &project.manifest, order.as_deref());
+    transport::close(session);
+    Ok((project.manifest, found))
+}
+
+impl Status {
+    pub(super) fn run(self, terminal: Terminal) -> Result<()> {
+        let (manifest, found) = ask(&self.project, None)?;
+        let seen = |place: usize| -> Option<Seen> {
+            let (_, text) = found.iter().find(|(other, _)| *other as usize == place)?;
+            serde_json::from_str(text).ok()
+        };
+        let heading = ["site", "phase", "round", "behind", "epoch", "kB sent", "gap or residual"];
+        let mut rows = vec![heading.map(String::from)];
+        let mut all = Vec::new();
+        for (place, process) in manifest.processes.iter().enumerate() {
+            let status = seen(place);
+            let dash = || "-".to_string();
+            rows.push(status.as_ref().map_or_else(
+                || {
+                    let phase = if process.key.is_some() { "not there" } else { "revoked" };
+                    [process.name.clone(), phase.into(), dash(), dash(), dash(), dash(), dash()]
+                },
+                |status| {
+                    let phase = json!(status.phase).as_str().unwrap_or_default().to_string();
+                    [
+                        process.name.clone(),
+                        phase,
+                        status.round.to_string(),
+                        status.staleness().to_string(),
+                        status.epoch.to_string(),
+                        status.sent_bytes.div_ceil(1000).to_string(),
+                        format!("{:.1e}", status.gap.unwrap_or(status.residual)),
+                    ]
+                },
+            ));
+            all.push(json!({ "site": process.name, "status": status }));
+        }
+        terminal.say(&columns(&rows));
+        terminal.give(&to_json_pretty(&all));
+        Ok(())
+    }
+}
+
+impl Stop {
+    pub(super) fn run(self, terminal: Terminal) -> Result<()> {
+        let (manifest, found) = ask(&self.project, Some(Order::Stop))?;
+        let (told, all) = (found.len(), manifest.processes.len());
+        terminal.say(&format!("{told} of {all} sites were told to stop; join starts them again"));
+        terminal.give(&to_json_pretty(&json!({ "told": told, "sites": all })));
+        Ok(())
+    }
+}
+
+impl Revoke {
+    pub(super) fn run(self, terminal: Terminal) -> Result<()> {
+        let mut project = Project::open(&self.project).map_err(refused)?;
+        project.revoke(&self.site).map_err(refused)?;
+        let number = project.manifest.number;
+        terminal.say(&format!(
+            "'{}' is revoked by manifest {number}. Give every other site the new manifest.txt of its \
+             kit; they begin a new run without '{}'.",
+            self.site, self.site
+        ));
+        terminal.give(&to_json_pretty(&json!({ "revoked": self.site, "manifest": number })));
+        Ok(())
+    }
+}
+
+impl Rotate {
+    pub(super) fn run(self, terminal: Terminal) -> Result<()> {
+        let mut project = Project::open(&self.project).map_err(refused)?;
+        project.rotate(&self.site, self.days).map_err(refused)?;
+        let number = project.manifest.number;
+        terminal.say(&format!(
+            "'{}' has a new key and certificate by manifest {number}. Give it its new kit, and every \
+             other site the new manifest.txt; all go on where they were when they join again.",
+            self.site
+        ));
+        terminal.give(&to_json_pretty(&json!({ "rotated": self.site, "manifest": number })));
+        Ok(())
+    }
+}
+
+impl Collect {
+    pub(super) fn run(self, terminal: Terminal) -> Result<()> {
+        let project = Project::open(&self.project).map_err(refused)?;
+        let mut rows = vec![["site", "node", "rows", "alone", "federation"].map(String::from)];
+        let mut all = Vec::new();
+        for path in &self.files {
+            let text =
+                std::fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
+            let shared =
+                share::verified(&text, &project.manifest, &path.display().to_string())?;
+            let error = |value: Option<f64>| value.map_or_else(|| "-".into(), significant);
+            for node in &shared.nodes {
+                rows.push([
+                    shared.site.clone(),
+                    node.name.clone(),
+                    node.rows.to_string(),
+                    error(node.local),
+                    error(node.network),
+                ]);
+            }
+            all.push(shared);
+        }
+        terminal.say(&columns(&rows));
+        terminal.give(&to_json_pretty(&all));
+        Ok(())
+    }
+}
+
+impl Router {
+    pub(super) fn run(self, terminal: Terminal) -> Result<()> {
+        let key = read_project(&self.folder.join("project.pub")).map_err(refused)?;
+        let manifest =
+            Manifest::read(&self.folder.join("manifest.txt"), &key).map_err(refused)?;
+        let Some(address) = self.listen.clone().or_else(|| manifest.router.clone()) else {
+            return Err(Error::input("the manifest names no router; add one to the file of sites"));
+        };
+        let settings = Settings {
+            manifest: &manifest,
+            role: Role::Router,
+            folder: &self.folder,
+            listen: self.listen.as_deref(),
+            scouting: false,
+        };
+        let session = transport::open(&settings).map_err(refused)?;
+        terminal.say(&format!("Router of '{}' at {address}; Ctrl-C ends it", manifest.project));
+        while !is_interrupted() {
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        transport::close(session);
+        Ok(())
+    }
+}
+
+/// Rows of equally wide columns, the first two to the left.
+fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+    let mut widths = [0; N];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(widths).enumerate().map(|(place, (cell, width))| {
+            if place < 2 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_string()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}

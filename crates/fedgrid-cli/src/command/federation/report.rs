@@ -1,0 +1,141 @@
+//! What a site is left with: its own models, its own run folder, its own page.
+
+use std::{path::Path, sync::Arc};
+
+use fedgrid::{
+    compare::{Card, Certificate, Contestant, Fitted, NodeScore, Strength, Unwatched},
+    model::Hypothesis,
+    network::NodeId,
+};
+use fedgrid_zenoh::{agent::Status, kit::Kit};
+
+use super::share;
+use crate::{
+    assembly::Assembly,
+    error::{Error, Result},
+    experiment::Experiment,
+    report::Page,
+    run::{Existing, RunFolder, to_json_pretty},
+    summary,
+    terminal::{Terminal, table},
+};
+
+/// What the agent has left.
+pub(super) struct Learnt {
+    pub(super) hypotheses: Vec<Arc<dyn Hypothesis>>,
+    pub(super) converged: bool,
+    pub(super) status: Status,
+}
+
+/// A site's run.
+pub(super) struct SiteRun<'a> {
+    pub(super) kit: &'a Kit,
+    pub(super) experiment: &'a Experiment,
+    pub(super) assembly: &'a Assembly,
+    pub(super) own: &'a [NodeId],
+    pub(super) title: String,
+    pub(super) out: &'a Path,
+    pub(super) share: bool,
+}
+
+impl SiteRun<'_> {
+    /// Writes the folder and says how it went.
+    pub(super) fn finish(&self, learnt: &Learnt, seconds: f64, terminal: Terminal) -> Result<()> {
+        let mut site = self.assembly.of_nodes(self.own)?;
+        let fitted = Fitted::elsewhere(
+            learnt.hypotheses.clone(),
+            Certificate {
+                kind: if learnt.status.gap.is_some() { "gap" } else { "fixed-point residual" }.into(),
+                value: learnt.status.gap.unwrap_or(learnt.status.residual),
+                converged: learnt.converged,
+                reason: None,
+            },
+            "rounds of messages between sites",
+        );
+        let network = self.network_card(&mut site, &fitted);
+        let cards = [site.study.card(Contestant::Local, &Unwatched)?, network];
+        let mut experiment = self.experiment.clone();
+        experiment.compare.enabled = false;
+        let mut outcome = summary::outcome(&experiment, &site, &cards, &fitted, seconds);
+        outcome.verdict = sentence(&cards);
+        (outcome.rounds, outcome.bytes) = (
+            usize::try_from(learnt.status.round).unwrap_or(usize::MAX),
+            usize::try_from(learnt.status.sent_bytes).unwrap_or(usize::MAX),
+        );
+        let text = experiment.to_text();
+        let folder = RunFolder::open(self.out, &text, site.fingerprint, Existing::Replace)?;
+        let edges: Vec<(usize, usize, f64)> =
+            site.study.network.edges().iter().map(|e| (e.source, e.target, e.weight)).collect();
+        let page = Page {
+            title: &self.title,
+            outcome: &outcome,
+            edges: &edges,
+            positions: None,
+            experiment: &text,
+        };
+        folder.finish(&site, &fitted, &outcome, &page)?;
+        if self.share {
+            let path = self.out.join("share.txt");
+            let text = share::signed(self.kit, &outcome);
+            std::fs::write(&path, text).map_err(|error| Error::file("write", &path, &error))?;
+        }
+        terminal.say(&format!("{}\n\n{}\n", table(&outcome), outcome.verdict));
+        let report = self.out.join("report.html");
+        terminal.say(&format!("Report: {} ({seconds:.1} s)", report.display()));
+        terminal.give(&to_json_pretty(&outcome));
+        Ok(())
+    }
+
+    /// How the models of the federation do on the site's own rows.
+    fn network_card(&self, site: &mut Assembly, fitted: &Fitted) -> Card {
+        let study = &site.study;
+        let held = match study.plan.folds.as_slice() {
+            [fold] => Some(&fold.validation),
+            _ => None,
+        };
+        let score = |rows: &[Vec<usize>]| study.score(&fitted.hypotheses, rows);
+        let test = study.plan.has_test().then(|| score(&study.plan.test));
+        let validation = held.map(|rows| score(rows));
+        let nodes = test.clone().or_else(|| validation.clone());
+        let (nodes, is_held) = match nodes {
+            Some(nodes) => (nodes, true),
+            None => (score(&study.plan.train), false),
+        };
+        let mean = |scores: &[NodeScore]| NodeScore::total(scores).mean();
+        let total = NodeScore::total(&nodes);
+        let classes = study.task().outputs() > 1;
+        let card = Card {
+            contestant: Contestant::Network,
+            strength: Strength { alpha: study.settings.alpha.unwrap_or(0.0), ridge: None },
+            validation: mean(validation.as_deref().unwrap_or(&nodes)).unwrap_or(0.0),
+            test: test.as_deref().and_then(mean),
+            accuracy: classes.then(|| total.correct as f64 / total.rows.max(1) as f64),
+            path: Vec::new(),
+            nodes,
+        };
+        if !is_held {
+            let note = "No rows were held back: the federation's error is measured on training rows.";
+            site.notes.push(note.into());
+        }
+        site.notes.push(
+            "Trained in a federation: neighbours at other sites were told predictions or weights, \
+             never a row."
+                .into(),
+        );
+        card
+    }
+}
+
+/// What the federation did for this site, in one sentence.
+fn sentence(cards: &[Card; 2]) -> String {
+    let error = |card: &Card| card.test.unwrap_or(card.validation);
+    let [local, network] = [error(&cards[0]), error(&cards[1])];
+    let better = cards[0].nodes.iter().zip(&cards[1].nodes);
+    let gaining = better.filter(|(local, network)| network.loss < local.loss).count();
+    format!(
+        "With the federation this site's error is {}, alone it would be {}; {gaining} of {} nodes gain.",
+        crate::number::significant(network),
+        crate::number::significant(local),
+        cards[1].nodes.len(),
+    )
+}

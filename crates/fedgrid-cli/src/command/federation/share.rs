@@ -1,0 +1,84 @@
+//! What a site agrees to share: errors and counts of rows per node, signed with the site's key.
+//!
+//! ```text
+//! fedgrid-share 1 <signature>
+//! { "site": …, "run": …, "nodes": [ { "name", "rows", "local", "network" } … ] }
+//! ```
+
+use fedgrid_zenoh::{
+    identity::{Hex, SigningKey},
+    kit::Kit,
+    manifest::Manifest,
+    signed_text,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    error::{Error, Result},
+    outcome::Outcome,
+};
+
+const KIND: &str = "fedgrid-share 1";
+
+/// A site's metrics.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Shared {
+    pub(super) site: String,
+    pub(super) run: Hex<16>,
+    pub(super) metric: String,
+    pub(super) rounds: usize,
+    pub(super) bytes: usize,
+    pub(super) converged: bool,
+    pub(super) nodes: Vec<SharedNode>,
+}
+
+/// A node's metrics.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SharedNode {
+    pub(super) name: String,
+    pub(super) rows: usize,
+    pub(super) local: Option<f64>,
+    pub(super) network: Option<f64>,
+}
+
+/// The signed text of a site's metrics.
+pub(super) fn signed(kit: &Kit, outcome: &Outcome) -> String {
+    let node = |node: &crate::outcome::NodeOutcome| SharedNode {
+        name: node.name.clone(),
+        rows: node.rows,
+        local: node.local,
+        network: node.network,
+    };
+    let shared = Shared {
+        site: kit.name().to_string(),
+        run: kit.manifest.run,
+        metric: outcome.metric.clone(),
+        rounds: outcome.rounds,
+        bytes: outcome.bytes,
+        converged: outcome.certificate.converged,
+        nodes: outcome.nodes.iter().map(node).collect(),
+    };
+    let body = serde_json::to_string(&shared).expect("metrics are plain values");
+    let key: &SigningKey = &kit.key;
+    signed_text::sign(KIND, &body, key)
+}
+
+/// A site's metrics from their text, if a site of the manifest signed them for its run.
+pub(super) fn verified(text: &str, manifest: &Manifest, source: &str) -> Result<Shared> {
+    let wrong = |found: &str| Error::input(format!("{source}: {found}"));
+    let body = signed_text::body(KIND, text).ok_or_else(|| wrong("is no file of shared metrics"))?;
+    let shared: Shared =
+        serde_json::from_str(body).map_err(|error| wrong(&format!("is damaged: {error}")))?;
+    let place = manifest.place_of(&shared.site);
+    let key = place.and_then(|place| manifest.key_of(place));
+    let key = key.ok_or_else(|| wrong(&format!("is of '{}', which is no site", shared.site)))?;
+    if !signed_text::is_signed(KIND, text, &key) {
+        return Err(wrong(&format!("is not signed by '{}'", shared.site)));
+    }
+    if shared.run != manifest.run {
+        return Err(wrong("is of another run"));
+    }
+    Ok(shared)
+}

@@ -1,0 +1,98 @@
+//! The file of sites: who hosts which nodes, and where each is reached.
+
+use std::{collections::BTreeMap, path::Path};
+
+use fedgrid::network::Network;
+use fedgrid_zenoh::{manifest::Link, partition::Partition, provision::Site};
+use serde::Deserialize;
+
+use crate::{
+    error::{Error, Result},
+    experiment::advice,
+};
+
+/// What `sites.toml` holds.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SitesFile {
+    /// How links are protected: "tls" (the default), "quic" or "tcp".
+    #[serde(default = "tls")]
+    link: Link,
+    /// Where a router is reached, for sites that cannot reach each other.
+    router: Option<String>,
+    /// The sites.
+    site: Vec<SiteKeys>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SiteKeys {
+    name: String,
+    address: Option<String>,
+    nodes: Vec<String>,
+}
+
+fn tls() -> Link {
+    Link::Tls
+}
+
+/// Sites, and how they are joined.
+#[derive(Debug)]
+pub(super) struct Sites {
+    pub(super) link: Link,
+    pub(super) router: Option<String>,
+    pub(super) sites: Vec<Site>,
+}
+
+impl Sites {
+    /// Reads the file of sites.
+    pub(super) fn read(path: &Path, network: &Network) -> Result<Self> {
+        let text =
+            std::fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
+        let file: SitesFile = toml::from_str(&text).map_err(|error| {
+            let message = error.message().to_string();
+            let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
+            Error::input(format!("{}, line {line}: {message}", path.display()))
+        })?;
+        let ids: BTreeMap<&str, usize> =
+            network.names().iter().enumerate().map(|(id, name)| (name.as_str(), id)).collect();
+        let site = |keys: SiteKeys| {
+            let id = |name: &String| {
+                let known = ids.get(name.as_str()).and_then(|&id| u32::try_from(id).ok());
+                known.ok_or_else(|| {
+                    let advice = advice(name, network.names().iter().map(String::as_str));
+                    Error::input(format!(
+                        "{}: site '{}' names '{name}', which is not a node of the network{advice}",
+                        path.display(),
+                        keys.name
+                    ))
+                })
+            };
+            let nodes = keys.nodes.iter().map(id).collect::<Result<Vec<u32>>>()?;
+            if nodes.is_empty() {
+                let sentence = format!("site '{}' has no node, expected some", keys.name);
+                return Err(Error::input(format!("{}: {sentence}", path.display())));
+            }
+            Ok(Site { name: keys.name, address: keys.address, nodes })
+        };
+        let sites = file.site.into_iter().map(site).collect::<Result<_>>()?;
+        Ok(Self { link: file.link, router: file.router, sites })
+    }
+
+    /// A network in balanced parts, all on one host, each with a port of its own.
+    pub(super) fn divided(network: &Network, processes: usize, host: &str, port: u16) -> Self {
+        let partition = Partition::new(network, processes);
+        let count = partition.parts.iter().max().map_or(0, |last| last + 1);
+        let mut sites: Vec<Site> = (0..count)
+            .map(|part| Site {
+                name: format!("part-{part}"),
+                address: Some(format!("{host}:{}", u32::from(port) + part)),
+                nodes: Vec::new(),
+            })
+            .collect();
+        for (node, &part) in partition.parts.iter().enumerate() {
+            sites[part as usize].nodes.extend(u32::try_from(node).ok());
+        }
+        Self { link: Link::Tls, router: None, sites }
+    }
+}

@@ -1,0 +1,98 @@
+//! What an agent shares with the threads that answer for it: its status, its latest frames, and the
+//! orders that came.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use ed25519_dalek::VerifyingKey;
+
+use super::{order::Order, status::Status};
+use crate::{frame::RunId, transport::Answers};
+
+/// How many of the latest frames to each neighbour are kept for late joiners.
+const LATEST: usize = 8;
+/// After how long without a turn of the agent's loop something is wrong.
+const STALLED: Duration = Duration::from_secs(60);
+
+/// What is shared.
+#[derive(Debug)]
+pub(super) struct Desk {
+    project: VerifyingKey,
+    run: RunId,
+    started: u64,
+    stop: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    status: Status,
+    turned: Instant,
+    frames: BTreeMap<u32, VecDeque<(u64, Vec<u8>)>>,
+}
+
+impl Desk {
+    pub(super) fn new(project: VerifyingKey, run: RunId, started: u64) -> Self {
+        let state =
+            State { status: Status::default(), turned: Instant::now(), frames: BTreeMap::new() };
+        Self { project, run, started, stop: AtomicBool::new(false), state: Mutex::new(state) }
+    }
+
+    /// The agent's loop has turned.
+    pub(super) fn turn(&self) {
+        self.lock().turned = Instant::now();
+    }
+
+    pub(super) fn put_status(&self, status: Status) {
+        self.lock().status = status;
+    }
+
+    /// Keeps a frame for a neighbour that may have missed it.
+    pub(super) fn put_frame(&self, to: u32, round: u64, frame: Vec<u8>) {
+        let mut state = self.lock();
+        let latest = state.frames.entry(to).or_default();
+        latest.push_back((round, frame));
+        if latest.len() > LATEST {
+            latest.pop_front();
+        }
+    }
+
+    /// Whether the project has ordered this process to stop.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Whether the loop still turns, and the status as JSON.
+    pub(super) fn health(&self) -> (bool, String) {
+        let state = self.lock();
+        let text = serde_json::to_string(&state.status).expect("a status is plain values");
+        (state.turned.elapsed() < STALLED, text)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Answers for Desk {
+    fn frames(&self, asker: u32, since: u64) -> Vec<Vec<u8>> {
+        let state = self.lock();
+        let latest = state.frames.get(&asker).into_iter().flatten();
+        latest.filter(|(round, _)| *round >= since).map(|(_, frame)| frame.clone()).collect()
+    }
+
+    fn status(&self, order: Option<&[u8]>) -> String {
+        if let Some(bytes) = order
+            && Order::verified(bytes, &self.project, &self.run, self.started) == Some(Order::Stop)
+        {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        self.health().1
+    }
+}

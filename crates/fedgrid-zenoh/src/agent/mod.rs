@@ -1,0 +1,490 @@
+//! The agent: drives the protocol of one process over Zenoh, with its state on disk.
+//!
+//! ```text
+//! event (frame, tick, durable, leave) ──▶ protocol ──▶ actions (write, send, tell)
+//! ```
+//!
+//! The protocol decides; the agent checks signatures before it tells the protocol of a frame, writes
+//! before it says that something is written, and signs what is sent. It opens no link but to
+//! neighbours, and asks no clock but for ticks.
+
+mod desk;
+mod health;
+mod order;
+mod status;
+mod trace;
+
+use std::{
+    collections::VecDeque,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use desk::Desk;
+use fedgrid::{
+    method::{Durable, Method},
+    network::{Edge, Network, View},
+    runtime::{
+        Layout,
+        protocol::{Action, Event, Mode, Notice, Process, Reason, Settings as Protocol, Slot},
+    },
+};
+use health::Health;
+pub use order::Order;
+pub use status::{Phase, Seen, Status};
+use trace::Trace;
+pub use trace::state_hash;
+
+use crate::{
+    checkpoint::{Kept, Store},
+    error::{Error, Result},
+    frame::{Frame, Gate, seal},
+    identity::{now, random_bytes},
+    kit::Kit,
+    ledger::Ledger,
+    manifest::{Link, Manifest},
+    transport::{Answers, Role, Settings, Transport},
+};
+
+/// After how long a finished process leaves when all others that have not finished are gone.
+const GONE: Duration = Duration::from_secs(5);
+/// How often a status is told.
+const TELL: Duration = Duration::from_millis(200);
+
+/// How an agent runs.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where state is kept.
+    pub folder: PathBuf,
+    /// How rounds go.
+    pub protocol: Protocol,
+    /// How long a tick is: what is missing is asked for again at ticks.
+    pub tick: Duration,
+    /// The port of the health endpoint on this machine, zero for any; none for no endpoint.
+    pub health: Option<u16>,
+    /// Where to listen instead of the manifest's address.
+    pub listen: Option<String>,
+    /// Whether neighbours are looked for on the local network.
+    pub scouting: bool,
+    /// For how long a finished process goes on to answer neighbours that have not finished.
+    pub linger: Duration,
+    /// Where the hash of every node's state is written whenever it is kept, if anywhere.
+    pub trace: Option<PathBuf>,
+}
+
+impl Options {
+    /// Usual choices for a folder.
+    #[must_use]
+    pub fn new(folder: PathBuf, protocol: Protocol) -> Self {
+        Self {
+            folder,
+            protocol,
+            tick: Duration::from_millis(100),
+            health: None,
+            listen: None,
+            scouting: false,
+            linger: Duration::from_secs(600),
+            trace: None,
+        }
+    }
+}
+
+/// Whether an agent goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// It does.
+    Continue,
+    /// It keeps its state and ends.
+    Stop,
+}
+
+/// What an agent leaves.
+#[derive(Debug)]
+pub struct Outcome<P: Durable> {
+    /// The process with its participants.
+    pub process: Process<P>,
+    /// Whether training came to its end; otherwise it was told to stop.
+    pub finished: bool,
+    /// Whether all agreed that it has converged.
+    pub converged: bool,
+    /// The last status.
+    pub status: Status,
+}
+
+/// The network of a manifest.
+pub fn network_of(manifest: &Manifest) -> Result<Network> {
+    let names = manifest.nodes.iter().map(|node| node.name.clone()).collect();
+    let edge = |&(a, b, weight): &(u32, u32, f64)| Edge {
+        source: a.min(b) as usize,
+        target: a.max(b) as usize,
+        weight,
+    };
+    Ok(Network::new(names, manifest.edges.iter().map(edge))?)
+}
+
+/// Runs a process of a federation to its end, telling its status now and then.
+pub fn run<M>(
+    kit: &Kit,
+    method: &M,
+    views: Vec<View>,
+    options: &Options,
+    tell: &mut dyn FnMut(&Status) -> Flow,
+) -> Result<Outcome<M::Participant>>
+where
+    M: Method<Participant: Durable>,
+{
+    let mut agent = Agent::new(kit, method, views, options)?;
+    let ended = agent.turns(tell);
+    agent.status.phase = match &ended {
+        Ok(()) if agent.finished => Phase::Finished,
+        _ => Phase::Stopped,
+    };
+    agent.refresh();
+    let Agent { process, transport, finished, converged, status, .. } = agent;
+    transport.close();
+    ended.map(|()| Outcome { process, finished, converged, status })
+}
+
+struct Agent<'a, P: Durable> {
+    kit: &'a Kit,
+    options: &'a Options,
+    process: Process<P>,
+    gate: Gate,
+    store: Store,
+    ledger: Ledger,
+    transport: Transport,
+    desk: Arc<Desk>,
+    trace: Option<Trace>,
+    status: Status,
+    told: Instant,
+    finished: bool,
+    converged: bool,
+    over: bool,
+    _health: Option<Health>,
+}
+
+impl<'a, P: Durable> Agent<'a, P> {
+    fn new<M: Method<Participant = P>>(
+        kit: &'a Kit,
+        method: &M,
+        views: Vec<View>,
+        options: &'a Options,
+    ) -> Result<Self> {
+        let manifest = &kit.manifest;
+        let places: Vec<usize> = manifest.nodes.iter().map(|node| node.process as usize).collect();
+        let layout = Layout::new(&network_of(manifest)?, &places)?;
+        let seat = layout.seats()[kit.process as usize].clone();
+        let mut process = Process::new(method, views, seat, options.protocol)?;
+        let run: String = manifest.run.to_string();
+        let (store, found) = Store::open(&options.folder.join(format!("run-{}", &run[..8])), kit.owner())?;
+        let ledger = Ledger::open(&options.folder.join("ledger"))?;
+        let desk = Arc::new(Desk::new(kit.project, manifest.run.0, now()));
+        let answers: Arc<dyn Answers> = Arc::clone(&desk) as Arc<dyn Answers>;
+        let settings = Settings {
+            manifest,
+            role: Role::Process(kit.process),
+            folder: &kit.folder,
+            listen: options.listen.as_deref(),
+            scouting: options.scouting,
+        };
+        let nonce = u64::from_le_bytes(random_bytes()?);
+        let (identity, state) = found;
+        let begun = process.step(Event::Started { identity, state, nonce });
+        let transport = Transport::new(&settings, kit.process, &answers)?;
+        let health = options.health.map(|port| {
+            let looked = Arc::clone(&desk);
+            Health::new(port, Arc::new(move || looked.health()))
+        });
+        let health = health.transpose()?;
+        let status = Status {
+            process: kit.name().to_string(),
+            run,
+            manifest: manifest.number,
+            nodes: process.participants().count(),
+            health: health.as_ref().map(|health| format!("http://{}/health", health.address())),
+            notice: store.damage.first().map(ToString::to_string),
+            ..Status::default()
+        };
+        let mut agent = Self {
+            kit,
+            options,
+            gate: gate(kit, &process, options),
+            process,
+            store,
+            ledger,
+            transport,
+            desk,
+            trace: options.trace.as_deref().map(Trace::open).transpose()?,
+            status,
+            told: Instant::now(),
+            finished: false,
+            converged: false,
+            over: false,
+            _health: health,
+        };
+        agent.check_ledger()?;
+        agent.act(begun)?;
+        agent.ask_all();
+        Ok(agent)
+    }
+
+    /// What was given away may have grown since it was last written down, never shrunk.
+    fn check_ledger(&mut self) -> Result<()> {
+        for (node, participant) in self.process.participants() {
+            let node = u32::try_from(node).unwrap_or(u32::MAX);
+            let (found, seen) = (participant.charged(), self.ledger.charged(node));
+            if found < seen {
+                let path = self.options.folder.display().to_string();
+                return Err(Error::RolledBack { path, found, seen });
+            }
+        }
+        Ok(())
+    }
+
+    /// Turns until the process has ended.
+    fn turns(&mut self, tell: &mut dyn FnMut(&Status) -> Flow) -> Result<()> {
+        let mut tick = Instant::now() + self.options.tick;
+        let mut linger: Option<Instant> = None;
+        while !self.over {
+            let wait = tick.saturating_duration_since(Instant::now());
+            if let Some((_, bytes)) = self.transport.inbox().next(wait) {
+                self.hear(&bytes)?;
+            }
+            if Instant::now() >= tick {
+                tick = Instant::now() + self.options.tick;
+                self.check_neighbours()?;
+                let actions = self.process.step(Event::Tick);
+                self.act(actions)?;
+            }
+            self.desk.turn();
+            if self.told.elapsed() >= TELL {
+                self.refresh();
+                if tell(&self.status) == Flow::Stop || self.desk.is_stopped() {
+                    return self.leave();
+                }
+            }
+            if self.finished {
+                let since = *linger.get_or_insert_with(Instant::now);
+                let waited = since.elapsed();
+                self.over |= waited >= self.options.linger;
+                self.over |= waited >= GONE && self.is_deserted();
+            }
+        }
+        self.refresh();
+        tell(&self.status);
+        Ok(())
+    }
+
+    fn hear(&mut self, bytes: &[u8]) -> Result<()> {
+        match self.gate.open(bytes) {
+            Ok(frame) => {
+                self.status.received_bytes += bytes.len() as u64;
+                let (from, epoch) = (frame.from, frame.epoch);
+                let actions = self.process.step(Event::Received { frame });
+                self.act(actions)?;
+                self.fence(from, epoch);
+            }
+            Err(refusal) => {
+                self.status.refused += 1;
+                self.status.notice = Some(format!("a frame was refused: {refusal}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Once the protocol has met a neighbour anew, nothing of its former self passes the gate.
+    fn fence(&mut self, from: usize, epoch: u64) {
+        let place = u32::try_from(from).unwrap_or(u32::MAX);
+        let Some(expected) = self.gate.senders.get_mut(&place) else { return };
+        if *expected.epochs.start() < epoch {
+            let met = self.process.peers().find(|peer| peer.peer == from);
+            let epoch = met.map_or(0, |peer| peer.epoch);
+            expected.epochs = epoch..=u64::MAX;
+        }
+    }
+
+    /// Does what the protocol wants, in order, and what follows from that.
+    fn act(&mut self, actions: Vec<Action>) -> Result<()> {
+        let mut open: VecDeque<Action> = actions.into();
+        while let Some(action) = open.pop_front() {
+            match action {
+                Action::Persist { ticket, slot, bytes } => {
+                    self.keep(slot, bytes)?;
+                    let follow = self.process.step(Event::Persisted { ticket });
+                    open.extend(follow);
+                }
+                Action::Send { frame } => self.send(&frame),
+                Action::Notice(notice) => self.notice(&notice),
+                Action::Finished { converged, .. } => {
+                    (self.finished, self.converged) = (true, converged);
+                }
+                Action::Settled | Action::Left => self.over = true,
+                Action::Halt(reason) => return Err(self.halted(reason)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes bytes durable; what was given away is written down after the state that knows of it and
+    /// before anything that follows from it leaves.
+    fn keep(&mut self, slot: Slot, bytes: Vec<u8>) -> Result<()> {
+        match slot {
+            Slot::Identity => self.store.save(Kept::Identity, bytes),
+            Slot::State => {
+                if let Some(trace) = &mut self.trace {
+                    trace.write(&self.process)?;
+                }
+                self.store.save(Kept::State, bytes)?;
+                let round = self.process.round();
+                for (node, participant) in self.process.participants() {
+                    let node = u32::try_from(node).unwrap_or(u32::MAX);
+                    self.ledger.charge(node, round, participant.charged())?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn send(&mut self, frame: &Frame) {
+        let manifest = &self.kit.manifest;
+        let sealed = seal(frame, &manifest.run.0, self.gate.shape, &self.kit.key);
+        let to = u32::try_from(frame.to).unwrap_or(u32::MAX);
+        match sealed {
+            Some(bytes) => {
+                self.desk.put_frame(to, frame.round, bytes.clone());
+                self.transport.send(to, bytes);
+            }
+            None => self.status.notice = Some("a frame is larger than the cap".into()),
+        }
+    }
+
+    fn notice(&mut self, notice: &Notice) {
+        let name = |peer: usize| {
+            let process = self.kit.manifest.processes.get(peer);
+            process.map_or_else(|| format!("#{peer}"), |process| process.name.clone())
+        };
+        let text = match notice {
+            Notice::Waiting { round, on } => {
+                for &peer in on {
+                    let peer = u32::try_from(peer).unwrap_or(u32::MAX);
+                    self.transport.ask(peer, self.process.round());
+                }
+                let names = on.iter().map(|&peer| name(peer)).collect::<Vec<_>>().join(", ");
+                Some(format!("round {round} waits for {names}"))
+            }
+            Notice::Joined { .. } => None,
+            Notice::Left { peer } => Some(format!("{} has left", name(*peer))),
+            Notice::Rejected { peer, reason } => {
+                self.status.refused += 1;
+                Some(format!("a frame of {} was refused: {reason}", name(*peer)))
+            }
+            Notice::RefusedBy { peer, reason } => {
+                Some(format!("{} does not accept this process: {reason}", name(*peer)))
+            }
+        };
+        self.status.notice = text;
+    }
+
+    fn halted(&self, reason: Reason) -> Error {
+        match reason {
+            Reason::Failed(error) => Error::Method(error),
+            Reason::Rollback { found, kept } => {
+                let path = self.options.folder.display().to_string();
+                Error::RolledBack { path, found, seen: kept }
+            }
+            reason => {
+                let name = self.kit.name().to_string();
+                Error::Input(format!("process '{name}' cannot go on: {reason}"))
+            }
+        }
+    }
+
+    /// Late joiners ask for what they missed.
+    fn ask_all(&self) {
+        for &peer in self.gate.senders.keys() {
+            self.transport.ask(peer, self.process.round());
+        }
+    }
+
+    /// Names a neighbour that follows a newer manifest, and lets asynchronous rounds go on without
+    /// one that is gone.
+    fn check_neighbours(&mut self) -> Result<()> {
+        let own = self.kit.manifest.number;
+        let peers: Vec<(usize, u64)> =
+            self.process.peers().map(|peer| (peer.peer, peer.accepted)).collect();
+        for (peer, accepted) in peers {
+            let place = u32::try_from(peer).unwrap_or(u32::MAX);
+            let follows = self.transport.manifest_of(place);
+            if let Some(newer) = follows.filter(|&number| number > own)
+                && accepted == 0
+                && self.kit.manifest.link != Link::Tcp
+            {
+                let name = &self.kit.manifest.processes[peer].name;
+                let found = format!(
+                    "neighbour '{name}' follows manifest {newer}, this kit has {own}; get the newest \
+                     kit"
+                );
+                return Err(Error::Manifest { found });
+            }
+            let is_async = self.options.protocol.mode != Mode::Synchronous;
+            if is_async && accepted > 0 && follows.is_none() {
+                let actions = self.process.step(Event::PeerLost { peer });
+                self.act(actions)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether no neighbour that has not finished seems to be there.
+    fn is_deserted(&self) -> bool {
+        let is_there = |peer: usize| {
+            u32::try_from(peer).is_ok_and(|place| self.transport.manifest_of(place).is_some())
+        };
+        self.process.peers().all(|peer| peer.has_finished || !is_there(peer.peer))
+    }
+
+    fn leave(&mut self) -> Result<()> {
+        let actions = self.process.step(Event::Leave);
+        self.act(actions)
+    }
+
+    /// Brings the status up to date.
+    fn refresh(&mut self) {
+        self.told = Instant::now();
+        let record = self.process.own_record();
+        let all = self.process.record().cloned();
+        let status = &mut self.status;
+        (status.epoch, status.round) = (self.process.epoch(), self.process.round());
+        if status.phase != Phase::Stopped {
+            status.phase = match (self.finished, status.round) {
+                (true, _) => Phase::Finished,
+                (false, 0) => Phase::Starting,
+                _ => Phase::Training,
+            };
+        }
+        status.sent_bytes = self.transport.sent();
+        (status.loss, status.residual) = (record.loss, record.residual);
+        status.gap = all.as_ref().and_then(|all| all.gap).or(record.gap);
+        if let Some(all) = all {
+            status.residual = all.residual;
+        }
+        let seen = self.process.peers().map(|peer| Seen {
+            name: self.kit.manifest.processes[peer.peer].name.clone(),
+            there: u32::try_from(peer.peer)
+                .is_ok_and(|place| self.transport.manifest_of(place).is_some()),
+            round: if peer.has_finished { status.round } else { peer.floor },
+        });
+        status.neighbours = seen.collect();
+        self.desk.put_status(status.clone());
+    }
+}
+
+/// What is expected of each neighbour.
+fn gate<P: Durable>(kit: &Kit, process: &Process<P>, options: &Options) -> Gate {
+    let met = process.peers().filter_map(|peer| {
+        let place = u32::try_from(peer.peer).ok()?;
+        Some((place, peer.epoch, process.largest_payload(peer.peer)?))
+    });
+    kit.gate(met, options.protocol.stop.rounds as u64 + 1)
+}

@@ -1,0 +1,117 @@
+//! What a process says about itself to its operator: numbers and names, never a row.
+
+use serde::{Deserialize, Serialize};
+
+/// The state of a process.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Status {
+    /// The process.
+    pub process: String,
+    /// The run, as in the manifest.
+    pub run: String,
+    /// The number of its manifest.
+    pub manifest: u64,
+    /// What it is doing.
+    pub phase: Phase,
+    /// How often it has started.
+    pub epoch: u64,
+    /// The last round that is done.
+    pub round: u64,
+    /// How many nodes it hosts.
+    pub nodes: usize,
+    /// The bytes of all frames that were sent.
+    pub sent_bytes: u64,
+    /// The bytes of all frames that were accepted.
+    pub received_bytes: u64,
+    /// How many frames were refused.
+    pub refused: u64,
+    /// The sum over its nodes of the loss at the start of the last round.
+    pub loss: f64,
+    /// How far the last round moved its nodes, relative to their size.
+    pub residual: f64,
+    /// Its part of a bound on the objective above its minimum, where there is one.
+    pub gap: Option<f64>,
+    /// Its neighbours.
+    pub neighbours: Vec<Seen>,
+    /// Where health checks are answered on this machine, if anywhere.
+    pub health: Option<String>,
+    /// The last thing that an operator should know.
+    pub notice: Option<String>,
+}
+
+/// A neighbour as a process sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Seen {
+    /// Its name.
+    pub name: String,
+    /// Whether it seems to be there.
+    pub there: bool,
+    /// The last round that was heard of it.
+    pub round: u64,
+}
+
+/// What a process is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// It looks for its neighbours.
+    #[default]
+    Starting,
+    /// It learns.
+    Training,
+    /// It has learnt, and answers neighbours that have not.
+    Finished,
+    /// It was told to stop, or cannot go on.
+    Stopped,
+}
+
+impl Status {
+    /// By how many rounds the neighbour that is farthest behind is behind.
+    #[must_use]
+    pub fn staleness(&self) -> u64 {
+        let behind = |seen: &Seen| self.round.saturating_sub(seen.round);
+        self.neighbours.iter().map(behind).max().unwrap_or(0)
+    }
+
+    /// One line for a terminal.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let there = self.neighbours.iter().filter(|seen| seen.there).count();
+        let gap = self.gap.map_or_else(
+            || format!("residual {:.1e}", self.residual),
+            |gap| format!("gap {gap:.1e}"),
+        );
+        let notice = self.notice.as_ref().map_or_else(String::new, |text| format!("  {text}"));
+        format!(
+            "{} round {}, {} of {} neighbours there, {} behind, {} kB sent, {gap}{notice}",
+            self.process,
+            self.round,
+            there,
+            self.neighbours.len(),
+            self.staleness(),
+            self.sent_bytes.div_ceil(1000),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_who_where_and_how_far() {
+        let seen = |name: &str, there, round| Seen { name: name.into(), there, round };
+        let status = Status {
+            process: "east".into(),
+            round: 12,
+            sent_bytes: 3456,
+            residual: 0.00123,
+            neighbours: vec![seen("west", true, 12), seen("north", false, 9)],
+            ..Status::default()
+        };
+        assert_eq!(
+            status.line(),
+            "east round 12, 1 of 2 neighbours there, 3 behind, 4 kB sent, residual 1.2e-3"
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! What can go wrong in a federation, said so that an operator knows what to do.
+
+use std::{io, path::Path};
+
+use crate::frame::Refusal;
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A refusal. The fields hold plain values: an error is a report.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages document the fields")]
+pub enum Error {
+    /// A file cannot be read or written.
+    #[error("cannot {doing} '{path}': {reason}")]
+    File { doing: &'static str, path: String, reason: String },
+
+    /// The disk is full. What was written before is intact; the run goes on once there is space.
+    #[error("cannot write '{path}': no space is left; free some and join again")]
+    NoSpace { path: String },
+
+    /// A file holds other bytes than were written.
+    #[error("'{path}' is damaged: {found}")]
+    Damaged { path: String, found: String },
+
+    /// Another process works in the same folder.
+    #[error("'{path}' is in use by another process")]
+    InUse { path: String },
+
+    /// A manifest that is not what the project signed, or not for this process.
+    #[error("wrong manifest: {found}")]
+    Manifest { found: String },
+
+    /// A certificate that does not fit the manifest, or is out of date.
+    #[error("wrong certificate: {found}")]
+    Certificate { found: String },
+
+    /// A key that does not fit the manifest.
+    #[error("wrong key: {found}")]
+    Key { found: String },
+
+    /// Public points other than the manifest's.
+    #[error("wrong public set: {found}")]
+    PublicSet { found: String },
+
+    /// Rows or messages of another shape than the manifest's.
+    #[error("wrong shape: {found}")]
+    Shape { found: String },
+
+    /// A neighbour that does not answer, or answers wrongly.
+    #[error("neighbour '{name}': {found}")]
+    Neighbour { name: String, found: String },
+
+    /// A frame that is not accepted.
+    #[error("frame refused: {0}")]
+    Frame(#[from] Refusal),
+
+    /// The network of processes cannot be reached.
+    #[error("cannot {doing}: {reason}")]
+    Transport { doing: &'static str, reason: String },
+
+    /// A restored old state: neighbours have seen a later one.
+    #[error(
+        "the state in '{path}' is older than what neighbours have seen (epoch {found}, they saw \
+         {seen}); restore the newest state, or rotate the site's key"
+    )]
+    RolledBack { path: String, found: u64, seen: u64 },
+
+    /// What was asked for does not fit the project.
+    #[error("{0}")]
+    Input(String),
+
+    /// The method itself failed.
+    #[error(transparent)]
+    Method(#[from] fedgrid::Error),
+}
+
+impl Error {
+    /// What an operation on a file gave.
+    pub fn file(doing: &'static str, path: &Path, error: &io::Error) -> Self {
+        let path = path.display().to_string();
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::NoSpace { path },
+            _ => Self::File { doing, path, reason: error.to_string() },
+        }
+    }
+
+    /// A file whose bytes are not what was written.
+    pub fn damaged(path: &Path, found: impl Into<String>) -> Self {
+        Self::Damaged { path: path.display().to_string(), found: found.into() }
+    }
+}

@@ -1,0 +1,321 @@
+//! Frames between neighbours over Zenoh: pushed when they are made, asked for when they are missed.
+//!
+//! ```text
+//! fg/<run>/f/<to>/<from>        frames, put by <from> for <to>
+//! fg/<run>/s/<owner>/<asker>    frames that <asker> missed, asked of <owner>
+//! fg/<run>/l/<process>/<number>  who follows which manifest, a hint only
+//! fg/<run>/i/<process>          status, asked for by the operator; orders travel with the question
+//! ```
+//!
+//! Nothing here is trusted: what arrives is bytes until [`crate::frame`] has checked them.
+
+mod inbox;
+mod outbox;
+mod settings;
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+pub use inbox::Inbox;
+use outbox::Outbox;
+pub use settings::{OPERATOR, ROUTER, Role, Settings};
+use zenoh::{
+    Config, Session, Wait,
+    bytes::ZBytes,
+    qos::CongestionControl,
+    query::{ConsolidationMode, Query, Reply},
+    sample::{Sample, SampleKind},
+};
+
+use crate::{
+    error::{Error, Result},
+    frame::CAP,
+    identity::Hex,
+    manifest::Manifest,
+};
+
+/// How long a question waits for its answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The keys of a run.
+#[derive(Debug, Clone)]
+pub struct Keys {
+    prefix: String,
+}
+
+impl Keys {
+    /// The keys of a manifest's run.
+    #[must_use]
+    pub fn new(manifest: &Manifest) -> Self {
+        let run: [u8; 8] = manifest.run.0[..8].try_into().expect("a run has sixteen bytes");
+        Self { prefix: format!("fg/{}", Hex(run)) }
+    }
+
+    /// The key of frames to a process from another.
+    #[must_use]
+    pub fn frame(&self, to: u32, from: u32) -> String {
+        format!("{}/f/{to}/{from}", self.prefix)
+    }
+
+    /// The key by which a process is asked for frames by another.
+    #[must_use]
+    pub fn state(&self, owner: u32, asker: u32) -> String {
+        format!("{}/s/{owner}/{asker}", self.prefix)
+    }
+
+    /// The key by which a process shows that it is there, and which manifest it follows.
+    #[must_use]
+    pub fn live(&self, process: &str, number: &str) -> String {
+        format!("{}/l/{process}/{number}", self.prefix)
+    }
+
+    fn status(&self, process: &str) -> String {
+        format!("{}/i/{process}", self.prefix)
+    }
+
+    fn all(&self) -> String {
+        format!("{}/**", self.prefix)
+    }
+}
+
+/// What a process answers by itself, from Zenoh's threads.
+pub trait Answers: Send + Sync {
+    /// The frames to a neighbour from this round on.
+    fn frames(&self, asker: u32, since: u64) -> Vec<Vec<u8>>;
+
+    /// The status, after taking an order if one came with the question.
+    fn status(&self, order: Option<&[u8]>) -> String;
+}
+
+/// The links of a process.
+pub struct Transport {
+    session: Session,
+    keys: Keys,
+    own: u32,
+    outboxes: BTreeMap<u32, Outbox>,
+    inbox: Arc<Inbox>,
+    alive: Arc<Mutex<BTreeMap<u32, Option<u64>>>>,
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Transport").field("own", &self.own).finish_non_exhaustive()
+    }
+}
+
+/// Opens a session with these settings.
+pub fn open(settings: &Settings<'_>) -> Result<Session> {
+    let text = settings.json().to_string();
+    let config = Config::from_json5(&text).map_err(|error| failed("set up Zenoh", &error))?;
+    zenoh::open(config).wait().map_err(|error| failed("open a Zenoh session", &error))
+}
+
+fn failed(doing: &'static str, error: &zenoh::Error) -> Error {
+    Error::Transport { doing, reason: error.to_string() }
+}
+
+impl Transport {
+    /// Opens the links of a process.
+    pub fn new(settings: &Settings<'_>, own: u32, answers: &Arc<dyn Answers>) -> Result<Self> {
+        let session = open(settings)?;
+        let mut transport = Self {
+            session,
+            keys: Keys::new(settings.manifest),
+            own,
+            outboxes: BTreeMap::new(),
+            inbox: Arc::default(),
+            alive: Arc::default(),
+        };
+        for other in settings.manifest.neighbours_of(own) {
+            transport.listen_to(other)?;
+            transport.answer(other, answers)?;
+            transport.watch(other)?;
+            transport.outboxes.insert(other, transport.outbox(other)?);
+        }
+        transport.declare(settings.manifest.number, answers)?;
+        Ok(transport)
+    }
+
+    /// What neighbours push comes into the inbox.
+    fn listen_to(&self, other: u32) -> Result<()> {
+        let inbox = Arc::clone(&self.inbox);
+        self.session
+            .declare_subscriber(self.keys.frame(self.own, other))
+            .callback(move |sample: Sample| take(&inbox, other, sample.payload()))
+            .background()
+            .wait()
+            .map_err(|error| failed("listen to a neighbour", &error))
+    }
+
+    /// What neighbours missed is given again, byte for byte.
+    fn answer(&self, other: u32, answers: &Arc<dyn Answers>) -> Result<()> {
+        let answers = Arc::clone(answers);
+        let give = move |query: Query| {
+            let since = query.parameters().get("since").and_then(|text| text.parse().ok());
+            for frame in answers.frames(other, since.unwrap_or(0)) {
+                // An answer that does not arrive is asked for again.
+                let _ = query.reply(query.key_expr(), frame).wait();
+            }
+        };
+        self.session
+            .declare_queryable(self.keys.state(self.own, other))
+            .callback(give)
+            .background()
+            .wait()
+            .map_err(|error| failed("answer a neighbour", &error))
+    }
+
+    fn watch(&self, other: u32) -> Result<()> {
+        let (alive, inbox) = (Arc::clone(&self.alive), Arc::clone(&self.inbox));
+        self.session
+            .liveliness()
+            .declare_subscriber(self.keys.live(&other.to_string(), "*"))
+            .history(true)
+            .callback(move |sample: Sample| {
+                let number = sample.key_expr().as_str().rsplit('/').next();
+                let number = number.and_then(|text| text.parse::<u64>().ok());
+                let number = number.filter(|_| sample.kind() == SampleKind::Put);
+                alive.lock().unwrap_or_else(PoisonError::into_inner).insert(other, number);
+                inbox.wake();
+            })
+            .background()
+            .wait()
+            .map_err(|error| failed("watch a neighbour", &error))
+    }
+
+    fn outbox(&self, other: u32) -> Result<Outbox> {
+        let publisher = self
+            .session
+            .declare_publisher(self.keys.frame(other, self.own))
+            .congestion_control(CongestionControl::Block)
+            .express(true)
+            .wait()
+            .map_err(|error| failed("publish to a neighbour", &error))?;
+        Outbox::new(publisher).map_err(|error| Error::Transport {
+            doing: "start a thread",
+            reason: error.to_string(),
+        })
+    }
+
+    /// Says that this process is there, and answers the operator.
+    fn declare(&self, number: u64, answers: &Arc<dyn Answers>) -> Result<()> {
+        let own = self.own.to_string();
+        let answers = Arc::clone(answers);
+        let give = move |query: Query| {
+            let order = query.payload().map(ZBytes::to_bytes);
+            let status = answers.status(order.as_deref());
+            let _ = query.reply(query.key_expr(), status).wait();
+        };
+        self.session
+            .declare_queryable(self.keys.status(&own))
+            .callback(give)
+            .background()
+            .wait()
+            .map_err(|error| failed("answer the operator", &error))?;
+        let token = self.session.liveliness().declare_token(self.keys.live(&own, &number.to_string())).wait();
+        // The token lasts as long as the session.
+        std::mem::forget(token.map_err(|error| failed("say that this process is there", &error))?);
+        Ok(())
+    }
+
+    /// Pushes a frame to a neighbour without waiting for it.
+    pub fn send(&self, to: u32, frame: Vec<u8>) {
+        if let Some(outbox) = self.outboxes.get(&to) {
+            outbox.push(frame);
+        }
+    }
+
+    /// Asks a neighbour for its frames to this process from a round on; they come to the inbox.
+    pub fn ask(&self, owner: u32, since: u64) {
+        let inbox = Arc::clone(&self.inbox);
+        let selector = format!("{}?since={since}", self.keys.state(owner, self.own));
+        // A question that cannot be asked now is asked again.
+        let _ = self
+            .session
+            .get(selector)
+            .timeout(PATIENCE)
+            .consolidation(ConsolidationMode::None)
+            .callback(move |reply: Reply| {
+                if let Ok(sample) = reply.result() {
+                    take(&inbox, owner, sample.payload());
+                }
+            })
+            .wait();
+    }
+
+    /// What has arrived.
+    #[must_use]
+    pub fn inbox(&self) -> &Arc<Inbox> {
+        &self.inbox
+    }
+
+    /// Which manifest a neighbour that seems to be there follows: a hint, never a fact.
+    #[must_use]
+    pub fn manifest_of(&self, other: u32) -> Option<u64> {
+        let alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner);
+        alive.get(&other).copied().flatten()
+    }
+
+    /// The bytes of all frames that were handed to Zenoh.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        self.outboxes.values().map(Outbox::sent).sum()
+    }
+
+    /// Ends the session, within a bounded time; what is still to be sent is sent first.
+    pub fn close(self) {
+        self.outboxes.values().for_each(|outbox| outbox.flush(Duration::from_secs(1)));
+        let session = self.session.clone();
+        drop(self);
+        close(session);
+    }
+}
+
+/// Ends a session, within a bounded time: Zenoh may wait ten seconds for a lost neighbour.
+pub fn close(session: Session) {
+    let (done, wait) = std::sync::mpsc::sync_channel(1);
+    let close = move || {
+        let _ = session.close().wait();
+        let _ = done.send(());
+    };
+    if std::thread::Builder::new().name("fedgrid-close".into()).spawn(close).is_ok() {
+        let _ = wait.recv_timeout(Duration::from_secs(2));
+    }
+}
+
+/// Puts what arrived into the inbox, unless it is larger than any frame.
+fn take(inbox: &Inbox, from: u32, payload: &ZBytes) {
+    if payload.len() <= CAP {
+        inbox.push(from, payload.to_bytes().into_owned());
+    }
+}
+
+/// Asks all processes for their status, handing over an order if there is one.
+pub fn ask_all(session: &Session, manifest: &Manifest, order: Option<&[u8]>) -> Vec<(u32, String)> {
+    let keys = Keys::new(manifest);
+    let count = u32::try_from(manifest.processes.len()).unwrap_or(u32::MAX);
+    let mut found = Vec::new();
+    let asked: Vec<_> = (0..count)
+        .filter_map(|place| {
+            let question = session.get(keys.status(&place.to_string())).timeout(PATIENCE);
+            let question = match order {
+                Some(order) => question.payload(order.to_vec()),
+                None => question,
+            };
+            Some((place, question.wait().ok()?))
+        })
+        .collect();
+    for (place, replies) in asked {
+        for reply in replies {
+            if let Ok(sample) = reply.result() {
+                let text = sample.payload().to_bytes();
+                found.push((place, String::from_utf8_lossy(&text).into_owned()));
+            }
+        }
+    }
+    found
+}

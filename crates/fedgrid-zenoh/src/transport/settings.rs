@@ -1,0 +1,240 @@
+//! The settings of a Zenoh session, made from the manifest.
+//!
+//! Zenoh's defaults are made for open networks. Here nobody is looked for, links are only with
+//! neighbours, certificates are asked for at both ends, everything that is not named is denied, a
+//! silent neighbour is dropped within two seconds, and no message can be larger than a frame.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::Keys;
+use crate::{
+    frame::CAP,
+    manifest::{Link, Manifest},
+};
+
+/// The name of the operator in certificates.
+pub const OPERATOR: &str = "operator";
+/// The name of the router in certificates.
+pub const ROUTER: &str = "router";
+
+/// Who opens a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A process of the federation.
+    Process(u32),
+    /// The operator, who asks for states and may stop a run.
+    Operator,
+    /// A router between sites that cannot reach each other.
+    Router,
+}
+
+/// What a session is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings<'a> {
+    /// The manifest.
+    pub manifest: &'a Manifest,
+    /// Who opens it.
+    pub role: Role,
+    /// The folder with `authority.pem`, `link.pem` and `link.key`.
+    pub folder: &'a Path,
+    /// Where to listen instead of the manifest's address, `host:port`.
+    pub listen: Option<&'a str>,
+    /// Whether other processes on the local network are looked for.
+    pub scouting: bool,
+}
+
+impl Settings<'_> {
+    /// The session's configuration.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let is_router = self.role == Role::Router;
+        json!({
+            "mode": if is_router { "router" } else { "peer" },
+            "listen": { "endpoints": self.listen_endpoints(), "exit_on_failure": true },
+            "connect": {
+                "endpoints": self.connect_endpoints(),
+                // The agent names neighbours that do not answer; Zenoh goes on trying.
+                "timeout_ms": -1,
+                "exit_on_failure": false,
+                "retry": {
+                    "period_init_ms": 100,
+                    "period_max_ms": 1000,
+                    "period_increase_factor": 2,
+                },
+            },
+            "open": { "return_conditions": { "connect_scouted": false, "declares": false } },
+            "scouting": {
+                "multicast": { "enabled": self.scouting },
+                "gossip": { "enabled": false },
+            },
+            "transport": {
+                "unicast": { "qos": { "enabled": false } },
+                "link": {
+                    "protocols": [self.manifest.link.name()],
+                    "tx": { "lease": 2000, "keep_alive": 4 },
+                    "rx": { "max_message_size": CAP + 4096 },
+                    "tls": self.tls(),
+                },
+            },
+            "access_control": self.access_control(),
+        })
+    }
+
+    fn endpoint(&self, address: &str) -> String {
+        format!("{}/{address}", self.manifest.link.name())
+    }
+
+    fn listen_endpoints(&self) -> Vec<String> {
+        let own = match self.role {
+            Role::Process(place) => self.manifest.processes[place as usize].address.as_deref(),
+            Role::Router => self.manifest.router.as_deref(),
+            Role::Operator => None,
+        };
+        self.listen.or(own).map(|address| self.endpoint(address)).into_iter().collect()
+    }
+
+    /// Of two neighbours one calls the other: the later in the manifest, unless only it listens.
+    fn connect_endpoints(&self) -> Vec<String> {
+        let processes = &self.manifest.processes;
+        let all = |places: &mut dyn Iterator<Item = u32>| {
+            let addresses = places.filter_map(|place| processes[place as usize].address.as_deref());
+            addresses.map(|address| self.endpoint(address)).collect::<Vec<_>>()
+        };
+        let mut endpoints = match self.role {
+            Role::Router => return Vec::new(),
+            Role::Operator => all(&mut (0..u32::try_from(processes.len()).unwrap_or(u32::MAX))),
+            Role::Process(own) => {
+                let listens = |place: u32| processes[place as usize].address.is_some();
+                let calls = |other: &u32| *other < own || !listens(own);
+                all(&mut self.manifest.neighbours_of(own).into_iter().filter(calls))
+            }
+        };
+        endpoints.extend(self.manifest.router.as_deref().map(|address| self.endpoint(address)));
+        endpoints
+    }
+
+    fn tls(&self) -> Value {
+        if self.manifest.link == Link::Tcp {
+            return json!({});
+        }
+        let path = |name: &str| self.folder.join(name).display().to_string();
+        json!({
+            "root_ca_certificate": path("authority.pem"),
+            "listen_certificate": path("link.pem"),
+            "listen_private_key": path("link.key"),
+            "connect_certificate": path("link.pem"),
+            "connect_private_key": path("link.key"),
+            "enable_mtls": true,
+            "verify_name_on_connect": true,
+            "close_link_on_expiration": true,
+        })
+    }
+
+    /// What each neighbour may say and hear here; everything else is denied.
+    fn access_control(&self) -> Value {
+        if self.manifest.link == Link::Tcp {
+            return json!({ "enabled": false });
+        }
+        let keys = Keys::new(self.manifest);
+        let (mut rules, mut subjects, mut policies) = (Vec::new(), Vec::new(), Vec::new());
+        let mut allow = |name: &str, ways: Vec<Way>| {
+            subjects.push(json!({ "id": name, "cert_common_names": [name] }));
+            for (place, way) in ways.into_iter().enumerate() {
+                let id = format!("{name}-{place}");
+                rules.push(json!({
+                    "id": id,
+                    "permission": "allow",
+                    "messages": way.messages,
+                    "flows": [way.flow],
+                    "key_exprs": way.keys,
+                }));
+                policies.push(json!({ "rules": [id], "subjects": [name] }));
+            }
+        };
+        let has_router = self.manifest.router.is_some();
+        match self.role {
+            Role::Process(own) => {
+                for other in self.manifest.neighbours_of(own) {
+                    allow(&self.manifest.processes[other as usize].name, neighbour(&keys, own, other));
+                }
+                allow(OPERATOR, operator(&keys, &own.to_string()));
+                if has_router {
+                    allow(ROUTER, vec![anything(&keys, "ingress"), anything(&keys, "egress")]);
+                }
+            }
+            Role::Operator | Role::Router => {
+                let names = self.manifest.processes.iter().map(|process| process.name.as_str());
+                for name in names.chain([OPERATOR, ROUTER]) {
+                    allow(name, vec![anything(&keys, "ingress"), anything(&keys, "egress")]);
+                }
+            }
+        }
+        json!({
+            "enabled": true,
+            "default_permission": "deny",
+            "rules": rules,
+            "subjects": subjects,
+            "policies": policies,
+        })
+    }
+}
+
+/// A kind of messages on some keys in one direction.
+struct Way {
+    flow: &'static str,
+    messages: Vec<&'static str>,
+    keys: Vec<String>,
+}
+
+fn way(flow: &'static str, messages: &[&'static str], keys: &[String]) -> Way {
+    Way { flow, messages: messages.to_vec(), keys: keys.to_vec() }
+}
+
+/// What two neighbours may do: send frames of their own to each other, and ask for them again.
+fn neighbour(keys: &Keys, own: u32, other: u32) -> Vec<Way> {
+    let [to_us, to_them] = [keys.frame(own, other), keys.frame(other, own)];
+    let [asked_of_us, asked_of_them] = [keys.state(own, other), keys.state(other, own)];
+    vec![
+        way("ingress", &["put"], &[to_us.clone()]),
+        way("egress", &["put"], &[to_them.clone()]),
+        way("ingress", &["declare_subscriber"], &[to_them]),
+        way("egress", &["declare_subscriber"], &[to_us]),
+        way("ingress", &["query"], &[asked_of_us.clone()]),
+        way("egress", &["query"], &[asked_of_them.clone()]),
+        way("ingress", &["declare_queryable", "reply"], &[asked_of_them]),
+        way("egress", &["declare_queryable", "reply"], &[asked_of_us]),
+        way("ingress", &["liveliness_token"], &[keys.live(&other.to_string(), "*")]),
+        way("egress", &["liveliness_token"], &[keys.live(&own.to_string(), "*")]),
+        way(
+            "ingress",
+            &["declare_liveliness_subscriber", "liveliness_query"],
+            &[keys.live("*", "*")],
+        ),
+        way("egress", &["declare_liveliness_subscriber", "liveliness_query"], &[keys.live("*", "*")]),
+    ]
+}
+
+/// The operator asks for the status and gives orders, which are signed by the project.
+fn operator(keys: &Keys, own: &str) -> Vec<Way> {
+    vec![
+        way("ingress", &["query"], &[keys.status(own)]),
+        way("egress", &["declare_queryable", "reply"], &[keys.status(own)]),
+        way("ingress", &["query"], &[keys.status("*")]),
+    ]
+}
+
+fn anything(keys: &Keys, flow: &'static str) -> Way {
+    let messages = [
+        "put",
+        "declare_subscriber",
+        "query",
+        "declare_queryable",
+        "reply",
+        "liveliness_token",
+        "declare_liveliness_subscriber",
+        "liveliness_query",
+    ];
+    way(flow, &messages, &[keys.all()])
+}

@@ -1,0 +1,294 @@
+//! No row leaves a process: canaries planted in features and labels are looked for in every byte on
+//! the wire, in logs and in statuses, in many encodings. Leaks that are planted are found.
+
+use std::{
+    collections::BTreeSet,
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use fedgrid::{
+    data::{Dataset, Features, Labels},
+    method::{Budget, Durable, FedRelax, Method, PersFl, PrimalDual, Probe, Start},
+    model::{Boosting, Forest, KernelRidge, Linear, LocalModel, Mean, Neighbours, Perceptron, Tree},
+    network::{Node, View, ring},
+    observe::Stop,
+    random::{Purpose, Stream},
+    runtime::protocol::Settings,
+};
+use fedgrid_zenoh::{
+    agent::{self, Flow, Options},
+    identity::now,
+    kit::{Kit, Shared},
+    manifest::{Link, Shape},
+    provision::{Federation, Site},
+};
+
+use crate::scene::free_port;
+
+const COLUMNS: usize = 4;
+const NODES: usize = 4;
+
+/// Rows of numbers that occur nowhere else, a label and features each.
+fn rows(node: usize, count: usize) -> Vec<[f64; COLUMNS + 1]> {
+    let mut stream = Stream::new(99, node, 0, Purpose::Data);
+    (0..count)
+        .map(|_| {
+            let mut row: [f64; COLUMNS + 1] = std::array::from_fn(|_| stream.normal());
+            row[COLUMNS] += 3.0 * row[0] + 1.0;
+            row
+        })
+        .collect()
+}
+
+fn view(node: usize, count: usize, model: &Arc<dyn LocalModel>) -> Node {
+    let rows = rows(node, count);
+    let names: Arc<[String]> = (0..COLUMNS).map(|k| format!("x{k}")).collect();
+    let features = rows.iter().flat_map(|row| row[..COLUMNS].to_vec()).collect();
+    let features = Features::new(names.clone(), features).unwrap();
+    let labels = Labels::values(rows.iter().map(|row| row[COLUMNS]).collect());
+    let data = Dataset::new(features, labels).unwrap().with_total_weight(1.0);
+    let mut stream = Stream::new(1, 0, 0, Purpose::Public);
+    let points = (0..20 * COLUMNS).map(|_| stream.normal()).collect();
+    let public = Arc::new(Features::new(names, points).unwrap());
+    Node { id: node, data, model: model.clone(), public }
+}
+
+/// Ways to write numbers down. Short ones are looked for as neighbours in a row, since two or four
+/// bytes occur by chance.
+fn encodings(row: &[f64; COLUMNS + 1]) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    for value in row {
+        found.push(value.to_le_bytes().to_vec());
+        found.push(value.to_be_bytes().to_vec());
+        for digits in 8..17 {
+            found.push(format!("{value:.digits$}").into_bytes());
+            found.push(format!("{value:.digits$e}").into_bytes());
+        }
+        found.push(format!("{value}").into_bytes());
+        found.push(format!("{:016x}", value.to_bits()).into_bytes());
+        found.push(format!("{:016X}", value.to_bits()).into_bytes());
+        found.push(base64(&value.to_le_bytes()));
+        let scaled = scaled(*value);
+        found.push(scaled.to_le_bytes().to_vec());
+        found.push(scaled.to_be_bytes().to_vec());
+        found.push(varint(scaled));
+    }
+    for pair in row.windows(2) {
+        let short = |value: f64| {
+            #[expect(clippy::cast_possible_truncation, reason = "the encoding is short")]
+            let short = value as f32;
+            short
+        };
+        found.push(pair.iter().flat_map(|&value| short(value).to_le_bytes()).collect());
+        found.push(pair.iter().flat_map(|&value| short(value).to_be_bytes()).collect());
+    }
+    found
+}
+
+fn scaled(value: f64) -> i64 {
+    #[expect(clippy::cast_possible_truncation, reason = "the value is small")]
+    let scaled = (value * 1e15) as i64;
+    scaled
+}
+
+/// Zigzag and seven bits a byte.
+fn varint(value: i64) -> Vec<u8> {
+    let mut left = (value.wrapping_shl(1) ^ (value >> 63)).cast_unsigned();
+    let mut bytes = Vec::new();
+    while left >= 0x80 {
+        bytes.push(u8::try_from(left & 0x7f).unwrap() | 0x80);
+        left >>= 7;
+    }
+    bytes.push(u8::try_from(left).unwrap());
+    bytes
+}
+
+fn base64(bytes: &[u8]) -> Vec<u8> {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digit = |bits: u32| LETTERS[(bits & 63) as usize];
+    let groups = bytes.chunks_exact(3).flat_map(|three| {
+        let bits = three.iter().fold(0, |bits, byte| bits << 8 | u32::from(*byte));
+        [digit(bits >> 18), digit(bits >> 12), digit(bits >> 6), digit(bits)]
+    });
+    groups.collect()
+}
+
+/// Looks for any of the canaries: by their first eight bytes, then whole.
+struct Search {
+    canaries: BTreeSet<Vec<u8>>,
+    starts: BTreeSet<[u8; 7]>,
+    lengths: BTreeSet<usize>,
+}
+
+impl Search {
+    fn new(count: usize) -> Self {
+        let all = (0..NODES).flat_map(|node| rows(node, count));
+        let canaries: BTreeSet<Vec<u8>> =
+            all.flat_map(|row| encodings(&row)).filter(|bytes| bytes.len() >= 7).collect();
+        let starts = canaries.iter().map(|bytes| bytes[..7].try_into().unwrap()).collect();
+        let lengths = canaries.iter().map(Vec::len).collect();
+        Self { canaries, starts, lengths }
+    }
+
+    fn hits(&self, bytes: &[u8]) -> usize {
+        let is_hit = |(place, window): (usize, &[u8])| {
+            let start: [u8; 7] = window.try_into().unwrap();
+            self.starts.contains(&start)
+                && self.lengths.iter().any(|&length| {
+                    bytes.get(place..place + length).is_some_and(|found| self.canaries.contains(found))
+                })
+        };
+        bytes.windows(7).enumerate().filter(|&found| is_hit(found)).count()
+    }
+}
+
+/// Forwards a port to another and keeps every byte that passes.
+fn tap(from: u16, to: u16, heard: &Arc<Mutex<Vec<u8>>>) {
+    let listener = TcpListener::bind(("127.0.0.1", from)).unwrap();
+    let heard = Arc::clone(heard);
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let Ok(server) = TcpStream::connect(("127.0.0.1", to)) else { continue };
+            let ways = [
+                (client.try_clone().unwrap(), server.try_clone().unwrap()),
+                (server, client),
+            ];
+            for (mut source, mut sink) in ways {
+                let heard = Arc::clone(&heard);
+                std::thread::spawn(move || {
+                    let mut bytes = [0; 1 << 16];
+                    while let Ok(size @ 1..) = source.read(&mut bytes) {
+                        heard.lock().unwrap().extend(&bytes[..size]);
+                        if sink.write_all(&bytes[..size]).is_err() {
+                            break;
+                        }
+                    }
+                    let _ = sink.shutdown(std::net::Shutdown::Both);
+                });
+            }
+        }
+    });
+}
+
+/// Everything that leaves two processes of two nodes each: the wire, and their statuses.
+fn leaving<M>(method: &M, model: &Arc<dyn LocalModel>, count: usize, rounds: usize) -> Vec<u8>
+where
+    M: Method<Participant: Durable> + Sync,
+{
+    let folder = tempfile::tempdir().unwrap();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let ports = [free_port(), free_port()];
+    let outside = [free_port(), free_port()];
+    for (&from, &to) in outside.iter().zip(&ports) {
+        tap(from, to, &heard);
+    }
+    let site = |place: usize| Site {
+        name: format!("p{place}"),
+        address: Some(format!("127.0.0.1:{}", outside[place])),
+        nodes: if place == 0 { vec![0, 1] } else { vec![2, 3] },
+    };
+    let names: Vec<String> = (0..NODES).map(|node| format!("n{node}")).collect();
+    let federation = Federation {
+        project: "canaries",
+        shared: &Shared::default(),
+        nodes: &names,
+        edges: vec![(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (0, 3, 1.0)],
+        sites: &[site(0), site(1)],
+        link: Link::Tcp,
+        router: None,
+        shape: Shape { features: 4, outputs: 1, points: 20 },
+        checkpoint_every: 1,
+        validity: (now() - 60, now() + 3600),
+    };
+    federation.write(folder.path()).unwrap();
+    let part = |place: usize| {
+        let kit = Kit::read(&folder.path().join(format!("kits/p{place}")), now()).unwrap();
+        let nodes: Vec<Node> = (0..NODES).map(|node| view(node, count, model)).collect();
+        let views = ring(NODES).unwrap().views(nodes).unwrap();
+        let views: Vec<View> =
+            views.into_iter().filter(|view| view.node.id / 2 == place).collect();
+        let stop = Stop { rounds, tolerance: -1.0 };
+        let settings = Settings { stop, look: 2, ..Settings::default() };
+        let options = Options {
+            listen: Some(format!("127.0.0.1:{}", ports[place])),
+            tick: Duration::from_millis(50),
+            ..Options::new(folder.path().join(format!("state{place}")), settings)
+        };
+        let mut said = String::new();
+        let outcome = agent::run(&kit, method, views, &options, &mut |status| {
+            said.push_str(&serde_json::to_string(status).unwrap());
+            said.push_str(&status.line());
+            Flow::Continue
+        });
+        assert!(outcome.unwrap().finished);
+        said
+    };
+    let said: Vec<String> = std::thread::scope(|scope| {
+        let parts = [0, 1].map(|place| scope.spawn(move || part(place)));
+        parts.into_iter().map(|part| part.join().unwrap()).collect()
+    });
+    let mut all = heard.lock().unwrap().clone();
+    assert!(all.len() > 1000, "the tap has heard something");
+    said.iter().for_each(|text| all.extend(text.as_bytes()));
+    all
+}
+
+fn relax() -> FedRelax {
+    FedRelax { alpha: 0.5, ..FedRelax::default() }
+}
+
+#[test]
+fn a_hundred_thousand_canaries_stay_at_home() {
+    let count = 100_000 / NODES / (COLUMNS + 1);
+    let model: Arc<dyn LocalModel> = Arc::new(Linear { ridge: 0.01, intercept: true });
+    let all = leaving(&relax(), &model, count, 20);
+    assert_eq!(Search::new(count).hits(&all), 0);
+}
+
+#[test]
+fn no_model_and_no_method_lets_a_canary_out() {
+    let count = 100;
+    let search = Search::new(count);
+    let floor = 5.0 / count as f64 - 1e-12;
+    let models: [Arc<dyn LocalModel>; 8] = [
+        Arc::new(Linear { ridge: 0.01, intercept: true }),
+        Arc::new(Tree { max_depth: 6, min_leaf_weight: floor }),
+        Arc::new(Forest { trees: 5, min_leaf_weight: floor, ..Forest::default() }),
+        Arc::new(Boosting { trees: 5, min_leaf_weight: floor, ..Boosting::default() }),
+        Arc::new(Neighbours { k: 5, ..Neighbours::default() }),
+        Arc::new(KernelRidge::default()),
+        Arc::new(Perceptron { epochs: 3, ..Perceptron::default() }),
+        Arc::new(Mean),
+    ];
+    for model in &models {
+        assert_eq!(search.hits(&leaving(&relax(), model, count, 4)), 0, "{model:?}");
+    }
+    let linear = &models[0];
+    let coupled = PrimalDual { alpha: 0.1, ..PrimalDual::default() };
+    assert_eq!(search.hits(&leaving(&coupled, linear, count, 8)), 0);
+    for probe in [Probe::Gradient, Probe::Proximal, Probe::Refit] {
+        let (start, budget) = (Start::Local, Budget::Half);
+        let probing = PersFl { probe, candidates: 2, start, budget, ..PersFl::default() };
+        assert_eq!(search.hits(&leaving(&probing, linear, count, 6)), 0, "{probe:?}");
+    }
+}
+
+#[test]
+fn planted_leaks_are_caught() {
+    let count = 100;
+    let search = Search::new(count);
+    let grown: Arc<dyn LocalModel> = Arc::new(Tree { max_depth: 30, min_leaf_weight: 0.0 });
+    assert!(search.hits(&leaving(&relax(), &grown, count, 2)) > 0, "a fully grown tree");
+    let nearest: Arc<dyn LocalModel> = Arc::new(Neighbours { k: 1, ..Neighbours::default() });
+    assert!(search.hits(&leaving(&relax(), &nearest, count, 2)) > 0, "the nearest neighbour");
+    let row = rows(2, count)[40];
+    assert!(search.hits(format!("bad row {row:?}").as_bytes()) > 0, "a row in a log line");
+    assert!(search.hits(format!("label {:.9}", row[COLUMNS]).as_bytes()) > 0, "a label");
+    for (place, bytes) in encodings(&row).iter().enumerate() {
+        let text = [b"noise".as_slice(), bytes, b"noise"].concat();
+        assert!(bytes.len() < 7 || search.hits(&text) > 0, "encoding {place}");
+    }
+}

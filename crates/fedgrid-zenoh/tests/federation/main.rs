@@ -1,0 +1,9 @@
+//! The federation as its users meet it: real processes, real Zenoh sessions on loopback, real files.
+
+mod made;
+mod scene;
+mod same_bits;
+mod survival;
+mod impersonation;
+mod canaries;
+mod damage;

@@ -1,0 +1,54 @@
+//! Synchronous rounds over Zenoh give the bits of one process.
+
+use std::time::Duration;
+
+use fedgrid_zenoh::manifest::Link;
+
+use crate::{
+    made::{How, Problem},
+    scene::{Scene, Spec},
+};
+
+fn same_bits(how: How, link: Link) {
+    let problem = Problem { how, nodes: 32, points: 20, seed: 5 };
+    let spec = Spec { problem, processes: 8, link, rounds: 30, keep: 10, trace: false };
+    let scene = Scene::new(spec);
+    let parts = scene.spawn_all();
+    scene.wait_all(parts, Duration::from_secs(120));
+    assert_eq!(scene.predictions(), scene.expected());
+}
+
+#[test]
+fn fedrelax_over_tcp_gives_the_bits_of_one_process() {
+    same_bits(How::FedRelax, Link::Tcp);
+}
+
+#[test]
+fn fedrelax_with_trees_over_mutual_tls_gives_the_bits_of_one_process() {
+    same_bits(How::Trees, Link::Tls);
+}
+
+#[test]
+fn primal_dual_over_tcp_gives_the_bits_of_one_process() {
+    same_bits(How::PrimalDual, Link::Tcp);
+}
+
+#[test]
+fn primal_dual_over_mutual_tls_gives_the_bits_of_one_process() {
+    same_bits(How::PrimalDual, Link::Tls);
+}
+
+#[test]
+fn persfl_over_tcp_gives_the_bits_of_one_process() {
+    same_bits(How::PersFl, Link::Tcp);
+}
+
+#[test]
+fn persfl_over_mutual_tls_gives_the_bits_of_one_process() {
+    same_bits(How::PersFl, Link::Tls);
+}
+
+#[test]
+fn fedrelax_over_quic_gives_the_bits_of_one_process() {
+    same_bits(How::FedRelax, Link::Quic);
+}

@@ -1,0 +1,358 @@
+//! A federation in a temporary folder: kits, processes of their own, and what they leave.
+//!
+//! A process is this test binary itself, started for its test `part_of_a_federation` with a file that
+//! says what to do.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Write,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU16, Ordering},
+    time::{Duration, Instant},
+};
+
+use fedgrid::{
+    method::{Durable, Method, Participant},
+    observe::Stop,
+    runtime::{
+        InProcess, Layout,
+        protocol::{Action, Event, Process, Settings},
+    },
+};
+use fedgrid_zenoh::{
+    agent::{self, Flow, Options},
+    identity::{Hex, now},
+    kit::{Kit, Shared},
+    manifest::{Link, Manifest, Shape},
+    provision::{Federation, Site},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::made::{Problem, Visitor};
+
+/// What a federation does.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Spec {
+    pub(crate) problem: Problem,
+    pub(crate) processes: usize,
+    pub(crate) link: Link,
+    pub(crate) rounds: usize,
+    pub(crate) keep: u64,
+    /// Whether the states of all rounds are written down.
+    pub(crate) trace: bool,
+}
+
+/// A federation in a folder.
+pub(crate) struct Scene {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) spec: Spec,
+    pub(crate) manifest: Manifest,
+}
+
+/// The hash of each node's state after each round.
+pub(crate) type States = BTreeMap<(u64, usize), String>;
+
+/// A port that was free a moment ago, below those that systems give to clients.
+pub(crate) fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    loop {
+        let offset = u16::try_from(std::process::id() % 100).unwrap() * 100;
+        let port = 20_000 + (offset + NEXT.fetch_add(1, Ordering::Relaxed)) % 12_000;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+/// What protocol settings a spec stands for.
+fn settings(spec: &Spec) -> Settings {
+    let stop = Stop { rounds: spec.rounds, tolerance: -1.0 };
+    Settings { stop, keep: spec.keep, look: 0, ..Settings::default() }
+}
+
+impl Scene {
+    pub(crate) fn new(spec: Spec) -> Self {
+        let number = |id: usize| u32::try_from(id).unwrap();
+        let network = spec.problem.network();
+        let edges = network.edges().iter();
+        let edges = edges.map(|e| (number(e.source), number(e.target), e.weight)).collect();
+        Self::provisioned(spec, edges)
+    }
+
+    /// With other edges than the problem's, for tests of links alone.
+    pub(crate) fn with_edges(spec: Spec, edges: Vec<(usize, usize)>) -> Self {
+        let number = |id: usize| u32::try_from(id).unwrap();
+        let edges = edges.iter().map(|&(a, b)| (number(a), number(b), 1.0)).collect();
+        Self::provisioned(spec, edges)
+    }
+
+    fn provisioned(spec: Spec, edges: Vec<(u32, u32, f64)>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let network = spec.problem.network();
+        let share = spec.problem.nodes.div_ceil(spec.processes);
+        let site = |place: usize| Site {
+            name: format!("p{place}"),
+            address: Some(format!("127.0.0.1:{}", free_port())),
+            nodes: (place * share..((place + 1) * share).min(spec.problem.nodes))
+                .map(|node| u32::try_from(node).unwrap())
+                .collect(),
+        };
+        let sites: Vec<Site> = (0..spec.processes).map(site).collect();
+        let number = |id: usize| u32::try_from(id).unwrap();
+        let shared = Shared {
+            experiment: serde_json::to_string(&spec).unwrap(),
+            part: String::new(),
+            public: format!("{:?}", spec.problem.public().values()),
+        };
+        let federation = Federation {
+            project: "test",
+            shared: &shared,
+            nodes: network.names(),
+            edges,
+            sites: &sites,
+            link: spec.link,
+            router: None,
+            shape: Shape { features: 4, outputs: 1, points: number(spec.problem.points) },
+            checkpoint_every: spec.keep,
+            validity: (now() - 60, now() + 86_400),
+        };
+        let manifest = federation.write(folder.path()).unwrap();
+        Self { folder, spec, manifest }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn kit(&self, place: usize) -> PathBuf {
+        self.path("kits").join(format!("p{place}"))
+    }
+
+    /// Starts a process.
+    pub(crate) fn spawn(&self, place: usize) -> Part {
+        let log = fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(self.path(&format!("p{place}.log")))
+            .unwrap();
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "scene::part_of_a_federation", "--nocapture", "--test-threads=1"])
+            .env("FEDGRID_PART", self.folder.path())
+            .env("FEDGRID_PLACE", place.to_string())
+            .env("RAYON_NUM_THREADS", "1")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        Part { child, place }
+    }
+
+    /// Starts all processes.
+    pub(crate) fn spawn_all(&self) -> Vec<Part> {
+        (0..self.spec.processes).map(|place| self.spawn(place)).collect()
+    }
+
+    /// Waits until all have ended well.
+    pub(crate) fn wait_all(&self, parts: Vec<Part>, patience: Duration) {
+        let end = Instant::now() + patience;
+        for mut part in parts {
+            loop {
+                match part.child.try_wait().unwrap() {
+                    Some(status) if status.success() => break,
+                    Some(_) => panic!("p{} failed:\n{}", part.place, self.log(part.place)),
+                    None => std::thread::sleep(Duration::from_millis(20)),
+                }
+                assert!(
+                    Instant::now() < end,
+                    "p{} has not ended:\n{}",
+                    part.place,
+                    self.log(part.place)
+                );
+            }
+        }
+    }
+
+    pub(crate) fn log(&self, place: usize) -> String {
+        fs::read_to_string(self.path(&format!("p{place}.log"))).unwrap_or_default()
+    }
+
+    /// The last round of which a process has written states.
+    pub(crate) fn round(&self, place: usize) -> u64 {
+        let text = fs::read_to_string(self.path(&format!("p{place}.trace"))).unwrap_or_default();
+        let last = text.lines().rev().find_map(|line| line.split(' ').next()?.parse().ok());
+        last.unwrap_or(0)
+    }
+
+    /// The states that all processes have written; those of a round that was done twice must agree.
+    pub(crate) fn states(&self) -> States {
+        let mut states = States::new();
+        for place in 0..self.spec.processes {
+            let path = self.path(&format!("p{place}.trace"));
+            for line in fs::read_to_string(path).unwrap_or_default().lines() {
+                let words: Vec<&str> = line.split(' ').collect();
+                // A kill may cut a line.
+                if let [round, node, hash] = words[..]
+                    && hash.len() == 32
+                {
+                    let key = (round.parse().unwrap(), node.parse().unwrap());
+                    let known = states.entry(key).or_insert_with(|| hash.to_string());
+                    assert_eq!(known, hash, "round {round} of node {node} was done differently");
+                }
+            }
+        }
+        states
+    }
+
+    /// What all nodes predict at the end, bit for bit.
+    pub(crate) fn predictions(&self) -> BTreeMap<usize, Vec<u64>> {
+        let mut all = BTreeMap::new();
+        for place in 0..self.spec.processes {
+            let text = fs::read_to_string(self.path(&format!("p{place}.out"))).unwrap();
+            all.extend(serde_json::from_str::<BTreeMap<usize, Vec<u64>>>(&text).unwrap());
+        }
+        all
+    }
+
+    /// What one process that hosts all nodes predicts, by the plain runtime.
+    pub(crate) fn expected(&self) -> BTreeMap<usize, Vec<u64>> {
+        self.spec.problem.visit(Plain(&self.spec))
+    }
+
+    /// The states of one process that hosts all nodes.
+    pub(crate) fn expected_states(&self) -> States {
+        self.spec.problem.visit(Alone(&self.spec))
+    }
+}
+
+/// A process that is killed with its test.
+pub(crate) struct Part {
+    pub(crate) child: Child,
+    pub(crate) place: usize,
+}
+
+impl Part {
+    pub(crate) fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+struct Plain<'a>(&'a Spec);
+
+impl Visitor for Plain<'_> {
+    type Output = BTreeMap<usize, Vec<u64>>;
+
+    fn visit<M: Method<Participant: Durable>>(self, method: &M) -> Self::Output {
+        let problem = &self.0.problem;
+        let nodes: Vec<usize> = (0..problem.nodes).collect();
+        let stop = settings(self.0).stop;
+        let runtime = InProcess { stop, ..InProcess::default() };
+        let run = runtime.run(method, problem.views(&nodes)).unwrap();
+        let public = problem.public();
+        let bits = |h: &std::sync::Arc<dyn fedgrid::model::Hypothesis>| {
+            h.predict(&public).as_slice().iter().map(|value| value.to_bits()).collect()
+        };
+        run.hypotheses.iter().map(|h| bits(h.as_ref().unwrap())).enumerate().collect()
+    }
+}
+
+struct Alone<'a>(&'a Spec);
+
+impl Visitor for Alone<'_> {
+    type Output = States;
+
+    fn visit<M: Method<Participant: Durable>>(self, method: &M) -> States {
+        let problem = &self.0.problem;
+        let nodes: Vec<usize> = (0..problem.nodes).collect();
+        let layout = Layout::new(&problem.network(), &vec![0; problem.nodes]).unwrap();
+        let seat = layout.seats()[0].clone();
+        let settings = Settings { keep: 1, ..settings(self.0) };
+        let mut process = Process::new(method, problem.views(&nodes), seat, settings).unwrap();
+        let mut states = States::new();
+        let mut open: std::collections::VecDeque<Action> =
+            process.step(Event::Started { identity: None, state: None, nonce: 1 }).into();
+        while let Some(action) = open.pop_front() {
+            if let Action::Persist { ticket, .. } = action {
+                for (node, participant) in process.participants() {
+                    let hash = Hex(agent::state_hash(participant).unwrap()).to_string();
+                    states.insert((process.round(), node), hash);
+                }
+                open.extend(process.step(Event::Persisted { ticket }));
+            }
+        }
+        states.retain(|(round, _), _| *round > 0);
+        assert_eq!(states.len(), self.0.rounds * problem.nodes);
+        states
+    }
+}
+
+struct Join<'a> {
+    root: &'a Path,
+    kit: Kit,
+    spec: &'a Spec,
+}
+
+impl Visitor for Join<'_> {
+    type Output = ();
+
+    fn visit<M: Method<Participant: Durable>>(self, method: &M) {
+        let name = self.kit.name().to_string();
+        let nodes = self.kit.manifest.nodes_of(self.kit.process);
+        let nodes: Vec<usize> = nodes.iter().map(|&node| node as usize).collect();
+        let views = self.spec.problem.views(&nodes);
+        let options = Options {
+            trace: self.spec.trace.then(|| self.root.join(format!("{name}.trace"))),
+            tick: Duration::from_millis(50),
+            linger: Duration::from_secs(60),
+            ..Options::new(self.root.join(format!("{name}.state")), settings(self.spec))
+        };
+        let mut told = Instant::now();
+        let outcome = agent::run(&self.kit, method, views, &options, &mut |status| {
+            if told.elapsed() > Duration::from_secs(1) {
+                told = Instant::now();
+                let _ = writeln!(std::io::stderr(), "{}", status.line());
+            }
+            Flow::Continue
+        });
+        let outcome = outcome.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let public = self.spec.problem.public();
+        let all: BTreeMap<usize, Vec<u64>> = outcome
+            .process
+            .participants()
+            .map(|(node, own)| {
+                let values = own.hypothesis().unwrap().predict(&public);
+                (node, values.as_slice().iter().map(|value| value.to_bits()).collect())
+            })
+            .collect();
+        fs::write(
+            self.root.join(format!("{name}.status")),
+            serde_json::to_string(&outcome.status).unwrap(),
+        )
+        .unwrap();
+        fs::write(self.root.join(format!("{name}.out")), serde_json::to_string(&all).unwrap())
+            .unwrap();
+    }
+}
+
+/// What a process of a federation does; nothing where it is run as a plain test.
+#[test]
+fn part_of_a_federation() {
+    let (Ok(root), Ok(place)) = (std::env::var("FEDGRID_PART"), std::env::var("FEDGRID_PLACE"))
+    else {
+        return;
+    };
+    let root = PathBuf::from(root);
+    let kit = Kit::read(&root.join("kits").join(format!("p{place}")), now()).unwrap();
+    let spec: Spec = serde_json::from_str(&kit.shared.experiment).unwrap();
+    spec.problem.visit(Join { root: &root, kit, spec: &spec });
+}

@@ -1,0 +1,103 @@
+//! Killed processes come back, and nobody can tell from the states.
+
+use std::time::{Duration, Instant};
+
+use fedgrid::random::{Purpose, Stream};
+use fedgrid_zenoh::manifest::Link;
+
+use crate::{
+    made::{How, Problem},
+    scene::{Scene, Spec},
+};
+
+const PATIENCE: Duration = Duration::from_secs(300);
+
+fn scene(how: How, rounds: usize, keep: u64, seed: u64) -> Scene {
+    let problem = Problem { how, nodes: 32, points: 10, seed };
+    Scene::new(Spec { problem, processes: 8, link: Link::Tcp, rounds, keep, trace: true })
+}
+
+/// Waits until some process has done a round; false if all have ended.
+fn wait_for(scene: &Scene, round: u64) {
+    let end = Instant::now() + PATIENCE;
+    while (0..scene.spec.processes).all(|place| scene.round(place) < round) {
+        assert!(Instant::now() < end, "round {round} is not reached: {}", scene.log(0));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A random process is killed and started again every five rounds; the states are those of a run
+/// that was not disturbed.
+fn killed_at_random(how: How, keep: u64, rounds: usize, seed: u64) {
+    let scene = scene(how, rounds, keep, seed);
+    let mut stream = Stream::new(seed, 0, 0, Purpose::Shuffle);
+    let mut parts = scene.spawn_all();
+    let mut kills = 0;
+    for round in (5..rounds as u64).step_by(5) {
+        wait_for(&scene, round);
+        let place = stream.index(parts.len());
+        parts[place].kill();
+        parts[place] = scene.spawn(place);
+        kills += 1;
+    }
+    scene.wait_all(parts, PATIENCE);
+    assert_eq!(kills, rounds.div_ceil(5) - 1);
+    let (states, expected) = (scene.states(), scene.expected_states());
+    assert!(states.iter().all(|(key, hash)| expected[key] == *hash), "a state differs");
+    for round in (keep..=rounds as u64).step_by(usize::try_from(keep).unwrap()) {
+        assert!((0..32).all(|node| states.contains_key(&(round, node))), "round {round}");
+    }
+    assert_eq!(scene.predictions(), scene.expected());
+}
+
+#[test]
+fn a_random_process_killed_every_five_rounds_changes_no_state() {
+    killed_at_random(How::FedRelax, 1, 200, 1);
+}
+
+#[test]
+fn neither_with_a_checkpoint_every_ten_rounds() {
+    killed_at_random(How::PrimalDual, 10, 200, 2);
+}
+
+#[test]
+fn neither_where_answers_are_counted() {
+    killed_at_random(How::PersFl, 1, 200, 3);
+}
+
+#[test]
+#[ignore = "takes half an hour; part of make soak"]
+fn twenty_five_seeds_of_kills_change_no_state() {
+    for seed in 10..35 {
+        let how = [How::FedRelax, How::PrimalDual, How::PersFl, How::Trees][seed as usize % 4];
+        killed_at_random(how, if seed % 2 == 0 { 1 } else { 10 }, 200, seed);
+    }
+}
+
+/// All processes are killed at once, again and again.
+fn all_killed(how: How, keep: u64, times: u64) {
+    let rounds = 5 * (times + 1);
+    let scene = scene(how, usize::try_from(rounds).unwrap(), keep, 4);
+    let mut parts = scene.spawn_all();
+    for time in 1..=times {
+        wait_for(&scene, 5 * time);
+        parts.clear();
+        parts = scene.spawn_all();
+    }
+    scene.wait_all(parts, PATIENCE);
+    let (states, expected) = (scene.states(), scene.expected_states());
+    assert!(states.iter().all(|(key, hash)| expected[key] == *hash), "a state differs");
+    assert_eq!(scene.predictions(), scene.expected());
+}
+
+#[test]
+fn all_processes_killed_at_once_change_no_state() {
+    all_killed(How::FedRelax, 1, 5);
+}
+
+#[test]
+#[ignore = "takes minutes; part of make soak"]
+fn all_processes_killed_at_once_twenty_times_change_no_state() {
+    all_killed(How::FedRelax, 1, 20);
+    all_killed(How::PrimalDual, 10, 20);
+}
