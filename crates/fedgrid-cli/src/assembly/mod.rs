@@ -162,14 +162,10 @@ impl Assembly {
         let mut notes = Vec::new();
         let features: Vec<&Features> = rows.data.iter().map(Dataset::features).collect();
         let training = plan.training_features(&features)?;
+        let names = graph.network.names();
         let columns = training.columns();
-        let check = |kind: &str| models.check_weights(kind, graph.network.names(), columns, task);
-        if couples_weights(experiment.method.kind) {
-            check(experiment.method.kind.name())?;
-            notes.extend(scales::note(&training));
-        }
-        let baselines = baselines(experiment, check)?;
-        notes.extend(baselines.note);
+        let check = |kind: &str| models.check_weights(kind, names, columns, task);
+        let baselines = checked_methods(experiment, check, &training, &mut notes)?;
         let public = public::Public::new(
             experiment,
             files,
@@ -188,7 +184,7 @@ impl Assembly {
             models: models.models,
             public: public.points,
             plan: plan.clone(),
-            settings: Settings { baselines: baselines.tried, ..settings(experiment) },
+            settings: Settings { baselines, ..settings(experiment) },
         };
         let chosen = learning::settle(experiment, files, &mut study, watch)?;
         graph.network = study.network.clone();
@@ -222,6 +218,22 @@ impl About {
         let DataKeys { node, target, .. } = experiment.data.clone();
         Self { node, target, features: training.names().to_vec(), task, classes, scaling }
     }
+}
+
+/// Refuses methods that the models do not allow; gives those that are tried beside the experiment's.
+fn checked_methods(
+    experiment: &Experiment,
+    check_weights: impl Fn(&str) -> Result<()>,
+    training: &Features,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Baseline>> {
+    if couples_weights(experiment.method.kind) {
+        check_weights(experiment.method.kind.name())?;
+        notes.extend(scales::note(training));
+    }
+    let baselines = baselines(experiment, check_weights)?;
+    notes.extend(baselines.note);
+    Ok(baselines.tried)
 }
 
 /// Whether a method needs models of weights; the others compare predictions.

@@ -150,7 +150,11 @@ impl Trainer<'_> {
     pub(super) fn baseline(&self, baseline: Baseline, pulled: Pulled) -> Result<Fitted> {
         let Pulled { network, alpha, warm, effort } = pulled;
         baseline.check_strength(alpha)?;
-        let start = if let Warm::Common(start) = warm { Some(start) } else { None };
+        // Where the end depends on the start, every strength starts anew.
+        let start = match (baseline, warm) {
+            (Baseline::Ditto | Baseline::FineTuned, Warm::Common(start)) => Some(start),
+            _ => None,
+        };
         let fedavg = self.fedavg(start);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is whole")]
         let count = alpha as usize;
@@ -161,16 +165,18 @@ impl Trainer<'_> {
             }
             Baseline::Fedprox => self.hubbed(&FedProx { fedavg, pull: alpha }, effort),
             Baseline::Ditto => self.hubbed(&Ditto { fedavg, pull: alpha }, effort),
-            Baseline::Apfl => self.hubbed(&Apfl { fedavg, mixture: alpha }, effort),
+            Baseline::Apfl => {
+                // That the common model rests says nothing of the nodes' own.
+                let fedavg = FedAvg { tolerance: 0.0, ..fedavg };
+                self.hubbed(&Apfl { fedavg, mixture: alpha }, effort)
+            }
             Baseline::FineTuned => self.hubbed(&FineTuned { fedavg, steps: count }, effort),
             Baseline::Ifca => {
-                let fedavg = FedAvg { start: None, ..fedavg };
                 let restarts = self.study.settings.restarts;
                 let ifca = Ifca { fedavg, clusters: count, restarts, ..Ifca::default() };
                 self.hubbed(&ifca, effort)
             }
             Baseline::Clustered => {
-                let fedavg = FedAvg { start: None, ..fedavg };
                 let gap = ClusteredFl::default().gap;
                 self.hubbed(&ClusteredFl { fedavg, rest: alpha, gap }, effort)
             }

@@ -92,12 +92,14 @@ fn ditto_minimises_its_objective() {
 fn fedavg_on_equal_data_is_descent_on_them() {
     let mut nodes = three_clusters().nodes;
     let data = nodes[4].data.clone();
-    nodes.iter_mut().for_each(|node| node.data = data.clone());
+    for node in &mut nodes {
+        node.data = data.clone();
+    }
     let model = Linear { ridge: 0.0, intercept: false };
     let alone = descent(&model, &data, 0.02, 4 * 9);
     let fedavg = FedAvg { step: Some(0.02), steps: 4, ..exactly(9) };
     for own in weights(&fedavg, &nodes) {
-        assert!(distance(&[own], &[alone.clone()]) < 1e-12);
+        assert!(distance(&[own], std::slice::from_ref(&alone)) < 1e-12);
     }
 }
 
@@ -112,7 +114,7 @@ fn averaged_gradients_descend_the_pooled_loss_and_one_step_of_models_does_the_sa
     for averaged in [Averaged::Gradients, Averaged::Models] {
         let fedavg = FedAvg { averaged, steps: 1, step: Some(0.03), ..exactly(25) };
         for own in weights(&fedavg, &nodes) {
-            assert!(distance(&[own], &[alone.clone()]) < 1e-11, "{averaged:?}");
+            assert!(distance(&[own], std::slice::from_ref(&alone)) < 1e-11, "{averaged:?}");
         }
     }
 }
@@ -230,13 +232,15 @@ fn the_bits_do_not_depend_on_the_number_of_threads() {
     assert_eq!(all(1), all(4));
 }
 
+/// What a method is refused with.
+fn message<M: Method>(method: &M, nodes: &[Node]) -> String {
+    let views = around_hub(nodes.to_vec()).unwrap();
+    InProcess::default().run(method, views).unwrap_err().to_string()
+}
+
 #[test]
 fn wrong_parameters_are_named() {
     let nodes = three_clusters().nodes;
-    fn message<M: Method>(method: &M, nodes: &[Node]) -> String {
-        let views = around_hub(nodes.to_vec()).unwrap();
-        InProcess::default().run(method, views).unwrap_err().to_string()
-    }
     let fedavg = FedAvg::default;
     assert_eq!(
         message(&FedProx { fedavg: fedavg(), pull: -1.0 }, &nodes),

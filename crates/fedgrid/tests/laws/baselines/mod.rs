@@ -64,5 +64,7 @@ fn distance(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
 
 fn with_model(nodes: &mut [Node], model: impl LocalModel + 'static) {
     let model: Arc<dyn LocalModel> = Arc::new(model);
-    nodes.iter_mut().for_each(|node| node.model = model.clone());
+    for node in nodes {
+        node.model = model.clone();
+    }
 }
