@@ -91,7 +91,8 @@ impl Case {
     }
 
     fn error(&self, between: f64, seed: u64) -> Result<f64> {
-        let made = self.made(between, seed)?;
+        // Points of one line are independent draws, as those of different repeats are.
+        let made = self.made(between, seed ^ between.to_bits())?;
         let weights = if self.minimum {
             self.minimum(&made)?
         } else {
