@@ -5,7 +5,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 FEDGRID := $(TARGET)/release/fedgrid
 
-.PHONY: help demo build test python wheel bench docs data soak deny
+.PHONY: help demo build test python wheel bench docs data figures soak deny
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -43,6 +43,9 @@ bench: ## measure, as ratios in one run; the peers run in .venv
 
 data: build ## the comparison on every dataset of FEDGRID_DATA (default ../shared/data)
 	$(CARGO) test --release --locked -p fedgrid-cli --test datasets --test baselines -- --nocapture --include-ignored
+
+figures: build ## every figure of the papers; leaves fedgrid-reproduce/index.html
+	$(FEDGRID) reproduce --all --force
 
 soak: ## the longer checks
 	$(CARGO) test --release --workspace --locked -- --include-ignored

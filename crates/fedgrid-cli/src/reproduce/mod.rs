@@ -132,9 +132,11 @@ fn measure(figure: &Figure, quick: bool, stops: fn() -> bool) -> Result<Vec<Line
     let curves: Vec<Curve> = jobs
         .par_iter()
         .with_max_len(1)
-        .map(|&(line, repeat)| match stops() {
-            true => Err(Error::Interrupted),
-            false => cases[line].run(figure.seed + repeat),
+        .map(|&(line, repeat)| {
+            if stops() {
+                return Err(Error::Interrupted);
+            }
+            cases[line].run(figure.seed + repeat)
         })
         .collect::<Result<_>>()?;
     let mut of_line = vec![Vec::new(); wanted.len()];
