@@ -262,15 +262,20 @@ mod tests {
         }
     }
 
-    /// The rows that the runner makes, for all clients but the target.
+    /// The rows that the runner makes for a client in an iteration.
+    fn fresh(clients: &Clients, client: usize, round: usize, seed: u64) -> Dataset {
+        let truth = &clients.truth[clients.clusters[client]];
+        let mut stream = Stream::new(seed, client, round + 2, Purpose::Data);
+        rows(&clients.names, truth, 6, 0.2, &mut stream).unwrap()
+    }
+
     #[derive(Debug)]
     struct Fresh(Clients, u64);
 
     impl Feed for Fresh {
         fn arrived(&self, node: NodeId, tick: usize) -> Option<Dataset> {
-            let truth = &self.0.truth[self.0.clusters[node]];
-            let mut stream = Stream::new(self.1, node, tick + 2, Purpose::Data);
-            (node > 0).then(|| rows(&self.0.names, truth, 6, 0.2, &mut stream).unwrap())
+            // What arrives after an iteration is there for the next.
+            (node > 0).then(|| fresh(&self.0, node, tick + 1, self.1))
         }
     }
 
@@ -280,7 +285,8 @@ mod tests {
         let clients = case.pool.make(4, 6, 0.2, seed).unwrap();
         let curve = case.online(&clients, seed).unwrap();
         let model: Arc<dyn LocalModel> = Arc::new(Linear { ridge: 0.0, intercept: false });
-        let nodes = clients.nodes(&model, Features::empty(clients.names.clone()));
+        let mut nodes = clients.nodes(&model, Features::empty(clients.names.clone()));
+        nodes[1..].iter_mut().for_each(|node| node.data = fresh(&clients, node.id, 0, seed));
         let feed = Arc::new(Fresh(case.pool.make(4, 6, 0.2, seed).unwrap(), seed));
         let method = PersFl {
             candidates: 5,
