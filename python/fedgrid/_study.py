@@ -29,7 +29,9 @@ class Prepared:
         network: Network,
         read: Rows,
         classes: npt.NDArray[Any] | None,
+        python: bool,
     ) -> None:
+        self.python = python
         self.study = study
         self.network = network
         self.features = read.names
@@ -89,7 +91,7 @@ def prepare(
         "models": _adapters(own, network, classes, seed),
         "public": _points(public, read.names),
     }
-    return Prepared(native.Study(given), network, read, classes)
+    return Prepared(native.Study(given), network, read, classes, bool(own))
 
 
 def _given(**keys: Any) -> dict[str, Any]:

@@ -143,7 +143,7 @@ class Method(Params):
             alpha, ridge = strength["alpha"], strength["ridge"]
         else:
             ridge = None
-        run._take(run._study.fit(float(alpha), ridge, run._work.how("fit")), alpha, ridge)
+        run._fit(float(alpha), ridge)
 
 
 class FedRelax(Method):

@@ -83,8 +83,10 @@ def _nothing(*_: Any) -> None:
     return None
 
 
-def _limits() -> AbstractContextManager[Any]:
+def _limits(python: bool) -> AbstractContextManager[Any]:
     """Workers share the cores, so that libraries inside them must not take all of them again."""
+    if not python:
+        return nullcontext()
     try:
         from threadpoolctl import threadpool_limits
     except ImportError:
@@ -110,6 +112,7 @@ class Run:
         self.ridge_: float | None = None
         self.seconds = 0.0
         self._node_name = prepared.node_name
+        self._python = prepared.python
         self._study: Any = prepared.study
         self._work = work
         self._begun = begun
@@ -123,18 +126,19 @@ class Run:
     def _card(self, contestant: Any) -> Any:
         key = json.dumps(contestant)
         if key not in self._cards:
-            with _limits():
+            with _limits(self._python):
                 self._cards[key] = json.loads(self._study.card(key, self._work.how("tune")))
             for callback in self._work.callbacks:
                 getattr(callback, "on_card", _nothing)(self._cards[key])
         return self._cards[key]
 
-    def _take(self, fitted: native.Fitted, alpha: Any, ridge: float | None) -> None:
+    def _fit(self, alpha: float, ridge: float | None) -> None:
+        with _limits(self._python):
+            fitted = self._study.fit(alpha, ridge, self._work.how("fit"))
         self._fitted = fitted
         self._details: dict[str, Any] = json.loads(fitted.details)
         self._models = self._study.models(fitted)
-        self.alpha_ = None if alpha is None else float(alpha)
-        self.ridge_ = ridge
+        self.alpha_, self.ridge_ = alpha, ridge
 
     def _finish(self) -> None:
         self.seconds = time.perf_counter() - self._begun
@@ -264,7 +268,7 @@ class Run:
                     f"{name!r} is {column[row]} in row {row} (node {node!r}), expected a finite number"
                 )
         outputs = 1 if self.classes_ is None else len(self.classes_)
-        with _limits():
+        with _limits(self._python):
             flat = self._models.predict(places[codes], columns, self._work.quiet())
         return np.asarray(flat, dtype=np.float64).reshape(-1, outputs)
 
