@@ -267,7 +267,8 @@ class PersFL(Method):
     def _method(self) -> dict[str, Any]:
         keys = super()._method()
         names = ("probe", "candidates", "choice", "epsilon", "width", "top", "only_if_better", "start")
-        return {**keys, "persfl": {name: keys.pop(name) for name in (*names, "held")}}
+        own = {name: keys.pop(name) for name in (*names, "held")}
+        return {**keys, "persfl": own}
 
     def prepare(self, data: Any, target: Any = None, **options: Any) -> Prepared:
         """The study of these rows; without a network, everyone may ask everyone."""
@@ -303,7 +304,7 @@ def learn_network(
     The other arguments are those of `FedRelax.fit`. The pairs that were probed, with their scores,
     are `network.pairs`.
     """
-    prepared = PersFL(0.0, model).prepare(data, target, node=node, **options)
+    prepared = PersFL(1.0, model).prepare(data, target, node=node, **options)
     keys = dict(
         share=share, neighbours=neighbours, phases=phases, iterations=iterations, step=step,
         seed=random_state,
