@@ -55,7 +55,9 @@ impl Writer {
 
     /// Whole numbers, one after the other.
     pub fn words(&mut self, words: &[u64]) {
-        words.iter().for_each(|word| self.word(*word));
+        for word in words {
+            self.word(*word);
+        }
     }
 
     /// A whole number of four bytes.
@@ -76,7 +78,9 @@ impl Writer {
     /// Numbers, bit for bit, without their count.
     pub fn numbers(&mut self, numbers: &[f64]) {
         self.0.reserve(8 * numbers.len());
-        numbers.iter().for_each(|number| self.number(*number));
+        for number in numbers {
+            self.number(*number);
+        }
     }
 
     /// Numbers that others will read: refused unless all are finite.

@@ -38,7 +38,9 @@ pub fn partition(network: &Network, parts: usize) -> Result<Vec<usize>> {
     let mut side = vec![None; network.len()];
     while let Some((nodes, first, parts)) = open.pop() {
         if parts == 1 {
-            nodes.iter().for_each(|&node| part_of[node] = first);
+            for &node in &nodes {
+                part_of[node] = first;
+            }
             continue;
         }
         let left = parts / 2;
@@ -51,7 +53,9 @@ pub fn partition(network: &Network, parts: usize) -> Result<Vec<usize>> {
             let half = if side[node] == Some(false) { &mut one } else { &mut other };
             half.push(node);
         }
-        nodes.iter().for_each(|&node| side[node] = None);
+        for &node in &nodes {
+            side[node] = None;
+        }
         open.push((one, first, left));
         open.push((other, first + left, parts - left));
     }
@@ -77,12 +81,16 @@ impl<'a> Halves<'a> {
         target: usize,
         side: &'a mut [Option<bool>],
     ) -> Self {
-        nodes.iter().for_each(|&node| side[node] = Some(true));
-        let mut halves = Self { network, nodes, side, size: target, target };
+        for &node in nodes {
+            side[node] = Some(true);
+        }
+        let halves = Self { network, nodes, side, size: target, target };
         // What is reached last from anywhere is a far corner.
         let corner = halves.reached(nodes[0]).last().copied().unwrap_or(nodes[0]);
         let order = halves.reached(corner);
-        order[..target].iter().for_each(|&node| halves.side[node] = Some(false));
+        for &node in &order[..target] {
+            halves.side[node] = Some(false);
+        }
         halves
     }
 

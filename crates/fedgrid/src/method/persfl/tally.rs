@@ -48,7 +48,9 @@ impl Tally {
 
     pub(super) fn write(&self, to: &mut Writer) {
         let Self { probes, refused, budget_spent, rewarded, adopted, .. } = *self;
-        [probes, refused, budget_spent, rewarded, adopted].into_iter().for_each(|n| to.count(n));
+        for count in [probes, refused, budget_spent, rewarded, adopted] {
+            to.count(count);
+        }
         to.numbers(&[self.reward, self.relative]);
     }
 

@@ -54,18 +54,14 @@ impl<P: Durable> Process<P> {
         }
         let parent = self.links.iter().position(|link| Some(link.peer) == self.seat.parent);
         let round = self.round;
-        match parent {
-            Some(parent) => {
-                let mut to = Writer::default();
-                total.write(&mut to);
-                self.stage = Stage::Deciding;
-                self.say_for_good(parent, Kind::Sums, round, to.into_bytes());
-            }
-            None => {
-                self.stage = Stage::Deciding;
-                let converged = self.judge(&total);
-                self.take_verdict(round, converged, &total);
-            }
+        self.stage = Stage::Deciding;
+        if let Some(parent) = parent {
+            let mut to = Writer::default();
+            total.write(&mut to);
+            self.say_for_good(parent, Kind::Sums, round, to.into_bytes());
+        } else {
+            let converged = self.judge(&total);
+            self.take_verdict(round, converged, &total);
         }
     }
 
@@ -118,7 +114,9 @@ impl<P: Durable> Process<P> {
         let below: Option<Vec<(u64, Sums)>> = self.seat.children.iter().map(latest).collect();
         if let Some(below) = below {
             let mut total = self.own_sums();
-            below.iter().for_each(|(_, sums)| total.add(sums));
+            for (_, sums) in &below {
+                total.add(sums);
+            }
             let rounds: Vec<u64> = below.iter().map(|(round, _)| *round).collect();
             let is_new = rounds.iter().zip(&self.seen_sums).all(|(now, then)| now > then);
             let parent = self.links.iter().position(|link| Some(link.peer) == self.seat.parent);

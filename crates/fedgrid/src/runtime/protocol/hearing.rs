@@ -58,12 +58,18 @@ impl<P: Durable> Process<P> {
         {
             Reason::Copy
         } else if frame.epoch > known.epoch {
-            if frame.floor >= own.floor || self.errs(Mutant::Rollbacks) {
-                let (epoch, nonce) = (frame.epoch, frame.nonce);
-                self.meet(link, Met { epoch, nonce });
+            let newcomer = Met { epoch: frame.epoch, nonce: frame.nonce };
+            let is_old = frame.floor < own.floor || own.barred == Some(newcomer);
+            if !is_old || self.errs(Mutant::Rollbacks) {
+                self.meet(link, newcomer);
                 return false;
             }
-            Reason::Rollback { found: frame.floor, kept: own.floor }
+            let kept = own.floor;
+            let own = &mut self.links[link];
+            own.barred = Some(newcomer);
+            // It may be about to be met, since less was known when it came.
+            own.meeting = own.meeting.filter(|meeting| *meeting != newcomer);
+            Reason::Rollback { found: frame.floor, kept }
         } else {
             return true;
         };

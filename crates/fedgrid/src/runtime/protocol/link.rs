@@ -32,6 +32,10 @@ pub(super) struct Met {
 
 /// A neighbouring process.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts about a neighbour that do not exclude each other"
+)]
 pub(super) struct Link<M: Wire> {
     pub(super) peer: ProcessId,
     /// Place of the receiver here, sender there and shape of each incoming edge.
@@ -42,6 +46,8 @@ pub(super) struct Link<M: Wire> {
     pub(super) met: Option<Met>,
     /// Who it will be once that is durable here.
     pub(super) meeting: Option<Met>,
+    /// A start of it that came from an old backup: it stays refused, however far it gets.
+    pub(super) barred: Option<Met>,
     /// What it will never need again.
     pub(super) floor: u64,
     /// Whether it has met this process as it is now.
@@ -90,6 +96,7 @@ impl<M: Wire> Link<M> {
             incoming,
             met: None,
             meeting: None,
+            barred: None,
             floor: 0,
             knows_us: false,
             refused: None,

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use rayon::prelude::*;
+
 use super::{
     Action, Event, Frame, Kind, Mode, Notice, Reason, Settings, Slot,
     link::{Link, Met},
@@ -14,7 +16,7 @@ use crate::{
     network::{NodeId, View},
     observe::Round,
     runtime::{
-        layout::{ProcessId, Seat},
+        layout::{Peer, ProcessId, Seat},
         sums::Sums,
     },
 };
@@ -62,6 +64,7 @@ pub(super) enum Stage {
 
 /// One process of a federation. See the [module](super) for how it is driven.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not exclude each other")]
 pub struct Process<P: Durable> {
     pub(super) seat: Seat,
     pub(super) settings: Settings,
@@ -138,25 +141,16 @@ impl<P: Durable> Process<P> {
         seat: Seat,
         settings: Settings,
     ) -> Result<Self> {
-        use rayon::prelude::*;
         same_size("nodes of a process", views.len(), seat.nodes.len())?;
         if settings.keep == 0 {
             let expected = "one or more";
             return Err(Error::Parameter { name: "keep", value: 0.0, expected });
         }
-        let neighbours: Vec<Vec<NodeId>> = views
-            .iter()
-            .map(|view| view.neighbours.iter().map(|neighbour| neighbour.id).collect())
-            .collect();
-        let joined = views.into_par_iter().map(|view| {
-            let (node, mut joined) = (view.node.id, method.join(view)?);
-            if settings.mode != Mode::Synchronous {
-                joined.expect_late_words();
-            }
-            Ok((node, joined))
-        });
-        let joined = joined.collect::<Result<Vec<(NodeId, P)>>>()?;
-        let memory = joined.first().map_or(Memory::Replaceable, |(_, own)| own.memory());
+        if views.iter().map(|view| view.node.id).ne(seat.nodes.iter().copied()) {
+            return Err(Error::Malformed { what: "a seat", reason: "is for other nodes" });
+        }
+        let hosted = hosted(method, views, &seat, settings.mode)?;
+        let memory = hosted.first().map_or(Memory::Replaceable, |own| own.participant.memory());
         if memory == Memory::Ledger && settings.mode != Mode::Synchronous {
             return Err(Error::Unsupported {
                 what: "asynchronous rounds",
@@ -164,26 +158,11 @@ impl<P: Durable> Process<P> {
             });
         }
         let place_of = |node: NodeId| seat.nodes.binary_search(&node).ok();
-        let shape = |place: usize, from: NodeId| joined[place].1.shape(from);
+        let shape = |place: usize, from: NodeId| hosted[place].participant.shape(from);
         let mut links: Vec<_> =
             seat.peers.iter().map(|peer| Link::new(peer, place_of, shape)).collect();
-        let is_timely = settings.mode == Mode::Synchronous;
-        links.iter_mut().for_each(|link| link.is_timely = is_timely);
-        let road = |node: NodeId, other: NodeId| {
-            let there = |(place, peer): (usize, &crate::runtime::Peer)| {
-                let edge = peer.outgoing.binary_search(&(node, other)).ok()?;
-                Some(Road::There(place, u32::try_from(edge).ok()?))
-            };
-            let here = place_of(other).map(Road::Here);
-            here.or_else(|| seat.peers.iter().enumerate().find_map(there))
-        };
-        let hosted = joined.into_iter().zip(&neighbours).map(|((node, participant), others)| {
-            let roads = others.iter().filter_map(|&other| Some((other, road(node, other)?)));
-            Hosted { node, participant, roads: roads.collect(), inbox: Vec::new() }
-        });
-        let hosted: Vec<_> = hosted.collect();
-        if hosted.iter().map(|hosted| hosted.node).ne(seat.nodes.iter().copied()) {
-            return Err(Error::Malformed { what: "a seat", reason: "is for other nodes" });
+        for link in &mut links {
+            link.is_timely = settings.mode == Mode::Synchronous;
         }
         Ok(Self {
             seen_sums: vec![0; seat.children.len()],
@@ -499,4 +478,32 @@ impl<P: Durable> Process<P> {
             self.keep_identity();
         }
     }
+}
+
+/// The nodes of a process, joined, with the ways to their neighbours.
+fn hosted<M: Method<Participant: Durable>>(
+    method: &M,
+    views: Vec<View>,
+    seat: &Seat,
+    mode: Mode,
+) -> Result<Vec<Hosted<M::Participant>>> {
+    let road = |node: NodeId, other: NodeId| {
+        let there = |(place, peer): (usize, &Peer)| {
+            let edge = peer.outgoing.binary_search(&(node, other)).ok()?;
+            Some(Road::There(place, u32::try_from(edge).ok()?))
+        };
+        let here = seat.nodes.binary_search(&other).ok().map(Road::Here);
+        here.or_else(|| seat.peers.iter().enumerate().find_map(there))
+    };
+    let join = |view: View| {
+        let node = view.node.id;
+        let others = view.neighbours.iter().map(|neighbour| neighbour.id);
+        let roads = others.filter_map(|other| Some((other, road(node, other)?))).collect();
+        let mut participant = method.join(view)?;
+        if mode != Mode::Synchronous {
+            participant.expect_late_words();
+        }
+        Ok(Hosted { node, participant, roads, inbox: Vec::new() })
+    };
+    views.into_par_iter().map(join).collect()
 }

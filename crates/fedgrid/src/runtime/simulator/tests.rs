@@ -124,14 +124,12 @@ fn every_planted_fault_is_caught_within_a_thousand_seeds() {
     ];
     for mutant in synchronous {
         let found = caught(&fedrelax, Mode::Synchronous, 1000, |own| own.mutant = Some(mutant));
-        println!("{mutant:?}: {found:?}");
         assert!(found.is_some(), "{mutant:?} was not caught");
     }
     let late = caught(&fedrelax, LATE, 1000, |own| own.mutant = Some(Mutant::AnyAge));
     assert!(late.is_some(), "a word that went back was not caught");
     let sync = caught(&fedrelax, Mode::Synchronous, 1000, |own| own.forgets_to_sync = true);
     assert!(sync.is_some(), "a disk that forgets was not caught");
-    println!("AnyAge: {late:?}\nforgets to sync: {sync:?}");
 }
 
 #[test]

@@ -142,7 +142,7 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
                 Happening::Synced { body, ticket } => self.synced(body, ticket),
             }
         }
-        self.conclude()
+        Ok(self.conclude())
     }
 
     fn is_over(&self) -> bool {
@@ -188,7 +188,7 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
         let body = self.bodies.len() - 1;
         self.mix(&[1, process as u64, nonce]);
         self.step(body, Event::Started { identity, state, nonce });
-        let first = 1 + self.stream.index(TICK as usize) as u64;
+        let first = 1 + self.draw(TICK);
         self.later(first, Happening::Tick { body });
         Ok(())
     }
@@ -251,7 +251,8 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
                 self.watch_backup(frame, before);
             }
             self.step(body, Event::Received { frame: frame.clone() });
-            let after = self.bodies[body].as_ref().and_then(known);
+            // One who has just become a zombie is judged no more.
+            let after = self.bodies[body].as_ref().filter(|own| own.is_true).and_then(known);
             if let (Some(before), Some(after), true) = (before, after, is_judged)
                 && after.accepted > before.accepted
             {
@@ -311,7 +312,7 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
                 if own.is_true {
                     self.judge.sent(&frame, &own.disk, &self.simulation.settings);
                 }
-                self.send(frame);
+                self.send(&frame);
             }
             Action::Finished { round, converged } => {
                 if own.is_true {
@@ -381,11 +382,11 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
             self.bodies[body] = Some(own);
         }
         self.has_finished[process] = None;
-        let down = 1 + self.stream.index((self.faults.down.max(1) * TICK) as usize) as u64;
+        let down = 1 + self.draw(self.faults.down.max(1) * TICK);
         self.later(down, Happening::Start { process });
     }
 
-    fn send(&mut self, frame: Frame) {
+    fn send(&mut self, frame: &Frame) {
         self.counts.sent += 1;
         self.counts.bytes += frame.payload.len() as u64;
         self.mix(&[5, frame.kind as u64, frame.round, digest(&frame.payload)]);
@@ -408,12 +409,17 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
                 self.counts.lost += 1;
                 continue;
             }
-            let late = self.stream.index((self.faults.delay * TICK + 1) as usize) as u64;
+            let late = self.draw(self.faults.delay * TICK + 1);
             let slow = self.is_slow[frame.to] && self.is_faulty();
             let late = if slow { late + self.faults.slowness } else { late };
             self.later(1 + late, Happening::Arrival { frame: frame.clone() });
         }
         self.counts.duplicated += copies as u64 - 1;
+    }
+
+    /// A moment below a number of them.
+    fn draw(&mut self, below: u64) -> u64 {
+        self.stream.index(usize::try_from(below).unwrap_or(usize::MAX)) as u64
     }
 
     fn chance(&mut self, probability: f64) -> bool {
@@ -464,7 +470,7 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
         }
     }
 
-    fn conclude(mut self) -> Result<Outcome> {
+    fn conclude(mut self) -> Outcome {
         let is_synchronous = self.simulation.settings.mode == Mode::Synchronous;
         let first = self.has_finished.iter().flatten().next().copied();
         for (process, end) in self.has_finished.clone().into_iter().enumerate() {
@@ -483,7 +489,7 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
                 self.hypotheses[node] = participant.hypothesis().cloned();
             }
         }
-        Ok(Outcome {
+        Outcome {
             hypotheses: self.hypotheses,
             rounds: self.has_finished.iter().flatten().copied().max().unwrap_or(0),
             converged: self.converged,
@@ -492,6 +498,6 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
             counts: self.counts,
             violations: self.judge.violations,
             digests: self.digests,
-        })
+        }
     }
 }
