@@ -220,11 +220,11 @@ impl Simulate {
             ..Simulation::new(method, &views, &layout).with_settings(settings)
         };
         let seeds: Vec<u64> = (self.seed..self.seed.saturating_add(self.seeds)).collect();
-        let ended: Vec<Seed> = seeds
+        let ended: Vec<Ended> = seeds
             .into_par_iter()
             .map(|seed| {
                 let outcome = simulation.run(seed)?;
-                Ok(Seed {
+                Ok(Ended {
                     seed,
                     distance: distance(&views, &outcome.hypotheses, &optimum.hypotheses),
                     same_bits: stored(&outcome.hypotheses) == stored(&undisturbed),
@@ -283,7 +283,7 @@ fn distance(views: &[View], found: &Hypotheses, best: &Hypotheses) -> Option<f64
 }
 
 /// How one seed has ended.
-struct Seed {
+struct Ended {
     seed: u64,
     distance: Option<f64>,
     same_bits: bool,
@@ -296,7 +296,7 @@ struct Report {
     processes: usize,
     cut: usize,
     mode: ModeFlag,
-    seeds: Vec<Seed>,
+    seeds: Vec<Ended>,
 }
 
 impl Report {
@@ -367,7 +367,7 @@ impl Report {
     }
 
     fn json(&self, method: &str, alpha: f64) -> Value {
-        let seed = |seed: &Seed| {
+        let seed = |seed: &Ended| {
             let Outcome { rounds, converged, ticks, trace, counts, violations, .. } = &seed.outcome;
             let violations: Vec<String> = violations.iter().map(ToString::to_string).collect();
             json!({

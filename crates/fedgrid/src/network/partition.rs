@@ -4,8 +4,8 @@
 //! minimise  |{ {i, j} : part(i) ≠ part(j) }|      with parts of nearly equal size
 //! ```
 //!
-//! by bisection: nodes in the order in which a search from a far corner reaches them, cut where the sizes
-//! are right, then improved by moves of single nodes [Fiduccia and Mattheyses, "A linear-time heuristic
+//! by bisection: nodes in the order of their distances from far corners, cut where the sizes are right,
+//! then improved by moves of single nodes [Fiduccia and Mattheyses, "A linear-time heuristic
 //! for improving network partitions", 1982]: the best move first, each node once, and back to the best
 //! cut on the way.
 
@@ -46,8 +46,7 @@ pub fn partition(network: &Network, parts: usize) -> Result<Vec<usize>> {
         let left = parts / 2;
         // Every part must get a node.
         let size = (nodes.len() * left / parts).clamp(left, nodes.len() - (parts - left));
-        let mut halves = Halves::new(network, &nodes, size, &mut side);
-        halves.improve(nodes.len(), [left, parts - left]);
+        bisect(network, &nodes, size, [left, parts - left], &mut side);
         let (mut one, mut other): (Vec<_>, Vec<_>) = (Vec::new(), Vec::new());
         for &node in &nodes {
             let half = if side[node] == Some(false) { &mut one } else { &mut other };
@@ -74,45 +73,94 @@ struct Halves<'a> {
     target: usize,
 }
 
-impl<'a> Halves<'a> {
-    fn new(
-        network: &'a Network,
-        nodes: &'a [NodeId],
-        target: usize,
-        side: &'a mut [Option<bool>],
-    ) -> Self {
-        for &node in nodes {
-            side[node] = Some(true);
+/// Cuts nodes in two halves, of which the first has about this size: the best of several beginnings.
+fn bisect(
+    network: &Network,
+    nodes: &[NodeId],
+    target: usize,
+    parts: [usize; 2],
+    side: &mut [Option<bool>],
+) {
+    for &node in nodes {
+        side[node] = Some(true);
+    }
+    let mut halves = Halves { network, nodes, side, size: target, target };
+    let mut best: Option<(usize, Vec<NodeId>)> = None;
+    for order in halves.orders() {
+        for (place, &node) in order.iter().enumerate() {
+            halves.side[node] = Some(place >= target);
         }
-        let halves = Self { network, nodes, side, size: target, target };
-        // What is reached last from anywhere is a far corner.
-        let corner = halves.reached(nodes[0]).last().copied().unwrap_or(nodes[0]);
-        let order = halves.reached(corner);
-        for &node in &order[..target] {
-            halves.side[node] = Some(false);
+        halves.size = target;
+        halves.improve(nodes.len(), parts);
+        let cut = halves.cut();
+        if best.as_ref().is_none_or(|(least, _)| cut < *least) {
+            let first = nodes.iter().filter(|node| halves.side[**node] == Some(false));
+            best = Some((cut, first.copied().collect()));
         }
-        halves
+    }
+    for &node in nodes {
+        side[node] = Some(true);
+    }
+    for node in best.map(|(_, first)| first).unwrap_or_default() {
+        side[node] = Some(false);
+    }
+}
+
+impl Halves<'_> {
+    /// Ways to line the nodes up: by their distances from far corners, and by differences of those,
+    /// which for two corners of one side of a square are straight lines across.
+    fn orders(&self) -> Vec<Vec<NodeId>> {
+        let far = |distances: &[usize]| {
+            let place = (0..self.nodes.len()).max_by_key(|&place| distances[self.nodes[place]]);
+            self.nodes[place.unwrap_or(0)]
+        };
+        let first = self.distances(far(&self.distances(self.nodes[0])));
+        let second = self.distances(far(&first));
+        let both: Vec<usize> = first.iter().zip(&second).map(|(a, b)| *a.min(b)).collect();
+        let third = self.distances(far(&both));
+        let order = |key: &dyn Fn(NodeId) -> i64| {
+            let mut order = self.nodes.to_vec();
+            order.sort_by_key(|&node| (key(node), node));
+            order
+        };
+        let signed = |distance: usize| i64::try_from(distance).unwrap_or(i64::MAX / 2);
+        let from = |a: &[usize]| order(&|node| signed(a[node]));
+        let between = |a: &[usize], b: &[usize]| order(&|node| signed(a[node]) - signed(b[node]));
+        vec![from(&first), from(&third), between(&first, &third), between(&second, &third)]
     }
 
-    /// All nodes in the order in which a search reaches them, component by component.
-    fn reached(&self, from: NodeId) -> Vec<NodeId> {
-        let mut seen = BTreeSet::new();
-        let mut order = Vec::with_capacity(self.nodes.len());
-        let mut open = VecDeque::new();
+    /// How many edges each node is away from one; components that are not reached come after another.
+    fn distances(&self, from: NodeId) -> Vec<usize> {
+        let mut distances = vec![usize::MAX; self.side.len()];
+        let (mut open, mut furthest) = (VecDeque::new(), 0);
         for &root in std::iter::once(&from).chain(self.nodes) {
-            if seen.insert(root) {
+            if distances[root] == usize::MAX {
+                distances[root] = furthest;
                 open.push_back(root);
             }
             while let Some(node) = open.pop_front() {
-                order.push(node);
+                furthest = distances[node] + 1;
                 for &(other, _) in self.network.neighbours(node) {
-                    if self.side[other].is_some() && seen.insert(other) {
+                    if self.side[other].is_some() && distances[other] == usize::MAX {
+                        distances[other] = furthest;
                         open.push_back(other);
                     }
                 }
             }
         }
-        order
+        distances
+    }
+
+    /// How many edges cross.
+    fn cut(&self) -> usize {
+        let crosses = |node: NodeId| {
+            let others = self.network.neighbours(node).iter();
+            let across = |other: NodeId| {
+                other > node && self.side[other].is_some() && self.side[other] != self.side[node]
+            };
+            others.filter(|(other, _)| across(*other)).count()
+        };
+        self.nodes.iter().map(|&node| crosses(node)).sum()
     }
 
     /// How many edges less cross if a node changes sides.

@@ -189,6 +189,7 @@ impl<P: Durable> Process<P> {
         if self.stage != Stage::Keeping {
             return;
         }
+        self.stage = Stage::Exchanging;
         self.floor = self.floor.max(self.round);
         if self.errs(Mutant::EarlyForgetting) {
             let floor = self.round;

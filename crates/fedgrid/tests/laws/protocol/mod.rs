@@ -2,6 +2,7 @@
 //! synchronous rounds, and the same minimum in asynchronous ones.
 
 mod asynchronous;
+mod federation;
 mod setting;
 mod synchronous;
 mod two_copies;

@@ -1,0 +1,194 @@
+//! What a federation promises beside its bits: the same end, stragglers named, coming and going, and no
+//! byte on the network but those of the edges that are cut.
+
+use std::collections::VecDeque;
+
+use fedgrid::{
+    method::{FedRelax, Participant, Relaxing},
+    network::{View, partition, random_regular, ring},
+    observe::Stop,
+    runtime::{
+        InProcess, Layout, Run,
+        protocol::{Action, Event, Frame, Kind, Mode, Notice, Process, Settings, Slot},
+        simulator::{Faults, Simulation},
+    },
+};
+
+use super::setting::{Shape, layouts, network, same_bits};
+
+#[test]
+fn all_processes_end_at_the_round_at_which_one_process_would() {
+    let network = network(9, 3, 1);
+    let views = Shape::default().views(&network, 3, 1);
+    let method = FedRelax { alpha: 0.2, ..FedRelax::default() };
+    let stop = Stop { tolerance: 1e-4, rounds: 200 };
+    let run = InProcess { stop, ..InProcess::default() }.run(&method, views.clone()).unwrap();
+    assert!(run.converged);
+    let faults = Faults { loss: 0.2, crash: 0.02, until: 200, ..Faults::default() };
+    for layout in layouts(&network) {
+        let settings = Settings { stop, look: 1, ..Settings::default() };
+        let simulation = Simulation::new(&method, &views, &layout).with_settings(settings);
+        let outcome = Simulation { faults: &faults, ..simulation }.run(4).unwrap();
+        assert_eq!(outcome.violations, []);
+        assert!(outcome.converged && outcome.rounds == run.history.len() as u64);
+        assert!(same_bits(&run, &outcome.hypotheses));
+    }
+}
+
+#[test]
+fn asynchronous_processes_agree_that_they_have_converged() {
+    let network = network(9, 3, 1);
+    let views = Shape::default().views(&network, 3, 1);
+    let method = FedRelax { alpha: 0.2, ..FedRelax::default() };
+    let stop = Stop { tolerance: 1e-6, rounds: 5000 };
+    let mode = Mode::Asynchronous { staleness: Some(50) };
+    let settings = Settings { stop, mode, look: 5, ..Settings::default() };
+    let layout = Layout::apart(&network).unwrap();
+    let faults = Faults { loss: 0.3, delay: 3, ..Faults::default() };
+    let simulation = Simulation::new(&method, &views, &layout).with_settings(settings);
+    let outcome = Simulation { faults: &faults, ..simulation }.run(4).unwrap();
+    assert_eq!(outcome.violations, []);
+    assert!(outcome.converged && outcome.rounds < 5000, "{}", outcome.rounds);
+}
+
+#[test]
+fn whoever_keeps_others_waiting_is_named_and_only_then() {
+    let network = ring(6).unwrap();
+    let views = Shape::default().views(&network, 2, 1);
+    let (method, layout) = (FedRelax::default(), Layout::apart(&network).unwrap());
+    let settings = Settings { patience: 5, look: 0, ..Settings::default() };
+    let settings = Settings { stop: Stop { tolerance: 0.0, rounds: 30 }, ..settings };
+    let simulation = Simulation::new(&method, &views, &layout).with_settings(settings);
+    assert_eq!(simulation.run(1).unwrap().counts.named, 0);
+    let faults = Faults { partition: Some(5..30), ..Faults::default() };
+    let split = Simulation { faults: &faults, ..simulation }.run(1).unwrap();
+    assert!(split.counts.named > 0 && split.violations.is_empty());
+}
+
+#[test]
+fn the_network_carries_the_cut_and_nothing_else() {
+    let network = random_regular(600, 4, 5).unwrap();
+    let shape = Shape { rows: 3, points: 3, ..Shape::default() };
+    let views = shape.views(&network, 3, 2);
+    let method = FedRelax { alpha: 0.2, ..FedRelax::default() };
+    let stop = Stop { tolerance: -1.0, rounds: 6 };
+    let run = InProcess { stop, ..InProcess::default() }.run(&method, views.clone()).unwrap();
+    let layout = Layout::new(&network, &partition(&network, 4).unwrap()).unwrap();
+    assert!(layout.cut() < network.edges().len() / 2, "{} edges are cut", layout.cut());
+    let settings = Settings { stop, look: 0, keep: 2, ..Settings::default() };
+    let make = |process: usize| made(&method, &views, &layout, settings, process);
+    let mut room = Room::new(4);
+    (0..4).for_each(|process| room.start(process, 7, make));
+    room.pass(500);
+    // Three predictions and the place of the edge, both ways, in every round.
+    assert_eq!(room.bytes, 6 * 2 * layout.cut() * (8 * 3 + 4));
+    assert!(room.processes.iter().flatten().all(|own| own.has_finished() && is_as_in(&run, own)));
+}
+
+fn made(
+    method: &FedRelax,
+    views: &[View],
+    layout: &Layout,
+    settings: Settings,
+    process: usize,
+) -> Process<Relaxing> {
+    let seat = layout.seats()[process].clone();
+    let own: Vec<View> = seat.nodes.iter().map(|&node| views[node].clone()).collect();
+    Process::new(method, own, seat, settings).unwrap()
+}
+
+/// Whether the nodes of a process are what they are in one process.
+fn is_as_in(run: &Run, process: &Process<Relaxing>) -> bool {
+    process.participants().all(|(node, participant)| {
+        let expected = run.hypotheses[node].as_ref().map(|one| one.stored());
+        participant.hypothesis().map(|one| one.stored()) == expected
+    })
+}
+
+/// Processes, frames on their way, and what each has kept.
+struct Room {
+    processes: Vec<Option<Process<Relaxing>>>,
+    kept: Vec<[Option<Vec<u8>>; 2]>,
+    frames: VecDeque<Frame>,
+    left: Vec<(usize, usize)>,
+    /// The bytes of all bundles.
+    bytes: usize,
+}
+
+impl Room {
+    fn new(count: usize) -> Self {
+        Self {
+            processes: (0..count).map(|_| None).collect(),
+            kept: vec![[None, None]; count],
+            frames: VecDeque::new(),
+            left: Vec::new(),
+            bytes: 0,
+        }
+    }
+
+    fn start(&mut self, process: usize, nonce: u64, make: impl Fn(usize) -> Process<Relaxing>) {
+        let mut started = make(process);
+        let [identity, state] = self.kept[process].clone();
+        let actions = started.step(Event::Started { identity, state, nonce });
+        self.processes[process] = Some(started);
+        self.act(process, actions);
+    }
+
+    fn act(&mut self, process: usize, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Persist { ticket, slot, bytes } => {
+                    self.kept[process][usize::from(slot == Slot::State)] = Some(bytes);
+                    self.step(process, Event::Persisted { ticket });
+                }
+                Action::Send { frame } => {
+                    self.bytes += if frame.kind == Kind::State { frame.payload.len() } else { 0 };
+                    self.frames.push_back(frame);
+                }
+                Action::Notice(Notice::Left { peer }) => self.left.push((process, peer)),
+                Action::Left => self.processes[process] = None,
+                _ => {}
+            }
+        }
+    }
+
+    fn step(&mut self, process: usize, event: Event) {
+        if let Some(own) = &mut self.processes[process] {
+            let actions = own.step(event);
+            self.act(process, actions);
+        }
+    }
+
+    /// Lets a number of frames pass, and ticks when there is none.
+    fn pass(&mut self, steps: usize) {
+        for _ in 0..steps {
+            match self.frames.pop_front() {
+                Some(frame) => self.step(frame.to, Event::Received { frame }),
+                None => (0..self.processes.len()).for_each(|own| self.step(own, Event::Tick)),
+            }
+        }
+    }
+}
+
+#[test]
+fn one_who_leaves_and_comes_back_changes_nothing() {
+    let network = ring(5).unwrap();
+    let views = Shape::default().views(&network, 2, 8);
+    let method = FedRelax { alpha: 0.4, ..FedRelax::default() };
+    let stop = Stop { tolerance: -1.0, rounds: 12 };
+    let run = InProcess { stop, ..InProcess::default() }.run(&method, views.clone()).unwrap();
+    let layout = Layout::new(&network, &[0, 1, 1, 2, 2]).unwrap();
+    let settings = Settings { stop, look: 4, keep: 3, ..Settings::default() };
+    let make = |process: usize| made(&method, &views, &layout, settings, process);
+    let mut room = Room::new(3);
+    (0..3).for_each(|process| room.start(process, 7, make));
+    room.pass(60);
+    let round = room.processes[1].as_ref().unwrap().round();
+    assert!(round > 0 && round < 12, "{round}");
+    room.step(1, Event::Leave);
+    room.pass(40);
+    assert!(room.processes[1].is_none() && room.left == [(0, 1), (2, 1)], "{:?}", room.left);
+    room.start(1, 8, make);
+    room.pass(400);
+    assert!(room.processes.iter().flatten().all(|own| own.has_finished() && is_as_in(&run, own)));
+}
