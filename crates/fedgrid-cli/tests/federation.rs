@@ -16,7 +16,8 @@ use common::{Folder, NODES};
 use serde_json::Value;
 
 /// The sites and their nodes.
-const SITES: [(&str, &[&str]); 3] = [("east", &["a", "b"]), ("mid", &["c", "d"]), ("west", &["e", "f"])];
+const SITES: [(&str, &[&str]); 3] =
+    [("east", &["a", "b"]), ("mid", &["c", "d"]), ("west", &["e", "f"])];
 
 /// A port that was free a moment ago, below those that systems give to clients.
 fn free_port(from: u16) -> u16 {
@@ -46,7 +47,15 @@ fn provisioned(extra: &str, base: u16) -> Folder {
         folder.write(&format!("{name}.csv"), format!("{header}\n{}\n", own.join("\n")));
     }
     folder.write("sites.toml", sites);
-    let made = folder.run(&["federation", "new", "experiment.toml", "--sites", "sites.toml", "--out", "home"]);
+    let made = folder.run(&[
+        "federation",
+        "new",
+        "experiment.toml",
+        "--sites",
+        "sites.toml",
+        "--out",
+        "home",
+    ]);
     assert_eq!(made.code, Some(0), "{}", made.err);
     assert!(made.out.contains("2 of 5 edges join two sites"), "{}", made.out);
     folder
@@ -54,7 +63,13 @@ fn provisioned(extra: &str, base: u16) -> Folder {
 
 fn join(folder: &Folder, site: &str) -> Child {
     Command::new(env!("CARGO_BIN_EXE_fedgrid"))
-        .args(["federation", "join", &format!("home/kits/{site}"), "--data", &format!("{site}.csv")])
+        .args([
+            "federation",
+            "join",
+            &format!("home/kits/{site}"),
+            "--data",
+            &format!("{site}.csv"),
+        ])
         .args(["--out", &format!("run-{site}"), "--share"])
         .current_dir(folder.path(""))
         .stdin(Stdio::null())
@@ -80,7 +95,15 @@ fn every_site_ends_with_the_models_that_one_process_gives_and_its_own_report() {
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(said.contains("With the federation this site's error is"), "{said}");
     }
-    let fitted = folder.run(&["fit", "experiment.toml", "--out", "whole", "--no-compare", "--set", "model.ridge=0"]);
+    let fitted = folder.run(&[
+        "fit",
+        "experiment.toml",
+        "--out",
+        "whole",
+        "--no-compare",
+        "--set",
+        "model.ridge=0",
+    ]);
     assert_eq!(fitted.code, Some(0), "{}", fitted.err);
     for (site, nodes) in SITES {
         let run = format!("run-{site}");
@@ -91,15 +114,21 @@ fn every_site_ends_with_the_models_that_one_process_gives_and_its_own_report() {
         let page = folder.read(&format!("{run}/report.html"));
         let others = NODES.iter().filter(|node| !nodes.contains(node));
         let result = folder.json(&format!("{run}/result.json"));
-        let names: Vec<&str> =
-            result["nodes"].as_array().unwrap().iter().map(|n| n["name"].as_str().unwrap()).collect();
+        let names: Vec<&str> = result["nodes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|n| n["name"].as_str().unwrap())
+            .collect();
         assert_eq!(names, nodes);
         assert!(page.contains("federation") && others.count() == 4);
         assert_eq!(result["rounds"], 30);
     }
     let shares: Vec<String> = SITES.map(|(site, _)| format!("run-{site}/share.txt")).into();
-    let arguments: Vec<&str> =
-        ["federation", "collect", "home"].into_iter().chain(shares.iter().map(String::as_str)).collect();
+    let arguments: Vec<&str> = ["federation", "collect", "home"]
+        .into_iter()
+        .chain(shares.iter().map(String::as_str))
+        .collect();
     let collected = folder.run(&arguments);
     assert_eq!(collected.code, Some(0), "{}", collected.err);
     assert_eq!(collected.out.lines().count(), 1 + NODES.len(), "{}", collected.out);
@@ -160,11 +189,21 @@ fn each_mistake_is_named_at_once_and_gives_another_exit_code() {
     let east = folder.path("home/kits/east");
     let refused = |expected: &str| {
         let begun = Instant::now();
-        let answer =
-            folder.run(&["federation", "join", "home/kits/east", "--data", "east.csv", "--out", "run"]);
+        let answer = folder.run(&[
+            "federation",
+            "join",
+            "home/kits/east",
+            "--data",
+            "east.csv",
+            "--out",
+            "run",
+        ]);
         assert_eq!(answer.code, Some(2), "{}", answer.err);
         assert!(answer.err.contains(expected), "{} instead of {expected}", answer.err);
-        assert!(begun.elapsed() < Duration::from_secs(60), "the machine may be slow, not that slow");
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "the machine may be slow, not that slow"
+        );
     };
     let swapped = |name: &str, from: &Path, expected: &str| {
         let own = fs::read(east.join(name)).unwrap();
@@ -194,7 +233,15 @@ fn each_mistake_is_named_at_once_and_gives_another_exit_code() {
 fn an_expired_certificate_and_rows_of_others_are_named() {
     let folder = provisioned("", 24_000);
     let made = folder.run(&[
-        "federation", "new", "experiment.toml", "--sites", "sites.toml", "--out", "old", "--days", "0",
+        "federation",
+        "new",
+        "experiment.toml",
+        "--sites",
+        "sites.toml",
+        "--out",
+        "old",
+        "--days",
+        "0",
     ]);
     assert_eq!(made.code, Some(0), "{}", made.err);
     let expired = folder.run(&["federation", "join", "old/kits/east", "--data", "east.csv"]);
@@ -209,7 +256,15 @@ fn an_expired_certificate_and_rows_of_others_are_named() {
         ("method.weighting=rows", "method.weighting is \"rows\""),
     ] {
         let refused = folder.run(&[
-            "federation", "new", "experiment.toml", "--processes", "2", "--out", "no", "--set", set,
+            "federation",
+            "new",
+            "experiment.toml",
+            "--processes",
+            "2",
+            "--out",
+            "no",
+            "--set",
+            set,
         ]);
         assert_eq!(refused.code, Some(2));
         assert!(refused.err.contains(expected), "{}", refused.err);

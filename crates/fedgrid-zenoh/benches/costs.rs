@@ -163,7 +163,9 @@ fn main() {
     let (rounds, payload) = (1000, 8 * POINTS);
     let [rate, bytes, _] = measured(folder.path(), rounds, 10);
     let per_byte = bytes / (2 * cut * payload * rounds) as f64;
-    say(&format!("{rate:.0} rounds per second with a checkpoint every ten, over mutual TLS (goal 100)"));
+    say(&format!(
+        "{rate:.0} rounds per second with a checkpoint every ten, over mutual TLS (goal 100)"
+    ));
     say(&format!("{per_byte:.3} bytes of frames per byte of bundled predictions (goal 1.15)"));
     let [rate, ..] = measured(folder.path(), 300, 1);
     say(&format!("{rate:.0} rounds per second with every round on disk"));

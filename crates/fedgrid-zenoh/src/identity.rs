@@ -137,8 +137,7 @@ impl Authority {
     /// Certifies a process that is reached at these hosts.
     pub fn certify(&self, name: &str, hosts: &[String], validity: Validity) -> Result<Certified> {
         let key = KeyPair::generate().map_err(|error| refused(&error))?;
-        let mut params =
-            CertificateParams::new(hosts.to_vec()).map_err(|error| refused(&error))?;
+        let mut params = CertificateParams::new(hosts.to_vec()).map_err(|error| refused(&error))?;
         params.distinguished_name = DistinguishedName::new();
         if !name.is_empty() {
             params.distinguished_name.push(DnType::CommonName, name);
@@ -191,8 +190,7 @@ pub fn read_certificate(pem: &str) -> Result<Statement> {
     let certificate = block.parse_x509().map_err(|_| wrong("it is no X.509 certificate"))?;
     let seconds = |time: i64| u64::try_from(time).unwrap_or(0);
     let validity = certificate.validity();
-    let times =
-        (seconds(validity.not_before.timestamp()), seconds(validity.not_after.timestamp()));
+    let times = (seconds(validity.not_before.timestamp()), seconds(validity.not_after.timestamp()));
     let name = common_name(&certificate).ok_or_else(|| wrong("it names no process"))?;
     let fingerprint = Hex(*blake3::hash(&block.contents).as_bytes());
     Ok(Statement { name, validity: times, fingerprint })

@@ -76,9 +76,9 @@ impl Kit {
         let project = read_project(&folder.join("project.pub"))?;
         let manifest = Manifest::read(&folder.join("manifest.txt"), &project)?;
         let name = text("process.txt")?.trim().to_string();
-        let process = manifest.place_of(&name).ok_or_else(|| Error::Manifest {
-            found: format!("process '{name}' is not in it"),
-        })?;
+        let process = manifest
+            .place_of(&name)
+            .ok_or_else(|| Error::Manifest { found: format!("process '{name}' is not in it") })?;
         let key = identity::read_key(&folder.join("process.key"))?;
         let shared = Shared {
             experiment: text("experiment.toml")?,
@@ -126,7 +126,10 @@ impl Kit {
         }
         if Some(statement.fingerprint) != self.manifest.processes[self.process as usize].certificate
         {
-            return wrong(format!("it is not the one that manifest {} names", self.manifest.number));
+            return wrong(format!(
+                "it is not the one that manifest {} names",
+                self.manifest.number
+            ));
         }
         let authority = disk::read_text(&self.folder.join("authority.pem"), TEXT)?;
         let found = identity::read_certificate(&authority)?.fingerprint;

@@ -47,8 +47,7 @@ impl Ledger {
         let whole = bytes.len() - bytes.len() % RECORD;
         file.set_len(whole as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(failed)?;
         let path = path.to_path_buf();
-        let mut ledger =
-            Self { file, path, head: [0; 32], records: 0, charged: BTreeMap::new() };
+        let mut ledger = Self { file, path, head: [0; 32], records: 0, charged: BTreeMap::new() };
         for record in bytes[..whole].chunks_exact(RECORD) {
             let (body, hash) = record.split_at(BODY);
             let (node, round, count) = read(body);
@@ -107,9 +106,8 @@ impl Ledger {
 
 /// Node, round and count of a record.
 fn read(body: &[u8]) -> (u32, u64, u64) {
-    let word = |place: usize| {
-        u64::from_le_bytes(body[place..place + 8].try_into().expect("eight bytes"))
-    };
+    let word =
+        |place: usize| u64::from_le_bytes(body[place..place + 8].try_into().expect("eight bytes"));
     let node = u32::from_le_bytes(body[8..12].try_into().expect("four bytes"));
     (node, word(16), word(24))
 }

@@ -238,12 +238,8 @@ mod tests {
     use crate::identity::new_key;
 
     fn manifest() -> Manifest {
-        let process = |name: &str| Process {
-            name: name.into(),
-            key: None,
-            certificate: None,
-            address: None,
-        };
+        let process =
+            |name: &str| Process { name: name.into(), key: None, certificate: None, address: None };
         let node = |process| NodeEntry { name: format!("n{process}"), process };
         Manifest {
             project: "p".into(),

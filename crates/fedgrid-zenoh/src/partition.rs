@@ -120,9 +120,10 @@ impl Division<'_> {
                 let neighbours = self.network.neighbours(node);
                 let part = |&(next, _): &(NodeId, f64)| self.parts[next] as usize;
                 neighbours.iter().for_each(|next| edges[part(next)] += 1);
-                let best = neighbours.iter().map(part).max_by_key(|&part| {
-                    (edges[part], std::cmp::Reverse(part))
-                });
+                let best = neighbours
+                    .iter()
+                    .map(part)
+                    .max_by_key(|&part| (edges[part], std::cmp::Reverse(part)));
                 let better = best.filter(|&best| {
                     edges[best] > edges[own] && sizes[own] > least && sizes[best] < most
                 });

@@ -188,9 +188,8 @@ fn hosts(address: &str) -> Vec<String> {
 
 fn write_link(folder: &Path, authority: &Authority, link: &Certified) -> Result<()> {
     disk::make_private_folder(folder)?;
-    let put = |name: &str, text: &str, access| {
-        disk::write(&folder.join(name), text.as_bytes(), access)
-    };
+    let put =
+        |name: &str, text: &str, access| disk::write(&folder.join(name), text.as_bytes(), access);
     put("authority.pem", &authority.certificate, Access::Shared)?;
     put("link.pem", &link.certificate, Access::Shared)?;
     put("link.key", &link.key, Access::Private)
@@ -221,8 +220,11 @@ impl Project {
         let key = identity::read_key(&project.join("project.key"))?;
         let manifest = Manifest::read(&project.join("manifest.txt"), &key.verifying_key())?;
         let text = |name: &str| disk::read_text(&project.join(name), 1 << 20);
-        let authority =
-            Authority::from_stored(&manifest.project, text("authority.pem")?, text("authority.key")?)?;
+        let authority = Authority::from_stored(
+            &manifest.project,
+            text("authority.pem")?,
+            text("authority.key")?,
+        )?;
         Ok(Self { folder: folder.to_path_buf(), key, authority, manifest })
     }
 
@@ -291,9 +293,11 @@ impl Project {
         self.manifest.number += 1;
         let signed = self.manifest.signed(&self.key);
         write_public(&self.folder.join("project"), &self.key, &signed)?;
-        let kits = self.manifest.processes.iter().map(|process| {
-            self.folder.join("kits").join(&process.name)
-        });
+        let kits = self
+            .manifest
+            .processes
+            .iter()
+            .map(|process| self.folder.join("kits").join(&process.name));
         for kit in kits.chain([self.folder.join("router")]).filter(|kit| kit.exists()) {
             disk::write(&kit.join("manifest.txt"), signed.as_bytes(), Access::Shared)?;
         }

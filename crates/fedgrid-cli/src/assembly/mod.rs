@@ -26,8 +26,8 @@ pub use graph::Graph;
 pub use learning::{Candidate, Chosen, edges_csv, learned};
 pub use models::OwnModel;
 pub use rows::Rows;
-pub use site::Common;
 use serde::{Deserialize, Serialize};
+pub use site::Common;
 
 use crate::{
     error::{Error, Result},

@@ -144,10 +144,11 @@ impl Assembly {
         });
         let names = own.iter().map(|&node| study.network.names()[node].clone()).collect();
         let chosen = |all: &[Vec<usize>]| own.iter().map(|&node| all[node].clone()).collect();
-        let folds = study.plan.folds.iter().map(|fold| Fold {
-            train: chosen(&fold.train),
-            validation: chosen(&fold.validation),
-        });
+        let folds = study
+            .plan
+            .folds
+            .iter()
+            .map(|fold| Fold { train: chosen(&fold.train), validation: chosen(&fold.validation) });
         let plan = Plan {
             folds: folds.collect(),
             train: chosen(&study.plan.train),

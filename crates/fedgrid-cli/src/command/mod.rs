@@ -62,7 +62,10 @@ enum Command {
     Simulate(Box<simulate::Simulate>),
     /// Run an experiment as a federation of processes, each with its own rows.
     #[cfg(feature = "federation")]
-    #[command(subcommand, after_help = "Example: fedgrid federation new experiment.toml --sites sites.toml")]
+    #[command(
+        subcommand,
+        after_help = "Example: fedgrid federation new experiment.toml --sites sites.toml"
+    )]
     Federation(federation::FederationCommand),
     /// Print the JSON schema of experiment files.
     #[command(after_help = "Example: fedgrid schema > experiment.schema.json")]

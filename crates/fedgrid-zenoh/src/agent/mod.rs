@@ -12,6 +12,7 @@ mod desk;
 mod health;
 mod order;
 mod status;
+mod telling;
 mod trace;
 
 use std::{
@@ -27,7 +28,7 @@ use fedgrid::{
     network::{Edge, Network, View},
     runtime::{
         Layout,
-        protocol::{Action, Event, Mode, Notice, Process, Reason, Settings as Protocol, Slot},
+        protocol::{Action, Event, Mode, Process, Settings as Protocol, Slot},
     },
 };
 use health::Health;
@@ -43,7 +44,7 @@ use crate::{
     identity::{now, random_bytes},
     kit::Kit,
     ledger::Ledger,
-    manifest::{Link, Manifest},
+    manifest::Manifest,
     transport::{Answers, Role, Settings, Transport},
 };
 
@@ -177,7 +178,8 @@ impl<'a, P: Durable> Agent<'a, P> {
         let seat = layout.seats()[kit.process as usize].clone();
         let mut process = Process::new(method, views, seat, options.protocol)?;
         let run: String = manifest.run.to_string();
-        let (store, found) = Store::open(&options.folder.join(format!("run-{}", &run[..8])), kit.owner())?;
+        let (store, found) =
+            Store::open(&options.folder.join(format!("run-{}", &run[..8])), kit.owner())?;
         let ledger = Ledger::open(&options.folder.join("ledger"))?;
         let desk = Arc::new(Desk::new(kit.project, manifest.run.0, now()));
         let answers: Arc<dyn Answers> = Arc::clone(&desk) as Arc<dyn Answers>;
@@ -246,16 +248,30 @@ impl<'a, P: Durable> Agent<'a, P> {
     fn turns(&mut self, tell: &mut dyn FnMut(&Status) -> Flow) -> Result<()> {
         let mut tick = Instant::now() + self.options.tick;
         let mut linger: Option<Instant> = None;
+        let (mut last_round, mut there) = (0, 0);
         while !self.over {
             let wait = tick.saturating_duration_since(Instant::now());
             if let Some((_, bytes)) = self.transport.inbox().next(wait) {
                 self.hear(&bytes)?;
+            } else {
+                // What was said to a neighbour before it was there is lost, and said again at once.
+                let peers = self.gate.senders.keys();
+                let now_there = peers.filter(|&&peer| self.is_there(peer)).count();
+                if now_there > there {
+                    (tick, last_round) = (Instant::now(), self.process.round());
+                }
+                there = now_there;
             }
             if Instant::now() >= tick {
                 tick = Instant::now() + self.options.tick;
                 self.check_neighbours()?;
-                let actions = self.process.step(Event::Tick);
-                self.act(actions)?;
+                // Where rounds go on nothing is missing, and nothing need be asked for.
+                let round = self.process.round();
+                if self.options.protocol.mode != Mode::Synchronous || last_round == round {
+                    let actions = self.process.step(Event::Tick);
+                    self.act(actions)?;
+                }
+                last_round = round;
             }
             self.desk.turn();
             if self.told.elapsed() >= TELL {
@@ -359,47 +375,6 @@ impl<'a, P: Durable> Agent<'a, P> {
         }
     }
 
-    fn notice(&mut self, notice: &Notice) {
-        let name = |peer: usize| {
-            let process = self.kit.manifest.processes.get(peer);
-            process.map_or_else(|| format!("#{peer}"), |process| process.name.clone())
-        };
-        let text = match notice {
-            Notice::Waiting { round, on } => {
-                for &peer in on {
-                    let peer = u32::try_from(peer).unwrap_or(u32::MAX);
-                    self.transport.ask(peer, self.process.round());
-                }
-                let names = on.iter().map(|&peer| name(peer)).collect::<Vec<_>>().join(", ");
-                Some(format!("round {round} waits for {names}"))
-            }
-            Notice::Joined { .. } => None,
-            Notice::Left { peer } => Some(format!("{} has left", name(*peer))),
-            Notice::Rejected { peer, reason } => {
-                self.status.refused += 1;
-                Some(format!("a frame of {} was refused: {reason}", name(*peer)))
-            }
-            Notice::RefusedBy { peer, reason } => {
-                Some(format!("{} does not accept this process: {reason}", name(*peer)))
-            }
-        };
-        self.status.notice = text;
-    }
-
-    fn halted(&self, reason: Reason) -> Error {
-        match reason {
-            Reason::Failed(error) => Error::Method(error),
-            Reason::Rollback { found, kept } => {
-                let path = self.options.folder.display().to_string();
-                Error::RolledBack { path, found, seen: kept }
-            }
-            reason => {
-                let name = self.kit.name().to_string();
-                Error::Input(format!("process '{name}' cannot go on: {reason}"))
-            }
-        }
-    }
-
     /// Late joiners ask for what they missed.
     fn ask_all(&self) {
         for &peer in self.gate.senders.keys() {
@@ -407,76 +382,9 @@ impl<'a, P: Durable> Agent<'a, P> {
         }
     }
 
-    /// Names a neighbour that follows a newer manifest, and lets asynchronous rounds go on without
-    /// one that is gone.
-    fn check_neighbours(&mut self) -> Result<()> {
-        let own = self.kit.manifest.number;
-        let peers: Vec<(usize, u64)> =
-            self.process.peers().map(|peer| (peer.peer, peer.accepted)).collect();
-        for (peer, accepted) in peers {
-            let place = u32::try_from(peer).unwrap_or(u32::MAX);
-            let follows = self.transport.manifest_of(place);
-            if let Some(newer) = follows.filter(|&number| number > own)
-                && accepted == 0
-                && self.kit.manifest.link != Link::Tcp
-            {
-                let name = &self.kit.manifest.processes[peer].name;
-                let found = format!(
-                    "neighbour '{name}' follows manifest {newer}, this kit has {own}; get the newest \
-                     kit"
-                );
-                return Err(Error::Manifest { found });
-            }
-            let is_async = self.options.protocol.mode != Mode::Synchronous;
-            if is_async && accepted > 0 && follows.is_none() {
-                let actions = self.process.step(Event::PeerLost { peer });
-                self.act(actions)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether no neighbour that has not finished seems to be there.
-    fn is_deserted(&self) -> bool {
-        let is_there = |peer: usize| {
-            u32::try_from(peer).is_ok_and(|place| self.transport.manifest_of(place).is_some())
-        };
-        self.process.peers().all(|peer| peer.has_finished || !is_there(peer.peer))
-    }
-
     fn leave(&mut self) -> Result<()> {
         let actions = self.process.step(Event::Leave);
         self.act(actions)
-    }
-
-    /// Brings the status up to date.
-    fn refresh(&mut self) {
-        self.told = Instant::now();
-        let record = self.process.own_record();
-        let all = self.process.record().cloned();
-        let status = &mut self.status;
-        (status.epoch, status.round) = (self.process.epoch(), self.process.round());
-        if status.phase != Phase::Stopped {
-            status.phase = match (self.finished, status.round) {
-                (true, _) => Phase::Finished,
-                (false, 0) => Phase::Starting,
-                _ => Phase::Training,
-            };
-        }
-        status.sent_bytes = self.transport.sent();
-        (status.loss, status.residual) = (record.loss, record.residual);
-        status.gap = all.as_ref().and_then(|all| all.gap).or(record.gap);
-        if let Some(all) = all {
-            status.residual = all.residual;
-        }
-        let seen = self.process.peers().map(|peer| Seen {
-            name: self.kit.manifest.processes[peer.peer].name.clone(),
-            there: u32::try_from(peer.peer)
-                .is_ok_and(|place| self.transport.manifest_of(place).is_some()),
-            round: if peer.has_finished { status.round } else { peer.floor },
-        });
-        status.neighbours = seen.collect();
-        self.desk.put_status(status.clone());
     }
 }
 

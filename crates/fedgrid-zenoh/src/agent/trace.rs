@@ -6,11 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use fedgrid::{
-    bytes::Writer,
-    method::Durable,
-    runtime::protocol::Process,
-};
+use fedgrid::{bytes::Writer, method::Durable, runtime::protocol::Process};
 
 use crate::{
     error::{Error, Result},

@@ -216,7 +216,11 @@ impl Transport {
             .background()
             .wait()
             .map_err(|error| failed("answer the operator", &error))?;
-        let token = self.session.liveliness().declare_token(self.keys.live(&own, &number.to_string())).wait();
+        let token = self
+            .session
+            .liveliness()
+            .declare_token(self.keys.live(&own, &number.to_string()))
+            .wait();
         // The token lasts as long as the session.
         std::mem::forget(token.map_err(|error| failed("say that this process is there", &error))?);
         Ok(())

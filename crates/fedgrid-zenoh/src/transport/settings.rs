@@ -157,7 +157,10 @@ impl Settings<'_> {
         match self.role {
             Role::Process(own) => {
                 for other in self.manifest.neighbours_of(own) {
-                    allow(&self.manifest.processes[other as usize].name, neighbour(&keys, own, other));
+                    allow(
+                        &self.manifest.processes[other as usize].name,
+                        neighbour(&keys, own, other),
+                    );
                 }
                 allow(OPERATOR, operator(&keys, &own.to_string()));
                 if has_router {
@@ -212,7 +215,11 @@ fn neighbour(keys: &Keys, own: u32, other: u32) -> Vec<Way> {
             &["declare_liveliness_subscriber", "liveliness_query"],
             &[keys.live("*", "*")],
         ),
-        way("egress", &["declare_liveliness_subscriber", "liveliness_query"], &[keys.live("*", "*")]),
+        way(
+            "egress",
+            &["declare_liveliness_subscriber", "liveliness_query"],
+            &[keys.live("*", "*")],
+        ),
     ]
 }
 

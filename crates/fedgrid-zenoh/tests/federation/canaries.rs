@@ -12,7 +12,9 @@ use std::{
 use fedgrid::{
     data::{Dataset, Features, Labels},
     method::{Budget, Durable, FedRelax, Method, PersFl, PrimalDual, Probe, Start},
-    model::{Boosting, Forest, KernelRidge, Linear, LocalModel, Mean, Neighbours, Perceptron, Tree},
+    model::{
+        Boosting, Forest, KernelRidge, Linear, LocalModel, Mean, Neighbours, Perceptron, Tree,
+    },
     network::{Node, View, ring},
     observe::Stop,
     random::{Purpose, Stream},
@@ -138,7 +140,9 @@ impl Search {
             let start: [u8; 7] = window.try_into().unwrap();
             self.starts.contains(&start)
                 && self.lengths.iter().any(|&length| {
-                    bytes.get(place..place + length).is_some_and(|found| self.canaries.contains(found))
+                    bytes
+                        .get(place..place + length)
+                        .is_some_and(|found| self.canaries.contains(found))
                 })
         };
         bytes.windows(7).enumerate().filter(|&found| is_hit(found)).count()
@@ -146,16 +150,14 @@ impl Search {
 }
 
 /// Forwards a port to another and keeps every byte that passes.
-fn tap(from: u16, to: u16, heard: &Arc<Mutex<Vec<u8>>>) {
+pub(crate) fn tap(from: u16, to: u16, heard: &Arc<Mutex<Vec<u8>>>) {
     let listener = TcpListener::bind(("127.0.0.1", from)).unwrap();
     let heard = Arc::clone(heard);
     std::thread::spawn(move || {
         for client in listener.incoming().flatten() {
             let Ok(server) = TcpStream::connect(("127.0.0.1", to)) else { continue };
-            let ways = [
-                (client.try_clone().unwrap(), server.try_clone().unwrap()),
-                (server, client),
-            ];
+            let ways =
+                [(client.try_clone().unwrap(), server.try_clone().unwrap()), (server, client)];
             for (mut source, mut sink) in ways {
                 let heard = Arc::clone(&heard);
                 std::thread::spawn(move || {
@@ -208,8 +210,7 @@ where
         let kit = Kit::read(&folder.path().join(format!("kits/p{place}")), now()).unwrap();
         let nodes: Vec<Node> = (0..NODES).map(|node| view(node, count, model)).collect();
         let views = ring(NODES).unwrap().views(nodes).unwrap();
-        let views: Vec<View> =
-            views.into_iter().filter(|view| view.node.id / 2 == place).collect();
+        let views: Vec<View> = views.into_iter().filter(|view| view.node.id / 2 == place).collect();
         let stop = Stop { rounds, tolerance: -1.0 };
         let settings = Settings { stop, look: 2, ..Settings::default() };
         let options = Options {

@@ -1,6 +1,11 @@
 //! Bad files and full disks: named errors, intact state, and the run goes on.
 
-use std::{fs, path::Path, process::Command, time::{Duration, Instant}};
+use std::{
+    fs,
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
+};
 
 use fedgrid::random::{Purpose, Stream};
 use fedgrid_zenoh::{
@@ -121,7 +126,9 @@ fn bad_checkpoints_and_ledgers_are_named() {
         fs::write(&ledger, &bad).unwrap();
         match Ledger::open(&ledger) {
             // What is cut off at its end was never acted on.
-            Ok(ledger) => assert!(ledger.charged(1) <= 4 && records.starts_with(&bad[..bad.len() / 64 * 64])),
+            Ok(ledger) => {
+                assert!(ledger.charged(1) <= 4 && records.starts_with(&bad[..bad.len() / 64 * 64]))
+            }
             Err(error) => assert!(matches!(error, Error::Damaged { .. }), "{error}"),
         }
     }

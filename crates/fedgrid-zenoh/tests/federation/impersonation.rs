@@ -27,7 +27,7 @@ const ABSENT: u32 = 12;
 const EPOCH: u64 = 3;
 const LAST: u64 = 100;
 
-struct Mute;
+pub(crate) struct Mute;
 
 impl Answers for Mute {
     fn frames(&self, _: u32, _: u64) -> Vec<Vec<u8>> {
@@ -289,7 +289,8 @@ fn against(session: &Session, victim: &Victim) -> usize {
         })
         .background()
         .wait();
-    if let Ok(token) = session.liveliness().declare_token(keys.live(&ABSENT.to_string(), "1")).wait()
+    if let Ok(token) =
+        session.liveliness().declare_token(keys.live(&ABSENT.to_string(), "1")).wait()
     {
         std::mem::forget(token);
     }
@@ -301,8 +302,7 @@ fn a_revoked_site_is_not_heard_by_those_who_know() {
     let scene = wheel();
     let before = scene.path("before");
     copy(&scene.kit(1), &before);
-    let mut project =
-        fedgrid_zenoh::provision::Project::open(scene.folder.path()).unwrap();
+    let mut project = fedgrid_zenoh::provision::Project::open(scene.folder.path()).unwrap();
     project.rotate("p1", 1).unwrap();
     let victim = Victim::new(&scene, 0);
     // The former kit of p1, which its thief still has.

@@ -7,3 +7,5 @@ mod survival;
 mod impersonation;
 mod canaries;
 mod damage;
+mod costs;
+mod large;

@@ -9,7 +9,10 @@ mod sites;
 
 use clap::Subcommand;
 
-use crate::{error::{Error, Result}, terminal::Terminal};
+use crate::{
+    error::{Error, Result},
+    terminal::Terminal,
+};
 
 /// The commands of a federation.
 #[derive(Debug, Subcommand)]

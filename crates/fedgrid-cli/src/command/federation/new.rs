@@ -38,7 +38,12 @@ pub(super) struct New {
     experiment: PathBuf,
 
     /// The file of sites.
-    #[arg(long, value_name = "FILE", conflicts_with = "processes", required_unless_present = "processes")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "processes",
+        required_unless_present = "processes"
+    )]
     sites: Option<PathBuf>,
 
     /// Divide the network among this many processes instead, with few edges between them.

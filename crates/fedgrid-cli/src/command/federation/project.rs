@@ -1,6 +1,9 @@
 //! What the owner of a project does: look, stop, revoke, rotate, collect; and the router.
 
-use std::{path::{Path, PathBuf}, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Args;
 use fedgrid_zenoh::{
@@ -187,8 +190,7 @@ impl Collect {
         for path in &self.files {
             let text =
                 std::fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
-            let shared =
-                share::verified(&text, &project.manifest, &path.display().to_string())?;
+            let shared = share::verified(&text, &project.manifest, &path.display().to_string())?;
             let error = |value: Option<f64>| value.map_or_else(|| "-".into(), significant);
             for node in &shared.nodes {
                 rows.push([
@@ -210,8 +212,7 @@ impl Collect {
 impl Router {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         let key = read_project(&self.folder.join("project.pub")).map_err(refused)?;
-        let manifest =
-            Manifest::read(&self.folder.join("manifest.txt"), &key).map_err(refused)?;
+        let manifest = Manifest::read(&self.folder.join("manifest.txt"), &key).map_err(refused)?;
         let Some(address) = self.listen.clone().or_else(|| manifest.router.clone()) else {
             return Err(Error::input("the manifest names no router; add one to the file of sites"));
         };

@@ -45,7 +45,8 @@ impl SiteRun<'_> {
         let fitted = Fitted::elsewhere(
             learnt.hypotheses.clone(),
             Certificate {
-                kind: if learnt.status.gap.is_some() { "gap" } else { "fixed-point residual" }.into(),
+                kind: if learnt.status.gap.is_some() { "gap" } else { "fixed-point residual" }
+                    .into(),
                 value: learnt.status.gap.unwrap_or(learnt.status.residual),
                 converged: learnt.converged,
                 reason: None,
@@ -114,7 +115,8 @@ impl SiteRun<'_> {
             nodes,
         };
         if !is_held {
-            let note = "No rows were held back: the federation's error is measured on training rows.";
+            let note =
+                "No rows were held back: the federation's error is measured on training rows.";
             site.notes.push(note.into());
         }
         site.notes.push(

@@ -68,7 +68,8 @@ pub(super) fn signed(kit: &Kit, outcome: &Outcome) -> String {
 /// A site's metrics from their text, if a site of the manifest signed them for its run.
 pub(super) fn verified(text: &str, manifest: &Manifest, source: &str) -> Result<Shared> {
     let wrong = |found: &str| Error::input(format!("{source}: {found}"));
-    let body = signed_text::body(KIND, text).ok_or_else(|| wrong("is no file of shared metrics"))?;
+    let body =
+        signed_text::body(KIND, text).ok_or_else(|| wrong("is no file of shared metrics"))?;
     let shared: Shared =
         serde_json::from_str(body).map_err(|error| wrong(&format!("is damaged: {error}")))?;
     let place = manifest.place_of(&shared.site);

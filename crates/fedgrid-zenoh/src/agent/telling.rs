@@ -1,0 +1,128 @@
+//! What an agent tells its operator, and what it notices about its neighbours.
+
+use std::time::Instant;
+
+use fedgrid::{
+    method::Durable,
+    runtime::protocol::{Event, Mode, Notice, Reason},
+};
+
+use super::{Agent, Phase, Seen};
+use crate::{
+    error::{Error, Result},
+    manifest::Link,
+};
+
+impl<P: Durable> Agent<'_, P> {
+    pub(super) fn notice(&mut self, notice: &Notice) {
+        let name = |peer: usize| {
+            let process = self.kit.manifest.processes.get(peer);
+            process.map_or_else(|| format!("#{peer}"), |process| process.name.clone())
+        };
+        let text = match notice {
+            Notice::Waiting { round, on } => {
+                for &peer in on {
+                    let peer = u32::try_from(peer).unwrap_or(u32::MAX);
+                    self.transport.ask(peer, self.process.round());
+                }
+                let names = on.iter().map(|&peer| name(peer)).collect::<Vec<_>>().join(", ");
+                Some(format!("round {round} waits for {names}"))
+            }
+            Notice::Joined { .. } => None,
+            Notice::Left { peer } => Some(format!("{} has left", name(*peer))),
+            Notice::Rejected { peer, reason } => {
+                self.status.refused += 1;
+                Some(format!("a frame of {} was refused: {reason}", name(*peer)))
+            }
+            Notice::RefusedBy { peer, reason } => {
+                Some(format!("{} does not accept this process: {reason}", name(*peer)))
+            }
+        };
+        self.status.notice = text;
+    }
+
+    pub(super) fn halted(&self, reason: Reason) -> Error {
+        match reason {
+            Reason::Failed(error) => Error::Method(error),
+            Reason::Rollback { found, kept } => {
+                let path = self.options.folder.display().to_string();
+                Error::RolledBack { path, found, seen: kept }
+            }
+            reason => {
+                let name = self.kit.name().to_string();
+                Error::Input(format!("process '{name}' cannot go on: {reason}"))
+            }
+        }
+    }
+
+    /// Names a neighbour that follows a newer manifest, and lets asynchronous rounds go on without
+    /// one that is gone.
+    pub(super) fn check_neighbours(&mut self) -> Result<()> {
+        let own = self.kit.manifest.number;
+        let peers: Vec<(usize, u64)> =
+            self.process.peers().map(|peer| (peer.peer, peer.accepted)).collect();
+        for (peer, accepted) in peers {
+            let place = u32::try_from(peer).unwrap_or(u32::MAX);
+            let follows = self.transport.manifest_of(place);
+            if let Some(newer) = follows.filter(|&number| number > own)
+                && accepted == 0
+                && self.kit.manifest.link != Link::Tcp
+            {
+                let name = &self.kit.manifest.processes[peer].name;
+                let found = format!(
+                    "neighbour '{name}' follows manifest {newer}, this kit has {own}; get the newest \
+                     kit"
+                );
+                return Err(Error::Manifest { found });
+            }
+            let is_async = self.options.protocol.mode != Mode::Synchronous;
+            if is_async && accepted > 0 && follows.is_none() {
+                let actions = self.process.step(Event::PeerLost { peer });
+                self.act(actions)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether no neighbour that has not finished seems to be there.
+    pub(super) fn is_deserted(&self) -> bool {
+        let is_there = |peer: usize| u32::try_from(peer).is_ok_and(|place| self.is_there(place));
+        self.process.peers().all(|peer| peer.has_finished || !is_there(peer.peer))
+    }
+
+    /// Whether a neighbour seems to be there.
+    pub(super) fn is_there(&self, peer: u32) -> bool {
+        self.transport.manifest_of(peer).is_some()
+    }
+
+    /// Brings the status up to date.
+    pub(super) fn refresh(&mut self) {
+        self.told = Instant::now();
+        let record = self.process.own_record();
+        let all = self.process.record().cloned();
+        let round = self.process.round();
+        let seen = self.process.peers().map(|peer| Seen {
+            name: self.kit.manifest.processes[peer.peer].name.clone(),
+            there: u32::try_from(peer.peer).is_ok_and(|place| self.is_there(place)),
+            round: if peer.has_finished { round } else { peer.floor },
+        });
+        let neighbours = seen.collect();
+        let status = &mut self.status;
+        status.neighbours = neighbours;
+        (status.epoch, status.round) = (self.process.epoch(), round);
+        if status.phase != Phase::Stopped {
+            status.phase = match (self.finished, status.round) {
+                (true, _) => Phase::Finished,
+                (false, 0) => Phase::Starting,
+                _ => Phase::Training,
+            };
+        }
+        status.sent_bytes = self.transport.sent();
+        (status.loss, status.residual) = (record.loss, record.residual);
+        status.gap = all.as_ref().and_then(|all| all.gap).or(record.gap);
+        if let Some(all) = all {
+            status.residual = all.residual;
+        }
+        self.desk.put_status(status.clone());
+    }
+}

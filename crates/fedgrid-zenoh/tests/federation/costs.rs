@@ -1,0 +1,94 @@
+//! What a frame costs on the wire: all bytes of a plain TCP link are counted, Zenoh's included.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use fedgrid_zenoh::{
+    frame::{Frame, Kind, seal},
+    identity::now,
+    kit::Kit,
+    manifest::Link,
+    transport::{Answers, Role, Settings, Transport},
+};
+
+use crate::{
+    canaries::tap,
+    impersonation::Mute,
+    made::{How, Problem},
+    scene::{Scene, Spec, free_port},
+};
+
+const FRAMES: usize = 200;
+
+fn transport(scene: &Scene, place: u32, listen: Option<&str>) -> (Kit, Transport) {
+    let kit = Kit::read(&scene.kit(place as usize), now()).unwrap();
+    let settings = Settings {
+        manifest: &kit.manifest,
+        role: Role::Process(place),
+        folder: &kit.folder,
+        listen,
+        scouting: false,
+    };
+    let answers: Arc<dyn Answers> = Arc::new(Mute);
+    let transport = Transport::new(&settings, place, &answers).unwrap();
+    (kit, transport)
+}
+
+/// The bytes on the wire per byte of messages, for frames of so many messages of 100 predictions.
+fn ratio(messages: usize) -> f64 {
+    let problem = Problem { how: How::FedRelax, nodes: 2, points: 100, seed: 1 };
+    let spec = Spec { problem, processes: 2, link: Link::Tcp, rounds: 1, keep: 1, trace: false };
+    let scene = Scene::new(spec);
+    let (inside, heard) = (free_port(), Arc::new(Mutex::new(Vec::new())));
+    let address = scene.manifest.processes[0].address.clone().unwrap();
+    tap(address.rsplit(':').next().unwrap().parse().unwrap(), inside, &heard);
+    let (_, receiver) = transport(&scene, 0, Some(&format!("127.0.0.1:{inside}")));
+    let (kit, sender) = transport(&scene, 1, None);
+    let frame = |round: usize| Frame {
+        kind: Kind::State,
+        from: 1,
+        to: 0,
+        epoch: 1,
+        nonce: 1,
+        known: 1,
+        floor: 0,
+        round: round as u64,
+        // The protocol writes the place of the edge before each message.
+        payload: vec![7; messages * (800 + 4)],
+    };
+    let send = |round: usize| {
+        let bytes = seal(&frame(round), &kit.manifest.run.0, 1, &kit.key).unwrap();
+        sender.send(0, bytes);
+        receiver.inbox().next(Duration::from_millis(500))
+    };
+    let end = Instant::now() + Duration::from_secs(60);
+    while send(0).is_none() {
+        assert!(Instant::now() < end, "the link does not come up");
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    while receiver.inbox().next(Duration::ZERO).is_some() {}
+    let before = heard.lock().unwrap().len();
+    let begun = Instant::now();
+    for round in 0..FRAMES {
+        assert!(send(round).is_some(), "frame {round} is lost");
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    // Each side says every half second that it is there, in a few bytes.
+    let alive = 2.0 * 8.0 * (2.0 * begun.elapsed().as_secs_f64() + 2.0);
+    let carried = (heard.lock().unwrap().len() - before) as f64 - alive;
+    sender.close();
+    receiver.close();
+    carried / (FRAMES * messages * 800) as f64
+}
+
+#[test]
+fn a_frame_of_a_hundred_predictions_costs_at_most_a_third_more_than_they_do() {
+    let single = ratio(1);
+    assert!((1.0..=1.35).contains(&single), "{single}");
+    // The messages of two processes that share two edges, and eight.
+    let (two, eight) = (ratio(2), ratio(8));
+    assert!((1.0..=1.15).contains(&two), "{two}");
+    assert!((1.0..two).contains(&eight), "{eight}");
+}
