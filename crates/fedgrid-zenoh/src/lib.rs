@@ -7,9 +7,9 @@
 //!
 //! The modules are listed in the order data flows, and a module uses only those above it.
 
+pub mod frame;
 pub mod error;
 pub mod disk;
-pub mod frame;
 pub mod identity;
 pub mod signed_text;
 pub mod manifest;
