@@ -16,7 +16,7 @@ use fedgrid::{
     data::{Dataset, Features, Labels},
     method::FedRelax,
     model::Linear,
-    network::{Network, Node, View, random_regular},
+    network::{Network, Node, View, partition, random_regular},
     observe::Stop,
     random::{Purpose, Stream},
     runtime::protocol::Settings,
@@ -26,7 +26,6 @@ use fedgrid_zenoh::{
     identity::now,
     kit::{Kit, Shared},
     manifest::{Link, Shape},
-    partition::Partition,
     provision::{Federation, Site},
 };
 
@@ -101,12 +100,12 @@ fn memory() -> f64 {
 
 fn provisioned(root: &Path, port: u16) -> usize {
     let network = network();
-    let partition = Partition::new(&network, PROCESSES);
+    let parts = partition(&network, PROCESSES).expect("as many nodes");
     let site = |place: usize| Site {
         name: format!("p{place}"),
         address: Some(format!("127.0.0.1:{}", usize::from(port) + place)),
         nodes: (0..NODES)
-            .filter(|&node| partition.parts[node] as usize == place)
+            .filter(|&node| parts[node] == place)
             .filter_map(|node| u32::try_from(node).ok())
             .collect(),
     };
@@ -124,8 +123,7 @@ fn provisioned(root: &Path, port: u16) -> usize {
         checkpoint_every: 10,
         validity: (now() - 60, now() + 86_400),
     };
-    federation.write(root).expect("a new folder");
-    partition.cut
+    federation.write(root).expect("a new folder").cut()
 }
 
 fn spawn(root: &Path, place: usize, rounds: usize, keep: u64) -> Child {

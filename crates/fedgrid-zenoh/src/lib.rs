@@ -17,7 +17,6 @@ pub mod kit;
 pub mod checkpoint;
 pub mod ledger;
 pub mod transport;
-pub mod partition;
 pub mod provision;
 pub mod agent;
 

@@ -35,7 +35,6 @@ use health::Health;
 pub use order::Order;
 pub use status::{Phase, Seen, Status};
 use trace::Trace;
-pub use trace::state_hash;
 
 use crate::{
     checkpoint::{Kept, Store},
@@ -70,7 +69,7 @@ pub struct Options {
     pub scouting: bool,
     /// For how long a finished process goes on to answer neighbours that have not finished.
     pub linger: Duration,
-    /// Where the hash of every node's state is written whenever it is kept, if anywhere.
+    /// Where the digest of every node's state after every round is written, if anywhere.
     pub trace: Option<PathBuf>,
 }
 
@@ -176,7 +175,8 @@ impl<'a, P: Durable> Agent<'a, P> {
         let places: Vec<usize> = manifest.nodes.iter().map(|node| node.process as usize).collect();
         let layout = Layout::new(&network_of(manifest)?, &places)?;
         let seat = layout.seats()[kit.process as usize].clone();
-        let mut process = Process::new(method, views, seat, options.protocol)?;
+        let protocol = Protocol { digests: options.trace.is_some(), ..options.protocol };
+        let mut process = Process::new(method, views, seat, protocol)?;
         let run: String = manifest.run.to_string();
         let (store, found) =
             Store::open(&options.folder.join(format!("run-{}", &run[..8])), kit.owner())?;
@@ -331,7 +331,7 @@ impl<'a, P: Durable> Agent<'a, P> {
                     open.extend(follow);
                 }
                 Action::Send { frame } => self.send(&frame),
-                Action::Notice(notice) => self.notice(&notice),
+                Action::Notice(notice) => self.notice(&notice)?,
                 Action::Finished { converged, .. } => {
                     (self.finished, self.converged) = (true, converged);
                 }
@@ -348,9 +348,6 @@ impl<'a, P: Durable> Agent<'a, P> {
         match slot {
             Slot::Identity => self.store.save(Kept::Identity, bytes),
             Slot::State => {
-                if let Some(trace) = &mut self.trace {
-                    trace.write(&self.process)?;
-                }
                 self.store.save(Kept::State, bytes)?;
                 let round = self.process.round();
                 for (node, participant) in self.process.participants() {

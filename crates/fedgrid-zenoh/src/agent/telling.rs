@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl<P: Durable> Agent<'_, P> {
-    pub(super) fn notice(&mut self, notice: &Notice) {
+    pub(super) fn notice(&mut self, notice: &Notice) -> Result<()> {
         let name = |peer: usize| {
             let process = self.kit.manifest.processes.get(peer);
             process.map_or_else(|| format!("#{peer}"), |process| process.name.clone())
@@ -28,6 +28,9 @@ impl<P: Durable> Agent<'_, P> {
                 let names = on.iter().map(|&peer| name(peer)).collect::<Vec<_>>().join(", ");
                 Some(format!("round {round} waits for {names}"))
             }
+            Notice::Learnt { round, digests } => {
+                return self.trace.as_mut().map_or(Ok(()), |trace| trace.write(*round, digests));
+            }
             Notice::Joined { .. } => None,
             Notice::Left { peer } => Some(format!("{} has left", name(*peer))),
             Notice::Rejected { peer, reason } => {
@@ -39,6 +42,7 @@ impl<P: Durable> Agent<'_, P> {
             }
         };
         self.status.notice = text;
+        Ok(())
     }
 
     pub(super) fn halted(&self, reason: Reason) -> Error {

@@ -6,7 +6,7 @@ use fedgrid::{
     data::{Dataset, Features, Labels},
     method::{FedRelax, Participant},
     model::{Hypothesis, Linear},
-    network::{Network, Node, View, grid},
+    network::{Network, Node, View, grid, partition},
     observe::Stop,
     random::{Purpose, Stream},
     runtime::{InProcess, protocol::Settings},
@@ -16,7 +16,6 @@ use fedgrid_zenoh::{
     identity::now,
     kit::{Kit, Shared},
     manifest::{Link, Manifest, Shape},
-    partition::Partition,
     provision::{Federation, Site},
 };
 
@@ -47,8 +46,8 @@ fn method() -> FedRelax {
     FedRelax { alpha: 0.3, ..FedRelax::default() }
 }
 
-fn provisioned(network: &Network, root: &std::path::Path) -> (Manifest, Partition) {
-    let partition = Partition::new(network, 4);
+fn provisioned(network: &Network, root: &std::path::Path) -> (Manifest, Vec<usize>) {
+    let parts = partition(network, 4).unwrap();
     let number = |id: usize| u32::try_from(id).unwrap();
     let mut sites: Vec<Site> = (0..4)
         .map(|place| Site {
@@ -57,8 +56,8 @@ fn provisioned(network: &Network, root: &std::path::Path) -> (Manifest, Partitio
             nodes: Vec::new(),
         })
         .collect();
-    for (node, &part) in partition.parts.iter().enumerate() {
-        sites[part as usize].nodes.push(number(node));
+    for (node, &part) in parts.iter().enumerate() {
+        sites[part].nodes.push(number(node));
     }
     let edges = network.edges().iter().map(|e| (number(e.source), number(e.target), e.weight));
     let federation = Federation {
@@ -73,19 +72,18 @@ fn provisioned(network: &Network, root: &std::path::Path) -> (Manifest, Partitio
         checkpoint_every: 5,
         validity: (now() - 60, now() + 86_400),
     };
-    (federation.write(root).unwrap(), partition)
+    (federation.write(root).unwrap(), parts)
 }
 
 /// Predictions of all nodes in four parts, and the bytes that the parts have sent.
 fn in_four(network: &Network) -> (Vec<Vec<u64>>, u64, usize) {
     let folder = tempfile::tempdir().unwrap();
-    let (manifest, partition) = provisioned(network, folder.path());
-    assert_eq!(manifest.cut(), partition.cut);
+    let (manifest, parts_of) = provisioned(network, folder.path());
     let public = nodes(network)[0].public.clone();
     let part = |place: u32| {
         let kit = Kit::read(&folder.path().join(format!("kits/p{place}")), now()).unwrap();
         let views = network.views(nodes(network)).unwrap();
-        let is_own = |view: &View| partition.parts[view.node.id] == place;
+        let is_own = |view: &View| parts_of[view.node.id] == place as usize;
         let views: Vec<View> = views.into_iter().filter(is_own).collect();
         let stop = Stop { rounds: ROUNDS, tolerance: -1.0 };
         let settings = Settings { stop, keep: 5, look: 0, ..Settings::default() };
@@ -109,7 +107,7 @@ fn in_four(network: &Network) -> (Vec<Vec<u64>>, u64, usize) {
     let sent = parts.iter().map(|(_, sent)| sent).sum();
     let mut all: Vec<_> = parts.into_iter().flat_map(|(predicted, _)| predicted).collect();
     all.sort_by_key(|(node, _)| *node);
-    (all.into_iter().map(|(_, bits)| bits).collect(), sent, partition.cut)
+    (all.into_iter().map(|(_, bits)| bits).collect(), sent, manifest.cut())
 }
 
 fn in_one(network: &Network) -> Vec<Vec<u64>> {

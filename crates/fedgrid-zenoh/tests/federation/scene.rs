@@ -19,12 +19,12 @@ use fedgrid::{
     observe::Stop,
     runtime::{
         InProcess, Layout,
-        protocol::{Action, Event, Process, Settings},
+        protocol::{Action, Event, Notice, Process, Settings},
     },
 };
 use fedgrid_zenoh::{
     agent::{self, Flow, Options},
-    identity::{Hex, now},
+    identity::now,
     kit::{Kit, Shared},
     manifest::{Link, Manifest, Shape},
     provision::{Federation, Site},
@@ -196,7 +196,7 @@ impl Scene {
                 let words: Vec<&str> = line.split(' ').collect();
                 // A kill may cut a line.
                 if let [round, node, hash] = words[..]
-                    && hash.len() == 32
+                    && hash.len() == 16
                 {
                     let key = (round.parse().unwrap(), node.parse().unwrap());
                     let known = states.entry(key).or_insert_with(|| hash.to_string());
@@ -276,21 +276,23 @@ impl Visitor for Alone<'_> {
         let nodes: Vec<usize> = (0..problem.nodes).collect();
         let layout = Layout::new(&problem.network(), &vec![0; problem.nodes]).unwrap();
         let seat = layout.seats()[0].clone();
-        let settings = Settings { keep: 1, ..settings(self.0) };
+        let settings = Settings { keep: 1, digests: true, ..settings(self.0) };
         let mut process = Process::new(method, problem.views(&nodes), seat, settings).unwrap();
         let mut states = States::new();
         let mut open: std::collections::VecDeque<Action> =
             process.step(Event::Started { identity: None, state: None, nonce: 1 }).into();
         while let Some(action) = open.pop_front() {
-            if let Action::Persist { ticket, .. } = action {
-                for (node, participant) in process.participants() {
-                    let hash = Hex(agent::state_hash(participant).unwrap()).to_string();
-                    states.insert((process.round(), node), hash);
+            match action {
+                Action::Persist { ticket, .. } => {
+                    open.extend(process.step(Event::Persisted { ticket }));
                 }
-                open.extend(process.step(Event::Persisted { ticket }));
+                Action::Notice(Notice::Learnt { round, digests }) => {
+                    let lines = digests.iter();
+                    states.extend(lines.map(|(node, d)| ((round, *node), format!("{d:016x}"))));
+                }
+                _ => {}
             }
         }
-        states.retain(|(round, _), _| *round > 0);
         assert_eq!(states.len(), self.0.rounds * problem.nodes);
         states
     }

@@ -113,7 +113,7 @@ impl New {
         let mut sites = match (&self.sites, self.processes) {
             (Some(path), _) => Sites::read(path, &common.network)?,
             (None, count) => {
-                Sites::divided(&common.network, count.unwrap_or(1), &self.host, self.port)
+                Sites::divided(&common.network, count.unwrap_or(1), &self.host, self.port)?
             }
         };
         if let Some(link) = &self.link {

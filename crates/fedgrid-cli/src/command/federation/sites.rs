@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use fedgrid::network::Network;
-use fedgrid_zenoh::{manifest::Link, partition::Partition, provision::Site};
+use fedgrid::network::{Network, partition};
+use fedgrid_zenoh::{manifest::Link, provision::Site};
 use serde::Deserialize;
 
 use crate::{
@@ -80,19 +80,23 @@ impl Sites {
     }
 
     /// A network in balanced parts, all on one host, each with a port of its own.
-    pub(super) fn divided(network: &Network, processes: usize, host: &str, port: u16) -> Self {
-        let partition = Partition::new(network, processes);
-        let count = partition.parts.iter().max().map_or(0, |last| last + 1);
-        let mut sites: Vec<Site> = (0..count)
+    pub(super) fn divided(
+        network: &Network,
+        processes: usize,
+        host: &str,
+        port: u16,
+    ) -> Result<Self> {
+        let parts = partition(network, processes)?;
+        let mut sites: Vec<Site> = (0..processes)
             .map(|part| Site {
                 name: format!("part-{part}"),
-                address: Some(format!("{host}:{}", u32::from(port) + part)),
+                address: Some(format!("{host}:{}", usize::from(port) + part)),
                 nodes: Vec::new(),
             })
             .collect();
-        for (node, &part) in partition.parts.iter().enumerate() {
-            sites[part as usize].nodes.extend(u32::try_from(node).ok());
+        for (node, &part) in parts.iter().enumerate() {
+            sites[part].nodes.extend(u32::try_from(node).ok());
         }
-        Self { link: Link::Tls, router: None, sites }
+        Ok(Self { link: Link::Tls, router: None, sites })
     }
 }
