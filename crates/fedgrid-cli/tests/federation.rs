@@ -27,10 +27,9 @@ fn free_port(from: u16) -> u16 {
 }
 
 /// A folder with an experiment, its kits in `home`, and the rows of each site.
-fn provisioned(extra: &str, base: u16) -> Folder {
+fn provisioned(method: &str, base: u16) -> Folder {
     let folder = Folder::new();
-    folder.append("experiment.toml", "[method]\nalpha = 0.5\n");
-    folder.append("experiment.toml", extra);
+    folder.append("experiment.toml", &format!("[method]\n{method}"));
     let mut sites = String::new();
     let mut port = base + u16::try_from(std::process::id() % 50).unwrap() * 10;
     for (name, nodes) in SITES {
@@ -87,7 +86,8 @@ fn model(folder: &Folder, run: &str, node: &str) -> Value {
 
 #[test]
 fn every_site_ends_with_the_models_that_one_process_gives_and_its_own_report() {
-    let folder = provisioned("rounds = 30\ntolerance = 0.0\nsolver = \"rounds\"\n", 20_000);
+    let folder =
+        provisioned("alpha = 0.5\nrounds = 30\ntolerance = 0.0\nsolver = \"rounds\"\n", 20_000);
     let parts: Vec<Child> = SITES.map(|(site, _)| join(&folder, site)).into();
     for part in parts {
         let output = part.wait_with_output().unwrap();
@@ -140,7 +140,7 @@ fn every_site_ends_with_the_models_that_one_process_gives_and_its_own_report() {
 
 #[test]
 fn sites_are_seen_stopped_and_go_on() {
-    let folder = provisioned("rounds = 100000000\ntolerance = -1.0\nsolver = \"rounds\"\n", 21_000);
+    let folder = provisioned("alpha = 500\nrounds = 100000000\ntolerance = 0.0\n", 21_000);
     let parts: Vec<Child> = SITES.map(|(site, _)| join(&folder, site)).into();
     let end = Instant::now() + Duration::from_secs(60);
     let round = loop {
@@ -184,8 +184,8 @@ fn sites_are_seen_stopped_and_go_on() {
 
 #[test]
 fn each_mistake_is_named_at_once_and_gives_another_exit_code() {
-    let folder = provisioned("", 22_000);
-    let other = provisioned("", 23_000);
+    let folder = provisioned("alpha = 0.5\n", 22_000);
+    let other = provisioned("alpha = 0.5\n", 23_000);
     let east = folder.path("home/kits/east");
     let refused = |expected: &str| {
         let begun = Instant::now();
@@ -231,7 +231,7 @@ fn each_mistake_is_named_at_once_and_gives_another_exit_code() {
 
 #[test]
 fn an_expired_certificate_and_rows_of_others_are_named() {
-    let folder = provisioned("", 24_000);
+    let folder = provisioned("alpha = 0.5\n", 24_000);
     let made = folder.run(&[
         "federation",
         "new",

@@ -69,6 +69,10 @@ fn check(experiment: &Experiment) -> Result<()> {
     let refused = |key: &str, found: &str, expected: &str| {
         Err(Error::input(format!("{key} is {found}, expected {expected} in a federation")))
     };
+    if method.kind.baseline().is_some() {
+        let found = format!("\"{}\"", method.kind.name());
+        return refused("method.kind", &found, "fedrelax, gtv or persfl");
+    }
     if method.alpha == Choice::Auto {
         let expected = "a number (choose one with fit, on data that you may pool)";
         return refused("method.alpha", "\"auto\"", expected);

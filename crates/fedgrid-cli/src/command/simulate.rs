@@ -189,6 +189,12 @@ impl Simulate {
                     PrimalDual { alpha, penalty, couple_intercept, ..PrimalDual::default() };
                 self.simulated(&method, &study, nodes)?
             }
+            Approach::PersFl(_) | Approach::Baseline(_) => {
+                let found = format!("method.kind is \"{}\"", experiment.method.kind.name());
+                return Err(Error::input(format!(
+                    "{found}, expected fedrelax or gtv, whose end has an optimum to compare with"
+                )));
+            }
         };
         let chosen = study.settings.alpha.is_none();
         terminal.say(&report.text(experiment.method.kind.name(), alpha, chosen));

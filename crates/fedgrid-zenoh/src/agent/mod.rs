@@ -178,22 +178,15 @@ impl<'a, P: Durable> Agent<'a, P> {
         let protocol = Protocol { digests: options.trace.is_some(), ..options.protocol };
         let mut process = Process::new(method, views, seat, protocol)?;
         let run: String = manifest.run.to_string();
-        let (store, found) =
-            Store::open(&options.folder.join(format!("run-{}", &run[..8])), kit.owner())?;
-        let ledger = Ledger::open(&options.folder.join("ledger"))?;
+        // Every run has its own state and its own budgets.
+        let folder = options.folder.join(format!("run-{}", &run[..8]));
+        let (store, found) = Store::open(&folder, kit.owner())?;
+        let ledger = Ledger::open(&folder.join("ledger"))?;
         let desk = Arc::new(Desk::new(kit.project, manifest.run.0, now()));
-        let answers: Arc<dyn Answers> = Arc::clone(&desk) as Arc<dyn Answers>;
-        let settings = Settings {
-            manifest,
-            role: Role::Process(kit.process),
-            folder: &kit.folder,
-            listen: options.listen.as_deref(),
-            scouting: options.scouting,
-        };
         let nonce = u64::from_le_bytes(random_bytes()?);
         let (identity, state) = found;
         let begun = process.step(Event::Started { identity, state, nonce });
-        let transport = Transport::new(&settings, kit.process, &answers)?;
+        let transport = links(kit, options, &desk)?;
         let health = options.health.map(|port| {
             let looked = Arc::clone(&desk);
             Health::new(port, Arc::new(move || looked.health()))
@@ -383,6 +376,19 @@ impl<'a, P: Durable> Agent<'a, P> {
         let actions = self.process.step(Event::Leave);
         self.act(actions)
     }
+}
+
+/// The links of a process to its neighbours.
+fn links(kit: &Kit, options: &Options, desk: &Arc<Desk>) -> Result<Transport> {
+    let answers: Arc<dyn Answers> = Arc::clone(desk) as Arc<dyn Answers>;
+    let settings = Settings {
+        manifest: &kit.manifest,
+        role: Role::Process(kit.process),
+        folder: &kit.folder,
+        listen: options.listen.as_deref(),
+        scouting: options.scouting,
+    };
+    Transport::new(&settings, kit.process, &answers)
 }
 
 /// What is expected of each neighbour.

@@ -11,7 +11,7 @@ use clap::Args;
 use fedgrid::{
     compare::Approach,
     data::Features,
-    method::{Durable, Method, Participant, PrimalDual},
+    method::{Budget, Durable, Method, Participant, PersFl, PrimalDual},
     model::Hypothesis,
     network::{NodeId, View},
     observe::Stop,
@@ -31,7 +31,7 @@ use super::{
 use crate::{
     assembly::{Assembly, Common},
     error::{Error, Result},
-    experiment::Experiment,
+    experiment::{Experiment, MethodKind},
     run::{Existing, RunFolder},
     terminal::{Terminal, complain, is_interrupted},
 };
@@ -103,7 +103,7 @@ impl Join {
             share: self.share,
         };
         let options = self.options(&kit, &part, &experiment, &out)?;
-        let learnt = self.learn(&kit, &assembly, &own, &options, terminal)?;
+        let learnt = learn(&kit, &assembly, &own, &options, terminal)?;
         match learnt {
             Some(learnt) => site.finish(&learnt, begun.elapsed().as_secs_f64(), terminal),
             None => {
@@ -150,7 +150,11 @@ impl Join {
         out: &Path,
     ) -> Result<Options> {
         let method = &experiment.method;
-        let stop = Stop { tolerance: method.tolerance, rounds: method.rounds };
+        let stop = match method.kind {
+            // Questions go out in one round and answers come back in the next.
+            MethodKind::Persfl => Stop { tolerance: 0.0, rounds: 2 * method.rounds },
+            _ => Stop { tolerance: method.tolerance, rounds: method.rounds },
+        };
         let mode = if part.asynchronous {
             Mode::Asynchronous { staleness: None }
         } else {
@@ -166,35 +170,42 @@ impl Join {
             ..Options::new(out.join("state"), protocol)
         })
     }
+}
 
-    /// Takes part to the end; none if it was stopped before.
-    fn learn(
-        &self,
-        kit: &Kit,
-        assembly: &Assembly,
-        own: &[NodeId],
-        options: &Options,
-        terminal: Terminal,
-    ) -> Result<Option<Learnt>> {
-        let study = &assembly.study;
-        let views = study.network.views(study.nodes(None))?;
-        let views = views.into_iter().filter(|view| own.binary_search(&view.node.id).is_ok());
-        let views: Vec<View> = views.collect();
-        let alpha = study.settings.alpha.unwrap_or(0.0);
-        match &study.settings.method {
-            Approach::FedRelax(method) => {
-                let method = fedgrid::method::FedRelax { alpha, ..method.clone() };
-                run(kit, &method, views, options, terminal)
-            }
-            Approach::Gtv(gtv) => {
-                let method = PrimalDual {
-                    alpha,
-                    penalty: gtv.penalty,
-                    couple_intercept: gtv.couple_intercept,
-                    ..PrimalDual::default()
-                };
-                run(kit, &method, views, options, terminal)
-            }
+/// Takes part to the end; none if it was stopped before.
+fn learn(
+    kit: &Kit,
+    assembly: &Assembly,
+    own: &[NodeId],
+    options: &Options,
+    terminal: Terminal,
+) -> Result<Option<Learnt>> {
+    let study = &assembly.study;
+    let views = study.network.views(study.nodes(None))?;
+    let views = views.into_iter().filter(|view| own.binary_search(&view.node.id).is_ok());
+    let views: Vec<View> = views.collect();
+    let alpha = study.settings.alpha.unwrap_or(0.0);
+    match &study.settings.method {
+        Approach::FedRelax(method) => {
+            let method = fedgrid::method::FedRelax { alpha, ..method.clone() };
+            run(kit, &method, views, options, terminal)
+        }
+        Approach::Gtv(gtv) => {
+            let method = PrimalDual {
+                alpha,
+                penalty: gtv.penalty,
+                couple_intercept: gtv.couple_intercept,
+                ..PrimalDual::default()
+            };
+            run(kit, &method, views, options, terminal)
+        }
+        Approach::PersFl(method) => {
+            let method = PersFl { step: alpha, budget: Budget::Half, ..method.clone() };
+            run(kit, &method, views, options, terminal)
+        }
+        Approach::Baseline(baseline) => {
+            let sentence = format!("method.kind is \"{}\"", baseline.name());
+            Err(Error::input(format!("{sentence}, expected one without a hub in a federation")))
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::{
 #[derive(Debug, Subcommand)]
 pub(super) enum FederationCommand {
     /// Make a project: keys, certificates, the signed manifest and one kit per site.
-    New(new::New),
+    New(Box<new::New>),
     /// Take part with a kit and the site's own rows.
     Join(join::Join),
     /// Show who is there, how far, and how stale.

@@ -53,7 +53,7 @@ impl SiteRun<'_> {
             },
             "rounds of messages between sites",
         );
-        let network = self.network_card(&mut site, &fitted);
+        let network = network_card(&mut site, &fitted);
         let cards = [site.study.card(Contestant::Local, &Unwatched)?, network];
         let mut experiment = self.experiment.clone();
         experiment.compare.enabled = false;
@@ -86,46 +86,45 @@ impl SiteRun<'_> {
         terminal.give(&to_json_pretty(&outcome));
         Ok(())
     }
+}
 
-    /// How the models of the federation do on the site's own rows.
-    fn network_card(&self, site: &mut Assembly, fitted: &Fitted) -> Card {
-        let study = &site.study;
-        let held = match study.plan.folds.as_slice() {
-            [fold] => Some(&fold.validation),
-            _ => None,
-        };
-        let score = |rows: &[Vec<usize>]| study.score(&fitted.hypotheses, rows);
-        let test = study.plan.has_test().then(|| score(&study.plan.test));
-        let validation = held.map(|rows| score(rows));
-        let nodes = test.clone().or_else(|| validation.clone());
-        let (nodes, is_held) = match nodes {
-            Some(nodes) => (nodes, true),
-            None => (score(&study.plan.train), false),
-        };
-        let mean = |scores: &[NodeScore]| NodeScore::total(scores).mean();
-        let total = NodeScore::total(&nodes);
-        let classes = study.task().outputs() > 1;
-        let card = Card {
-            contestant: Contestant::Network,
-            strength: Strength { alpha: study.settings.alpha.unwrap_or(0.0), ridge: None },
-            validation: mean(validation.as_deref().unwrap_or(&nodes)).unwrap_or(0.0),
-            test: test.as_deref().and_then(mean),
-            accuracy: classes.then(|| total.correct as f64 / total.rows.max(1) as f64),
-            path: Vec::new(),
-            nodes,
-        };
-        if !is_held {
-            let note =
-                "No rows were held back: the federation's error is measured on training rows.";
-            site.notes.push(note.into());
-        }
-        site.notes.push(
-            "Trained in a federation: neighbours at other sites were told predictions or weights, \
-             never a row."
-                .into(),
-        );
-        card
+/// How the models of the federation do on the site's own rows.
+fn network_card(site: &mut Assembly, fitted: &Fitted) -> Card {
+    let study = &site.study;
+    let held = match study.plan.folds.as_slice() {
+        [fold] => Some(&fold.validation),
+        _ => None,
+    };
+    let score = |rows: &[Vec<usize>]| study.score(&fitted.hypotheses, rows);
+    let test = study.plan.has_test().then(|| score(&study.plan.test));
+    let validation = held.map(|rows| score(rows));
+    let nodes = test.clone().or_else(|| validation.clone());
+    let (nodes, is_held) = match nodes {
+        Some(nodes) => (nodes, true),
+        None => (score(&study.plan.train), false),
+    };
+    let mean = |scores: &[NodeScore]| NodeScore::total(scores).mean();
+    let total = NodeScore::total(&nodes);
+    let classes = study.task().outputs() > 1;
+    let card = Card {
+        contestant: Contestant::Network,
+        strength: Strength { alpha: study.settings.alpha.unwrap_or(0.0), ridge: None },
+        validation: mean(validation.as_deref().unwrap_or(&nodes)).unwrap_or(0.0),
+        test: test.as_deref().and_then(mean),
+        accuracy: classes.then(|| total.correct as f64 / total.rows.max(1) as f64),
+        path: Vec::new(),
+        nodes,
+    };
+    if !is_held {
+        let note = "No rows were held back: the federation's error is measured on training rows.";
+        site.notes.push(note.into());
     }
+    site.notes.push(
+        "Trained in a federation: neighbours at other sites were told predictions or weights, \
+         never a row."
+            .into(),
+    );
+    card
 }
 
 /// What the federation did for this site, in one sentence.
