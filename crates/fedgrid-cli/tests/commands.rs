@@ -7,7 +7,7 @@ use std::fs;
 use common::{Folder, timeless};
 use serde_json::Value;
 
-const COMMANDS: [&[&str]; 8] = [
+const COMMANDS: [&[&str]; 9] = [
     &[],
     &["demo"],
     &["fit"],
@@ -15,6 +15,7 @@ const COMMANDS: [&[&str]; 8] = [
     &["network"],
     &["network", "build"],
     &["network", "show"],
+    &["simulate"],
     &["schema"],
 ];
 

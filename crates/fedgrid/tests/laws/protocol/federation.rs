@@ -65,9 +65,9 @@ fn whoever_keeps_others_waiting_is_named_and_only_then() {
     assert!(split.counts.named > 0 && split.violations.is_empty());
 }
 
-#[test]
-fn the_network_carries_the_cut_and_nothing_else() {
-    let network = random_regular(600, 4, 5).unwrap();
+/// Runs a network of so many nodes in four processes, and compares bits and bytes with one.
+fn carries_the_cut(nodes: usize) {
+    let network = random_regular(nodes, 4, 5).unwrap();
     let shape = Shape { rows: 3, points: 3, ..Shape::default() };
     let views = shape.views(&network, 3, 2);
     let method = FedRelax { alpha: 0.2, ..FedRelax::default() };
@@ -83,6 +83,17 @@ fn the_network_carries_the_cut_and_nothing_else() {
     // Three predictions and the place of the edge, both ways, in every round.
     assert_eq!(room.bytes, 6 * 2 * layout.cut() * (8 * 3 + 4));
     assert!(room.processes.iter().flatten().all(|own| own.has_finished() && is_as_in(&run, own)));
+}
+
+#[test]
+fn the_network_carries_the_cut_and_nothing_else() {
+    carries_the_cut(600);
+}
+
+#[test]
+#[ignore = "a hundred thousand nodes; part of make soak"]
+fn a_hundred_thousand_nodes_in_four_processes_have_the_bits_of_one() {
+    carries_the_cut(100_000);
 }
 
 fn made(

@@ -4,5 +4,6 @@
 mod asynchronous;
 mod federation;
 mod setting;
+mod sweep;
 mod synchronous;
 mod two_copies;

@@ -1,11 +1,17 @@
 //! Synchronous rounds have the bits of one process.
 
+use std::sync::Arc;
+
 use fedgrid::{
-    method::{Budget, Durable, FedRelax, Method, PersFl, PrimalDual, Probe},
+    descent::Optimiser,
+    method::{Budget, Coupling, Durable, FedRelax, LocalStep, Method, PersFl, PrimalDual, Probe},
+    model::{
+        Boosting, Forest, Huber, KernelRidge, Linear, LocalModel, Neighbours, Perceptron, Tree,
+    },
     network::complete,
     observe::Stop,
     runtime::{
-        InProcess,
+        InProcess, Layout,
         protocol::Settings,
         simulator::{Faults, Simulation},
     },
@@ -19,7 +25,7 @@ fn settings(rounds: usize, keep: u64) -> Settings {
 }
 
 /// Everything at once.
-fn storm(until: u64) -> Faults {
+pub(super) fn storm(until: u64) -> Faults {
     Faults {
         loss: 0.2,
         duplicate: 0.1,
@@ -33,6 +39,55 @@ fn storm(until: u64) -> Faults {
         until,
         ..Faults::default()
     }
+}
+
+/// The same for one layout, one state kept in three rounds, and these models.
+fn survives(method: &FedRelax, model: Arc<dyn LocalModel>) {
+    let network = network(6, 2, 3);
+    let views = Shape { model: model.clone(), rows: 12, ..Shape::default() }.views(&network, 2, 3);
+    let settings = settings(9, 3);
+    let stop = settings.stop;
+    let run = InProcess { stop, ..InProcess::default() }.run(method, views.clone()).unwrap();
+    let layout = Layout::new(&network, &[0, 0, 1, 1, 2, 2]).unwrap();
+    let faults = Faults { crash: 0.05, ..storm(60) };
+    let simulation = Simulation::new(method, &views, &layout).with_settings(settings);
+    let outcome = Simulation { faults: &faults, ..simulation }.run(2).unwrap();
+    assert_eq!(outcome.violations, [], "{model:?}");
+    assert!(outcome.counts.crashes > 0, "nothing was restored");
+    assert!(same_bits(&run, &outcome.hypotheses), "{model:?}");
+}
+
+#[test]
+fn models_of_every_kind_are_restored_bit_for_bit() {
+    let models: [Arc<dyn LocalModel>; 7] = [
+        Arc::new(Tree::default()),
+        Arc::new(Forest { trees: 3, ..Forest::default() }),
+        Arc::new(Boosting { trees: 3, ..Boosting::default() }),
+        Arc::new(KernelRidge::default()),
+        Arc::new(Neighbours::default()),
+        Arc::new(Huber::default()),
+        Arc::new(Perceptron { layers: vec![3], ..Perceptron::default() }),
+    ];
+    for model in models {
+        survives(&FedRelax { alpha: 0.3, ..FedRelax::default() }, model);
+    }
+}
+
+#[test]
+fn steps_relaxation_and_symmetric_coupling_are_restored_bit_for_bit() {
+    let linear = || Arc::new(Linear::default());
+    let descend = LocalStep::Descend { steps: 2, optimiser: Optimiser::RmsProp, size: 0.05 };
+    let distil = LocalStep::Distil { points: 4, seed: 3 };
+    for step in [descend, distil] {
+        survives(&FedRelax { alpha: 0.3, step, ..FedRelax::default() }, linear());
+    }
+    let coupling = Coupling::Symmetric;
+    survives(&FedRelax { alpha: 0.3, coupling, ..FedRelax::default() }, linear());
+    let zero_first = true;
+    survives(
+        &FedRelax { alpha: 0.3, relaxation: 0.7, zero_first, ..FedRelax::default() },
+        linear(),
+    );
 }
 
 fn has_the_bits_of_one_process<M: Method<Participant: Durable>>(method: &M, is_complete: bool) {

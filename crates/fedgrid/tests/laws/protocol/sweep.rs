@@ -1,0 +1,63 @@
+//! Many seeds, each with other faults, splits and checkpoints: no promise is ever broken.
+
+use fedgrid::{
+    method::{Budget, Durable, FedRelax, Method, PersFl, PrimalDual},
+    network::complete,
+    observe::Stop,
+    runtime::{
+        protocol::{Mode, Settings},
+        simulator::{Faults, Simulation},
+    },
+};
+
+use super::{
+    setting::{Shape, layouts, network},
+    synchronous::storm,
+};
+
+const LATE: Mode = Mode::Asynchronous { staleness: Some(25) };
+
+fn sweep<M: Method<Participant: Durable>>(method: &M, mode: Mode, is_complete: bool, seeds: u64) {
+    let network = if is_complete { complete(6).unwrap() } else { network(8, 2, 3) };
+    let views = Shape::default().views(&network, 2, 3);
+    let layouts = layouts(&network);
+    for seed in 0..seeds {
+        let layout = &layouts[1 + usize::try_from(seed % 3).unwrap()];
+        let tolerance = if seed.is_multiple_of(2) { 1e-3 } else { -1.0 };
+        let stop = Stop { tolerance, rounds: 20 };
+        let keep = 1 + seed % 4;
+        let settings = Settings { mode, stop, look: 5, keep, ..Settings::default() };
+        let simulation = Simulation::new(method, &views, layout).with_settings(settings);
+        let calm = Simulation {
+            takes_digests: true,
+            stops_at_violation: true,
+            deadline: 3000,
+            ..simulation
+        };
+        let digests = calm.run(0).unwrap().digests;
+        let expected = (mode == Mode::Synchronous).then_some(&digests);
+        let faults = Faults { one_way: seed.is_multiple_of(5), ..storm(120) };
+        let outcome = Simulation { faults: &faults, expected, ..calm }.run(seed).unwrap();
+        assert_eq!(outcome.violations, [], "seed {seed}, {mode:?}: {:?}", outcome.counts);
+    }
+}
+
+fn all(seeds: u64) {
+    for mode in [Mode::Synchronous, LATE] {
+        sweep(&FedRelax { alpha: 0.5, ..FedRelax::default() }, mode, false, seeds);
+        sweep(&PrimalDual { alpha: 0.1, ..PrimalDual::default() }, mode, false, seeds);
+    }
+    let persfl = PersFl { candidates: 3, budget: Budget::Half, ..PersFl::default() };
+    sweep(&persfl, Mode::Synchronous, true, seeds);
+}
+
+#[test]
+fn two_hundred_federations_keep_every_promise() {
+    all(40);
+}
+
+#[test]
+#[ignore = "ten thousand federations; part of make soak"]
+fn ten_thousand_federations_keep_every_promise() {
+    all(2000);
+}
