@@ -257,7 +257,7 @@ fn mixed_rows(
     Ok((part(sizes.rows, TRAIN)?, part(sizes.validation, VALIDATION)?))
 }
 
-/// All pairs, weighted by Σ_k min(ρ⁽ⁱᵏ⁾, ρ⁽ʲᵏ⁾).
+/// All pairs, weighted by `Σ_k min(ρ⁽ⁱᵏ⁾, ρ⁽ʲᵏ⁾)`.
 fn similarity(shares: &[Vec<f64>]) -> Result<Network> {
     let common = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a.min(*b)).sum();
     let nodes = shares.len();

@@ -1,5 +1,7 @@
 //! The values of a figure as text: a table for the screen, and tables for other programs.
 
+use std::fmt::Write as _;
+
 use super::{Outcome, Row};
 use crate::number::{duration, significant};
 
@@ -79,7 +81,8 @@ pub fn curves_csv(outcome: &Outcome) -> String {
     for line in &outcome.lines {
         let points = line.measured.xs.iter().zip(line.measured.middle()).zip(line.measured.range());
         for ((x, middle), (low, high)) in points {
-            text += &format!("{},{x},{middle},{low},{high}\n", quoted(&line.series.name));
+            let name = quoted(&line.series.name);
+            writeln!(text, "{name},{x},{middle},{low},{high}").expect("a string takes all");
         }
     }
     text

@@ -26,7 +26,7 @@ impl<'a> Iteration<'a> {
         clusters: &[usize],
     ) -> Self {
         let step = |node: usize| 1.0 / network.neighbours(node).len().max(1) as f64;
-        let proximal = |(id, &rows): (usize, &Option<&Rows>)| {
+        let proximal = |(id, rows): (usize, Option<&Rows>)| {
             let tau = if case.paper_compat { step(clusters[id]) } else { step(id) };
             let share = if case.paper_compat { 1.0 } else { 1.0 / case.rows as f64 };
             rows.map(|rows| rows.proximal(tau * share))
@@ -40,7 +40,7 @@ impl<'a> Iteration<'a> {
             strengths: network.edges().iter().map(|edge| strength * edge.weight).collect(),
             sigma: if case.paper_compat { 0.45 } else { 0.5 },
             steps: (0..nodes.len()).map(step).collect(),
-            proximal: nodes.iter().enumerate().map(proximal).collect(),
+            proximal: nodes.iter().copied().enumerate().map(proximal).collect(),
         }
     }
 
