@@ -20,7 +20,10 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{
-    assembly::Assembly, error::Result, experiment::Experiment, run::to_json_pretty,
+    assembly::Assembly,
+    error::{Error, Result},
+    experiment::Experiment,
+    run::to_json_pretty,
     terminal::Terminal,
 };
 
