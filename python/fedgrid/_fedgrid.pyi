@@ -5,6 +5,17 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "Fitted",
+    "Models",
+    "Network",
+    "Study",
+    "__version__",
+    "figures",
+    "learn",
+    "run_figures",
+]
+
 __version__: str
 
 _Floats = npt.NDArray[np.float64]
