@@ -52,6 +52,8 @@ const FIGURES: &[Entry] = figures![
 impl Entry {
     fn from_file(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
+        // A wrong file is refused under its own name, before anything is run.
+        Figure::from_text(&text, &path.display().to_string())?;
         let name = path.with_extension("");
         let part = |part: Option<&OsStr>| part.map(|part| part.to_string_lossy().into_owned());
         let folder = part(path.parent().and_then(Path::file_name));

@@ -160,8 +160,11 @@ pub struct Claim {
 impl Figure {
     /// Reads a figure's file.
     pub fn from_text(text: &str, name: &str) -> Result<Self> {
-        let figure: Self =
-            toml::from_str(text).map_err(|error| Error::input(format!("{name}: {error}")))?;
+        let figure: Self = toml::from_str(text).map_err(|error| {
+            let before = error.span().map_or(0, |span| span.start);
+            let line = text[..before].matches('\n').count() + 1;
+            Error::input(format!("{name}, line {line}: {}", error.message()))
+        })?;
         figure.check(name)?;
         Ok(figure)
     }
