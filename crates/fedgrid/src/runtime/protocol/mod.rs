@@ -41,14 +41,18 @@
 //!    still need a resend. [`Action::Halt`] is the end.
 
 mod agreement;
+mod checkpoint;
 mod frame;
 mod hearing;
+mod identity;
 mod link;
 pub(super) mod mutant;
 mod process;
 mod rounds;
 mod settings;
+mod status;
 
 pub use frame::{Frame, HEAD, Kind};
-pub use process::{PeerStatus, Process};
+pub use process::Process;
 pub use settings::{Action, Event, Mode, Notice, Reason, Settings, Slot};
+pub use status::PeerStatus;

@@ -110,29 +110,6 @@ pub struct Process<P: Durable> {
     pub(crate) mutant: Option<Mutant>,
 }
 
-/// What a process knows of a neighbour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PeerStatus {
-    /// The neighbour.
-    pub peer: ProcessId,
-    /// How often it has started; zero if it was never met.
-    pub epoch: u64,
-    /// The nonce of its last start.
-    pub nonce: u64,
-    /// The last round that it has kept.
-    pub floor: u64,
-    /// How many frames of it were accepted.
-    pub accepted: u64,
-    /// For how many rounds its latest word has been used, in asynchronous rounds.
-    pub age: u64,
-    /// The epoch and round of its latest word, in asynchronous rounds.
-    pub latest: (u64, u64),
-    /// Whether it has met this process as it is now.
-    pub knows_us: bool,
-    /// Whether it has finished.
-    pub has_finished: bool,
-}
-
 impl<P: Durable> Process<P> {
     /// A process that hosts the nodes of these views, which are those of its seat, in order.
     pub fn new<M: Method<Participant = P>>(
@@ -209,70 +186,6 @@ impl<P: Durable> Process<P> {
         }
     }
 
-    /// Which process this is.
-    #[must_use]
-    pub fn id(&self) -> ProcessId {
-        self.seat.process
-    }
-
-    /// How often it has started.
-    #[must_use]
-    pub fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
-    /// How many rounds it has completed.
-    #[must_use]
-    pub fn round(&self) -> u64 {
-        self.round
-    }
-
-    /// Whether training has ended here.
-    #[must_use]
-    pub fn has_finished(&self) -> bool {
-        self.stage == Stage::Finished
-    }
-
-    /// The hosted nodes and their participants, in order of ids.
-    pub fn participants(&self) -> impl Iterator<Item = (NodeId, &P)> {
-        self.hosted.iter().map(|hosted| (hosted.node, &hosted.participant))
-    }
-
-    /// The last round that all have looked at together, with sums over all nodes.
-    #[must_use]
-    pub fn record(&self) -> Option<&Round> {
-        self.record.as_ref()
-    }
-
-    /// How the last round went in this process alone.
-    #[must_use]
-    pub fn own_record(&self) -> Round {
-        let round = usize::try_from(self.round).unwrap_or(usize::MAX);
-        self.own_sums().round(round, self.alpha)
-    }
-
-    /// What is known of each neighbour, in order of their ids.
-    pub fn peers(&self) -> impl Iterator<Item = PeerStatus> {
-        self.links.iter().map(|link| PeerStatus {
-            peer: link.peer,
-            epoch: link.met.map_or(0, |met| met.epoch),
-            nonce: link.met.map_or(0, |met| met.nonce),
-            floor: link.floor,
-            accepted: link.accepted,
-            age: link.age,
-            latest: link.latest.unwrap_or_default(),
-            knows_us: link.knows_us,
-            has_finished: link.has_finished,
-        })
-    }
-
-    /// The most bytes that a payload from this neighbour takes; none if it is no neighbour.
-    #[must_use]
-    pub fn largest_payload(&self, peer: ProcessId) -> Option<usize> {
-        let link = self.links.iter().find(|link| link.peer == peer)?;
-        Some(link.largest.max(Sums::SIZE + 1))
-    }
-
     /// Takes note of an event; what is to be done, in order.
     pub fn step(&mut self, event: Event) -> Vec<Action> {
         if self.stage != Stage::Halted {
@@ -332,34 +245,6 @@ impl<P: Durable> Process<P> {
         self.actions.push(Action::Persist { ticket, slot, bytes });
     }
 
-    fn keep_identity(&mut self) {
-        let mut to = Writer::default();
-        to.word(self.epoch);
-        to.count(self.links.len());
-        for link in &self.links {
-            let met = link.meeting.or(link.met).unwrap_or(Met { epoch: 0, nonce: 0 });
-            to.words(&[link.peer as u64, met.epoch, met.nonce, link.floor]);
-        }
-        self.persist(Slot::Identity, to.into_bytes());
-    }
-
-    fn read_identity(&mut self, bytes: &[u8]) -> Result<()> {
-        let mut from = Reader::new("the kept identity", bytes);
-        self.epoch = from.word()?;
-        if from.count()? != self.links.len() {
-            return Err(from.refusal("is of another federation"));
-        }
-        for link in &mut self.links {
-            if from.word()? != link.peer as u64 {
-                return Err(from.refusal("is of another federation"));
-            }
-            let met = Met { epoch: from.word()?, nonce: from.word()? };
-            link.met = (met.epoch > 0).then_some(met);
-            link.forget(from.word()?);
-        }
-        from.finish()
-    }
-
     fn persisted(&mut self, ticket: u64) {
         // Requests become durable in order.
         while let Some(&(first, slot)) = self.kept.front() {
@@ -374,30 +259,8 @@ impl<P: Durable> Process<P> {
         }
     }
 
-    fn identity_kept(&mut self) {
-        if self.kept.iter().any(|(_, slot)| *slot == Slot::Identity) {
-            return;
-        }
-        let mut joined = Vec::new();
-        for (place, link) in self.links.iter_mut().enumerate() {
-            if let Some(met) = link.meeting.take() {
-                link.met = Some(met);
-                link.knows_us = false;
-                link.refused = None;
-                joined.push((place, link.peer, met.epoch));
-            }
-        }
-        for (place, peer, epoch) in joined {
-            self.notice(Notice::Joined { peer, epoch });
-            self.say(place, Kind::Hello, self.round, Vec::new());
-        }
-        if self.stage == Stage::Booting {
-            self.resume();
-        }
-    }
-
     /// Goes on from what was kept.
-    fn resume(&mut self) {
+    pub(super) fn resume(&mut self) {
         (0..self.links.len()).for_each(|link| self.say(link, Kind::Hello, self.round, Vec::new()));
         if self.is_last {
             self.finish();
@@ -469,14 +332,6 @@ impl<P: Durable> Process<P> {
         (0..self.links.len()).for_each(|link| self.say(link, Kind::Leave, self.round, Vec::new()));
         self.actions.push(Action::Left);
         self.stage = Stage::Halted;
-    }
-
-    /// Puts a newcomer aside until it is durable that it has been met.
-    pub(super) fn meet(&mut self, link: usize, met: Met) {
-        if self.links[link].meeting != Some(met) {
-            self.links[link].meeting = Some(met);
-            self.keep_identity();
-        }
     }
 }
 

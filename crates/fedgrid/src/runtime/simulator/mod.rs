@@ -34,6 +34,7 @@ mod faults;
 mod judge;
 #[cfg(test)]
 mod tests;
+mod weather;
 mod world;
 
 use std::{collections::BTreeMap, sync::Arc};
