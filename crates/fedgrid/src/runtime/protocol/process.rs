@@ -5,20 +5,14 @@ use std::collections::VecDeque;
 use rayon::prelude::*;
 
 use super::{
-    Action, Event, Frame, Kind, Mode, Notice, Reason, Settings, Slot,
-    link::{Link, Met},
-    mutant::Mutant,
+    Action, Event, Frame, Kind, Mode, Notice, Reason, Settings, Slot, link::Link, mutant::Mutant,
 };
 use crate::{
-    bytes::{Reader, Writer},
     error::{Error, Result, same_size},
     method::{Durable, Memory, Method, StopOn},
     network::{NodeId, View},
     observe::Round,
-    runtime::{
-        layout::{Peer, ProcessId, Seat},
-        sums::Sums,
-    },
+    runtime::layout::{Peer, Seat},
 };
 
 /// A node that the process hosts.

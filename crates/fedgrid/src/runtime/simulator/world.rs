@@ -12,7 +12,7 @@ use crate::{
     random::{Purpose, Stream},
     runtime::{
         layout::ProcessId,
-        protocol::{Action, Event, Frame, Kind, Mode, Notice, PeerStatus, Process, Reason, Slot},
+        protocol::{Action, Event, Frame, Mode, Notice, PeerStatus, Process, Reason, Slot},
     },
 };
 
