@@ -42,7 +42,7 @@ pub(super) fn storm(until: u64) -> Faults {
 }
 
 /// The same for one layout, one state kept in three rounds, and these models.
-fn survives(method: &FedRelax, model: Arc<dyn LocalModel>) {
+fn survives(method: &FedRelax, model: &Arc<dyn LocalModel>) {
     let network = network(6, 2, 3);
     let views = Shape { model: model.clone(), rows: 12, ..Shape::default() }.views(&network, 2, 3);
     let settings = settings(9, 3);
@@ -69,25 +69,22 @@ fn models_of_every_kind_are_restored_bit_for_bit() {
         Arc::new(Perceptron { layers: vec![3], ..Perceptron::default() }),
     ];
     for model in models {
-        survives(&FedRelax { alpha: 0.3, ..FedRelax::default() }, model);
+        survives(&FedRelax { alpha: 0.3, ..FedRelax::default() }, &model);
     }
 }
 
 #[test]
 fn steps_relaxation_and_symmetric_coupling_are_restored_bit_for_bit() {
-    let linear = || Arc::new(Linear::default());
+    let linear: Arc<dyn LocalModel> = Arc::new(Linear::default());
     let descend = LocalStep::Descend { steps: 2, optimiser: Optimiser::RmsProp, size: 0.05 };
     let distil = LocalStep::Distil { points: 4, seed: 3 };
     for step in [descend, distil] {
-        survives(&FedRelax { alpha: 0.3, step, ..FedRelax::default() }, linear());
+        survives(&FedRelax { alpha: 0.3, step, ..FedRelax::default() }, &linear);
     }
     let coupling = Coupling::Symmetric;
-    survives(&FedRelax { alpha: 0.3, coupling, ..FedRelax::default() }, linear());
+    survives(&FedRelax { alpha: 0.3, coupling, ..FedRelax::default() }, &linear);
     let zero_first = true;
-    survives(
-        &FedRelax { alpha: 0.3, relaxation: 0.7, zero_first, ..FedRelax::default() },
-        linear(),
-    );
+    survives(&FedRelax { alpha: 0.3, relaxation: 0.7, zero_first, ..FedRelax::default() }, &linear);
 }
 
 fn has_the_bits_of_one_process<M: Method<Participant: Durable>>(method: &M, is_complete: bool) {
