@@ -42,7 +42,7 @@ const LOOK: u64 = 10;
 /// Arguments of `fedgrid federation join`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fedgrid federation join hospital-a --data rows.csv --health 8080")]
-pub(super) struct Join {
+pub(in crate::command) struct Join {
     /// The kit: the folder that the project gave to this site.
     kit: PathBuf,
 

@@ -33,7 +33,7 @@ sites.toml:
   name = \"hospital-a\"
   address = \"192.0.2.10:7447\"        # leave it out for a site that only calls others
   nodes = [\"ward-1\", \"ward-2\"]")]
-pub(super) struct New {
+pub(in crate::command) struct New {
     /// The experiment file; method.alpha must be a number.
     experiment: PathBuf,
 

@@ -27,7 +27,7 @@ use crate::{
 /// Arguments of `fedgrid federation status`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fedgrid federation status federation/weather")]
-pub(super) struct Status {
+pub(in crate::command) struct Status {
     /// The folder of the project.
     project: PathBuf,
 }
@@ -35,7 +35,7 @@ pub(super) struct Status {
 /// Arguments of `fedgrid federation stop`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fedgrid federation stop federation/weather")]
-pub(super) struct Stop {
+pub(in crate::command) struct Stop {
     /// The folder of the project.
     project: PathBuf,
 }
@@ -43,7 +43,7 @@ pub(super) struct Stop {
 /// Arguments of `fedgrid federation revoke`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fedgrid federation revoke federation/weather hospital-b")]
-pub(super) struct Revoke {
+pub(in crate::command) struct Revoke {
     /// The folder of the project.
     project: PathBuf,
     /// The site.
@@ -53,7 +53,7 @@ pub(super) struct Revoke {
 /// Arguments of `fedgrid federation rotate`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fedgrid federation rotate federation/weather hospital-b")]
-pub(super) struct Rotate {
+pub(in crate::command) struct Rotate {
     /// The folder of the project.
     project: PathBuf,
     /// The site.
@@ -66,7 +66,7 @@ pub(super) struct Rotate {
 /// Arguments of `fedgrid federation collect`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fedgrid federation collect federation/weather */share.txt")]
-pub(super) struct Collect {
+pub(in crate::command) struct Collect {
     /// The folder of the project.
     project: PathBuf,
     /// The files share.txt that sites have sent.
@@ -77,7 +77,7 @@ pub(super) struct Collect {
 /// Arguments of `fedgrid federation router`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fedgrid federation router federation/weather/router")]
-pub(super) struct Router {
+pub(in crate::command) struct Router {
     /// The folder of the router that `new` made.
     folder: PathBuf,
     /// Listen here instead of at the address in the manifest, host:port.
