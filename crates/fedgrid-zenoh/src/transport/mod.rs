@@ -17,7 +17,7 @@ use std::{
     collections::BTreeMap,
     fmt,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 pub use inbox::Inbox;
@@ -26,6 +26,7 @@ pub use settings::{OPERATOR, ROUTER, Role, Settings};
 use zenoh::{
     Config, Session, Wait,
     bytes::ZBytes,
+    handlers::FifoChannelHandler,
     qos::CongestionControl,
     query::{ConsolidationMode, Query, Reply},
     sample::{Sample, SampleKind},
@@ -298,28 +299,44 @@ fn take(inbox: &Inbox, from: u32, payload: &ZBytes) {
     }
 }
 
-/// Asks all processes for their status, handing over an order if there is one.
+/// Asks all processes for their status, handing over an order if there is one. Links come up while
+/// this asks, so who does not answer is asked again for some seconds.
 pub fn ask_all(session: &Session, manifest: &Manifest, order: Option<&[u8]>) -> Vec<(u32, String)> {
     let keys = Keys::new(manifest);
-    let count = u32::try_from(manifest.processes.len()).unwrap_or(u32::MAX);
-    let mut found = Vec::new();
-    let asked: Vec<_> = (0..count)
-        .filter_map(|place| {
-            let question = session.get(keys.status(&place.to_string())).timeout(PATIENCE);
-            let question = match order {
-                Some(order) => question.payload(order.to_vec()),
-                None => question,
-            };
-            Some((place, question.wait().ok()?))
-        })
-        .collect();
-    for (place, replies) in asked {
-        for reply in replies {
-            if let Ok(sample) = reply.result() {
+    let members =
+        manifest.processes.iter().enumerate().filter(|(_, process)| process.key.is_some());
+    let mut open: Vec<u32> = members.filter_map(|(place, _)| u32::try_from(place).ok()).collect();
+    let (mut found, end) = (Vec::new(), Instant::now() + Duration::from_secs(4));
+    while !open.is_empty() && Instant::now() < end {
+        let asked: Vec<_> =
+            open.iter().map(|&place| (place, ask_one(session, &keys, place, order))).collect();
+        for (place, replies) in asked {
+            let mut samples =
+                replies.into_iter().flatten().filter_map(|reply| reply.into_result().ok());
+            if let Some(sample) = samples.next() {
                 let text = sample.payload().to_bytes();
                 found.push((place, String::from_utf8_lossy(&text).into_owned()));
             }
         }
+        open.retain(|place| found.iter().all(|(other, _)| other != place));
+        if !open.is_empty() {
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
+    found.sort_unstable();
     found
+}
+
+fn ask_one(
+    session: &Session,
+    keys: &Keys,
+    place: u32,
+    order: Option<&[u8]>,
+) -> Option<FifoChannelHandler<Reply>> {
+    let question = session.get(keys.status(&place.to_string())).timeout(PATIENCE);
+    let question = match order {
+        Some(order) => question.payload(order.to_vec()),
+        None => question,
+    };
+    question.wait().ok()
 }
