@@ -219,7 +219,7 @@ impl Given<'_> {
         };
         let names: Arc<[String]> = self.features.clone().into();
         let rows = self.nodes.as_array().len();
-        let columns = Columns::new(self.columns.to_vec(), rows)?;
+        let columns = Columns::new(self.columns.clone(), rows)?;
         let (views, target) = (columns.views(), self.target.as_array());
         let data = py.detach(|| datasets(&names, &views, target, task, &by_node));
         let data = data.map_err(|error| self.located(&by_node, error))?;
@@ -244,7 +244,7 @@ impl Given<'_> {
             models: models.collect::<PyResult<_>>()?,
             public,
             // Folds of very many nodes take as much room as their rows: they are made when needed.
-            plan: Some(plan),
+            plan,
         })
     }
 

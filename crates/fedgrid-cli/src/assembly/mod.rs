@@ -95,8 +95,8 @@ pub struct Parts {
     pub models: Vec<OwnModel>,
     /// The public points, for the kind "file".
     pub public: Option<Features>,
-    /// How rows are used; none follows from their roles and the experiment's folds.
-    pub plan: Option<Plan>,
+    /// How rows are used.
+    pub plan: Plan,
 }
 
 /// What scaled features give away.
@@ -134,7 +134,8 @@ impl Assembly {
         let task = rows::task(experiment, &table)?;
         let rows = Rows::new(experiment, &table, &graph, (task, None))?;
         let (source, fingerprint) = (table.source, table.fingerprint);
-        let (models, public, plan) = (Vec::new(), None, None);
+        let plan = Plan::new(&rows.roles, experiment.data.folds, experiment.seed);
+        let (models, public) = (Vec::new(), None);
         let parts = Parts { source, fingerprint, graph, task, rows, models, public, plan };
         Self::from_parts(experiment, files, parts, watch)
     }
@@ -152,8 +153,6 @@ impl Assembly {
     ) -> Result<Self> {
         let Parts { source, fingerprint, mut graph, task, mut rows, models: own, public, plan } =
             parts;
-        let folded = || Plan::new(&rows.roles, experiment.data.folds, experiment.seed);
-        let plan = plan.unwrap_or_else(folded);
         check_training(experiment, &source, &plan)?;
         let scaling =
             if experiment.data.standardise { Some(rows.standardise(&plan)?) } else { None };

@@ -47,10 +47,7 @@ impl Public {
             })
         };
         let (points, words, note) = match (keys.kind, given) {
-            (PublicKind::File, Some(rows)) => {
-                let words = format!("{} given points", rows.rows());
-                (scaling.map_or(Ok(rows.clone()), |scaling| scaling.apply(&rows))?, words, None)
-            }
+            (PublicKind::File, Some(rows)) => given_points(&rows, scaling)?,
             (PublicKind::File, None) => {
                 let file = keys.file.as_ref().expect("checked when the experiment was read");
                 let table = files.table(file)?;
@@ -62,8 +59,7 @@ impl Public {
                     .collect::<Result<Vec<_>>>()?;
                 let values = (0..table.rows()).flat_map(|row| columns.iter().map(move |c| c[row]));
                 let rows = Features::new(training.names().clone(), values.collect())?;
-                let rows = scaling.map_or(Ok(rows.clone()), |scaling| scaling.apply(&rows))?;
-                (rows, format!("{} given points", table.rows()), None)
+                given_points(&rows, scaling)?
             }
             (PublicKind::Columns, _) => public_columns(experiment, training)?,
             (PublicKind::Normal, _) => (
@@ -96,6 +92,15 @@ impl Public {
         let points = (0..nodes).map(|_| common.clone()).collect();
         Ok(Self { points, words, note, fingerprint })
     }
+}
+
+/// Points as they were given, but for the scale of the rows.
+fn given_points(
+    rows: &Features,
+    scaling: Option<&Scaling>,
+) -> Result<(Features, String, Option<&'static str>)> {
+    let scaled = scaling.map_or_else(|| Ok(rows.clone()), |scaling| scaling.apply(rows))?;
+    Ok((scaled, format!("{} given points", rows.rows()), None))
 }
 
 fn bounds(rows: &Features) -> Vec<(f64, f64)> {
