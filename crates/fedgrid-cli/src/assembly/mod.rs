@@ -179,16 +179,18 @@ impl Assembly {
         }
         let mut study = Study {
             network: graph.network.clone(),
-            rows: rows.data.clone(),
+            rows: std::mem::take(&mut rows.data),
             models: models.models,
             public: public.points,
-            plan: plan.clone(),
+            plan,
             settings: Settings { baselines, ..settings(experiment) },
         };
         let chosen = learning::settle(experiment, files, &mut study, watch)?;
         graph.network = study.network.clone();
         notes.extend(chosen.as_ref().map(Chosen::note));
-        let node_notes = rows.describe(&plan, &graph, &training, &mut notes);
+        std::mem::swap(&mut rows.data, &mut study.rows);
+        let node_notes = rows.describe(&study.plan, &graph, &training, &mut notes);
+        std::mem::swap(&mut rows.data, &mut study.rows);
         let fingerprint =
             fingerprint ^ graph.fingerprint.rotate_left(1) ^ public.fingerprint.rotate_left(2);
         describe_reach(&study, &mut notes);
