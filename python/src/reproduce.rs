@@ -1,5 +1,6 @@
 //! The papers' figures, run by the command's library.
 
+use fedgrid::compare::Watch;
 use fedgrid_cli::reproduce;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::json;
@@ -21,9 +22,10 @@ pub(crate) fn run_figures(
     how: How,
 ) -> PyResult<Vec<String>> {
     let wanted = reproduce::find(name).map_err(|error| experiment_error(&error))?;
-    let done = how.run(py, &std::sync::Arc::default(), move |_| {
+    let done = how.run(py, &std::sync::Arc::default(), move |watching| {
         let run = |entry| {
-            let outcome = reproduce::run(entry, quick).map_err(|error| error.to_string())?;
+            let outcome = reproduce::run(entry, quick, &|| watching.interrupted())
+                .map_err(|error| error.to_string())?;
             let about = json!({
                 "name": outcome.name,
                 "paper": outcome.figure.paper,

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fedgrid::{
-    compare::{self, Card, Contestant, Strength, Unwatched},
+    compare::{self, Card, Contestant, Strength},
     data::{Dataset, Features, Labels, Plan, Role, Task},
     model::Hypothesis,
 };
@@ -100,7 +100,7 @@ impl Study {
         let trouble = Arc::new(Trouble::default());
         let parts = given.parts(py, &experiment, &trouble)?;
         let roles = parts.rows.roles.clone();
-        let made = py.detach(|| Assembly::from_memory(&experiment, parts, &Unwatched));
+        let made = py.detach(|| Assembly::from_memory(&experiment, parts));
         let assembly = made.map_err(|error| experiment_error(&error))?;
         Ok(Self { experiment, assembly: Mutex::new(Arc::new(assembly)), roles, trouble })
     }

@@ -77,6 +77,7 @@ pub enum Error {
 
 impl Error {
     /// What an operation on a file gave.
+    #[must_use]
     pub fn file(doing: &'static str, path: &Path, error: &io::Error) -> Self {
         let path = path.display().to_string();
         match error.kind() {

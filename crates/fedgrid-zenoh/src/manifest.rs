@@ -151,7 +151,7 @@ impl Manifest {
         let count = self.nodes.len();
         for &(a, b, weight) in &self.edges {
             let known = (a as usize) < count && (b as usize) < count && a != b;
-            if !known || !(weight > 0.0 && weight.is_finite()) {
+            if !(known && weight > 0.0 && weight.is_finite()) {
                 return wrong(format!("there is no edge {a} – {b} of weight {weight}"));
             }
         }
@@ -192,7 +192,9 @@ impl Manifest {
                 }
             }
         }
-        incoming.values_mut().for_each(|edges| edges.sort_unstable());
+        for edges in incoming.values_mut() {
+            edges.sort_unstable();
+        }
         incoming
     }
 

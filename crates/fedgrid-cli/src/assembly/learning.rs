@@ -112,7 +112,7 @@ pub fn learned(experiment: &Experiment, base: &Path) -> Result<Learned> {
     let table = files.table(&experiment.data.file)?;
     let graph = Graph::new(experiment, files, Some(&table))?;
     let task = rows::task(experiment, &table)?;
-    let mut rows = rows::Rows::new(experiment, &table, &graph, task)?;
+    let mut rows = rows::Rows::new(experiment, &table, &graph, (task, None))?;
     let plan = Plan::new(&rows.roles, experiment.data.folds, experiment.seed);
     super::check_training(experiment, &table.source, &plan)?;
     if experiment.data.standardise {

@@ -67,7 +67,7 @@ impl Reproduce {
             if !terminal.quiet {
                 complain(&format!("{} …", entry.name));
             }
-            let outcome = match reproduce::run(&entry, self.quick, is_interrupted) {
+            let outcome = match reproduce::run(&entry, self.quick, &is_interrupted) {
                 // What is done by then still makes a page.
                 Err(Error::Interrupted) => break,
                 other => other?,

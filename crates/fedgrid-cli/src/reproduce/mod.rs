@@ -104,7 +104,7 @@ impl Outcome {
 }
 
 /// Runs one figure, unless it is told to stop on the way.
-pub fn run(entry: &Entry, quick: bool, stops: fn() -> bool) -> Result<Outcome> {
+pub fn run(entry: &Entry, quick: bool, stops: &(dyn Fn() -> bool + Sync)) -> Result<Outcome> {
     let begun = Instant::now();
     let figure = entry.figure()?;
     let lines = measure(&figure, quick, stops)?;
@@ -116,7 +116,7 @@ pub fn run(entry: &Entry, quick: bool, stops: fn() -> bool) -> Result<Outcome> {
 }
 
 /// All repeats of all lines, and what becomes of them. Lines with the same keys share their repeats.
-fn measure(figure: &Figure, quick: bool, stops: fn() -> bool) -> Result<Vec<Line>> {
+fn measure(figure: &Figure, quick: bool, stops: &(dyn Fn() -> bool + Sync)) -> Result<Vec<Line>> {
     let wanted: Vec<&Series> = figure.lines(quick).collect();
     let keys: Vec<Table> = wanted.iter().map(|series| figure.keys(series, quick)).collect();
     let first = |line: usize| keys.iter().position(|other| *other == keys[line]).unwrap_or(line);

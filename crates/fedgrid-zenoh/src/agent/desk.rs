@@ -18,7 +18,7 @@ use crate::{frame::RunId, transport::Answers};
 /// How many of the latest frames to each neighbour are kept for late joiners.
 const LATEST: usize = 8;
 /// After how long without a turn of the agent's loop something is wrong.
-const STALLED: Duration = Duration::from_secs(60);
+const STALLED: Duration = Duration::from_mins(1);
 
 /// What is shared.
 #[derive(Debug)]

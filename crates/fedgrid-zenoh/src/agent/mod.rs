@@ -84,7 +84,7 @@ impl Options {
             health: None,
             listen: None,
             scouting: false,
-            linger: Duration::from_secs(600),
+            linger: Duration::from_mins(10),
             trace: None,
         }
     }

@@ -301,6 +301,7 @@ fn take(inbox: &Inbox, from: u32, payload: &ZBytes) {
 
 /// Asks all processes for their status, handing over an order if there is one. Links come up while
 /// this asks, so who does not answer is asked again for some seconds.
+#[must_use]
 pub fn ask_all(session: &Session, manifest: &Manifest, order: Option<&[u8]>) -> Vec<(u32, String)> {
     let keys = Keys::new(manifest);
     let members =

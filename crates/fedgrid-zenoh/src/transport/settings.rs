@@ -4,7 +4,7 @@
 //! neighbours, certificates are asked for at both ends, everything that is not named is denied, a
 //! silent neighbour is dropped within two seconds, and no message can be larger than a frame.
 
-use std::path::Path;
+use std::{path::Path, slice};
 
 use serde_json::{Value, json};
 
@@ -200,12 +200,12 @@ fn neighbour(keys: &Keys, own: u32, other: u32) -> Vec<Way> {
     let [to_us, to_them] = [keys.frame(own, other), keys.frame(other, own)];
     let [asked_of_us, asked_of_them] = [keys.state(own, other), keys.state(other, own)];
     vec![
-        way("ingress", &["put"], &[to_us.clone()]),
-        way("egress", &["put"], &[to_them.clone()]),
+        way("ingress", &["put"], slice::from_ref(&to_us)),
+        way("egress", &["put"], slice::from_ref(&to_them)),
         way("ingress", &["declare_subscriber"], &[to_them]),
         way("egress", &["declare_subscriber"], &[to_us]),
-        way("ingress", &["query"], &[asked_of_us.clone()]),
-        way("egress", &["query"], &[asked_of_them.clone()]),
+        way("ingress", &["query"], slice::from_ref(&asked_of_us)),
+        way("egress", &["query"], slice::from_ref(&asked_of_them)),
         way("ingress", &["declare_queryable", "reply"], &[asked_of_them]),
         way("egress", &["declare_queryable", "reply"], &[asked_of_us]),
         way("ingress", &["liveliness_token"], &[keys.live(&other.to_string(), "*")]),

@@ -161,7 +161,7 @@ pub(crate) fn tap(from: u16, to: u16, heard: &Arc<Mutex<Vec<u8>>>) {
             for (mut source, mut sink) in ways {
                 let heard = Arc::clone(&heard);
                 std::thread::spawn(move || {
-                    let mut bytes = [0; 1 << 16];
+                    let mut bytes = vec![0; 1 << 16];
                     while let Ok(size @ 1..) = source.read(&mut bytes) {
                         heard.lock().unwrap().extend(&bytes[..size]);
                         if sink.write_all(&bytes[..size]).is_err() {
@@ -233,7 +233,9 @@ where
     });
     let mut all = heard.lock().unwrap().clone();
     assert!(all.len() > 1000, "the tap has heard something");
-    said.iter().for_each(|text| all.extend(text.as_bytes()));
+    for text in &said {
+        all.extend(text.as_bytes());
+    }
     all
 }
 

@@ -127,7 +127,7 @@ fn bad_checkpoints_and_ledgers_are_named() {
         match Ledger::open(&ledger) {
             // What is cut off at its end was never acted on.
             Ok(ledger) => {
-                assert!(ledger.charged(1) <= 4 && records.starts_with(&bad[..bad.len() / 64 * 64]))
+                assert!(ledger.charged(1) <= 4 && records.starts_with(&bad[..bad.len() / 64 * 64]));
             }
             Err(error) => assert!(matches!(error, Error::Damaged { .. }), "{error}"),
         }
@@ -140,7 +140,7 @@ fn flipped_bits_in_what_a_killed_process_kept_change_no_state() {
     let mut parts = scene.spawn_all();
     for name in ["state-a", "state-b", "identity-a", "identity-b"] {
         // It has got on since it was last started.
-        let (end, before) = (Instant::now() + Duration::from_secs(60), scene.round(0));
+        let (end, before) = (Instant::now() + Duration::from_mins(1), scene.round(0));
         while scene.round(0) < before + 5 {
             assert!(Instant::now() < end, "round {before} is the last");
             std::thread::sleep(Duration::from_millis(2));
@@ -154,7 +154,7 @@ fn flipped_bits_in_what_a_killed_process_kept_change_no_state() {
         fs::write(run.join(name), bytes).unwrap();
         parts[0] = scene.spawn(0);
     }
-    scene.wait_all(parts, Duration::from_secs(120));
+    scene.wait_all(parts, Duration::from_mins(2));
     let expected = scene.expected_states();
     assert!(scene.states().iter().all(|(key, hash)| expected[key] == *hash), "a state differs");
     assert_eq!(scene.predictions(), scene.expected());

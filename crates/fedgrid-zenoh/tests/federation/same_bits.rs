@@ -14,7 +14,7 @@ fn same_bits(how: How, link: Link) {
     let spec = Spec { problem, processes: 8, link, rounds: 30, keep: 10, trace: false };
     let scene = Scene::new(spec);
     let parts = scene.spawn_all();
-    scene.wait_all(parts, Duration::from_secs(120));
+    scene.wait_all(parts, Duration::from_mins(2));
     assert_eq!(scene.predictions(), scene.expected());
 }
 

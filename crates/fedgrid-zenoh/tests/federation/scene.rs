@@ -83,7 +83,7 @@ impl Scene {
     }
 
     /// With other edges than the problem's, for tests of links alone.
-    pub(crate) fn with_edges(spec: Spec, edges: Vec<(usize, usize)>) -> Self {
+    pub(crate) fn with_edges(spec: Spec, edges: &[(usize, usize)]) -> Self {
         let number = |id: usize| u32::try_from(id).unwrap();
         let edges = edges.iter().map(|&(a, b)| (number(a), number(b), 1.0)).collect();
         Self::provisioned(spec, edges)
@@ -315,7 +315,7 @@ impl Visitor for Join<'_> {
         let options = Options {
             trace: self.spec.trace.then(|| self.root.join(format!("{name}.trace"))),
             tick: Duration::from_millis(50),
-            linger: Duration::from_secs(60),
+            linger: Duration::from_mins(1),
             ..Options::new(self.root.join(format!("{name}.state")), settings(self.spec))
         };
         let mut told = Instant::now();

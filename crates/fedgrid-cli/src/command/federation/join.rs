@@ -104,13 +104,11 @@ impl Join {
         };
         let options = self.options(&kit, &part, &experiment, &out)?;
         let learnt = learn(&kit, &assembly, &own, &options, terminal)?;
-        match learnt {
-            Some(learnt) => site.finish(&learnt, begun.elapsed().as_secs_f64(), terminal),
-            None => {
-                terminal.say("Stopped; its state is kept. The same command goes on.");
-                Ok(())
-            }
+        if let Some(learnt) = learnt {
+            return site.finish(&learnt, begun.elapsed().as_secs_f64(), terminal);
         }
+        terminal.say("Stopped; its state is kept. The same command goes on.");
+        Ok(())
     }
 
     fn assembly(

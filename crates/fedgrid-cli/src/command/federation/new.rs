@@ -129,7 +129,7 @@ impl New {
             shared: &shared,
             nodes: common.network.names(),
             edges: edges.map(|e| (number(e.source), number(e.target), e.weight)).collect(),
-            sites: &sites.sites,
+            sites: &sites.all,
             link: sites.link,
             router: sites.router.clone(),
             shape: Shape {
@@ -179,7 +179,7 @@ fn tell(terminal: Terminal, experiment: &Experiment, manifest: &Manifest, out: &
     let Shape { features, outputs, points } = manifest.shape;
     let numbers = match experiment.method.kind {
         MethodKind::Fedrelax => points * outputs,
-        MethodKind::Gtv => (features + 1) * outputs,
+        _ => (features + 1) * outputs,
     };
     let cut = manifest.cut();
     let bytes = 2 * cut * 8 * numbers as usize;

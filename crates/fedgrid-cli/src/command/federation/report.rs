@@ -73,6 +73,7 @@ impl SiteRun<'_> {
             edges: &edges,
             positions: None,
             experiment: &text,
+            helps: &[],
         };
         folder.finish(&site, &fitted, &outcome, &page)?;
         if self.share {

@@ -41,7 +41,7 @@ fn tls() -> Link {
 pub(super) struct Sites {
     pub(super) link: Link,
     pub(super) router: Option<String>,
-    pub(super) sites: Vec<Site>,
+    pub(super) all: Vec<Site>,
 }
 
 impl Sites {
@@ -76,7 +76,7 @@ impl Sites {
             Ok(Site { name: keys.name, address: keys.address, nodes })
         };
         let sites = file.site.into_iter().map(site).collect::<Result<_>>()?;
-        Ok(Self { link: file.link, router: file.router, sites })
+        Ok(Self { link: file.link, router: file.router, all: sites })
     }
 
     /// A network in balanced parts, all on one host, each with a port of its own.
@@ -97,6 +97,6 @@ impl Sites {
         for (node, &part) in parts.iter().enumerate() {
             sites[part].nodes.extend(u32::try_from(node).ok());
         }
-        Ok(Self { link: Link::Tls, router: None, sites })
+        Ok(Self { link: Link::Tls, router: None, all: sites })
     }
 }
