@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fedgrid::{
-    compare::{Certificate, Contestant, Kind, PathPoint},
+    compare::{Baseline, Certificate, Contestant, Kind, PathPoint},
     observe::Round,
 };
 use serde::{Deserialize, Serialize};
@@ -263,4 +263,10 @@ pub struct NodeOutcome {
     /// What is special about it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub note: Option<String>,
+}
+
+/// What a baseline does, in a few words.
+pub(crate) fn about(name: &str) -> &'static str {
+    let known = Baseline::ALL.into_iter().find(|baseline| baseline.name() == name);
+    known.map_or("", Baseline::about)
 }

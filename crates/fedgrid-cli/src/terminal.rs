@@ -7,12 +7,12 @@ use std::{
     time::Duration,
 };
 
-use fedgrid::compare::{Baseline, Card, Contestant, Watch};
+use fedgrid::compare::{Card, Contestant, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::{
     number::{count, counted, percent, perhaps, significant},
-    outcome::{CandidateOutcome, Entry, Outcome},
+    outcome::{self, CandidateOutcome, Entry, Outcome},
 };
 
 /// Set when the user asks to stop.
@@ -142,15 +142,9 @@ pub fn table(outcome: &Outcome) -> String {
         }
     }
     for (name, entry) in &c.baselines {
-        lines.push(row(name, about(name), entry));
+        lines.push(row(name, outcome::about(name), entry));
     }
     lines.join("\n")
-}
-
-/// What a baseline does.
-pub(crate) fn about(name: &str) -> &'static str {
-    let known = Baseline::ALL.into_iter().find(|baseline| baseline.name() == name);
-    known.map_or("", Baseline::about)
 }
 
 /// The networks there were to choose from as a table; none without a choice.

@@ -7,6 +7,7 @@ mod common;
 use std::{
     fmt::Write,
     fs,
+    io::Read,
     net::TcpListener,
     path::Path,
     process::{Child, Command, Stdio},
@@ -63,8 +64,34 @@ fn provisioned(method: &str, base: u16) -> Folder {
     folder
 }
 
-fn join(folder: &Folder, site: &str) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_fedgrid"))
+/// A site as a process of its own, which does not outlive its test.
+struct Joined(Child);
+
+impl Joined {
+    /// Waits for its end, but not for ever; gives its standard output.
+    fn ended(mut self) -> String {
+        let end = Instant::now() + Duration::from_mins(2);
+        while self.0.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < end, "a site has not ended");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let (mut said, mut complained) = (String::new(), String::new());
+        self.0.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        self.0.stderr.take().unwrap().read_to_string(&mut complained).unwrap();
+        assert!(self.0.wait().unwrap().success(), "{complained}");
+        said
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn join(folder: &Folder, site: &str) -> Joined {
+    let child = Command::new(env!("CARGO_BIN_EXE_fedgrid"))
         .args([
             "federation",
             "join",
@@ -77,8 +104,8 @@ fn join(folder: &Folder, site: &str) -> Child {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+        .spawn();
+    Joined(child.unwrap())
 }
 
 fn model(folder: &Folder, run: &str, node: &str) -> Value {
@@ -91,11 +118,9 @@ fn model(folder: &Folder, run: &str, node: &str) -> Value {
 fn every_site_ends_with_the_models_that_one_process_gives_and_its_own_report() {
     let folder =
         provisioned("alpha = 0.5\nrounds = 30\ntolerance = 0.0\nsolver = \"rounds\"\n", 20_000);
-    let parts: Vec<Child> = SITES.map(|(site, _)| join(&folder, site)).into();
+    let parts = SITES.map(|(site, _)| join(&folder, site));
     for part in parts {
-        let output = part.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said = part.ended();
         assert!(said.contains("With the federation this site's error is"), "{said}");
     }
     let fitted = folder.run(&[
@@ -144,7 +169,7 @@ fn every_site_ends_with_the_models_that_one_process_gives_and_its_own_report() {
 #[test]
 fn sites_are_seen_stopped_and_go_on() {
     let folder = provisioned("alpha = 500\nrounds = 100000000\ntolerance = 0.0\n", 21_000);
-    let parts: Vec<Child> = SITES.map(|(site, _)| join(&folder, site)).into();
+    let parts = SITES.map(|(site, _)| join(&folder, site));
     let end = Instant::now() + Duration::from_mins(1);
     let round = loop {
         let seen = folder.run(&["federation", "status", "home", "--json"]);
@@ -164,11 +189,9 @@ fn sites_are_seen_stopped_and_go_on() {
     let stopped = folder.run(&["federation", "stop", "home"]);
     assert!(stopped.out.starts_with("3 of 3 sites"), "{} {}", stopped.out, stopped.err);
     for part in parts {
-        let output = part.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        assert!(String::from_utf8_lossy(&output.stdout).contains("its state is kept"));
+        assert!(part.ended().contains("its state is kept"));
     }
-    let mut parts: Vec<Child> = SITES.map(|(site, _)| join(&folder, site)).into();
+    let _parts = SITES.map(|(site, _)| join(&folder, site));
     let end = Instant::now() + Duration::from_mins(1);
     loop {
         let seen = folder.run(&["federation", "status", "home"]);
@@ -178,10 +201,6 @@ fn sites_are_seen_stopped_and_go_on() {
             break;
         }
         assert!(Instant::now() < end, "{}", seen.out);
-    }
-    for part in &mut parts {
-        part.kill().unwrap();
-        part.wait().unwrap();
     }
 }
 

@@ -275,6 +275,7 @@ mod tests {
         let outcome = complete();
         let helps = [help(0, 1, 0.5, true), help(2, 1, 0.2, true), help(1, 0, -1.0, false)];
         let said = sentences(&outcome, &helps);
-        assert_eq!(said, ["Helps most others: b (2).", "Helped by no one: 1 node."]);
+        let probed = "3 pairs of nodes were probed, 100 % of all; 2 edges kept.";
+        assert_eq!(said, [probed, "Helps most others: b (2).", "Helped by no one: 1 node."]);
     }
 }

@@ -320,6 +320,7 @@ mod tests {
         {
             entry.as_mut().unwrap().test = None;
         }
+        comparison.baselines.values_mut().for_each(|entry| entry.test = None);
         outcome.metric = "log_loss".into();
         let html = page(&outcome);
         assert!(html.contains("validation log-loss, lower is better"));

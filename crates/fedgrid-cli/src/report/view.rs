@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     number,
-    outcome::{CandidateOutcome, Entry, NodeOutcome, Outcome},
+    outcome::{self, CandidateOutcome, Entry, NodeOutcome, Outcome},
 };
 
 /// What errors are called.
@@ -175,7 +175,7 @@ fn about(method: &str) -> &'static str {
         "shrunk" => "every node pulled to the pooled model, no network",
         "network" => "every node pulled to its neighbours",
         "shuffled" => "the same network with its nodes in random places; means",
-        other => crate::terminal::about(other),
+        other => outcome::about(other),
     }
 }
 

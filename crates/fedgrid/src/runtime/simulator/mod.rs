@@ -21,8 +21,9 @@
 //! let network = network::path(2)?;
 //! let views = network.views(nodes.collect::<fedgrid::Result<_>>()?)?;
 //! let faults = Faults { loss: 0.3, crash: 0.01, ..Faults::default() };
-//! let simulation = Simulation::new(&FedRelax::default(), &views, &Layout::apart(&network)?)
-//!     .with_settings(Settings::default());
+//! let (method, layout) = (FedRelax::default(), Layout::apart(&network)?);
+//! let simulation =
+//!     Simulation::new(&method, &views, &layout).with_settings(Settings::default());
 //! let outcome = Simulation { faults: &faults, ..simulation }.run(1)?;
 //! assert!(outcome.violations.is_empty() && outcome.converged);
 //! # Ok(())
