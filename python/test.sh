@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Builds the wheel, installs it in .venv with what its tests need, and tests it. Where that cannot be
-# had, says why and skips. WHEEL_PROFILE is the Cargo profile; `test` shares what `cargo test` built.
+# had, says why and skips. WHEEL_PROFILE is the Cargo profile; `dev` shares the dependencies that `cargo test` built (for `test` Cargo would build a test program).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 venv=$PWD/.venv
-profile=${WHEEL_PROFILE:-test}
+profile=${WHEEL_PROFILE:-dev}
 
 skip() {
     echo "skipped: the Python wheel is not tested: $1"
