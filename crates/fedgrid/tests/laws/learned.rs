@@ -147,15 +147,12 @@ fn probes_of_a_tenth_of_all_pairs_find_the_clusters_and_help_as_much_as_being_to
             (clusters, learned)
         })
         .collect();
-    let mut reached = 0;
     for (clusters, learned) in &draws {
         assert!(learned.pairs.len() <= 3112, "{}", learned.pairs.len());
         assert!(purity(learned) >= 0.95, "{}", purity(learned));
         let ratios = clusters.ratios(&learned.network);
-        reached += usize::from(ratios.iter().all(|ratio| *ratio <= 1.3));
+        assert!(ratios.iter().all(|ratio| *ratio <= 1.3), "{ratios:?}");
     }
-    // In some draws a few nodes of a cluster keep to themselves.
-    assert!(reached >= 2, "{reached}");
     let (clusters, learned) = &draws[0];
     assert!(learned.pairs.iter().all(|pair| (0.0..=1.0).contains(&pair.confidence)));
     let kept = learned.pairs.iter().filter(|pair| pair.kept).count();

@@ -130,3 +130,72 @@ pub(super) fn suiting(pairs: &[Kept], nodes: usize, most: usize, mutual: bool) -
     };
     sides(pairs, nodes).into_iter().enumerate().map(chosen).collect()
 }
+
+/// Joins groups of nodes that keep to themselves to the larger group whose mean weights suit their rows
+/// as well as its own, by the pairs between them: few rows of few nodes fit each other by chance.
+pub(super) fn reunite(pairs: &mut [Kept], seen: &[Seen], trial: &Trial) {
+    let mut groups = groups(pairs, seen.len());
+    groups.sort_by_key(|group| (group.len(), group[0]));
+    for place in 0..groups.len() {
+        let (small, larger) = (&groups[place], &groups[place + 1..]);
+        let best = larger
+            .iter()
+            .filter(|group| group.len() > small.len())
+            .map(|group| (group, chance(small, group, seen, trial)))
+            .reduce(|best, next| if next.1 > best.1 { next } else { best });
+        let Some((group, chance)) = best.filter(|(_, chance)| *chance > LEVELS[1]) else {
+            continue;
+        };
+        for pair in pairs.iter_mut() {
+            let [source, target] = [pair.source, pair.target];
+            let is_in = |group: &[NodeId], node| group.binary_search(&node).is_ok();
+            if is_in(small, source) && is_in(group, target)
+                || is_in(small, target) && is_in(group, source)
+            {
+                pair.kept = true;
+                pair.confidence = pair.confidence.max(chance);
+            }
+        }
+    }
+}
+
+/// The chance of so large a loss of a group's rows under another's mean weights, where they suit both.
+fn chance(small: &[NodeId], group: &[NodeId], seen: &[Seen], trial: &Trial) -> f64 {
+    let mut mean = vec![0.0; seen[group[0]].weights.len()];
+    for &node in group {
+        add_scaled(&mut mean, 1.0 / group.len() as f64, &seen[node].weights);
+    }
+    let rows = |nodes: &[NodeId]| nodes.iter().map(|&node| trial.data[node].rows()).sum::<usize>();
+    let loss = |nodes: &[NodeId]| {
+        let part = |&node: &NodeId| trial.data[node].rows() as f64 * trial.mean_loss(node, &mean);
+        nodes.iter().map(part).sum::<f64>() / rows(nodes) as f64
+    };
+    let ratio = loss(small) / loss(group).max(f64::MIN_POSITIVE);
+    fisher_tail(ratio, rows(small) as f64, rows(group) as f64)
+}
+
+/// The nodes with rows that are joined by kept pairs, each group in order of ids.
+fn groups(pairs: &[Kept], nodes: usize) -> Vec<Vec<NodeId>> {
+    let mut first: Vec<NodeId> = (0..nodes).collect();
+    let mut is_paired = vec![false; nodes];
+    for pair in pairs {
+        (is_paired[pair.source], is_paired[pair.target]) = (true, true);
+    }
+    // Every node takes the least id that it can reach, until nothing changes.
+    loop {
+        let before = first.clone();
+        for pair in pairs.iter().filter(|pair| pair.kept) {
+            let least = first[pair.source].min(first[pair.target]);
+            (first[pair.source], first[pair.target]) = (least, least);
+        }
+        if first == before {
+            break;
+        }
+    }
+    let mut groups = vec![Vec::new(); nodes];
+    for node in (0..nodes).filter(|&node| is_paired[node]) {
+        groups[first[node]].push(node);
+    }
+    groups.retain(|group| !group.is_empty());
+    groups
+}

@@ -7,8 +7,8 @@
 //! where `gain_ij` is what steps along j's gradient were worth to i on rows that had no part in the
 //! choice, and `left_i` the loss that i is left with at the end: a node that has found its helpers
 //! judges others sharply, one that has not says little. Scores lead to friends while pairs are sought;
-//! in the end a pair is joined if the friends of each end suit the other (`circles`), and every node
-//! keeps at least one partner.
+//! in the end a pair is joined if the friends of each end suit the other (`circles`), every node keeps
+//! at least one partner, and groups that keep to themselves join the larger one that suits them.
 //!
 //! Only a share of all pairs is probed, in a few phases: the first draws at random, the later ones
 //! follow the friends of friends, and nodes in doubt visit strangers. Probes are those of Algorithm 1 of "Your Data, My Model".
@@ -186,6 +186,7 @@ impl Learn {
                     pair.kept = friends[pair.source].contains(&pair.target)
                         || friends[pair.target].contains(&pair.source);
                 }
+                circles::reunite(&mut judged, &seen, trial);
                 return (judged, probes);
             }
             let room = (most - pairs.count) / (self.phases - phase);
