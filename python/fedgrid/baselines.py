@@ -36,9 +36,7 @@ class Baseline(Method):
         random_state: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        given = dict(locals())
-        for name in self._names():
-            setattr(self, name, given[name])
+        self._keep(locals())
 
     def prepare(self, data: Any, target: Any = None, **options: Any) -> Prepared:
         """The study of these rows; without a network, the nodes are those with rows."""

@@ -191,9 +191,7 @@ class FedRelax(Method):
         random_state: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        given = dict(locals())
-        for name in self._names():
-            setattr(self, name, given[name])
+        self._keep(locals())
 
 
 class GTV(Method):
@@ -222,9 +220,7 @@ class GTV(Method):
         random_state: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        given = dict(locals())
-        for name in self._names():
-            setattr(self, name, given[name])
+        self._keep(locals())
 
 
 class PersFL(Method):
@@ -260,9 +256,7 @@ class PersFL(Method):
         random_state: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        given = dict(locals())
-        for name in self._names():
-            setattr(self, name, given[name])
+        self._keep(locals())
 
     def _method(self) -> dict[str, Any]:
         keys = super()._method()

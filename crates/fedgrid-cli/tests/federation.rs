@@ -167,6 +167,38 @@ fn every_site_ends_with_the_models_that_one_process_gives_and_its_own_report() {
 }
 
 #[test]
+fn probes_between_sites_help_and_are_refused_beyond_the_budget() {
+    let method = "kind = \"persfl\"\nalpha = 0.1\nrounds = 15\nsolver = \"rounds\"\n";
+    let folder = provisioned(method, 25_000);
+    for part in SITES.map(|(site, _)| join(&folder, site)) {
+        part.ended();
+    }
+    let fitted = folder.run(&[
+        "fit",
+        "experiment.toml",
+        "--out",
+        "whole",
+        "--no-compare",
+        "--set",
+        "model.ridge=0",
+    ]);
+    assert_eq!(fitted.code, Some(0), "{}", fitted.err);
+    let mut same = 0;
+    for (site, nodes) in SITES {
+        let result = folder.json(&format!("run-{site}/result.json"));
+        // A question takes one round and its answer another.
+        assert_eq!((&result["method"]["kind"], &result["rounds"]), (&"persfl".into(), &30.into()));
+        let run = format!("run-{site}");
+        same += nodes
+            .iter()
+            .filter(|node| model(&folder, &run, node) == model(&folder, "whole", node))
+            .count();
+    }
+    // One process answers all questions; sites answer so few that nothing learns as much.
+    assert_eq!(same, 0);
+}
+
+#[test]
 fn sites_are_seen_stopped_and_go_on() {
     let folder = provisioned("alpha = 500\nrounds = 100000000\ntolerance = 0.0\n", 21_000);
     let parts = SITES.map(|(site, _)| join(&folder, site));

@@ -1,10 +1,10 @@
 //! The keys of the method.
 
-use fedgrid::{compare::Baseline, descent::Optimiser, method::Averaged, penalty::Penalty};
+use fedgrid::{descent::Optimiser, method::Averaged, penalty::Penalty};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, PersFlKeys};
+use super::{Choice, MethodKind, PersFlKeys};
 
 /// How nodes learn together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -127,154 +127,17 @@ impl Default for MethodKeys {
     }
 }
 
-/// A method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum MethodKind {
-    /// Exchange of predictions on public points.
-    #[default]
-    Fedrelax,
-    /// The minimum of the losses and the total variation of weights.
-    Gtv,
-    /// Probes of the neighbours: every node takes the step that helps it most.
-    Persfl,
-    /// One model for all, averaged at a hub.
-    Fedavg,
-    /// The same with a proximal term.
-    Fedprox,
-    /// A model of each node, pulled to the averaged one.
-    Ditto,
-    /// A mixture of a node's own model and the averaged one.
-    Apfl,
-    /// Several averaged models, of which each node trains the best.
-    Ifca,
-    /// Averaging in clusters that are split where their nodes pull apart.
-    Clustered,
-    /// The averaged model after some steps of each node alone.
-    FineTuned,
-    /// Averaging with neighbours.
-    Gossip,
-    /// Every node pulled to the mean prediction on public points.
-    Fedmd,
-}
-
-impl MethodKind {
-    /// The method as one that others are compared with, if it is.
-    #[must_use]
-    pub fn baseline(self) -> Option<Baseline> {
-        Some(match self {
-            Self::Fedrelax | Self::Gtv | Self::Persfl => return None,
-            Self::Fedavg => Baseline::Fedavg,
-            Self::Fedprox => Baseline::Fedprox,
-            Self::Ditto => Baseline::Ditto,
-            Self::Apfl => Baseline::Apfl,
-            Self::Ifca => Baseline::Ifca,
-            Self::Clustered => Baseline::Clustered,
-            Self::FineTuned => Baseline::FineTuned,
-            Self::Gossip => Baseline::Gossip,
-            Self::Fedmd => Baseline::Fedmd,
-        })
-    }
-
-    /// Its name in the experiment file.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fedrelax => "fedrelax",
-            Self::Gtv => "gtv",
-            Self::Persfl => "persfl",
-            other => other.baseline().map_or("", Baseline::name),
-        }
-    }
-
-    /// The keys that mean nothing to this method.
-    fn foreign(self) -> &'static [&'static str] {
-        match self {
-            Self::Fedrelax => {
-                &["penalty", "persfl", "participation", "averaging", "local_steps", "restarts"]
-            }
-            Self::Persfl => &[
-                "penalty",
-                "participation",
-                "averaging",
-                "local_steps",
-                "restarts",
-                "coupling",
-                "couple_intercept",
-                "hub",
-                "discrepancy",
-                "threshold",
-                "clip",
-                "relaxation",
-                "order",
-                "step",
-                "steps",
-                "optimiser",
-                "step_size",
-                "distil_points",
-                "tolerance",
-            ],
-            Self::Gtv => &[
-                "persfl",
-                "participation",
-                "averaging",
-                "local_steps",
-                "restarts",
-                "coupling",
-                "hub",
-                "discrepancy",
-                "threshold",
-                "clip",
-                "relaxation",
-                "order",
-                "step",
-                "steps",
-                "optimiser",
-                "step_size",
-                "distil_points",
-            ],
-            Self::Gossip | Self::Fedmd => &WITHOUT_HUB,
-            Self::Ifca => &WITHOUT_HUB[4..],
-            _ => &WITHOUT_HUB[3..],
-        }
-    }
-}
-
-/// The keys that mean nothing to gossip and distillation; all but the first three mean nothing to
-/// methods that average at a hub, and the fourth something to IFCA only.
-const WITHOUT_HUB: [&str; 19] = [
-    "participation",
-    "averaging",
-    "local_steps",
-    "restarts",
-    "penalty",
-    "coupling",
-    "couple_intercept",
-    "hub",
-    "discrepancy",
-    "threshold",
-    "clip",
-    "relaxation",
-    "order",
-    "step",
-    "steps",
-    "optimiser",
-    "step_size",
-    "distil_points",
-    "persfl",
-];
-
 impl MethodKeys {
     /// Refuses a key of another method that says something.
     pub(super) fn check_kind(&self) -> Result<(), String> {
         let (given, usual) = (self.table(), Self::default().table());
-        for key in self.kind.foreign() {
-            if let Some(value) = given.get(*key).filter(|value| usual.get(*key) != Some(*value)) {
-                let kind = self.kind.name();
-                return Err(format!(
-                    "method.{key} is {value}, expected no such key for method.kind = \"{kind}\""
-                ));
-            }
+        let says = |(key, value): &(&String, &toml::Value)| usual.get(*key) != Some(*value);
+        let foreign = given.iter().filter(|(key, _)| !self.kind.knows(key)).find(says);
+        if let Some((key, value)) = foreign {
+            let kind = self.kind.name();
+            return Err(format!(
+                "method.{key} is {value}, expected no such key for method.kind = \"{kind}\""
+            ));
         }
         self.persfl.check()
     }
@@ -282,7 +145,7 @@ impl MethodKeys {
     /// The keys without those that mean nothing to the method.
     pub(super) fn own(&self) -> toml::Table {
         let mut table = self.table();
-        table.retain(|key, _| !self.kind.foreign().contains(&key));
+        table.retain(|key, _| self.kind.knows(key));
         table
     }
 

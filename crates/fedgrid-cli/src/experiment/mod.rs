@@ -7,6 +7,7 @@ mod allowed;
 mod choice;
 mod keys;
 mod method;
+mod method_kind;
 mod model;
 mod network;
 mod persfl;
@@ -18,9 +19,10 @@ pub use choice::Choice;
 use fedgrid::compare::Baseline;
 pub(crate) use keys::advice;
 pub use method::{
-    AveragingKey, CouplingKey, DiscrepancyKey, MethodKeys, MethodKind, OptimiserKey, OrderKey,
-    PenaltyKey, SolverKey, StepKey, WeightingKey,
+    AveragingKey, CouplingKey, DiscrepancyKey, MethodKeys, OptimiserKey, OrderKey, PenaltyKey,
+    SolverKey, StepKey, WeightingKey,
 };
+pub use method_kind::MethodKind;
 pub use model::{ActivationKey, KernelKey, ModelKeys, ModelKind, ModelSection};
 pub use network::{CandidateKey, LearnKeys, NetworkKeys, ShapeKey};
 pub use persfl::{ChoiceKey, PersFlKeys, ProbeKey, StartKey};

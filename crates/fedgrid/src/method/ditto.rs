@@ -10,8 +10,7 @@
 
 use super::{
     FedAvg, Method,
-    fedavg::Trainee,
-    hub::{Answer, Client, Hubbed, Server, Sides, Weights, Workplace},
+    hub::{Client, Hubbed, Server, Sides, Weights, Workplace},
 };
 use crate::{
     error::{Result, at_least_zero},
@@ -59,10 +58,6 @@ struct Near {
 }
 
 impl Client for Near {
-    fn answer(&mut self, place: &Workplace, models: &[Weights]) -> Result<Answer> {
-        Trainee { pull: 0.0 }.answer(place, models)
-    }
-
     fn own(
         &mut self,
         place: &Workplace,

@@ -8,8 +8,7 @@
 
 use super::{
     FedAvg, Method,
-    fedavg::Trainee,
-    hub::{Answer, Client, Hubbed, Server, Sides, Weights, Workplace},
+    hub::{Client, Hubbed, Server, Sides, Weights, Workplace},
 };
 use crate::{error::Result, network::View};
 
@@ -53,10 +52,6 @@ struct Adapting {
 }
 
 impl Client for Adapting {
-    fn answer(&mut self, place: &Workplace, models: &[Weights]) -> Result<Answer> {
-        Trainee { pull: 0.0 }.answer(place, models)
-    }
-
     fn own(
         &mut self,
         place: &Workplace,

@@ -37,27 +37,29 @@ pub struct Faults {
 }
 
 impl Default for Faults {
-    /// Nothing goes wrong.
     fn default() -> Self {
-        Self {
-            loss: 0.0,
-            duplicate: 0.0,
-            delay: 0,
-            crash: 0.0,
-            down: 10,
-            zombie: 0.0,
-            backup: 0.0,
-            hostile: 0.0,
-            partition: None,
-            one_way: false,
-            slow: 0.0,
-            slowness: 10,
-            until: u64::MAX,
-        }
+        Self::NONE
     }
 }
 
 impl Faults {
+    /// Nothing goes wrong.
+    pub const NONE: Self = Self {
+        loss: 0.0,
+        duplicate: 0.0,
+        delay: 0,
+        crash: 0.0,
+        down: 10,
+        zombie: 0.0,
+        backup: 0.0,
+        hostile: 0.0,
+        partition: None,
+        one_way: false,
+        slow: 0.0,
+        slowness: 10,
+        until: u64::MAX,
+    };
+
     /// Refuses shares outside of their range.
     pub fn check(&self) -> Result<()> {
         let shares = [

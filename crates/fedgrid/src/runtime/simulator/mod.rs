@@ -57,23 +57,6 @@ use crate::{
     network::{NodeId, View},
 };
 
-/// Nothing goes wrong.
-static NOTHING: Faults = Faults {
-    loss: 0.0,
-    duplicate: 0.0,
-    delay: 0,
-    crash: 0.0,
-    down: 10,
-    zombie: 0.0,
-    backup: 0.0,
-    hostile: 0.0,
-    partition: None,
-    one_way: false,
-    slow: 0.0,
-    slowness: 10,
-    until: u64::MAX,
-};
-
 /// What each node was after each round, as digests of its snapshot.
 pub type Digests = BTreeMap<(u64, NodeId), u64>;
 
@@ -175,7 +158,7 @@ impl<'a, M: Method<Participant: Durable>> Simulation<'a, M> {
             views,
             layout,
             settings: Settings::default(),
-            faults: &NOTHING,
+            faults: &Faults::NONE,
             deadline: 100_000,
             takes_digests: false,
             expected: None,
