@@ -188,6 +188,8 @@ fn probes_between_sites_help_and_are_refused_beyond_the_budget() {
         let result = folder.json(&format!("run-{site}/result.json"));
         // A question takes one round and its answer another.
         assert_eq!((&result["method"]["kind"], &result["rounds"]), (&"persfl".into(), &30.into()));
+        let notes = result["notes"].to_string();
+        assert!(notes.contains("Budgets of probes ran out for"), "{notes}");
         let run = format!("run-{site}");
         same += nodes
             .iter()

@@ -98,6 +98,15 @@ pub struct Stop {
     pub rounds: usize,
 }
 
+impl Stop {
+    /// After so many iterations of PersFL: questions go out in one round and answers come back in
+    /// the next. An iteration in which nothing changes is not the last, for the next asks others.
+    #[must_use]
+    pub fn after_probes(iterations: usize) -> Self {
+        Self { tolerance: -1.0, rounds: 2 * iterations }
+    }
+}
+
 impl Default for Stop {
     fn default() -> Self {
         Self { tolerance: 1e-6, rounds: 500 }

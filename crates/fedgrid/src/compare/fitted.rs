@@ -26,6 +26,20 @@ pub struct Certificate {
     pub reason: Option<String>,
 }
 
+impl Certificate {
+    /// Of a method that minimises no common objective.
+    #[must_use]
+    pub fn of_iterations() -> Self {
+        let reason = "PersFL takes a given number of steps and minimises no common objective";
+        Self {
+            kind: "a given number of iterations".into(),
+            value: 0.0,
+            converged: true,
+            reason: Some(reason.into()),
+        }
+    }
+}
+
 /// What training has left.
 #[derive(Debug, Clone)]
 pub struct Fitted {

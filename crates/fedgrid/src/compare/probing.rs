@@ -13,6 +13,7 @@ use crate::{
     method::{LinearPool, PersFl, Probe, RefitPool, Tally, probing_model, suitable_step},
     model::Hypothesis,
     network::{Network, Node},
+    observe::Stop,
     runtime::InProcess,
 };
 
@@ -43,14 +44,7 @@ impl Trainer<'_> {
         let mut found = self.found(&method, pulled.network, iterations)?;
         self.replace_lonely(pulled.network, 0.0, &mut found.hypotheses)?;
         Ok(Fitted {
-            certificate: Certificate {
-                kind: "a given number of iterations".into(),
-                value: 0.0,
-                converged: true,
-                reason: Some(
-                    "PersFL takes a given number of steps and minimises no common objective".into(),
-                ),
-            },
+            certificate: Certificate::of_iterations(),
             direct: found.direct,
             engine: found.engine.into(),
             tallies: found.tallies,
@@ -82,9 +76,8 @@ impl Trainer<'_> {
             let tallies = pool.tallies().copied().collect();
             return Ok(Found { hypotheses, tallies, engine: "PersFL by refits", direct });
         }
-        // Questions go out in one round and answers come back in the next.
-        let mut runtime: InProcess = self.study.settings.runtime;
-        (runtime.stop.rounds, runtime.stop.tolerance) = (2 * iterations, 0.0);
+        let runtime =
+            InProcess { stop: Stop::after_probes(iterations), ..self.study.settings.runtime };
         let run = runtime.run(method, network.views(self.nodes.clone())?)?;
         let (hypotheses, tallies) = (run.hypotheses, run.tallies);
         Ok(Found { hypotheses, tallies, engine: "rounds of messages", direct: false })

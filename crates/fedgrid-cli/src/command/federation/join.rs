@@ -149,8 +149,7 @@ impl Join {
     ) -> Result<Options> {
         let method = &experiment.method;
         let stop = match method.kind {
-            // Questions go out in one round and answers come back in the next.
-            MethodKind::Persfl => Stop { tolerance: 0.0, rounds: 2 * method.rounds },
+            MethodKind::Persfl => Stop::after_probes(method.rounds),
             _ => Stop { tolerance: method.tolerance, rounds: method.rounds },
         };
         let mode = if part.asynchronous {
@@ -232,7 +231,13 @@ fn run<M: Method<Participant: Durable>>(
         })
     });
     let hypotheses = hypotheses.collect::<Result<Vec<Arc<dyn Hypothesis>>>>()?;
-    Ok(Some(Learnt { hypotheses, converged: outcome.converged, status: outcome.status }))
+    let tallies = outcome.process.participants().flat_map(|(_, own)| own.tallies().to_vec());
+    Ok(Some(Learnt {
+        tallies: tallies.collect(),
+        hypotheses,
+        converged: outcome.converged,
+        status: outcome.status,
+    }))
 }
 
 /// The live line of a terminal; plain lines, now and then, elsewhere.

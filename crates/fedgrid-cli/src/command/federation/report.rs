@@ -4,6 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use fedgrid::{
     compare::{Card, Certificate, Contestant, Fitted, NodeScore, Strength, Unwatched},
+    method::Tally,
     model::Hypothesis,
     network::NodeId,
 };
@@ -13,7 +14,7 @@ use super::share;
 use crate::{
     assembly::Assembly,
     error::{Error, Result},
-    experiment::Experiment,
+    experiment::{Experiment, MethodKind},
     report::Page,
     run::{Existing, RunFolder, to_json_pretty},
     summary,
@@ -23,8 +24,25 @@ use crate::{
 /// What the agent has left.
 pub(super) struct Learnt {
     pub(super) hypotheses: Vec<Arc<dyn Hypothesis>>,
+    /// Who was asked for a step, by PersFL.
+    pub(super) tallies: Vec<Tally>,
     pub(super) converged: bool,
     pub(super) status: Status,
+}
+
+impl Learnt {
+    fn certificate(&self, experiment: &Experiment) -> Certificate {
+        if experiment.method.kind == MethodKind::Persfl {
+            return Certificate::of_iterations();
+        }
+        let kind = if self.status.gap.is_some() { "gap" } else { "fixed-point residual" };
+        Certificate {
+            kind: kind.into(),
+            value: self.status.gap.unwrap_or(self.status.residual),
+            converged: self.converged,
+            reason: None,
+        }
+    }
 }
 
 /// A site's run.
@@ -44,16 +62,11 @@ impl SiteRun<'_> {
         let mut site = self.assembly.of_nodes(self.own)?;
         let fitted = Fitted::elsewhere(
             learnt.hypotheses.clone(),
-            Certificate {
-                kind: if learnt.status.gap.is_some() { "gap" } else { "fixed-point residual" }
-                    .into(),
-                value: learnt.status.gap.unwrap_or(learnt.status.residual),
-                converged: learnt.converged,
-                reason: None,
-            },
+            learnt.certificate(self.experiment),
             "rounds of messages between sites",
         );
         let network = network_card(&mut site, &fitted);
+        site.notes.extend(self.spent(&learnt.tallies));
         let cards = [site.study.card(Contestant::Local, &Unwatched)?, network];
         let mut experiment = self.experiment.clone();
         experiment.compare.enabled = false;
@@ -86,6 +99,21 @@ impl SiteRun<'_> {
         terminal.say(&format!("Report: {} ({seconds:.1} s)", report.display()));
         terminal.give(&to_json_pretty(&outcome));
         Ok(())
+    }
+
+    /// Whose budget of probes ran out, if anyone's.
+    fn spent(&self, tallies: &[Tally]) -> Option<String> {
+        let name = |node: NodeId| self.kit.manifest.nodes[node].name.as_str();
+        let of = |tally: &Tally| (tally.budget_spent, name(tally.candidate), name(tally.target));
+        let spent = tallies.iter().filter(|tally| tally.budget_spent > 0).map(of);
+        let (count, candidate, target) = spent.clone().max_by_key(|&(count, ..)| count)?;
+        Some(format!(
+            "Budgets of probes ran out for {} of {} pairs of nodes: '{candidate}' refused {count} \
+             questions of '{target}'. A node answers half as many questions as would give away its \
+             rows.",
+            spent.count(),
+            tallies.len(),
+        ))
     }
 }
 

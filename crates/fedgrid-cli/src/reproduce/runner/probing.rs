@@ -296,8 +296,9 @@ mod tests {
             ..PersFl::default()
         };
         let views = complete(13).unwrap().views(nodes).unwrap();
-        let stop = Stop { rounds: 2 * 20, tolerance: -1.0 };
-        let run = InProcess { stop, ..InProcess::default() }.run(&method, views).unwrap();
+        let run = InProcess { stop: Stop::after_probes(20), ..InProcess::default() }
+            .run(&method, views)
+            .unwrap();
         let Stored::Linear(found) = run.hypotheses[0].as_ref().unwrap().stored() else {
             panic!("a linear model")
         };
