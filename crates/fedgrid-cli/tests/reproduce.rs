@@ -3,30 +3,42 @@
 mod common;
 
 use common::Folder;
+use serde_json::Value;
+
+/// The values of a quick run outside of their bands, and the sentences that do not hold; the page
+/// says of each figure why.
+const APART: [[&str; 2]; 4] = [
+    ["plug-in-and-learn/fig4", "d 2, α 0.001 at 4"],
+    ["plug-in-and-learn/fig4", "d 2, α 1 at 4"],
+    ["networked-multi-task-learning/fig3", "norm2, σ 0.01 at 0.1"],
+    ["persfl-active-sampling/fig2", "Algorithm 1 clearly outperforms IFCA, same step"],
+];
 
 #[test]
-fn every_value_of_a_quick_run_lies_in_its_band_or_its_figure_says_why_not() {
+fn every_value_of_a_quick_run_lies_in_its_band_but_for_those_known() {
     let folder = Folder::empty();
     folder.done(&["reproduce", "--all", "--quick", "--quiet", "--out", "figures"]);
     let result = folder.json("figures/result.json");
     let figures = result["figures"].as_array().unwrap();
     assert_eq!(figures.len(), 24);
+    let mut found: Vec<[String; 2]> = Vec::new();
     for figure in figures {
         let name = figure["name"].as_str().unwrap();
-        let apart: Vec<_> = figure["values"]
-            .as_array()
-            .unwrap()
-            .iter()
+        let text = |value: &Value| value.as_str().unwrap().to_string();
+        let values = figure["values"].as_array().unwrap().iter();
+        let apart = values
             .filter(|value| value["agrees"] != true)
-            .collect();
-        let stated = figure["disagrees_because"].is_string();
-        assert!(apart.is_empty() || stated, "{name}: {apart:#?}");
-        let claims = figure["claims"].as_array().unwrap();
-        assert!(claims.iter().all(|claim| claim["holds"] == true) || stated, "{name}: {claims:#?}");
+            .map(|value| format!("{} at {}", text(&value["series"]), text(&value["at"])));
+        let claims = figure["claims"].as_array().unwrap().iter();
+        let wrong = claims.filter(|claim| claim["holds"] != true).map(|claim| text(&claim["says"]));
+        let before = found.len();
+        found.extend(apart.chain(wrong).map(|what| [name.to_string(), what]));
+        assert!(found.len() == before || figure["disagrees_because"].is_string(), "{name}");
         for ending in ["csv", "curves.csv", "svg"] {
             assert!(!folder.read(&format!("figures/{name}.{ending}")).is_empty());
         }
     }
+    assert_eq!(found, APART);
     let page = folder.read("figures/index.html");
     assert_eq!(page.matches("<section").count(), 24);
     // Nothing is fetched: the only address is the name of SVG.

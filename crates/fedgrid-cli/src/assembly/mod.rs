@@ -3,6 +3,7 @@
 
 mod graph;
 mod learning;
+mod methods;
 mod models;
 mod public;
 mod rows;
@@ -15,15 +16,12 @@ use std::{
 };
 
 use fedgrid::{
-    compare::{Approach, Baseline, Gtv, Settings, Study, Unwatched, Watch, Weighting},
+    compare::{Settings, Study, Unwatched, Watch},
     data::{Dataset, Features, Plan, Scaling, Task},
-    loss::Loss,
-    method::{Coupling, FedAvg, FedRelax, LocalStep},
-    observe::Stop,
-    runtime::{InProcess, Order},
 };
 pub use graph::Graph;
 pub use learning::{Candidate, Chosen, edges_csv, learned};
+use methods::{checked_methods, couples_weights, settings};
 pub use models::OwnModel;
 pub use rows::Rows;
 use serde::{Deserialize, Serialize};
@@ -31,10 +29,7 @@ pub use site::Common;
 
 use crate::{
     error::{Error, Result},
-    experiment::{
-        BaselineKey, CouplingKey, DataKeys, DiscrepancyKey, Experiment, MethodKeys, MethodKind,
-        OrderKey, ShapeKey, SolverKey, StepKey, WeightingKey,
-    },
+    experiment::{DataKeys, Experiment},
     source::Table,
 };
 
@@ -221,27 +216,6 @@ impl About {
     }
 }
 
-/// Refuses methods that the models do not allow; gives those that are tried beside the experiment's.
-fn checked_methods(
-    experiment: &Experiment,
-    check_weights: impl Fn(&str) -> Result<()>,
-    training: &Features,
-    notes: &mut Vec<String>,
-) -> Result<Vec<Baseline>> {
-    if couples_weights(experiment.method.kind) {
-        check_weights(experiment.method.kind.name())?;
-        notes.extend(scales::note(training));
-    }
-    let baselines = baselines(experiment, check_weights)?;
-    notes.extend(baselines.note);
-    Ok(baselines.tried)
-}
-
-/// Whether a method needs models of weights; the others compare predictions.
-fn couples_weights(kind: MethodKind) -> bool {
-    kind == MethodKind::Gtv || kind.baseline().is_some_and(Baseline::needs_weights)
-}
-
 /// Refuses a plan by which nothing is learnt.
 fn check_training(experiment: &Experiment, source: &str, plan: &Plan) -> Result<()> {
     if plan.train.iter().any(|rows| !rows.is_empty()) {
@@ -252,130 +226,6 @@ fn check_training(experiment: &Experiment, source: &str, plan: &Plan) -> Result<
         |split| format!("column '{split}' has no row for training, expected some 'train'"),
     );
     Err(Error::input(format!("{source}: {found}")))
-}
-
-fn settings(experiment: &Experiment) -> Settings {
-    let method = &experiment.method;
-    Settings {
-        alpha: method.alpha.given(),
-        tune_ridge: experiment.model.tunes_ridge(),
-        method: match method.kind {
-            MethodKind::Fedrelax => Approach::FedRelax(relaxation(method, experiment.seed)),
-            MethodKind::Gtv => Approach::Gtv(variation(method)),
-            MethodKind::Persfl => Approach::PersFl(method.persfl.method(experiment.seed)),
-            other => other.baseline().map_or_else(Approach::default, Approach::Baseline),
-        },
-        weighting: match method.weighting {
-            WeightingKey::Nodes => Weighting::Nodes,
-            WeightingKey::Rows => Weighting::Rows,
-        },
-        direct: method.solver == SolverKey::Auto,
-        runtime: InProcess {
-            stop: Stop { tolerance: method.tolerance, rounds: method.rounds },
-            order: match method.order {
-                OrderKey::AtOnce => Order::AtOnce,
-                OrderKey::InTurn => Order::InTurn,
-            },
-        },
-        // Who may probe everyone is the same wherever it stands.
-        shuffles: match (method.kind, experiment.network.shape) {
-            (MethodKind::Persfl, Some(ShapeKey::Complete)) => 0,
-            _ => experiment.compare.shuffles,
-        },
-        baselines: Vec::new(),
-        fedavg: FedAvg {
-            averaged: method.averaging.into(),
-            steps: method.local_steps,
-            participation: method.participation,
-            ..FedAvg::default()
-        },
-        restarts: method.restarts,
-        seed: experiment.seed,
-    }
-}
-
-/// The methods that are tried beside the experiment's own.
-struct Baselines {
-    tried: Vec<Baseline>,
-    /// Which of all were left out.
-    note: Option<String>,
-}
-
-/// Of the methods that are asked for, those that the models allow; one that is asked for by name and
-/// that they do not allow is refused.
-fn baselines(
-    experiment: &Experiment,
-    check_weights: impl Fn(&str) -> Result<()>,
-) -> Result<Baselines> {
-    let asked = &experiment.compare.baselines;
-    let all = asked.contains(&BaselineKey::All);
-    let named: Vec<Baseline> = asked.iter().filter_map(|key| key.baseline()).collect();
-    let (mut tried, mut left) = (Vec::new(), Vec::new());
-    for baseline in Baseline::ALL {
-        let by_name = named.contains(&baseline);
-        if !(all || by_name) {
-            continue;
-        }
-        let fits = if baseline.needs_weights() {
-            check_weights(baseline.name())
-        } else if experiment.public.per_node {
-            let found = "public.per_node is true";
-            Err(Error::input(format!("{found}, expected one public set for \"fedmd\"")))
-        } else {
-            Ok(())
-        };
-        match fits {
-            Ok(()) => tried.push(baseline),
-            Err(error) if by_name => return Err(error),
-            Err(_) => left.push(baseline.name()),
-        }
-    }
-    let note = (!left.is_empty()).then(|| {
-        format!("Baselines that these models and public points do not allow: {}.", left.join(", "))
-    });
-    Ok(Baselines { tried, note })
-}
-
-/// FedRelax as the experiment has it.
-fn relaxation(keys: &MethodKeys, seed: u64) -> FedRelax {
-    FedRelax {
-        discrepancy: match keys.discrepancy {
-            DiscrepancyKey::Auto => None,
-            DiscrepancyKey::Squared => Some(Loss::Squared),
-            DiscrepancyKey::Absolute => Some(Loss::Absolute),
-            DiscrepancyKey::Huber => Some(Loss::Huber { threshold: keys.threshold }),
-            DiscrepancyKey::CrossEntropy => Some(Loss::CrossEntropy),
-            DiscrepancyKey::KullbackLeibler => Some(Loss::KullbackLeibler),
-        },
-        coupling: match keys.coupling {
-            CouplingKey::OneSided => Coupling::OneSided,
-            CouplingKey::Symmetric => Coupling::Symmetric,
-        },
-        couple_intercept: keys.couple_intercept,
-        clip: keys.clip,
-        relaxation: keys.relaxation,
-        step: match keys.step {
-            StepKey::Refit => LocalStep::Refit,
-            StepKey::Distil => LocalStep::Distil { points: keys.distil_points, seed },
-            StepKey::Descend => LocalStep::Descend {
-                steps: keys.steps,
-                optimiser: keys.optimiser.into(),
-                size: keys.step_size,
-            },
-        },
-        hub: keys.hub,
-        ..FedRelax::default()
-    }
-}
-
-/// Total variation of weights as the experiment has it.
-fn variation(keys: &MethodKeys) -> Gtv {
-    Gtv {
-        penalty: keys.penalty.into(),
-        couple_intercept: keys.couple_intercept,
-        tolerance: keys.tolerance,
-        ..Gtv::default()
-    }
 }
 
 /// Names the nodes without rows, and where their models come from.
