@@ -143,6 +143,21 @@ fn the_short_form_learns_with_every_method_and_any_number_of_threads() {
 }
 
 #[test]
+fn a_flag_takes_the_place_of_the_network_in_the_file() {
+    let folder = Folder::new();
+    let quick = ["--no-compare", "--alpha", "1"];
+    let kind = |flags: &[&str]| {
+        let result = folder.fit("run", &[&quick, flags, &["--force"]].concat());
+        result["network"]["kind"].as_str().map(str::to_string)
+    };
+    assert_eq!(kind(&["--learn"]).as_deref(), Some("learned"));
+    let text = folder.read("experiment.toml");
+    let given = "[network]\nfile = \"nodes.csv\"\nedges = \"edges.csv\"\n";
+    folder.write("experiment.toml", format!("network = \"learn\"\n{}", text.replace(given, "")));
+    assert_eq!(kind(&["--nodes", "nodes.csv", "--edges", "edges.csv"]), None);
+}
+
+#[test]
 fn probes_of_everyone_help_and_show_who_did() {
     let folder = Folder::new();
     folder.edit("experiment.toml", "edges = \"edges.csv\"", "shape = \"complete\"");

@@ -163,6 +163,9 @@ impl Fit {
     fn experiment(&self) -> Result<(Experiment, PathBuf)> {
         let (mut table, base, source) = Experiment::opened(self.experiment.as_deref())?;
         let given = table.to_string();
+        if self.keys.learn || self.network.chooses() {
+            forget_network(&mut table);
+        }
         self.keys.apply(&mut table, &base)?;
         self.network.apply(&mut table, &base);
         for assignment in &self.keys.set {
@@ -209,6 +212,11 @@ impl Keys {
 }
 
 impl NetworkFlags {
+    /// Whether one of them says how nodes are joined.
+    fn chooses(&self) -> bool {
+        self.edges.is_some() || self.nearest.is_some() || self.shape.is_some()
+    }
+
     /// Puts the flags in place of keys.
     pub(super) fn apply(&self, table: &mut Table, base: &Path) {
         let text = |value: &String| Value::String(value.clone());
@@ -228,6 +236,18 @@ impl NetworkFlags {
             let columns: Table = self.coordinates.iter().map(pair).collect();
             put(table, "network", "coordinates", Some(Value::Table(columns)));
         }
+    }
+}
+
+/// Takes out how the file joins nodes: a flag takes its place.
+fn forget_network(table: &mut Table) {
+    match table.get_mut("network") {
+        Some(Value::Table(keys)) => {
+            keys.retain(|key, _| {
+                !["nearest", "edges", "shape", "learn", "candidates"].contains(&key)
+            });
+        }
+        _ => drop(table.remove("network")),
     }
 }
 
