@@ -87,7 +87,8 @@ pub struct MethodKeys {
     /// Whether what can be solved directly is ("auto"), or all runs in rounds of messages.
     #[serde(default)]
     pub solver: SolverKey,
-    /// The largest number of rounds; for kinds with a hub, of its iterations, at most 100.
+    /// The largest number of rounds; for kinds with a hub, of its iterations. Baselines beside
+    /// another method get at most 100.
     #[serde(default = "rounds")]
     pub rounds: usize,
     /// The residual at which rounds stop; for kind "gtv" the certified relative gap.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Certificate, Fitted, Study,
+    Approach, Certificate, Fitted, Settings, Study,
     fitted::{Effort, Pulled, Warm},
     trainer::Trainer,
     tuning::Grid,
@@ -23,8 +23,9 @@ use crate::{
     runtime::Run,
 };
 
-/// How many iterations there are at most, and at which change they end. The end of some methods
-/// depends on when they stop, so a strength is used exactly as it was tried.
+/// How many iterations there are at most, and at which change they end, in a method that is one of
+/// many rows; the study's own method goes on as long as it is told to. The end of some methods depends
+/// on when they stop, so a strength is used exactly as it was tried.
 const ITERATIONS: usize = 100;
 const TOLERANCE: f64 = 1e-4;
 
@@ -187,10 +188,19 @@ impl Trainer<'_> {
 
     fn fedavg(&self, start: Option<Arc<[f64]>>) -> FedAvg {
         let settings = &self.study.settings;
-        let Stop { tolerance, rounds } = settings.runtime.stop;
+        let Stop { tolerance, rounds: iterations } = self.patience(ITERATIONS, TOLERANCE);
         let base = FedAvg { start, seed: settings.seed, ..settings.fedavg.clone() };
-        let (iterations, tolerance) = (rounds.min(ITERATIONS), tolerance.max(TOLERANCE));
         FedAvg { iterations, tolerance, ..base }
+    }
+
+    /// When a baseline stops.
+    fn patience(&self, rounds: usize, tolerance: f64) -> Stop {
+        let Settings { runtime, method, .. } = &self.study.settings;
+        let stop = runtime.stop;
+        match method {
+            Approach::Baseline(_) => stop,
+            _ => Stop { rounds: stop.rounds.min(rounds), tolerance: stop.tolerance.max(tolerance) },
+        }
     }
 
     /// A method that averages weights at a hub, to its end.
@@ -228,9 +238,7 @@ impl Trainer<'_> {
     fn gossiped(&self, pace: f64, network: &Network, effort: Effort) -> Result<Fitted> {
         let step = pace * common_step(&self.nodes)?;
         let method = Gossip { step, turns: Turns::CombineThenAdapt, start: None };
-        let Stop { tolerance, rounds } = self.study.settings.runtime.stop;
-        let tolerance = tolerance.max(0.1 * TOLERANCE);
-        let stop = Stop { tolerance, rounds: rounds.min(2 * ITERATIONS) };
+        let stop = self.patience(2 * ITERATIONS, 0.1 * TOLERANCE);
         let views: Vec<View> = network.views(self.nodes.clone())?;
         let run = self.played(&method, views, stop, effort)?;
         self.ended(run, network, 0.0)
