@@ -129,6 +129,8 @@ def coded(column: Any, what: str = "the node") -> tuple[Ints, list[Any]]:
         cells = cells[:, 0]
     if cells.ndim != 1:
         raise ValueError(f"{what} has shape {cells.shape}, expected one name per row")
+    if cells.dtype.kind in "iu" and (found := _of_range(cells)) is not None:
+        return found
     if cells.dtype.kind in "iubUS":
         values, codes = np.unique(cells, return_inverse=True)
         return codes.astype(np.int64, copy=False), values.tolist()
@@ -139,6 +141,20 @@ def coded(column: Any, what: str = "the node") -> tuple[Ints, list[Any]]:
             raise ValueError(f"{what} is missing in row {row}, expected a name")
         codes[row] = known.setdefault(cell, len(known))
     return _in_order(codes, list(known))
+
+
+def _of_range(cells: npt.NDArray[Any]) -> tuple[Ints, list[Any]] | None:
+    """The same for numbers that lie close together: counted, not sorted, in a fraction of the room."""
+    low, high = (int(cells.min()), int(cells.max())) if len(cells) else (0, 0)
+    if low < 0 or high > 2 * len(cells):
+        return None
+    places = np.zeros(high + 1, dtype=np.int64)
+    places[cells] = 1
+    values = np.flatnonzero(places)
+    if len(values) == high + 1:
+        return cells.astype(np.int64, copy=False), values.tolist()
+    places[values] = np.arange(len(values))
+    return places[cells], values.tolist()
 
 
 def _in_order(codes: Ints, values: list[Any]) -> tuple[Ints, list[Any]]:

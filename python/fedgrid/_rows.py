@@ -143,6 +143,8 @@ def roles(cells: Any) -> Ints:
 
 def placed(codes: Ints, found: list[Any], network: Network) -> Ints:
     """The place in the network of each row's node."""
+    if found == network.nodes:
+        return codes
     known = {name_of(node): place for place, node in enumerate(network.nodes)}
     for node in found:
         if name_of(node) not in known:

@@ -119,32 +119,32 @@ def _network(network: Network | None, found: list[Any]) -> Network:
 
 def models(model: Any, network: Network) -> tuple[dict[int, Any], dict[str, Any]]:
     """The Python models by place, and the keys of the built-in ones."""
-    names = [name_of(node) for node in network.nodes]
     if not isinstance(model, Mapping) or "kind" in model:
         model = {...: model}
-    unknown = [key for key in model if key is not ... and name_of(key) not in set(names)]
+    named = {name_of(key): spec for key, spec in model.items() if key is not ...}
+    places = {name_of(node): place for place, node in enumerate(network.nodes)} if named else {}
+    unknown = [key for key in model if key is not ... and name_of(key) not in places]
     if unknown:
         raise ValueError(
             f"model names node {unknown[0]!r}, which is not in the network, "
             f"which has {shown(network.nodes)}"
         )
-    by_name = {name_of(key): spec for key, spec in model.items() if key is not ...}
     usual = model.get(..., "linear")
-    own: dict[int, Any] = {}
+    common = builtin(usual) if len(named) < len(network) else None
+    own = {} if common is not None else dict.fromkeys(range(len(network)), usual)
     nodes: dict[str, Any] = {}
-    for place, name in enumerate(names):
-        spec = by_name.get(name, usual)
+    for name, spec in named.items():
+        own.pop(places[name], None)
         keys = builtin(spec)
         if keys is None:
-            own[place] = spec
-        elif name in by_name:
+            own[places[name]] = spec
+        else:
             nodes[name] = keys
-    common = builtin(usual) if len(by_name) < len(names) else None
     # Where all models are Python's, no built-in one is tuned or checked.
     keys = {"kind": "constant"} if common is None else dict(common)
     if nodes:
         keys["nodes"] = nodes
-    return own, keys
+    return dict(sorted(own.items())), keys
 
 
 def builtin(spec: Any) -> dict[str, Any] | None:

@@ -1,9 +1,9 @@
 //! Errors, numbers and JSON, between the two languages.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use fedgrid::data::Features;
-use numpy::PyReadonlyArray1;
+use numpy::{PyReadonlyArray1, ndarray::ArrayView1};
 use pyo3::{
     exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError},
     prelude::*,
@@ -55,7 +55,7 @@ impl<'py> Columns<'py> {
     }
 
     /// The columns without the interpreter.
-    pub(crate) fn views(&self) -> Vec<numpy::ndarray::ArrayView1<'_, f64>> {
+    pub(crate) fn views(&self) -> Vec<ArrayView1<'_, f64>> {
         self.0.iter().map(PyReadonlyArray1::as_array).collect()
     }
 }
@@ -63,30 +63,66 @@ impl<'py> Columns<'py> {
 /// Some rows of columns as features.
 pub(crate) fn gather(
     names: &Arc<[String]>,
-    columns: &[numpy::ndarray::ArrayView1<'_, f64>],
-    rows: &[usize],
+    columns: &[ArrayView1<'_, f64>],
+    rows: impl ExactSizeIterator<Item = usize>,
 ) -> fedgrid::Result<Features> {
-    if rows.is_empty() {
+    if rows.len() == 0 {
         return Ok(Features::empty(names.clone()));
     }
     let mut values = Vec::with_capacity(rows.len() * columns.len());
-    for &row in rows {
+    for row in rows {
         values.extend(columns.iter().map(|column| column[row]));
     }
     Features::new(names.clone(), values)
 }
 
 /// The rows of each node, in the order of the frame.
-pub(crate) fn rows_by_node(nodes: &[i64], count: usize) -> PyResult<Vec<Vec<usize>>> {
-    let mut sizes = vec![0_usize; count];
-    for &node in nodes {
-        *place(&mut sizes, node)? += 1;
+pub(crate) struct ByNode {
+    /// All rows, node after node; none if the frame has them so.
+    rows: Option<Vec<usize>>,
+    /// Where the rows of a node end; those of the next begin there.
+    ends: Vec<usize>,
+}
+
+impl ByNode {
+    /// Sorts rows by the numbers of their nodes.
+    pub(crate) fn new(nodes: ArrayView1<'_, i64>, count: usize) -> PyResult<Self> {
+        let mut ends = vec![0_usize; count];
+        for &node in nodes {
+            *place(&mut ends, node)? += 1;
+        }
+        let mut sum = 0;
+        for end in &mut ends {
+            // First where a node's rows begin; each row moves it on, so that it ends up at their end.
+            sum += std::mem::replace(end, sum);
+        }
+        let is_sorted = nodes.iter().is_sorted();
+        let mut rows = if is_sorted { Vec::new() } else { vec![0; nodes.len()] };
+        for (row, &node) in nodes.iter().enumerate() {
+            let next = place(&mut ends, node)?;
+            if !is_sorted {
+                rows[*next] = row;
+            }
+            *next += 1;
+        }
+        Ok(Self { rows: (!is_sorted).then_some(rows), ends })
     }
-    let mut rows: Vec<Vec<usize>> = sizes.into_iter().map(Vec::with_capacity).collect();
-    for (row, &node) in nodes.iter().enumerate() {
-        place(&mut rows, node)?.push(row);
+
+    /// The row of the frame at a place among all rows.
+    pub(crate) fn row(&self, place: usize) -> usize {
+        self.rows.as_ref().map_or(place, |rows| rows[place])
     }
-    Ok(rows)
+
+    /// The node that a place among all rows belongs to.
+    pub(crate) fn node_at(&self, place: usize) -> usize {
+        self.ends.partition_point(|&end| end <= place)
+    }
+
+    /// The places of the rows of every node.
+    pub(crate) fn places(&self) -> impl Iterator<Item = Range<usize>> + Clone {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts.zip(&self.ends).map(|(&start, &end)| start..end)
+    }
 }
 
 fn place<T>(of_nodes: &mut [T], node: i64) -> PyResult<&mut T> {

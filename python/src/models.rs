@@ -1,6 +1,6 @@
 //! The models of a run: one hypothesis per node, asked for many rows at once, kept and restored.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use fedgrid::{
     data::Features,
@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use crate::{
     adapter::{Adapter, pair},
-    convert::{Columns, core_error, from_json, gather, rows_by_node, to_json},
+    convert::{ByNode, Columns, core_error, from_json, gather, to_json},
     local_model::{PythonHypothesis, own},
     work::{How, Trouble},
 };
@@ -91,16 +91,16 @@ impl Models {
                 self.about.features.len()
             )));
         }
-        let by_node = rows_by_node(&nodes.as_array().to_vec(), self.hypotheses.len())?;
+        let by_node = ByNode::new(nodes.as_array(), self.hypotheses.len())?;
         let names: Arc<[String]> = self.about.features.clone().into();
         let asked = {
             let views = columns.views();
-            let part = |(node, rows): (usize, &Vec<usize>)| -> fedgrid::Result<_> {
-                let features = gather(&names, &views, rows)?;
+            let part = |(node, places): (usize, Range<usize>)| -> fedgrid::Result<_> {
+                let features = gather(&names, &views, places.map(|place| by_node.row(place)))?;
                 let scaled = self.about.scaling.as_ref().map(|scaling| scaling.apply(&features));
                 Ok((node, scaled.unwrap_or(Ok(features))?))
             };
-            let parts = by_node.iter().enumerate().filter(|(_, rows)| !rows.is_empty());
+            let parts = by_node.places().enumerate().filter(|(_, places)| !places.is_empty());
             parts.map(part).collect::<fedgrid::Result<Vec<(usize, Features)>>>()
         };
         let asked = asked.map_err(|error| core_error(&error))?;
@@ -111,10 +111,11 @@ impl Models {
         })?;
         let outputs = self.about.task.outputs();
         let mut values = vec![0.0; rows * outputs];
-        let with_rows = by_node.iter().filter(|rows| !rows.is_empty());
-        for (labels, rows) in answers.iter().zip(with_rows) {
-            for (place, &row) in rows.iter().enumerate() {
-                values[row * outputs..][..outputs].copy_from_slice(labels.row(place));
+        let with_rows = by_node.places().filter(|places| !places.is_empty());
+        for (labels, places) in answers.iter().zip(with_rows) {
+            for (own, place) in places.enumerate() {
+                let row = by_node.row(place) * outputs;
+                values[row..][..outputs].copy_from_slice(labels.row(own));
             }
         }
         Ok(PyArray1::from_vec(py, values))

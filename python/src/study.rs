@@ -22,7 +22,7 @@ use serde_json::json;
 
 use crate::{
     adapter::Adapter,
-    convert::{Columns, core_error, experiment_error, from_json, gather, rows_by_node, to_json},
+    convert::{ByNode, Columns, core_error, experiment_error, from_json, gather, to_json},
     local_model::PythonModel,
     models::Models,
     network::Network,
@@ -57,8 +57,6 @@ pub(crate) struct Given<'py> {
 pub(crate) struct Study {
     experiment: Experiment,
     assembly: Mutex<Arc<Assembly>>,
-    /// What each row is for; folds are made of it when they are needed.
-    roles: Vec<Vec<Role>>,
     pub(crate) trouble: Arc<Trouble>,
 }
 
@@ -83,7 +81,7 @@ impl Study {
         let mut assembly = self.assembly.lock().unwrap_or_else(PoisonError::into_inner);
         if assembly.study.plan.folds.is_empty() {
             let keys = &self.experiment;
-            let plan = Plan::new(&self.roles, keys.data.folds, keys.seed);
+            let plan = assembly.study.plan.clone().folded(keys.data.folds, keys.seed);
             Arc::make_mut(&mut assembly).study.plan = plan;
         }
         assembly.clone()
@@ -99,10 +97,9 @@ impl Study {
             Experiment::from_table(table, "").map_err(|error| experiment_error(&error))?;
         let trouble = Arc::new(Trouble::default());
         let parts = given.parts(py, &experiment, &trouble)?;
-        let roles = parts.rows.roles.clone();
         let made = py.detach(|| Assembly::from_memory(&experiment, parts));
         let assembly = made.map_err(|error| experiment_error(&error))?;
-        Ok(Self { experiment, assembly: Mutex::new(Arc::new(assembly)), roles, trouble })
+        Ok(Self { experiment, assembly: Mutex::new(Arc::new(assembly)), trouble })
     }
 
     /// All contestants as JSON, in the order in which the command tries them.
@@ -199,8 +196,11 @@ impl Study {
 
     /// How many rows train, validate and test.
     fn counts(&self) -> (usize, usize, usize) {
-        let count = |role| self.roles.iter().flatten().filter(|&&known| known == role).count();
-        (count(Role::Train), count(Role::Validation), count(Role::Test))
+        let study = &self.assembly().study;
+        let all: usize = study.rows.iter().map(Dataset::rows).sum();
+        let [train, test] = [&study.plan.train, &study.plan.test]
+            .map(|rows| rows.iter().map(Vec::len).sum::<usize>());
+        (train, all - train - test, test)
     }
 }
 
@@ -212,7 +212,7 @@ impl Given<'_> {
         trouble: &Arc<Trouble>,
     ) -> PyResult<Parts> {
         let network = &self.network.0;
-        let by_node = rows_by_node(&self.nodes.as_array().to_vec(), network.len())?;
+        let by_node = ByNode::new(self.nodes.as_array(), network.len())?;
         let task = match self.classes.len() {
             0 => Task::Regression,
             classes => Task::Classification { classes },
@@ -222,9 +222,8 @@ impl Given<'_> {
         let columns = Columns::new(self.columns.clone(), rows)?;
         let (views, target) = (columns.views(), self.target.as_array());
         let data = py.detach(|| datasets(&names, &views, target, task, &by_node));
-        let data = data.map_err(|error| self.located(&by_node, error))?;
-        let roles = self.roles(experiment, &by_node)?;
-        let plan = Plan::unfolded(&roles);
+        let data = data.map_err(|error| self.located(&by_node, &error))?;
+        let plan = self.plan(experiment, &by_node)?;
         let models = self.models.iter().map(|(node, object)| {
             let adapter = Adapter::new(object, trouble.clone())?;
             let kind = adapter.kind.clone();
@@ -240,93 +239,79 @@ impl Given<'_> {
                 fingerprint: 0,
             },
             task,
-            rows: Rows { data, roles, classes: self.classes.clone() },
+            // The plan says what each row is for.
+            rows: Rows { data, roles: Vec::new(), classes: self.classes.clone() },
             models: models.collect::<PyResult<_>>()?,
             public,
-            // Folds of very many nodes take as much room as their rows: they are made when needed.
             plan,
         })
     }
 
-    fn roles(&self, experiment: &Experiment, by_node: &[Vec<usize>]) -> PyResult<Vec<Vec<Role>>> {
+    /// How rows are used. Folds of very many nodes take as much room as their rows: they are made
+    /// when needed.
+    fn plan(&self, experiment: &Experiment, by_node: &ByNode) -> PyResult<Plan> {
+        let counts = by_node.places().map(|places| places.len());
         let Some(roles) = &self.roles else {
             let keys = &experiment.data;
-            let counts: Vec<usize> = by_node.iter().map(Vec::len).collect();
-            // Without a split all rows train, and take turns to validate.
-            let (train, validation) = (keys.train.unwrap_or(1.0), keys.validation.unwrap_or(0.0));
-            return Ok(Plan::draw(&counts, train, validation, experiment.seed));
+            let (Some(train), validation) = (keys.train, keys.validation.unwrap_or(0.0)) else {
+                // Without a split all rows train, and take turns to validate.
+                return Ok(Plan::whole(counts));
+            };
+            let counts: Vec<usize> = counts.collect();
+            return Ok(Plan::unfolded(&Plan::draw(&counts, train, validation, experiment.seed)));
         };
         let roles = roles.as_array();
-        let role = |&row: &usize| match roles.get(row) {
+        let role = |place: usize| match roles.get(by_node.row(place)) {
             Some(0) => Ok(Role::Train),
             Some(1) => Ok(Role::Validation),
             Some(2) => Ok(Role::Test),
-            _ => Err(PyValueError::new_err(format!("row {row} has no role"))),
+            _ => Err(PyValueError::new_err(format!("row {} has no role", by_node.row(place)))),
         };
-        by_node.iter().map(|rows| rows.iter().map(role).collect()).collect()
+        let roles = by_node.places().map(|places| places.map(role).collect());
+        Ok(Plan::unfolded(&roles.collect::<PyResult<Vec<Vec<Role>>>>()?))
     }
 
-    /// An error about a node's row as one about the row of the frame.
-    fn located(&self, by_node: &[Vec<usize>], error: (usize, fedgrid::Error)) -> PyErr {
-        let (node, error) = error;
-        let fedgrid::Error::NotFinite { what, value, row, column } = &error else {
-            return core_error(&error);
+    /// An error about a row in the order of nodes as one about the row of the frame.
+    fn located(&self, by_node: &ByNode, error: &fedgrid::Error) -> PyErr {
+        let fedgrid::Error::NotFinite { what, value, row, column } = error else {
+            return core_error(error);
         };
-        let name = &self.network.0.names()[node];
+        let name = &self.network.0.names()[by_node.node_at(*row)];
         let column = if *what == "a label" { "the target".into() } else { format!("'{column}'") };
-        let row = by_node[node][*row];
+        let row = by_node.row(*row);
         PyValueError::new_err(format!(
             "{column} is {value} in row {row} (node '{name}'), expected a finite number"
         ))
     }
 }
 
-/// The rows of every node, all in one place, or the node whose rows cannot be used.
+/// The rows of every node, all in one place.
 fn datasets(
     names: &Arc<[String]>,
     columns: &[ArrayView1<'_, f64>],
     target: ArrayView1<'_, f64>,
     task: Task,
-    by_node: &[Vec<usize>],
-) -> Result<Vec<Dataset>, (usize, fedgrid::Error)> {
-    let order: Vec<usize> = by_node.iter().flatten().copied().collect();
-    let all = gather(names, columns, &order).map_err(|error| at_node(error, by_node))?;
-    let parts = all.parted(by_node.iter().map(Vec::len)).map_err(|error| (0, error))?;
-    let dataset = |(features, rows): (Features, &Vec<usize>)| {
-        let labels = match task {
-            Task::Regression => Labels::new(task, rows.iter().map(|&row| target[row]).collect())?,
-            Task::Classification { classes } => {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "the place of a class is a small whole number"
-                )]
-                let places: Vec<usize> = rows.iter().map(|&row| target[row] as usize).collect();
-                Labels::classes(classes, &places)?
-            }
-        };
-        Dataset::new(features, labels)
-    };
-    let named = |(node, part)| dataset(part).map_err(|error| (node, error));
-    parts.into_iter().zip(by_node).enumerate().map(named).collect()
-}
-
-/// An error about a row of all as one about a row of its node.
-fn at_node(error: fedgrid::Error, by_node: &[Vec<usize>]) -> (usize, fedgrid::Error) {
-    let fedgrid::Error::NotFinite { what, value, row, column } = error else { return (0, error) };
-    let mut left = row;
-    for (node, rows) in by_node.iter().enumerate() {
-        if left < rows.len() {
-            return (node, fedgrid::Error::NotFinite { what, value, row: left, column });
+    by_node: &ByNode,
+) -> fedgrid::Result<Vec<Dataset>> {
+    let order = (0..target.len()).map(|place| by_node.row(place));
+    let features = gather(names, columns, order.clone())?;
+    let labels = match task {
+        Task::Regression => Labels::new(task, order.map(|row| target[row]).collect())?,
+        Task::Classification { classes } => {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "the place of a class is a small whole number"
+            )]
+            let places: Vec<usize> = order.map(|row| target[row] as usize).collect();
+            Labels::classes(classes, &places)?
         }
-        left -= rows.len();
-    }
-    (0, fedgrid::Error::NotFinite { what, value, row, column })
+    };
+    Dataset::parted(&features, &labels, by_node.places().map(|places| places.len()))
 }
 
 fn points(names: &Arc<[String]>, columns: &[PyReadonlyArray1<'_, f64>]) -> PyResult<Features> {
     let rows = columns.first().map_or(0, |column| column.as_array().len());
     let columns = Columns::new(columns.to_vec(), rows)?;
-    let all: Vec<usize> = (0..rows).collect();
-    gather(names, &columns.views(), &all).map_err(|error| core_error(&error))
+    gather(names, &columns.views(), 0..rows).map_err(|error| core_error(&error))
 }

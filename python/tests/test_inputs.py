@@ -12,6 +12,7 @@ import scipy.sparse
 from conftest import made
 
 import fedgrid as fg
+from fedgrid._frames import coded
 
 METHOD = fg.FedRelax(alpha=0.5, model=fg.Linear(ridge=0.01))
 
@@ -88,6 +89,12 @@ def test_nodes_may_have_any_names(frame: pd.DataFrame) -> None:
     assert np.array_equal(run.predict(frame[["a", "b", "c"]], node=cells), expected)
     with pytest.raises(ValueError, match="node is missing in row 4"):
         METHOD.fit(frame.assign(node=frame["node"].where(frame.index != 4)), "y", node="node", network=network)
+
+
+def test_numbers_that_name_nodes_are_put_in_order_whether_they_are_close_together_or_not() -> None:
+    for cells in ([5, 3, 3, 9], [0], [10**9, 5, 10**9], [-1, 2, -1], []):
+        codes, found = coded(np.array(cells, dtype=np.int64))
+        assert found == sorted(set(cells)) and [found[code] for code in codes] == cells
 
 
 def test_nodes_that_are_not_in_the_network_are_named(frame: pd.DataFrame, path: fg.Network) -> None:

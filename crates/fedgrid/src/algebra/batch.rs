@@ -65,7 +65,32 @@ impl Batch {
 
     /// `out_i ← out_i + factor · A_i v_i`, from the matrix `first`, a multiple of eight, on.
     pub fn add_product(&self, out: &mut [f64], factor: f64, first: usize, v: &[f64]) {
-        widest(Product { batch: self, out, factor, first, v });
+        widest(Product { batch: self, ridges: (&[], 0), out, factor, first, v });
+    }
+
+    /// The same with `A_i + ridge_i R`, where R has ones on the diagonal of the first so many columns.
+    pub fn add_ridged_product(
+        &self,
+        ridges: (&[f64], usize),
+        out: &mut [f64],
+        factor: f64,
+        first: usize,
+        v: &[f64],
+    ) {
+        widest(Product { batch: self, ridges, out, factor, first, v });
+    }
+
+    /// Adds the triangle of one matrix.
+    pub fn add_to(&self, sum: &mut [f64], matrix: usize) {
+        let lane = matrix % LANES;
+        sum.iter_mut().zip(self.eight(matrix)).for_each(|(sum, entry)| *sum += entry[lane]);
+    }
+
+    /// The trace of one matrix.
+    #[must_use]
+    pub fn trace(&self, matrix: usize) -> f64 {
+        let entries = self.eight(matrix);
+        (0..self.size).map(|k| entries[triangle(k) + k][matrix % LANES]).sum()
     }
 
     /// The entries of the eight matrices from a given one on.
@@ -208,6 +233,8 @@ impl Kernel for Solve<'_> {
 
 struct Product<'a> {
     batch: &'a Batch,
+    /// What is added to the diagonal of each matrix, and to how many of its columns.
+    ridges: (&'a [f64], usize),
     out: &'a mut [f64],
     factor: f64,
     first: usize,
@@ -222,16 +249,21 @@ impl Kernel for Product<'_> {
         let rows = self.v.chunks(LANES * size).zip(self.out.chunks_mut(LANES * size));
         for (eight, (v, out)) in rows.enumerate() {
             side_by_side(v, &mut x);
-            let entries = self.batch.eight(self.first + eight * LANES);
+            let place = self.first + eight * LANES;
+            let entries = self.batch.eight(place);
+            let (ridges, ridged) = self.ridges;
+            let mut ridge = [0.0; LANES];
+            ridge.iter_mut().zip(ridges.iter().skip(place)).for_each(|(own, r)| *own = *r);
             for row in 0..size {
                 let entries = &entries[triangle(row)..=triangle(row) + row];
                 let own = x[row];
+                let diagonal = if row < ridged { plus(entries[row], ridge) } else { entries[row] };
                 let mut sum = [0.0; LANES];
                 for ((entry, x), y) in entries[..row].iter().zip(&x).zip(&mut y) {
                     sum = plus(sum, times(*entry, *x));
                     *y = plus(*y, times(*entry, own));
                 }
-                y[row] = plus(sum, times(entries[row], own));
+                y[row] = plus(sum, times(diagonal, own));
             }
             for (lane, out) in out.chunks_exact_mut(size).enumerate() {
                 out.iter_mut().zip(&y).for_each(|(out, y)| *out += self.factor * y[lane]);
@@ -344,6 +376,27 @@ mod tests {
         Batch::common(&lower, 4).add_product(&mut out, 1.0, 0, &v);
         add_symmetric_product(&mut one, 1.0, &squares[0], &v[40..]);
         assert!(out[40..].iter().zip(&one).all(|(a, b)| (a - b).abs() < 1e-12));
+    }
+
+    #[test]
+    fn a_ridge_in_the_product_is_one_in_the_matrices_to_the_last_bit() {
+        let (count, size) = (13, 4);
+        let (squares, batch) = made(count, size);
+        let (ridges, v) = (random(count, 5), random(count * size, 6));
+        let with = Batch::new(count, size, |first, triangles| {
+            for (node, own) in (first..).zip(triangles.chunks_exact_mut(triangle(size))) {
+                write(own, &squares[node], size);
+                (0..3).for_each(|k| own[triangle(k) + k] += ridges[node]);
+            }
+        });
+        let (mut out, mut expected) = (vec![1.0; 5 * size], vec![1.0; 5 * size]);
+        batch.add_ridged_product((&ridges, 3), &mut out, 0.5, 8, &v[8 * size..]);
+        with.add_product(&mut expected, 0.5, 8, &v[8 * size..]);
+        assert_eq!(out, expected);
+        let mut sum = vec![0.0; triangle(size)];
+        with.add_to(&mut sum, 9);
+        let trace: f64 = (0..size).map(|k| sum[triangle(k) + k]).sum();
+        assert_eq!(trace.to_bits(), with.trace(9).to_bits());
     }
 
     #[test]

@@ -208,9 +208,9 @@ impl Trainer<'_> {
         // The hub counts its iterations and says when it is done.
         let iterations = self.fedavg(None).iterations;
         let stop = Stop { tolerance: 0.0, rounds: 2 * iterations + 3 };
-        let mut run = self.played(method, around_hub(self.nodes.clone())?, stop, effort)?;
+        let mut run = self.played(method, around_hub(self.nodes().to_vec())?, stop, effort)?;
         let hub = run.hypotheses.pop().flatten();
-        let model = self.nodes[0].model.as_parametric();
+        let model = self.nodes()[0].model.as_parametric();
         let common = hub.zip(model).and_then(|(hub, model)| model.weights(hub.as_ref()));
         let warm = common.map_or(Warm::Cold, |weights| Warm::Common(weights.into()));
         // In the last round nothing is left to say.
@@ -223,7 +223,7 @@ impl Trainer<'_> {
         if effort == Effort::Search {
             stop = Stop { tolerance: stop.tolerance.max(1e-3), rounds: stop.rounds.min(40) };
         }
-        let views = around_hub(self.nodes.clone())?;
+        let views = around_hub(self.nodes().to_vec())?;
         let mut run = self.played(&FedMd { alpha }, views, stop, effort)?;
         run.hypotheses.pop();
         self.through_hub(run, Warm::Cold)
@@ -236,10 +236,10 @@ impl Trainer<'_> {
     }
 
     fn gossiped(&self, pace: f64, network: &Network, effort: Effort) -> Result<Fitted> {
-        let step = pace * common_step(&self.nodes)?;
+        let step = pace * common_step(self.nodes())?;
         let method = Gossip { step, turns: Turns::CombineThenAdapt, start: None };
         let stop = self.patience(2 * ITERATIONS, 0.1 * TOLERANCE);
-        let views: Vec<View> = network.views(self.nodes.clone())?;
+        let views: Vec<View> = network.views(self.nodes().to_vec())?;
         let run = self.played(&method, views, stop, effort)?;
         self.ended(run, network, 0.0)
     }

@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::Weighting;
 use crate::{
     data::Dataset,
@@ -33,13 +31,9 @@ pub(super) fn with_ridge(
 pub(super) fn weigh(data: &mut [Dataset], weighting: Weighting) {
     let with_rows = data.iter().filter(|data| data.rows() > 0).count();
     let mean_rows = data.iter().map(Dataset::rows).sum::<usize>() as f64 / with_rows.max(1) as f64;
-    data.par_iter_mut().for_each(|data| {
-        let total = match weighting {
-            Weighting::Nodes => 1.0,
-            Weighting::Rows => data.rows() as f64 / mean_rows,
-        };
-        let empty = Dataset::empty(data.features().names().clone(), data.task());
-        *data = std::mem::replace(data, empty).with_total_weight(total);
+    Dataset::weigh_all(data, |data| match weighting {
+        Weighting::Nodes => 1.0,
+        Weighting::Rows => data.rows() as f64 / mean_rows,
     });
 }
 

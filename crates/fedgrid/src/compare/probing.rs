@@ -53,9 +53,9 @@ impl Trainer<'_> {
     }
 
     fn found(&self, method: &PersFl, network: &Network, iterations: usize) -> Result<Found> {
-        let mut hypotheses: Vec<Option<Arc<dyn Hypothesis>>> = vec![None; self.nodes.len()];
+        let mut hypotheses: Vec<Option<Arc<dyn Hypothesis>>> = vec![None; self.nodes().len()];
         let direct = self.study.settings.direct;
-        if let Some(mut pool) = LinearPool::among(method, &self.nodes, network)?.filter(|_| direct)
+        if let Some(mut pool) = LinearPool::among(method, self.nodes(), network)?.filter(|_| direct)
         {
             (0..iterations).for_each(|_| pool.step());
             for (id, hypothesis) in pool.hypotheses() {
@@ -66,7 +66,7 @@ impl Trainer<'_> {
             return Ok(Found { hypotheses, tallies, engine, direct });
         }
         if method.probe == Probe::Refit && direct {
-            let mut pool = RefitPool::among(method, &self.nodes, network)?;
+            let mut pool = RefitPool::among(method, self.nodes(), network)?;
             for _ in 0..iterations {
                 pool.step()?;
             }
@@ -78,7 +78,7 @@ impl Trainer<'_> {
         }
         let runtime =
             InProcess { stop: Stop::after_probes(iterations), ..self.study.settings.runtime };
-        let run = runtime.run(method, network.views(self.nodes.clone())?)?;
+        let run = runtime.run(method, network.views(self.nodes().to_vec())?)?;
         let (hypotheses, tallies) = (run.hypotheses, run.tallies);
         Ok(Found { hypotheses, tallies, engine: "rounds of messages", direct: false })
     }

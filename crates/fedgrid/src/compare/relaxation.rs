@@ -106,7 +106,8 @@ impl Trainer<'_> {
             runtime.stop.tolerance = runtime.stop.tolerance.max(1e-4);
             runtime.stop.rounds = runtime.stop.rounds.min(50);
         }
-        let run = self.played(method, network.views(self.nodes.clone())?, runtime.stop, effort)?;
+        let run =
+            self.played(method, network.views(self.nodes().to_vec())?, runtime.stop, effort)?;
         self.ended(run, network, hub)
     }
 

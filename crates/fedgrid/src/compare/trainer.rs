@@ -22,7 +22,12 @@ use crate::{
 pub(super) struct Trainer<'a> {
     pub(super) study: &'a Study,
     pub(super) watch: &'a dyn Watch,
-    pub(super) nodes: Vec<Node>,
+    rows: &'a [Vec<usize>],
+    ridge: Option<f64>,
+    /// The nodes, once they are needed: linear networks are solved by their moments.
+    nodes: OnceLock<Vec<Node>>,
+    /// Whether a node has rows that count.
+    has_rows: Vec<bool>,
     /// Linear models coupled by predictions, which are solved directly.
     pub(super) linear: Option<LinearNetwork>,
     /// The losses of models coupled by weights, once they are needed.
@@ -35,7 +40,7 @@ impl<'a> Trainer<'a> {
     pub(super) fn new(
         study: &'a Study,
         watch: &'a dyn Watch,
-        rows: &[Vec<usize>],
+        rows: &'a [Vec<usize>],
         ridge: Option<f64>,
     ) -> Result<Self> {
         let nodes = study.nodes_with(rows, ridge);
@@ -47,15 +52,22 @@ impl<'a> Trainer<'a> {
             None
         };
         let mean = Arc::new(mean_of(&nodes));
+        let has_rows = nodes.iter().map(|node| node.data.total_weight() > 0.0).collect();
+        let nodes = if linear.is_some() { OnceLock::new() } else { nodes.into() };
         let (losses, anchor) = (OnceLock::new(), OnceLock::new());
-        Ok(Self { study, watch, nodes, linear, losses, mean, anchor })
+        Ok(Self { study, watch, rows, ridge, nodes, has_rows, linear, losses, mean, anchor })
+    }
+
+    /// The nodes with their training rows.
+    pub(super) fn nodes(&self) -> &[Node] {
+        self.nodes.get_or_init(|| self.study.nodes_with(self.rows, self.ridge))
     }
 
     /// Trains a contestant at a strength.
     pub(super) fn train(&self, contestant: Contestant, pulled: Pulled) -> Result<Fitted> {
         match contestant {
             Contestant::Local => self.local(),
-            Contestant::Pooled => Ok(Fitted::exact(Pooled.fit(&self.nodes)?)),
+            Contestant::Pooled => Ok(Fitted::exact(Pooled.fit(self.nodes())?)),
             Contestant::Shrunk => self.shrunk(pulled.alpha, pulled.effort),
             Contestant::Network | Contestant::Shuffled(_) => self.coupled(pulled),
             Contestant::Baseline(baseline) => self.baseline(baseline, pulled),
@@ -75,7 +87,7 @@ impl<'a> Trainer<'a> {
     /// Every node alone. A node without rows predicts the mean of all training labels, a shared
     /// statistic: there is no honest local model to compare with.
     fn local(&self) -> Result<Fitted> {
-        let views = self.without_edges()?.views(self.nodes.clone())?;
+        let views = self.without_edges()?.views(self.nodes().to_vec())?;
         let run = InProcess::default().run(&Local, views)?;
         let filled = run.hypotheses.into_iter().map(|h| h.unwrap_or_else(|| self.mean.clone()));
         Ok(Fitted::exact(filled.collect()))
@@ -94,7 +106,7 @@ impl<'a> Trainer<'a> {
                 model: model.clone(),
                 ..node.clone()
             };
-            let nodes: Vec<Node> = self.nodes.iter().zip(&self.study.models).map(own).collect();
+            let nodes: Vec<Node> = self.nodes().iter().zip(&self.study.models).map(own).collect();
             Pooled.fit(&nodes).map(Into::into)
         };
         self.anchor.get_or_init(fit).clone()
@@ -107,10 +119,10 @@ impl<'a> Trainer<'a> {
         hub: f64,
         hypotheses: &mut [Option<Arc<dyn Hypothesis>>],
     ) -> Result<()> {
-        for node in self.nodes.iter().filter(|node| network.neighbours(node.id).is_empty()) {
-            if hub == 0.0 && node.data.total_weight() > 0.0 {
-                hypotheses[node.id] = Some(node.model.fit(&node.data)?.into());
-            }
+        let is_lonely = |node: &usize| network.neighbours(*node).is_empty() && self.has_rows[*node];
+        for node in (0..network.len()).filter(|node| hub == 0.0 && is_lonely(node)) {
+            let Node { model, data, .. } = &self.nodes()[node];
+            hypotheses[node] = Some(model.fit(data)?.into());
         }
         Ok(())
     }
@@ -123,7 +135,7 @@ impl<'a> Trainer<'a> {
         mut hypotheses: Vec<Option<Arc<dyn Hypothesis>>>,
     ) -> Result<Vec<Arc<dyn Hypothesis>>> {
         if hub == 0.0 {
-            for node in undetermined(network, |node| self.nodes[node].data.total_weight() > 0.0) {
+            for node in undetermined(network, |node| self.has_rows[node]) {
                 hypotheses[node] = None;
             }
         }

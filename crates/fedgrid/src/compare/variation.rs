@@ -62,13 +62,13 @@ impl Trainer<'_> {
     /// without rows get the pooled model.
     pub(super) fn alone(&self) -> Result<Fitted> {
         let network = self.without_edges()?;
-        let mut hypotheses = vec![None; self.nodes.len()];
+        let mut hypotheses = vec![None; self.nodes().len()];
         self.replace_lonely(&network, 0.0, &mut hypotheses)?;
         Ok(Fitted::exact(self.filled(&network, 0.0, hypotheses)?))
     }
 
     fn losses(&self, method: Gtv) -> Result<&Losses> {
-        let losses = self.losses.get_or_init(|| Losses::new(&self.nodes, method.couple_intercept));
+        let losses = self.losses.get_or_init(|| Losses::new(self.nodes(), method.couple_intercept));
         losses.as_ref().map_err(Clone::clone)
     }
 }
@@ -110,7 +110,7 @@ pub(super) fn unit(study: &Study, method: Gtv, variance: f64, mean_degree: f64) 
         }
         Some(method.penalty.dual_size(&gradient))
     };
-    let with_rows = || trainer.nodes.iter().filter(|node| node.data.total_weight() > 0.0);
+    let with_rows = || trainer.nodes().iter().filter(|node| node.data.total_weight() > 0.0);
     let total: f64 = with_rows().filter_map(gradient).sum();
     let mean = total / with_rows().count().max(1) as f64;
     Ok(if mean > 0.0 && mean.is_finite() { mean / mean_degree } else { 1.0 / mean_degree })

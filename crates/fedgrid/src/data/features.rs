@@ -2,22 +2,15 @@
 
 use std::sync::Arc;
 
+use super::shared::Shared;
 use crate::error::{Error, Result, same_size};
 
 /// Rows of named, finite features, row by row. Clones and neighbouring rows share their numbers.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Features {
     names: Arc<[String]>,
     rows: usize,
-    /// The numbers of these rows begin here, among those of others.
-    first: usize,
-    shared: Arc<Vec<f64>>,
-}
-
-impl PartialEq for Features {
-    fn eq(&self, other: &Self) -> bool {
-        self.names == other.names && self.rows == other.rows && self.values() == other.values()
-    }
+    values: Shared,
 }
 
 impl Features {
@@ -34,7 +27,7 @@ impl Features {
                 column: names[position % columns].clone(),
             });
         }
-        Ok(Self { names, rows, first: 0, shared: Arc::new(values) })
+        Ok(Self { names, rows, values: values.into() })
     }
 
     /// The next so many rows each, of which there must be enough, without a copy.
@@ -51,8 +44,8 @@ impl Features {
 
     /// Some neighbouring rows, without a copy.
     fn window(&self, first: usize, rows: usize) -> Self {
-        let first = self.first + first * self.columns();
-        Self { names: self.names.clone(), rows, first, shared: self.shared.clone() }
+        let values = self.values.part(first * self.columns(), rows * self.columns());
+        Self { names: self.names.clone(), rows, values }
     }
 
     /// Features from a slice of equally long rows.
@@ -66,7 +59,7 @@ impl Features {
     /// No row, under the same names.
     #[must_use]
     pub fn empty(names: Arc<[String]>) -> Self {
-        Self { names, rows: 0, first: 0, shared: Arc::default() }
+        Self { names, rows: 0, values: Shared::default() }
     }
 
     /// The names of the columns.
@@ -90,13 +83,13 @@ impl Features {
     /// All values, row by row.
     #[must_use]
     pub fn values(&self) -> &[f64] {
-        &self.shared[self.first..self.first + self.rows * self.columns()]
+        &self.values
     }
 
     /// One row.
     #[must_use]
     pub fn row(&self, row: usize) -> &[f64] {
-        &self.values()[row * self.columns()..(row + 1) * self.columns()]
+        &self.values[row * self.columns()..(row + 1) * self.columns()]
     }
 
     /// The rows in order.
@@ -108,29 +101,14 @@ impl Features {
     /// The given rows, in the given order.
     #[must_use]
     pub fn select(&self, rows: &[usize]) -> Self {
-        let start = rows.first().copied().unwrap_or(0);
-        if rows.iter().copied().eq(start..start + rows.len()) {
-            return self.window(start, rows.len());
-        }
-        let mut values = Vec::with_capacity(rows.len() * self.columns());
-        for &row in rows {
-            values.extend_from_slice(self.row(row));
-        }
-        Self { names: self.names.clone(), rows: rows.len(), first: 0, shared: Arc::new(values) }
+        let values = self.values.select(rows, self.columns());
+        Self { names: self.names.clone(), rows: rows.len(), values }
     }
 
     /// These rows followed by others of the same columns.
     pub fn stacked(mut self, below: &Self) -> Result<Self> {
         same_size("feature columns", below.columns(), self.columns())?;
-        let end = self.first + self.rows * self.columns();
-        if Arc::ptr_eq(&self.shared, &below.shared) && below.first == end {
-            self.rows += below.rows;
-            return Ok(self);
-        }
-        if self.first > 0 || self.shared.len() > self.rows * self.columns() {
-            (self.shared, self.first) = (Arc::new(self.values().to_vec()), 0);
-        }
-        Arc::make_mut(&mut self.shared).extend_from_slice(below.values());
+        self.values.extend(&below.values);
         self.rows += below.rows;
         Ok(self)
     }
@@ -148,7 +126,7 @@ mod tests {
     fn neighbouring_rows_are_shared_and_others_are_copied_with_the_same_numbers() {
         let all = four();
         let middle = all.select(&[1, 2]);
-        assert!(Arc::ptr_eq(&middle.shared, &all.shared) && middle.values() == [2.0, 3.0]);
+        assert!(middle.values.is(&all.values.part(1, 2)) && middle.values() == [2.0, 3.0]);
         assert_eq!((middle.row(1), middle.select(&[1]).values()), (&[3.0][..], &[3.0][..]));
         assert_eq!(all.select(&[3, 0]).values(), [4.0, 1.0]);
         assert_eq!(all.select(&[]).rows(), 0);
@@ -164,7 +142,7 @@ mod tests {
         let stacked = all.select(&[1]).stacked(&all.select(&[3])).unwrap();
         assert_eq!(stacked.values(), [2.0, 4.0]);
         let whole = all.select(&[0, 1]).stacked(&all.select(&[2, 3])).unwrap();
-        assert!(Arc::ptr_eq(&whole.shared, &all.shared) && whole == all);
+        assert!(whole.values.is(&all.values) && whole == all);
         let below = all.select(&[0, 1]).stacked(&all.select(&[0])).unwrap();
         assert_eq!(
             (below.values(), all.values()),

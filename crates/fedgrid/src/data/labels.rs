@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Task;
+use super::{Task, shared::Shared};
 use crate::error::{Error, Result, same_size};
 
 /// The labels of rows: regression targets, or one probability per class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Labels {
     pub(super) task: Task,
-    pub(super) values: Vec<f64>,
+    pub(super) values: Shared,
 }
 
 impl Labels {
@@ -25,13 +25,13 @@ impl Labels {
                 column: format!("output {}", position % outputs),
             });
         }
-        Ok(Self { task, values })
+        Ok(Self { task, values: values.into() })
     }
 
     /// Regression targets or predictions.
     #[must_use]
     pub fn values(values: Vec<f64>) -> Self {
-        Self { task: Task::Regression, values }
+        Self { task: Task::Regression, values: values.into() }
     }
 
     /// Certain class labels, as probabilities zero and one.
@@ -43,7 +43,7 @@ impl Labels {
             }
             values[row * classes + label] = 1.0;
         }
-        Ok(Self { task: Task::Classification { classes }, values })
+        Ok(Self { task: Task::Classification { classes }, values: values.into() })
     }
 
     /// The label zero (or even odds) for every row.
@@ -53,7 +53,7 @@ impl Labels {
             Task::Regression => 0.0,
             Task::Classification { classes } => 1.0 / classes as f64,
         };
-        Self { task, values: vec![value; rows * task.outputs()] }
+        Self { task, values: vec![value; rows * task.outputs()].into() }
     }
 
     /// What these are labels of.
@@ -76,7 +76,7 @@ impl Labels {
 
     /// The numbers of all rows, to be changed in place.
     pub fn as_mut_slice(&mut self) -> &mut [f64] {
-        &mut self.values
+        self.values.as_mut()
     }
 
     /// The label of one row.
@@ -89,8 +89,7 @@ impl Labels {
     /// The given rows, in the given order.
     #[must_use]
     pub fn select(&self, rows: &[usize]) -> Self {
-        let values = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
-        Self { task: self.task, values }
+        Self { task: self.task, values: self.values.select(rows, self.task.outputs()) }
     }
 
     /// The most probable class of each row; the first of equals.

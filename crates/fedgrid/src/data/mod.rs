@@ -7,6 +7,7 @@ mod features;
 mod labels;
 mod public;
 mod scaling;
+mod shared;
 mod split;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ pub use labels::Labels;
 pub use public::{distinct_rows, normal_points, uniform_points};
 pub use scaling::Scaling;
 use serde::{Deserialize, Serialize};
+use shared::Shared;
 pub use split::{Fold, Plan, Role};
 
 use crate::error::{Error, Result, same_size};
@@ -58,7 +60,7 @@ impl Task {
 pub struct Dataset {
     features: Features,
     labels: Labels,
-    weights: Vec<f64>,
+    weights: Shared,
 }
 
 impl Dataset {
@@ -75,14 +77,36 @@ impl Dataset {
         if let Some(row) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
             return Err(Error::RowWeight { row, value: weights[row] });
         }
-        Ok(Self { features, labels, weights })
+        Ok(Self { features, labels, weights: weights.into() })
+    }
+
+    /// The next so many rows each, of which there must be enough, each with a total weight of one.
+    /// All share the numbers of these rows, and neighbours of one size their weights.
+    pub fn parted(
+        features: &Features,
+        labels: &Labels,
+        counts: impl IntoIterator<Item = usize> + Clone,
+    ) -> Result<Vec<Self>> {
+        same_size("labelled rows", labels.rows(), features.rows())?;
+        let (outputs, mut first) = (labels.task().outputs(), 0);
+        let mut weights = Shared::default();
+        let part = |(features, rows): (Features, usize)| {
+            let values = labels.values.part(first * outputs, rows * outputs);
+            first += rows;
+            if weights.len() != rows {
+                weights = vec![1.0 / rows as f64; rows].into();
+            }
+            let labels = Labels { task: labels.task(), values };
+            Self { features, labels, weights: weights.clone() }
+        };
+        Ok(features.parted(counts.clone())?.into_iter().zip(counts).map(part).collect())
     }
 
     /// No row, of the given columns and task.
     #[must_use]
     pub fn empty(names: Arc<[String]>, task: Task) -> Self {
-        let labels = Labels { task, values: Vec::new() };
-        Self { features: Features::empty(names), labels, weights: Vec::new() }
+        let labels = Labels { task, values: Shared::default() };
+        Self { features: Features::empty(names), labels, weights: Shared::default() }
     }
 
     /// The features of the rows.
@@ -105,7 +129,7 @@ impl Dataset {
 
     /// The labels and weights of the rows, to be changed in place while the features stay.
     pub(crate) fn labels_and_weights_mut(&mut self) -> (&mut [f64], &mut [f64]) {
-        (self.labels.as_mut_slice(), &mut self.weights)
+        (self.labels.as_mut_slice(), self.weights.as_mut())
     }
 
     /// What is to be predicted.
@@ -132,7 +156,7 @@ impl Dataset {
         Self {
             features: self.features.select(rows),
             labels: self.labels.select(rows),
-            weights: rows.iter().map(|&row| self.weights[row]).collect(),
+            weights: self.weights.select(rows, 1),
         }
     }
 
@@ -141,9 +165,25 @@ impl Dataset {
     pub fn with_total_weight(mut self, total: f64) -> Self {
         let now = self.total_weight();
         if now > 0.0 {
-            self.weights.iter_mut().for_each(|weight| *weight *= total / now);
+            self.weights.as_mut().iter_mut().for_each(|weight| *weight *= total / now);
         }
         self
+    }
+
+    /// The same for many: what each should sum to. Those that share their weights still do if their
+    /// sums are the same.
+    pub(crate) fn weigh_all(data: &mut [Self], total: impl Fn(&Self) -> f64) {
+        let mut last: Option<(Shared, f64, Shared)> = None;
+        for own in data {
+            let (before, total) = (own.weights.clone(), total(own));
+            own.weights = match &last {
+                Some((old, sum, new)) if old.is(&before) && sum.total_cmp(&total).is_eq() => {
+                    new.clone()
+                }
+                _ => own.clone().with_total_weight(total).weights,
+            };
+            last = Some((before, total, own.weights.clone()));
+        }
     }
 
     /// The rows of positive weight; the others must not matter to any model.
@@ -157,8 +197,8 @@ impl Dataset {
     pub fn stacked(mut self, below: &Self) -> Result<Self> {
         same_size("label outputs", below.task().outputs(), self.task().outputs())?;
         self.features = self.features.stacked(&below.features)?;
-        self.labels.values.extend_from_slice(&below.labels.values);
-        self.weights.extend_from_slice(&below.weights);
+        self.labels.values.extend(&below.labels.values);
+        self.weights.extend(&below.weights);
         Ok(self)
     }
 
@@ -167,7 +207,7 @@ impl Dataset {
     pub fn mean_label(&self) -> Vec<f64> {
         let total = self.total_weight();
         if total == 0.0 {
-            return Labels::neutral(self.task(), 1).values;
+            return Labels::neutral(self.task(), 1).values.to_vec();
         }
         let mut mean = vec![0.0; self.task().outputs()];
         for (row, weight) in self.weights.iter().enumerate() {
@@ -212,6 +252,21 @@ mod tests {
             "the weight of row 1 is -1, expected zero or a positive number"
         );
         assert!(Labels::classes(2, &[0, 2]).is_err());
+    }
+
+    #[test]
+    fn parts_are_datasets_of_their_own_that_share_their_numbers() {
+        let all = features(&[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]).unwrap();
+        let labels = Labels::values(vec![1.0, 2.0, 3.0]);
+        let mut parts = Dataset::parted(&all, &labels, [1, 0, 1, 1]).unwrap();
+        for (part, rows) in parts.iter().zip([&[0][..], &[], &[1], &[2]]) {
+            let alone = Dataset::new(all.select(rows), labels.select(rows)).unwrap();
+            assert_eq!(*part, alone);
+        }
+        assert!(parts[2].weights.is(&parts[3].weights));
+        Dataset::weigh_all(&mut parts, |part| 2.0 * part.rows() as f64);
+        assert!(parts[2].weights.is(&parts[3].weights) && *parts[2].weights == [2.0]);
+        assert!(Dataset::parted(&all, &labels, [4]).is_err());
     }
 
     #[test]

@@ -46,11 +46,23 @@ impl Plan {
     /// `folds` folds.
     #[must_use]
     pub fn new(roles: &[Vec<Role>], folds: usize, seed: u64) -> Self {
-        let mut plan = Self::unfolded(roles);
-        if plan.folds.is_empty() {
-            plan.folds = turns(&plan.train, folds, seed);
+        Self::unfolded(roles).folded(folds, seed)
+    }
+
+    /// The same plan with folds: where there is none, training rows take turns.
+    #[must_use]
+    pub fn folded(mut self, folds: usize, seed: u64) -> Self {
+        if self.folds.is_empty() {
+            self.folds = turns(&self.train, folds, seed);
         }
-        plan
+        self
+    }
+
+    /// The plan for so many rows of each node, all of which train; they take no turns yet.
+    #[must_use]
+    pub fn whole(rows: impl Iterator<Item = usize>) -> Self {
+        let train: Vec<Vec<usize>> = rows.map(|count| (0..count).collect()).collect();
+        Self { folds: Vec::new(), test: vec![Vec::new(); train.len()], train }
     }
 
     /// The plan for rows of which none take turns: without a validation row there is no fold, and
@@ -162,6 +174,13 @@ mod tests {
         let plan = Plan::new(&[vec![Role::Test, Role::Train, Role::Validation]], 5, 1);
         assert_eq!(plan.folds, [Fold { train: vec![vec![1]], validation: vec![vec![2]] }]);
         assert_eq!((plan.train, plan.test), (vec![vec![1]], vec![vec![0]]));
+    }
+
+    #[test]
+    fn rows_that_all_train_need_no_roles() {
+        let roles = Plan::draw(&[3, 0, 1], 1.0, 0.0, 7);
+        assert_eq!(Plan::whole([3, 0, 1].into_iter()), Plan::unfolded(&roles));
+        assert_eq!(Plan::whole([3, 0, 1].into_iter()).folded(2, 5), Plan::new(&roles, 2, 5));
     }
 
     #[test]

@@ -43,14 +43,14 @@ pub struct Edge {
     pub weight: f64,
 }
 
-/// An undirected weighted network of named nodes.
+/// An undirected weighted network of named nodes. Clones share everything.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Network {
-    names: Vec<String>,
-    edges: Vec<Edge>,
+    names: Arc<Vec<String>>,
+    edges: Arc<Vec<Edge>>,
     /// Neighbours of node i are `adjacency[offsets[i]..offsets[i + 1]]`, in order of their ids.
-    offsets: Vec<usize>,
-    adjacency: Vec<(NodeId, f64)>,
+    offsets: Arc<Vec<usize>>,
+    adjacency: Arc<Vec<(NodeId, f64)>>,
 }
 
 impl Network {
@@ -87,8 +87,14 @@ impl Network {
                 });
             }
         }
-        let (offsets, adjacency) = adjacency(names.len(), &sorted);
-        Ok(Self { names, edges: sorted, offsets, adjacency })
+        Ok(Self::joined(Arc::new(names), sorted))
+    }
+
+    /// Nodes joined by edges that are in order.
+    fn joined(names: Arc<Vec<String>>, edges: Vec<Edge>) -> Self {
+        let (offsets, adjacency) = adjacency(names.len(), &edges);
+        let (offsets, adjacency) = (Arc::new(offsets), Arc::new(adjacency));
+        Self { names, edges: Arc::new(edges), offsets, adjacency }
     }
 
     /// How many nodes there are.
@@ -139,17 +145,15 @@ impl Network {
             })
             .collect();
         edges.sort_by_key(|edge| (edge.source, edge.target));
-        let (offsets, adjacency) = adjacency(self.len(), &edges);
-        Self { names: self.names.clone(), edges, offsets, adjacency }
+        Self::joined(self.names.clone(), edges)
     }
 
     /// The same nodes with only the edges inside clusters; `clusters` has one for every node.
     pub fn inside(&self, clusters: &[usize]) -> Result<Self> {
         same_size("clusters of nodes", clusters.len(), self.len())?;
         let same = |edge: &&Edge| clusters[edge.source] == clusters[edge.target];
-        let edges: Vec<Edge> = self.edges.iter().filter(same).copied().collect();
-        let (offsets, adjacency) = adjacency(self.len(), &edges);
-        Ok(Self { names: self.names.clone(), edges, offsets, adjacency })
+        let edges = self.edges.iter().filter(same).copied().collect();
+        Ok(Self::joined(self.names.clone(), edges))
     }
 
     /// What each node may know: itself, and what its neighbours share with it.

@@ -74,31 +74,32 @@ pub fn conjugate_gradient(
         return Krylov { x, products: 0, residual: 0.0, history };
     }
     let mut residual = residual_of(apply, b, &x);
-    let mut scaled = vec![0.0; b.len()];
-    precondition(&residual, &mut scaled);
-    let mut direction = scaled.clone();
-    let mut product = vec![0.0; b.len()];
-    let mut energy = dot(&residual, &scaled);
+    let mut direction = vec![0.0; b.len()];
+    precondition(&residual, &mut direction);
+    let mut energy = dot(&residual, &direction);
+    // Room for the product of a direction, and then for the preconditioned residual.
+    let mut room = vec![0.0; b.len()];
     while history.len() < limit.products {
         let now = dot(&residual, &residual).sqrt() / size;
         history.push(now);
         if now <= limit.tolerance || energy <= 0.0 {
             break;
         }
-        apply(&direction, &mut product);
-        let curvature = dot(&direction, &product);
+        apply(&direction, &mut room);
+        let curvature = dot(&direction, &room);
         if curvature <= 0.0 {
             break;
         }
         let step = energy / curvature;
         add_scaled(&mut x, step, &direction);
-        add_scaled(&mut residual, -step, &product);
-        precondition(&residual, &mut scaled);
-        let next = dot(&residual, &scaled);
+        add_scaled(&mut residual, -step, &room);
+        precondition(&residual, &mut room);
+        let next = dot(&residual, &room);
         let keep = next / energy;
         energy = next;
-        direction.iter_mut().zip(&scaled).for_each(|(d, s)| *d = s + keep * *d);
+        direction.iter_mut().zip(&room).for_each(|(d, s)| *d = s + keep * *d);
     }
+    drop((residual, direction, room));
     finish(apply, b, x, history, size)
 }
 

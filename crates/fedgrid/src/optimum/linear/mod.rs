@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use moments::{data_moments, public_moments};
+use moments::{add_gram, add_right, public_moments};
 use solver::Solver;
 use system::System;
 
@@ -50,8 +50,8 @@ pub struct LinearNetwork {
     names: Arc<[String]>,
     intercept: bool,
     size: usize,
-    /// The lower triangles of Q, node by node.
-    grams: Vec<f64>,
+    /// Q of every node.
+    grams: Batch,
     right: Vec<f64>,
     ridges: Vec<f64>,
     /// The moments K as lower triangles, node by node, or the only one if all nodes share a set.
@@ -110,13 +110,15 @@ impl LinearNetwork {
             return Ok(None);
         }
         let size = first.data.features().columns() + usize::from(intercept);
-        let mut grams = vec![0.0; nodes.len() * triangle(size)];
+        let grams = Batch::new(nodes.len(), size, |first, grams| {
+            let grams = grams.chunks_exact_mut(triangle(size).max(1)).zip(&nodes[first..]);
+            grams.for_each(|(gram, node)| add_gram(node, intercept, gram));
+        });
         let mut right = vec![0.0; nodes.len() * size];
-        grams
-            .par_chunks_mut(triangle(size).max(1))
-            .zip(right.par_chunks_mut(size.max(1)))
+        right
+            .par_chunks_mut(size.max(1))
             .zip(nodes)
-            .for_each(|((gram, right), node)| data_moments(node, intercept, gram, right));
+            .for_each(|(right, node)| add_right(node, intercept, right));
         let one_set = nodes.iter().all(|node| Arc::ptr_eq(&node.public, &first.public));
         let sets = if one_set { &nodes[..1] } else { nodes };
         let mut triangles = vec![0.0; sets.len() * triangle(size)];
@@ -174,7 +176,7 @@ impl LinearNetwork {
     pub fn common_weights(&self) -> Vec<f64> {
         let (size, length) = (self.size, triangle(self.size));
         let mut gram = vec![0.0; length];
-        self.grams.chunks_exact(length.max(1)).for_each(|own| add_scaled(&mut gram, 1.0, own));
+        (0..self.ridges.len()).for_each(|node| self.grams.add_to(&mut gram, node));
         for column in 0..self.names.len() {
             gram[triangle(column) + column] += self.ridges.iter().sum::<f64>();
         }
@@ -267,7 +269,7 @@ impl LinearNetwork {
         for round in 0..rounds.count {
             let heard = if round == 0 && rounds.zero_first { &zero } else { &weights };
             system.apply_hearing(&weights, heard, &mut gradient);
-            for (gradient, right) in gradient.iter_mut().zip(&system.right) {
+            for (gradient, right) in gradient.iter_mut().zip(system.right.iter()) {
                 *gradient = 2.0 * (*gradient - right);
             }
             descent.step(&mut weights, &gradient);

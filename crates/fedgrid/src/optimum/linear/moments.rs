@@ -6,15 +6,25 @@ use crate::{
     network::Node,
 };
 
-/// Adds Q and q of a node's rows.
-pub(super) fn data_moments(node: &Node, intercept: bool, gram: &mut [f64], right: &mut [f64]) {
-    let mut x = Vec::with_capacity(right.len());
+/// Adds Q of a node's rows.
+pub(super) fn add_gram(node: &Node, intercept: bool, gram: &mut [f64]) {
+    each_row(node, intercept, |_, weight, x| add_outer(gram, weight, x));
+}
+
+/// Adds q of a node's rows.
+pub(super) fn add_right(node: &Node, intercept: bool, right: &mut [f64]) {
+    let labels = node.data.labels();
+    each_row(node, intercept, |row, weight, x| add_scaled(right, weight * labels.row(row)[0], x));
+}
+
+/// Does something with every row: its number, its weight, and its features with a one.
+fn each_row(node: &Node, intercept: bool, mut work: impl FnMut(usize, f64, &[f64])) {
+    let mut x = Vec::with_capacity(node.data.features().columns() + 1);
     for (row, weight) in node.data.weights().iter().enumerate() {
         x.clear();
         x.extend_from_slice(node.data.features().row(row));
         x.extend(intercept.then_some(1.0));
-        add_outer(gram, *weight, &x);
-        add_scaled(right, weight * node.data.labels().row(row)[0], &x);
+        work(row, *weight, &x);
     }
 }
 

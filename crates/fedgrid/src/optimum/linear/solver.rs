@@ -18,8 +18,8 @@ use crate::algebra::{Batch, Factors, add_scaled, norm, squared_distance};
 pub(super) struct Solver<'a> {
     system: System<'a>,
     factors: Factors,
-    /// What connected parts have in common, and the blocks that this meets.
-    coarse: Option<(Coarse, Batch)>,
+    /// What connected parts have in common.
+    coarse: Option<Coarse>,
 }
 
 impl<'a> Solver<'a> {
@@ -29,7 +29,7 @@ impl<'a> Solver<'a> {
 
     /// By conjugate gradients, `BiCGSTAB` or GMRES.
     pub(super) fn directly(mut self, start: Vec<f64>, limit: Limit) -> Solution {
-        self.coarse = self.system.coarse().map(|coarse| (coarse, self.system.blocks(false)));
+        self.coarse = self.system.coarse();
         let definite = self.factors.shifts.iter().all(|shift| *shift == 0.0);
         let answer = if self.coarse.is_none() && definite && self.system.can_sweep() {
             Some(self.by_sweeps(start.clone(), limit))
@@ -58,12 +58,14 @@ impl<'a> Solver<'a> {
     }
 
     fn by_gmres(&self, start: Vec<f64>, limit: Limit) -> Krylov {
+        // The blocks that what parts have in common meets: A c.
+        let beside = self.coarse.as_ref().map(|coarse| (coarse, self.system.blocks(false)));
         let apply = |v: &[f64], out: &mut [f64]| self.system.apply(v, out);
         let precondition = |v: &[f64], out: &mut [f64]| {
-            self.solve_beside(v, out);
+            self.solve_beside(beside.as_ref(), v, out);
             self.common(v, out);
         };
-        let both = |v: &[f64], out: &mut [f64]| self.preconditioned(v, out);
+        let both = |v: &[f64], out: &mut [f64]| self.preconditioned(beside.as_ref(), v, out);
         let split = Split { apply: &apply, precondition: &precondition, both: &both };
         gmres_of(&split, &self.system.right, start, limit)
     }
@@ -132,8 +134,8 @@ impl<'a> Solver<'a> {
     }
 
     /// `out ← D⁻¹ (v − A c)`
-    fn solve_beside(&self, v: &[f64], out: &mut [f64]) {
-        let Some((coarse, blocks)) = &self.coarse else { return self.solve(v, out) };
+    fn solve_beside(&self, beside: Option<&(&Coarse, Batch)>, v: &[f64], out: &mut [f64]) {
+        let Some((coarse, blocks)) = beside else { return self.solve(v, out) };
         let weights = coarse.solve(v);
         self.system.each(out, |first, out| {
             out.copy_from_slice(self.system.part(v, first, out));
@@ -146,16 +148,16 @@ impl<'a> Solver<'a> {
 
     /// `out ← out + c`
     fn common(&self, v: &[f64], out: &mut [f64]) {
-        if let Some((coarse, _)) = &self.coarse {
+        if let Some(coarse) = &self.coarse {
             coarse.add(&coarse.solve(v), 0, out);
         }
     }
 
     /// `out ← A M⁻¹ v`, which is `v − N D⁻¹ (v − A c)`.
-    fn preconditioned(&self, v: &[f64], out: &mut [f64]) {
-        let mut beside = vec![0.0; v.len()];
-        self.solve_beside(v, &mut beside);
-        self.gather(&beside, out);
+    fn preconditioned(&self, beside: Option<&(&Coarse, Batch)>, v: &[f64], out: &mut [f64]) {
+        let mut solved = vec![0.0; v.len()];
+        self.solve_beside(beside, v, &mut solved);
+        self.gather(&solved, out);
         self.system.each(out, |first, out| {
             let v = self.system.part(v, first, out);
             out.iter_mut().zip(v).for_each(|(out, v)| *out = v - *out);

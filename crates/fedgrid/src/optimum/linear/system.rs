@@ -9,7 +9,10 @@
 //! A round of FedRelax is `w ← D⁻¹ (q + N w)`. The preconditioned product `A D⁻¹ v = v − N D⁻¹ v`
 //! costs no more than a round, because D itself has no part in it.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    borrow::Cow,
+    sync::{Mutex, PoisonError},
+};
 
 use rayon::prelude::*;
 
@@ -34,10 +37,10 @@ pub(super) struct System<'a> {
     pub(super) network: &'a Network,
     pub(super) alpha: f64,
     anchor_weight: f64,
-    pub(super) right: Vec<f64>,
+    pub(super) right: Cow<'a, [f64]>,
     /// What each node's own weights are multiplied by: D where nodes have public sets of their own,
-    /// and where they share one only what is not coupling.
-    own: Batch,
+    /// and where they share one only what is not coupling; none if that is Q and the ridge.
+    own: Option<Batch>,
     /// Room for `K_j w_j` of every node, kept from product to product.
     pub(super) shared: Mutex<Vec<f64>>,
 }
@@ -50,16 +53,27 @@ impl<'a> System<'a> {
         anchor: Option<&Anchor>,
     ) -> Self {
         let anchor_weight = anchor.map_or(0.0, |anchor| anchor.weight);
-        let mut right = moments.right.clone();
+        let mut right = Cow::Borrowed(moments.right.as_slice());
         if let Some(anchor) = anchor {
             let pulled = moments.weights_of(&anchor.hypothesis).repeat(network.len());
-            moments.public.add_product(&mut right, alpha * anchor.weight, 0, &pulled);
+            moments.public.add_product(right.to_mut(), alpha * anchor.weight, 0, &pulled);
         }
-        let own = Batch::new(0, moments.size, |_, _| {});
-        let shared = Mutex::default();
+        let (own, shared) = (None, Mutex::default());
         let mut system = Self { moments, network, alpha, anchor_weight, right, own, shared };
-        system.own = system.blocks(!system.one_set());
+        if anchor_weight > 0.0 || !system.one_set() {
+            system.own = Some(system.blocks(!system.one_set()));
+        }
         system
+    }
+
+    /// `out ← out + B v` from a node on, with what each node's own weights are multiplied by.
+    fn add_own(&self, out: &mut [f64], first: usize, v: &[f64]) {
+        if let Some(own) = &self.own {
+            own.add_product(out, 1.0, first, v);
+        } else {
+            let ridges = (&*self.moments.ridges, self.moments.names.len());
+            self.moments.grams.add_ridged_product(ridges, out, 1.0, first, v);
+        }
     }
 
     fn one_set(&self) -> bool {
@@ -77,7 +91,8 @@ impl<'a> System<'a> {
 
     /// The factors of D.
     pub(super) fn factors(&self) -> Factors {
-        Factors::new(if self.one_set() { self.blocks(true) } else { self.own.clone() })
+        let own = self.own.as_ref().filter(|_| !self.one_set());
+        Factors::new(own.cloned().unwrap_or_else(|| self.blocks(true)))
     }
 
     /// The solutions for weights that are equal over connected parts, if neighbours pull harder than
@@ -86,10 +101,10 @@ impl<'a> System<'a> {
         let size = self.moments.size;
         let trace = |block: &[f64]| (0..size).map(|k| block[triangle(k) + k]).sum::<f64>();
         let (mut rows, mut pull) = (0.0, 0.0);
-        for (node, gram) in self.moments.grams.chunks_exact(triangle(size)).enumerate() {
+        for node in 0..self.network.len() {
             let held = self.moments.ridges[node] * self.moments.names.len() as f64;
             let moment = self.alpha * trace(self.moments.moment(node));
-            rows += trace(gram) + held + self.anchor_weight * moment;
+            rows += self.moments.grams.trace(node) + held + self.anchor_weight * moment;
             pull += self.network.degree(node) * moment;
         }
         (pull > rows)
@@ -113,7 +128,7 @@ impl<'a> System<'a> {
     /// Adds what a node's rows, its ridge and its anchor multiply its weights by.
     fn add_uncoupled(&self, node: usize, block: &mut [f64]) {
         let moments = self.moments;
-        add_scaled(block, 1.0, &moments.grams[node * block.len()..][..block.len()]);
+        moments.grams.add_to(block, node);
         for column in 0..moments.names.len() {
             block[triangle(column) + column] += moments.ridges[node];
         }
@@ -156,7 +171,7 @@ impl<'a> System<'a> {
         self.pull(heard, out);
         each_task(out, self.moments.size, |first, out| {
             scale(out, -1.0);
-            self.own.add_product(out, 1.0, first, self.part(v, first, out));
+            self.add_own(out, first, self.part(v, first, out));
         });
     }
 
@@ -172,7 +187,7 @@ impl<'a> System<'a> {
                 add_weighted_differences(sum, own, self.network.neighbours(node), heard);
             }
             out.fill(0.0);
-            self.own.add_product(out, 1.0, first, own);
+            self.add_own(out, first, own);
             self.moments.public.add_product(out, self.alpha, first, &sums);
         });
     }
