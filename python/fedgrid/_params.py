@@ -14,11 +14,6 @@ class Params:
         parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
         return [p.name for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD]
 
-    def _keep(self, given: dict[str, Any]) -> None:
-        """Keeps the parameters among the names of a constructor."""
-        for name in self._names():
-            setattr(self, name, given[name])
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All parameters by name."""
         return {name: getattr(self, name) for name in self._names()}

@@ -1,42 +1,31 @@
 """Methods that users know by name, as rivals to compare with or as methods themselves.
 
 All but `FedMD` average weights, so that nodes need models of one size with a gradient: linear,
-elastic-net, huber, quantile, poisson, logistic or perceptron. Only `Gossip` needs a network. `alpha` is
+elastic-net, huber, quantile, poisson, logistic, graphical lasso or perceptron. Only `Gossip` needs a network. `alpha` is
 the strength that each has, and "auto" chooses it on validation rows. The rivals also stand beside the
 network in its own comparison: `FedRelax(baselines=["fedavg", "ditto"])`, or ["all"].
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from ._network import Network
 from ._rows import rows
 from ._study import Prepared
-from .methods import Method
+from .methods import Strong
 
 
-class Baseline(Method):
+@dataclass(eq=False, repr=False, kw_only=True)
+class Baseline(Strong):
     """A rival. `rounds` counts iterations of the hub, `local_steps` the steps of nodes in each."""
 
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        model: Any = None,
-        *,
-        participation: float | None = None,
-        averaging: str | None = None,
-        local_steps: int | None = None,
-        restarts: int | None = None,
-        weighting: str | None = None,
-        rounds: int | None = None,
-        tolerance: float | None = None,
-        shuffles: int = 5,
-        baselines: Any = (),
-        random_state: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._keep(locals())
+    participation: float | None = None
+    averaging: str | None = None
+    local_steps: int | None = None
+    restarts: int | None = None
+    tolerance: float | None = None
 
     def prepare(self, data: Any, target: Any = None, **options: Any) -> Prepared:
         """The study of these rows; without a network, the nodes are those with rows."""

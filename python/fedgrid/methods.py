@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from . import _fedgrid as native
@@ -146,7 +147,27 @@ class Method(Params):
         run._fit(float(alpha), ridge)
 
 
-class FedRelax(Method):
+@dataclass(eq=False, repr=False)
+class Strong(Method):
+    """A method with a strength, and the arguments that all of these have.
+
+    `alpha` is the strength, or "auto" to choose it on validation rows. `model` is one model for all, or
+    a dict from node to model, with `...` for all others. None is the usual value.
+    """
+
+    alpha: float | str = "auto"
+    model: Any = None
+    _: KW_ONLY
+    weighting: str | None = None
+    rounds: int | None = None
+    shuffles: int = 5
+    baselines: Sequence[str] = ()
+    random_state: int | None = None
+    n_jobs: int | None = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class FedRelax(Strong):
     """Every node refits its model, pulled towards its neighbours' predictions on public points.
 
     Any model may sit at any node. `alpha` ≥ 0 is the pull; "auto" chooses it on validation rows, and
@@ -163,67 +184,41 @@ class FedRelax(Method):
     """
 
     kind = "fedrelax"
-
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        model: Any = None,
-        *,
-        coupling: str | None = None,
-        couple_intercept: bool | None = None,
-        hub: float | None = None,
-        discrepancy: str | None = None,
-        threshold: float | None = None,
-        clip: float | None = None,
-        relaxation: float | None = None,
-        order: str | None = None,
-        step: str | None = None,
-        steps: int | None = None,
-        optimiser: str | None = None,
-        step_size: float | None = None,
-        distil_points: int | None = None,
-        weighting: str | None = None,
-        solver: str | None = None,
-        rounds: int | None = None,
-        tolerance: float | None = None,
-        shuffles: int = 5,
-        baselines: Sequence[str] = (),
-        random_state: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._keep(locals())
+    coupling: str | None = None
+    couple_intercept: bool | None = None
+    hub: float | None = None
+    discrepancy: str | None = None
+    threshold: float | None = None
+    clip: float | None = None
+    relaxation: float | None = None
+    order: str | None = None
+    step: str | None = None
+    steps: int | None = None
+    optimiser: str | None = None
+    step_size: float | None = None
+    distil_points: int | None = None
+    solver: str | None = None
+    tolerance: float | None = None
 
 
-class GTV(Method):
+@dataclass(eq=False, repr=False, kw_only=True)
+class GTV(Strong):
     """The minimum of all losses and of the total variation of weights over the network.
 
-    Models need weights of one size: linear, elastic-net, huber, quantile, poisson, logistic or
-    perceptron. `penalty` is "norm" (neighbours become equal: clusters), "squared-norm" or
-    "one-norm". The run's `certificate_` bounds how far from the minimum it is.
+    Models need weights of one size: linear, elastic-net, huber, quantile, poisson, logistic,
+    graphical lasso or perceptron. `penalty` is "norm" (neighbours become equal: clusters),
+    "squared-norm" or "one-norm". The run's `certificate_` bounds how far from the minimum it is.
     """
 
     kind = "gtv"
-
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        model: Any = None,
-        *,
-        penalty: str | None = None,
-        couple_intercept: bool | None = None,
-        weighting: str | None = None,
-        solver: str | None = None,
-        rounds: int | None = None,
-        tolerance: float | None = None,
-        shuffles: int = 5,
-        baselines: Sequence[str] = (),
-        random_state: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._keep(locals())
+    penalty: str | None = None
+    couple_intercept: bool | None = None
+    solver: str | None = None
+    tolerance: float | None = None
 
 
-class PersFL(Method):
+@dataclass(eq=False, repr=False, kw_only=True)
+class PersFL(Strong):
     """Every node asks others for a step and keeps the one that helps it most.
 
     `alpha` is the size of a step, "auto" to choose it, and `rounds` counts iterations. `probe` is
@@ -233,30 +228,16 @@ class PersFL(Method):
     """
 
     kind = "persfl"
-
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        model: Any = None,
-        *,
-        probe: str = "gradient",
-        candidates: int = 20,
-        choice: str = "uniform",
-        epsilon: float = 0.1,
-        width: float = 1.0,
-        top: int = 1,
-        only_if_better: bool = False,
-        start: str = "zero",
-        held: float = 0.0,
-        weighting: str | None = None,
-        solver: str | None = None,
-        rounds: int | None = None,
-        shuffles: int = 5,
-        baselines: Sequence[str] = (),
-        random_state: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._keep(locals())
+    probe: str = "gradient"
+    candidates: int = 20
+    choice: str = "uniform"
+    epsilon: float = 0.1
+    width: float = 1.0
+    top: int = 1
+    only_if_better: bool = False
+    start: str = "zero"
+    held: float = 0.0
+    solver: str | None = None
 
     def _method(self) -> dict[str, Any]:
         keys = super()._method()

@@ -53,6 +53,8 @@ MODELS: list[tuple[fg.Model, bool]] = [
     (fg.ElasticNet(), False),
     (fg.Huber(ridge=0.01), False),
     (fg.Quantile(ridge=0.01), False),
+    (fg.Poisson(ridge=0.01), False),
+    (fg.GraphicalLasso(ridge=0.01), False),
     (fg.Logistic(ridge=0.01), True),
     (fg.Tree(max_depth=3), False),
     (fg.Tree(max_depth=2), True),

@@ -41,8 +41,8 @@ fn refusal_of(arguments: &[&str]) -> String {
 }
 
 /// The kinds of models, as messages list them.
-const KINDS: &str = "linear, elastic-net, huber, quantile, poisson, logistic, tree, forest, \
-                     extra-trees, boosting, neighbours, kernel-ridge, smoother, perceptron or \
+const KINDS: &str = "linear, elastic-net, huber, quantile, poisson, logistic, \
+                     graphical-lasso, tree, forest, extra-trees, boosting, neighbours, kernel-ridge, smoother, perceptron or \
                      constant";
 
 #[test]

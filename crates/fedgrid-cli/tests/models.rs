@@ -8,12 +8,13 @@ use common::{Folder, NODES, dataset};
 use fedgrid::{data::Labels, loss::Loss, model::Stored};
 use fedgrid_cli::source::Table;
 
-const NUMBERS: [&str; 14] = [
+const NUMBERS: [&str; 15] = [
     "linear",
     "elastic-net",
     "huber",
     "quantile",
     "poisson",
+    "graphical-lasso",
     "tree",
     "forest",
     "extra-trees",

@@ -169,7 +169,9 @@ fn classes_are_coupled_with_levels_of_their_own() {
 fn every_kind_of_model_with_weights_is_coupled() {
     let folder = Folder::new();
     folder.write("rows.csv", common::rows(|value| (value.abs() + 1.0).to_string()));
-    for kind in ["linear", "elastic-net", "huber", "quantile", "poisson", "perceptron"] {
+    let kinds =
+        ["linear", "elastic-net", "huber", "quantile", "poisson", "graphical-lasso", "perceptron"];
+    for kind in kinds {
         let more = ["--model", kind, "--set", "model.ridge=0.01", "--set", "model.epochs=20"];
         let fixed = ["--alpha", "0.1", "--no-compare", "--set", "model.layers=[2]"];
         let result = fit(&folder, "squared-norm", &[&more[..], &fixed].concat());
@@ -234,8 +236,8 @@ fn what_cannot_be_coupled_by_weights_is_refused_with_what_would_do() {
     assert_eq!(
         refusal(&["--set", "model.nodes.b.kind=tree"]),
         "method.kind is \"gtv\", which couples weights, and the tree model of node 'b' has none; use \
-         linear, elastic-net, huber, quantile, poisson, logistic or perceptron models, or \
-         method.kind = \"fedrelax\""
+         linear, elastic-net, huber, quantile, poisson, logistic, graphical-lasso or perceptron models, \
+         or method.kind = \"fedrelax\""
     );
     assert_eq!(
         refusal(&["--set", "model.nodes.c.intercept=false"]),

@@ -58,7 +58,7 @@ pub struct Assembly {
     /// How rows are read.
     pub about: About,
     /// The kind of each node's model.
-    pub model_kinds: Vec<String>,
+    pub model_kinds: Vec<Arc<str>>,
     /// Where each node is drawn, if that is known.
     pub positions: Option<Vec<(f64, f64)>>,
     /// What a reader should know.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use fedgrid::{
     data::Task,
     model::{
-        Activation, Boosting, ElasticNet, ExtraTrees, Fixed, Forest, Huber, Kernel, KernelRidge,
-        Linear, LocalModel, Logistic, Mean, Neighbours, Perceptron, Poisson, Quantile, Smoother,
-        Tree, Tried,
+        Activation, Boosting, ElasticNet, ExtraTrees, Fixed, Forest, GraphicalLasso, Huber, Kernel,
+        KernelRidge, Linear, LocalModel, Logistic, Mean, Neighbours, Perceptron, Poisson, Quantile,
+        Smoother, Tree, Tried,
     },
 };
 
@@ -23,7 +23,7 @@ use crate::{
 /// The models of all nodes with the names of their kinds.
 pub(super) struct Models {
     pub(super) models: Vec<Arc<dyn LocalModel>>,
-    pub(super) kinds: Vec<String>,
+    pub(super) kinds: Vec<Arc<str>>,
 }
 
 /// A model that no experiment file can name.
@@ -41,7 +41,7 @@ impl Models {
     /// The models with others in the place of some.
     pub(super) fn with(mut self, own: Vec<OwnModel>) -> Self {
         for OwnModel { node, model, kind } in own {
-            (self.models[node], self.kinds[node]) = (model, kind);
+            (self.models[node], self.kinds[node]) = (model, kind.into());
         }
         self
     }
@@ -108,8 +108,8 @@ impl Models {
             let Some(model) = model.as_parametric() else {
                 return Err(Error::input(format!(
                     "method.kind is \"{method}\", which couples weights, and the {kind} model of node \
-                     '{name}' has none; use linear, elastic-net, huber, quantile, poisson, logistic \
-                     or perceptron models, or method.kind = \"fedrelax\""
+                     '{name}' has none; use linear, elastic-net, huber, quantile, poisson, logistic, \
+                     graphical-lasso or perceptron models, or method.kind = \"fedrelax\""
                 )));
             };
             let own = (model.size(columns, task), model.intercepts(columns, task));
@@ -143,20 +143,19 @@ pub(super) fn models(experiment: &Experiment, graph: &Graph, task: Task) -> Resu
         }
     }
     let common = model("model", &keys.common, task, experiment.seed)?;
-    let mut known: Vec<(&ModelKeys, Arc<dyn LocalModel>)> = vec![(&keys.common, common)];
+    let named = |keys: &ModelKeys| -> Arc<str> { keys.kind().to_string().into() };
+    let mut known = vec![(&keys.common, common, named(&keys.common))];
     let mut all = Models { models: Vec::new(), kinds: Vec::new() };
     for name in names {
         let own = keys.nodes.get(name).unwrap_or(&keys.common);
-        let made = if let Some((_, made)) = known.iter().find(|(other, _)| *other == own) {
-            made.clone()
-        } else {
+        let place = known.iter().position(|(other, ..)| *other == own).unwrap_or(known.len());
+        if place == known.len() {
             let section = format!("model.nodes.{name}");
-            let made = model(&section, own, task, experiment.seed)?;
-            known.push((own, made.clone()));
-            made
-        };
-        all.models.push(made);
-        all.kinds.push(own.kind().to_string());
+            known.push((own, model(&section, own, task, experiment.seed)?, named(own)));
+        }
+        let (_, made, kind) = &known[place];
+        all.models.push(made.clone());
+        all.kinds.push(kind.clone());
     }
     Ok(all)
 }
@@ -196,6 +195,11 @@ fn model(section: &str, keys: &ModelKeys, task: Task, seed: u64) -> Result<Arc<d
         Kind::Logistic => {
             let lasso = keys.lasso.unwrap_or(0.0);
             settled(Logistic { ridge: ridge(Logistic::default().ridge), lasso, intercept }, given)
+        }
+        Kind::GraphicalLasso => {
+            let usual = GraphicalLasso::default();
+            let lasso = keys.lasso.unwrap_or(usual.lasso);
+            settled(GraphicalLasso { ridge: ridge(usual.ridge), lasso, intercept }, given)
         }
         Kind::KernelRidge => {
             let ridge = ridge(KernelRidge::default().ridge);

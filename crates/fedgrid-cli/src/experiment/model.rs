@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use fedgrid::model::{
-    Boosting, ElasticNet, ExtraTrees, Forest, Huber, Neighbours, Perceptron, Quantile, Tree,
+    Boosting, ElasticNet, ExtraTrees, Forest, GraphicalLasso, Huber, Neighbours, Perceptron,
+    Quantile, Tree,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,7 +69,7 @@ model_keys! {
     kind: ModelKind,
     /// The pull of slopes (or of a function) to zero, or "auto" to choose it on validation rows.
     ridge: Choice,
-    /// elastic-net, logistic: the pull of slopes to exactly zero.
+    /// elastic-net, logistic: the pull of slopes to exactly zero; graphical-lasso: that of pairs.
     lasso: f64,
     /// Whether linear models, kernel ridge and their kin have an intercept.
     intercept: bool,
@@ -133,6 +134,8 @@ pub enum ModelKind {
     Poisson,
     /// Logistic regression for classes.
     Logistic,
+    /// A Gaussian model of features and target together, most pairs independent given the others.
+    GraphicalLasso,
     /// A decision tree.
     Tree,
     /// A random forest.
@@ -163,8 +166,8 @@ impl ModelKind {
     /// Whether it can predict classes.
     #[must_use]
     pub fn predicts_classes(self) -> bool {
-        use ModelKind::{ElasticNet, Huber, Linear, Poisson, Quantile};
-        !matches!(self, Linear | ElasticNet | Huber | Quantile | Poisson)
+        use ModelKind::{ElasticNet, GraphicalLasso, Huber, Linear, Poisson, Quantile};
+        !matches!(self, Linear | ElasticNet | Huber | Quantile | Poisson | GraphicalLasso)
     }
 }
 
@@ -212,8 +215,12 @@ impl ModelKeys {
             Kind::Linear | Kind::Poisson => {
                 (default.ridge, default.intercept) = (ridge, Some(true));
             }
-            Kind::ElasticNet | Kind::Logistic => {
-                let lasso = if kind == Kind::Logistic { 0.0 } else { ElasticNet::default().lasso };
+            Kind::ElasticNet | Kind::Logistic | Kind::GraphicalLasso => {
+                let lasso = match kind {
+                    Kind::ElasticNet => ElasticNet::default().lasso,
+                    Kind::GraphicalLasso => GraphicalLasso::default().lasso,
+                    _ => 0.0,
+                };
                 (default.ridge, default.intercept) = (ridge, Some(true));
                 default.lasso = Some(lasso);
             }

@@ -139,7 +139,7 @@ fn nodes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<NodeOutcom
             let (local, network_error) = (mean(local, node), mean(network, node));
             NodeOutcome {
                 name: study.network.names()[node].clone(),
-                model: assembly.model_kinds[node].clone(),
+                model: assembly.model_kinds[node].to_string(),
                 rows: study.plan.train[node].len(),
                 scored_rows: network.map_or(0, |scores| scores[node].rows),
                 neighbours: study.network.neighbours(node).len(),
