@@ -14,10 +14,13 @@ def _numbers(record: dict[str, Any]) -> dict[str, float]:
 
 
 class TensorBoard:
-    """Writes scalars for TensorBoard (needs torch and tensorboard)."""
+    """Writes scalars for TensorBoard (needs tensorboardX, or torch and tensorboard)."""
 
     def __init__(self, log_dir: str) -> None:
-        from torch.utils.tensorboard import SummaryWriter
+        try:
+            from tensorboardX import SummaryWriter
+        except ImportError:
+            from torch.utils.tensorboard import SummaryWriter
 
         self.writer = SummaryWriter(log_dir)
 

@@ -152,9 +152,11 @@ class _TorchAdapter(Adapter):
         """The minimiser of the loss near given weights, by L-BFGS."""
         module = self._at(centre)
         near = [p.detach().clone() for p in module.parameters()]
+        precision = torch.finfo(near[0].dtype).eps
         optimiser = torch.optim.LBFGS(
-            module.parameters(), max_iter=50, line_search_fn="strong_wolfe"
-        )
+            module.parameters(), max_iter=100, tolerance_grad=precision**0.75,
+            tolerance_change=precision, line_search_fn="strong_wolfe",
+        )  # fmt: skip
 
         def closure() -> Any:
             optimiser.zero_grad()

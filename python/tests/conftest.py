@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,11 @@ import fedgrid as fg
 ROOT = Path(__file__).resolve().parents[2]
 COLORADO = ROOT / "examples" / "colorado"
 FEATURES = ["sin1", "cos1", "sin2", "cos2"]
+
+# Keras has to be told which of its backends is there.
+BACKENDS = [name for name in ("jax", "torch", "tensorflow") if find_spec(name) is not None]
+if BACKENDS:
+    os.environ.setdefault("KERAS_BACKEND", BACKENDS[0])
 
 
 @pytest.fixture(scope="session")

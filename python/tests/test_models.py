@@ -71,33 +71,6 @@ def test_a_network_of_different_models(frame: pd.DataFrame, path: fg.Network) ->
     assert not hasattr(models["n0"], "coef_") and models["n1"].random_state is None
 
 
-def test_torch_nets_beside_others(frame: pd.DataFrame, path: fg.Network) -> None:
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-    torch.manual_seed(0)
-    net = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
-    before = [p.detach().clone() for p in net.parameters()]
-    models = {
-        "n0": Ridge(), "n1": RandomForestRegressor(5), "n2": GradientBoostingRegressor(n_estimators=5),
-        "n3": SVR(), ...: fg.TorchModel(net, epochs=30),
-    }  # fmt: skip
-    run = fit(models, frame, path, n_jobs=2)
-    error = np.mean((run.predict(frame) - frame["y"]) ** 2)
-    assert error < np.var(frame["y"])
-    assert all(torch.equal(p, q) for p, q in zip(net.parameters(), before))
-    linear = fg.TorchModel(torch.nn.Linear(3, 1).double())
-    probed = fg.PersFL(0.05, linear, candidates=3, rounds=20).fit(frame, "y", node="node")
-    ours = fg.PersFL(0.05, fg.Linear(ridge=0.0), rounds=60, start="local")
-    assert np.mean((probed.predict(frame) - frame["y"]) ** 2) < np.var(frame["y"])
-    assert ours.fit(frame, "y", node="node").tallies[0]["probes"] > 0
-    method = fg.GTV(alpha=0.1, model=linear, solver="rounds", rounds=5)
-    coupled = method.fit(frame, "y", node="node", network=path)
-    assert np.isfinite(coupled.predict(frame)).all()
-    classes = made(classes=True)
-    both = torch.nn.Linear(3, 2)
-    run = fit(fg.TorchModel(both, epochs=50), classes, path)
-    assert np.mean(run.predict(classes) == classes["y"]) > 0.7
-
-
 def test_classes_by_every_kind_of_classifier(path: fg.Network) -> None:
     frame = made(classes=True)
     for model in (LogisticRegression(), RandomForestClassifier(5), LinearSVC(), fg.Logistic(ridge=0.01)):
