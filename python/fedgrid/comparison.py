@@ -64,6 +64,22 @@ class Comparison:
 
         return pandas.DataFrame(self.nodes).set_index("name")
 
+    @property
+    def theory(self) -> dict[str, Any] | None:
+        """What the papers' bounds say of the fitted network: `clusters`, `recovery`, `warnings`."""
+        return self.result.get("theory")
+
+    def path_to_pandas(self) -> Any:
+        """The strengths that were tried, with their validation errors: one row each."""
+        import pandas
+
+        rows = [
+            {"method": method, **point}
+            for method, points in self.result["path"].items()
+            for point in points
+        ]
+        return pandas.DataFrame(rows, columns=["method", "alpha", "ridge", "validation"])
+
     def __str__(self) -> str:
         lines = [f"{self.result['metric']:<42}{'validation':>11}{'test':>9}"]
         for row in self.rows():

@@ -114,6 +114,25 @@ def test_persfl_and_the_network_it_learns() -> None:
         fg.PersFL(-1.0).fit(train)
 
 
+def test_every_convex_loss_is_coupled_up_to_one_cluster(frame: pd.DataFrame, path: fg.Network) -> None:
+    rows = frame[["a", "b", "c"]].to_numpy()[:8]
+    for model in (fg.Linear(ridge=0.1), fg.Huber(ridge=0.1), fg.GraphicalLasso(ridge=0.1, lasso=0.01)):
+        run = fg.GTV(100.0, model, penalty="norm").fit(frame, "y", node="node", network=path)
+        assert set((run.clusters_ or {}).values()) == {0}, model
+        answers = run.predict({node: rows for node in path.nodes})
+        assert np.allclose(answers["n0"], answers["n5"], atol=1e-3), model
+        assert run.certificate_["kind"] == "certified relative gap" and run.converged_
+
+
+def test_what_was_tried_and_what_theory_says(frame: pd.DataFrame, path: fg.Network) -> None:
+    method = fg.GTV("auto", fg.Linear(ridge=0.1), penalty="norm", shuffles=1)
+    compared = method.fit(frame, "y", node="node", network=path, folds=2).compare()
+    tried = compared.path_to_pandas()
+    network = tried[tried["method"] == "network"]
+    assert network["validation"].min() == compared["network"]["validation"]
+    assert compared.theory is not None and compared.theory["norm"] == "weights"
+
+
 def test_a_figure_of_the_papers() -> None:
     assert len(fg.figures()) > 10
     with pytest.raises(ValueError, match="there is no figure"):
