@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::{Hypothesis, LinearHypothesis, Steps, Stored};
 use crate::{
-    algebra::{add_scaled, dot},
+    algebra::{add_outer, add_scaled, dot},
     data::{Dataset, Features, Task},
     error::{Error, Result, same_size},
 };
@@ -95,6 +95,26 @@ impl Affine {
             }
         }
         gradient
+    }
+
+    /// The second derivative of L without its lasso, for that of a loss by the output.
+    pub(super) fn hessian(
+        self,
+        data: &Dataset,
+        weights: &[f64],
+        row_curvature: impl Fn(f64, f64) -> f64,
+    ) -> Vec<f64> {
+        let (columns, size) = (data.features().columns(), weights.len());
+        let mut hessian = vec![0.0; size * size];
+        (0..columns).for_each(|k| hessian[k * (size + 1)] = 2.0 * self.ridge);
+        let rows = self.rows(data.features());
+        let labels = data.labels().as_slice().iter().zip(data.weights());
+        for (x, (y, weight)) in rows.chunks_exact(size.max(1)).zip(labels) {
+            if *weight > 0.0 {
+                add_outer(&mut hessian, weight * row_curvature(*y, dot(x, weights)), x);
+            }
+        }
+        hessian
     }
 
     /// `ridge ‖w‖² + lasso ‖w‖₁`

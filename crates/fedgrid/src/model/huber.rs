@@ -126,6 +126,13 @@ impl Parametric for Huber {
         self.affine().gradient(data, weights, |y, output| 2.0 * (output - y).clamp(-k, k))
     }
 
+    fn hessian(&self, data: &Dataset, weights: &[f64]) -> Option<Vec<f64>> {
+        let curvature = |y: f64, output: f64| {
+            if (output - y).abs() <= self.threshold { 2.0 } else { 0.0 }
+        };
+        Some(self.affine().hessian(data, weights, curvature))
+    }
+
     fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
         self.proximal_by(data, centre, Steps::all(step))
     }

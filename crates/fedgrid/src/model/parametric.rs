@@ -52,6 +52,12 @@ pub trait Parametric: LocalModel {
     /// The gradient of the loss, or a subgradient where it has a kink.
     fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64>;
 
+    /// The second derivative as rows of a symmetric matrix, zero across a kink of the slope; none where
+    /// the model does not tell it.
+    fn hessian(&self, _data: &Dataset, _weights: &[f64]) -> Option<Vec<f64>> {
+        None
+    }
+
     /// A subgradient that is near a wanted one, and its excess: `L(v) ≥ L(w) + gᵀ(v − w) − excess`
     /// for all v. Where the loss is smooth it is the gradient, and the excess is zero.
     fn subgradient(&self, data: &Dataset, weights: &[f64], _wanted: &[f64]) -> (Vec<f64>, f64) {

@@ -139,6 +139,10 @@ impl Parametric for Poisson {
         self.affine().gradient(data, weights, |y, output| output.exp() - y)
     }
 
+    fn hessian(&self, data: &Dataset, weights: &[f64]) -> Option<Vec<f64>> {
+        Some(self.affine().hessian(data, weights, |_, output| output.exp()))
+    }
+
     fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
         self.proximal_by(data, centre, Steps::all(step))
     }

@@ -33,6 +33,7 @@ pub fn check_parametric_by(model: &dyn Parametric, task: Task, target: fn(f64) -
     let laws = Laws { model, task, target };
     laws.weights_and_hypotheses_are_the_same_thing();
     laws.the_gradient_is_that_of_the_loss();
+    laws.the_hessian_is_that_of_the_gradient();
     laws.a_proximal_step_minimises_its_definition();
     laws.a_tight_search_finds_nothing_better();
     laws.a_short_step_stays_at_its_centre();
@@ -75,6 +76,26 @@ impl Laws<'_> {
                 let (g, quotient) = (gradient[k], (loss(1e-6) - loss(-1e-6)) / 2e-6);
                 let close = (g - quotient).abs() <= 1e-5 * (1.0 + g.abs() + loss(0.0).abs());
                 assert!(close, "{:?}: the gradient is {g}, the slope {quotient}", self.model);
+            }
+        }
+    }
+
+    fn the_hessian_is_that_of_the_gradient(&self) {
+        let (data, size) = (self.data(), self.size());
+        for place in (0..5).map(|seed| self.centre(seed)) {
+            let Some(hessian) = self.model.hessian(&data, &place) else { return };
+            for k in 0..size {
+                let gradient = |step: f64| {
+                    let mut moved = place.clone();
+                    moved[k] += step;
+                    self.model.gradient(&data, &moved)
+                };
+                let (after, before) = (gradient(1e-6), gradient(-1e-6));
+                for (row, (after, before)) in after.iter().zip(&before).enumerate() {
+                    let (h, quotient) = (hessian[row * size + k], (after - before) / 2e-6);
+                    let close = (h - quotient).abs() <= 1e-5 * (1.0 + h.abs() + after.abs());
+                    assert!(close, "{:?}: the Hessian is {h}, not {quotient}", self.model);
+                }
             }
         }
     }

@@ -9,7 +9,9 @@ use fedgrid::{
     model::{Huber, Linear, LocalModel, Logistic, Stored},
     network::{Clustered, Edge, Network, Node, grid, path},
     observe::Stop,
-    optimum::gtv::{Coupled, Engine, Goal, Losses, Minimum, critical, minimise, objective},
+    optimum::gtv::{
+        Coupled, Engine, Goal, Iteration, Losses, Minimum, critical, follow, minimise, objective,
+    },
     penalty::Penalty,
     random::{Purpose, Stream},
     runtime::{InProcess, Order},
@@ -266,6 +268,10 @@ fn other_losses_are_certified_too() {
     for nodes in [huber, logistic] {
         for penalty in PENALTIES {
             let minimum = solve(&nodes, &network, penalty, 0.05, 1e-6);
+            if penalty == Penalty::SquaredNorm {
+                assert_eq!(minimum.engine, Engine::NewtonCg);
+                assert_first_order_agrees(&nodes, &network, &minimum);
+            }
             assert!(
                 minimum.relative_gap().is_some_and(|gap| gap <= 1e-6),
                 "{penalty:?} {:?} {:?}",
@@ -274,6 +280,20 @@ fn other_losses_are_certified_too() {
             );
         }
     }
+}
+
+/// The first-order iteration for the same problem ends at the same objective.
+fn assert_first_order_agrees(nodes: &[Node], network: &Network, minimum: &Minimum) {
+    let losses = Losses::new(nodes, true).unwrap();
+    let coupled = Coupled { alpha: 0.05, penalty: Penalty::SquaredNorm };
+    let mut last = f64::INFINITY;
+    follow(&losses, network, coupled, Iteration::Adaptive, (2000, 500), |_, value| {
+        last = value;
+        false
+    })
+    .unwrap();
+    let difference = (last - minimum.objective).abs();
+    assert!(difference < 1e-6 * last, "{last} and {}", minimum.objective);
 }
 
 #[test]

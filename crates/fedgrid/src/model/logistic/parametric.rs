@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Logistic, LogisticHypothesis, row_loss::CrossEntropy};
 use crate::{
-    algebra::{add_scaled, dot},
+    algebra::{add_outer, add_scaled, dot},
     data::{Dataset, Labels, Task},
     error::Result,
     model::{
@@ -70,6 +70,29 @@ impl Parametric for Logistic {
             }
         }
         gradient
+    }
+
+    fn hessian(&self, data: &Dataset, weights: &[f64]) -> Option<Vec<f64>> {
+        if self.lasso > 0.0 {
+            return None;
+        }
+        let (columns, size) = (data.features().columns(), weights.len());
+        let width = self.affine().size(columns).max(1);
+        let mut hessian = vec![0.0; size * size];
+        let slopes = (0..size).filter(|k| k % width < columns);
+        slopes.for_each(|k| hessian[k * (size + 1)] = 2.0 * self.ridge);
+        let row_loss = CrossEntropy::new(data);
+        let rows = self.affine().rows(data.features());
+        for (row, (x, weight)) in rows.chunks_exact(width).zip(data.weights()).enumerate() {
+            if *weight > 0.0 {
+                let root = row_loss.root(row, &self.outputs(&x[..columns], weights));
+                for line in root.chunks_exact(row_loss.outputs()) {
+                    let all = line.iter().flat_map(|r| x.iter().map(move |x| r * x));
+                    add_outer(&mut hessian, *weight, &all.collect::<Vec<_>>());
+                }
+            }
+        }
+        Some(hessian)
     }
 
     fn subgradient(&self, data: &Dataset, weights: &[f64], wanted: &[f64]) -> (Vec<f64>, f64) {

@@ -8,6 +8,7 @@ use super::{
     frame::Frame,
     halpern::Halpern,
     losses::Loss,
+    newton::Newton,
     relative,
     relaxed::Relaxed,
     squared,
@@ -55,6 +56,8 @@ enum End {
 const CHANGES: usize = 3;
 /// How many rounds of Newton steps are tried in a row.
 const NEWTON_ROUNDS: usize = 12;
+/// Newton's method is left after so many steps.
+const DESCENT_STEPS: usize = 60;
 /// A certificate is looked at, or Newton steps begin, when a restart changes the objective by less
 /// than this many times the tolerance,
 const NEAR: f64 = 10.0;
@@ -115,6 +118,22 @@ impl<'a> Search<'a> {
             }
             tolerance = (1e-2 * tolerance).max(1e-14);
         }
+    }
+
+    /// Newton's method for the squared norm; tells whether the search can end. Else the point is where
+    /// it has come to.
+    pub(super) fn descend(&mut self, point: &mut Point) -> bool {
+        let Some(mut newton) = Newton::new(self.frame, &point.w) else { return false };
+        for _ in 0..DESCENT_STEPS {
+            let Some(fall) = newton.step(self.goal.steps.saturating_sub(self.steps)) else { break };
+            self.steps = newton.products;
+            let is_time = fall <= self.goal.tolerance || self.is_over();
+            if is_time && self.look(&newton.point(), Engine::NewtonCg) {
+                return true;
+            }
+        }
+        *point = newton.point();
+        self.look(point, Engine::NewtonCg)
     }
 
     /// Relaxed steps, the restarted Halpern iteration where these are slow, and Newton steps where there

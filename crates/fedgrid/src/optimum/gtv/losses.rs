@@ -174,6 +174,20 @@ impl Losses {
         }
     }
 
+    /// The second derivative of a node's loss; none where its model does not tell it.
+    pub(super) fn hessian(&self, node: usize, w: &[f64]) -> Option<Vec<f64>> {
+        let size = self.size;
+        match &self.each[node] {
+            Loss::None => Some(vec![0.0; size * size]),
+            Loss::Quadratic(quadratic) => Some(quadratic.hessian(size)),
+            Loss::Convex(convex) => {
+                let own = convex.model().hessian(convex.data(), &self.model_of_row(w))?;
+                let row = |a: &usize| self.order.iter().map(|b| own[a * size + b]).collect();
+                Some(self.order.iter().flat_map(|a| -> Vec<f64> { row(a) }).collect())
+            }
+        }
+    }
+
     /// Adds a subgradient of a node's loss near a wanted one to a row; returns its excess.
     pub(super) fn add_subgradient(
         &self,

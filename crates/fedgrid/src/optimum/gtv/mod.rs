@@ -5,7 +5,8 @@
 //! ```
 //!
 //! when one process holds everything, with a bound on how far from the minimum it is. The squared norm
-//! with quadratic losses is a linear system; everything else starts with relaxed primal-dual steps, goes
+//! with quadratic losses is a linear system, and with others that tell their second derivative a sequence
+//! of them; everything else starts with relaxed primal-dual steps, goes
 //! on with the restarted Halpern iteration where these are slow, and for the norm with quadratic losses
 //! ends with Newton steps, which certify themselves.
 //! ["Networked Federated Multi-Task Learning", eq. 4.]
@@ -27,6 +28,7 @@ mod frame;
 mod halpern;
 mod layout;
 mod losses;
+mod newton;
 mod node_pass;
 mod packed;
 mod quadratic;
@@ -87,6 +89,8 @@ pub enum Engine {
     SparseFactors,
     /// Conjugate gradients on one linear system.
     ConjugateGradients,
+    /// Newton's method with conjugate gradients.
+    NewtonCg,
     /// Relaxed steps of the primal-dual method.
     Relaxed,
     /// The same where they are not slow, else its restarted Halpern iteration.
@@ -101,6 +105,7 @@ impl fmt::Display for Engine {
             Self::Alone => "every node alone",
             Self::SparseFactors => "sparse Cholesky factors",
             Self::ConjugateGradients => "conjugate gradients",
+            Self::NewtonCg => "Newton with conjugate gradients",
             Self::Relaxed => "relaxed primal-dual",
             Self::Halpern => "restarted Halpern primal-dual",
             Self::Newton => "primal-dual, then augmented Lagrangian",
@@ -152,7 +157,7 @@ pub fn minimise(
     at_least_zero("alpha", coupled.alpha)?;
     same_size("nodes", network.len(), losses.len())?;
     let frame = Frame::new(losses, network, coupled);
-    let point = start_of(&frame, start)?;
+    let mut point = start_of(&frame, start)?;
     let mut search = Search::new(&frame, goal);
     if coupled.alpha == 0.0 || network.edges().is_empty() {
         search.look(&point, Engine::Alone);
@@ -161,7 +166,7 @@ pub fn minimise(
         && losses.coupled == losses.size
     {
         search.solve_linear(point);
-    } else {
+    } else if coupled.penalty != Penalty::SquaredNorm || !search.descend(&mut point) {
         search.iterate(point, start.and_then(|start| start.scale))?;
     }
     let Search { best, steps, history, scale, .. } = search;

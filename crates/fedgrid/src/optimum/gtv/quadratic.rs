@@ -7,7 +7,7 @@
 //! where an intercept that is left uncoupled has been minimised over: rows and labels are centred.
 
 use crate::{
-    algebra::{add_scaled, dot},
+    algebra::{add_outer, add_scaled, dot},
     data::{Dataset, Features, Labels},
     error::Result,
     model::{Linear, LinearProximal},
@@ -85,6 +85,16 @@ impl Quadratic {
         for (v, h, _) in self.terms(w.len()) {
             add_scaled(out, 2.0 * (h - self.ridge) * dot(v, w), v);
         }
+    }
+
+    /// `2 H`.
+    pub(super) fn hessian(&self, size: usize) -> Vec<f64> {
+        let mut hessian = vec![0.0; size * size];
+        (0..size).for_each(|k| hessian[k * (size + 1)] = 2.0 * self.ridge);
+        for (v, h, _) in self.terms(size) {
+            add_outer(&mut hessian, 2.0 * (h - self.ridge), v);
+        }
+        hessian
     }
 
     /// The gradient `2 (H w − q)` added to a vector.

@@ -22,14 +22,7 @@ pub(super) fn solve(frame: &Frame, start: Vec<f64>, limit: Limit) -> (Point, usi
         let w = vec![0.0; right.len()];
         return (duals(frame, w), 0);
     }
-    let mut pulls = vec![0.0; frame.len()];
-    for tile in frame.layout.rounds.iter().flatten() {
-        let (first, second) = (tile.first * frame.layout.block, tile.second * frame.layout.block);
-        for edge in tile.edges.clone() {
-            pulls[first + frame.layout.ends[edge].source as usize] += frame.strengths[edge];
-            pulls[second + frame.layout.ends[edge].target as usize] += frame.strengths[edge];
-        }
-    }
+    let pulls = pulls(frame);
     let apply = |v: &[f64], out: &mut [f64]| product(frame, v, out);
     let precondition = |v: &[f64], out: &mut [f64]| {
         out.par_chunks_mut(frame.width).enumerate().for_each(|(place, out)| {
@@ -60,14 +53,32 @@ fn right(frame: &Frame) -> Vec<f64> {
     right
 }
 
+/// `α Σ_j A_ij` of every place.
+pub(super) fn pulls(frame: &Frame) -> Vec<f64> {
+    let mut pulls = vec![0.0; frame.len()];
+    for tile in frame.layout.rounds.iter().flatten() {
+        let (first, second) = (tile.first * frame.layout.block, tile.second * frame.layout.block);
+        for edge in tile.edges.clone() {
+            pulls[first + frame.layout.ends[edge].source as usize] += frame.strengths[edge];
+            pulls[second + frame.layout.ends[edge].target as usize] += frame.strengths[edge];
+        }
+    }
+    pulls
+}
+
 fn product(frame: &Frame, v: &[f64], out: &mut [f64]) {
-    let (width, layout, coupled) = (frame.width, &frame.layout, frame.losses.coupled);
-    out.par_chunks_mut(width).enumerate().for_each(|(place, out)| {
+    out.par_chunks_mut(frame.width).enumerate().for_each(|(place, out)| {
         out.fill(0.0);
         if let Loss::Quadratic(quadratic) = frame.loss(place) {
             quadratic.add_curved(&mut out[..frame.losses.size], frame.row(v, place));
         }
     });
+    add_pulled(frame, v, out);
+}
+
+/// Adds `α Dᵀ A D v`.
+pub(super) fn add_pulled(frame: &Frame, v: &[f64], out: &mut [f64]) {
+    let (width, layout, coupled) = (frame.width, &frame.layout, frame.losses.coupled);
     let rows = layout.block * width;
     over_tiles(layout, width, &mut [], out, |tile, _, p, q| {
         let (x, y) = (&v[tile.first * rows..], &v[tile.second * rows..]);
@@ -106,7 +117,7 @@ fn block_inverse(frame: &Frame, place: usize, pull: f64, v: &[f64], out: &mut [f
 }
 
 /// The point of given weights: u = α A Dw and p = Dᵀu.
-fn duals(frame: &Frame, w: Vec<f64>) -> Point {
+pub(super) fn duals(frame: &Frame, w: Vec<f64>) -> Point {
     let (width, layout, coupled) = (frame.width, &frame.layout, frame.losses.coupled);
     let mut u = vec![0.0; layout.edges.len() * width];
     let mut p = vec![0.0; w.len()];
