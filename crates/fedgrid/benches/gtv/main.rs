@@ -2,20 +2,23 @@
 //! kernels, against CVXPY with Clarabel, the kernel against the memory's limit and against a numpy loop,
 //! and a million nodes; all as ratios in one run.
 //!
-//! `cargo bench -p fedgrid --bench gtv -- steps peers kernel scale` runs the named parts, or all;
+//! `cargo bench -p fedgrid --bench gtv -- steps peers rounds kernel scale` runs the named parts, or all;
 //! `-- steps 3000 50` only the cases of so many nodes and features.
 
 #![expect(clippy::print_stdout, reason = "a bench tells what it measured")]
 
 mod instance;
+mod kernel;
 #[path = "../peers/peer.rs"]
 #[expect(dead_code, reason = "the benches use different parts of it")]
 mod peer;
+mod rounds;
+mod scale;
 
-use std::{fs, time::Instant};
+use std::fs;
 
 use fedgrid::{
-    network::{Network, random_regular},
+    network::Network,
     optimum::gtv::{Coupled, Goal, Iteration, Losses, follow, minimise},
     penalty::Penalty,
 };
@@ -32,11 +35,14 @@ fn main() {
     if wanted("peers") {
         peers();
     }
+    if wanted("rounds") {
+        rounds::rounds();
+    }
     if wanted("kernel") {
-        kernel();
+        kernel::kernel();
     }
     if wanted("scale") {
-        scale();
+        scale::scale();
     }
 }
 
@@ -215,144 +221,4 @@ fn peers() {
             theirs / ours
         );
     }
-    rounds_per_second(&peer);
-}
-
-/// Plain rounds on a 4-regular network of a thousand nodes.
-fn rounds_per_second(peer: &Peer) {
-    let (nodes, features, rounds) = (1000, 10, 500);
-    let network = random_regular(nodes, 4, 1).expect("the network can be made");
-    let instance = Instance { nodes, features, seed: 1 };
-    let data = instance.full(10);
-    let losses = Losses::new(&data, true).expect("linear models can be coupled");
-    let coupled = Coupled { alpha: 0.1, penalty: NORM };
-    let time = |steps: usize| {
-        on_one_thread(|| {
-            let count = (steps, usize::MAX);
-            follow(&losses, &network, coupled, Iteration::Plain, count, |_, _| false)
-                .expect("the strength is right");
-        })
-    };
-    // The difference of a long and a short run leaves the set-up out, as the peer's loop does.
-    let ours = (time(5 * rounds) - time(rounds)) / 4.0;
-    let answer = peer.run("../gtv/numpy_rounds.py", &[nodes as f64, rounds as f64]);
-    if let Some(reason) = answer["skipped"].as_str() {
-        return println!("the numpy loop is skipped: {reason}");
-    }
-    let theirs = seconds(&answer, "rounds_per_second");
-    let ours = rounds as f64 / ours;
-    println!(
-        "plain rounds per processor second, 1000 nodes, 10 features, 4-regular: {ours:.0}, numpy {theirs:.0}, {:.1}x (8)",
-        ours / theirs
-    );
-}
-
-fn kernel() {
-    let instance = Instance { nodes: 30_000, features: 10, seed: 0 };
-    let (network, data) = (instance.network(), instance.data());
-    let losses = Losses::new(&data, true).expect("linear models can be coupled");
-    let coupled = Coupled { alpha: 1e-2, penalty: NORM };
-    let labelled = data.iter().filter(|node| node.data.rows() > 0).count();
-    let (n, e, d, r) = (30_000, network.edges().len(), 10, 5);
-    let bytes = e * (2 * 8 * d + 4) + n * (5 * 8 * d + 16) + labelled * 8 * (r * d + 2 * r);
-    for threads in [1, 2] {
-        let bandwidth = on_threads(threads, || triad(threads));
-        let run = |steps: usize| {
-            on_threads(threads, || {
-                let begun = Instant::now();
-                let count = (steps, usize::MAX);
-                follow(&losses, &network, coupled, Iteration::Plain, count, |_, _| false)
-                    .expect("the strength is right");
-                begun.elapsed().as_secs_f64()
-            })
-        };
-        // The difference of a long and a short run leaves the set-up out.
-        let least = |steps| (0..5).map(|_| run(steps)).fold(f64::INFINITY, f64::min);
-        let step = (least(120) - least(20)) / 100.0;
-        let limit = bytes as f64 / bandwidth;
-        println!(
-            "kernel, 30,000 nodes, 10 features, {threads} threads: {:.2} ms a step, {:.1} MB at {:.1} GB/s would be {:.2} ms: {:.0} % of the limit (50)",
-            1e3 * step,
-            bytes as f64 / 1e6,
-            bandwidth / 1e9,
-            1e3 * limit,
-            100.0 * limit / step
-        );
-    }
-}
-
-/// Bytes per second of a ← b + s c on arrays that no cache holds.
-fn triad(threads: usize) -> f64 {
-    use rayon::prelude::*;
-    let size = 8_000_000;
-    let (mut a, b, c) = (vec![0.0; size], vec![1.0; size], vec![2.0; size]);
-    let chunk = size.div_ceil(threads);
-    let mut best: f64 = 0.0;
-    for _ in 0..8 {
-        let begun = Instant::now();
-        a.par_chunks_mut(chunk).zip(b.par_chunks(chunk)).zip(c.par_chunks(chunk)).for_each(
-            |((a, b), c): ((&mut [f64], &[f64]), &[f64])| {
-                a.iter_mut().zip(b).zip(c).for_each(|((a, b), c)| *a = b + 3.0 * c);
-            },
-        );
-        std::hint::black_box(&mut a);
-        best = best.max(24.0 * size as f64 / begun.elapsed().as_secs_f64());
-    }
-    best
-}
-
-fn scale() {
-    let mut per_node = Vec::new();
-    for nodes in [10_000, 100_000, 1_000_000] {
-        let instance = Instance { nodes, features: 10, seed: 0 };
-        let (network, data) = (instance.network(), instance.data());
-        let coupled = Coupled { alpha: 1e-2, penalty: NORM };
-        let begun = Instant::now();
-        let losses = Losses::new(&data, true).expect("linear models can be coupled");
-        let prepared = begun.elapsed().as_secs_f64();
-        drop(data);
-        let begun = Instant::now();
-        let mut reached = Vec::new();
-        let count = (150, 10);
-        follow(&losses, &network, coupled, Iteration::Adaptive, count, |step, value| {
-            reached.push((step, value, begun.elapsed().as_secs_f64()));
-            false
-        })
-        .expect("the strength is right");
-        let least = reached.iter().map(|(_, value, _)| *value).fold(f64::INFINITY, f64::min);
-        let (step, _, time) = *reached
-            .iter()
-            .find(|(_, value, _)| value - least <= 1e-3 * least)
-            .expect("the last one is");
-        let per = reached[reached.len() - 1].2 / 150.0 / nodes as f64;
-        per_node.push(per);
-        println!(
-            "scale, {nodes} nodes, {} edges, 10 features: losses {prepared:.1} s, relative error 1e-3 after {step} steps and {time:.1} s; {:.0} ns a step and node",
-            network.edges().len(),
-            1e9 * per
-        );
-        let begun = Instant::now();
-        let goal = Goal { tolerance: 1e-2, steps: 120 };
-        let found = minimise(&losses, &network, coupled, None, goal).expect("it can be solved");
-        println!(
-            "   minimise: objective {:.6}, certified relative gap {:?}, {} steps in {:.1} s, peak memory {} MB",
-            found.objective,
-            found.relative_gap(),
-            found.steps,
-            begun.elapsed().as_secs_f64(),
-            peak_memory()
-        );
-    }
-    println!(
-        "time a step and node grows by {:.2} from 10⁴ to 10⁶ nodes (3)",
-        per_node[2] / per_node[0]
-    );
-}
-
-/// The largest resident memory of this process in megabytes, where the system tells.
-fn peak_memory() -> String {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("");
-    let kilobytes = line.split_whitespace().nth(1).and_then(|text| text.parse::<f64>().ok());
-    kilobytes.map_or("unknown".into(), |kilobytes| format!("{:.0}", kilobytes / 1024.0))
 }

@@ -4,7 +4,7 @@ use std::array;
 
 use super::{
     layout::Ends,
-    sweep::Next,
+    sweep::{ANCHOR, Next, PLAIN, RELAX},
     tiles::Block,
     width::{Pass, dot},
 };
@@ -27,6 +27,8 @@ pub(super) struct Edges<'a> {
     pub(super) q: Block<'a>,
     pub(super) penalty: Penalty,
     pub(super) coupled: usize,
+    /// Whether all weights are coupled; padding is zero and so never differs.
+    pub(super) is_all: bool,
     pub(super) width: usize,
     pub(super) next: Next,
 }
@@ -36,19 +38,19 @@ impl Pass for Edges<'_> {
 
     #[inline(always)]
     fn run<const W: usize, const ANCHORED: bool>(self) -> f64 {
-        if self.diagonal {
-            self.p.rows.fill(0.0);
-        }
         if self.width > W {
             return self.wide::<ANCHORED>();
         }
-        match (self.penalty, self.diagonal) {
-            (Penalty::Norm, true) => self.tile::<W, ANCHORED, true, NORM>(),
-            (Penalty::Norm, false) => self.tile::<W, ANCHORED, false, NORM>(),
-            (Penalty::SquaredNorm, true) => self.tile::<W, ANCHORED, true, SQUARED>(),
-            (Penalty::SquaredNorm, false) => self.tile::<W, ANCHORED, false, SQUARED>(),
-            (Penalty::OneNorm, true) => self.tile::<W, ANCHORED, true, ONE>(),
-            (Penalty::OneNorm, false) => self.tile::<W, ANCHORED, false, ONE>(),
+        // The norm is what large problems have; a plain step of another penalty goes beyond by nothing.
+        match (self.penalty, self.next, self.is_all) {
+            (Penalty::Norm, ..) if ANCHORED => self.tiles::<W, ANCHOR, false, NORM>(),
+            (Penalty::Norm, Next::Plain, true) => self.tiles::<W, PLAIN, true, NORM>(),
+            (Penalty::Norm, _, true) => self.tiles::<W, RELAX, true, NORM>(),
+            (Penalty::Norm, _, false) => self.tiles::<W, RELAX, false, NORM>(),
+            (Penalty::SquaredNorm, ..) if ANCHORED => self.tiles::<W, ANCHOR, false, SQUARED>(),
+            (Penalty::SquaredNorm, ..) => self.tiles::<W, RELAX, false, SQUARED>(),
+            (Penalty::OneNorm, ..) if ANCHORED => self.tiles::<W, ANCHOR, false, ONE>(),
+            (Penalty::OneNorm, ..) => self.tiles::<W, RELAX, false, ONE>(),
         }
     }
 }
@@ -59,7 +61,22 @@ const ONE: u8 = 2;
 
 impl Edges<'_> {
     #[inline(always)]
-    fn tile<const W: usize, const ANCHORED: bool, const DIAGONAL: bool, const PENALTY: u8>(
+    fn tiles<const W: usize, const STEP: u8, const ALL: bool, const PENALTY: u8>(self) -> f64 {
+        if self.diagonal {
+            self.tile::<W, STEP, ALL, true, PENALTY>()
+        } else {
+            self.tile::<W, STEP, ALL, false, PENALTY>()
+        }
+    }
+
+    #[inline(always)]
+    fn tile<
+        const W: usize,
+        const STEP: u8,
+        const ALL: bool,
+        const DIAGONAL: bool,
+        const PENALTY: u8,
+    >(
         self,
     ) -> f64 {
         let ((x, _), (y, _)) = (self.x.as_chunks::<W>(), self.y.as_chunks::<W>());
@@ -74,8 +91,10 @@ impl Edges<'_> {
         for (number, ((ends, u), (c, sigma))) in self.ends.iter().zip(u).zip(numbers).enumerate() {
             let (source, target) = (ends.source as usize, ends.target as usize);
             let (from, to, old) = (x[source], y[target], *u);
-            let moving: [f64; W] =
-                array::from_fn(|k| old[k] + (sigma * share[k]) * (from[k] - to[k]));
+            let moving: [f64; W] = array::from_fn(|k| {
+                let sigma = if ALL { *sigma } else { sigma * share[k] };
+                old[k] + sigma * (from[k] - to[k])
+            });
             let new: [f64; W] = match PENALTY {
                 NORM => {
                     // Without a branch, which no processor could foresee.
@@ -89,14 +108,16 @@ impl Edges<'_> {
                 _ => array::from_fn(|k| moving[k].clamp(-c, *c)),
             };
             let step: [f64; W] = array::from_fn(|k| new[k] - old[k]);
-            let kept: [f64; W] = if ANCHORED {
-                let z = z[number];
-                moved += dot(&step, &step);
-                array::from_fn(|k| keep * (new[k] + step[k]) + pull * z[k])
-            } else {
-                array::from_fn(|k| new[k] + keep * step[k])
+            let kept: [f64; W] = match STEP {
+                PLAIN => new,
+                RELAX => array::from_fn(|k| new[k] + keep * step[k]),
+                _ => {
+                    let z = z[number];
+                    moved += dot(&step, &step);
+                    array::from_fn(|k| keep * (new[k] + step[k]) + pull * z[k])
+                }
             };
-            if counted {
+            if STEP == RELAX && counted {
                 let squares = dot(&step, &step);
                 near[source] += squares;
                 (if DIAGONAL { &mut *near } else { &mut *far })[target] += squares;

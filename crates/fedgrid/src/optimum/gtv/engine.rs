@@ -144,7 +144,11 @@ impl<'a> Search<'a> {
         let mut relaxed = Relaxed::new(frame, point, scale.unwrap_or_else(|| frame.scale()));
         // A proximal step that fails at one scale may succeed at another.
         let end = match self.relaxed(&mut relaxed, newton) {
-            Err(Error::NotConverged { .. }) => End::Slow,
+            Err(Error::NotConverged { .. }) => {
+                // The step that failed has left p unfinished.
+                into_balls(frame, &mut relaxed.point);
+                End::Slow
+            }
             end => end?,
         };
         let mut scale = relaxed.scale();

@@ -4,7 +4,7 @@ use std::array;
 
 use super::{
     packed::{Kind, Packed},
-    sweep::Next,
+    sweep::{ANCHOR, Next, PLAIN, RELAX},
     width::{Pass, dot},
 };
 use crate::{
@@ -19,7 +19,8 @@ pub(super) struct Nodes<'a> {
     pub(super) first: usize,
     pub(super) w: &'a mut [f64],
     pub(super) reflected: &'a mut [f64],
-    pub(super) p: &'a [f64],
+    /// `p = Dᵀu`; zero afterwards, for the edges to add to.
+    pub(super) p: &'a mut [f64],
     pub(super) anchor: &'a [f64],
     pub(super) counts: &'a mut [f64],
     pub(super) next: Next,
@@ -33,18 +34,30 @@ impl Pass for Nodes<'_> {
         if self.packed.width > W {
             return self.wide::<ANCHORED>();
         }
+        match self.next {
+            _ if ANCHORED => self.rows::<W, ANCHOR>(),
+            Next::Plain => self.rows::<W, PLAIN>(),
+            _ => self.rows::<W, RELAX>(),
+        }
+    }
+}
+
+impl Nodes<'_> {
+    #[inline(always)]
+    fn rows<const W: usize, const STEP: u8>(self) -> Result<f64> {
         let Nodes { packed, degrees, first, w, reflected, p, anchor, counts, next } = self;
         let (keep, pull) = next.factors();
         let coupled = packed.losses.coupled;
         // Uncoupled weights have steps of their own, which tell nothing about the balance.
         let share: [f64; W] = array::from_fn(|k| if k < coupled { 1.0 } else { 0.0 });
         let ((w, _), (x, _)) = (w.as_chunks_mut::<W>(), reflected.as_chunks_mut::<W>());
-        let ((p, _), (z, _)) = (p.as_chunks::<W>(), anchor.as_chunks::<W>());
+        let ((p, _), (z, _)) = (p.as_chunks_mut::<W>(), anchor.as_chunks::<W>());
         let mut moved = 0.0;
         for (place, ((w, x), p)) in w.iter_mut().zip(x).zip(p).enumerate() {
             let node = first + place;
-            let (tau, old, p) = (packed.steps[node], *w, *p);
-            let from: [f64; W] = array::from_fn(|k| old[k] - tau * p[k]);
+            let (tau, old, pulled) = (packed.steps[node], *w, *p);
+            *p = [0.0; W];
+            let from: [f64; W] = array::from_fn(|k| old[k] - tau * pulled[k]);
             let to = if let Kind::Convex = packed.kinds[node] {
                 let mut to = [0.0; W];
                 packed.convex_step(node, &from, &mut to)?;
@@ -55,13 +68,15 @@ impl Pass for Nodes<'_> {
             let step: [f64; W] = array::from_fn(|k| to[k] - old[k]);
             let reflection: [f64; W] = array::from_fn(|k| to[k] + step[k]);
             *x = reflection;
-            if ANCHORED {
-                let z = z[place];
-                *w = array::from_fn(|k| keep * reflection[k] + pull * z[k]);
-            } else {
-                *w = array::from_fn(|k| to[k] + keep * step[k]);
-            }
-            if ANCHORED || !counts.is_empty() {
+            *w = match STEP {
+                PLAIN => to,
+                RELAX => array::from_fn(|k| to[k] + keep * step[k]),
+                _ => {
+                    let z = z[place];
+                    array::from_fn(|k| keep * reflection[k] + pull * z[k])
+                }
+            };
+            if STEP == ANCHOR || STEP == RELAX && !counts.is_empty() {
                 let shared: [f64; W] = array::from_fn(|k| share[k] * step[k]);
                 let squares = degrees[node].max(1.0) * dot(&shared, &step);
                 moved += squares;
@@ -72,9 +87,7 @@ impl Pass for Nodes<'_> {
         }
         Ok(moved)
     }
-}
 
-impl Nodes<'_> {
     /// The pass for rows wider than any other.
     #[inline(always)]
     fn wide<const ANCHORED: bool>(self) -> Result<f64> {
@@ -84,10 +97,11 @@ impl Nodes<'_> {
         let mut moved = 0.0;
         let (mut from, mut to) = (vec![0.0; width], vec![0.0; width]);
         let rows = w.chunks_exact_mut(width).zip(reflected.chunks_exact_mut(width));
-        for (place, ((w, x), p)) in rows.zip(p.chunks_exact(width)).enumerate() {
+        for (place, ((w, x), p)) in rows.zip(p.chunks_exact_mut(width)).enumerate() {
             let node = first + place;
             from.copy_from_slice(w);
             add_scaled(&mut from, -packed.steps[node], p);
+            p.fill(0.0);
             if let Kind::Convex = packed.kinds[node] {
                 packed.convex_step(node, &from, &mut to)?;
             } else {

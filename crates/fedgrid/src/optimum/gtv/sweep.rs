@@ -33,6 +33,11 @@ pub(super) enum Next {
     Anchored { keep: f64, pull: f64 },
 }
 
+/// The kinds of next points, for passes that are compiled for each.
+pub(super) const PLAIN: u8 = 0;
+pub(super) const RELAX: u8 = 1;
+pub(super) const ANCHOR: u8 = 2;
+
 impl Next {
     fn is_anchored(self) -> bool {
         matches!(self, Self::Anchored { .. })
@@ -108,15 +113,21 @@ impl<'a> Sweep<'a> {
                 self.packed.set_scale(place, next);
             }
         }
-        let layout = &self.frame.layout;
+        let (layout, scales) = (&self.frame.layout, &self.scales);
+        let mut left = self.sigmas.as_mut_slice();
+        let mut work = Vec::new();
         for tile in layout.rounds.iter().flatten() {
-            let first = &self.scales[tile.first * layout.block..];
-            let second = &self.scales[tile.second * layout.block..];
-            let ends = &layout.ends[tile.edges.clone()];
-            for (sigma, ends) in self.sigmas[tile.edges.clone()].iter_mut().zip(ends) {
+            let (own, rest) = left.split_at_mut(tile.edges.len());
+            left = rest;
+            work.push((tile, own));
+        }
+        work.into_par_iter().for_each(|(tile, sigmas)| {
+            let first = &scales[tile.first * layout.block..];
+            let second = &scales[tile.second * layout.block..];
+            for (sigma, ends) in sigmas.iter_mut().zip(&layout.ends[tile.edges.clone()]) {
                 *sigma = 1.0 / (first[ends.source as usize] + second[ends.target as usize]);
             }
-        }
+        });
     }
 
     /// One step from a point to the next, and by how much `z⁺` differs from z; a plain step leaves the
@@ -150,7 +161,7 @@ impl<'a> Sweep<'a> {
             .w
             .par_chunks_mut(rows)
             .zip(self.reflected.par_chunks_mut(rows))
-            .zip(point.p.par_chunks(rows))
+            .zip(point.p.par_chunks_mut(rows))
             .zip(counts)
             .enumerate();
         let moved: Vec<f64> = work
@@ -172,6 +183,7 @@ impl<'a> Sweep<'a> {
         let reflected = &self.reflected;
         let of_block = |block: usize| reflected.get(block * rows..).unwrap_or_default();
         let (penalty, coupled) = (self.frame.penalty, self.frame.losses.coupled);
+        let is_all = coupled == self.frame.losses.size;
         let ends = Block { rows: &mut point.p, counts };
         over_counted_tiles(layout, width, &mut point.u, ends, |tile, u, p, q| {
             let range = tile.edges.clone();
@@ -188,6 +200,7 @@ impl<'a> Sweep<'a> {
                 q,
                 penalty,
                 coupled,
+                is_all,
                 width,
                 next,
             };
