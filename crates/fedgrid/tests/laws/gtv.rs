@@ -10,7 +10,8 @@ use fedgrid::{
     network::{Clustered, Edge, Network, Node, grid, path},
     observe::Stop,
     optimum::gtv::{
-        Coupled, Engine, Goal, Iteration, Losses, Minimum, critical, follow, minimise, objective,
+        Coupled, Engine, Goal, Iteration, Losses, Minimum, clusters, critical, follow, minimise,
+        objective,
     },
     penalty::Penalty,
     random::{Purpose, Stream},
@@ -294,6 +295,27 @@ fn assert_first_order_agrees(nodes: &[Node], network: &Network, minimum: &Minimu
     .unwrap();
     let difference = (last - minimum.objective).abs();
     assert!(difference < 1e-6 * last, "{last} and {}", minimum.objective);
+}
+
+#[test]
+fn a_coarse_minimum_is_certified_by_its_clusters() {
+    let (nodes, network) = (nodes(40, 2, 4, 1.0, &linear(0.01, false)), network(40, 3));
+    let losses = Losses::new(&nodes, true).unwrap();
+    let coupled = Coupled { alpha: 0.2, penalty: Penalty::OneNorm };
+    let goal = Goal { tolerance: 1e-9, steps: 50_000 };
+    let minimum = minimise(&losses, &network, coupled, None, goal).unwrap();
+    assert!(minimum.relative_gap().unwrap() <= 1e-9, "{:?}", minimum.certificate);
+    let clusters = clusters(&losses, &network, &minimum.weights, 1e-4);
+    assert!(clusters.iter().max().unwrap() + 1 < 20, "{clusters:?}");
+    // What the clusters alone have reached is equal within each of them to the last bit.
+    if minimum.engine == Engine::Clusters {
+        for edge in network.edges() {
+            if clusters[edge.source] == clusters[edge.target] {
+                let row = |node: usize| &minimum.weights[2 * node..2 * node + 2];
+                assert_eq!(row(edge.source), row(edge.target));
+            }
+        }
+    }
 }
 
 #[test]

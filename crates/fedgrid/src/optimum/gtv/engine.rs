@@ -4,6 +4,7 @@ use super::{
     Engine, Goal, Minimum,
     augmented::Augmented,
     certificate::{Certificate, certify},
+    contract::Contracted,
     direct::Factors,
     frame::Frame,
     halpern::Halpern,
@@ -154,7 +155,9 @@ impl<'a> Search<'a> {
         let mut scale = relaxed.scale();
         self.scale = Some(scale);
         let mut point = relaxed.point;
-        if end == End::Done || end == End::Near && self.polish(&mut point, scale) {
+        let is_near = end == End::Near;
+        if end == End::Done || is_near && (self.contract(&point) || self.polish(&mut point, scale))
+        {
             return Ok(());
         }
         let mut patience = PATIENCE;
@@ -188,10 +191,10 @@ impl<'a> Search<'a> {
     fn relaxed(&mut self, relaxed: &mut Relaxed, newton: bool) -> Result<End> {
         let near = (NEAR * self.goal.tolerance).clamp(1e-7, 1e-3);
         let mut last = f64::INFINITY;
-        let mut changes = 0;
+        let (mut changes, mut contracted, mut others) = (0, 0, 0);
         loop {
             changes += usize::from(relaxed.step()?);
-            self.steps = relaxed.steps;
+            self.steps = relaxed.steps + others;
             if relaxed.is_slow() {
                 return Ok(End::Slow);
             }
@@ -209,6 +212,13 @@ impl<'a> Search<'a> {
             }
             if (is_over || is_near) && self.look(&relaxed.point, Engine::Relaxed) {
                 return Ok(End::Done);
+            }
+            if is_near && relaxed.steps >= 2 * contracted {
+                contracted = relaxed.steps;
+                if self.contract(&relaxed.point) {
+                    return Ok(End::Done);
+                }
+                others = self.steps - relaxed.steps;
             }
         }
     }
@@ -236,6 +246,16 @@ impl<'a> Search<'a> {
                 return Ok(false);
             }
         }
+    }
+
+    /// The minimum of the clusters of a point, if these are few; tells whether the search can end.
+    fn contract(&mut self, point: &Point) -> bool {
+        let Some(contracted) = Contracted::new(self.frame, point) else { return false };
+        let tolerance = (1e-2 * self.goal.tolerance).max(1e-13);
+        let steps = self.goal.steps.saturating_sub(self.steps);
+        let Some(minimum) = contracted.minimum(Goal { tolerance, steps }) else { return false };
+        self.steps += contracted.cost(minimum.steps);
+        self.look(&contracted.expanded(&minimum, point), Engine::Clusters)
     }
 
     /// Rounds of Newton steps; tells whether the search can end.

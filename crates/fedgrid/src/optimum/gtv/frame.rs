@@ -16,6 +16,7 @@ use crate::{network::Network, penalty::Penalty};
 #[derive(Debug)]
 pub(super) struct Frame<'a> {
     pub(super) losses: &'a Losses,
+    pub(super) network: &'a Network,
     pub(super) layout: Layout,
     pub(super) penalty: Penalty,
     pub(super) alpha: f64,
@@ -27,7 +28,7 @@ pub(super) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    pub(super) fn new(losses: &'a Losses, network: &Network, coupled: Coupled) -> Self {
+    pub(super) fn new(losses: &'a Losses, network: &'a Network, coupled: Coupled) -> Self {
         let width = padded(losses.size);
         let layout = Layout::new(network, width);
         let strength = |&(edge, _): &(usize, bool)| coupled.alpha * network.edges()[edge].weight;
@@ -45,6 +46,7 @@ impl<'a> Frame<'a> {
         }
         Self {
             losses,
+            network,
             strengths: layout.edges.iter().map(strength).collect(),
             penalty: coupled.penalty,
             alpha: coupled.alpha,

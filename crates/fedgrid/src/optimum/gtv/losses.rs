@@ -93,6 +93,19 @@ impl Losses {
         })
     }
 
+    /// Other losses of the same weights, each with the model of one of these nodes.
+    pub(super) fn with(&self, each: Vec<Loss>, nodes: &[usize]) -> Self {
+        Self {
+            size: self.size,
+            coupled: self.coupled,
+            order: self.order.clone(),
+            levels: self.levels.clone(),
+            intercepts: self.intercepts.clone(),
+            each,
+            nodes: nodes.iter().map(|&node| self.nodes[node].clone()).collect(),
+        }
+    }
+
     /// How many nodes there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -8,7 +8,8 @@
 //! with quadratic losses is a linear system, and with others that tell their second derivative a sequence
 //! of them; everything else starts with relaxed primal-dual steps, goes
 //! on with the restarted Halpern iteration where these are slow, and for the norm with quadratic losses
-//! ends with Newton steps, which certify themselves.
+//! ends with Newton steps, which certify themselves. Where a minimum has few clusters, these are minimised
+//! by themselves on the way.
 //! ["Networked Federated Multi-Task Learning", eq. 4.]
 
 #![expect(
@@ -18,6 +19,7 @@
 
 mod augmented;
 mod certificate;
+mod contract;
 mod critical;
 mod direct;
 mod edge_pass;
@@ -95,6 +97,8 @@ pub enum Engine {
     Relaxed,
     /// The same where they are not slow, else its restarted Halpern iteration.
     Halpern,
+    /// The minimum of the clusters that one of these has found.
+    Clusters,
     /// Either, then Newton steps on the augmented Lagrangian.
     Newton,
 }
@@ -108,6 +112,7 @@ impl fmt::Display for Engine {
             Self::NewtonCg => "Newton with conjugate gradients",
             Self::Relaxed => "relaxed primal-dual",
             Self::Halpern => "restarted Halpern primal-dual",
+            Self::Clusters => "primal-dual, then its clusters alone",
             Self::Newton => "primal-dual, then augmented Lagrangian",
         })
     }

@@ -7,7 +7,7 @@
 //! where an intercept that is left uncoupled has been minimised over: rows and labels are centred.
 
 use crate::{
-    algebra::{add_outer, add_scaled, dot},
+    algebra::{Singular, add_outer, add_scaled, dot, triangularise},
     data::{Dataset, Features, Labels},
     error::Result,
     model::{Linear, LinearProximal},
@@ -15,6 +15,9 @@ use crate::{
 
 /// Curvatures of at most this share of the largest are none: the rows do not reach that direction.
 const FLAT: f64 = 1e-26;
+
+/// Directions whose singular value is below this share of the largest are reached by no row.
+pub(super) const REACHED: f64 = 1e-12;
 
 /// Least squares as its spectrum.
 #[derive(Debug)]
@@ -62,6 +65,42 @@ impl Quadratic {
             }
         }
         Ok(quadratic)
+    }
+
+    /// The sum of several; none if there are none.
+    pub(super) fn sum(all: &[&Self], size: usize) -> Option<Self> {
+        if all.is_empty() {
+            return None;
+        }
+        let (mut rows, mut right) = (Vec::new(), vec![0.0; size]);
+        for own in all {
+            for (v, h, q) in own.terms(size) {
+                rows.extend(v.iter().map(|v| v * (h - own.ridge).max(0.0).sqrt()));
+                add_scaled(&mut right, q, v);
+            }
+            if rows.len() > 4 * size * size {
+                reduce(&mut rows, size);
+            }
+        }
+        reduce(&mut rows, size);
+        let mut sum = Self {
+            ridge: all.iter().map(|own| own.ridge).sum(),
+            directions: Vec::new(),
+            curvatures: Vec::new(),
+            targets: Vec::new(),
+            constant: all.iter().map(|own| own.constant).sum(),
+            centre: None,
+        };
+        let spectrum = Singular::new(&rows, size);
+        let largest = spectrum.values.iter().fold(0.0, |a: f64, b| a.max(*b));
+        for (value, direction) in spectrum.values.iter().zip(spectrum.right) {
+            if *value > REACHED * largest {
+                sum.targets.push(dot(&direction, &right));
+                sum.curvatures.push(value * value + sum.ridge);
+                sum.directions.extend(direction);
+            }
+        }
+        Some(sum)
     }
 
     /// The directions with their curvatures and targets.
@@ -120,6 +159,14 @@ impl Quadratic {
     pub(super) fn least_curvature(&self, size: usize) -> f64 {
         let outside = if self.curvatures.len() < size { self.ridge } else { f64::INFINITY };
         self.curvatures.iter().fold(outside, |least, h| least.min(*h))
+    }
+}
+
+/// Replaces rows by as few of the same length in every direction.
+pub(super) fn reduce(rows: &mut Vec<f64>, size: usize) {
+    let count = rows.len() / size.max(1);
+    if count > size {
+        triangularise(rows, size, &mut vec![0.0; count]);
     }
 }
 

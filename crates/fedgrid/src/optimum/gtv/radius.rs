@@ -9,14 +9,15 @@
 //!                                                                    over the directions that rows reach
 //! ```
 
-use super::{frame::Frame, losses::Loss};
+use super::{
+    frame::Frame,
+    losses::Loss,
+    quadratic::{REACHED, reduce},
+};
 use crate::{
-    algebra::{Singular, add_scaled, dot, squared_distance, triangularise},
+    algebra::{Singular, add_scaled, dot, squared_distance},
     penalty::Penalty,
 };
-
-/// Directions whose singular value is below this share of the largest are reached by no row.
-const REACHED: f64 = 1e-12;
 
 /// The bounds of all places.
 #[derive(Debug)]
@@ -201,14 +202,6 @@ impl Radii {
         }
         let objective = self.objective.max(0.0);
         (centre, (objective.sqrt() + labels.sqrt() + apart * largest.sqrt()) / least)
-    }
-}
-
-/// Replaces rows by as few of the same length in every direction.
-fn reduce(rows: &mut Vec<f64>, size: usize) {
-    let count = rows.len() / size.max(1);
-    if count > size {
-        triangularise(rows, size, &mut vec![0.0; count]);
     }
 }
 
