@@ -33,6 +33,7 @@
 mod disk;
 mod faults;
 mod judge;
+mod lives;
 #[cfg(test)]
 mod tests;
 mod weather;

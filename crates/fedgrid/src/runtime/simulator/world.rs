@@ -1,9 +1,10 @@
-//! The world: a queue of what happens next, a network that loses, doubles and delays, disks that fail,
-//! and processes that fall between any two of their actions.
+//! The world: a queue of what happens next, and processes that fall between any two of their actions.
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Counts, Faults, Outcome, Simulation, Violation, disk::Disk, judge::Judge};
+use super::{
+    Counts, Faults, Outcome, Simulation, Violation, disk::Disk, judge::Judge, lives::Body,
+};
 use crate::{
     bytes::{Writer, digest},
     error::Result,
@@ -12,7 +13,7 @@ use crate::{
     random::{Purpose, Stream},
     runtime::{
         layout::ProcessId,
-        protocol::{Action, Event, Frame, Mode, Notice, PeerStatus, Process, Reason, Slot},
+        protocol::{Action, Event, Frame, Mode, Notice, PeerStatus, Reason},
     },
 };
 
@@ -28,19 +29,6 @@ pub(super) enum Happening {
     Synced { body: usize, ticket: u64 },
 }
 
-/// A running process.
-struct Body<P: Durable> {
-    process: Process<P>,
-    disk: Disk,
-    nonce: u64,
-    /// Whether it is the process itself, and not a zombie.
-    is_true: bool,
-    /// Whether it was started from an old backup.
-    is_restored: bool,
-    /// How many actions it has left before it falls.
-    doom: Option<usize>,
-}
-
 pub(super) struct World<'a, M: Method<Participant: Durable>> {
     pub(super) simulation: &'a Simulation<'a, M>,
     pub(super) faults: &'a Faults,
@@ -48,20 +36,20 @@ pub(super) struct World<'a, M: Method<Participant: Durable>> {
     pub(super) now: u64,
     count: u64,
     queue: BTreeMap<(u64, u64), Happening>,
-    bodies: Vec<Option<Body<M::Participant>>>,
+    pub(super) bodies: Vec<Option<Body<M::Participant>>>,
     /// The disk of each process that is down.
-    disks: Vec<Disk>,
+    pub(super) disks: Vec<Disk>,
     /// The disk that was there before an old backup was put in its place.
-    spares: Vec<Option<Disk>>,
+    pub(super) spares: Vec<Option<Disk>>,
     /// Old copies of the disks.
-    backups: Vec<Vec<Disk>>,
+    pub(super) backups: Vec<Vec<Disk>>,
     /// Which processes are in the first half of a partition.
     pub(super) halves: Vec<bool>,
     pub(super) is_slow: Vec<bool>,
-    has_finished: Vec<Option<u64>>,
+    pub(super) has_finished: Vec<Option<u64>>,
     converged: bool,
     pub(super) recent: Vec<Frame>,
-    judge: Judge,
+    pub(super) judge: Judge,
     pub(super) counts: Counts,
     trace: u64,
     digests: BTreeMap<(u64, usize), u64>,
@@ -121,7 +109,7 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
         self.now < self.faults.until.saturating_mul(TICK)
     }
 
-    fn happens(&mut self, probability: f64) -> bool {
+    pub(super) fn happens(&mut self, probability: f64) -> bool {
         probability > 0.0 && self.is_faulty() && self.stream.uniform() < probability
     }
 
@@ -145,49 +133,6 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
     fn is_over(&self) -> bool {
         let is_broken = !self.judge.violations.is_empty() && self.simulation.stops_at_violation;
         is_broken || self.has_finished.iter().all(Option::is_some)
-    }
-
-    fn start(&mut self, process: ProcessId) -> Result<()> {
-        let is_restored = !self.backups[process].is_empty() && self.happens(self.faults.backup);
-        let mut disk = if is_restored {
-            self.counts.backups += 1;
-            self.judge.forgets(process);
-            let old = self.stream.index(self.backups[process].len());
-            self.spares[process] = Some(self.disks[process].clone());
-            self.backups[process][old].clone()
-        } else {
-            self.disks[process].clone()
-        };
-        disk.begin();
-        let seat = self.simulation.layout.seats()[process].clone();
-        let views = seat.nodes.iter().map(|&node| self.simulation.views[node].clone()).collect();
-        let mut settings = self.simulation.settings;
-        settings.digests |= self.simulation.takes_digests;
-        let made = Process::new(self.simulation.method, views, seat, settings)?;
-        #[cfg(test)]
-        let made = {
-            let mut made = made;
-            made.mutant = self.simulation.mutant;
-            made
-        };
-        let nonce = 1 + self.stream.index(usize::MAX / 2) as u64;
-        let [identity, state] =
-            [Slot::Identity, Slot::State].map(|slot| disk.read(slot).map(<[u8]>::to_vec));
-        let doom = None;
-        self.bodies.push(Some(Body {
-            process: made,
-            disk,
-            nonce,
-            is_true: true,
-            is_restored,
-            doom,
-        }));
-        let body = self.bodies.len() - 1;
-        self.mix(&[1, process as u64, nonce]);
-        self.step(body, Event::Started { identity, state, nonce });
-        let first = 1 + self.draw(TICK);
-        self.later(first, Happening::Tick { body });
-        Ok(())
     }
 
     fn tick(&mut self, body: usize) {
@@ -272,7 +217,7 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
     }
 
     /// Lets a process take note of an event, and does what it wants done.
-    fn step(&mut self, body: usize, event: Event) {
+    pub(super) fn step(&mut self, body: usize, event: Event) {
         let Some(own) = &mut self.bodies[body] else { return };
         let actions = own.process.step(event);
         for action in actions {
@@ -341,46 +286,6 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
             Notice::Learnt { round, digests } => self.compare(*round, digests),
             Notice::Joined { .. } | Notice::Left { .. } => {}
         }
-    }
-
-    fn halted(&mut self, body: usize, reason: &Reason) {
-        let Some(own) = &self.bodies[body] else { return };
-        let process = own.process.id();
-        if let (Reason::Failed(error), true) = (reason, own.is_true) {
-            let reason = error.to_string();
-            self.judge.note(Violation::Halted { process, reason });
-        }
-        self.fall(body);
-    }
-
-    /// A process falls, and is started again after a while; or a zombie ends.
-    fn fall(&mut self, body: usize) {
-        let Some(mut own) = self.bodies[body].take() else { return };
-        let process = own.process.id();
-        if !own.is_true {
-            return;
-        }
-        self.counts.crashes += 1;
-        // What it knew of others' floors it may have to learn anew.
-        self.judge.warned.retain(|(by, _)| *by != process);
-        self.mix(&[4, body as u64]);
-        let mut disk = own.disk.clone();
-        disk.fall(&mut self.stream);
-        self.counts.torn += disk.torn - own.disk.torn;
-        // The operator goes back to the disk from before the backup if that has seen more.
-        let spare = self.spares[process].take().filter(|spare| spare.round() > disk.round());
-        if spare.is_some() {
-            self.judge.forgets(process);
-        }
-        self.disks[process] = spare.unwrap_or(disk);
-        if self.happens(self.faults.zombie) {
-            self.counts.zombies += 1;
-            (own.is_true, own.doom) = (false, None);
-            self.bodies[body] = Some(own);
-        }
-        self.has_finished[process] = None;
-        let down = 1 + self.draw(self.faults.down.max(1) * TICK);
-        self.later(down, Happening::Start { process });
     }
 
     /// Compares what the nodes of a process have learnt with the undisturbed run.

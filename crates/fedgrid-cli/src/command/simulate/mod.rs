@@ -1,6 +1,9 @@
 //! `fedgrid simulate`: the same experiment as a federation in which things go wrong, by seed.
 
-use std::{fmt::Write, ops::Range, path::PathBuf, sync::Arc};
+mod flags;
+mod report;
+
+use std::{path::PathBuf, sync::Arc};
 
 use clap::{Args, ValueEnum};
 use fedgrid::{
@@ -13,11 +16,12 @@ use fedgrid::{
     runtime::{
         InProcess, Layout,
         protocol::{Mode, Settings},
-        simulator::{Counts, Faults, Outcome, Simulation},
+        simulator::Simulation,
     },
 };
+use flags::FaultFlags;
 use rayon::prelude::*;
-use serde_json::{Value, json};
+use report::{Ended, Report};
 
 use crate::{
     assembly::Assembly,
@@ -84,89 +88,6 @@ pub(super) struct Simulate {
 enum ModeFlag {
     Synchronous,
     Asynchronous,
-}
-
-/// What goes wrong; times are in ticks, which are rounds in asynchronous mode.
-#[derive(Debug, Args)]
-struct FaultFlags {
-    /// The share of frames that are lost.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
-    loss: f64,
-
-    /// The share of frames that arrive twice.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
-    duplicate: f64,
-
-    /// By how many ticks frames are late at most; they overtake each other.
-    #[arg(long, value_name = "TICKS", default_value_t = 0)]
-    delay: u64,
-
-    /// The probability that a process falls in a tick.
-    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.0)]
-    crash: f64,
-
-    /// For how many ticks a process that fell is down at most.
-    #[arg(long, value_name = "TICKS", default_value_t = 10)]
-    down: u64,
-
-    /// When the processes are split in two halves that do not hear each other.
-    #[arg(long, value_name = "FROM..UNTIL", value_parser = ticks)]
-    partition: Option<Range<u64>>,
-
-    /// Let the split pass one direction.
-    #[arg(long)]
-    one_way: bool,
-
-    /// The share of processes that are slow.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
-    slow: f64,
-
-    /// How many times longer a slow process takes.
-    #[arg(long, value_name = "TIMES", default_value_t = 10)]
-    slowness: u64,
-
-    /// The probability that a process that is started again goes on beside its successor.
-    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.0)]
-    zombie: f64,
-
-    /// The probability that a process is started from an old backup.
-    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.0)]
-    backup: f64,
-
-    /// The probability of a hostile frame per process and tick.
-    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.0)]
-    hostile: f64,
-
-    /// When all but loss, duplicates and delay ends.
-    #[arg(long, value_name = "TICKS", default_value_t = 1000)]
-    until: u64,
-}
-
-fn ticks(text: &str) -> Result<Range<u64>, String> {
-    let parsed = text.split_once("..").and_then(|(from, until)| {
-        Some(from.trim().parse::<u64>().ok()?..until.trim().parse::<u64>().ok()?)
-    });
-    parsed.filter(|range| !range.is_empty()).ok_or_else(|| "expected such as 100..400".into())
-}
-
-impl FaultFlags {
-    fn faults(&self) -> Faults {
-        Faults {
-            loss: self.loss,
-            duplicate: self.duplicate,
-            delay: self.delay,
-            crash: self.crash,
-            down: self.down,
-            zombie: self.zombie,
-            backup: self.backup,
-            hostile: self.hostile,
-            partition: self.partition.clone(),
-            one_way: self.one_way,
-            slow: self.slow,
-            slowness: self.slowness,
-            until: self.until,
-        }
-    }
 }
 
 impl Simulate {
@@ -290,131 +211,4 @@ fn distance(views: &[View], found: &Hypotheses, best: &Hypotheses) -> Option<f64
         size += dot(best.as_slice(), best.as_slice());
     }
     Some(if size > 0.0 { (apart / size).sqrt() } else { 0.0 })
-}
-
-/// How one seed has ended.
-struct Ended {
-    seed: u64,
-    distance: Option<f64>,
-    same_bits: bool,
-    outcome: Outcome,
-}
-
-/// What happened over all seeds.
-struct Report {
-    nodes: usize,
-    processes: usize,
-    cut: usize,
-    mode: ModeFlag,
-    seeds: Vec<Ended>,
-}
-
-impl Report {
-    fn sum(&self, count: fn(&Counts) -> u64) -> u64 {
-        self.seeds.iter().map(|seed| count(&seed.outcome.counts)).sum()
-    }
-
-    /// The distances of all seeds that ended with a model everywhere, the smallest first.
-    fn distances(&self) -> Vec<f64> {
-        let mut all: Vec<f64> = self.seeds.iter().filter_map(|seed| seed.distance).collect();
-        all.sort_by(f64::total_cmp);
-        all
-    }
-
-    fn text(&self, method: &str, alpha: f64, chosen: bool) -> String {
-        let mode = match self.mode {
-            ModeFlag::Synchronous => "synchronous",
-            ModeFlag::Asynchronous => "asynchronous",
-        };
-        let (nodes, processes, cut) = (self.nodes, self.processes, self.cut);
-        let mut text = format!(
-            "{nodes} nodes in {processes} processes, {cut} edges between them; {method}, \
-             alpha {alpha}, {mode} rounds"
-        );
-        if chosen {
-            text += "\nThe experiment leaves alpha to validation rows; set it with --set method.alpha=…";
-        }
-        let sound = self.seeds.iter().filter(|seed| seed.outcome.violations.is_empty()).count();
-        let rounds = || self.seeds.iter().map(|seed| seed.outcome.rounds);
-        let (least, most) = (rounds().min().unwrap_or(0), rounds().max().unwrap_or(0));
-        let _ = write!(
-            text,
-            "\n{} seeds: {sound} ended as promised; {least} to {most} rounds\n\
-             frames: {} sent, {} lost, {} doubled, {} hostile; rejected: {} of old starts, {} of old \
-             backups, {} malformed\n\
-             processes: {} falls, {} torn writes, {} zombies, {} old backups",
-            self.seeds.len(),
-            self.sum(|c| c.sent),
-            self.sum(|c| c.lost),
-            self.sum(|c| c.duplicated),
-            self.sum(|c| c.hostile),
-            self.sum(|c| c.fenced),
-            self.sum(|c| c.rollbacks),
-            self.sum(|c| c.malformed),
-            self.sum(|c| c.crashes),
-            self.sum(|c| c.torn),
-            self.sum(|c| c.zombies),
-            self.sum(|c| c.backups),
-        );
-        let distances = self.distances();
-        if let (Some(middle), Some(largest)) =
-            (distances.get(distances.len() / 2), distances.last())
-        {
-            let same = self.seeds.iter().filter(|seed| seed.same_bits).count();
-            let _ = write!(
-                text,
-                "\ndistance of predictions to the fault-free optimum: median {middle:.1e}, largest \
-                 {largest:.1e}; the bits of an undisturbed run in {same} of {}",
-                self.seeds.len()
-            );
-        }
-        for seed in &self.seeds {
-            if let Some(violation) = seed.outcome.violations.first() {
-                let _ = write!(text, "\nseed {}: {violation}", seed.seed);
-            }
-        }
-        text
-    }
-
-    fn json(&self, method: &str, alpha: f64) -> Value {
-        let seed = |seed: &Ended| {
-            let Outcome { rounds, converged, ticks, trace, counts, violations, .. } = &seed.outcome;
-            let violations: Vec<String> = violations.iter().map(ToString::to_string).collect();
-            json!({
-                "seed": seed.seed,
-                "rounds": rounds,
-                "converged": converged,
-                "ticks": ticks,
-                "trace": format!("{trace:016x}"),
-                "distance": seed.distance,
-                "same_bits": seed.same_bits,
-                "sent": counts.sent,
-                "bytes": counts.bytes,
-                "lost": counts.lost,
-                "duplicated": counts.duplicated,
-                "crashes": counts.crashes,
-                "torn": counts.torn,
-                "zombies": counts.zombies,
-                "backups": counts.backups,
-                "hostile": counts.hostile,
-                "fenced": counts.fenced,
-                "rollbacks": counts.rollbacks,
-                "malformed": counts.malformed,
-                "violations": violations,
-            })
-        };
-        json!({
-            "method": method,
-            "alpha": alpha,
-            "mode": match self.mode {
-                ModeFlag::Synchronous => "synchronous",
-                ModeFlag::Asynchronous => "asynchronous",
-            },
-            "nodes": self.nodes,
-            "processes": self.processes,
-            "cut": self.cut,
-            "largest_distance": self.distances().last(),
-            "seeds": self.seeds.iter().map(seed).collect::<Vec<_>>(),
-        })
-    }
 }

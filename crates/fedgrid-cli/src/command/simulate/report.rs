@@ -1,0 +1,135 @@
+//! What happened over all seeds, as text and as JSON.
+
+use std::fmt::Write;
+
+use fedgrid::runtime::simulator::{Counts, Outcome};
+use serde_json::{Value, json};
+
+use super::ModeFlag;
+
+/// How one seed has ended.
+pub(super) struct Ended {
+    pub(super) seed: u64,
+    pub(super) distance: Option<f64>,
+    pub(super) same_bits: bool,
+    pub(super) outcome: Outcome,
+}
+
+/// What happened over all seeds.
+pub(super) struct Report {
+    pub(super) nodes: usize,
+    pub(super) processes: usize,
+    pub(super) cut: usize,
+    pub(super) mode: ModeFlag,
+    pub(super) seeds: Vec<Ended>,
+}
+
+impl Report {
+    fn sum(&self, count: fn(&Counts) -> u64) -> u64 {
+        self.seeds.iter().map(|seed| count(&seed.outcome.counts)).sum()
+    }
+
+    /// The distances of all seeds that ended with a model everywhere, the smallest first.
+    fn distances(&self) -> Vec<f64> {
+        let mut all: Vec<f64> = self.seeds.iter().filter_map(|seed| seed.distance).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    }
+
+    pub(super) fn text(&self, method: &str, alpha: f64, chosen: bool) -> String {
+        let mode = match self.mode {
+            ModeFlag::Synchronous => "synchronous",
+            ModeFlag::Asynchronous => "asynchronous",
+        };
+        let (nodes, processes, cut) = (self.nodes, self.processes, self.cut);
+        let mut text = format!(
+            "{nodes} nodes in {processes} processes, {cut} edges between them; {method}, \
+             alpha {alpha}, {mode} rounds"
+        );
+        if chosen {
+            text += "\nThe experiment leaves alpha to validation rows; set it with --set method.alpha=…";
+        }
+        let sound = self.seeds.iter().filter(|seed| seed.outcome.violations.is_empty()).count();
+        let rounds = || self.seeds.iter().map(|seed| seed.outcome.rounds);
+        let (least, most) = (rounds().min().unwrap_or(0), rounds().max().unwrap_or(0));
+        let _ = write!(
+            text,
+            "\n{} seeds: {sound} ended as promised; {least} to {most} rounds\n\
+             frames: {} sent, {} lost, {} doubled, {} hostile; rejected: {} of old starts, {} of old \
+             backups, {} malformed\n\
+             processes: {} falls, {} torn writes, {} zombies, {} old backups",
+            self.seeds.len(),
+            self.sum(|c| c.sent),
+            self.sum(|c| c.lost),
+            self.sum(|c| c.duplicated),
+            self.sum(|c| c.hostile),
+            self.sum(|c| c.fenced),
+            self.sum(|c| c.rollbacks),
+            self.sum(|c| c.malformed),
+            self.sum(|c| c.crashes),
+            self.sum(|c| c.torn),
+            self.sum(|c| c.zombies),
+            self.sum(|c| c.backups),
+        );
+        let distances = self.distances();
+        if let (Some(middle), Some(largest)) =
+            (distances.get(distances.len() / 2), distances.last())
+        {
+            let same = self.seeds.iter().filter(|seed| seed.same_bits).count();
+            let _ = write!(
+                text,
+                "\ndistance of predictions to the fault-free optimum: median {middle:.1e}, largest \
+                 {largest:.1e}; the bits of an undisturbed run in {same} of {}",
+                self.seeds.len()
+            );
+        }
+        for seed in &self.seeds {
+            if let Some(violation) = seed.outcome.violations.first() {
+                let _ = write!(text, "\nseed {}: {violation}", seed.seed);
+            }
+        }
+        text
+    }
+
+    pub(super) fn json(&self, method: &str, alpha: f64) -> Value {
+        let seed = |seed: &Ended| {
+            let Outcome { rounds, converged, ticks, trace, counts, violations, .. } = &seed.outcome;
+            let violations: Vec<String> = violations.iter().map(ToString::to_string).collect();
+            json!({
+                "seed": seed.seed,
+                "rounds": rounds,
+                "converged": converged,
+                "ticks": ticks,
+                "trace": format!("{trace:016x}"),
+                "distance": seed.distance,
+                "same_bits": seed.same_bits,
+                "sent": counts.sent,
+                "bytes": counts.bytes,
+                "lost": counts.lost,
+                "duplicated": counts.duplicated,
+                "crashes": counts.crashes,
+                "torn": counts.torn,
+                "zombies": counts.zombies,
+                "backups": counts.backups,
+                "hostile": counts.hostile,
+                "fenced": counts.fenced,
+                "rollbacks": counts.rollbacks,
+                "malformed": counts.malformed,
+                "violations": violations,
+            })
+        };
+        json!({
+            "method": method,
+            "alpha": alpha,
+            "mode": match self.mode {
+                ModeFlag::Synchronous => "synchronous",
+                ModeFlag::Asynchronous => "asynchronous",
+            },
+            "nodes": self.nodes,
+            "processes": self.processes,
+            "cut": self.cut,
+            "largest_distance": self.distances().last(),
+            "seeds": self.seeds.iter().map(seed).collect::<Vec<_>>(),
+        })
+    }
+}
