@@ -19,7 +19,7 @@ use fedgrid::{
     network::{Network, Node, View, partition, random_regular},
     observe::Stop,
     random::{Purpose, Stream},
-    runtime::protocol::Settings,
+    runtime::protocol::{LARGEST, Settings},
 };
 use fedgrid_zenoh::{
     agent::{self, Flow, Options},
@@ -121,6 +121,7 @@ fn provisioned(root: &Path, port: u16) -> usize {
         router: None,
         shape: Shape { features: 4, outputs: 1, points: number(POINTS) },
         checkpoint_every: 10,
+        largest_number: LARGEST,
         validity: (now() - 60, now() + 86_400),
     };
     federation.write(root).expect("a new folder").cut()

@@ -105,7 +105,18 @@ impl Pair {
             }
         }
         let next = newest.as_ref().map_or(0, |slot| slot.sequence + 1);
-        Ok((Self { paths, owner, next }, newest, damage))
+        let pair = Self { paths, owner, next };
+        // A crash between the two writes left one older file, and what follows from the newest is about
+        // to be said: from here on either must do.
+        if let Some(slot) = &newest {
+            let whole = slot.to_bytes(&owner);
+            for path in &pair.paths {
+                if disk::read(path, LIMIT).ok().as_ref() != Some(&whole) {
+                    disk::write(path, &whole, Access::Private)?;
+                }
+            }
+        }
+        Ok((pair, newest, damage))
     }
 
     fn write(&mut self, state: Vec<u8>) -> Result<()> {

@@ -1,13 +1,15 @@
-//! What was given away, for ever: an append-only list of counts, each bound to the one before.
+//! What a node has given away, for ever: an append-only list of counts, each bound to the one before.
 //!
 //! ```text
-//! number  node  zero  round  answers so far  BLAKE3(hash before ‖ these)      64 bytes
+//! number  run (8)  asker (8)  round  answers to it so far  BLAKE3(hash before ‖ these)     72 bytes
 //! ```
 //!
-//! A node that answers probes has a budget, and its state counts the distinct questions that it has
-//! answered. The count is written here after that state and before an answer leaves, so a state that
-//! counts less than the ledger is an old one. A record that was cut short by a crash was never acted
-//! on and is dropped; any other change breaks the chain and is an error.
+//! A node that answers probes has a budget for each that asks, and its state counts the distinct
+//! questions that it has answered in its run. The count is written here after that state and before an
+//! answer leaves, so a state that counts less than the ledger is an old one. The ledger outlives its
+//! run: what an asker was told in earlier runs, whoever started them, is part of its budget. A record
+//! that was cut short by a crash was never acted on and is dropped; any other change breaks the chain
+//! and is an error.
 
 use std::{
     collections::BTreeMap,
@@ -20,96 +22,128 @@ use std::{
 use crate::{
     disk,
     error::{Error, Result},
+    frame::RunId,
+    identity::Hex,
 };
 
-const BODY: usize = 32;
-const RECORD: usize = 2 * BODY;
+const BODY: usize = 40;
+const RECORD: usize = BODY + 32;
 const LIMIT: usize = 1 << 30;
 
-/// The counts of a process's nodes.
+/// Run and asker of a count.
+type Whose = ([u8; 8], [u8; 8]);
+
+/// The counts of a node.
 #[derive(Debug)]
 pub struct Ledger {
     file: File,
     path: PathBuf,
+    run: [u8; 8],
     head: [u8; 32],
     records: u64,
-    charged: BTreeMap<u32, u64>,
+    counts: BTreeMap<Whose, u64>,
 }
 
 impl Ledger {
-    /// Opens or begins the ledger in a file and checks its chain.
-    pub fn open(path: &Path) -> Result<Self> {
-        let bytes = if path.exists() { disk::read(path, LIMIT)? } else { Vec::new() };
+    /// Opens or begins the ledger of a node, for a run, and checks its chain. A node is at work in one
+    /// run at a time: two would spend one budget twice.
+    pub fn of_node(folder: &Path, node: &str, run: &RunId) -> Result<Self> {
+        disk::make_private_folder(folder)?;
+        Self::open(&folder.join(Hex(short(node)).to_string()), run)
+    }
+
+    /// Opens or begins the ledger in a file.
+    pub fn open(path: &Path, run: &RunId) -> Result<Self> {
         let failed = |error| Error::file("open", path, &error);
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         let mut file = options.open(path).map_err(failed)?;
+        if file.try_lock().is_err() {
+            return Err(Error::InUse { path: path.display().to_string() });
+        }
+        let bytes = disk::read(path, LIMIT)?;
         let whole = bytes.len() - bytes.len() % RECORD;
         file.set_len(whole as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(failed)?;
-        let path = path.to_path_buf();
-        let mut ledger = Self { file, path, head: [0; 32], records: 0, charged: BTreeMap::new() };
+        let mut ledger = Self {
+            file,
+            path: path.to_path_buf(),
+            run: run[..8].try_into().expect("a run has sixteen bytes"),
+            head: [0; 32],
+            records: 0,
+            counts: BTreeMap::new(),
+        };
         for record in bytes[..whole].chunks_exact(RECORD) {
             let (body, hash) = record.split_at(BODY);
-            let (node, round, count) = read(body);
-            if body != ledger.body(node, round, count) || chained(&ledger.head, body) != hash {
+            if body[..8] != ledger.records.to_le_bytes() || chained(&ledger.head, body) != hash {
                 let found =
                     format!("its record {} does not follow from the ones before", ledger.records);
                 return Err(Error::damaged(&ledger.path, found));
             }
-            ledger.take(node, count, hash.try_into().expect("32 bytes"));
+            let eight = |place: usize| body[place..place + 8].try_into().expect("eight bytes");
+            let whose = (eight(8), eight(16));
+            ledger.take(whose, u64::from_le_bytes(eight(32)), hash.try_into().expect("32 bytes"));
         }
         Ok(ledger)
     }
 
-    /// Writes down how much a node has answered so far, if that is more than was known; when this
-    /// returns it survives a loss of power.
-    pub fn charge(&mut self, node: u32, round: u64, count: u64) -> Result<()> {
-        if count <= self.charged(node) {
+    /// Writes down how many questions of an asker were answered in this run so far, if that is more
+    /// than was known; when this returns it survives a loss of power.
+    pub fn charge(&mut self, asker: &str, round: u64, count: u64) -> Result<()> {
+        if count <= self.charged(asker) {
             return Ok(());
         }
-        let body = self.body(node, round, count);
+        let whose = (self.run, short(asker));
+        let mut body = [0; BODY];
+        body[..8].copy_from_slice(&self.records.to_le_bytes());
+        body[8..16].copy_from_slice(&whose.0);
+        body[16..24].copy_from_slice(&whose.1);
+        body[24..32].copy_from_slice(&round.to_le_bytes());
+        body[32..].copy_from_slice(&count.to_le_bytes());
         let hash = chained(&self.head, &body);
         let length = self.records * RECORD as u64;
-        let record = [body, hash].concat();
+        let record = [&body[..], &hash].concat();
         let written = self.file.write_all(&record).and_then(|()| self.file.sync_all());
         if let Err(error) = written {
             // The next record begins where this one did.
             let _ = self.file.set_len(length).and_then(|()| self.file.seek(SeekFrom::End(0)));
             return Err(Error::file("write", &self.path, &error));
         }
-        self.take(node, count, hash);
+        self.take(whose, count, hash);
         Ok(())
     }
 
-    /// How many distinct questions a node has answered; it never falls.
+    /// How many distinct questions of an asker were answered in this run; it never falls.
     #[must_use]
-    pub fn charged(&self, node: u32) -> u64 {
-        self.charged.get(&node).copied().unwrap_or(0)
+    pub fn charged(&self, asker: &str) -> u64 {
+        self.counts.get(&(self.run, short(asker))).copied().unwrap_or(0)
     }
 
-    fn take(&mut self, node: u32, count: u64, hash: [u8; 32]) {
-        let known = self.charged.entry(node).or_default();
+    /// How many questions of all askers were answered in this run.
+    #[must_use]
+    pub fn charged_in_all(&self) -> u64 {
+        self.counts.iter().filter(|((run, _), _)| *run == self.run).map(|(_, count)| count).sum()
+    }
+
+    /// How many questions of an asker were answered in other runs.
+    #[must_use]
+    pub fn earlier(&self, asker: &str) -> u64 {
+        let asker = short(asker);
+        let others = self.counts.iter().filter(|((run, who), _)| *who == asker && *run != self.run);
+        others.map(|(_, count)| count).sum()
+    }
+
+    fn take(&mut self, whose: Whose, count: u64, hash: [u8; 32]) {
+        let known = self.counts.entry(whose).or_default();
         *known = count.max(*known);
         self.head = hash;
         self.records += 1;
     }
-
-    fn body(&self, node: u32, round: u64, count: u64) -> [u8; BODY] {
-        let mut body = [0; BODY];
-        body[..8].copy_from_slice(&self.records.to_le_bytes());
-        body[8..12].copy_from_slice(&node.to_le_bytes());
-        body[16..24].copy_from_slice(&round.to_le_bytes());
-        body[24..].copy_from_slice(&count.to_le_bytes());
-        body
-    }
 }
 
-/// Node, round and count of a record.
-fn read(body: &[u8]) -> (u32, u64, u64) {
-    let word =
-        |place: usize| u64::from_le_bytes(body[place..place + 8].try_into().expect("eight bytes"));
-    let node = u32::from_le_bytes(body[8..12].try_into().expect("four bytes"));
-    (node, word(16), word(24))
+/// A name of any length in eight bytes.
+fn short(name: &str) -> [u8; 8] {
+    let hash = blake3::hash(name.as_bytes());
+    hash.as_bytes()[..8].try_into().expect("eight bytes")
 }
 
 fn chained(head: &[u8; 32], body: &[u8]) -> [u8; 32] {
@@ -124,11 +158,14 @@ mod tests {
 
     use super::*;
 
+    const RUN: RunId = [1; 16];
+    const NEXT: RunId = [2; 16];
+
     fn written(folder: &Path) -> PathBuf {
         let path = folder.join("ledger");
-        let mut ledger = Ledger::open(&path).unwrap();
+        let mut ledger = Ledger::open(&path, &RUN).unwrap();
         for (round, count) in [(1, 3), (2, 4), (2, 3), (3, 5)] {
-            ledger.charge(7, round, count).unwrap();
+            ledger.charge("a", round, count).unwrap();
         }
         path
     }
@@ -137,10 +174,38 @@ mod tests {
     fn a_count_never_falls_and_is_never_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         let path = written(folder.path());
-        let mut ledger = Ledger::open(&path).unwrap();
-        assert_eq!((ledger.records, ledger.charged(7), ledger.charged(8)), (3, 5, 0));
-        ledger.charge(8, 4, 1).unwrap();
-        assert_eq!(Ledger::open(&path).unwrap().charged(8), 1);
+        let mut ledger = Ledger::open(&path, &RUN).unwrap();
+        assert_eq!((ledger.records, ledger.charged("a"), ledger.charged("b")), (3, 5, 0));
+        ledger.charge("b", 4, 1).unwrap();
+        assert_eq!((ledger.charged_in_all(), ledger.earlier("a")), (6, 0));
+        drop(ledger);
+        assert_eq!(Ledger::open(&path, &RUN).unwrap().charged("b"), 1);
+    }
+
+    #[test]
+    fn what_was_answered_in_one_run_counts_in_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = written(folder.path());
+        let mut ledger = Ledger::open(&path, &NEXT).unwrap();
+        assert_eq!((ledger.charged("a"), ledger.earlier("a"), ledger.earlier("b")), (0, 5, 0));
+        ledger.charge("a", 1, 2).unwrap();
+        drop(ledger);
+        let third = Ledger::open(&path, &[3; 16]).unwrap();
+        assert_eq!((third.earlier("a"), third.charged_in_all()), (7, 0));
+        drop(third);
+        let first = Ledger::open(&path, &RUN).unwrap();
+        assert_eq!((first.charged("a"), first.earlier("a")), (5, 2));
+    }
+
+    #[test]
+    fn a_node_is_at_work_in_one_run_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Ledger::of_node(folder.path(), "ward 1", &RUN).unwrap();
+        let second = Ledger::of_node(folder.path(), "ward 1", &NEXT);
+        assert!(matches!(second, Err(Error::InUse { .. })));
+        assert!(Ledger::of_node(folder.path(), "ward 2", &NEXT).is_ok());
+        drop(first);
+        assert!(Ledger::of_node(folder.path(), "ward 1", &NEXT).is_ok());
     }
 
     #[test]
@@ -152,7 +217,7 @@ mod tests {
             let mut flipped = whole.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             fs::write(&path, &flipped).unwrap();
-            assert!(matches!(Ledger::open(&path), Err(Error::Damaged { .. })), "bit {bit}");
+            assert!(matches!(Ledger::open(&path, &RUN), Err(Error::Damaged { .. })), "bit {bit}");
         }
     }
 
@@ -163,10 +228,11 @@ mod tests {
         let whole = fs::read(&path).unwrap();
         for length in 2 * RECORD..3 * RECORD {
             fs::write(&path, &whole[..length]).unwrap();
-            let mut ledger = Ledger::open(&path).unwrap();
-            assert_eq!(ledger.charged(7), 4);
-            ledger.charge(7, 9, 6).unwrap();
-            assert_eq!(Ledger::open(&path).unwrap().charged(7), 6);
+            let mut ledger = Ledger::open(&path, &RUN).unwrap();
+            assert_eq!(ledger.charged("a"), 4);
+            ledger.charge("a", 9, 6).unwrap();
+            drop(ledger);
+            assert_eq!(Ledger::open(&path, &RUN).unwrap().charged("a"), 6);
         }
     }
 }

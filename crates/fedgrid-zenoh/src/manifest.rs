@@ -11,6 +11,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use ed25519_dalek::{SigningKey, VerifyingKey};
+use fedgrid::runtime::protocol::LARGEST;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -48,12 +49,19 @@ pub struct Manifest {
     pub shape: Shape,
     /// How often state is written, in rounds; neighbours keep what they said since.
     pub checkpoint_every: u64,
+    /// The largest magnitude of a number in a message.
+    #[serde(default = "usual_largest")]
+    pub largest_number: f64,
     /// The processes; a frame names them by position.
     pub processes: Vec<Process>,
     /// The nodes, by position.
     pub nodes: Vec<NodeEntry>,
     /// The edges: two nodes and a weight.
     pub edges: Vec<(u32, u32, f64)>,
+}
+
+fn usual_largest() -> f64 {
+    LARGEST
 }
 
 /// The sizes that all sites must agree on.
@@ -147,6 +155,9 @@ impl Manifest {
         let wrong = |found: String| Err(Error::Manifest { found });
         if let Some(node) = self.nodes.iter().find(|node| self.process(node.process).is_none()) {
             return wrong(format!("node '{}' is at no process", node.name));
+        }
+        if self.largest_number.is_nan() || self.largest_number <= 0.0 {
+            return wrong(format!("its largest number is {}", self.largest_number));
         }
         let count = self.nodes.len();
         for &(a, b, weight) in &self.edges {
@@ -254,6 +265,7 @@ mod tests {
             router: None,
             shape: Shape::default(),
             checkpoint_every: 1,
+            largest_number: LARGEST,
             processes: vec![process("a"), process("b")],
             nodes: vec![node(0), node(1), node(0)],
             edges: vec![(0, 1, 1.0), (0, 2, 0.5), (1, 2, 0.1)],
@@ -295,6 +307,7 @@ mod tests {
         assert!(refused(|manifest| manifest.edges.push((0, 9, 1.0))));
         assert!(refused(|manifest| manifest.edges.push((1, 1, 1.0))));
         assert!(refused(|manifest| manifest.edges[0].2 = -1.0));
+        assert!(refused(|manifest| manifest.largest_number = 0.0));
         assert!(!refused(|_| ()));
     }
 

@@ -52,6 +52,8 @@ pub struct Federation<'a> {
     pub shape: Shape,
     /// How often state is written, in rounds.
     pub checkpoint_every: u64,
+    /// The largest magnitude of a number in a message.
+    pub largest_number: f64,
     /// When certificates are good.
     pub validity: Validity,
 }
@@ -169,6 +171,7 @@ impl Federation<'_> {
             router: self.router.clone(),
             shape: self.shape,
             checkpoint_every: self.checkpoint_every,
+            largest_number: self.largest_number,
             processes: self.sites.iter().zip(made).map(process).collect::<Result<_>>()?,
             nodes,
             edges: self.edges.clone(),
@@ -307,6 +310,8 @@ impl Project {
 
 #[cfg(test)]
 mod tests {
+    use fedgrid::runtime::protocol::LARGEST;
+
     use super::*;
     use crate::kit::Kit;
 
@@ -328,6 +333,7 @@ mod tests {
             router: None,
             shape: Shape::default(),
             checkpoint_every: 1,
+            largest_number: LARGEST,
             validity,
         };
         federation.write(folder)

@@ -11,36 +11,45 @@ use crate::error::{Error, Result};
 
 /// Writes values one after the other.
 #[derive(Debug, Clone, Default)]
-pub struct Writer(Vec<u8>);
+pub struct Writer {
+    bytes: Vec<u8>,
+    limit: Option<f64>,
+}
 
 impl Writer {
     /// Writes on behind what is there.
     #[must_use]
     pub fn after(bytes: Vec<u8>) -> Self {
-        Self(bytes)
+        Self { bytes, limit: None }
+    }
+
+    /// Refuses numbers for others whose magnitude is above this limit.
+    #[must_use]
+    pub fn with_limit(self, limit: f64) -> Self {
+        Self { limit: Some(limit), ..self }
     }
 
     /// What has been written.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
-        self.0
+        self.bytes
     }
 
     /// How many bytes have been written.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.bytes.len()
     }
 
     /// Whether nothing has been written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.bytes.is_empty()
     }
 
     /// A small number, or which of some kinds follows.
     pub fn mark(&mut self, mark: u8) {
-        self.0.push(mark);
+        self.bytes.push(mark);
     }
 
     /// Yes or no.
@@ -50,7 +59,7 @@ impl Writer {
 
     /// A whole number.
     pub fn word(&mut self, word: u64) {
-        self.0.extend_from_slice(&word.to_le_bytes());
+        self.bytes.extend_from_slice(&word.to_le_bytes());
     }
 
     /// Whole numbers, one after the other.
@@ -62,7 +71,7 @@ impl Writer {
 
     /// A whole number of four bytes.
     pub fn short(&mut self, short: u32) {
-        self.0.extend_from_slice(&short.to_le_bytes());
+        self.bytes.extend_from_slice(&short.to_le_bytes());
     }
 
     /// How many there are of something, or the place of one.
@@ -72,21 +81,21 @@ impl Writer {
 
     /// A number, bit for bit.
     pub fn number(&mut self, number: f64) {
-        self.0.extend_from_slice(&number.to_le_bytes());
+        self.bytes.extend_from_slice(&number.to_le_bytes());
     }
 
     /// Numbers, bit for bit, without their count.
     pub fn numbers(&mut self, numbers: &[f64]) {
-        self.0.reserve(8 * numbers.len());
+        self.bytes.reserve(8 * numbers.len());
         for number in numbers {
             self.number(*number);
         }
     }
 
-    /// Numbers that others will read: refused unless all are finite.
+    /// Numbers that others will read: refused unless all are finite and within the limit, if any.
     pub fn finite(&mut self, what: &'static str, numbers: &[f64]) -> Result<()> {
-        if !numbers.iter().all(|number| number.is_finite()) {
-            return Err(Error::Malformed { what, reason: "holds a number that is not finite" });
+        if let Some(reason) = fault(numbers, self.limit) {
+            return Err(Error::Malformed { what, reason });
         }
         self.numbers(numbers);
         Ok(())
@@ -101,8 +110,17 @@ impl Writer {
     /// Bytes and, before them, how many there are.
     pub fn part(&mut self, bytes: &[u8]) {
         self.count(bytes.len());
-        self.0.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(bytes);
     }
+}
+
+/// What is wrong with numbers for others, if anything.
+fn fault(numbers: &[f64], limit: Option<f64>) -> Option<&'static str> {
+    if !numbers.iter().all(|number| number.is_finite()) {
+        return Some("holds a number that is not finite");
+    }
+    let is_absurd = |limit: f64| numbers.iter().any(|number| number.abs() > limit);
+    limit.is_some_and(is_absurd).then_some("holds a number beyond the limit of the federation")
 }
 
 /// Reads what a [`Writer`] wrote.
@@ -110,13 +128,20 @@ impl Writer {
 pub struct Reader<'a> {
     what: &'static str,
     left: &'a [u8],
+    limit: Option<f64>,
 }
 
 impl<'a> Reader<'a> {
     /// Reads these bytes, which are called so in errors.
     #[must_use]
     pub fn new(what: &'static str, bytes: &'a [u8]) -> Self {
-        Self { what, left: bytes }
+        Self { what, left: bytes, limit: None }
+    }
+
+    /// See [`Writer::with_limit`].
+    #[must_use]
+    pub fn with_limit(self, limit: f64) -> Self {
+        Self { limit: Some(limit), ..self }
     }
 
     /// The refusal of these bytes.
@@ -194,10 +219,9 @@ impl<'a> Reader<'a> {
     /// See [`Writer::finite`].
     pub fn finite(&mut self, count: usize) -> Result<Vec<f64>> {
         let numbers = self.numbers(count)?;
-        if numbers.iter().all(|number| number.is_finite()) {
-            Ok(numbers)
-        } else {
-            Err(self.refusal("holds a number that is not finite"))
+        match fault(&numbers, self.limit) {
+            None => Ok(numbers),
+            Some(reason) => Err(self.refusal(reason)),
         }
     }
 
@@ -269,6 +293,20 @@ mod tests {
         let nan = f64::NAN.to_le_bytes();
         assert!(Reader::new("a number", &nan).finite(1).is_err());
         assert!(Writer::default().finite("a number", &[f64::INFINITY]).is_err());
+    }
+
+    #[test]
+    fn numbers_beyond_a_limit_are_refused_on_both_sides() {
+        for (number, is_fine) in
+            [(1e12_f64, true), (-1e12, true), (1.001e12, false), (-1e300, false)]
+        {
+            let bytes = number.to_le_bytes();
+            let mut reader = Reader::new("a number", &bytes).with_limit(1e12);
+            assert_eq!(reader.finite(1).is_ok(), is_fine, "{number}");
+            let mut writer = Writer::default().with_limit(1e12);
+            assert_eq!(writer.finite("a number", &[number]).is_ok(), is_fine, "{number}");
+            assert!(Reader::new("a number", &bytes).finite(1).is_ok(), "{number} without a limit");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::{
 use ed25519_dalek::VerifyingKey;
 
 use super::{order::Order, status::Status};
-use crate::{frame::RunId, transport::Answers};
+use crate::transport::Answers;
 
 /// How many of the latest frames to each neighbour are kept for late joiners.
 const LATEST: usize = 8;
@@ -24,7 +24,6 @@ const STALLED: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub(super) struct Desk {
     project: VerifyingKey,
-    run: RunId,
     started: u64,
     stop: AtomicBool,
     state: Mutex<State>,
@@ -38,10 +37,10 @@ struct State {
 }
 
 impl Desk {
-    pub(super) fn new(project: VerifyingKey, run: RunId, started: u64) -> Self {
+    pub(super) fn new(project: VerifyingKey, started: u64) -> Self {
         let state =
             State { status: Status::default(), turned: Instant::now(), frames: BTreeMap::new() };
-        Self { project, run, started, stop: AtomicBool::new(false), state: Mutex::new(state) }
+        Self { project, started, stop: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
     /// The agent's loop has turned.
@@ -89,7 +88,7 @@ impl Answers for Desk {
 
     fn status(&self, order: Option<&[u8]>) -> String {
         if let Some(bytes) = order
-            && Order::verified(bytes, &self.project, &self.run, self.started) == Some(Order::Stop)
+            && Order::verified(bytes, &self.project, self.started) == Some(Order::Stop)
         {
             self.stop.store(true, Ordering::Relaxed);
         }

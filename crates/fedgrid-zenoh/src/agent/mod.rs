@@ -8,20 +8,22 @@
 //! before it says that something is written, and signs what is sent. It opens no link but to
 //! neighbours, and asks no clock but for ticks.
 
+mod books;
 mod desk;
 mod health;
+mod options;
 mod order;
 mod status;
 mod telling;
 mod trace;
 
 use std::{
-    collections::VecDeque,
-    path::PathBuf,
+    collections::{BTreeMap, VecDeque},
     sync::Arc,
     time::{Duration, Instant},
 };
 
+use books::Books;
 use desk::Desk;
 use fedgrid::{
     method::{Durable, Method},
@@ -32,85 +34,27 @@ use fedgrid::{
     },
 };
 use health::Health;
+pub use options::{Flow, Options, Outcome};
 pub use order::Order;
 pub use status::{Phase, Seen, Status};
 use trace::Trace;
 
 use crate::{
     checkpoint::{Kept, Store},
-    error::{Error, Result},
+    error::Result,
     frame::{Frame, Gate, seal},
     identity::{now, random_bytes},
     kit::Kit,
-    ledger::Ledger,
     manifest::Manifest,
     transport::{Answers, Role, Settings, Transport},
 };
 
 /// After how long a finished process leaves when all others that have not finished are gone.
 const GONE: Duration = Duration::from_secs(5);
+/// After how long without a frame a neighbour that follows a newer manifest is believed to be right.
+const OUTDATED: Duration = Duration::from_secs(2);
 /// How often a status is told.
 const TELL: Duration = Duration::from_millis(200);
-
-/// How an agent runs.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Where state is kept.
-    pub folder: PathBuf,
-    /// How rounds go.
-    pub protocol: Protocol,
-    /// How long a tick is: what is missing is asked for again at ticks.
-    pub tick: Duration,
-    /// The port of the health endpoint on this machine, zero for any; none for no endpoint.
-    pub health: Option<u16>,
-    /// Where to listen instead of the manifest's address.
-    pub listen: Option<String>,
-    /// Whether neighbours are looked for on the local network.
-    pub scouting: bool,
-    /// For how long a finished process goes on to answer neighbours that have not finished.
-    pub linger: Duration,
-    /// Where the digest of every node's state after every round is written, if anywhere.
-    pub trace: Option<PathBuf>,
-}
-
-impl Options {
-    /// Usual choices for a folder.
-    #[must_use]
-    pub fn new(folder: PathBuf, protocol: Protocol) -> Self {
-        Self {
-            folder,
-            protocol,
-            tick: Duration::from_millis(100),
-            health: None,
-            listen: None,
-            scouting: false,
-            linger: Duration::from_mins(10),
-            trace: None,
-        }
-    }
-}
-
-/// Whether an agent goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flow {
-    /// It does.
-    Continue,
-    /// It keeps its state and ends.
-    Stop,
-}
-
-/// What an agent leaves.
-#[derive(Debug)]
-pub struct Outcome<P: Durable> {
-    /// The process with its participants.
-    pub process: Process<P>,
-    /// Whether training came to its end; otherwise it was told to stop.
-    pub finished: bool,
-    /// Whether all agreed that it has converged.
-    pub converged: bool,
-    /// The last status.
-    pub status: Status,
-}
 
 /// The network of a manifest.
 pub fn network_of(manifest: &Manifest) -> Result<Network> {
@@ -152,12 +96,14 @@ struct Agent<'a, P: Durable> {
     process: Process<P>,
     gate: Gate,
     store: Store,
-    ledger: Ledger,
+    books: Books,
     transport: Transport,
     desk: Arc<Desk>,
     trace: Option<Trace>,
     status: Status,
     told: Instant,
+    /// Neighbours that follow a newer manifest: since when, and how many frames were accepted by then.
+    newer: BTreeMap<usize, (Instant, u64)>,
     finished: bool,
     converged: bool,
     over: bool,
@@ -175,14 +121,18 @@ impl<'a, P: Durable> Agent<'a, P> {
         let places: Vec<usize> = manifest.nodes.iter().map(|node| node.process as usize).collect();
         let layout = Layout::new(&network_of(manifest)?, &places)?;
         let seat = layout.seats()[kit.process as usize].clone();
-        let protocol = Protocol { digests: options.trace.is_some(), ..options.protocol };
+        let protocol = Protocol {
+            digests: options.trace.is_some(),
+            largest: manifest.largest_number,
+            ..options.protocol
+        };
         let mut process = Process::new(method, views, seat, protocol)?;
         let run: String = manifest.run.to_string();
-        // Every run has its own state and its own budgets.
+        // Every run has its own state; budgets are over all of a site's runs.
         let folder = options.folder.join(format!("run-{}", &run[..8]));
         let (store, found) = Store::open(&folder, kit.owner())?;
-        let ledger = Ledger::open(&folder.join("ledger"))?;
-        let desk = Arc::new(Desk::new(kit.project, manifest.run.0, now()));
+        let books = Books::open(&options.ledgers, kit, &mut process)?;
+        let desk = Arc::new(Desk::new(kit.project, now()));
         let nonce = u64::from_le_bytes(random_bytes()?);
         let (identity, state) = found;
         let begun = process.step(Event::Started { identity, state, nonce });
@@ -207,34 +157,22 @@ impl<'a, P: Durable> Agent<'a, P> {
             gate: gate(kit, &process, options),
             process,
             store,
-            ledger,
+            books,
             transport,
             desk,
             trace: options.trace.as_deref().map(Trace::open).transpose()?,
             status,
             told: Instant::now(),
+            newer: BTreeMap::new(),
             finished: false,
             converged: false,
             over: false,
             _health: health,
         };
-        agent.check_ledger()?;
+        agent.books.check(&options.folder, &agent.process)?;
         agent.act(begun)?;
         agent.ask_all();
         Ok(agent)
-    }
-
-    /// What was given away may have grown since it was last written down, never shrunk.
-    fn check_ledger(&mut self) -> Result<()> {
-        for (node, participant) in self.process.participants() {
-            let node = u32::try_from(node).unwrap_or(u32::MAX);
-            let (found, seen) = (participant.charged(), self.ledger.charged(node));
-            if found < seen {
-                let path = self.options.folder.display().to_string();
-                return Err(Error::RolledBack { path, found, seen });
-            }
-        }
-        Ok(())
     }
 
     /// Turns until the process has ended.
@@ -342,12 +280,7 @@ impl<'a, P: Durable> Agent<'a, P> {
             Slot::Identity => self.store.save(Kept::Identity, bytes),
             Slot::State => {
                 self.store.save(Kept::State, bytes)?;
-                let round = self.process.round();
-                for (node, participant) in self.process.participants() {
-                    let node = u32::try_from(node).unwrap_or(u32::MAX);
-                    self.ledger.charge(node, round, participant.charged())?;
-                }
-                Ok(())
+                self.books.charge(self.kit, &self.process)
             }
         }
     }

@@ -7,7 +7,7 @@ use fedgrid::{
     runtime::protocol::{Event, Mode, Notice, Reason},
 };
 
-use super::{Agent, Phase, Seen};
+use super::{Agent, OUTDATED, Phase, Seen};
 use crate::{
     error::{Error, Result},
     manifest::Link,
@@ -59,33 +59,47 @@ impl<P: Durable> Agent<'_, P> {
         }
     }
 
-    /// Names a neighbour that follows a newer manifest, and lets asynchronous rounds go on without
-    /// one that is gone.
+    /// Stops where a neighbour follows a newer manifest and is heard no more, and lets asynchronous
+    /// rounds go on without one that is gone.
     pub(super) fn check_neighbours(&mut self) -> Result<()> {
-        let own = self.kit.manifest.number;
         let peers: Vec<(usize, u64)> =
             self.process.peers().map(|peer| (peer.peer, peer.accepted)).collect();
+        let is_async = self.options.protocol.mode != Mode::Synchronous;
         for (peer, accepted) in peers {
-            let place = u32::try_from(peer).unwrap_or(u32::MAX);
-            let follows = self.transport.manifest_of(place);
-            if let Some(newer) = follows.filter(|&number| number > own)
-                && accepted == 0
-                && self.kit.manifest.link != Link::Tcp
-            {
-                let name = &self.kit.manifest.processes[peer].name;
-                let found = format!(
-                    "neighbour '{name}' follows manifest {newer}, this kit has {own}; get the newest \
-                     kit"
-                );
-                return Err(Error::Manifest { found });
-            }
-            let is_async = self.options.protocol.mode != Mode::Synchronous;
+            let follows = self.transport.manifest_of(u32::try_from(peer).unwrap_or(u32::MAX));
+            self.check_manifest(peer, accepted, follows)?;
             if is_async && accepted > 0 && follows.is_none() {
                 let actions = self.process.step(Event::PeerLost { peer });
                 self.act(actions)?;
             }
         }
         Ok(())
+    }
+
+    /// Who says that there is a newer manifest may lie, so that alone stops nothing; but whoever is not
+    /// heard either has a key that this kit does not know, or is in another run. On plain links
+    /// anyone could say so.
+    fn check_manifest(&mut self, peer: usize, accepted: u64, follows: Option<u64>) -> Result<()> {
+        let own = self.kit.manifest.number;
+        let newer = follows.filter(|&number| number > own && self.kit.manifest.link != Link::Tcp);
+        let Some(newer) = newer else {
+            self.newer.remove(&peer);
+            return Ok(());
+        };
+        let now = Instant::now();
+        let (since, heard) = self.newer.entry(peer).or_insert((now, accepted));
+        if *heard != accepted {
+            (*since, *heard) = (now, accepted);
+        }
+        if since.elapsed() < OUTDATED {
+            return Ok(());
+        }
+        let name = &self.kit.manifest.processes[peer].name;
+        Err(Error::Manifest {
+            found: format!(
+                "neighbour '{name}' follows manifest {newer}, this kit has {own}; get the newest kit"
+            ),
+        })
     }
 
     /// Whether no neighbour that has not finished seems to be there.

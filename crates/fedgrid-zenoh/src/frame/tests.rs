@@ -135,6 +135,13 @@ fn spoilt(way: usize, state: &mut u64) -> Vec<u8> {
     bytes
 }
 
+/// The time of a processor that this thread has used, in seconds: a loaded machine does not add to it.
+fn busy() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: f64 = text.split(' ').next()?.parse().ok()?;
+    Some(nanoseconds * 1e-9)
+}
+
 #[test]
 fn six_thousand_bad_frames_are_refused_by_name_and_at_once() {
     let mut state = 0x9e37_79b9_7f4a_7c15;
@@ -145,15 +152,16 @@ fn six_thousand_bad_frames_are_refused_by_name_and_at_once() {
         if bytes == whole {
             continue;
         }
-        let begun = Instant::now();
+        let (begun, before) = (Instant::now(), busy());
         let refusal = open(&bytes).expect_err("a spoilt frame");
-        slowest = slowest.max(begun.elapsed().as_secs_f64());
+        let wall = begun.elapsed().as_secs_f64();
+        slowest = slowest.max(before.zip(busy()).map_or(wall, |(before, after)| after - before));
         assert!(!refusal.to_string().is_empty());
         reasons.insert(refusal);
     }
     assert!(reasons.len() > 10, "{reasons:?}");
-    // No loop or allocation follows a number in the bytes; a second allows for a stalled machine.
-    assert!(slowest < 1.0, "{slowest} s");
+    // No loop or allocation follows a number in the bytes.
+    assert!(slowest < 0.1, "{slowest} s");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Frames between neighbours over Zenoh: pushed when they are made, asked for when they are missed.
 //!
 //! ```text
-//! fg/<run>/f/<to>/<from>        frames, put by <from> for <to>
-//! fg/<run>/s/<owner>/<asker>    frames that <asker> missed, asked of <owner>
-//! fg/<run>/l/<process>/<number>  who follows which manifest, a hint only
-//! fg/<run>/i/<process>          status, asked for by the operator; orders travel with the question
+//! fg/<run>/f/<to>/<from>            frames, put by <from> for <to>
+//! fg/<run>/s/<owner>/<asker>        frames that <asker> missed, asked of <owner>
+//! fg/<project>/l/<process>/<number>  who follows which manifest, a hint only
+//! fg/<project>/i/<process>          status, asked for by the operator; orders travel with the question
 //! ```
 //!
 //! Nothing here is trusted: what arrives is bytes until [`crate::frame`] has checked them.
@@ -42,10 +42,12 @@ use crate::{
 /// How long a question waits for its answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The keys of a run.
+/// The keys of a run, and those that all runs of a project share: who follows an older manifest, of
+/// another run, can still be seen and told.
 #[derive(Debug, Clone)]
 pub struct Keys {
-    prefix: String,
+    run: String,
+    project: String,
 }
 
 impl Keys {
@@ -53,33 +55,38 @@ impl Keys {
     #[must_use]
     pub fn new(manifest: &Manifest) -> Self {
         let run: [u8; 8] = manifest.run.0[..8].try_into().expect("a run has sixteen bytes");
-        Self { prefix: format!("fg/{}", Hex(run)) }
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(manifest.project.as_bytes());
+        hasher.update(&manifest.authority.map_or([0; 32], |authority| authority.0));
+        let project: [u8; 8] =
+            hasher.finalize().as_bytes()[..8].try_into().expect("a hash has 32 bytes");
+        Self { run: format!("fg/{}", Hex(run)), project: format!("fg/{}", Hex(project)) }
     }
 
     /// The key of frames to a process from another.
     #[must_use]
     pub fn frame(&self, to: u32, from: u32) -> String {
-        format!("{}/f/{to}/{from}", self.prefix)
+        format!("{}/f/{to}/{from}", self.run)
     }
 
     /// The key by which a process is asked for frames by another.
     #[must_use]
     pub fn state(&self, owner: u32, asker: u32) -> String {
-        format!("{}/s/{owner}/{asker}", self.prefix)
+        format!("{}/s/{owner}/{asker}", self.run)
     }
 
     /// The key by which a process shows that it is there, and which manifest it follows.
     #[must_use]
     pub fn live(&self, process: &str, number: &str) -> String {
-        format!("{}/l/{process}/{number}", self.prefix)
+        format!("{}/l/{process}/{number}", self.project)
     }
 
     fn status(&self, process: &str) -> String {
-        format!("{}/i/{process}", self.prefix)
+        format!("{}/i/{process}", self.project)
     }
 
-    fn all(&self) -> String {
-        format!("{}/**", self.prefix)
+    fn all(&self) -> [String; 2] {
+        [format!("{}/**", self.run), format!("{}/**", self.project)]
     }
 }
 
@@ -112,7 +119,8 @@ impl fmt::Debug for Transport {
 pub fn open(settings: &Settings<'_>) -> Result<Session> {
     let text = settings.json().to_string();
     let config = Config::from_json5(&text).map_err(|error| failed("set up Zenoh", &error))?;
-    zenoh::open(config).wait().map_err(|error| failed("open a Zenoh session", &error))
+    let doing = if settings.has_router() { "reach the router" } else { "open a Zenoh session" };
+    zenoh::open(config).wait().map_err(|error| failed(doing, &error))
 }
 
 fn failed(doing: &'static str, error: &zenoh::Error) -> Error {

@@ -3,6 +3,9 @@
 //! Zenoh's defaults are made for open networks. Here nobody is looked for, links are only with
 //! neighbours, certificates are asked for at both ends, everything that is not named is denied, a
 //! silent neighbour is dropped within two seconds, and no message can be larger than a frame.
+//!
+//! Zenoh's routers pass nothing on between peers, so where the manifest names a router all others are
+//! its clients, and it is their only link.
 
 use std::{path::Path, slice};
 
@@ -49,15 +52,21 @@ impl Settings<'_> {
     /// The session's configuration.
     #[must_use]
     pub fn json(&self) -> Value {
-        let is_router = self.role == Role::Router;
+        let mode = match self.role {
+            Role::Router => "router",
+            _ if self.has_router() => "client",
+            _ => "peer",
+        };
+        // A client has one link, and is told when there is none; between peers the agent names
+        // neighbours that do not answer, and Zenoh goes on trying.
+        let timeout = if mode == "client" { 4000 } else { -1 };
         json!({
-            "mode": if is_router { "router" } else { "peer" },
+            "mode": mode,
             "listen": { "endpoints": self.listen_endpoints(), "exit_on_failure": true },
             "connect": {
                 "endpoints": self.connect_endpoints(),
-                // The agent names neighbours that do not answer; Zenoh goes on trying.
-                "timeout_ms": -1,
-                "exit_on_failure": false,
+                "timeout_ms": timeout,
+                "exit_on_failure": mode == "client",
                 "retry": {
                     "period_init_ms": 100,
                     "period_max_ms": 1000,
@@ -82,11 +91,19 @@ impl Settings<'_> {
         })
     }
 
+    /// Whether all links of this session are to a router.
+    pub(super) fn has_router(&self) -> bool {
+        self.role != Role::Router && self.manifest.router.is_some()
+    }
+
     fn endpoint(&self, address: &str) -> String {
         format!("{}/{address}", self.manifest.link.name())
     }
 
     fn listen_endpoints(&self) -> Vec<String> {
+        if self.has_router() {
+            return Vec::new();
+        }
         let own = match self.role {
             Role::Process(place) => self.manifest.processes[place as usize].address.as_deref(),
             Role::Router => self.manifest.router.as_deref(),
@@ -97,22 +114,23 @@ impl Settings<'_> {
 
     /// Of two neighbours one calls the other: the later in the manifest, unless only it listens.
     fn connect_endpoints(&self) -> Vec<String> {
+        if let (true, Some(router)) = (self.has_router(), &self.manifest.router) {
+            return vec![self.endpoint(router)];
+        }
         let processes = &self.manifest.processes;
         let all = |places: &mut dyn Iterator<Item = u32>| {
             let addresses = places.filter_map(|place| processes[place as usize].address.as_deref());
             addresses.map(|address| self.endpoint(address)).collect::<Vec<_>>()
         };
-        let mut endpoints = match self.role {
-            Role::Router => return Vec::new(),
+        match self.role {
+            Role::Router => Vec::new(),
             Role::Operator => all(&mut (0..u32::try_from(processes.len()).unwrap_or(u32::MAX))),
             Role::Process(own) => {
                 let listens = |place: u32| processes[place as usize].address.is_some();
                 let calls = |other: &u32| *other < own || !listens(own);
                 all(&mut self.manifest.neighbours_of(own).into_iter().filter(calls))
             }
-        };
-        endpoints.extend(self.manifest.router.as_deref().map(|address| self.endpoint(address)));
-        endpoints
+        }
     }
 
     fn tls(&self) -> Value {
@@ -153,7 +171,6 @@ impl Settings<'_> {
                 policies.push(json!({ "rules": [id], "subjects": [name] }));
             }
         };
-        let has_router = self.manifest.router.is_some();
         match self.role {
             Role::Process(own) => {
                 for other in self.manifest.neighbours_of(own) {
@@ -163,7 +180,7 @@ impl Settings<'_> {
                     );
                 }
                 allow(OPERATOR, operator(&keys, &own.to_string()));
-                if has_router {
+                if self.has_router() {
                     allow(ROUTER, vec![anything(&keys, "ingress"), anything(&keys, "egress")]);
                 }
             }
@@ -243,5 +260,5 @@ fn anything(keys: &Keys, flow: &'static str) -> Way {
         "declare_liveliness_subscriber",
         "liveliness_query",
     ];
-    way(flow, &messages, &[keys.all()])
+    way(flow, &messages, &keys.all())
 }

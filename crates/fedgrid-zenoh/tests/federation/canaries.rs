@@ -18,7 +18,7 @@ use fedgrid::{
     network::{Node, View, ring},
     observe::Stop,
     random::{Purpose, Stream},
-    runtime::protocol::Settings,
+    runtime::protocol::{LARGEST, Settings},
 };
 use fedgrid_zenoh::{
     agent::{self, Flow, Options},
@@ -28,7 +28,7 @@ use fedgrid_zenoh::{
     provision::{Federation, Site},
 };
 
-use crate::scene::free_port;
+use crate::scene::free_address;
 
 const COLUMNS: usize = 4;
 const NODES: usize = 4;
@@ -149,13 +149,13 @@ impl Search {
     }
 }
 
-/// Forwards a port to another and keeps every byte that passes.
-pub(crate) fn tap(from: u16, to: u16, heard: &Arc<Mutex<Vec<u8>>>) {
-    let listener = TcpListener::bind(("127.0.0.1", from)).unwrap();
-    let heard = Arc::clone(heard);
+/// Forwards an address to another and keeps every byte that passes.
+pub(crate) fn tap(from: &str, to: &str, heard: &Arc<Mutex<Vec<u8>>>) {
+    let listener = TcpListener::bind(from).unwrap();
+    let (heard, to) = (Arc::clone(heard), to.to_string());
     std::thread::spawn(move || {
         for client in listener.incoming().flatten() {
-            let Ok(server) = TcpStream::connect(("127.0.0.1", to)) else { continue };
+            let Ok(server) = TcpStream::connect(&to) else { continue };
             let ways =
                 [(client.try_clone().unwrap(), server.try_clone().unwrap()), (server, client)];
             for (mut source, mut sink) in ways {
@@ -182,14 +182,14 @@ where
 {
     let folder = tempfile::tempdir().unwrap();
     let heard = Arc::new(Mutex::new(Vec::new()));
-    let ports = [free_port(), free_port()];
-    let outside = [free_port(), free_port()];
-    for (&from, &to) in outside.iter().zip(&ports) {
+    let inside = [free_address(), free_address()];
+    let outside = [free_address(), free_address()];
+    for (from, to) in outside.iter().zip(&inside) {
         tap(from, to, &heard);
     }
     let site = |place: usize| Site {
         name: format!("p{place}"),
-        address: Some(format!("127.0.0.1:{}", outside[place])),
+        address: Some(outside[place].clone()),
         nodes: if place == 0 { vec![0, 1] } else { vec![2, 3] },
     };
     let names: Vec<String> = (0..NODES).map(|node| format!("n{node}")).collect();
@@ -203,6 +203,7 @@ where
         router: None,
         shape: Shape { features: 4, outputs: 1, points: 20 },
         checkpoint_every: 1,
+        largest_number: LARGEST,
         validity: (now() - 60, now() + 3600),
     };
     federation.write(folder.path()).unwrap();
@@ -214,7 +215,7 @@ where
         let stop = Stop { rounds, tolerance: -1.0 };
         let settings = Settings { stop, look: 2, ..Settings::default() };
         let options = Options {
-            listen: Some(format!("127.0.0.1:{}", ports[place])),
+            listen: Some(inside[place].clone()),
             tick: Duration::from_millis(50),
             ..Options::new(folder.path().join(format!("state{place}")), settings)
         };

@@ -17,7 +17,7 @@ use crate::{
     canaries::tap,
     impersonation::Mute,
     made::{How, Problem},
-    scene::{Scene, Spec, free_port},
+    scene::{Scene, Spec, free_address},
 };
 
 const FRAMES: usize = 200;
@@ -41,10 +41,10 @@ fn ratio(messages: usize) -> f64 {
     let problem = Problem { how: How::FedRelax, nodes: 2, points: 100, seed: 1 };
     let spec = Spec { problem, processes: 2, link: Link::Tcp, rounds: 1, keep: 1, trace: false };
     let scene = Scene::new(spec);
-    let (inside, heard) = (free_port(), Arc::new(Mutex::new(Vec::new())));
+    let (inside, heard) = (free_address(), Arc::new(Mutex::new(Vec::new())));
     let address = scene.manifest.processes[0].address.clone().unwrap();
-    tap(address.rsplit(':').next().unwrap().parse().unwrap(), inside, &heard);
-    let (_, receiver) = transport(&scene, 0, Some(&format!("127.0.0.1:{inside}")));
+    tap(&address, &inside, &heard);
+    let (_, receiver) = transport(&scene, 0, Some(&inside));
     let (kit, sender) = transport(&scene, 1, None);
     let frame = |round: usize| Frame {
         kind: Kind::State,

@@ -1,58 +1,77 @@
 //! A large network in four processes: the bits of one, its share of the memory, the traffic of the cut.
+//!
+//! A process is this test binary itself, started for its test `part_of_a_large_network`.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command},
+    sync::Arc,
+    time::Duration,
+};
 
 use fedgrid::{
     data::{Dataset, Features, Labels},
     method::{FedRelax, Participant},
     model::{Hypothesis, Linear},
-    network::{Network, Node, View, grid, partition},
+    network::{Neighbour, Network, Node, View, grid, partition},
     observe::Stop,
     random::{Purpose, Stream},
-    runtime::{InProcess, protocol::Settings},
+    runtime::{
+        InProcess,
+        protocol::{LARGEST, Settings},
+    },
 };
 use fedgrid_zenoh::{
-    agent::{self, Flow, Options},
+    agent::{self, Flow, Options, network_of},
     identity::now,
     kit::{Kit, Shared},
     manifest::{Link, Manifest, Shape},
     provision::{Federation, Site},
 };
 
-use crate::scene::free_port;
+use crate::scene::{free_address, say};
 
 const POINTS: usize = 8;
 const ROUNDS: usize = 10;
 
-fn nodes(network: &Network) -> Vec<Node> {
+fn draw(count: usize, node: usize, purpose: Purpose) -> Vec<f64> {
+    let mut stream = Stream::new(1, node, 0, purpose);
+    (0..count).map(|_| stream.normal()).collect()
+}
+
+fn public() -> Arc<Features> {
     let names: Arc<[String]> = ["a", "b"].map(String::from).into();
-    let draw = |count: usize, node: usize, purpose| {
-        let mut stream = Stream::new(1, node, 0, purpose);
-        (0..count).map(|_| stream.normal()).collect::<Vec<f64>>()
-    };
-    let public = draw(2 * POINTS, 0, Purpose::Public);
-    let public = Arc::new(Features::new(names.clone(), public).unwrap());
+    Arc::new(Features::new(names, draw(2 * POINTS, 0, Purpose::Public)).unwrap())
+}
+
+/// What some nodes know: nothing of the others is made.
+fn views(network: &Network, own: impl Iterator<Item = usize>) -> Vec<View> {
+    let public = public();
     let model = Arc::new(Linear { ridge: 0.01, intercept: true });
-    let node = |id: usize| {
-        let features = Features::new(names.clone(), draw(10, id, Purpose::Data)).unwrap();
-        let labels = Labels::values(draw(5, id, Purpose::Split));
-        let data = Dataset::new(features, labels).unwrap();
-        Node { id, data, model: model.clone(), public: public.clone() }
+    let view = |id: usize| {
+        let features = Features::new(public.names().clone(), draw(10, id, Purpose::Data)).unwrap();
+        let data = Dataset::new(features, Labels::values(draw(5, id, Purpose::Split))).unwrap();
+        let neighbour =
+            |&(id, weight): &(usize, f64)| Neighbour { id, weight, public: public.clone() };
+        let neighbours = network.neighbours(id).iter().map(neighbour).collect();
+        View { neighbours, node: Node { id, data, model: model.clone(), public: public.clone() } }
     };
-    (0..network.len()).map(node).collect()
+    own.map(view).collect()
 }
 
 fn method() -> FedRelax {
     FedRelax { alpha: 0.3, ..FedRelax::default() }
 }
 
-fn provisioned(network: &Network, root: &std::path::Path) -> (Manifest, Vec<usize>) {
-    let parts = partition(network, 4).unwrap();
+fn provisioned(network: &Network, processes: usize, root: &Path) -> Manifest {
+    let parts = partition(network, processes).unwrap();
     let number = |id: usize| u32::try_from(id).unwrap();
-    let mut sites: Vec<Site> = (0..4)
+    let mut sites: Vec<Site> = (0..processes)
         .map(|place| Site {
             name: format!("p{place}"),
-            address: Some(format!("127.0.0.1:{}", free_port())),
+            address: Some(free_address()),
             nodes: Vec::new(),
         })
         .collect();
@@ -70,76 +89,116 @@ fn provisioned(network: &Network, root: &std::path::Path) -> (Manifest, Vec<usiz
         router: None,
         shape: Shape { features: 2, outputs: 1, points: number(POINTS) },
         checkpoint_every: 5,
+        largest_number: LARGEST,
         validity: (now() - 60, now() + 86_400),
     };
-    (federation.write(root).unwrap(), parts)
+    federation.write(root).unwrap()
 }
 
-/// Predictions of all nodes in four parts, and the bytes that the parts have sent.
-fn in_four(network: &Network) -> (Vec<Vec<u64>>, u64, usize) {
-    let folder = tempfile::tempdir().unwrap();
-    let (manifest, parts_of) = provisioned(network, folder.path());
-    let public = nodes(network)[0].public.clone();
-    let part = |place: u32| {
-        let kit = Kit::read(&folder.path().join(format!("kits/p{place}")), now()).unwrap();
-        let views = network.views(nodes(network)).unwrap();
-        let is_own = |view: &View| parts_of[view.node.id] == place as usize;
-        let views: Vec<View> = views.into_iter().filter(is_own).collect();
-        let stop = Stop { rounds: ROUNDS, tolerance: -1.0 };
-        let settings = Settings { stop, keep: 5, look: 0, ..Settings::default() };
-        let options = Options {
-            // One machine runs all four and may be slow; what is asked for again counts as traffic.
-            tick: Duration::from_secs(20),
-            ..Options::new(folder.path().join(format!("state{place}")), settings)
-        };
-        let outcome =
-            agent::run(&kit, &method(), views, &options, &mut |_| Flow::Continue).unwrap();
-        let predicted = outcome.process.participants().map(|(node, own)| {
-            let values = own.hypothesis().unwrap().predict(&public);
-            (node, values.as_slice().iter().map(|value| value.to_bits()).collect::<Vec<u64>>())
-        });
-        (predicted.collect::<Vec<_>>(), outcome.status.sent_bytes)
+/// The most memory that this process ever had, in kB.
+fn peak() -> usize {
+    let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+    line.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0)
+}
+
+/// What a process leaves: predictions by node, bytes sent and its peak of memory.
+type Left = (BTreeMap<usize, Vec<u64>>, u64, usize);
+
+/// What a process of a large network does; nothing where it is run as a plain test.
+#[test]
+fn part_of_a_large_network() {
+    let (Ok(root), Ok(place)) = (std::env::var("FEDGRID_LARGE"), std::env::var("FEDGRID_PLACE"))
+    else {
+        return;
     };
-    let parts: Vec<_> = std::thread::scope(|scope| {
-        let parts: Vec<_> = (0..4).map(|place| scope.spawn(move || part(place))).collect();
-        parts.into_iter().map(|part| part.join().unwrap()).collect()
-    });
-    let sent = parts.iter().map(|(_, sent)| sent).sum();
-    let mut all: Vec<_> = parts.into_iter().flat_map(|(predicted, _)| predicted).collect();
-    all.sort_by_key(|(node, _)| *node);
-    (all.into_iter().map(|(_, bits)| bits).collect(), sent, manifest.cut())
-}
-
-fn in_one(network: &Network) -> Vec<Vec<u64>> {
+    let root = PathBuf::from(root);
+    let kit = Kit::read(&root.join(format!("kits/p{place}")), now()).unwrap();
+    let own = kit.manifest.nodes_of(kit.process).into_iter().map(|node| node as usize);
+    let views = views(&network_of(&kit.manifest).unwrap(), own);
     let stop = Stop { rounds: ROUNDS, tolerance: -1.0 };
-    let views = network.views(nodes(network)).unwrap();
-    let run = InProcess { stop, ..InProcess::default() }.run(&method(), views).unwrap();
-    let public = nodes(network)[0].public.clone();
-    let bits = |h: &Arc<dyn Hypothesis>| {
-        h.predict(&public).as_slice().iter().map(|value| value.to_bits()).collect()
+    let settings = Settings { stop, keep: 5, look: 0, ..Settings::default() };
+    let options = Options {
+        // One machine runs all four and may be slow; what is asked for again counts as traffic.
+        tick: Duration::from_secs(20),
+        ..Options::new(root.join(format!("state{place}")), settings)
     };
-    run.hypotheses.iter().map(|h| bits(h.as_ref().unwrap())).collect()
+    let outcome = agent::run(&kit, &method(), views, &options, &mut |_| Flow::Continue).unwrap();
+    let (peak, public) = (peak(), public());
+    let predicted = outcome.process.participants().map(|(node, own)| {
+        let values = own.hypothesis().unwrap().predict(&public);
+        (node, values.as_slice().iter().map(|value| value.to_bits()).collect())
+    });
+    let left: Left = (predicted.collect(), outcome.status.sent_bytes, peak);
+    fs::write(root.join(format!("left{place}")), serde_json::to_vec(&left).unwrap()).unwrap();
 }
 
-fn agrees(side: usize) {
-    let network = grid(side, side).unwrap();
-    let (bits, sent, cut) = in_four(&network);
-    assert_eq!(bits, in_one(&network));
+fn spawn(root: &Path, place: usize) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "large::part_of_a_large_network", "--test-threads=1"])
+        .env("FEDGRID_LARGE", root)
+        .env("FEDGRID_PLACE", place.to_string())
+        .env("RAYON_NUM_THREADS", "1")
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// What so many processes leave, and how many edges were cut.
+fn in_parts(network: &Network, processes: usize) -> (Vec<Left>, usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = provisioned(network, processes, folder.path());
+    let parts: Vec<Child> = (0..processes).map(|place| spawn(folder.path(), place)).collect();
+    for mut part in parts {
+        assert!(part.wait().unwrap().success(), "a part has failed");
+    }
+    let left = |place: usize| {
+        let bytes = fs::read(folder.path().join(format!("left{place}"))).unwrap();
+        serde_json::from_slice(&bytes).unwrap()
+    };
+    ((0..processes).map(left).collect(), manifest.cut())
+}
+
+fn in_one(network: &Network) -> BTreeMap<usize, Vec<u64>> {
+    let stop = Stop { rounds: ROUNDS, tolerance: -1.0 };
+    let views = views(network, 0..network.len());
+    let run = InProcess { stop, ..InProcess::default() }.run(&method(), views).unwrap();
+    let public = public();
+    let bits = |h: &Option<Arc<dyn Hypothesis>>| {
+        let values = h.as_ref().unwrap().predict(&public);
+        values.as_slice().iter().map(|value| value.to_bits()).collect()
+    };
+    run.hypotheses.iter().map(bits).enumerate().collect()
+}
+
+/// The peaks of memory of the four processes, in kB.
+fn agrees(network: &Network) -> Vec<usize> {
+    let (parts, cut) = in_parts(network, 4);
+    let all: BTreeMap<usize, Vec<u64>> =
+        parts.iter().flat_map(|(predicted, ..)| predicted.clone()).collect();
+    assert_eq!(all, in_one(network));
     // Two messages per edge of the cut and round, with its place; and at most a hundredth more, and
     // some kilobytes of greetings.
     let messages = (2 * cut * ROUNDS * (8 * POINTS + 4)) as f64;
-    let sent = sent as f64;
+    let sent = parts.iter().map(|(_, sent, _)| sent).sum::<u64>() as f64;
     assert!(sent >= messages, "{sent} bytes, {messages} of messages");
     assert!(sent <= 1.01 * messages + 60_000.0, "{sent} bytes, {messages} of messages");
+    say(&format!("{sent} bytes sent, {messages} of messages over {cut} edges of the cut"));
+    parts.iter().map(|(.., peak)| *peak).collect()
 }
 
 #[test]
 fn four_thousand_nodes_in_four_processes_give_the_bits_of_one_and_send_the_cut() {
-    agrees(64);
+    agrees(&grid(64, 64).unwrap());
 }
 
 #[test]
 #[ignore = "takes minutes; part of make soak"]
-fn a_hundred_thousand_nodes_in_four_processes_give_the_bits_of_one_and_send_the_cut() {
-    agrees(317);
+fn a_hundred_thousand_nodes_in_four_processes_take_their_share_and_send_the_cut() {
+    let network = grid(317, 317).unwrap();
+    let peaks = agrees(&network);
+    let whole = in_parts(&network, 1).0[0].2;
+    let ratios: Vec<f64> = peaks.iter().map(|&peak| 4.0 * peak as f64 / whole as f64).collect();
+    say(&format!("{peaks:?} kB at the peak, {whole} kB in one process: {ratios:.2?} of the share"));
+    assert!(ratios.iter().all(|&ratio| ratio <= 1.3), "{ratios:?}");
 }

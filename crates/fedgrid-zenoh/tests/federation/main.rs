@@ -9,3 +9,4 @@ mod canaries;
 mod damage;
 mod costs;
 mod large;
+mod soak;

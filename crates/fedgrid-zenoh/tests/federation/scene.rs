@@ -19,7 +19,7 @@ use fedgrid::{
     observe::Stop,
     runtime::{
         InProcess, Layout,
-        protocol::{Action, Event, Notice, Process, Settings},
+        protocol::{Action, Event, LARGEST, Notice, Process, Settings},
     },
 };
 use fedgrid_zenoh::{
@@ -55,16 +55,22 @@ pub(crate) struct Scene {
 /// The hash of each node's state after each round.
 pub(crate) type States = BTreeMap<(u64, usize), String>;
 
-/// A port that was free a moment ago, below those that systems give to clients.
-pub(crate) fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
+/// An address of this machine that no other test process uses: each has a host of its own.
+pub(crate) fn free_address() -> String {
+    static NEXT: AtomicU16 = AtomicU16::new(20_000);
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
     loop {
-        let offset = u16::try_from(std::process::id() % 100).unwrap() * 100;
-        let port = 20_000 + (offset + NEXT.fetch_add(1, Ordering::Relaxed)) % 12_000;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
+        let port = NEXT.fetch_add(1, Ordering::Relaxed);
+        let address = format!("127.{high}.{middle}.{low}:{port}");
+        if TcpListener::bind(&address).is_ok() {
+            return address;
         }
     }
+}
+
+/// Tells what was measured, also where the output of tests is captured.
+pub(crate) fn say(text: &str) {
+    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
 /// What protocol settings a spec stands for.
@@ -95,7 +101,7 @@ impl Scene {
         let share = spec.problem.nodes.div_ceil(spec.processes);
         let site = |place: usize| Site {
             name: format!("p{place}"),
-            address: Some(format!("127.0.0.1:{}", free_port())),
+            address: Some(free_address()),
             nodes: (place * share..((place + 1) * share).min(spec.problem.nodes))
                 .map(|node| u32::try_from(node).unwrap())
                 .collect(),
@@ -117,6 +123,7 @@ impl Scene {
             router: None,
             shape: Shape { features: 4, outputs: 1, points: number(spec.problem.points) },
             checkpoint_every: spec.keep,
+            largest_number: LARGEST,
             validity: (now() - 60, now() + 86_400),
         };
         let manifest = federation.write(folder.path()).unwrap();

@@ -66,9 +66,14 @@ pub trait Durable: Participant<Message: Wire> {
     /// Words may come late from now on: that changes grow for a while tells nothing any more.
     fn expect_late_words(&mut self) {}
 
-    /// How many distinct questions were answered so far: it never falls.
-    fn charged(&self) -> u64 {
-        0
+    /// How many distinct questions of each other node were answered so far: no count ever falls.
+    fn charges(&self) -> Vec<(NodeId, u64)> {
+        Vec::new()
+    }
+
+    /// So many questions of another node were answered in earlier runs, and count in its budget.
+    fn charge(&mut self, asker: NodeId, count: u64) {
+        let _ = (asker, count);
     }
 }
 

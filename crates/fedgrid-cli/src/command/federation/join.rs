@@ -54,6 +54,11 @@ pub(in crate::command) struct Join {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
+    /// Where nodes that answer probes keep what they have answered, over all runs; by default ledgers/
+    /// beside the folder of the run. Another folder gives every asker a new budget.
+    #[arg(long, value_name = "DIR")]
+    ledgers: Option<PathBuf>,
+
     /// Answer GET /health on this port of this machine.
     #[arg(long, value_name = "PORT")]
     health: Option<u16>,
@@ -160,7 +165,9 @@ impl Join {
         let keep = kit.manifest.checkpoint_every;
         let protocol = Settings { mode, stop, look: LOOK, keep, ..Settings::default() };
         std::fs::create_dir_all(out).map_err(|error| Error::folder(out, &error))?;
+        let beside = || out.parent().unwrap_or(Path::new("")).join("ledgers");
         Ok(Options {
+            ledgers: self.ledgers.clone().unwrap_or_else(beside),
             health: self.health,
             listen: self.listen.clone(),
             scouting: self.scouting,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fedgrid::runtime::protocol::LARGEST;
 use fedgrid_zenoh::{
     identity::{Hex, now},
     kit::Shared,
@@ -74,6 +75,10 @@ pub(in crate::command) struct New {
     #[arg(long, value_name = "ROUNDS", default_value_t = 1)]
     checkpoint_every: u64,
 
+    /// The largest magnitude of a number that sites accept of each other.
+    #[arg(long, value_name = "NUMBER", default_value_t = LARGEST)]
+    largest_number: f64,
+
     /// Let rounds go on without slow sites, with the last word of each (not the bits of one process).
     #[arg(long)]
     asynchronous: bool,
@@ -109,6 +114,12 @@ impl New {
         }
         let source = if self.set.is_empty() { source } else { String::new() };
         let experiment = Experiment::from_table(table, &source)?;
+        if self.largest_number.is_nan() || self.largest_number <= 0.0 {
+            let value = self.largest_number;
+            return Err(Error::input(format!(
+                "--largest-number is {value}, expected a positive number"
+            )));
+        }
         let common = Common::new(&experiment, &base)?;
         let mut sites = match (&self.sites, self.processes) {
             (Some(path), _) => Sites::read(path, &common.network)?,
@@ -138,6 +149,7 @@ impl New {
                 points: number(common.public.rows()),
             },
             checkpoint_every: self.checkpoint_every.max(1),
+            largest_number: self.largest_number,
             validity: (now().saturating_sub(3600), now() + self.days * 86_400),
         };
         let manifest = federation.write(&out).map_err(refused)?;

@@ -97,7 +97,7 @@ fn ask(folder: &Path, order: Option<Order>) -> Result<(Manifest, Vec<(u32, Strin
         scouting: false,
     };
     let session = transport::open(&settings).map_err(refused)?;
-    let order = order.map(|order| order.signed(&project.key, &project.manifest.run.0, now()));
+    let order = order.map(|order| order.signed(&project.key, now()));
     let found = transport::ask_all(&session, &project.manifest, order.as_deref());
     transport::close(session);
     Ok((project.manifest, found))
@@ -110,7 +110,8 @@ impl Status {
             let (_, text) = found.iter().find(|(other, _)| *other as usize == place)?;
             serde_json::from_str(text).ok()
         };
-        let heading = ["site", "phase", "round", "behind", "epoch", "kB sent", "gap or residual"];
+        let heading =
+            ["site", "phase", "round", "behind", "epoch", "manifest", "kB sent", "gap or residual"];
         let mut rows = vec![heading.map(String::from)];
         let mut all = Vec::new();
         for (place, process) in manifest.processes.iter().enumerate() {
@@ -119,7 +120,8 @@ impl Status {
             rows.push(status.as_ref().map_or_else(
                 || {
                     let phase = if process.key.is_some() { "not there" } else { "revoked" };
-                    [process.name.clone(), phase.into(), dash(), dash(), dash(), dash(), dash()]
+                    let [round, behind, epoch, number, sent, gap] = std::array::from_fn(|_| dash());
+                    [process.name.clone(), phase.into(), round, behind, epoch, number, sent, gap]
                 },
                 |status| {
                     let phase = json!(status.phase).as_str().unwrap_or_default().to_string();
@@ -129,6 +131,7 @@ impl Status {
                         status.round.to_string(),
                         status.staleness().to_string(),
                         status.epoch.to_string(),
+                        status.manifest.to_string(),
                         status.sent_bytes.div_ceil(1000).to_string(),
                         format!("{:.1e}", status.gap.unwrap_or(status.residual)),
                     ]

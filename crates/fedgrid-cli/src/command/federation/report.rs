@@ -107,10 +107,12 @@ impl SiteRun<'_> {
         let of = |tally: &Tally| (tally.budget_spent, name(tally.candidate), name(tally.target));
         let spent = tallies.iter().filter(|tally| tally.budget_spent > 0).map(of);
         let (count, candidate, target) = spent.clone().max_by_key(|&(count, ..)| count)?;
+        let refused: usize = tallies.iter().map(|tally| tally.budget_spent).sum();
+        let asked: usize = tallies.iter().map(|tally| tally.probes).sum();
         Some(format!(
-            "Budgets of probes ran out for {} of {} pairs of nodes: '{candidate}' refused {count} \
-             questions of '{target}'. A node answers half as many questions as would give away its \
-             rows.",
+            "Budgets of probes ran out for {} of {} pairs of nodes; {refused} of {asked} questions of \
+             this site's nodes were refused, {count} of them by '{candidate}' to '{target}'. A node \
+             answers half as many questions as would give away its rows, over all runs.",
             spent.count(),
             tallies.len(),
         ))

@@ -65,17 +65,38 @@ impl Budget {
 
 /// What each target has asked so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Spent(BTreeMap<NodeId, Vec<Question>>);
+pub(super) struct Spent {
+    asked: BTreeMap<NodeId, Vec<Question>>,
+    /// How many were answered in earlier runs.
+    earlier: BTreeMap<NodeId, u64>,
+}
 
 impl Spent {
+    /// How many questions of each target were answered in this run.
+    pub(super) fn counts(&self) -> impl Iterator<Item = (NodeId, u64)> {
+        self.asked.iter().map(|(target, asked)| (*target, asked.len() as u64))
+    }
+
+    /// So many questions of a target were answered in earlier runs.
+    pub(super) fn charge(&mut self, target: NodeId, count: u64) {
+        self.earlier.insert(target, count);
+    }
+
+    /// What was known before this run.
+    pub(super) fn of_earlier_runs(&self) -> Self {
+        Self { asked: BTreeMap::new(), earlier: self.earlier.clone() }
+    }
+
     /// All questions that were answered, and who asked.
     pub(super) fn questions(&self) -> impl Iterator<Item = (NodeId, &Question)> {
-        self.0.iter().flat_map(|(target, asked)| asked.iter().map(|question| (*target, question)))
+        self.asked
+            .iter()
+            .flat_map(|(target, asked)| asked.iter().map(|question| (*target, question)))
     }
 
     /// Counts a question that was answered before.
     pub(super) fn recall(&mut self, target: NodeId, question: Question) {
-        self.0.entry(target).or_default().push(question);
+        self.asked.entry(target).or_default().push(question);
     }
 
     /// Whether a question may be answered; if so it is counted.
@@ -89,11 +110,12 @@ impl Spent {
         if budget != Budget::Half {
             return true;
         }
-        let asked = self.0.entry(target).or_default();
+        let earlier = self.earlier.get(&target).copied().unwrap_or(0);
+        let asked = self.asked.entry(target).or_default();
         if asked.contains(question) {
             return true;
         }
-        let allowed = asked.len() < rows.min(weights) / 2;
+        let allowed = asked.len() as u64 + earlier < (rows.min(weights) / 2) as u64;
         if allowed {
             asked.push(question.clone());
         }

@@ -53,6 +53,10 @@ impl Candidate {
         &self.spent
     }
 
+    pub(super) fn spent_mut(&mut self) -> &mut Spent {
+        &mut self.spent
+    }
+
     pub(super) fn set_spent(&mut self, spent: Spent) {
         self.spent = spent;
     }

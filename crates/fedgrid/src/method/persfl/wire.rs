@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Answer, Exchange, Probing, Question, Refusal, budget::Spent};
+use super::{Answer, Exchange, Probing, Question, Refusal};
 use crate::{
     bytes::{Reader, Writer},
     data::{Labels, Task},
@@ -180,7 +180,7 @@ impl Durable for Probing {
             }
         }
         self.recent.set_fresh(fresh);
-        let mut spent = Spent::default();
+        let mut spent = self.candidate.spent().of_earlier_runs();
         for _ in 0..from.count()? {
             match self.read(from)? {
                 (target, Exchange::Question(question)) => spent.recall(target, question),
@@ -202,8 +202,12 @@ impl Durable for Probing {
         Memory::Ledger
     }
 
-    fn charged(&self) -> u64 {
-        self.candidate.spent().questions().count() as u64
+    fn charges(&self) -> Vec<(NodeId, u64)> {
+        self.candidate.spent().counts().collect()
+    }
+
+    fn charge(&mut self, asker: NodeId, count: u64) {
+        self.candidate.spent_mut().charge(asker, count);
     }
 }
 

@@ -42,6 +42,8 @@ pub(super) struct Link<M: Wire> {
     incoming: Vec<(usize, NodeId, Option<M::Shape>)>,
     /// The most bytes that a bundle from there takes.
     pub(super) largest: usize,
+    /// The largest magnitude of a number in one.
+    pub(super) limit: f64,
     /// Who it is; none before it was met.
     pub(super) met: Option<Met>,
     /// Who it will be once that is durable here.
@@ -93,6 +95,7 @@ impl<M: Wire> Link<M> {
         Self {
             peer: peer.process,
             largest: incoming.iter().map(|(.., shape)| size(shape)).sum(),
+            limit: f64::MAX,
             incoming,
             met: None,
             meeting: None,
@@ -122,7 +125,7 @@ impl<M: Wire> Link<M> {
 
     /// The messages in a bundle, all checked.
     pub(super) fn unpack(&self, payload: &[u8]) -> Result<Vec<Said<M>>> {
-        let mut from = Reader::new("a bundle", payload);
+        let mut from = Reader::new("a bundle", payload).with_limit(self.limit);
         if payload.len() > self.largest {
             return Err(from.refusal("is longer than expected"));
         }
@@ -188,9 +191,9 @@ impl<M: Wire> Link<M> {
 }
 
 /// Packs messages, given by the places of their edges.
-pub(super) fn pack<M: Wire>(mut said: Vec<(u32, M)>) -> Result<Vec<u8>> {
+pub(super) fn pack<M: Wire>(mut said: Vec<(u32, M)>, limit: f64) -> Result<Vec<u8>> {
     said.sort_by_key(|(place, _)| *place);
-    let mut to = Writer::default();
+    let mut to = Writer::default().with_limit(limit);
     for (place, message) in said {
         to.short(place);
         message.encode(&mut to)?;

@@ -54,5 +54,5 @@ mod status;
 
 pub use frame::{Frame, HEAD, Kind};
 pub use process::Process;
-pub use settings::{Action, Event, Mode, Notice, Reason, Settings, Slot};
+pub use settings::{Action, Event, LARGEST, Mode, Notice, Reason, Settings, Slot};
 pub use status::PeerStatus;

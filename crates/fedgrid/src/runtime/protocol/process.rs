@@ -117,6 +117,10 @@ impl<P: Durable> Process<P> {
             let expected = "one or more";
             return Err(Error::Parameter { name: "keep", value: 0.0, expected });
         }
+        if settings.largest.is_nan() || settings.largest <= 0.0 {
+            let (value, expected) = (settings.largest, "a positive number");
+            return Err(Error::Parameter { name: "largest", value, expected });
+        }
         if views.iter().map(|view| view.node.id).ne(seat.nodes.iter().copied()) {
             return Err(Error::Malformed { what: "a seat", reason: "is for other nodes" });
         }
@@ -134,6 +138,7 @@ impl<P: Durable> Process<P> {
             seat.peers.iter().map(|peer| Link::new(peer, place_of, shape)).collect();
         for link in &mut links {
             link.is_timely = settings.mode == Mode::Synchronous;
+            link.limit = settings.largest;
         }
         Ok(Self {
             seen_sums: vec![0; seat.children.len()],
@@ -166,6 +171,13 @@ impl<P: Durable> Process<P> {
             #[cfg(test)]
             mutant: None,
         })
+    }
+
+    /// Tells a hosted node, before it is started, what it has answered another node in earlier runs.
+    pub fn charge(&mut self, node: NodeId, asker: NodeId, count: u64) {
+        if let Ok(place) = self.seat.nodes.binary_search(&node) {
+            self.hosted[place].participant.charge(asker, count);
+        }
     }
 
     /// Whether a fault is planted; never outside of this crate's own tests.

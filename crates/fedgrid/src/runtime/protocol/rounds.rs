@@ -74,7 +74,7 @@ impl<P: Durable> Process<P> {
         }
         let round = self.round + 1;
         for (link, bundle) in bundles.into_iter().enumerate() {
-            let payload = pack(bundle)?;
+            let payload = pack(bundle, self.settings.largest)?;
             if !self.is_synchronous() {
                 // Only the latest word counts.
                 self.links[link].outbox.retain(|(_, kind), _| *kind != Kind::State);

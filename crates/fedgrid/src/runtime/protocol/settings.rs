@@ -3,6 +3,9 @@
 use super::Frame;
 use crate::{error::Error, network::NodeId, observe::Stop, runtime::layout::ProcessId};
 
+/// The usual largest magnitude of a number in a message.
+pub const LARGEST: f64 = 1e12;
+
 /// How rounds of different processes go together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
@@ -31,6 +34,9 @@ pub struct Settings {
     pub keep: u64,
     /// After how many ticks of waiting those waited for are named.
     pub patience: u64,
+    /// The largest magnitude of a number in a message. What is beyond it is neither sent nor accepted,
+    /// so that one finite but absurd number cannot carry a neighbour's model off.
+    pub largest: f64,
     /// Whether every round tells what its nodes are, as digests of their snapshots: to compare runs.
     pub digests: bool,
 }
@@ -38,7 +44,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let (mode, stop) = (Mode::Synchronous, Stop::default());
-        Self { mode, stop, look: 10, keep: 1, patience: 20, digests: false }
+        Self { mode, stop, look: 10, keep: 1, patience: 20, largest: LARGEST, digests: false }
     }
 }
 

@@ -182,6 +182,53 @@ impl Room {
 }
 
 #[test]
+fn a_finite_but_absurd_number_is_refused_and_carries_nobody_off() {
+    let network = ring(5).unwrap();
+    let views = Shape::default().views(&network, 2, 8);
+    let method = FedRelax { alpha: 0.4, ..FedRelax::default() };
+    let stop = Stop { tolerance: -1.0, rounds: 12 };
+    let run = InProcess { stop, ..InProcess::default() }.run(&method, views.clone()).unwrap();
+    let layout = Layout::new(&network, &[0, 1, 1, 2, 2]).unwrap();
+    let outcome = |largest: f64| {
+        let settings = Settings { stop, look: 0, largest, ..Settings::default() };
+        let make = |process: usize| made(&method, &views, &layout, settings, process);
+        let mut room = Room::new(3);
+        (0..3).for_each(|process| room.start(process, 7, make));
+        for _ in 0..500 {
+            let next = room.frames.front().filter(|frame| frame.kind == Kind::State);
+            if let Some(mut lie) = next.cloned() {
+                // The first number of the bundle; the sender's own words follow.
+                lie.payload[4..12].copy_from_slice(&1e300_f64.to_le_bytes());
+                room.step(lie.to, Event::Received { frame: lie });
+            }
+            room.pass(1);
+        }
+        room.processes.iter().flatten().all(|own| own.has_finished() && is_as_in(&run, own))
+    };
+    assert!(outcome(1e12), "the lies were refused, and what was true was taken");
+    assert!(!outcome(f64::MAX), "without a limit they are taken for words of the round");
+}
+
+#[test]
+fn a_node_that_predicts_beyond_the_limit_stops_by_itself() {
+    let network = ring(3).unwrap();
+    let views = Shape::default().views(&network, 2, 8);
+    let method = FedRelax { alpha: 0.4, ..FedRelax::default() };
+    let layout = Layout::apart(&network).unwrap();
+    let settings = Settings { largest: 1e-9, ..Settings::default() };
+    let mut own = made(&method, &views, &layout, settings, 0);
+    let begun = own.step(Event::Started { identity: None, state: None, nonce: 1 });
+    let Some(Action::Persist { ticket, .. }) = begun.first() else { panic!("{begun:?}") };
+    let actions = own.step(Event::Persisted { ticket: *ticket });
+    let halted = actions.iter().find_map(|action| match action {
+        Action::Halt(reason) => Some(reason.to_string()),
+        _ => None,
+    });
+    let said = halted.expect("it has stopped");
+    assert!(said.contains("a number beyond the limit of the federation"), "{said}");
+}
+
+#[test]
 fn one_who_leaves_and_comes_back_changes_nothing() {
     let network = ring(5).unwrap();
     let views = Shape::default().views(&network, 2, 8);

@@ -1,0 +1,12 @@
+//! A federation by its command: kits, sites as processes of their own, and what a mistake gets.
+
+#![cfg(feature = "federation")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod sites;
+mod training;
+mod operation;
+mod mistakes;
+mod canaries;

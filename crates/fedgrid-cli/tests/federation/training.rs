@@ -1,0 +1,225 @@
+//! Sites learn together: the models of one process, over a router, found on the local network, without
+//! waiting for each other; and budgets that outlive runs.
+
+use std::{
+    net::{TcpStream, UdpSocket},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use crate::{
+    common::{Folder, NODES, skipped},
+    sites::{
+        Joined, Plan, SITES, assert_models_of_one_process, fitted, free_address, is_beyond, join,
+        join_as, model, provisioned, seen_until,
+    },
+};
+
+const THIRTY: &str = "alpha = 0.5\nrounds = 30\ntolerance = 0.0\nsolver = \"rounds\"\n";
+const PROBES: &str = "kind = \"persfl\"\nalpha = 0.1\nrounds = 15\nsolver = \"rounds\"\n";
+
+#[test]
+fn every_site_ends_with_the_models_that_one_process_gives_and_its_own_report() {
+    let folder = provisioned(THIRTY);
+    let parts = SITES.map(|(site, _)| join(&folder, site));
+    for part in parts {
+        let said = part.ended();
+        assert!(said.contains("With the federation this site's error is"), "{said}");
+    }
+    fitted(&folder, &[]);
+    assert_models_of_one_process(&folder);
+    for (site, nodes) in SITES {
+        let run = format!("run-{site}");
+        // Nothing of other sites is in a site's folder.
+        let page = folder.read(&format!("{run}/report.html"));
+        let others = NODES.iter().filter(|node| !nodes.contains(node));
+        let result = folder.json(&format!("{run}/result.json"));
+        let names: Vec<&str> = result["nodes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|n| n["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, nodes);
+        assert!(page.contains("federation") && others.count() == 4);
+        assert_eq!(result["rounds"], 30);
+    }
+    let shares: Vec<String> = SITES.map(|(site, _)| format!("run-{site}/share.txt")).into();
+    let arguments: Vec<&str> = ["federation", "collect", "home"]
+        .into_iter()
+        .chain(shares.iter().map(String::as_str))
+        .collect();
+    let collected = folder.run(&arguments);
+    assert_eq!(collected.code, Some(0), "{}", collected.err);
+    assert_eq!(collected.out.lines().count(), 1 + NODES.len(), "{}", collected.out);
+    folder.edit("run-mid/share.txt", "\"rows\":4", "\"rows\":5");
+    let forged = folder.run(&arguments);
+    assert_eq!(forged.code, Some(2));
+    assert!(forged.err.contains("is not signed by 'mid'"), "{}", forged.err);
+}
+
+#[test]
+fn probes_between_sites_help_and_are_refused_beyond_the_budget() {
+    let folder = provisioned(PROBES);
+    for part in SITES.map(|(site, _)| join(&folder, site)) {
+        part.ended();
+    }
+    fitted(&folder, &[]);
+    let mut same = 0;
+    for (site, nodes) in SITES {
+        let result = folder.json(&format!("run-{site}/result.json"));
+        // A question takes one round and its answer another.
+        assert_eq!((&result["method"]["kind"], &result["rounds"]), (&"persfl".into(), &30.into()));
+        let notes = result["notes"].to_string();
+        assert!(notes.contains("Budgets of probes ran out for"), "{notes}");
+        let run = format!("run-{site}");
+        same += nodes
+            .iter()
+            .filter(|node| model(&folder, &run, node) == model(&folder, "whole", node))
+            .count();
+    }
+    // One process answers all questions; sites answer so few that nothing learns as much.
+    assert_eq!(same, 0);
+}
+
+/// How many questions of a site's nodes were refused because a budget was spent, and how many were asked.
+fn refused(folder: &Folder, run: &str) -> (u64, u64) {
+    let notes = folder.json(&format!("{run}/result.json"))["notes"].to_string();
+    let words = notes.split("pairs of nodes; ").nth(1).unwrap_or_default();
+    let mut numbers = words.split(' ').filter_map(|word| word.parse().ok());
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+#[test]
+fn a_budget_that_was_spent_in_one_run_is_spent_in_the_next() {
+    let plan = Plan { method: PROBES, ..Plan::default() };
+    let folder = plan.provisioned();
+    // The same rows, asked by the same nodes, in a project with other keys.
+    plan.made(&folder, "second");
+    let run = |project: &str, run: &str, arguments: &[&str]| {
+        for part in SITES.map(|(site, _)| join_as(&folder, (project, run), site, arguments)) {
+            part.ended();
+        }
+        SITES.map(|(site, _)| refused(&folder, &format!("{run}-{site}")))
+    };
+    for (refused, asked) in run("home", "run", &[]) {
+        assert!(0 < refused && refused < asked, "{refused} of {asked}");
+    }
+    for (refused, asked) in run("second", "next", &[]) {
+        assert!(0 < asked && refused == asked, "{refused} of {asked}");
+    }
+    // A site that gives new budgets does so by its own will.
+    plan.made(&folder, "third");
+    for (refused, asked) in run("third", "last", &["--ledgers", "anew"]) {
+        assert!(0 < refused && refused < asked, "{refused} of {asked}");
+    }
+}
+
+/// A router of the project, once it listens.
+fn router(folder: &Folder, address: &str) -> Joined {
+    let router = Joined::new(folder, &["federation", "router", "home/router"]);
+    let end = Instant::now() + Duration::from_mins(1);
+    while TcpStream::connect(address).is_err() {
+        assert!(Instant::now() < end, "the router does not listen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    router
+}
+
+#[test]
+fn sites_that_cannot_reach_each_other_meet_at_a_router() {
+    let address = free_address();
+    let head = format!("router = \"{address}\"\n");
+    let plan = Plan { method: THIRTY, head: &head, hidden: true, arguments: &[] };
+    let folder = plan.provisioned();
+    let alone = join(&folder, "east").over();
+    assert_eq!(alone.code, Some(2));
+    assert!(alone.complained.contains("cannot reach the router"), "{}", alone.complained);
+    let _router = router(&folder, &address);
+    for part in SITES.map(|(site, _)| join(&folder, site)) {
+        part.ended();
+    }
+    fitted(&folder, &[]);
+    assert_models_of_one_process(&folder);
+}
+
+#[test]
+fn a_router_that_falls_and_comes_back_holds_sites_up_and_changes_nothing() {
+    let address = free_address();
+    let head = format!("router = \"{address}\"\n");
+    let method = "alpha = 0.5\nrounds = 100000000\ntolerance = 0.0\nsolver = \"rounds\"\n";
+    let plan = Plan { method, head: &head, hidden: true, arguments: &[] };
+    let folder = plan.provisioned();
+    let first = router(&folder, &address);
+    let _parts = SITES.map(|(site, _)| join(&folder, site));
+    let seen = seen_until(&folder, |all| all.iter().all(|status| is_beyond(status, 5)));
+    let round = seen[0]["round"].as_u64().unwrap();
+    drop(first);
+    std::thread::sleep(Duration::from_secs(3));
+    let _router = router(&folder, &address);
+    let seen = seen_until(&folder, |all| all.iter().all(|status| is_beyond(status, round + 5)));
+    assert!(seen.iter().all(|status| status["epoch"] == 1), "nobody was started again");
+}
+
+/// Whether what is sent to a group comes back on this machine.
+fn has_multicast() -> bool {
+    let group = "224.0.0.224".parse().unwrap();
+    let heard = || -> std::io::Result<bool> {
+        let socket = UdpSocket::bind("0.0.0.0:0")?;
+        socket.join_multicast_v4(&group, &"0.0.0.0".parse().unwrap())?;
+        socket.set_multicast_loop_v4(true)?;
+        socket.set_read_timeout(Some(Duration::from_secs(1)))?;
+        socket.send_to(b"fedgrid", (group, socket.local_addr()?.port()))?;
+        Ok(socket.recv(&mut [0; 16])? == 7)
+    };
+    heard().unwrap_or(false)
+}
+
+#[test]
+fn sites_without_addresses_find_each_other_on_the_local_network() {
+    if !has_multicast() {
+        return skipped("there is no multicast on this machine");
+    }
+    let plan = Plan { method: THIRTY, head: "link = \"tcp\"\n", hidden: true, arguments: &[] };
+    let folder = plan.provisioned();
+    let parts = SITES.map(|(site, _)| {
+        let address = free_address();
+        join_as(&folder, ("home", "run"), site, &["--scouting", "--listen", &address])
+    });
+    for part in parts {
+        part.ended();
+    }
+    fitted(&folder, &[]);
+    assert_models_of_one_process(&folder);
+}
+
+/// All numbers of a value, in order.
+fn numbers(value: &Value) -> Vec<f64> {
+    match value {
+        Value::Number(number) => number.as_f64().into_iter().collect(),
+        Value::Array(all) => all.iter().flat_map(numbers).collect(),
+        Value::Object(all) => all.values().flat_map(numbers).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn sites_that_do_not_wait_for_each_other_end_where_one_process_does() {
+    let method = "alpha = 0.05\nrounds = 60\ntolerance = 0.0\nsolver = \"rounds\"\n";
+    let plan = Plan { method, arguments: &["--asynchronous"], ..Plan::default() };
+    let folder = plan.provisioned();
+    for part in SITES.map(|(site, _)| join(&folder, site)) {
+        part.ended();
+    }
+    fitted(&folder, &["--set", "method.rounds=3000"]);
+    for (site, nodes) in SITES {
+        for node in nodes {
+            let own = numbers(&model(&folder, &format!("run-{site}"), node));
+            let expected = numbers(&model(&folder, "whole", node));
+            assert!(own.len() > 1 && own.len() == expected.len());
+            let is_near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-6 * b.abs().max(1.0);
+            assert!(own.iter().zip(&expected).all(is_near), "{node}: {own:?} {expected:?}");
+        }
+    }
+}
