@@ -16,7 +16,7 @@ pub(crate) fn scale() {
         let losses = Losses::new(&data, true).expect("linear models can be coupled");
         let prepared = begun.elapsed().as_secs_f64();
         drop(data);
-        let begun = Instant::now();
+        let (begun, used) = (Instant::now(), processor_seconds());
         let mut reached = Vec::new();
         let count = (150, 10);
         follow(&losses, &network, coupled, Iteration::Adaptive, count, |step, value| {
@@ -29,12 +29,14 @@ pub(crate) fn scale() {
             .iter()
             .find(|(_, value, _)| value - least <= 1e-3 * least)
             .expect("the last one is");
-        let per = reached[reached.len() - 1].2 / 150.0 / nodes as f64;
-        per_node.push(per);
+        let each = 150.0 * nodes as f64;
+        let (wall, used) = (begun.elapsed().as_secs_f64(), processor_seconds() - used);
+        per_node.push((wall / each, used / each));
         println!(
-            "scale, {nodes} nodes, {} edges, 10 features: losses {prepared:.1} s, relative error 1e-3 after {step} steps and {time:.1} s; {:.0} ns a step and node",
+            "scale, {nodes} nodes, {} edges, 10 features: losses {prepared:.1} s, relative error 1e-3 after {step} steps and {time:.1} s; {:.0} ns a step and node, {:.0} of a processor",
             network.edges().len(),
-            1e9 * per
+            1e9 * wall / each,
+            1e9 * used / each
         );
         let begun = Instant::now();
         let goal = Goal { tolerance: 1e-2, steps: 120 };
@@ -49,8 +51,9 @@ pub(crate) fn scale() {
         );
     }
     println!(
-        "time a step and node grows by {:.2} from 10⁴ to 10⁶ nodes (3)",
-        per_node[2] / per_node[0]
+        "time a step and node grows by {:.2} from 10⁴ to 10⁶ nodes (3), of a processor by {:.2}",
+        per_node[2].0 / per_node[0].0,
+        per_node[2].1 / per_node[0].1
     );
 }
 
@@ -60,4 +63,11 @@ fn peak_memory() -> String {
     let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("");
     let kilobytes = line.split_whitespace().nth(1).and_then(|text| text.parse::<f64>().ok());
     kilobytes.map_or("unknown".into(), |kilobytes| format!("{:.0}", kilobytes / 1024.0))
+}
+
+/// The seconds that this process has been on processors: fields 14 and 15 of its status, in hundredths.
+fn processor_seconds() -> f64 {
+    let status = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = status.rsplit(") ").next().unwrap_or("").split(' ').skip(11).take(2);
+    fields.filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / 100.0
 }

@@ -129,7 +129,7 @@ mod tests {
         data::{Dataset, Features, Labels},
         model::Linear,
         network::{Clustered, Node},
-        optimum::gtv::engine::start_of,
+        optimum::gtv::start::start_of,
         penalty::Penalty,
         random::{Purpose, Stream},
     };

@@ -1,22 +1,22 @@
 //! From a start to a certified minimum: which iteration runs, for how long, and what it hands on.
 
 use super::{
-    Engine, Goal, Minimum,
+    Engine, Goal,
     augmented::Augmented,
     certificate::{Certificate, certify},
     contract::Contracted,
     direct::Factors,
     frame::Frame,
     halpern::Halpern,
-    losses::Loss,
     newton::Newton,
     relative,
     relaxed::Relaxed,
     squared,
+    start::into_balls,
     sweep::Point,
 };
 use crate::{
-    error::{Error, Result, same_size},
+    error::{Error, Result},
     optimum::krylov::Limit,
     penalty::Penalty,
 };
@@ -191,7 +191,7 @@ impl<'a> Search<'a> {
     fn relaxed(&mut self, relaxed: &mut Relaxed, newton: bool) -> Result<End> {
         let near = (NEAR * self.goal.tolerance).clamp(1e-7, 1e-3);
         let mut last = f64::INFINITY;
-        let (mut changes, mut contracted, mut others) = (0, 0, 0);
+        let (mut changes, mut contracted, mut others) = (0, 0, self.steps);
         loop {
             changes += usize::from(relaxed.step()?);
             self.steps = relaxed.steps + others;
@@ -215,10 +215,11 @@ impl<'a> Search<'a> {
             }
             if is_near && relaxed.steps >= 2 * contracted {
                 contracted = relaxed.steps;
+                let before = self.steps;
                 if self.contract(&relaxed.point) {
                     return Ok(End::Done);
                 }
-                others = self.steps - relaxed.steps;
+                others += self.steps - before;
             }
         }
     }
@@ -275,53 +276,5 @@ impl<'a> Search<'a> {
         }
         *point = augmented.point;
         done
-    }
-}
-
-/// The start: a given minimum with its duals brought into the balls of these strengths, or zero;
-/// nodes that nothing is coupled to are at their own minimum.
-pub(super) fn start_of(frame: &Frame, start: Option<&Minimum>) -> Result<Point> {
-    let losses = frame.losses;
-    let rows = frame.len() * frame.width;
-    let edges = frame.layout.edges.len() * frame.width;
-    let w = frame.layout.rows_in(&losses.start(), losses.size, frame.width);
-    let mut point = Point { w, u: vec![0.0; edges], p: vec![0.0; rows] };
-    if let Some(start) = start {
-        same_size("starting weights", start.weights.len(), losses.len() * losses.size)?;
-        same_size("starting duals", start.duals.len(), frame.layout.edges.len() * losses.coupled)?;
-        point.w = frame.layout.rows_in(&start.weights, losses.size, frame.width);
-        point.u = frame.layout.edges_in(&start.duals, losses.coupled, frame.width);
-        into_balls(frame, &mut point);
-    }
-    for place in 0..frame.len() {
-        if frame.alpha == 0.0 || frame.layout.degrees[place] == 0.0 {
-            let row = &mut point.w[place * frame.width..][..losses.size];
-            row.copy_from_slice(&alone(frame, place)?);
-        }
-    }
-    Ok(point)
-}
-
-/// Brings duals into the balls of their strengths, and p with them.
-fn into_balls(frame: &Frame, point: &mut Point) {
-    if frame.penalty != Penalty::SquaredNorm {
-        for (u, c) in point.u.chunks_exact_mut(frame.width).zip(&frame.strengths) {
-            frame.penalty.dual_update(u, *c, 1.0);
-        }
-    }
-    point.p = squared::divergence(frame, &mut point.u);
-}
-
-/// The weights of a node by itself.
-fn alone(frame: &Frame, place: usize) -> Result<Vec<f64>> {
-    let size = frame.losses.size;
-    match frame.loss(place) {
-        Loss::None => Ok(vec![0.0; size]),
-        Loss::Quadratic(quadratic) => Ok(quadratic.least(size).1),
-        Loss::Convex(convex) => {
-            let fitted = convex.model().fit(convex.data())?;
-            let weights = convex.model().weights(fitted.as_ref());
-            Ok(frame.losses.row_of_model(&weights.expect("a model knows its own hypothesis")))
-        }
     }
 }

@@ -2,11 +2,11 @@
 
 use super::{
     Coupled,
-    engine::start_of,
     frame::Frame,
     halpern::Halpern,
     losses::Losses,
     relaxed::Relaxed,
+    start::start_of,
     sweep::{Next, Point, Sweep},
 };
 use crate::{error::Result, network::Network};

@@ -37,6 +37,7 @@ mod quadratic;
 mod radius;
 mod relaxed;
 mod squared;
+mod start;
 mod sweep;
 mod tiles;
 mod width;
@@ -49,8 +50,9 @@ pub use critical::{Critical, critical};
 pub use follow::{Iteration, follow};
 pub use losses::Losses;
 
-use engine::{Search, start_of};
+use engine::Search;
 use frame::Frame;
+use start::start_of;
 
 use crate::{
     error::{Error, Result, at_least_zero, same_size},
