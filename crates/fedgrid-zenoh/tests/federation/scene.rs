@@ -170,7 +170,9 @@ impl Scene {
             loop {
                 match part.child.try_wait().unwrap() {
                     Some(status) if status.success() => break,
-                    Some(_) => panic!("p{} failed:\n{}", part.place, self.log(part.place)),
+                    Some(status) => {
+                        panic!("p{} failed, {status}:\n{}", part.place, self.log(part.place));
+                    }
                     None => std::thread::sleep(Duration::from_millis(20)),
                 }
                 assert!(

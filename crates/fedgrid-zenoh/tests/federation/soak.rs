@@ -52,7 +52,8 @@ fn agents_keep_their_size_while_a_neighbour_comes_and_goes() {
     while Instant::now() < end {
         std::thread::sleep(Duration::from_secs(2));
         for (place, samples) in samples.iter_mut().enumerate() {
-            assert!(parts[place].child.try_wait().unwrap().is_none(), "{}", scene.log(place));
+            let ended = parts[place].child.try_wait().unwrap();
+            assert!(ended.is_none(), "p{place}: {ended:?}\n{}", scene.log(place));
             samples.push(size(parts[place].child.id()));
         }
         parts[3].kill();
