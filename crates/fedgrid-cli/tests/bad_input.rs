@@ -419,7 +419,7 @@ fn missing_keys_are_named_with_their_flags() {
 #[test]
 fn networks_are_given_in_one_way_with_what_it_needs() {
     assert_eq!(
-        refusal_of(&["--shape", "ring"]),
+        refusal_of(&["--shape", "ring", "--learn"]),
         "[network] has more than one of nearest, edges, shape, learn; list them in network.candidates to choose"
     );
     let folder = Folder::new();

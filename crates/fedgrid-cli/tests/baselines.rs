@@ -56,7 +56,7 @@ fn a_method_with_a_hub_is_compared_without_network_and_shuffles() {
 #[test]
 fn the_experiments_own_method_goes_on_as_long_as_it_is_told_to() {
     let folder = Folder::new();
-    let told = ["--alpha", "1", "--set", "method.rounds=150", "--set", "method.tolerance=0.0"];
+    let told = ["--alpha", "0.01", "--set", "method.rounds=150", "--set", "method.tolerance=0.0"];
     let own = [&told[..], &["--no-compare", "--set", "model.ridge=0.01"]].concat();
     // A round of questions and one of answers for each iteration, and the last model.
     let result = folder.fit("own", &[&own[..], &["--method", "fedavg"]].concat());

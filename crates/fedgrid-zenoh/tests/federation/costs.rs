@@ -58,13 +58,13 @@ fn ratio(messages: usize) -> f64 {
         // The protocol writes the place of the edge before each message.
         payload: vec![7; messages * (800 + 4)],
     };
-    let send = |round: usize| {
+    let send = |round: usize, patience: Duration| {
         let bytes = seal(&frame(round), &kit.manifest.run.0, 1, &kit.key).unwrap();
         sender.send(0, bytes);
-        receiver.inbox().next(Duration::from_millis(500))
+        receiver.inbox().next(patience)
     };
     let end = Instant::now() + Duration::from_mins(1);
-    while send(0).is_none() {
+    while send(0, Duration::from_millis(500)).is_none() {
         assert!(Instant::now() < end, "the link does not come up");
     }
     std::thread::sleep(Duration::from_millis(500));
@@ -72,7 +72,7 @@ fn ratio(messages: usize) -> f64 {
     let before = heard.lock().unwrap().len();
     let begun = Instant::now();
     for round in 0..FRAMES {
-        assert!(send(round).is_some(), "frame {round} is lost");
+        assert!(send(round, Duration::from_mins(1)).is_some(), "frame {round} is lost");
     }
     std::thread::sleep(Duration::from_millis(200));
     // Each side says every half second that it is there, in a few bytes.

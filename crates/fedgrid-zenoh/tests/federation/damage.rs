@@ -24,7 +24,7 @@ use crate::{
 
 fn spec(rounds: usize) -> Spec {
     let problem = Problem { how: How::FedRelax, nodes: 4, points: 10, seed: 7 };
-    Spec { problem, processes: 2, link: Link::Tls, rounds, keep: 1, trace: true }
+    Spec { problem, processes: 2, link: Link::Tcp, rounds, keep: 1, trace: true }
 }
 
 /// Text or bytes with one of the usual faults.
