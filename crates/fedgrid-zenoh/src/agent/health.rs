@@ -13,6 +13,9 @@ use std::{
 
 use crate::error::{Error, Result};
 
+/// In so many pieces a request is read at most, of 512 bytes and within a second each.
+const MOST_PIECES: usize = 16;
+
 /// Gives the status, and whether all is well.
 pub(super) type Look = Arc<dyn Fn() -> (bool, String) + Send + Sync>;
 
@@ -69,9 +72,7 @@ impl Drop for Health {
 fn answer(mut stream: TcpStream, look: &Look) -> std::io::Result<()> {
     stream.set_read_timeout(Some(Duration::from_secs(1)))?;
     stream.set_write_timeout(Some(Duration::from_secs(1)))?;
-    let mut request = [0; 512];
-    let size = stream.read(&mut request)?;
-    let is_health = request[..size].starts_with(b"GET /health ");
+    let is_health = read_request(&mut stream).starts_with(b"GET /health ");
     let (code, body) = if is_health {
         let (well, body) = look();
         (if well { "200 OK" } else { "503 Service Unavailable" }, body)
@@ -84,6 +85,23 @@ fn answer(mut stream: TcpStream, look: &Look) -> std::io::Result<()> {
          connection: close\r\n\r\n{body}",
         body.len()
     )
+}
+
+/// Reads to the end of the request's head: a stream that is closed before is reset, and the answer
+/// may be lost.
+fn read_request(stream: &mut TcpStream) -> Vec<u8> {
+    let (mut request, mut piece) = (Vec::new(), [0; 512]);
+    for _ in 0..MOST_PIECES {
+        match stream.read(&mut piece) {
+            // Whoever says no more is answered what it has asked.
+            Ok(0) | Err(_) => break,
+            Ok(size) => request.extend_from_slice(&piece[..size]),
+        }
+        if request.ends_with(b"\r\n\r\n") {
+            break;
+        }
+    }
+    request
 }
 
 #[cfg(test)]
@@ -111,5 +129,18 @@ mod tests {
         for other in ["GET / HTTP/1.1\r\n\r\n", "POST /health HTTP/1.1\r\n\r\n", "\r\n"] {
             assert!(ask(health.address(), other).starts_with("HTTP/1.1 404"), "{other}");
         }
+    }
+
+    #[test]
+    fn a_request_may_come_in_pieces() {
+        let health = Health::new(0, Arc::new(|| (true, "{}".into()))).unwrap();
+        let mut stream = TcpStream::connect(health.address()).unwrap();
+        for piece in ["GET /health", " HTTP/1.1\r\nhost: ", "here\r\n", "\r\n"] {
+            stream.write_all(piece.as_bytes()).unwrap();
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
 }
