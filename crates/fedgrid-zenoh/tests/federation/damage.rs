@@ -24,7 +24,7 @@ use crate::{
 
 fn spec(rounds: usize) -> Spec {
     let problem = Problem { how: How::FedRelax, nodes: 4, points: 10, seed: 7 };
-    Spec { problem, processes: 2, link: Link::Tcp, rounds, keep: 1, trace: true }
+    Spec { problem, processes: 2, link: Link::Tls, rounds, keep: 1, trace: true }
 }
 
 /// Text or bytes with one of the usual faults.
@@ -154,7 +154,7 @@ fn bad_checkpoints_and_ledgers_are_named() {
 
 #[test]
 fn flipped_bits_in_what_a_killed_process_kept_change_no_state() {
-    let scene = Scene::new(spec(200));
+    let scene = Scene::new(Spec { link: Link::Tcp, ..spec(200) });
     let mut parts = scene.spawn_all();
     for name in ["state-a", "state-b", "identity-a", "identity-b"] {
         // It has got on since it was last started, or has come to its end: then it is killed where it
