@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt::Write, fs, path::Path};
 
 use crate::{
     common::{Folder, NODES, rows},
-    sites::{Joined, Plan, SITES, is_beyond, join, seen_until},
+    sites::{ENDLESS, Joined, Plan, SITES, is_beyond, join, seen_until},
 };
 
 /// Rows of numbers with sixteen digits, which occur nowhere else.
@@ -78,8 +78,7 @@ fn no_row_of_a_site_is_in_what_others_are_left_with() {
     folder.write("points.csv", points);
     folder.append("experiment.toml", "[public]\nkind = \"file\"\nfile = \"points.csv\"\n");
     // It begins to run without end, so that the operator can look on, and is stopped.
-    let method = "alpha = 0.5\nrounds = 100000000\ntolerance = 0.0\nsolver = \"rounds\"\n";
-    let plan = Plan { method, ..Plan::default() };
+    let plan = Plan { method: ENDLESS, ..Plan::default() };
     let folder = plan.provisioned_in(folder);
     let parts = SITES.map(|(site, _)| join(&folder, site));
     let seen = seen_until(&folder, |all| all.iter().all(|status| is_beyond(status, 5)));

@@ -6,10 +6,9 @@ use std::{
 };
 
 use crate::sites::{
-    SITES, assert_models_of_one_process, fitted, is_beyond, join, join_as, provisioned, seen_until,
+    ENDLESS, SITES, assert_models_of_one_process, fitted, is_beyond, join, join_as, provisioned,
+    seen_until,
 };
-
-const ENDLESS: &str = "alpha = 500\nrounds = 100000000\ntolerance = 0.0\n";
 
 #[test]
 fn sites_are_seen_stopped_and_go_on() {

@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::{
     common::{Folder, NODES, skipped},
     sites::{
-        Joined, Plan, SITES, assert_models_of_one_process, fitted, free_address, is_beyond, join,
-        join_as, model, provisioned, seen_until,
+        ENDLESS, Joined, Plan, SITES, assert_models_of_one_process, fitted, free_address,
+        is_beyond, join, join_as, model, provisioned, seen_until,
     },
 };
 
@@ -148,8 +148,7 @@ fn sites_that_cannot_reach_each_other_meet_at_a_router() {
 fn a_router_that_falls_and_comes_back_holds_sites_up_and_changes_nothing() {
     let address = free_address();
     let head = format!("router = \"{address}\"\n");
-    let method = "alpha = 0.5\nrounds = 100000000\ntolerance = 0.0\nsolver = \"rounds\"\n";
-    let plan = Plan { method, head: &head, hidden: true, arguments: &[] };
+    let plan = Plan { method: ENDLESS, head: &head, hidden: true, arguments: &[] };
     let folder = plan.provisioned();
     let first = router(&folder, &address);
     let _parts = SITES.map(|(site, _)| join(&folder, site));
