@@ -130,7 +130,7 @@ fn router(folder: &Folder, address: &str) -> Joined {
 #[test]
 fn sites_that_cannot_reach_each_other_meet_at_a_router() {
     let address = free_address();
-    let head = format!("router = \"{address}\"\n");
+    let head = format!("link = \"tcp\"\nrouter = \"{address}\"\n");
     let plan = Plan { method: THIRTY, head: &head, hidden: true, arguments: &[] };
     let folder = plan.provisioned();
     let alone = join(&folder, "east").over();
@@ -147,7 +147,7 @@ fn sites_that_cannot_reach_each_other_meet_at_a_router() {
 #[test]
 fn a_router_that_falls_and_comes_back_holds_sites_up_and_changes_nothing() {
     let address = free_address();
-    let head = format!("router = \"{address}\"\n");
+    let head = format!("link = \"tcp\"\nrouter = \"{address}\"\n");
     let plan = Plan { method: ENDLESS, head: &head, hidden: true, arguments: &[] };
     let folder = plan.provisioned();
     let first = router(&folder, &address);

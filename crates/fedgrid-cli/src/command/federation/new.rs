@@ -29,7 +29,7 @@ use crate::{
   fedgrid federation new experiment.toml --processes 16 --out cluster
 
 sites.toml:
-  link = \"tls\"                       # or quic, or tcp on a network that is trusted otherwise
+  link = \"quic\"                      # or tls, or tcp on a network that is trusted otherwise
   [[site]]
   name = \"hospital-a\"
   address = \"192.0.2.10:7447\"        # leave it out for a site that only calls others
@@ -59,7 +59,7 @@ pub(in crate::command) struct New {
     #[arg(long, default_value_t = 7447)]
     port: u16,
 
-    /// How links are protected: tls, quic or tcp; by default as the file of sites says, or tls.
+    /// How links are protected: quic, tls or tcp; by default as the file of sites says, or quic.
     #[arg(long)]
     link: Option<String>,
 
@@ -183,7 +183,7 @@ fn parse_link(text: &str) -> Result<Link> {
     [Link::Tls, Link::Quic, Link::Tcp]
         .into_iter()
         .find(|link| link.name() == text)
-        .ok_or_else(|| Error::input(format!("--link is '{text}', expected tls, quic or tcp")))
+        .ok_or_else(|| Error::input(format!("--link is '{text}', expected quic, tls or tcp")))
 }
 
 /// Says what was made, and what will travel.

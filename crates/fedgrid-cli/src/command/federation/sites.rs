@@ -15,8 +15,8 @@ use crate::{
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SitesFile {
-    /// How links are protected: "tls" (the default), "quic" or "tcp".
-    #[serde(default = "tls")]
+    /// How links are protected: "quic" (the default), "tls" or "tcp".
+    #[serde(default = "quic")]
     link: Link,
     /// Where a router is reached, for sites that cannot reach each other.
     router: Option<String>,
@@ -32,8 +32,8 @@ struct SiteKeys {
     nodes: Vec<String>,
 }
 
-fn tls() -> Link {
-    Link::Tls
+fn quic() -> Link {
+    Link::Quic
 }
 
 /// Sites, and how they are joined.
@@ -97,6 +97,6 @@ impl Sites {
         for (node, &part) in parts.iter().enumerate() {
             sites[part].nodes.extend(u32::try_from(node).ok());
         }
-        Ok(Self { link: Link::Tls, router: None, all: sites })
+        Ok(Self { link: Link::Quic, router: None, all: sites })
     }
 }
