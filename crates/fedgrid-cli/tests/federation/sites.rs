@@ -2,7 +2,7 @@
 
 use std::{
     fmt::Write,
-    io::Read,
+    io::{BufRead, BufReader, Read},
     net::TcpListener,
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicU16, Ordering},
@@ -108,6 +108,13 @@ impl Joined {
             .stderr(Stdio::piped())
             .spawn();
         Self(child.unwrap())
+    }
+
+    /// Waits for the first line of its standard output.
+    pub(crate) fn first_line(&mut self) -> String {
+        let mut line = String::new();
+        BufReader::new(self.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        line
     }
 
     /// Waits for its end, but not for ever.

@@ -1,10 +1,7 @@
 //! Sites learn together: the models of one process, over a router, found on the local network, without
 //! waiting for each other; and budgets that outlive runs.
 
-use std::{
-    net::{TcpStream, UdpSocket},
-    time::{Duration, Instant},
-};
+use std::{net::UdpSocket, time::Duration};
 
 use serde_json::Value;
 
@@ -117,26 +114,22 @@ fn a_budget_that_was_spent_in_one_run_is_spent_in_the_next() {
 }
 
 /// A router of the project, once it listens.
-fn router(folder: &Folder, address: &str) -> Joined {
-    let router = Joined::new(folder, &["federation", "router", "home/router"]);
-    let end = Instant::now() + Duration::from_mins(1);
-    while TcpStream::connect(address).is_err() {
-        assert!(Instant::now() < end, "the router does not listen");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+fn router(folder: &Folder) -> Joined {
+    let mut router = Joined::new(folder, &["federation", "router", "home/router"]);
+    let said = router.first_line();
+    assert!(said.starts_with("Router of 'experiment' at "), "{said}");
     router
 }
 
 #[test]
 fn sites_that_cannot_reach_each_other_meet_at_a_router() {
-    let address = free_address();
-    let head = format!("link = \"tcp\"\nrouter = \"{address}\"\n");
+    let head = format!("router = \"{}\"\n", free_address());
     let plan = Plan { method: THIRTY, head: &head, hidden: true, arguments: &[] };
     let folder = plan.provisioned();
     let alone = join(&folder, "east").over();
     assert_eq!(alone.code, Some(2));
     assert!(alone.complained.contains("cannot reach the router"), "{}", alone.complained);
-    let _router = router(&folder, &address);
+    let _router = router(&folder);
     for part in SITES.map(|(site, _)| join(&folder, site)) {
         part.ended();
     }
@@ -146,17 +139,16 @@ fn sites_that_cannot_reach_each_other_meet_at_a_router() {
 
 #[test]
 fn a_router_that_falls_and_comes_back_holds_sites_up_and_changes_nothing() {
-    let address = free_address();
-    let head = format!("link = \"tcp\"\nrouter = \"{address}\"\n");
+    let head = format!("router = \"{}\"\n", free_address());
     let plan = Plan { method: ENDLESS, head: &head, hidden: true, arguments: &[] };
     let folder = plan.provisioned();
-    let first = router(&folder, &address);
+    let first = router(&folder);
     let _parts = SITES.map(|(site, _)| join(&folder, site));
     let seen = seen_until(&folder, |all| all.iter().all(|status| is_beyond(status, 5)));
     let round = seen[0]["round"].as_u64().unwrap();
     drop(first);
     std::thread::sleep(Duration::from_secs(3));
-    let _router = router(&folder, &address);
+    let _router = router(&folder);
     let seen = seen_until(&folder, |all| all.iter().all(|status| is_beyond(status, round + 5)));
     assert!(seen.iter().all(|status| status["epoch"] == 1), "nobody was started again");
 }
