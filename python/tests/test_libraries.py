@@ -1,5 +1,5 @@
-"""Libraries that may be there or not: torch, Keras, and the trackers of experiments. Each test is
-skipped with its reason where the library is not installed."""
+"""Libraries that may be there or not: torch, Keras, XGBoost, LightGBM, and the trackers of experiments.
+Each test is skipped with its reason where the library is not installed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import fedgrid as fg
 
 
 def fit(model: Any, frame: pd.DataFrame, network: fg.Network, **options: Any) -> fg.Run:
-    method = fg.FedRelax(alpha=0.5, model=model, **{"rounds": 4, **options})
+    method = fg.FedRelax(model=model, **{"alpha": 0.5, "rounds": 4, **options})
     return method.fit(frame, "y", node="node", network=network, public=20)
 
 
@@ -77,6 +77,44 @@ def test_torch_classes_and_batches(path: fg.Network) -> None:
     with pytest.raises(RuntimeError) as caught:
         fit({"n1": fg.TorchModel(torch.nn.Linear(7, 2)), ...: fg.Tree()}, frame, path)
     assert caught.value.__notes__ == ["raised by the Linear of node 'n1'"]
+
+
+# Boosting libraries -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("library", "kind"),
+    [("xgboost", "XGBRegressor"), ("lightgbm", "LGBMRegressor")],
+)
+def test_boosting_libraries_beside_ours(
+    library: str, kind: str, frame: pd.DataFrame, path: fg.Network
+) -> None:
+    quiet = {"xgboost": {}, "lightgbm": {"verbosity": -1, "min_child_samples": 2}}[library]
+    model = getattr(needs(library), kind)(n_estimators=20, n_jobs=1, random_state=0, **quiet)
+    rows = frame[frame["node"] == "n1"]
+    alone = fit(model, frame, path, alpha=0.0)
+    features = ["a", "b", "c"]
+    plain = type(model)(**model.get_params()).fit(rows[features].to_numpy(), rows["y"].to_numpy())
+    expected = plain.predict(rows[features].to_numpy())
+    assert np.allclose(alone.predict(rows), expected, rtol=1e-6, atol=1e-6)
+    models = {"n0": Ridge(), "n1": fg.Boosting(), ...: model}
+    runs = [fit(models, frame, path, n_jobs=n) for n in (1, 3)]
+    assert np.array_equal(runs[0].predict(frame), runs[1].predict(frame))
+    assert np.mean((runs[0].predict(frame) - frame["y"]) ** 2) < np.var(frame["y"])
+    assert not hasattr(model, "n_features_in_"), "the given estimator is never fitted"
+
+
+@pytest.mark.parametrize(
+    ("library", "kind"),
+    [("xgboost", "XGBClassifier"), ("lightgbm", "LGBMClassifier")],
+)
+def test_classes_of_boosting_libraries(library: str, kind: str, path: fg.Network) -> None:
+    frame = made(classes=True)
+    quiet = {"xgboost": {}, "lightgbm": {"verbosity": -1, "min_child_samples": 2}}[library]
+    model = getattr(needs(library), kind)(n_estimators=20, n_jobs=1, random_state=0, **quiet)
+    run = fit(model, frame, path)
+    assert np.mean(run.predict(frame) == frame["y"]) > 0.7
+    assert np.allclose(run.predict_proba(frame).sum(axis=1), 1.0)
 
 
 # Keras ------------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ mod widest;
 
 pub use batch::{Batch, Factors, triangle};
 pub use small::{
-    add_symmetric_product, add_weighted_differences, add_weighted_rows, add_weighted_rows_each,
+    add_outers, add_symmetric_product, add_weighted_differences, add_weighted_rows,
+    add_weighted_rows_each,
 };
 pub(crate) use widest::{Kernel, widest};
 

@@ -3,7 +3,7 @@
 
 #![expect(clippy::inline_always, reason = "what is not inlined is not compiled for wide vectors")]
 
-use super::{Kernel, add_scaled, widest};
+use super::{Kernel, add_scaled, triangle, widest};
 
 /// Calls a function of a constant size where the size is small, and another one elsewhere.
 macro_rules! by_size {
@@ -168,6 +168,52 @@ fn weighted_differences<const N: usize>(
     add_scaled(out, 1.0, &sum);
 }
 
+/// Adds the lower triangle of `Σ_r factor_r x_r x_rᵀ`, where the rows have so many numbers.
+pub fn add_outers(sum: &mut [f64], factors: &[f64], rows: &[f64], size: usize) {
+    by_size!(size, outers(sum, factors, rows), {
+        for (x, factor) in rows.chunks_exact(size.max(1)).zip(factors) {
+            for (k, a) in x.iter().enumerate() {
+                add_scaled(&mut sum[triangle(k)..=triangle(k) + k], factor * a, x);
+            }
+        }
+    });
+}
+
+fn outers<const N: usize>(sum: &mut [f64], factors: &[f64], rows: &[f64]) {
+    widest(Outers::<N> { sum, factors, rows: rows.as_chunks().0 });
+}
+
+struct Outers<'a, const N: usize> {
+    sum: &'a mut [f64],
+    factors: &'a [f64],
+    rows: &'a [[f64; N]],
+}
+
+impl<const N: usize> Kernel for Outers<'_, N> {
+    #[inline(always)]
+    fn run(self) {
+        let lower = |k: usize| triangle(k)..=triangle(k) + k;
+        let mut square = [[0.0; N]; N];
+        for (k, row) in square.iter_mut().enumerate() {
+            row[..=k].copy_from_slice(&self.sum[lower(k)]);
+        }
+        // A few rows at a time, for which the sums of a line stay in registers.
+        for (rows, factors) in self.rows.chunks(8).zip(self.factors.chunks(8)) {
+            for (k, line) in square.iter_mut().enumerate() {
+                let mut sums = *line;
+                for (x, factor) in rows.iter().zip(factors) {
+                    let a = factor * x[k];
+                    sums.iter_mut().zip(x).for_each(|(sum, x)| *sum += a * x);
+                }
+                *line = sums;
+            }
+        }
+        for (k, row) in square.iter().enumerate() {
+            self.sum[lower(k)].copy_from_slice(&row[..=k]);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,6 +247,16 @@ mod tests {
             add_weighted_rows(&mut found[1], 0.7, &terms, &rows);
             add_weighted_differences(&mut found[2], &own, &terms, &rows);
             assert!(found.iter().zip(&expected).all(|(a, b)| close(a, b)), "size {size}");
+
+            let factors = [0.3, 1.0, 0.0, -2.0, 0.7];
+            let (mut plain, mut sum) = (vec![1.0; triangle(size)], vec![1.0; triangle(size)]);
+            for (x, factor) in rows.chunks_exact(size).zip(factors) {
+                for k in 0..size {
+                    (0..=k).for_each(|l| plain[triangle(k) + l] += factor * x[k] * x[l]);
+                }
+            }
+            add_outers(&mut sum, &factors, &rows, size);
+            assert_eq!(plain, sum, "size {size}");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! `BiCGSTAB`, the stabilised bi-conjugate gradients of van der Vorst (1992): few products and no
 //! basis to keep, for systems whose preconditioned product is not far from the identity.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use super::{BLOCK, Krylov, Limit, Split, dot, residual_of};
@@ -17,8 +19,8 @@ pub(in crate::optimum) fn stabilised(
     let size = dot(b, b).sqrt().max(f64::MIN_POSITIVE);
     let enough = 0.8 * limit.tolerance * size;
     let mut x = start;
-    let first =
-        if x.iter().all(|x| *x == 0.0) { b.to_vec() } else { residual_of(system.apply, b, &x) };
+    let known = x.iter().all(|x| *x == 0.0);
+    let first = if known { Cow::Borrowed(b) } else { residual_of(system.apply, b, &x).into() };
     let mut descent = Descent::new(&first);
     let mut history = vec![descent.length / size];
     while descent.length > enough && history.len() + 2 < limit.products {
@@ -82,21 +84,25 @@ impl<'a> Descent<'a> {
             return;
         }
         (system.both)(residual, t);
-        let second = dot(t, residual) / dot(t, t);
-        let (direction, t) = (&mut self.direction, &*t);
-        let known = &*residual;
-        in_blocks(&mut self.sum, |from, sum| {
-            for ((sum, p), r) in sum.iter_mut().zip(&direction[from..]).zip(&known[from..]) {
-                *sum += first * p + second * r;
-            }
-        });
-        let shadow = self.shadow;
-        let parts = in_blocks(residual, |from, r| {
-            add_scaled(r, -second, &t[from..]);
-            (algebra::dot(r, r), algebra::dot(r, &shadow[from..]))
-        });
-        self.length = parts.iter().map(|(length, _)| length).sum::<f64>().sqrt();
-        let along = parts.iter().map(|(_, along)| along).sum::<f64>();
+        let (direction, known) = (&mut self.direction, &*residual);
+        let parts = in_blocks(t, |from, t| (algebra::dot(t, &known[from..]), algebra::dot(t, t)));
+        let (straight, square) = total(&parts);
+        let second = straight / square;
+        let (shadow, t) = (self.shadow, &*t);
+        let parts: Vec<(f64, f64)> = (self.sum.par_chunks_mut(BLOCK))
+            .zip(residual.par_chunks_mut(BLOCK))
+            .enumerate()
+            .map(|(block, (sum, r))| {
+                let from = block * BLOCK;
+                for ((sum, p), r) in sum.iter_mut().zip(&direction[from..]).zip(&*r) {
+                    *sum += first * p + second * r;
+                }
+                add_scaled(r, -second, &t[from..]);
+                (algebra::dot(r, r), algebra::dot(r, &shadow[from..]))
+            })
+            .collect();
+        let (square, along) = total(&parts);
+        self.length = square.sqrt();
         let keep = along / self.along * (first / second);
         self.along = along;
         let residual = &*residual;
@@ -106,6 +112,11 @@ impl<'a> Descent<'a> {
             }
         });
     }
+}
+
+/// The sums of the first and of the second numbers.
+fn total(parts: &[(f64, f64)]) -> (f64, f64) {
+    parts.iter().fold((0.0, 0.0), |(a, b), (c, d)| (a + c, b + d))
 }
 
 /// Does something with each block, in parallel; the answers are in the order of the blocks.

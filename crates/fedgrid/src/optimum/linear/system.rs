@@ -19,8 +19,7 @@ use rayon::prelude::*;
 use super::{Anchor, LinearNetwork, coarse::Coarse};
 use crate::{
     algebra::{
-        Batch, Factors, add_scaled, add_weighted_differences, add_weighted_rows_each, scale,
-        triangle,
+        Batch, Factors, add_scaled, add_weighted_differences, add_weighted_rows_each, triangle,
     },
     network::Network,
 };
@@ -91,8 +90,10 @@ impl<'a> System<'a> {
 
     /// The factors of D.
     pub(super) fn factors(&self) -> Factors {
-        let own = self.own.as_ref().filter(|_| !self.one_set());
-        Factors::new(own.cloned().unwrap_or_else(|| self.blocks(true)))
+        match &self.own {
+            Some(own) if !self.one_set() => Factors::new(own),
+            _ => Factors::new(&self.blocks(true)),
+        }
     }
 
     /// The solutions for weights that are equal over connected parts, if neighbours pull harder than
@@ -168,11 +169,11 @@ impl<'a> System<'a> {
         if self.one_set() {
             return self.apply_differences(v, heard, out);
         }
-        self.pull(heard, out);
         each_task(out, self.moments.size, |first, out| {
-            scale(out, -1.0);
+            out.fill(0.0);
             self.add_own(out, first, self.part(v, first, out));
         });
+        self.add_pull(-1.0, heard, out);
     }
 
     /// The same on one public set, where `(A v)_i = Q_i v_i + α K Σ_j A_ij (v_i − v_j)`: differences
@@ -194,9 +195,16 @@ impl<'a> System<'a> {
 
     /// `out ← N v`
     pub(super) fn pull(&self, v: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        self.add_pull(1.0, v, out);
+    }
+
+    /// `out ← out + factor · N v`
+    fn add_pull(&self, factor: f64, v: &[f64], out: &mut [f64]) {
         let size = self.moments.size;
         let public = &self.moments.public;
         let share = if self.moments.symmetric && !self.one_set() { 0.5 } else { 1.0 };
+        let strength = factor * share * self.alpha;
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.one_set() {
             let room = v.len().max(shared.len());
@@ -208,14 +216,13 @@ impl<'a> System<'a> {
         }
         each_task(out, size, |first, out| {
             let neighbours = |node: usize| self.network.neighbours(first + node);
-            out.fill(0.0);
             if self.is_symmetric() {
                 let mut sums = vec![0.0; out.len()];
                 add_weighted_rows_each(&mut sums, 1.0, neighbours, v, size);
-                public.add_product(out, share * self.alpha, first, &sums);
+                public.add_product(out, strength, first, &sums);
             }
             if !self.one_set() {
-                add_weighted_rows_each(out, share * self.alpha, neighbours, &shared, size);
+                add_weighted_rows_each(out, strength, neighbours, &shared, size);
             }
         });
     }

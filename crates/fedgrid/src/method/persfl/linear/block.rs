@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 use super::kernels::{combination, products};
 use crate::{
-    algebra::{add_outer, add_scaled, dot, scale},
+    algebra::{add_outer, add_scaled, dot},
     data::Dataset,
     model::Linear,
 };
@@ -28,6 +28,8 @@ pub(super) struct Block<'a> {
     /// How many weights are slopes.
     slopes: usize,
     pub(super) size: usize,
+    /// Whether no row has any weight.
+    pub(super) is_empty: bool,
 }
 
 #[derive(Debug)]
@@ -76,7 +78,8 @@ impl<'a> Block<'a> {
         };
         let (labels, weights) = (data.labels().as_slice(), data.weights());
         let form = Form::Rows { rows, labels: labels.into(), weights: weights.into() };
-        Self { form, ridge: model.ridge, slopes, size }
+        let is_empty = weights.iter().all(|weight| *weight == 0.0);
+        Self { form, ridge: model.ridge, slopes, size, is_empty }
     }
 
     pub(super) fn into_owned(self) -> Block<'static> {
@@ -88,7 +91,13 @@ impl<'a> Block<'a> {
             },
             Form::Moments { gram, right, square } => Form::Moments { gram, right, square },
         };
-        Block { form, ridge: self.ridge, slopes: self.slopes, size: self.size }
+        Block {
+            form,
+            ridge: self.ridge,
+            slopes: self.slopes,
+            size: self.size,
+            is_empty: self.is_empty,
+        }
     }
 
     /// The plain rows, where the block is kept as such and has no ridge.
@@ -96,14 +105,6 @@ impl<'a> Block<'a> {
         match &self.form {
             Form::Rows { rows, .. } if self.ridge == 0.0 => Some(rows),
             _ => None,
-        }
-    }
-
-    /// Whether no row has any weight.
-    pub(super) fn is_empty(&self) -> bool {
-        match &self.form {
-            Form::Rows { weights, .. } => weights.iter().all(|weight| *weight == 0.0),
-            Form::Moments { gram, .. } => gram.iter().all(|value| *value == 0.0),
         }
     }
 
@@ -115,13 +116,13 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// `W (X w − y)`, for blocks of rows.
-    pub(super) fn residuals(&self, w: &[f64], out: &mut Vec<f64>) {
+    /// `factor · W (X w − y)`, for blocks of rows.
+    pub(super) fn residuals(&self, w: &[f64], factor: f64, out: &mut Vec<f64>) {
         if let Form::Rows { rows, labels, weights } = &self.form {
             out.resize(labels.len(), 0.0);
             products(rows, w, out);
             for ((out, y), weight) in out.iter_mut().zip(labels.iter()).zip(weights.iter()) {
-                *out = weight * (*out - y);
+                *out = factor * (weight * (*out - y));
             }
         }
     }
@@ -136,8 +137,7 @@ impl<'a> Block<'a> {
     ) {
         match &self.form {
             Form::Rows { .. } => {
-                self.residuals(w, residuals);
-                scale(residuals, factor);
+                self.residuals(w, factor, residuals);
                 self.combined(residuals, out);
             }
             Form::Moments { gram, right, .. } => {
@@ -210,7 +210,15 @@ impl<'a> Block<'a> {
 
     fn reward_along(&self, moves: &[f64], residuals: &[f64]) -> f64 {
         let Form::Rows { weights, .. } = &self.form else { return 0.0 };
-        let terms = moves.iter().zip(residuals).zip(weights.iter());
-        terms.map(|((u, r), weight)| weight * u * (2.0 * r - u)).sum()
+        let term = |u: f64, r: f64, weight: f64| weight * u * (2.0 * r - u);
+        let (u, u_rest) = moves.as_chunks::<4>();
+        let (r, r_rest) = residuals.as_chunks::<4>();
+        let (w, w_rest) = weights.as_chunks::<4>();
+        let mut sums = [0.0; 4];
+        for ((u, r), w) in u.iter().zip(r).zip(w) {
+            (0..4).for_each(|k| sums[k] += term(u[k], r[k], w[k]));
+        }
+        let rest = u_rest.iter().zip(r_rest).zip(w_rest).map(|((u, r), w)| term(*u, *r, *w));
+        rest.fold((sums[0] + sums[1]) + (sums[2] + sums[3]), |sum, term| sum + term)
     }
 }

@@ -124,32 +124,55 @@ impl WithSimd for Combination<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let Self { rows, factors, out } = self;
-        out.fill(0.0);
         let size = out.len();
-        let (blocks, rest) = factors.as_chunks::<4>();
-        for (block, f) in rows.chunks_exact(4 * size).zip(blocks) {
-            let (a, tail) = block.split_at(size);
-            let (b, tail) = tail.split_at(size);
-            let (c, d) = tail.split_at(size);
-            for ((((out, a), b), c), d) in out.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-                *out += (f[0] * a + f[1] * b) + (f[2] * c + f[3] * d);
+        let (blocks, single) = factors.as_chunks::<4>();
+        let (fours, ones) = rows.split_at(4 * size * blocks.len());
+        let (registers, rest) = S::as_mut_simd_f64s(out);
+        let whole = registers.len() * S::F64_LANES;
+        // Every sum stays in its register until it is done.
+        for (begin, out) in (0..).step_by(S::F64_LANES).zip(registers) {
+            let at = |row: &[f64]| S::as_simd_f64s(&row[begin..begin + S::F64_LANES]).0[0];
+            let term = |factor: f64, row: &[f64]| simd.mul_f64s(simd.splat_f64s(factor), at(row));
+            let mut sum = simd.splat_f64s(0.0);
+            for (rows, f) in fours.chunks_exact(4 * size).zip(blocks) {
+                let first = simd.add_f64s(term(f[0], rows), term(f[1], &rows[size..]));
+                let second =
+                    simd.add_f64s(term(f[2], &rows[2 * size..]), term(f[3], &rows[3 * size..]));
+                sum = simd.add_f64s(sum, simd.add_f64s(first, second));
             }
+            for (row, factor) in ones.chunks_exact(size).zip(single) {
+                sum = simd.add_f64s(sum, term(*factor, row));
+            }
+            *out = sum;
         }
-        let tail = &rows[4 * blocks.len() * size..];
-        for (row, factor) in tail.chunks_exact(size).zip(rest) {
-            out.iter_mut().zip(row).for_each(|(out, x)| *out += factor * x);
+        for (place, out) in (whole..).zip(rest) {
+            let mut sum = 0.0;
+            for (rows, f) in fours.chunks_exact(4 * size).zip(blocks) {
+                let term = |k: usize| f[k] * rows[k * size + place];
+                sum += (term(0) + term(1)) + (term(2) + term(3));
+            }
+            for (row, factor) in ones.chunks_exact(size).zip(single) {
+                sum += factor * row[place];
+            }
+            *out = sum;
         }
     }
+}
+
+/// How many numbers a row of `gram` has for so many others: whole registers, the last ones zero.
+pub(super) fn gram_row(others: usize) -> usize {
+    others.next_multiple_of(4)
 }
 
 /// All inner products of rows with other rows: `out_kl = rowₖᵀ other_l`.
 pub(super) fn gram(rows: &[f64], others: &[f64], size: usize) -> Vec<f64> {
     let count = others.len() / size;
-    let mut out = vec![0.0; rows.len() / size * count];
-    for (row, out) in rows.chunks_exact(size).zip(out.chunks_exact_mut(count.max(1))) {
-        products(others, row, out);
+    let length = gram_row(count);
+    let mut out = vec![0.0; rows.len() / size * length];
+    for (row, out) in rows.chunks_exact(size).zip(out.chunks_exact_mut(length.max(1))) {
+        products(others, row, &mut out[..count]);
     }
     out
 }
@@ -194,8 +217,9 @@ mod tests {
             }
             let others = random(3 * d);
             for (place, value) in gram(&rows, &others, d).iter().enumerate() {
-                let (k, l) = (place / 3, place % 3);
-                let plain = algebra::dot(&rows[k * d..(k + 1) * d], &others[l * d..(l + 1) * d]);
+                let (k, l) = (place / 4, place % 4);
+                let other = others.get(l * d..(l + 1) * d);
+                let plain = other.map_or(0.0, |o| algebra::dot(&rows[k * d..(k + 1) * d], o));
                 assert!((value - plain).abs() < 1e-13);
             }
         }

@@ -20,11 +20,11 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use block::{Block, Point};
-use kernels::{combination, gram};
+use kernels::{combination, gram, gram_row};
 
 use super::{PersFl, Probe, Tally, choice::Chooser, start::first_weights};
 use crate::{
-    algebra::{add_scaled, scale},
+    algebra::add_scaled,
     data::Dataset,
     error::{Error, Result, at_least_zero, same_size},
     model::{Linear, LinearHypothesis, LinearProximal, Parametric},
@@ -277,17 +277,17 @@ impl Learning {
         }
         let own = self.train.as_deref().filter(|_| itself);
         let block = own.map_or(&blocks[candidate], |own| &own.0);
-        if block.is_empty() {
+        if block.is_empty {
             return f64::NAN;
         }
         let factor = 2.0 * method.step;
         if let Some(kept) = &self.products[place] {
             let factors = &mut work.factors[position];
-            block.residuals(&self.weights, factors);
-            scale(factors, factor);
-            work.moves.resize(self.scoring.count(), 0.0);
+            block.residuals(&self.weights, factor, factors);
+            let count = self.scoring.count();
+            work.moves.resize(gram_row(count), 0.0);
             combination(kept, factors, &mut work.moves);
-            return self.scoring.reward_of_moves(&work.moves, &work.point);
+            return self.scoring.reward_of_moves(&work.moves[..count], &work.point);
         }
         let size = self.weights.len();
         let step = &mut work.steps[position * size..(position + 1) * size];
@@ -309,9 +309,9 @@ impl Learning {
             return;
         };
         let (mine, theirs) = (self.scoring.count(), block.count());
-        let pays = probed * (mine + theirs) >= mine * theirs;
-        if pays && self.products[place].is_none() && mine * theirs <= self.room {
-            self.room -= mine * theirs;
+        let (pays, length) = (probed * (mine + theirs) >= mine * theirs, gram_row(mine) * theirs);
+        if pays && self.products[place].is_none() && length <= self.room {
+            self.room -= length;
             self.products[place] = Some(gram(rows, own, self.weights.len()).into_boxed_slice());
         }
     }
