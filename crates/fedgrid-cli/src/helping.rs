@@ -2,7 +2,8 @@
 
 use fedgrid::{
     compare::Fitted,
-    method::{Kept, Learned},
+    method::{Kept, Learned, Tally},
+    network::NodeId,
 };
 
 use crate::{
@@ -35,17 +36,33 @@ pub(crate) fn candidates(chosen: &Chosen) -> Vec<CandidateOutcome> {
     chosen.candidates.iter().filter_map(outcome).collect()
 }
 
+/// The probes of each pair of nodes as a table.
+pub(crate) fn probes_csv<'a>(tallies: &[Tally], name: impl Fn(NodeId) -> &'a str) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let mut write = |record: &[String]| writer.write_record(record).expect("memory takes all");
+    let heads =
+        ["learner", "helper", "probes", "refused", "budget_spent", "adopted", "reward", "bytes"];
+    write(&heads.map(String::from));
+    for tally in tallies {
+        let Tally { probes, refused, budget_spent, adopted, bytes, .. } = tally;
+        write(&[
+            name(tally.target).into(),
+            name(tally.candidate).into(),
+            probes.to_string(),
+            refused.to_string(),
+            budget_spent.to_string(),
+            adopted.to_string(),
+            tally.relative().to_string(),
+            bytes.to_string(),
+        ]);
+    }
+    String::from_utf8(writer.into_inner().expect("memory takes all")).expect("text stays text")
+}
+
 /// Who helps whom: as the method's own probes have it, or those by which the network was learned.
 #[must_use]
 pub fn helps(assembly: &Assembly, fitted: &Fitted) -> Vec<Help> {
-    let probed = fitted.tallies.iter().filter(|tally| tally.rewarded > 0);
-    let from_probes = probed.map(|tally| Help {
-        learner: tally.target,
-        helper: tally.candidate,
-        reward: tally.relative(),
-        confidence: tally.adopted as f64 / tally.rewarded as f64,
-        kept: tally.adopted > 0,
-    });
+    let from_probes = fitted.tallies.iter().filter_map(help);
     let pairs = assembly.chosen.as_ref().and_then(|chosen| chosen.learned.as_ref());
     let from_pairs = pairs.iter().flat_map(|learned| &learned.pairs).flat_map(|pair| {
         let Kept { source, target, forward, backward, confidence, kept, .. } = *pair;
@@ -53,4 +70,15 @@ pub fn helps(assembly: &Assembly, fitted: &Fitted) -> Vec<Help> {
         [help(source, target, forward), help(target, source, backward)]
     });
     if fitted.tallies.is_empty() { from_pairs.collect() } else { from_probes.collect() }
+}
+
+/// What a candidate's answers were worth; none if none was scored.
+pub(crate) fn help(tally: &Tally) -> Option<Help> {
+    (tally.rewarded > 0).then(|| Help {
+        learner: tally.target,
+        helper: tally.candidate,
+        reward: tally.relative(),
+        confidence: tally.adopted as f64 / tally.rewarded as f64,
+        kept: tally.adopted > 0,
+    })
 }

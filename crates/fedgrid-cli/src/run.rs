@@ -4,6 +4,7 @@
 //! experiment.toml   the complete experiment, defaults filled in
 //! metrics.jsonl     one line per finished step: what was tried and how it did
 //! edges.csv         the network, where it was learned or chosen
+//! probes.csv        who asked whom, how often and what for, where nodes probed each other
 //! models/           about.json and nodes.jsonl, one model per line
 //! result.json       the outcome
 //! report.html       the page
@@ -20,19 +21,26 @@ use std::{
 use fedgrid::{
     compare::{Card, Contestant, Fitted, Watch},
     data::Task,
+    method::Tally,
     model::{Hypothesis, Stored},
+    network::NodeId,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
     assembly::{About, Assembly},
     error::{Error, Result},
+    helping::probes_csv,
     outcome::Outcome,
     report::Page,
 };
 
 /// The version of the files of a run.
 const FORMAT: u32 = 1;
+
+/// The files of a run.
+const FILES: [&str; 6] =
+    ["result.json", "report.html", "experiment.toml", "metrics.jsonl", "edges.csv", "probes.csv"];
 
 /// What to do with a folder that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,8 +144,7 @@ impl RunFolder {
     /// Removes the files of an earlier run, and only those.
     fn clear(&self) -> Result<()> {
         let folder = &self.folder;
-        for name in ["result.json", "report.html", "experiment.toml", "metrics.jsonl", "edges.csv"]
-        {
+        for name in FILES {
             let path = folder.join(name);
             if path.exists() {
                 fs::remove_file(&path).map_err(|error| Error::file("replace", &path, &error))?;
@@ -219,8 +226,22 @@ impl RunFolder {
         if let Some(chosen) = &assembly.chosen {
             self.write("edges.csv", &chosen.edges_csv(&assembly.study.network))?;
         }
+        let names = assembly.study.network.names();
+        self.write_probes(&fitted.tallies, |node| &names[node])?;
         self.write("report.html", &page.render())?;
         self.write("result.json", &(to_json_pretty(outcome) + "\n"))
+    }
+
+    /// Writes who asked whom, if anyone did.
+    pub fn write_probes<'a>(
+        &self,
+        tallies: &[Tally],
+        name: impl Fn(NodeId) -> &'a str,
+    ) -> Result<()> {
+        if tallies.is_empty() {
+            return Ok(());
+        }
+        self.write("probes.csv", &probes_csv(tallies, name))
     }
 
     /// Writes a file whole or not at all.

@@ -13,8 +13,8 @@ use super::scales;
 use crate::{
     error::{Error, Result},
     experiment::{
-        BaselineKey, CouplingKey, DiscrepancyKey, Experiment, MethodKeys, MethodKind, OrderKey,
-        ShapeKey, SolverKey, StepKey, WeightingKey,
+        BaselineKey, CouplingKey, DiscrepancyKey, Experiment, GtvKeys, MethodKeys, MethodKind,
+        OrderKey, ShapeKey, SolverKey, StepKey, WeightingKey,
     },
 };
 
@@ -55,7 +55,7 @@ pub(super) fn settings(experiment: &Experiment) -> Settings {
             WeightingKey::Nodes => Weighting::Nodes,
             WeightingKey::Rows => Weighting::Rows,
         },
-        direct: method.solver == SolverKey::Auto,
+        direct: method.solver == SolverKey::Auto && method.gtv == GtvKeys::default(),
         runtime: InProcess {
             stop: Stop { tolerance: method.tolerance, rounds: method.rounds },
             order: match method.order {
@@ -156,10 +156,10 @@ fn relaxation(keys: &MethodKeys, seed: u64) -> FedRelax {
 
 /// Total variation of weights as the experiment has it.
 fn variation(keys: &MethodKeys) -> Gtv {
-    Gtv {
+    keys.gtv.of(Gtv {
         penalty: keys.penalty.into(),
         couple_intercept: keys.couple_intercept,
         tolerance: keys.tolerance,
         ..Gtv::default()
-    }
+    })
 }

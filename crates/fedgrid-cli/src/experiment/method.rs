@@ -4,7 +4,7 @@ use fedgrid::{descent::Optimiser, method::Averaged, penalty::Penalty};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, MethodKind, PersFlKeys};
+use super::{Choice, GtvKeys, MethodKind, PersFlKeys};
 
 /// How nodes learn together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +27,9 @@ pub struct MethodKeys {
     /// For kind "persfl": who is probed, what is asked and which step is taken.
     #[serde(default)]
     pub persfl: PersFlKeys,
+    /// For kind "gtv" in rounds of messages: how steps are taken and what ends them.
+    #[serde(default)]
+    pub gtv: GtvKeys,
     /// Whose public points count: the neighbour's, or both ends'.
     #[serde(default)]
     pub coupling: CouplingKey,
@@ -103,6 +106,7 @@ impl Default for MethodKeys {
             penalty: PenaltyKey::default(),
             alpha: Choice::Auto,
             persfl: PersFlKeys::default(),
+            gtv: GtvKeys::default(),
             coupling: CouplingKey::default(),
             couple_intercept: true,
             hub: 0.0,
@@ -140,7 +144,8 @@ impl MethodKeys {
                 "method.{key} is {value}, expected no such key for method.kind = \"{kind}\""
             ));
         }
-        self.persfl.check()
+        self.persfl.check()?;
+        self.gtv.check()
     }
 
     /// The keys without those that mean nothing to the method.

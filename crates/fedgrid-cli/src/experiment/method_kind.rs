@@ -67,7 +67,7 @@ impl MethodKind {
     /// Whether a key of the method means something to it.
     pub(super) fn knows(self, key: &str) -> bool {
         match key {
-            "penalty" => self == Self::Gtv,
+            "penalty" | "gtv" => self == Self::Gtv,
             "persfl" => self == Self::Persfl,
             "restarts" => self == Self::Ifca,
             "participation" | "averaging" | "local_steps" => {

@@ -5,6 +5,7 @@
 
 mod allowed;
 mod choice;
+mod gtv;
 mod keys;
 mod method;
 mod method_kind;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 
 pub use choice::Choice;
 use fedgrid::compare::Baseline;
+pub use gtv::{GtvKeys, GtvStepKey, StopOnKey};
 pub(crate) use keys::advice;
 pub use method::{
     AveragingKey, CouplingKey, DiscrepancyKey, MethodKeys, OptimiserKey, OrderKey, PenaltyKey,

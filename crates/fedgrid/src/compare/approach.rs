@@ -3,7 +3,7 @@
 
 use super::Baseline;
 use crate::{
-    method::{Coupling, FedRelax, PersFl},
+    method::{Coupling, FedRelax, PersFl, PrimalDual, PrimalStep, Scale, StopOn},
     optimum::gtv::Goal,
     penalty::Penalty,
 };
@@ -34,12 +34,58 @@ pub struct Gtv {
     pub tolerance: f64,
     /// The largest number of steps over all edges.
     pub steps: usize,
+    /// In rounds of messages: the scale of the steps.
+    pub scale: Scale,
+    /// In rounds: the share of each update that is taken.
+    pub relaxation: f64,
+    /// In rounds: how a node finds its next weights.
+    pub step: PrimalStep,
+    /// In rounds: a number that no node's weights exceed, to certify a gap by.
+    pub radius: Option<f64>,
+    /// In rounds: which number must fall to the tolerance.
+    pub stop_on: StopOn,
+    /// In rounds: what the authors' code does.
+    pub paper_compat: bool,
 }
 
 impl Default for Gtv {
     fn default() -> Self {
         let Goal { tolerance, steps } = Goal::default();
-        Self { penalty: Penalty::default(), couple_intercept: true, tolerance, steps }
+        let PrimalDual { penalty, couple_intercept, scale, relaxation, step, radius, .. } =
+            PrimalDual::default();
+        Self {
+            penalty,
+            couple_intercept,
+            tolerance,
+            steps,
+            scale,
+            relaxation,
+            step,
+            radius,
+            stop_on: StopOn::Gap,
+            paper_compat: false,
+        }
+    }
+}
+
+impl Gtv {
+    /// The rounds of messages that minimise it.
+    #[must_use]
+    pub fn rounds(self, alpha: f64) -> PrimalDual {
+        let Self { penalty, couple_intercept, scale, relaxation, step, .. } = self;
+        let Self { radius, stop_on, paper_compat, .. } = self;
+        PrimalDual {
+            alpha,
+            penalty,
+            couple_intercept,
+            scale,
+            relaxation,
+            step,
+            radius,
+            stop_on,
+            paper_compat,
+            ..PrimalDual::default()
+        }
     }
 }
 

@@ -246,11 +246,18 @@ impl Trainer<'_> {
 
     /// What is left of a run of messages.
     pub(super) fn ended(&self, run: Run, network: &Network, hub: f64) -> Result<Fitted> {
-        let value = run.history.last().map_or(0.0, |round| round.residual);
+        let last = run.history.last();
+        let gap = last.and_then(|round| Some((round.gap?, round.objective)));
+        let (kind, value) = match gap {
+            Some((gap, objective)) if gap.is_finite() => {
+                ("certified relative gap", gap / objective.abs().max(f64::MIN_POSITIVE))
+            }
+            _ => ("fixed-point residual", last.map_or(0.0, |round| round.residual)),
+        };
         let hypotheses: Vec<Option<Arc<dyn Hypothesis>>> = run.hypotheses;
         Ok(Fitted {
             certificate: Certificate {
-                kind: "fixed-point residual".into(),
+                kind: kind.into(),
                 value,
                 converged: run.converged,
                 reason: None,

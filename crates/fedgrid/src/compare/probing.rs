@@ -13,7 +13,7 @@ use crate::{
     method::{LinearPool, PersFl, Probe, RefitPool, Tally, probing_model, suitable_step},
     model::Hypothesis,
     network::{Network, Node},
-    observe::Stop,
+    observe::{Round, Stop},
     runtime::InProcess,
 };
 
@@ -26,6 +26,8 @@ struct Found {
     tallies: Vec<Tally>,
     engine: &'static str,
     direct: bool,
+    /// The rounds, where messages were exchanged.
+    rounds: Vec<Round>,
 }
 
 impl Trainer<'_> {
@@ -48,6 +50,7 @@ impl Trainer<'_> {
             direct: found.direct,
             engine: found.engine.into(),
             tallies: found.tallies,
+            rounds: found.rounds,
             ..Fitted::exact(self.filled(pulled.network, 0.0, found.hypotheses)?)
         })
     }
@@ -63,7 +66,7 @@ impl Trainer<'_> {
             }
             let tallies = pool.tallies().copied().collect();
             let engine = "PersFL on linear models";
-            return Ok(Found { hypotheses, tallies, engine, direct });
+            return Ok(Found { hypotheses, tallies, engine, direct, rounds: Vec::new() });
         }
         if method.probe == Probe::Refit && direct {
             let mut pool = RefitPool::among(method, self.nodes(), network)?;
@@ -74,13 +77,19 @@ impl Trainer<'_> {
                 hypotheses[id] = Some(hypothesis.clone());
             }
             let tallies = pool.tallies().copied().collect();
-            return Ok(Found { hypotheses, tallies, engine: "PersFL by refits", direct });
+            let engine = "PersFL by refits";
+            return Ok(Found { hypotheses, tallies, engine, direct, rounds: Vec::new() });
         }
         let runtime =
             InProcess { stop: Stop::after_probes(iterations), ..self.study.settings.runtime };
         let run = runtime.run(method, network.views(self.nodes().to_vec())?)?;
-        let (hypotheses, tallies) = (run.hypotheses, run.tallies);
-        Ok(Found { hypotheses, tallies, engine: "rounds of messages", direct: false })
+        Ok(Found {
+            hypotheses: run.hypotheses,
+            tallies: run.tallies,
+            engine: "rounds of messages",
+            direct: false,
+            rounds: run.history,
+        })
     }
 }
 

@@ -6,10 +6,11 @@ use super::{
     trainer::Trainer,
 };
 use crate::{
+    bound::weights_of,
     error::Result,
     method::PrimalDual,
-    network::Node,
-    optimum::gtv::{Coupled, Goal, Losses, Minimum, clusters, minimise},
+    network::{Network, Node},
+    optimum::gtv::{Coupled, Goal, Losses, Minimum, clusters, clusters_of, minimise},
     penalty::Penalty,
 };
 
@@ -34,10 +35,9 @@ impl Trainer<'_> {
         }
         if !self.study.settings.direct {
             let start = if let Warm::Hypotheses(start) = warm { Some(start) } else { None };
-            let Gtv { penalty, couple_intercept, .. } = method;
-            let method =
-                PrimalDual { alpha, penalty, couple_intercept, start, ..PrimalDual::default() };
-            return self.rounds(&method, network, 0.0, effort);
+            let rounds = PrimalDual { start, ..method.rounds(alpha) };
+            let fitted = self.rounds(&rounds, network, 0.0, effort)?;
+            return Ok(Fitted { clusters: self.met(method, network, &fitted), ..fitted });
         }
         let losses = self.losses(method)?;
         let start = if let Warm::Minimum(start) = &warm { Some(&**start) } else { None };
@@ -65,6 +65,15 @@ impl Trainer<'_> {
         let mut hypotheses = vec![None; self.nodes().len()];
         self.replace_lonely(&network, 0.0, &mut hypotheses)?;
         Ok(Fitted::exact(self.filled(&network, 0.0, hypotheses)?))
+    }
+
+    /// The clusters of nodes with equal weights, where the penalty makes weights equal.
+    fn met(&self, method: Gtv, network: &Network, fitted: &Fitted) -> Option<Vec<usize>> {
+        if method.penalty == Penalty::SquaredNorm {
+            return None;
+        }
+        let weights = weights_of(self.nodes(), &fitted.hypotheses, method.couple_intercept).ok()?;
+        Some(clusters_of(network, |node| &weights[node], EQUAL))
     }
 
     fn losses(&self, method: Gtv) -> Result<&Losses> {

@@ -88,8 +88,8 @@ pub enum StopOn {
     /// How far the round is from a fixed point.
     #[default]
     Residual,
-    /// The certified gap of the objective to its minimum, relative to the objective. A run without a
-    /// certificate goes on to its last round.
+    /// The certified gap of the objective to its minimum, relative to the objective; in a round
+    /// without one, how far it is from a fixed point.
     Gap,
     /// How much the objective has varied over the last ten rounds, relative to it.
     Decrease,

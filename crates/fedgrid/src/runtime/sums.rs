@@ -116,7 +116,7 @@ pub(super) fn is_reached(stop: &Stop, stop_on: StopOn, record: &Round, earlier: 
     let allowed = stop.tolerance * record.objective.abs();
     match stop_on {
         StopOn::Residual => record.residual <= stop.tolerance,
-        StopOn::Gap => record.gap.is_some_and(|gap| gap <= allowed),
+        StopOn::Gap => record.gap.map_or(record.residual <= stop.tolerance, |gap| gap <= allowed),
         StopOn::Decrease => {
             let last = earlier.iter().rev().take(WINDOW);
             let furthest = last.map(|then| (then - record.objective).abs()).fold(0.0, f64::max);

@@ -11,7 +11,7 @@ use clap::Args;
 use fedgrid::{
     compare::Approach,
     data::Features,
-    method::{Budget, Durable, Method, Participant, PersFl, PrimalDual},
+    method::{Budget, Durable, Method, Participant, PersFl},
     model::Hypothesis,
     network::{NodeId, View},
     observe::Stop,
@@ -194,15 +194,7 @@ fn learn(
             let method = fedgrid::method::FedRelax { alpha, ..method.clone() };
             run(kit, &method, views, options, terminal)
         }
-        Approach::Gtv(gtv) => {
-            let method = PrimalDual {
-                alpha,
-                penalty: gtv.penalty,
-                couple_intercept: gtv.couple_intercept,
-                ..PrimalDual::default()
-            };
-            run(kit, &method, views, options, terminal)
-        }
+        Approach::Gtv(gtv) => run(kit, &gtv.rounds(alpha), views, options, terminal),
         Approach::PersFl(method) => {
             let method = PersFl { step: alpha, budget: Budget::Half, ..method.clone() };
             run(kit, &method, views, options, terminal)

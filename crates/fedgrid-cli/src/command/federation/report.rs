@@ -6,7 +6,7 @@ use fedgrid::{
     compare::{Card, Certificate, Contestant, Fitted, NodeScore, Strength, Unwatched},
     method::Tally,
     model::Hypothesis,
-    network::NodeId,
+    network::{Edge, NodeId},
 };
 use fedgrid_zenoh::{agent::Status, kit::Kit};
 
@@ -15,10 +15,13 @@ use crate::{
     assembly::Assembly,
     error::{Error, Result},
     experiment::{Experiment, MethodKind},
+    helping::help,
+    outcome::{Help, Outcome},
     report::Page,
     run::{Existing, RunFolder, to_json_pretty},
     summary,
     terminal::{Terminal, table},
+    theory::Theory,
 };
 
 /// What the agent has left.
@@ -35,7 +38,8 @@ impl Learnt {
         if experiment.method.kind == MethodKind::Persfl {
             return Certificate::of_iterations();
         }
-        let kind = if self.status.gap.is_some() { "gap" } else { "fixed-point residual" };
+        let certified = self.status.gap.is_some();
+        let kind = if certified { "this site's part of the gap" } else { "fixed-point residual" };
         Certificate {
             kind: kind.into(),
             value: self.status.gap.unwrap_or(self.status.residual),
@@ -67,11 +71,13 @@ impl SiteRun<'_> {
         );
         let network = network_card(&mut site, &fitted);
         site.notes.extend(self.spent(&learnt.tallies));
+        site.notes.extend(self.helpers(&learnt.tallies));
         let cards = [site.study.card(Contestant::Local, &Unwatched)?, network];
         let mut experiment = self.experiment.clone();
         experiment.compare.enabled = false;
         let mut outcome = summary::outcome(&experiment, &site, &cards, &fitted, seconds);
         outcome.verdict = sentence(&cards);
+        self.limit_theory(&mut outcome);
         (outcome.rounds, outcome.bytes) = (
             usize::try_from(learnt.status.round).unwrap_or(usize::MAX),
             usize::try_from(learnt.status.sent_bytes).unwrap_or(usize::MAX),
@@ -80,14 +86,17 @@ impl SiteRun<'_> {
         let folder = RunFolder::open(self.out, &text, site.fingerprint, Existing::Replace)?;
         let edges: Vec<(usize, usize, f64)> =
             site.study.network.edges().iter().map(|e| (e.source, e.target, e.weight)).collect();
+        let helps = self.helps(&learnt.tallies);
         let page = Page {
             title: &self.title,
             outcome: &outcome,
             edges: &edges,
             positions: None,
             experiment: &text,
-            helps: &[],
+            helps: &helps,
         };
+        let names = &self.kit.manifest.nodes;
+        folder.write_probes(&learnt.tallies, |node| &names[node].name)?;
         folder.finish(&site, &fitted, &outcome, &page)?;
         if self.share {
             let path = self.out.join("share.txt");
@@ -99,6 +108,52 @@ impl SiteRun<'_> {
         terminal.say(&format!("Report: {} ({seconds:.1} s)", report.display()));
         terminal.give(&to_json_pretty(&outcome));
         Ok(())
+    }
+
+    /// Bounds are about all nodes of a network: without those of other sites they would be wrong.
+    fn limit_theory(&self, outcome: &mut Outcome) {
+        let outside = |edge: &Edge| {
+            let own = |node| self.own.binary_search(&node).is_ok();
+            own(edge.source) != own(edge.target)
+        };
+        if let Some(theory) = &mut outcome.theory
+            && self.assembly.study.network.edges().iter().any(outside)
+        {
+            let warning = "bounds are about all nodes of a network, and a site knows only its own";
+            let norm = std::mem::take(&mut theory.norm);
+            *theory = Theory { norm, warnings: vec![warning.into()], ..Theory::default() };
+        }
+    }
+
+    /// Who of this site's nodes helps whom of them.
+    fn helps(&self, tallies: &[Tally]) -> Vec<Help> {
+        let place = |node: NodeId| self.own.binary_search(&node).ok();
+        let inside = |help: Help| {
+            let (learner, helper) = (place(help.learner)?, place(help.helper)?);
+            Some(Help { learner, helper, ..help })
+        };
+        tallies.iter().filter_map(help).filter_map(inside).collect()
+    }
+
+    /// Which nodes of other sites helped most, if any did.
+    fn helpers(&self, tallies: &[Tally]) -> Option<String> {
+        let name = |node: NodeId| self.kit.manifest.nodes[node].name.as_str();
+        let outside = |help: &Help| self.own.binary_search(&help.helper).is_err();
+        let mut helps: Vec<Help> = tallies.iter().filter_map(help).filter(outside).collect();
+        helps.retain(|help| help.kept && help.reward > 0.0);
+        helps.sort_by(|a, b| b.reward.total_cmp(&a.reward));
+        let named = |help: &Help| {
+            let reward = crate::number::significant(help.reward);
+            format!("'{}' to '{}' ({reward})", name(help.helper), name(help.learner))
+        };
+        let named: Vec<String> = helps.iter().take(3).map(named).collect();
+        (!named.is_empty()).then(|| {
+            format!(
+                "Of the nodes of other sites, most helpful were {}: by so much of its loss a step \
+                 lowered the learner's on average; probes.csv has all pairs.",
+                named.join(", ")
+            )
+        })
     }
 
     /// Whose budget of probes ran out, if anyone's.

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use fedgrid::{
     algebra::{dot, squared_distance},
     compare::{Approach, Study, Weighting},
-    method::{Durable, FedRelax, Method, Pooled, PrimalDual},
+    method::{Durable, FedRelax, Method, Pooled},
     model::Hypothesis,
     network::{Node, View, partition},
     observe::Stop,
@@ -108,12 +108,7 @@ impl Simulate {
                 let method = FedRelax { alpha, pooled, ..method.clone() };
                 self.simulated(&method, &study, nodes)?
             }
-            Approach::Gtv(gtv) => {
-                let (penalty, couple_intercept) = (gtv.penalty, gtv.couple_intercept);
-                let method =
-                    PrimalDual { alpha, penalty, couple_intercept, ..PrimalDual::default() };
-                self.simulated(&method, &study, nodes)?
-            }
+            Approach::Gtv(gtv) => self.simulated(&gtv.rounds(alpha), &study, nodes)?,
             Approach::PersFl(_) | Approach::Baseline(_) => {
                 let found = format!("method.kind is \"{}\"", experiment.method.kind.name());
                 return Err(Error::input(format!(

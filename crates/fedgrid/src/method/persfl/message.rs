@@ -73,6 +73,10 @@ impl Question {
         }
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        8 * (self.numbers().len() + usize::from(!matches!(self, Self::Gradient { .. })))
+    }
+
     /// Whether every number in it is one.
     pub(super) fn is_finite(&self) -> bool {
         let step = match self {
@@ -90,16 +94,22 @@ impl Question {
     }
 }
 
+impl Answer {
+    pub(super) fn bytes(&self) -> usize {
+        8 * match self {
+            Self::Numbers(numbers) => numbers.len(),
+            Self::Linear(linear) => linear.slopes.len() + 1,
+            Self::Predictions(labels) => labels.as_slice().len(),
+            Self::Refused(_) => 1,
+        }
+    }
+}
+
 impl Message for Exchange {
     fn bytes(&self) -> usize {
-        let numbers = match self {
-            Self::Question(question @ Question::Gradient { .. }) => question.numbers().len(),
-            Self::Question(question) => question.numbers().len() + 1,
-            Self::Answer(Answer::Numbers(numbers)) => numbers.len(),
-            Self::Answer(Answer::Linear(linear)) => linear.slopes.len() + 1,
-            Self::Answer(Answer::Predictions(labels)) => labels.as_slice().len(),
-            Self::Answer(Answer::Refused(_)) => 1,
-        };
-        8 * numbers
+        match self {
+            Self::Question(question) => question.bytes(),
+            Self::Answer(answer) => answer.bytes(),
+        }
     }
 }

@@ -25,6 +25,8 @@ pub struct Tally {
     pub rewarded: usize,
     /// How often its step was taken, alone or with others.
     pub adopted: usize,
+    /// The bytes of questions and answers; zero where none travelled.
+    pub bytes: usize,
     /// The sum of its rewards `L(ŵ) − L(w̃)`.
     pub reward: f64,
     /// The sum of its rewards relative to the loss before, each cut to ±1.
@@ -41,14 +43,15 @@ impl Tally {
             budget_spent: 0,
             rewarded: 0,
             adopted: 0,
+            bytes: 0,
             reward: 0.0,
             relative: 0.0,
         }
     }
 
     pub(super) fn write(&self, to: &mut Writer) {
-        let Self { probes, refused, budget_spent, rewarded, adopted, .. } = *self;
-        for count in [probes, refused, budget_spent, rewarded, adopted] {
+        let Self { probes, refused, budget_spent, rewarded, adopted, bytes, .. } = *self;
+        for count in [probes, refused, budget_spent, rewarded, adopted, bytes] {
             to.count(count);
         }
         to.numbers(&[self.reward, self.relative]);
@@ -57,7 +60,7 @@ impl Tally {
     pub(super) fn read(&mut self, from: &mut Reader<'_>) -> Result<()> {
         (self.probes, self.refused, self.budget_spent) =
             (from.count()?, from.count()?, from.count()?);
-        (self.rewarded, self.adopted) = (from.count()?, from.count()?);
+        (self.rewarded, self.adopted, self.bytes) = (from.count()?, from.count()?, from.count()?);
         (self.reward, self.relative) = (from.number()?, from.number()?);
         Ok(())
     }

@@ -142,15 +142,17 @@ impl Target {
         let mut stream = self.method.stream(self.node.id, self.iteration);
         self.chooser.draw(self.method.candidates, &mut stream, &mut self.drawn);
         self.iteration += 1;
+        let question = self.question();
         let mut asked = Vec::with_capacity(self.drawn.len());
         for &place in &self.drawn {
             let tally = &mut self.chooser.tallies[place];
             tally.probes += 1;
             if tally.candidate != self.node.id {
+                tally.bytes += question.bytes();
                 asked.push(tally.candidate);
             }
         }
-        (self.question(), asked)
+        (question, asked)
     }
 
     fn question(&self) -> Question {
@@ -181,6 +183,7 @@ impl Target {
                 self.by_itself()?
             } else {
                 let answer = heard.map(|position| answers[position].1);
+                self.chooser.tallies[place].bytes += answer.map_or(0, Answer::bytes);
                 self.note_refusal(place, answer);
                 answer.map(|answer| self.moved(answer)).transpose()?.flatten()
             };

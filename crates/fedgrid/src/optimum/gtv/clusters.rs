@@ -14,7 +14,16 @@ use crate::{
 /// node.
 #[must_use]
 pub fn clusters(losses: &Losses, network: &Network, weights: &[f64], tolerance: f64) -> Vec<usize> {
-    let row = |node: usize| &weights[node * losses.size..][..losses.coupled];
+    clusters_of(network, |node| &weights[node * losses.size..][..losses.coupled], tolerance)
+}
+
+/// The same of the coupled weights of each node.
+#[must_use]
+pub fn clusters_of<'a>(
+    network: &Network,
+    row: impl Fn(usize) -> &'a [f64],
+    tolerance: f64,
+) -> Vec<usize> {
     let largest = (0..network.len()).map(|node| norm(row(node))).fold(0.0, f64::max);
     let equal = (tolerance * largest).powi(2);
     let mut first: Vec<usize> = (0..network.len()).collect();

@@ -45,7 +45,7 @@ mod width;
 use std::fmt;
 
 pub use certificate::Certificate;
-pub use clusters::clusters;
+pub use clusters::{clusters, clusters_of};
 pub use critical::{Critical, critical};
 pub use follow::{Iteration, follow};
 pub use losses::Losses;

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The version of the kept state.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 impl<P: Durable> Process<P> {
     pub(super) fn write_state(&self) -> Result<Vec<u8>> {

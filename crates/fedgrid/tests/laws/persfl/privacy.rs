@@ -36,6 +36,7 @@ fn probes_and_bytes_are_counted_for_every_pair() {
         let (asked, answered): (usize, usize) =
             (tally.probes, probes(tally.candidate, tally.target));
         assert_eq!(sent(tally.target, tally.candidate), 24 * (asked + answered));
+        assert_eq!(tally.bytes, 2 * 24 * asked);
     }
 }
 
