@@ -15,7 +15,16 @@ WHAT = {
 
 
 class Comparison:
-    """The verdict and what it rests on; `result` is all of it, as the command writes it."""
+    """The verdict and what it rests on; `result` is all of it, as the command writes it.
+
+    >>> import fedgrid as fg, numpy as np
+    >>> draw = np.random.default_rng(0)
+    >>> x, noise = draw.normal(size=(6, 30, 2)), draw.normal(size=(6, 30))
+    >>> rows = {f"n{k}": (x[k], x[k] @ [1, 2] + noise[k]) for k in range(6)}
+    >>> run = fg.FedRelax().fit(rows, network=fg.Network.shape("path", list(rows)))
+    >>> run.compare().verdict_kind  # all nodes are alike
+    'pooled'
+    """
 
     def __init__(self, result: dict[str, Any]) -> None:
         self.result = result

@@ -6,6 +6,7 @@ A method is a bundle of keyword arguments. Its `fit` gives a `Run`, which holds 
 from __future__ import annotations
 
 import json
+import operator
 import time
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -17,6 +18,16 @@ from ._params import Params
 from ._rows import rows
 from ._study import Prepared, prepare
 from .run import Run, Work
+
+
+
+def whole(seed: Any) -> int:
+    """A seed as a whole number; a generator would draw another one at every fit."""
+    try:
+        return operator.index(seed)
+    except TypeError:
+        raise TypeError(f"random_state is {seed!r}, expected a whole number or None") from None
+
 
 #: Keys of the method section that are not parameters of its own.
 COMMON = ("model", "shuffles", "baselines", "random_state", "n_jobs")
@@ -76,7 +87,7 @@ class Method(Params):
 
     def prepare(self, data: Any, target: Any = None, **options: Any) -> Prepared:
         """The study of these rows; the arguments are those of `fit`."""
-        seed = 1 if self.random_state is None else int(self.random_state)
+        seed = 1 if self.random_state is None else whole(self.random_state)
         return prepare(
             self._method(), self.model, data, target, shuffles=self.shuffles,
             baselines=self.baselines, seed=seed, **options,
@@ -208,6 +219,18 @@ class GTV(Strong):
     Models need weights of one size: linear, elastic-net, huber, quantile, poisson, logistic,
     graphical lasso or perceptron. `penalty` is "norm" (neighbours become equal: clusters),
     "squared-norm" or "one-norm". The run's `certificate_` bounds how far from the minimum it is.
+
+    The other parameters are about rounds of messages (`solver="rounds"`), and any of them asks for
+    them: `step` is "proximal", "inexact" (with the first `error`) or "gradient", `scale` and
+    `relaxation` are one in the paper, `stop_on` is "gap", "residual" or "decrease", `radius` is a length
+    that no weights exceed, and `paper_compat` does what the authors' code does.
+
+    >>> import fedgrid as fg
+    >>> rows = {"a": ([[1.0]], [1.0]), "b": ([[1.0]], [3.0])}
+    >>> method = fg.GTV(10.0, fg.Linear(ridge=0.0, intercept=False), penalty="norm")
+    >>> run = method.fit(rows, network=fg.Network.shape("path", ["a", "b"]))
+    >>> run.clusters_, run.certificate_["kind"]  # so strong a pull makes both equal
+    ({'a': 0, 'b': 0}, 'certified relative gap')
     """
 
     kind = "gtv"
@@ -215,6 +238,19 @@ class GTV(Strong):
     couple_intercept: bool | None = None
     solver: str | None = None
     tolerance: float | None = None
+    step: str | None = None
+    error: float | None = None
+    scale: float | None = None
+    relaxation: float | None = None
+    radius: float | None = None
+    stop_on: str | None = None
+    paper_compat: bool | None = None
+
+    def _method(self) -> dict[str, Any]:
+        keys = super()._method()
+        names = ("step", "error", "scale", "relaxation", "radius", "stop_on", "paper_compat")
+        own = {name: keys.pop(name) for name in names if name in keys}
+        return {**keys, "gtv": own} if own else keys
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -225,6 +261,12 @@ class PersFL(Strong):
     "gradient" or "proximal" (models of weights) or "refit" (any model); `choice` is "uniform",
     "epsilon-greedy" or "ucb". Without a network every node may ask every other. The run's `tallies`
     say who was asked and what it was worth.
+
+    >>> import fedgrid as fg
+    >>> rows = {"a": ([[1.0], [2.0]], [1.0, 2.0]), "b": ([[1.0], [2.0]], [3.0, 6.0])}
+    >>> run = fg.PersFL(0.05, fg.Linear(ridge=0.0, intercept=False), rounds=50).fit(rows)
+    >>> {tally["candidate"] for tally in run.tallies if tally["target"] == "a"}
+    {'b'}
     """
 
     kind = "persfl"
@@ -278,6 +320,13 @@ def learn_network(
 
     The other arguments are those of `FedRelax.fit`. The pairs that were probed, with their scores,
     are `network.pairs`.
+
+    >>> import fedgrid as fg, numpy as np
+    >>> draw = np.random.default_rng(0)
+    >>> x, slopes = draw.normal(size=(8, 20, 2)), [[1, 2]] * 4 + [[-1, 3]] * 4
+    >>> rows = {f"n{k}": (x[k], x[k] @ slopes[k] + 0.1 * draw.normal(size=20)) for k in range(8)}
+    >>> sorted(fg.learn_network(rows, share=1.0).neighbours("n0"))
+    ['n1', 'n2', 'n3']
     """
     prepared = PersFL(1.0, model).prepare(data, target, node=node, **options)
     keys = dict(

@@ -100,6 +100,15 @@ class Run:
 
     Learnt things end with an underscore: `nodes_`, `alpha_`, `ridge_`, `classes_`, `certificate_`,
     `clusters_`, `engine_`. `history` holds the rounds.
+
+    >>> import fedgrid as fg
+    >>> rows = {"a": ([[1.0], [2.0]], [1.0, 2.0]), "b": ([[1.0], [2.0]], [3.0, 6.0])}
+    >>> model = fg.Linear(ridge=0.0, intercept=False)
+    >>> run = fg.FedRelax(0.0, model).fit(rows, network=fg.Network(["a", "b"]))
+    >>> run.predict({"b": [[5.0]]})["b"].round(6)
+    array([15.])
+    >>> round(run.models_["b"]["slopes"][0], 6)
+    3.0
     """
 
     def __init__(self, prepared: Prepared, method: Method, work: Work, begun: float) -> None:

@@ -110,6 +110,12 @@ class FedRelaxRegressor(RegressorMixin, _FedRelaxEstimator):  # type: ignore[mis
     """One regression model per node, pulled towards its neighbours' predictions.
 
     `model` is anything that `FedRelax` takes; by default a linear model with a small ridge.
+
+    >>> from fedgrid.sklearn import FedRelaxRegressor
+    >>> X, y, groups = [[1.0], [2.0], [1.0], [2.0]], [1.0, 2.0, 3.0, 6.0], ["a", "a", "b", "b"]
+    >>> fitted = FedRelaxRegressor(alpha=0.0).fit(X, y, groups=groups)
+    >>> fitted.predict([[3.0], [3.0]], groups=["a", "b"]).round(3)
+    array([3., 9.])
     """
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
@@ -129,7 +135,15 @@ class FedRelaxRegressor(RegressorMixin, _FedRelaxEstimator):  # type: ignore[mis
 
 
 class FedRelaxClassifier(ClassifierMixin, _FedRelaxEstimator):  # type: ignore[misc]
-    """One classifier per node, pulled towards its neighbours' predicted probabilities."""
+    """One classifier per node, pulled towards its neighbours' predicted probabilities.
+
+    >>> from fedgrid import Tree
+    >>> from fedgrid.sklearn import FedRelaxClassifier
+    >>> X, y, groups = [[1.0], [2.0], [1.0], [2.0]], ["no", "yes", "yes", "no"], [1, 1, 2, 2]
+    >>> fitted = FedRelaxClassifier(alpha=0.0, model=Tree()).fit(X, y, groups=groups)
+    >>> fitted.predict([[2.0], [2.0]], groups=[1, 2])
+    array(['yes', 'no'], dtype='<U3')
+    """
 
     classes_: npt.NDArray[Any]
 

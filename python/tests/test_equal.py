@@ -110,6 +110,23 @@ def test_total_variation_of_weights(command: Path, tmp_path: Path) -> None:
     assert run.clusters_ is not None and set(run.clusters_) == set(network.nodes)
 
 
+@pytest.mark.parametrize(
+    "method", [fg.PersFL(candidates=3, rounds=30), fg.FedAvg(), fg.Ditto(), fg.IFCA(), fg.Gossip()]
+)
+def test_probes_and_rivals(method: Any, command: Path, tmp_path: Path) -> None:
+    frame = made(5, 6)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    keys = {"persfl": ["method.persfl.candidates=3", "method.rounds=30"]}.get(method.kind, [])
+    theirs = by_command(
+        command, tmp_path / "run", "--data", str(tmp_path / "rows.csv"), "--node", "node",
+        "--target", "y", "--shape", "path", "--method", method.kind,
+        *(word for key in keys for word in ("--set", key)),
+    )  # fmt: skip
+    network = fg.Network.shape("path", [f"n{k}" for k in range(5)])
+    run = method.fit(pd.read_csv(tmp_path / "rows.csv"), "y", node="node", network=network)
+    same(run.result, theirs)
+
+
 def test_a_report_is_the_page_of_the_command(tmp_path: Path) -> None:
     network = fg.Network.shape("ring", [f"n{k}" for k in range(6)])
     run = fg.FedRelax(alpha=0.1).fit(made(), "y", node="node", network=network)

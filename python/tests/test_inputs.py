@@ -147,6 +147,12 @@ def test_wrong_settings_are_the_sentences_of_the_command(
         fg.FedRelax(model=fg.Tree).fit(frame, "y", node="node", network=path)
 
 
+def test_a_seed_is_a_whole_number(frame: pd.DataFrame) -> None:
+    for seed in (np.random.default_rng(1), 1.5, "one"):
+        with pytest.raises(TypeError, match="random_state is .*, expected a whole number or None"):
+            fg.FedRelax(random_state=seed).fit(frame, "y", node="node")  # type: ignore[arg-type]
+
+
 def test_splits_by_words_shares_and_folds(frame: pd.DataFrame, path: fg.Network) -> None:
     words = np.tile(["train", "train", "train", "train", "val", "val", "test", "test"], 6)
     run = METHOD.fit(frame.assign(part=words), "y", node="node", network=path, split="part")

@@ -124,6 +124,17 @@ def test_every_convex_loss_is_coupled_up_to_one_cluster(frame: pd.DataFrame, pat
         assert run.converged_, model
 
 
+def test_the_steps_of_rounds_end_at_the_same_minimum(frame: pd.DataFrame, path: fg.Network) -> None:
+    method = fg.GTV(0.2, fg.Linear(ridge=0.1), penalty="norm", rounds=4000)
+    direct = method.fit(frame, "y", node="node", network=path)
+    for steps in ({"step": "gradient"}, {"scale": 1.0, "relaxation": 1.0}, {"stop_on": "residual"}):
+        run = fg.GTV(**{**method.get_params(), **steps}).fit(frame, "y", node="node", network=path)
+        assert run.result["method"]["solver"] == "rounds"
+        assert np.allclose(run.predict(frame), direct.predict(frame), atol=1e-2), steps
+    with pytest.raises(ValueError, match="method.gtv.relaxation is 2, expected a number between"):
+        fg.GTV(relaxation=2.0).fit(frame, "y", node="node", network=path)
+
+
 def test_what_was_tried_and_what_theory_says(frame: pd.DataFrame, path: fg.Network) -> None:
     method = fg.GTV("auto", fg.Linear(ridge=0.1), penalty="norm", shuffles=1)
     compared = method.fit(frame, "y", node="node", network=path, folds=2).compare()
@@ -131,10 +142,13 @@ def test_what_was_tried_and_what_theory_says(frame: pd.DataFrame, path: fg.Netwo
     network = tried[tried["method"] == "network"]
     assert network["validation"].min() == compared["network"]["validation"]
     assert compared.theory is not None and compared.theory["norm"] == "weights"
+    assert compared.theory["critical"]["at_most"] > 0.0
 
 
 def test_a_figure_of_the_papers() -> None:
     assert len(fg.figures()) > 10
+    (figure,) = fg.reproduce("persfl-active-sampling/fig1b", quick=True)
+    assert figure.agrees and len(figure.to_pandas()) > 0 and "<svg" in figure._repr_html_()
     with pytest.raises(ValueError, match="there is no figure"):
         fg.reproduce("plug-in-and-learn/fig99")
 

@@ -17,8 +17,11 @@ use fedgrid::{
     loss::Loss,
     method::FedRelax,
     network::Node,
+    optimum::gtv::{Losses, critical},
 };
 use serde::{Deserialize, Serialize};
+
+use crate::number;
 
 /// Networks with more nodes are left out: flows and eigenvalues would take longer than the fit.
 const MOST_NODES: usize = 20_000;
@@ -33,8 +36,21 @@ pub struct Theory {
     /// Theorem 1 of "Networked Federated Multi-Task Learning", for weights coupled by a norm.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub recovery: Option<RecoveryTheory>,
+    /// Bounds on the critical α, from which on all weights of a component are equal; for least squares
+    /// coupled by a norm.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub critical: Option<CriticalTheory>,
     /// What could not be checked, and why numbers are missing.
     pub warnings: Vec<String>,
+}
+
+/// The critical strength.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CriticalTheory {
+    /// Below this α the weights of some component differ.
+    pub at_least: f64,
+    /// From this α on they are equal.
+    pub at_most: f64,
 }
 
 /// One cluster.
@@ -140,6 +156,7 @@ pub(crate) fn theory(
             }
             Err(reason) => theory.warnings.push(format!("Theorem 1 says nothing: {reason}")),
         }
+        theory.critical = work.critical(method);
     }
     Some(theory)
 }
@@ -273,6 +290,13 @@ impl Work<'_> {
         Ok(certificate.value * (losses + self.strength.alpha * variation).abs())
     }
 
+    /// The critical strength; none where it is not known.
+    fn critical(&self, method: Gtv) -> Option<CriticalTheory> {
+        let losses = Losses::new(&self.nodes, method.couple_intercept).ok()?;
+        let found = critical(&losses, &self.study.network, method.penalty).ok()??;
+        Some(CriticalTheory { at_least: found.at_least, at_most: found.at_most })
+    }
+
     /// Theorem 1, and why its numbers are missing.
     fn recovery(&self, method: Gtv) -> Result<(RecoveryTheory, Vec<String>), String> {
         let said = |error: fedgrid::Error| error.to_string();
@@ -294,6 +318,16 @@ impl Work<'_> {
             bound: found.bound,
             error: found.error(network, method.penalty, &weights).map_err(said)?,
         };
-        Ok((numbers, found.warnings))
+        let mut warnings = found.warnings;
+        if let Some(alpha) = found.alpha
+            && (alpha - self.strength.alpha).abs() > 0.01 * alpha
+        {
+            warnings.push(format!(
+                "bound 18 holds at α = {}, and the run has {}: what was measured need not keep to it",
+                number::significant(alpha),
+                number::significant(self.strength.alpha)
+            ));
+        }
+        Ok((numbers, warnings))
     }
 }

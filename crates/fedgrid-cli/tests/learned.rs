@@ -167,7 +167,12 @@ fn probes_of_everyone_help_and_show_who_did() {
     assert!(result["comparison"]["shuffled"].is_null());
     let error = |name: &str| result["comparison"][name]["test"].as_f64().unwrap();
     assert!(error("network") < error("pooled"));
-    assert!(folder.read("run/report.html").contains("Who helps whom"));
+    assert!(folder.read("run/report.html").contains("helps-matrix"));
+    let probes = folder.read("run/probes.csv");
+    assert!(
+        probes.starts_with("learner,helper,probes,refused,budget_spent,adopted,reward,bytes\n")
+    );
+    assert_eq!(probes.lines().count(), 1 + NODES.len() * (NODES.len() - 1));
     let refits = ["--method", "persfl", "--model", "tree", "--set", "method.persfl.probe=refit"];
     let few = ["--set", "method.rounds=5", "--alpha", "1", "--no-compare"];
     let result = folder.fit("trees", &[&refits[..], &few].concat());

@@ -122,6 +122,7 @@ fn the_stored_experiment_holds_the_keys_of_its_method_and_runs_again() {
     let own = [
         "alpha",
         "couple_intercept",
+        "gtv",
         "kind",
         "penalty",
         "rounds",
@@ -272,12 +273,68 @@ fn rounds_of_messages_are_run_when_asked_for() {
     let folder = Folder::new();
     let rounds = ["--set", "method.solver=rounds", "--set", "method.rounds=4000", "--no-compare"];
     for penalty in PENALTIES {
-        let alpha = ["--set", "method.alpha=0.1", "--set", "model.ridge=0.01"];
+        let alpha = [
+            "--set",
+            "method.alpha=0.1",
+            "--set",
+            "model.ridge=0.01",
+            "--set",
+            "method.tolerance=1e-9",
+        ];
         let result = fit(&folder, penalty, &[&rounds[..], &alpha].concat());
         assert_eq!(result["method"]["engine"], "rounds of messages");
+        assert_eq!(result["certificate"]["kind"], "certified relative gap", "{penalty}");
+        assert_eq!(result["certificate"]["converged"], true, "{penalty}");
+        assert!(result["certificate"]["value"].as_f64().unwrap() <= 1e-9, "{penalty}");
+        assert_eq!(result["clusters"].is_null(), penalty == "squared-norm");
         let direct = fit(&folder, penalty, &[&alpha[..], &["--no-compare"]].concat());
         let error = |result: &Value| result["comparison"]["network"]["test"].as_f64().unwrap();
         let (rounds, direct) = (error(&result), error(&direct));
         assert!((rounds - direct).abs() <= 1e-3 * direct.abs(), "{penalty}: {rounds} {direct}");
     }
+}
+
+#[test]
+fn the_steps_of_rounds_and_what_ends_them_can_be_set() {
+    let folder = Folder::new();
+    let run = |keys: &[&str]| {
+        let common = ["method.alpha=0.1", "model.ridge=0.01", "method.rounds=4000"];
+        let sets = common.iter().chain(keys).flat_map(|key| ["--set", key]);
+        fit(&folder, "norm", &sets.chain(["--no-compare"]).collect::<Vec<_>>())
+    };
+    let objective = |result: &Value| {
+        let history = result["history"].as_array().unwrap();
+        (history.len(), history.last().unwrap()["objective"].as_f64().unwrap())
+    };
+    let (rounds, least) = objective(&run(&["method.solver=rounds"]));
+    let same = [
+        &["method.gtv.scale=1", "method.gtv.relaxation=1"][..],
+        &["method.gtv.step=inexact", "method.gtv.error=0.01"],
+        &["method.gtv.step=gradient"],
+        &["method.gtv.stop_on=residual"],
+        &["method.gtv.stop_on=decrease"],
+    ];
+    for keys in same {
+        // Any of them makes the fit go in rounds, to the same minimum by another way.
+        let result = run(keys);
+        assert_eq!(result["method"]["engine"], "rounds of messages", "{keys:?}");
+        let (other, value) = objective(&result);
+        assert!((value - least).abs() <= 1e-3 * least, "{keys:?}: {value} {least}");
+        assert_ne!(other, rounds, "{keys:?}");
+    }
+    // What the authors' code minimises counts every row whole.
+    let (_, authors) = objective(&run(&["method.gtv.paper_compat=true"]));
+    assert!(authors > 1.1 * least, "{authors} {least}");
+    for (key, sentence) in [
+        ("relaxation=2", "method.gtv.relaxation is 2, expected a number between zero and two"),
+        ("scale=0", "method.gtv.scale is 0, expected a positive number"),
+        ("stop_on=gaps", "method.gtv.stop_on is \"gaps\", expected gap, residual or decrease"),
+    ] {
+        let set = format!("method.gtv.{key}");
+        assert_eq!(folder.fit_refusal(&["--method", "gtv", "--set", &set]), sentence);
+    }
+    assert_eq!(
+        folder.fit_refusal(&["--set", "method.gtv.scale=1"]),
+        "method.gtv is given, expected no such section for method.kind = \"fedrelax\""
+    );
 }

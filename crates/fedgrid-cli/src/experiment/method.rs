@@ -139,9 +139,10 @@ impl MethodKeys {
         let says = |(key, value): &(&String, &toml::Value)| usual.get(*key) != Some(*value);
         let foreign = given.iter().filter(|(key, _)| !self.kind.knows(key)).find(says);
         if let Some((key, value)) = foreign {
-            let kind = self.kind.name();
+            let (kind, what) = (self.kind.name(), if value.is_table() { "section" } else { "key" });
+            let found = if value.is_table() { "given".into() } else { value.to_string() };
             return Err(format!(
-                "method.{key} is {value}, expected no such key for method.kind = \"{kind}\""
+                "method.{key} is {found}, expected no such {what} for method.kind = \"{kind}\""
             ));
         }
         self.persfl.check()?;

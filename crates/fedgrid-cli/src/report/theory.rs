@@ -5,7 +5,7 @@ use minijinja::{Value, context};
 use crate::{
     number,
     outcome::Outcome,
-    theory::{ClusterTheory, RecoveryTheory, Theory},
+    theory::{ClusterTheory, CriticalTheory, RecoveryTheory, Theory},
 };
 
 /// How many clusters are listed, the largest first.
@@ -22,7 +22,7 @@ pub(super) fn theory(outcome: &Outcome) -> Option<Value> {
         rows,
         left_out => (left_out > 0).then(|| number::counted(left_out, "smaller cluster")),
         norm => norm(theory),
-        constants => theory.recovery.as_ref().map(constants),
+        constants => constants(theory),
         warnings => theory.warnings.clone(),
     })
 }
@@ -46,8 +46,23 @@ fn row(cluster: &ClusterTheory) -> Value {
     }
 }
 
-fn constants(recovery: &RecoveryTheory) -> Vec<Value> {
-    let lines = [
+fn constants(theory: &Theory) -> Option<Vec<Value>> {
+    let recovery =
+        theory.recovery.as_ref().map_or(Vec::new(), |recovery| of_recovery(recovery).into());
+    let critical = |found: &CriticalTheory| {
+        [
+            ("Critical α, at least", Some(found.at_least)),
+            ("Critical α, at most: from there on all weights are equal", Some(found.at_most)),
+        ]
+    };
+    let critical = theory.critical.as_ref().map(critical).into_iter().flatten();
+    let lines: Vec<(&str, Option<f64>)> = recovery.into_iter().chain(critical).collect();
+    let line = |(name, value)| context! { name, value => number::perhaps(value) };
+    (!lines.is_empty()).then(|| lines.into_iter().map(line).collect())
+}
+
+fn of_recovery(recovery: &RecoveryTheory) -> [(&'static str, Option<f64>); 7] {
+    [
         ("U, the largest gradient at an optimum", Some(recovery.gradient)),
         ("C, half the smallest curvature", recovery.curvature),
         ("L of condition 17", recovery.factor),
@@ -55,9 +70,7 @@ fn constants(recovery: &RecoveryTheory) -> Vec<Value> {
         ("λ, the α of the theorem", recovery.alpha),
         ("Bound 18 at that α", recovery.bound),
         ("Measured, at the α of the run", Some(recovery.error)),
-    ];
-    let line = |(name, value)| context! { name, value => number::perhaps(value) };
-    lines.into_iter().map(line).collect()
+    ]
 }
 
 #[cfg(test)]
@@ -93,12 +106,20 @@ mod tests {
             norm: "weights".into(),
             clusters: (0..=LISTED).map(|place| cluster(place, place + 2)).collect(),
             recovery: Some(recovery),
+            critical: Some(CriticalTheory { at_least: 0.654, at_most: 0.987 }),
             warnings: vec!["C is <zero>".into()],
         });
         let html = page(&outcome);
-        for part in
-            ["What theory says", "0.123", "4.56", "7.89", "3.21", "any", "C is &lt;zero&gt;"]
-        {
+        for part in [
+            "What theory says",
+            "0.123",
+            "4.56",
+            "7.89",
+            "3.21",
+            "0.987",
+            "any",
+            "C is &lt;zero&gt;",
+        ] {
             assert!(html.contains(part), "{part}");
         }
         assert!(html.contains("1 smaller cluster"));

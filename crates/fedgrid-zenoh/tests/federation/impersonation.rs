@@ -12,6 +12,7 @@ use fedgrid_zenoh::{
     identity::{Authority, Certified, SigningKey, now},
     kit::Kit,
     manifest::Link,
+    provision::Project,
     transport::{self, Answers, Keys, Role, Settings, Transport},
 };
 use zenoh::{Session, Wait};
@@ -101,10 +102,9 @@ fn victims(scene: &Scene) -> Vec<Victim> {
     victims
 }
 
-fn wheel() -> Scene {
+fn wheel(link: Link) -> Scene {
     let problem = Problem { how: How::FedRelax, nodes: VICTIMS + 1, points: 4, seed: 1 };
-    let spec =
-        Spec { problem, processes: VICTIMS + 1, link: Link::Tls, rounds: 5, keep: 1, trace: false };
+    let spec = Spec { problem, processes: VICTIMS + 1, link, rounds: 5, keep: 1, trace: false };
     let hub = VICTIMS;
     let ring = (0..VICTIMS).map(|node| (node, (node + 1) % VICTIMS));
     let edges: Vec<_> = ring.chain((0..VICTIMS).map(|node| (node, hub))).collect();
@@ -173,7 +173,11 @@ fn insider_frames(victim: &Victim, insider: &Victim) -> Vec<(&'static str, Vec<u
 
 #[test]
 fn neighbours_cannot_speak_for_others_nor_say_again_what_is_over() {
-    let scene = wheel();
+    [Link::Quic, Link::Tls].into_iter().for_each(insiders_against);
+}
+
+fn insiders_against(link: Link) {
+    let scene = wheel(link);
     let victims = victims(&scene);
     let (mut moves, mut accepted, mut came) = (0, 0, 0);
     for victim in &victims {
@@ -227,7 +231,11 @@ fn stranger(scene: &Scene, folder: &Path, link: Option<(&str, &Certified)>) -> O
 
 #[test]
 fn strangers_are_not_heard_whatever_their_certificate_says() {
-    let scene = wheel();
+    [Link::Quic, Link::Tls].into_iter().for_each(strangers_against);
+}
+
+fn strangers_against(link: Link) {
+    let scene = wheel(link);
     let victims = victims(&scene);
     let text = |name: &str| std::fs::read_to_string(scene.path("project").join(name)).unwrap();
     let ours =
@@ -259,7 +267,8 @@ fn strangers_are_not_heard_whatever_their_certificate_says() {
         };
         std::thread::sleep(Duration::from_millis(400));
         for victim in &victims {
-            moves += against(&session, victim);
+            let neighbour = &victims[victim.next() as usize];
+            moves += against(&session, victim, neighbour);
         }
         std::thread::sleep(Duration::from_millis(300));
         for victim in &victims {
@@ -279,14 +288,14 @@ fn strangers_are_not_heard_whatever_their_certificate_says() {
 
 /// Four moves of a stranger against one victim: a true frame said again, a forged one, an answer and
 /// a sign of life in the name of the absent neighbour.
-fn against(session: &Session, victim: &Victim) -> usize {
+fn against(session: &Session, victim: &Victim, neighbour: &Victim) -> usize {
     let keys = Keys::new(&victim.kit.manifest);
     let (run, shape) = (victim.kit.manifest.run.0, victim.kit.manifest.fingerprint());
-    let frame = good(victim.next(), victim.place);
-    let key = SigningKey::from_bytes(&[9; 32]);
-    let forged = seal(&frame, &run, shape, &key).unwrap();
-    for from in [victim.next(), ABSENT] {
-        let _ = session.put(keys.frame(victim.place, from), forged.clone()).wait();
+    let frame = good(neighbour.place, victim.place);
+    let again = seal(&frame, &run, shape, &neighbour.kit.key).unwrap();
+    let forged = seal(&frame, &run, shape, &SigningKey::from_bytes(&[9; 32])).unwrap();
+    for (from, frame) in [(neighbour.place, again), (ABSENT, forged.clone())] {
+        let _ = session.put(keys.frame(victim.place, from), frame).wait();
     }
     let answer = forged.clone();
     let _ = session
@@ -305,12 +314,16 @@ fn against(session: &Session, victim: &Victim) -> usize {
 }
 
 #[test]
-fn a_revoked_site_is_not_heard_by_those_who_know() {
-    let scene = wheel();
+fn neither_a_revoked_site_nor_its_former_key_is_heard_by_those_who_know() {
+    thief_against(|project| project.revoke("p1").unwrap());
+    thief_against(|project| project.rotate("p1", 1).unwrap());
+}
+
+fn thief_against(take_away: impl Fn(&mut Project)) {
+    let scene = wheel(Link::Quic);
     let before = scene.path("before");
     copy(&scene.kit(1), &before);
-    let mut project = fedgrid_zenoh::provision::Project::open(scene.folder.path()).unwrap();
-    project.rotate("p1", 1).unwrap();
+    take_away(&mut Project::open(scene.folder.path()).unwrap());
     let victim = Victim::new(&scene, 0);
     // The former kit of p1, which its thief still has.
     let thief = Kit::read(&before, now()).unwrap();

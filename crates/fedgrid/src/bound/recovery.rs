@@ -19,6 +19,8 @@ use crate::{
 
 /// Singular values below this share of the largest are zero.
 const RANK: f64 = 1e-12;
+/// Gradients below this share of those at weights of zero are rounding.
+const ROUNDING: f64 = 1e-9;
 
 /// Theorem 1 for a network with clusters, its constants and what could not be checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,8 +109,10 @@ impl Recovery {
                 self.labelled
             ));
         }
-        if self.gradient == 0.0 {
-            warnings.push("U is zero: every node agrees with its cluster, whatever α".into());
+        let at_zero = |node: &Node| gradient_norm(node, &vec![0.0; self.optima[node.id].len()]);
+        if self.gradient <= ROUNDING * with_rows().map(at_zero).fold(0.0, f64::max) {
+            let reason = "U is zero up to rounding: every node agrees with its cluster, whatever α";
+            warnings.push(reason.into());
         }
         warnings
     }

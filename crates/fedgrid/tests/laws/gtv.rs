@@ -10,8 +10,8 @@ use fedgrid::{
     network::{Clustered, Edge, Network, Node, grid, path},
     observe::Stop,
     optimum::gtv::{
-        Coupled, Engine, Goal, Iteration, Losses, Minimum, clusters, critical, follow, minimise,
-        objective,
+        Coupled, Engine, Goal, Iteration, Losses, Minimum, clusters, critical, follow, minima,
+        minimise, objective, strengths,
     },
     penalty::Penalty,
     random::{Purpose, Stream},
@@ -343,6 +343,37 @@ fn from_the_critical_strength_on_all_weights_are_equal_and_below_they_differ() {
         assert!(spread(&below, 2) > 1e-3, "{penalty:?} {}", spread(&below, 2));
     }
     assert_eq!(critical(&losses, &network, Penalty::SquaredNorm).unwrap(), None);
+}
+
+#[test]
+fn a_path_begins_where_all_weights_are_equal_and_has_the_minima_of_cold_starts() {
+    let (nodes, network) = (nodes(60, 2, 4, 0.8, &linear(0.01, false)), network(60, 5));
+    let losses = Losses::new(&nodes, true).unwrap();
+    let goal = Goal { tolerance: 1e-8, steps: 50_000 };
+    for penalty in [Penalty::Norm, Penalty::OneNorm] {
+        let alphas = strengths(&losses, &network, penalty, 8, 0.01).unwrap();
+        let bounds = critical(&losses, &network, penalty).unwrap().unwrap();
+        assert_eq!(alphas[0], bounds.at_most);
+        assert!((alphas[7] - 0.01 * bounds.at_most).abs() <= 1e-12 * bounds.at_most);
+        let warm = minima(&losses, &network, penalty, &alphas, goal).unwrap();
+        let count = |minimum: &Minimum| {
+            clusters(&losses, &network, &minimum.weights, 1e-3).into_iter().max()
+        };
+        assert_eq!(count(&warm[0]), Some(0), "one cluster: {penalty:?}");
+        assert!(count(&warm[7]) > Some(0), "{penalty:?}");
+        for (&alpha, warm) in alphas.iter().zip(&warm) {
+            let cold = minimise(&losses, &network, Coupled { alpha, penalty }, None, goal).unwrap();
+            let apart = (warm.objective - cold.objective).abs();
+            assert!(apart <= 2e-8 * cold.objective.abs(), "{penalty:?} {alpha}: {apart:e}");
+        }
+        // From a minimum it is not far to the minimum.
+        let (last, coupled) = (&warm[7], Coupled { alpha: alphas[7], penalty });
+        let again = minimise(&losses, &network, coupled, Some(last), goal).unwrap();
+        let cold = minimise(&losses, &network, coupled, None, goal).unwrap();
+        assert!(2 * again.steps < cold.steps, "{penalty:?}: {} {}", again.steps, cold.steps);
+    }
+    assert!(strengths(&losses, &network, Penalty::SquaredNorm, 8, 0.01).is_err());
+    assert!(strengths(&losses, &network, Penalty::Norm, 8, 1.5).is_err());
 }
 
 #[test]

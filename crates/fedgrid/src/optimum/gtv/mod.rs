@@ -33,6 +33,7 @@ mod losses;
 mod newton;
 mod node_pass;
 mod packed;
+mod path;
 mod quadratic;
 mod radius;
 mod relaxed;
@@ -49,6 +50,7 @@ pub use clusters::{clusters, clusters_of};
 pub use critical::{Critical, critical};
 pub use follow::{Iteration, follow};
 pub use losses::Losses;
+pub use path::{minima, strengths};
 
 use engine::Search;
 use frame::Frame;
