@@ -22,6 +22,9 @@ pub struct Outcome {
     pub helps: bool,
     /// What the errors are: `mse` or `log_loss`.
     pub metric: String,
+    /// At a site of a federation: on which of its rows both errors are measured.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub at_site: Option<Measured>,
     /// How each method did.
     pub comparison: Comparison,
     /// The nodes, in order of the network.
@@ -63,6 +66,26 @@ pub struct Outcome {
     pub seed: u64,
     /// The version of fedgrid.
     pub version: String,
+}
+
+/// Which rows an error is measured on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the variants are the roles of rows")]
+pub enum Measured {
+    Test,
+    Validation,
+    Training,
+}
+
+impl std::fmt::Display for Measured {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Test => "test",
+            Self::Validation => "validation",
+            Self::Training => "training",
+        })
+    }
 }
 
 /// How each method did, each tuned in the same way.

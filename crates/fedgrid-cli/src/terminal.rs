@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::{
     number::{count, counted, percent, perhaps, significant},
-    outcome::{self, CandidateOutcome, Entry, Outcome},
+    outcome::{self, CandidateOutcome, Entry, Measured, Outcome},
 };
 
 /// Set when the user asks to stop.
@@ -134,7 +134,11 @@ pub fn table(outcome: &Outcome) -> String {
     ];
     let classes = outcome.metric == "log_loss";
     let extra = if classes { "accuracy" } else { "" };
-    let heading = format!("{:<42}{:>11}{:>9}{:>10}", outcome.metric, "validation", "test", extra);
+    let first = match outcome.at_site {
+        Some(Measured::Training) => "training",
+        _ => "validation",
+    };
+    let heading = format!("{:<42}{first:>11}{:>9}{:>10}", outcome.metric, "test", extra);
     let mut lines = vec![heading.trim_end().to_string()];
     for (name, what, entry) in rows {
         if let Some(entry) = entry {

@@ -192,6 +192,7 @@ mod tests {
             verdict_kind: Some(Kind::Network),
             helps: true,
             metric: "mse".into(),
+            at_site: None,
             comparison: Comparison {
                 local: Some(entry(4.0, Some(4.2))),
                 pooled: Some(entry(5.0, Some(5.5))),

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     number,
-    outcome::{self, CandidateOutcome, Entry, NodeOutcome, Outcome},
+    outcome::{self, CandidateOutcome, Entry, Measured, NodeOutcome, Outcome},
 };
 
 /// What errors are called.
@@ -28,7 +28,11 @@ fn has_test(outcome: &Outcome) -> bool {
 
 /// Which rows errors are measured on.
 pub(super) fn rows_measured(outcome: &Outcome) -> &'static str {
-    if has_test(outcome) { "test" } else { "validation" }
+    match outcome.at_site {
+        Some(Measured::Training) => "training",
+        _ if has_test(outcome) => "test",
+        _ => "validation",
+    }
 }
 
 /// The method of the experiment in the words of a sentence: the network, or the name of a method with
@@ -161,6 +165,8 @@ pub(super) fn comparison(outcome: &Outcome) -> Value {
     context! {
         rows,
         compared => entries.len() > 1,
+        at_site => outcome.at_site.is_some(),
+        measured => rows_measured(outcome),
         has_test => has_test(outcome),
         has_accuracy => any(|entry| entry.accuracy.is_some()),
         has_alpha => any(|entry| entry.alpha.is_some()),

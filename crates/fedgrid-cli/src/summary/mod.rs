@@ -40,6 +40,7 @@ pub fn outcome(
         verdict_kind: verdict.as_ref().map(|verdict| verdict.kind),
         helps: verdict.as_ref().is_some_and(Verdict::helps),
         metric: metric.into(),
+        at_site: None,
         theory: strength.and_then(|strength| theory(study, strength, fitted, &of_nodes)),
         nodes,
         gain: verdict.as_ref().map(|verdict| Gain {

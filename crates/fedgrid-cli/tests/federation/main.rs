@@ -9,4 +9,5 @@ mod sites;
 mod training;
 mod operation;
 mod mistakes;
+mod verdicts;
 mod canaries;

@@ -6,6 +6,7 @@ mod project;
 mod report;
 mod share;
 mod sites;
+mod verdict;
 
 use clap::Subcommand;
 

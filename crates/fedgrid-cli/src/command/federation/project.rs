@@ -188,13 +188,15 @@ impl Rotate {
 impl Collect {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         let project = Project::open(&self.project).map_err(refused)?;
-        let mut rows = vec![["site", "node", "rows", "alone", "federation"].map(String::from)];
+        let mut rows =
+            vec![["site", "node", "rows", "alone", "federation", "measured on"].map(String::from)];
         let mut all = Vec::new();
         for path in &self.files {
             let text =
                 std::fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
             let shared = share::verified(&text, &project.manifest, &path.display().to_string())?;
             let error = |value: Option<f64>| value.map_or_else(|| "-".into(), significant);
+            let measured = shared.measured_on.map_or_else(|| "-".into(), |rows| rows.to_string());
             for node in &shared.nodes {
                 rows.push([
                     shared.site.clone(),
@@ -202,6 +204,7 @@ impl Collect {
                     node.rows.to_string(),
                     error(node.local),
                     error(node.network),
+                    measured.clone(),
                 ]);
             }
             all.push(shared);

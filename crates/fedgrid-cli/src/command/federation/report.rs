@@ -3,14 +3,17 @@
 use std::{path::Path, sync::Arc};
 
 use fedgrid::{
-    compare::{Card, Certificate, Contestant, Fitted, NodeScore, Strength, Unwatched},
+    compare::{Certificate, Fitted},
     method::Tally,
     model::Hypothesis,
     network::{Edge, NodeId},
 };
 use fedgrid_zenoh::{agent::Status, kit::Kit};
 
-use super::share;
+use super::{
+    share,
+    verdict::{Alone, Verdict},
+};
 use crate::{
     assembly::Assembly,
     error::{Error, Result},
@@ -64,19 +67,22 @@ impl SiteRun<'_> {
     /// Writes the folder and says how it went.
     pub(super) fn finish(&self, learnt: &Learnt, seconds: f64, terminal: Terminal) -> Result<()> {
         let mut site = self.assembly.of_nodes(self.own)?;
-        let fitted = Fitted::elsewhere(
-            learnt.hypotheses.clone(),
-            learnt.certificate(self.experiment),
-            "rounds of messages between sites",
-        );
-        let network = network_card(&mut site, &fitted);
+        let alone = Alone::new(&site.study)?;
+        let mut hypotheses = learnt.hypotheses.clone();
+        let network = &self.assembly.study.network;
+        alone.replace_lonely(&mut hypotheses, |place| {
+            network.neighbours(self.own[place]).is_empty()
+        });
+        let verdict = Verdict::new(&site.study, alone, &hypotheses)?;
+        let certificate = learnt.certificate(self.experiment);
+        let fitted = Fitted::elsewhere(hypotheses, certificate, "rounds of messages between sites");
+        verdict.notes(&mut site);
         site.notes.extend(self.spent(&learnt.tallies));
         site.notes.extend(self.helpers(&learnt.tallies));
-        let cards = [site.study.card(Contestant::Local, &Unwatched)?, network];
         let mut experiment = self.experiment.clone();
         experiment.compare.enabled = false;
-        let mut outcome = summary::outcome(&experiment, &site, &cards, &fitted, seconds);
-        outcome.verdict = sentence(&cards);
+        let mut outcome = summary::outcome(&experiment, &site, &verdict.cards, &fitted, seconds);
+        verdict.tell(&mut outcome);
         self.limit_theory(&mut outcome);
         (outcome.rounds, outcome.bytes) = (
             usize::try_from(learnt.status.round).unwrap_or(usize::MAX),
@@ -172,57 +178,4 @@ impl SiteRun<'_> {
             tallies.len(),
         ))
     }
-}
-
-/// How the models of the federation do on the site's own rows.
-fn network_card(site: &mut Assembly, fitted: &Fitted) -> Card {
-    let study = &site.study;
-    let held = match study.plan.folds.as_slice() {
-        [fold] => Some(&fold.validation),
-        _ => None,
-    };
-    let score = |rows: &[Vec<usize>]| study.score(&fitted.hypotheses, rows);
-    let test = study.plan.has_test().then(|| score(&study.plan.test));
-    let validation = held.map(|rows| score(rows));
-    let nodes = test.clone().or_else(|| validation.clone());
-    let (nodes, is_held) = match nodes {
-        Some(nodes) => (nodes, true),
-        None => (score(&study.plan.train), false),
-    };
-    let mean = |scores: &[NodeScore]| NodeScore::total(scores).mean();
-    let total = NodeScore::total(&nodes);
-    let classes = study.task().outputs() > 1;
-    let card = Card {
-        contestant: Contestant::Network,
-        strength: Strength { alpha: study.settings.alpha.unwrap_or(0.0), ridge: None },
-        validation: mean(validation.as_deref().unwrap_or(&nodes)).unwrap_or(0.0),
-        test: test.as_deref().and_then(mean),
-        accuracy: classes.then(|| total.correct as f64 / total.rows.max(1) as f64),
-        path: Vec::new(),
-        nodes,
-    };
-    if !is_held {
-        let note = "No rows were held back: the federation's error is measured on training rows.";
-        site.notes.push(note.into());
-    }
-    site.notes.push(
-        "Trained in a federation: neighbours at other sites were told predictions or weights, \
-         never a row."
-            .into(),
-    );
-    card
-}
-
-/// What the federation did for this site, in one sentence.
-fn sentence(cards: &[Card; 2]) -> String {
-    let error = |card: &Card| card.test.unwrap_or(card.validation);
-    let [local, network] = [error(&cards[0]), error(&cards[1])];
-    let better = cards[0].nodes.iter().zip(&cards[1].nodes);
-    let gaining = better.filter(|(local, network)| network.loss < local.loss).count();
-    format!(
-        "With the federation this site's error is {}, alone it would be {}; {gaining} of {} nodes gain.",
-        crate::number::significant(network),
-        crate::number::significant(local),
-        cards[1].nodes.len(),
-    )
 }

@@ -1,8 +1,8 @@
 //! What a site agrees to share: errors and counts of rows per node, signed with the site's key.
 //!
 //! ```text
-//! fedgrid-share 1 <signature>
-//! { "site": …, "run": …, "nodes": [ { "name", "rows", "local", "network" } … ] }
+//! fedgrid-share 2 <signature>
+//! { "site": …, "run": …, "measured_on": …, "nodes": [ { "name", "rows", "local", "network" } … ] }
 //! ```
 
 use fedgrid_zenoh::{
@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Error, Result},
-    outcome::Outcome,
+    outcome::{Measured, Outcome},
 };
 
-const KIND: &str = "fedgrid-share 1";
+const KIND: &str = "fedgrid-share 2";
 
 /// A site's metrics.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -27,6 +27,8 @@ pub(super) struct Shared {
     pub(super) site: String,
     pub(super) run: Hex<16>,
     pub(super) metric: String,
+    /// Which rows both errors of every node are measured on; those on training rows show no gain.
+    pub(super) measured_on: Option<Measured>,
     pub(super) rounds: usize,
     pub(super) bytes: usize,
     pub(super) converged: bool,
@@ -55,6 +57,7 @@ pub(super) fn signed(kit: &Kit, outcome: &Outcome) -> String {
         site: kit.name().to_string(),
         run: kit.manifest.run,
         metric: outcome.metric.clone(),
+        measured_on: outcome.at_site,
         rounds: outcome.rounds,
         bytes: outcome.bytes,
         converged: outcome.certificate.converged,

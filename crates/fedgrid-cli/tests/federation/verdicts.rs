@@ -1,0 +1,89 @@
+//! What a site is told of the federation's help: both errors on the same rows, and alone as good as alone
+//! can be.
+
+use serde_json::Value;
+
+use crate::{common::Folder, sites::free_address};
+
+/// Joins a site that has nobody to wait for.
+fn joined(folder: &Folder, kit: &str, data: &str) -> (String, Value) {
+    let kit = format!("home/kits/{kit}");
+    let join = ["federation", "join", &kit, "--data", data, "--out", "run", "--share"];
+    let said = folder.done(&join);
+    (said, folder.json("run/result.json"))
+}
+
+/// Nodes a and b, which have no neighbour, at a site of their own.
+fn lonely_site(folder: &Folder) -> (String, Value) {
+    folder.write("edges.csv", "src,dst,weight\nc,d,1\nd,e,1\ne,f,1\n");
+    let (one, two) = (free_address(), free_address());
+    folder.write(
+        "sites.toml",
+        format!(
+            "[[site]]\nname = \"one\"\naddress = \"{one}\"\nnodes = [\"a\", \"b\"]\n[[site]]\nname = \
+             \"two\"\naddress = \"{two}\"\nnodes = [\"c\", \"d\", \"e\", \"f\"]\n"
+        ),
+    );
+    folder.done(&[
+        "federation",
+        "new",
+        "experiment.toml",
+        "--sites",
+        "sites.toml",
+        "--out",
+        "home",
+    ]);
+    let rows = folder.read("rows.csv");
+    let own = rows.lines().filter(|line| ["node,", "a,", "b,"].iter().any(|s| line.starts_with(s)));
+    folder.write("own.csv", own.collect::<Vec<_>>().join("\n") + "\n");
+    joined(folder, "one", "own.csv")
+}
+
+fn errors(result: &Value, which: &str) -> (f64, f64) {
+    let of = |name: &str| result["comparison"][name][which].as_f64().unwrap();
+    (of("local"), of("network"))
+}
+
+fn assert_nobody_gains(result: &Value) {
+    for node in result["nodes"].as_array().unwrap() {
+        assert!(node["local"].is_f64() && node["local"] == node["network"], "{node}");
+    }
+}
+
+const METHOD: &str = "[method]\nalpha = 0.5\nrounds = 20\nsolver = \"rounds\"\n";
+
+#[test]
+fn without_an_edge_both_errors_are_equal_and_nobody_gains() {
+    for method in ["", "kind = \"gtv\"\n", "kind = \"persfl\"\n"] {
+        let folder = Folder::new();
+        folder.append("experiment.toml", &format!("{METHOD}{method}"));
+        let (said, result) = lonely_site(&folder);
+        let (local, network) = errors(&result, "test");
+        assert_eq!(local.to_bits(), network.to_bits(), "{said}");
+        assert!(said.contains("both on its test rows; 0 of 2 nodes gain."), "{said}");
+        assert_nobody_gains(&result);
+    }
+}
+
+#[test]
+fn without_rows_held_back_both_errors_are_on_training_rows_and_that_is_said() {
+    let folder = Folder::new();
+    folder.edit("experiment.toml", "split = \"split\"\n", "");
+    let columns = "features = [\"x\", \"z\"]\n\n[network]";
+    folder.edit("experiment.toml", "\n[network]", columns);
+    folder.append("experiment.toml", METHOD);
+    let (said, result) = lonely_site(&folder);
+    let (local, network) = errors(&result, "validation");
+    assert_eq!(local.to_bits(), network.to_bits(), "{said}");
+    assert!(said.contains("On this site's training rows the error is"), "{said}");
+    assert!(said.contains("because no rows were held back"), "{said}");
+    assert!(!said.contains("nodes gain.") && !said.contains("validation"), "{said}");
+    assert_nobody_gains(&result);
+    assert!(result["nodes"].as_array().unwrap().iter().all(|node| node["gain"].is_null()));
+    assert!(folder.read("run/share.txt").contains("\"measured_on\":\"training\""));
+    let collected = folder.done(&["federation", "collect", "home", "run/share.txt"]);
+    let mut own = collected.lines().filter(|line| line.starts_with("one "));
+    assert!(own.next().is_some_and(|line| line.ends_with("training")), "{collected}");
+    let page = folder.read("run/report.html");
+    assert!(page.contains("both on this site's training rows"));
+}
