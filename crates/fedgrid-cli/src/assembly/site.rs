@@ -118,7 +118,8 @@ impl Assembly {
         let models = models::models(experiment, &graph, about.task)?;
         let nodes = graph.network.len();
         let mut settings = settings(experiment);
-        (settings.tune_ridge, settings.direct) = (false, false);
+        // Training alone is tuned as fit tunes it; the models of the federation keep their ridge.
+        settings.direct = false;
         let study = Study {
             network: graph.network,
             rows: rows.data,

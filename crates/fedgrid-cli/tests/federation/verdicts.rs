@@ -87,3 +87,25 @@ fn without_rows_held_back_both_errors_are_on_training_rows_and_that_is_said() {
     let page = folder.read("run/report.html");
     assert!(page.contains("both on this site's training rows"));
 }
+
+#[test]
+fn alone_is_tuned_at_a_site_as_fit_tunes_it() {
+    let folder = Folder::new();
+    folder.append("experiment.toml", METHOD);
+    let address = free_address();
+    let (host, port) = address.split_once(':').unwrap();
+    let new = ["federation", "new", "experiment.toml", "--processes", "1", "--out", "home"];
+    folder.done(&[&new[..], &["--host", host, "--port", port]].concat());
+    let (_, site) = joined(&folder, "part-0", "rows.csv");
+    let whole = folder.fit("whole", &[]);
+    let local = &site["comparison"]["local"];
+    assert!(local["ridge"].is_f64(), "{local}");
+    assert_eq!(local, &whole["comparison"]["local"]);
+    // A ridge that the experiment gives is not chosen.
+    folder.append("experiment.toml", "[model]\nridge = 0.1\n");
+    let again = ["federation", "new", "experiment.toml", "--processes", "1", "--out", "second"];
+    folder.done(&[&again[..], &["--host", host, "--port", port]].concat());
+    let join = ["federation", "join", "second/kits/part-0", "--data", "rows.csv", "--out", "given"];
+    folder.done(&join);
+    assert!(folder.json("given/result.json")["comparison"]["local"]["ridge"].is_null());
+}
