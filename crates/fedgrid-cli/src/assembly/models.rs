@@ -161,7 +161,12 @@ pub(super) fn models(experiment: &Experiment, graph: &Graph, task: Task) -> Resu
 }
 
 /// The model of complete keys. A ridge that was given stays.
-fn model(section: &str, keys: &ModelKeys, task: Task, seed: u64) -> Result<Arc<dyn LocalModel>> {
+pub(super) fn model(
+    section: &str,
+    keys: &ModelKeys,
+    task: Task,
+    seed: u64,
+) -> Result<Arc<dyn LocalModel>> {
     use ModelKind as Kind;
     let kind = keys.kind();
     if task == Task::Regression && !kind.predicts_numbers() {

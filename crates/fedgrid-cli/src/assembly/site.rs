@@ -5,14 +5,13 @@ use std::{path::Path, sync::Arc};
 use fedgrid::{
     compare::Study,
     data::{Dataset, Features, Fold, Plan, Task},
-    model::Neighbours,
     network::{Edge, Network, NodeId},
 };
 
-use super::{About, Assembly, Files, Graph, check_training, models, rows, settings};
+use super::{About, Assembly, Files, Graph, check_training, floor, models, rows, settings};
 use crate::{
     error::{Error, Result},
-    experiment::{Choice, Experiment, ModelKind, OrderKey, PublicKind, TaskKey, WeightingKey},
+    experiment::{Choice, Experiment, OrderKey, PublicKind, TaskKey, WeightingKey},
     source::Table,
 };
 
@@ -109,7 +108,7 @@ impl Assembly {
             rows::Rows::new(experiment, &table, &graph, (about.task, Some(&about.classes)))?;
         let plan = Plan::new(&rows.roles, experiment.data.folds, experiment.seed);
         check_training(experiment, &table.source, &plan)?;
-        check_floor(experiment, &graph.network, own, &plan)?;
+        floor::check_keys(experiment, &graph.network, own, &plan.train)?;
         if let Some(scaling) = &about.scaling {
             for data in rows.data.iter_mut().filter(|data| data.rows() > 0) {
                 *data = Dataset::new(scaling.apply(data.features())?, data.labels().clone())?;
@@ -128,6 +127,7 @@ impl Assembly {
             plan,
             settings,
         };
+        floor::check_parts(experiment, &study, own)?;
         Ok(Self {
             study,
             about,
@@ -176,42 +176,6 @@ impl Assembly {
             ..self.clone()
         })
     }
-}
-
-/// How many rows a prediction must be made of: one of a single row would tell its label.
-const FEWEST: usize = 5;
-
-/// Refuses models whose predictions would publish labels: small leaves, few nearest neighbours.
-fn check_floor(
-    experiment: &Experiment,
-    network: &Network,
-    own: &[NodeId],
-    plan: &Plan,
-) -> Result<()> {
-    for &node in own.iter().filter(|&&node| !plan.train[node].is_empty()) {
-        let name = &network.names()[node];
-        let keys = experiment.model.nodes.get(name).unwrap_or(&experiment.model.common);
-        let rows = plan.train[node].len();
-        // The weights of a node's rows sum to one.
-        let share = FEWEST as f64 / rows as f64;
-        let (key, found, expected) = match keys.kind() {
-            ModelKind::Tree | ModelKind::Forest | ModelKind::ExtraTrees | ModelKind::Boosting => {
-                ("min_leaf_weight", keys.min_leaf_weight.unwrap_or(0.0), share)
-            }
-            ModelKind::Neighbours => {
-                let k = keys.k.unwrap_or(Neighbours::default().k);
-                ("k", k as f64, FEWEST as f64)
-            }
-            _ => continue,
-        };
-        if found < expected - 1e-9 {
-            return Err(Error::input(format!(
-                "model.{key} is {found}, expected at least {expected} in a federation: a prediction of \
-                 fewer than {FEWEST} of the {rows} training rows of node '{name}' would tell their labels"
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// Refuses rows of nodes that live elsewhere.

@@ -10,4 +10,5 @@ mod training;
 mod operation;
 mod mistakes;
 mod verdicts;
+mod floors;
 mod canaries;

@@ -13,7 +13,9 @@ use fedgrid::{
     data::{Dataset, Features, Labels},
     method::{Budget, Durable, FedRelax, Method, PersFl, PrimalDual, Probe, Start},
     model::{
-        Boosting, Forest, KernelRidge, Linear, LocalModel, Mean, Neighbours, Perceptron, Tree,
+        Boosting, ElasticNet, ExtraTrees, Forest, GraphicalLasso, Huber, Kernel, KernelRidge,
+        Linear, LocalModel, Logistic, Mean, Neighbours, Perceptron, Poisson, Quantile, Smoother,
+        Tree,
     },
     network::{Node, View, ring},
     observe::Stop,
@@ -45,13 +47,33 @@ fn rows(node: usize, count: usize) -> Vec<[f64; COLUMNS + 1]> {
         .collect()
 }
 
-fn view(node: usize, count: usize, model: &Arc<dyn LocalModel>) -> Node {
+/// What a model is fitted to: the labels themselves, their magnitudes or their signs.
+#[derive(Clone, Copy)]
+enum Target {
+    Numbers,
+    Counts,
+    Classes,
+}
+
+impl Target {
+    fn labels(self, rows: &[[f64; COLUMNS + 1]]) -> Labels {
+        let of = rows.iter().map(|row| row[COLUMNS]);
+        match self {
+            Self::Numbers => Labels::values(of.collect()),
+            Self::Counts => Labels::values(of.map(f64::abs).collect()),
+            Self::Classes => {
+                Labels::classes(2, &of.map(|y| usize::from(y > 1.0)).collect::<Vec<_>>()).unwrap()
+            }
+        }
+    }
+}
+
+fn view(node: usize, count: usize, (model, target): (&Arc<dyn LocalModel>, Target)) -> Node {
     let rows = rows(node, count);
     let names: Arc<[String]> = (0..COLUMNS).map(|k| format!("x{k}")).collect();
     let features = rows.iter().flat_map(|row| row[..COLUMNS].to_vec()).collect();
     let features = Features::new(names.clone(), features).unwrap();
-    let labels = Labels::values(rows.iter().map(|row| row[COLUMNS]).collect());
-    let data = Dataset::new(features, labels).unwrap().with_total_weight(1.0);
+    let data = Dataset::new(features, target.labels(&rows)).unwrap().with_total_weight(1.0);
     let mut stream = Stream::new(1, 0, 0, Purpose::Public);
     let points = (0..20 * COLUMNS).map(|_| stream.normal()).collect();
     let public = Arc::new(Features::new(names, points).unwrap());
@@ -127,7 +149,9 @@ struct Search {
 
 impl Search {
     fn new(count: usize) -> Self {
-        let all = (0..NODES).flat_map(|node| rows(node, count));
+        // Of a label that lost its sign the digits are left.
+        let both = |row: [f64; COLUMNS + 1]| [row, row.map(f64::abs)];
+        let all = (0..NODES).flat_map(|node| rows(node, count)).flat_map(both);
         let canaries: BTreeSet<Vec<u8>> =
             all.flat_map(|row| encodings(&row)).filter(|bytes| bytes.len() >= 7).collect();
         let starts = canaries.iter().map(|bytes| bytes[..7].try_into().unwrap()).collect();
@@ -180,6 +204,18 @@ fn leaving<M>(method: &M, model: &Arc<dyn LocalModel>, count: usize, rounds: usi
 where
     M: Method<Participant: Durable> + Sync,
 {
+    leaving_of(method, (model, Target::Numbers), count, rounds)
+}
+
+fn leaving_of<M>(
+    method: &M,
+    (model, target): (&Arc<dyn LocalModel>, Target),
+    count: usize,
+    rounds: usize,
+) -> Vec<u8>
+where
+    M: Method<Participant: Durable> + Sync,
+{
     let folder = tempfile::tempdir().unwrap();
     let heard = Arc::new(Mutex::new(Vec::new()));
     let inside = [free_address(), free_address()];
@@ -201,7 +237,11 @@ where
         sites: &[site(0), site(1)],
         link: Link::Tcp,
         router: None,
-        shape: Shape { features: 4, outputs: 1, points: 20 },
+        shape: Shape {
+            features: 4,
+            outputs: if matches!(target, Target::Classes) { 2 } else { 1 },
+            points: 20,
+        },
         checkpoint_every: 1,
         largest_number: LARGEST,
         validity: (now() - 60, now() + 3600),
@@ -209,7 +249,7 @@ where
     federation.write(folder.path()).unwrap();
     let part = |place: usize| {
         let kit = Kit::read(&folder.path().join(format!("kits/p{place}")), now()).unwrap();
-        let nodes: Vec<Node> = (0..NODES).map(|node| view(node, count, model)).collect();
+        let nodes: Vec<Node> = (0..NODES).map(|node| view(node, count, (model, target))).collect();
         let views = ring(NODES).unwrap().views(nodes).unwrap();
         let views: Vec<View> = views.into_iter().filter(|view| view.node.id / 2 == place).collect();
         let stop = Stop { rounds, tolerance: -1.0 };
@@ -281,6 +321,41 @@ fn no_model_and_no_method_lets_a_canary_out() {
 }
 
 #[test]
+fn no_other_kind_of_model_lets_a_canary_out() {
+    let count = 100;
+    let search = Search::new(count);
+    let floor = 5.0 / count as f64 - 1e-12;
+    let forest = Forest { trees: 5, min_leaf_weight: floor, ..Forest::default() };
+    // As wide and as stiff as a site asks for: no row has more than a fifth part in a prediction.
+    let wide = Kernel::Gaussian { width: 2.0 };
+    let models: [(Arc<dyn LocalModel>, Target); 9] = [
+        (Arc::new(ElasticNet::default()), Target::Numbers),
+        (Arc::new(Huber::default()), Target::Numbers),
+        (Arc::new(Quantile::default()), Target::Numbers),
+        (Arc::new(Poisson::default()), Target::Counts),
+        (Arc::new(Logistic::default()), Target::Classes),
+        (Arc::new(GraphicalLasso::default()), Target::Numbers),
+        (Arc::new(ExtraTrees(forest)), Target::Numbers),
+        (Arc::new(Smoother { kernel: wide, ..Smoother::default() }), Target::Numbers),
+        (
+            Arc::new(KernelRidge { kernel: wide, ridge: 1.0, ..KernelRidge::default() }),
+            Target::Numbers,
+        ),
+    ];
+    for (model, target) in &models {
+        let all = leaving_of(&relax(), (model, *target), count, 4);
+        assert_eq!(search.hits(&all), 0, "{model:?}");
+    }
+    let coupled = PrimalDual { alpha: 0.1, ..PrimalDual::default() };
+    assert_eq!(search.hits(&leaving(&coupled, &models[1].0, count, 8)), 0, "weights of Huber");
+    let (start, budget) = (Start::Local, Budget::Half);
+    let probe = Probe::Gradient;
+    let probing = PersFl { probe, candidates: 2, start, budget, ..PersFl::default() };
+    let logistic = leaving_of(&probing, (&models[4].0, Target::Classes), count, 6);
+    assert_eq!(search.hits(&logistic), 0, "probes of logistic regression");
+}
+
+#[test]
 fn planted_leaks_are_caught() {
     let count = 100;
     let search = Search::new(count);
@@ -288,6 +363,10 @@ fn planted_leaks_are_caught() {
     assert!(search.hits(&leaving(&relax(), &grown, count, 2)) > 0, "a fully grown tree");
     let nearest: Arc<dyn LocalModel> = Arc::new(Neighbours { k: 1, ..Neighbours::default() });
     assert!(search.hits(&leaving(&relax(), &nearest, count, 2)) > 0, "the nearest neighbour");
+    let narrow = Kernel::Gaussian { width: 0.05 };
+    let smoother: Arc<dyn LocalModel> =
+        Arc::new(Smoother { kernel: narrow, ..Smoother::default() });
+    assert!(search.hits(&leaving(&relax(), &smoother, count, 2)) > 0, "a narrow smoother");
     let row = rows(2, count)[40];
     assert!(search.hits(format!("bad row {row:?}").as_bytes()) > 0, "a row in a log line");
     assert!(search.hits(format!("label {:.9}", row[COLUMNS]).as_bytes()) > 0, "a label");

@@ -1,0 +1,256 @@
+//! What predictions tell of single rows: no row may have more than a fifth part in any prediction that
+//! leaves a site.
+//!
+//! Trees and forests average over the rows of a leaf, so leaves must hold five. Nearest neighbours,
+//! smoothers and kernel ridge give weighted sums of labels,
+//!
+//! ```text
+//! h(x) = Σ_r s_r(x) y_r + …      part of row r at x = |s_r(x)| / Σ_q |s_q(x)|
+//! ```
+//!
+//! where s_r(x) is what h predicts at x if row r has label one and all others zero. A part of one is a
+//! label to whoever knows how models are fitted. It is looked at on all public points, before anything
+//! is sent: for the node's own rows, and for these with the public points that its neighbours pull at,
+//! which have their part in predictions, too: there the sum counts as at least one.
+
+use fedgrid::{
+    compare::Study,
+    data::{Dataset, Features, Labels},
+    model::{LocalModel, Neighbours},
+    network::{Network, Node, NodeId},
+};
+
+use super::models;
+use crate::{
+    error::{Error, Result},
+    experiment::{Choice, Experiment, ModelKeys, ModelKind},
+    number::significant,
+};
+
+/// How many rows a prediction must be made of: one of a single row would tell its label.
+const FEWEST: usize = 5;
+
+/// Indicators of so many rows are fitted at once.
+const AT_ONCE: usize = 64;
+
+/// Refuses models whose predictions would publish labels, by their keys: small leaves, few nearest
+/// neighbours.
+pub(super) fn check_keys(
+    experiment: &Experiment,
+    network: &Network,
+    own: &[NodeId],
+    train: &[Vec<usize>],
+) -> Result<()> {
+    for &node in own.iter().filter(|&&node| !train[node].is_empty()) {
+        let name = &network.names()[node];
+        let keys = experiment.model.nodes.get(name).unwrap_or(&experiment.model.common);
+        let rows = train[node].len();
+        // The weights of a node's rows sum to one.
+        let share = FEWEST as f64 / rows as f64;
+        let (key, found, expected) = match keys.kind() {
+            ModelKind::Tree | ModelKind::Forest | ModelKind::ExtraTrees | ModelKind::Boosting => {
+                ("min_leaf_weight", keys.min_leaf_weight.unwrap_or(0.0), share)
+            }
+            ModelKind::Neighbours => {
+                let k = keys.k.unwrap_or(Neighbours::default().k);
+                ("k", k as f64, FEWEST as f64)
+            }
+            _ => continue,
+        };
+        if found < expected - 1e-9 {
+            return Err(Error::input(format!(
+                "model.{key} is {found}, expected at least {expected} in a federation: a prediction of \
+                 fewer than {FEWEST} of the {rows} training rows of node '{name}' would tell their labels"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses models in whose predictions a single row has too large a part. What a node tells a
+/// neighbour at its own site reaches others through that neighbour, so every node with one counts.
+pub(super) fn check_parts(experiment: &Experiment, study: &Study, own: &[NodeId]) -> Result<()> {
+    let nodes = study.nodes(None);
+    for &id in own {
+        let (node, degree) = (&nodes[id], study.network.degree(id));
+        let name = &study.network.names()[id];
+        let keys = experiment.model.nodes.get(name).unwrap_or(&experiment.model.common);
+        let sums = [ModelKind::Smoother, ModelKind::KernelRidge, ModelKind::Neighbours];
+        if degree == 0.0 || node.data.rows() == 0 || !sums.contains(&keys.kind()) {
+            continue;
+        }
+        let pull = study.settings.alpha.unwrap_or(0.0) * degree;
+        let part = largest_part(node.model.as_ref(), node, pull)?;
+        if is_too_large(part) {
+            let kind = keys.kind();
+            return Err(Error::input(format!(
+                "the {kind} model of node '{name}' would tell a label: one of its {} training rows \
+                 makes up {} % of a prediction that leaves, expected at most {} %; {}",
+                node.data.rows(),
+                significant(100.0 * part),
+                100 / FEWEST,
+                remedy(experiment, keys, node, pull)?
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn is_too_large(part: f64) -> bool {
+    part > 1.0 / FEWEST as f64 + 1e-9
+}
+
+/// What would do: the first of some wider or stiffer models that is allowed.
+fn remedy(experiment: &Experiment, keys: &ModelKeys, node: &Node, pull: f64) -> Result<String> {
+    let rows = node.data.rows();
+    let more = "it needs more rows, or a model of another kind, such as linear".to_string();
+    if rows < FEWEST {
+        return Ok(more);
+    }
+    if keys.kind() == ModelKind::Neighbours {
+        let with = ModelKeys { by_distance: Some(false), ..keys.clone() };
+        let is_enough = keys.by_distance == Some(true) && passes(experiment, &with, node, pull)?;
+        return Ok(if is_enough { "model.by_distance = false would do".into() } else { more });
+    }
+    for step in 0..8 {
+        let (with, said) = if keys.kind() == ModelKind::Smoother {
+            let width = 0.125 * 2_f64.powi(step);
+            (ModelKeys { width: Some(width), ..keys.clone() }, format!("model.width = {width}"))
+        } else {
+            let ridge = 1e-4 * 10_f64.powi(step);
+            let ridged = ModelKeys { ridge: Some(Choice::Given(ridge)), ..keys.clone() };
+            (ridged, format!("model.ridge = {ridge}"))
+        };
+        if passes(experiment, &with, node, pull)? {
+            return Ok(format!("{said} would do"));
+        }
+    }
+    Ok(more)
+}
+
+fn passes(experiment: &Experiment, keys: &ModelKeys, node: &Node, pull: f64) -> Result<bool> {
+    let model = models::model("model", keys, node.data.task(), experiment.seed)?;
+    Ok(!is_too_large(largest_part(model.as_ref(), node, pull)?))
+}
+
+/// The largest part of a row of the node in any of its predictions on public points: alone, and with
+/// neighbours who pull so much.
+fn largest_part(model: &dyn LocalModel, node: &Node, pull: f64) -> Result<f64> {
+    let (features, weights) = (node.data.features(), node.data.weights());
+    let alone = part_at(model, (features, weights), node, 0.0)?;
+    if pull <= 0.0 {
+        return Ok(alone);
+    }
+    let points = node.public.rows();
+    let pulled = [weights, &vec![pull / points as f64; points]].concat();
+    let together = features.clone().stacked(&node.public)?;
+    Ok(alone.max(part_at(model, (&together, &pulled), node, 1.0)?))
+}
+
+/// The largest part of a row of the node in a fit to weighted rows, of which its own come first; the
+/// parts at a point add up to at least `least`.
+fn part_at(
+    model: &dyn LocalModel,
+    (features, weights): (&Features, &[f64]),
+    node: &Node,
+    least: f64,
+) -> Result<f64> {
+    let (own, all) = (node.data.rows(), features.rows());
+    let points = node.public.rows();
+    let (mut sums, mut largest) = (vec![0.0; points], vec![0.0_f64; points]);
+    let mut add = |point: usize, part: f64| {
+        sums[point] += part.abs();
+        largest[point] = largest[point].max(part.abs());
+    };
+    if let Some(prepared) = model.prepare(features, weights)? {
+        for row in 0..own {
+            let mut labels = vec![0.0; all];
+            labels[row] = 1.0;
+            let parts = prepared.fit(&Labels::values(labels))?.predict(&node.public);
+            parts.as_slice().iter().enumerate().for_each(|(point, part)| add(point, *part));
+        }
+    } else {
+        // A mean of labels is one of indicators, too: a class for each of some rows, one for the rest.
+        for first in (0..own).step_by(AT_ONCE) {
+            let count = AT_ONCE.min(own - first);
+            let class = |row: usize| row.checked_sub(first).map_or(count, |place| place.min(count));
+            let classes: Vec<usize> = (0..all).map(class).collect();
+            let labels = Labels::classes(count + 1, &classes)?;
+            let data = Dataset::weighted(features.clone(), labels, weights.to_vec())?;
+            let parts = model.fit(&data)?.predict(&node.public);
+            for point in 0..points {
+                parts.row(point)[..count].iter().for_each(|part| add(point, *part));
+            }
+        }
+    }
+    let part = |(sum, largest): (f64, f64)| {
+        let whole = sum.max(least);
+        if whole > 0.0 { largest / whole } else { 0.0 }
+    };
+    Ok(sums.into_iter().zip(largest).map(part).fold(0.0, f64::max))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use fedgrid::model::{Kernel, KernelRidge, Smoother};
+
+    use super::*;
+
+    /// Twelve rows on a line, with public points on two of them and between two others.
+    fn node() -> Node {
+        let names: Arc<[String]> = ["x".to_string()].into();
+        let xs: Vec<f64> = (0..12).map(f64::from).collect();
+        let labels = Labels::values(xs.iter().map(|x| x.sin()).collect());
+        let data = Dataset::new(Features::new(names.clone(), xs).unwrap(), labels).unwrap();
+        let public = Features::new(names, vec![3.0, 7.0, 4.5]).unwrap();
+        let model: Arc<dyn LocalModel> = Arc::new(Smoother::default());
+        let data = data.with_total_weight(1.0);
+        Node { id: 0, data, model, public: Arc::new(public) }
+    }
+
+    fn part(model: &dyn LocalModel, pull: f64) -> f64 {
+        largest_part(model, &node(), pull).unwrap()
+    }
+
+    #[test]
+    fn a_narrow_kernel_tells_a_label_and_a_wide_one_none() {
+        let smoother =
+            |width| Smoother { kernel: Kernel::Gaussian { width }, ..Smoother::default() };
+        let ridge = |ridge| KernelRidge {
+            kernel: Kernel::Gaussian { width: 0.1 },
+            ridge,
+            ..KernelRidge::default()
+        };
+        for pull in [0.0, 2.0] {
+            assert!((part(&smoother(0.01), pull) - 1.0).abs() < 1e-12, "pull {pull}");
+            assert!((part(&smoother(1e6), pull) - 1.0 / 12.0).abs() < 1e-6, "pull {pull}");
+            assert!(part(&ridge(1e-9), pull) > 0.5, "pull {pull}");
+            assert!((part(&ridge(1e6), pull) - 1.0 / 12.0).abs() < 1e-3, "pull {pull}");
+        }
+    }
+
+    #[test]
+    fn five_nearest_rows_have_a_fifth_part_each_unless_the_nearest_takes_all() {
+        let neighbours = |by_distance| Neighbours { k: 5, by_distance, standardise: true };
+        assert!((part(&neighbours(false), 0.0) - 0.2).abs() < 1e-12);
+        assert!((part(&neighbours(true), 0.0) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn more_rows_than_are_fitted_at_once_are_all_looked_at() {
+        let names: Arc<[String]> = ["x".to_string()].into();
+        let xs: Vec<f64> = (0..150).map(f64::from).collect();
+        let data =
+            Dataset::new(Features::new(names.clone(), xs).unwrap(), Labels::values(vec![0.0; 150]))
+                .unwrap();
+        let model: Arc<dyn LocalModel> = Arc::new(Neighbours { k: 1, ..Neighbours::default() });
+        for x in [0.0, 63.0, 64.0, 149.0] {
+            let public = Arc::new(Features::new(names.clone(), vec![x]).unwrap());
+            let data = data.clone().with_total_weight(1.0);
+            let node = Node { id: 0, data, model: model.clone(), public };
+            assert!((largest_part(node.model.as_ref(), &node, 0.0).unwrap() - 1.0).abs() < 1e-12);
+        }
+    }
+}
