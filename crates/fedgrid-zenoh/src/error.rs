@@ -55,6 +55,13 @@ pub enum Error {
     #[error("frame refused: {0}")]
     Frame(#[from] Refusal),
 
+    /// A round with more to say than a frame holds: it would be waited for without end.
+    #[error(
+        "the messages of a round to '{name}' take {bytes} bytes, more than the {cap} of a frame; make the \
+         project with fewer public points, or with more processes"
+    )]
+    TooLarge { name: String, bytes: usize, cap: usize },
+
     /// The network of processes cannot be reached.
     #[error("cannot {doing}: {reason}")]
     Transport { doing: &'static str, reason: String },

@@ -11,7 +11,9 @@ use fedgrid::{
 use super::{About, Assembly, Files, Graph, check_training, floor, models, rows, settings};
 use crate::{
     error::{Error, Result},
-    experiment::{Choice, Experiment, OrderKey, PublicKind, TaskKey, WeightingKey},
+    experiment::{
+        Choice, CouplingKey, Experiment, MethodKind, OrderKey, PublicKind, TaskKey, WeightingKey,
+    },
     source::Table,
 };
 
@@ -60,6 +62,24 @@ impl Common {
         };
         let public = Arc::new(super::features_of(&table, &about)?);
         Ok(Self { network, about, public })
+    }
+
+    /// The most bytes that a message along an edge takes.
+    pub fn largest_message(&self, experiment: &Experiment) -> Result<usize> {
+        let (task, columns) = (self.about.task, self.about.features.len());
+        let graph = Graph { network: self.network.clone(), positions: None, fingerprint: 0 };
+        let models = models::models(experiment, &graph, task)?.models;
+        let weights = models.iter().filter_map(|model| model.as_parametric());
+        let weights = weights.map(|model| model.size(columns, task)).max().unwrap_or(0);
+        let predictions = self.public.rows() * task.outputs();
+        let method = &experiment.method;
+        Ok(match method.kind {
+            // Turn, scale and mark of a message of weights.
+            MethodKind::Gtv => 17 + 8 * weights,
+            MethodKind::Persfl => 1 + 8 * (1 + predictions.max(weights).max(columns + 1)),
+            _ if method.coupling == CouplingKey::Symmetric => 16 * predictions,
+            _ => 8 * predictions,
+        })
     }
 }
 

@@ -41,8 +41,8 @@ use trace::Trace;
 
 use crate::{
     checkpoint::{Kept, Store},
-    error::Result,
-    frame::{Frame, Gate, seal},
+    error::{Error, Result},
+    frame::{CAP, Frame, Gate, seal},
     identity::{now, random_bytes},
     kit::Kit,
     manifest::Manifest,
@@ -261,7 +261,7 @@ impl<'a, P: Durable> Agent<'a, P> {
                     let follow = self.process.step(Event::Persisted { ticket });
                     open.extend(follow);
                 }
-                Action::Send { frame } => self.send(&frame),
+                Action::Send { frame } => self.send(&frame)?,
                 Action::Notice(notice) => self.notice(&notice)?,
                 Action::Finished { converged, .. } => {
                     (self.finished, self.converged) = (true, converged);
@@ -285,17 +285,17 @@ impl<'a, P: Durable> Agent<'a, P> {
         }
     }
 
-    fn send(&mut self, frame: &Frame) {
+    fn send(&mut self, frame: &Frame) -> Result<()> {
         let manifest = &self.kit.manifest;
         let sealed = seal(frame, &manifest.run.0, self.gate.shape, &self.kit.key);
         let to = u32::try_from(frame.to).unwrap_or(u32::MAX);
-        match sealed {
-            Some(bytes) => {
-                self.desk.put_frame(to, frame.round, bytes.clone());
-                self.transport.send(to, bytes);
-            }
-            None => self.status.notice = Some("a frame is larger than the cap".into()),
-        }
+        let Some(bytes) = sealed else {
+            let name = manifest.process(to).map_or_else(String::new, |to| to.name.clone());
+            return Err(Error::TooLarge { name, bytes: frame.payload.len(), cap: CAP });
+        };
+        self.desk.put_frame(to, frame.round, bytes.clone());
+        self.transport.send(to, bytes);
+        Ok(())
     }
 
     /// Late joiners ask for what they missed.

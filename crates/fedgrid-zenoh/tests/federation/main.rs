@@ -10,3 +10,4 @@ mod damage;
 mod costs;
 mod large;
 mod soak;
+mod bundles;

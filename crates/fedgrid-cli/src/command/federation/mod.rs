@@ -1,5 +1,6 @@
 //! `fedgrid federation`: the same experiment as a federation of processes, one kit per site.
 
+mod bundle;
 mod join;
 mod new;
 mod project;

@@ -13,7 +13,7 @@ use fedgrid_zenoh::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{refused, sites::Sites};
+use super::{bundle, refused, sites::Sites};
 use crate::{
     assembly::{About, Common},
     error::{Error, Result},
@@ -130,6 +130,7 @@ impl New {
         if let Some(link) = &self.link {
             sites.link = parse_link(link)?;
         }
+        bundle::check(&common.network, &sites.all, common.largest_message(&experiment)?)?;
         let title = self.experiment.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let out = self.out.clone().unwrap_or_else(|| Path::new("federation").join(&title));
         let shared = self.shared(&experiment, &common, &title);

@@ -1,0 +1,78 @@
+//! How much one site tells another in a round: the messages of all edges between the two travel as one
+//! frame,
+//!
+//! ```text
+//! bytes = edges between them · (4 + bytes of a message) + header and signature ≤ 16 MiB
+//! ```
+//!
+//! so what would not fit is known before anything is made.
+
+use std::collections::BTreeMap;
+
+use fedgrid::network::Network;
+use fedgrid_zenoh::{
+    frame::{CAP, HEADER, TRAILER},
+    provision::Site,
+};
+
+use crate::error::{Error, Result};
+
+/// The place of its edge that each message begins with.
+const PLACE: usize = 4;
+
+/// Refuses sites that have more to tell each other than a frame holds.
+pub(super) fn check(network: &Network, sites: &[Site], message: usize) -> Result<()> {
+    let mut host = vec![0; network.len()];
+    for (place, site) in sites.iter().enumerate() {
+        for &node in &site.nodes {
+            host[node as usize] = place;
+        }
+    }
+    let mut between: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    for edge in network.edges() {
+        let (a, b) = (host[edge.source], host[edge.target]);
+        if a != b {
+            *between.entry((a.min(b), a.max(b))).or_default() += 1;
+        }
+    }
+    let Some((&(a, b), &edges)) = between.iter().max_by_key(|(_, edges)| **edges) else {
+        return Ok(());
+    };
+    let bytes = edges.saturating_mul(PLACE + message).saturating_add(HEADER + TRAILER);
+    if bytes <= CAP {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "sites '{}' and '{}' would tell each other {bytes} bytes a round over {edges} edges, more than the {CAP} \
+         of a frame; use fewer public points (or features, for methods of weights), or divide the \
+         nodes among more sites or processes",
+        sites[a].name, sites[b].name
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use fedgrid::network::path;
+
+    use super::*;
+
+    #[test]
+    fn what_just_fits_is_allowed_and_one_byte_more_is_not() {
+        let network = path(4).unwrap();
+        let site = |name: &str, nodes: &[u32]| Site {
+            name: name.into(),
+            address: None,
+            nodes: nodes.to_vec(),
+        };
+        let sites = [site("odd", &[1, 3]), site("even", &[0, 2])];
+        let most = (CAP - HEADER - TRAILER) / 3 - PLACE;
+        assert!(check(&network, &sites, most).is_ok());
+        let refused = check(&network, &sites, most + 1).unwrap_err().to_string();
+        assert!(
+            refused.contains("'odd' and 'even'") && refused.contains("over 3 edges"),
+            "{refused}"
+        );
+        // At one site nothing travels.
+        assert!(check(&network, &[site("all", &[0, 1, 2, 3])], usize::MAX / 8).is_ok());
+    }
+}
