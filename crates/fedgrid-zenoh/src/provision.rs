@@ -117,7 +117,13 @@ impl Federation<'_> {
             if self.sites[..place].iter().any(|other| other.name == site.name) {
                 return wrong(format!("site '{}' is listed twice", site.name));
             }
+            if let Some(address) = &site.address {
+                check_address(&format!("site '{}'", site.name), address)?;
+            }
             site.nodes.iter().for_each(|&node| hosts[node as usize] += 1);
+        }
+        if let Some(router) = &self.router {
+            check_address("the router", router)?;
         }
         match hosts.iter().position(|&count| count != 1) {
             Some(node) => wrong(format!(
@@ -181,6 +187,31 @@ impl Federation<'_> {
 
 fn fingerprint(link: &Certified) -> Result<Hex<32>> {
     Ok(identity::read_certificate(&link.certificate)?.fingerprint)
+}
+
+/// Refuses what nobody could call.
+fn check_address(whose: &str, address: &str) -> Result<()> {
+    let wrong = |expected: &str| {
+        Err(Error::Input(format!("{whose} has the address '{address}', expected {expected}")))
+    };
+    let Some((host, port)) = address.rsplit_once(':') else {
+        return wrong("host:port, such as 192.0.2.10:7447");
+    };
+    if port.parse::<u16>().ok().filter(|&port| port > 0).is_none() {
+        return wrong("a port from 1 to 65535 after the colon");
+    }
+    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let is_known = match inner {
+        Some(inner) => inner.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            !host.is_empty() && host.chars().all(is_plain)
+        }
+    };
+    if is_known {
+        return Ok(());
+    }
+    wrong("a host of letters, digits, '-', '_' and '.', or an IPv6 address in brackets")
 }
 
 /// The host of `host:port`.
@@ -252,7 +283,7 @@ impl Project {
     /// Takes a site's membership away by a new manifest. The others begin a new run without it: what
     /// it had a part in is not used any more.
     pub fn revoke(&mut self, name: &str) -> Result<()> {
-        let place = self.place(name)?;
+        let place = self.member(name)?;
         let process = &mut self.manifest.processes[place];
         (process.key, process.certificate) = (None, None);
         self.manifest.run = Hex(identity::random_bytes()?);
@@ -266,7 +297,7 @@ impl Project {
 
     /// Gives a site a new key and certificate by a new manifest; its old ones end.
     pub fn rotate(&mut self, name: &str, days: u64) -> Result<()> {
-        let place = self.place(name)?;
+        let place = self.member(name)?;
         let key = identity::new_key()?;
         let kit = self.folder.join("kits").join(name);
         let process = &mut self.manifest.processes[place];
@@ -282,13 +313,19 @@ impl Project {
         self.publish()
     }
 
-    fn place(&self, name: &str) -> Result<usize> {
-        let place = self.manifest.place_of(name);
-        place.map(|place| place as usize).ok_or_else(|| {
+    /// The place of a site that is not revoked: nothing makes a revoked one a member again.
+    fn member(&self, name: &str) -> Result<usize> {
+        let place = self.manifest.place_of(name).ok_or_else(|| {
             let names = self.manifest.processes.iter().map(|process| process.name.as_str());
             let names = names.collect::<Vec<_>>().join(", ");
             Error::Input(format!("there is no site '{name}', expected one of {names}"))
-        })
+        })?;
+        if self.manifest.processes[place as usize].key.is_none() {
+            return Err(Error::Input(format!(
+                "site '{name}' is revoked already; to let it in again, make a new project"
+            )));
+        }
+        Ok(place as usize)
     }
 
     /// Signs the next manifest and puts it into all kits.
@@ -359,6 +396,35 @@ mod tests {
         assert!(east.neighbours_of(0).is_empty());
         assert_ne!(east.run, west.manifest.run);
         assert!(project.revoke("north").is_err());
+        // What is revoked stays revoked, and no manifest is made of it.
+        let already = "site 'west' is revoked already; to let it in again, make a new project";
+        assert_eq!(project.revoke("west").unwrap_err().to_string(), already);
+        assert_eq!(project.rotate("west", 10).unwrap_err().to_string(), already);
+        assert_eq!(kit("east").unwrap().manifest.number, 3);
+    }
+
+    #[test]
+    fn addresses_that_nobody_could_call_are_refused() {
+        let port = "a port from 1 to 65535";
+        let host = "a host of letters";
+        for (address, expected) in [
+            ("example.org", "host:port"),
+            ("example.org:65536", port),
+            ("example.org:0", port),
+            ("example.org:", port),
+            ("my host:7447", host),
+            (":7447", host),
+            ("::1:7447", host),
+            ("[::1:7447", host),
+        ] {
+            let refused = check_address("site 'east'", address).unwrap_err().to_string();
+            assert!(refused.contains(expected) && refused.contains(address), "{refused}");
+        }
+        for address in
+            ["127.0.0.1:1", "relay.example.org:65535", "[2001:db8::1]:7447", "my_host-1:80"]
+        {
+            assert!(check_address("site 'east'", address).is_ok(), "{address}");
+        }
     }
 
     #[test]

@@ -93,3 +93,68 @@ fn an_expired_certificate_and_rows_of_others_are_named() {
         assert!(refused.err.contains(expected), "{}", refused.err);
     }
 }
+
+#[test]
+fn what_cannot_run_is_refused_when_the_project_is_made() {
+    let folder = provisioned("alpha = 0.5\n");
+    let good = folder.read("sites.toml");
+    let first = good.lines().find(|line| line.starts_with("address")).unwrap().to_string();
+    let new = ["federation", "new", "experiment.toml", "--sites", "sites.toml", "--out", "no"];
+    let refused = |text: String, expected: &str| {
+        folder.write("sites.toml", text);
+        let sentence = folder.refusal(&new);
+        assert!(sentence.contains(expected), "{sentence} instead of {expected}");
+        assert!(!folder.path("no").exists(), "nothing is made");
+    };
+    let with = |address: &str| good.replacen(&first, &format!("address = \"{address}\""), 1);
+    refused(
+        with("127.0.0.1:65536"),
+        "site 'east' has the address '127.0.0.1:65536', expected a port",
+    );
+    refused(with("127.0.0.1"), "site 'east' has the address '127.0.0.1', expected host:port");
+    refused(with("my host:7447"), "site 'east' has the address 'my host:7447', expected a host");
+    let hidden: Vec<&str> = good.lines().filter(|line| !line.starts_with("address")).collect();
+    let hidden = hidden.join("\n");
+    refused(hidden.clone(), "sites 'east' and 'mid' are neighbours and neither has an address");
+    refused(format!("router = \"nowhere\"\n{hidden}"), "the router has the address 'nowhere'");
+    let sentence = folder.refusal(&[
+        "federation",
+        "new",
+        "experiment.toml",
+        "--processes",
+        "3",
+        "--port",
+        "65534",
+        "--out",
+        "no",
+    ]);
+    assert!(sentence.contains("would have port 65536, expected at most 65535"), "{sentence}");
+    // Who finds others on the local network needs no address.
+    folder.done(&[&new[..], &["--scouting"]].concat());
+}
+
+#[test]
+fn more_than_a_frame_holds_is_refused_when_the_project_is_made() {
+    let folder = provisioned("alpha = 0.5\n");
+    let new = ["federation", "new", "experiment.toml", "--sites", "sites.toml", "--out", "no"];
+    // Two sites share one edge; its message and what surrounds it must fit into 16 MiB.
+    let points = (16 << 20) / 8;
+    let setting = format!("public.points={points}");
+    let sentence = folder.refusal(&[&new[..], &["--set", &setting]].concat());
+    assert!(sentence.contains("bytes a round over 1 edges, more than the 16777216"), "{sentence}");
+    assert!(!folder.path("no").exists(), "nothing is made");
+}
+
+#[test]
+fn a_revoked_site_stays_revoked_and_orders_that_reach_nobody_fail() {
+    let folder = provisioned("alpha = 0.5\n");
+    folder.done(&["federation", "revoke", "home", "west"]);
+    let manifest = folder.read("home/project/manifest.txt");
+    for order in ["revoke", "rotate"] {
+        let sentence = folder.refusal(&["federation", order, "home", "west"]);
+        assert!(sentence.contains("site 'west' is revoked already"), "{sentence}");
+    }
+    assert_eq!(folder.read("home/project/manifest.txt"), manifest);
+    let sentence = folder.refusal(&["federation", "stop", "home"]);
+    assert!(sentence.starts_with("none of 3 sites was reached"), "{sentence}");
+}

@@ -50,6 +50,11 @@ fn every_site_ends_with_the_models_that_one_process_gives_and_its_own_report() {
     let collected = folder.run(&arguments);
     assert_eq!(collected.code, Some(0), "{}", collected.err);
     assert_eq!(collected.out.lines().count(), 1 + NODES.len(), "{}", collected.out);
+    let twice = [&arguments[..], &["run-east/share.txt"]].concat();
+    let refused = folder.refusal(&twice);
+    assert!(refused.contains("is of 'east', as run-east/share.txt is"), "{refused}");
+    let some = folder.done(&arguments[..4]);
+    assert_eq!(some.lines().last(), Some("Missing: mid, west"), "{some}");
     folder.edit("run-mid/share.txt", "\"rows\":4", "\"rows\":5");
     let forged = folder.run(&arguments);
     assert_eq!(forged.code, Some(2));
@@ -172,7 +177,8 @@ fn sites_without_addresses_find_each_other_on_the_local_network() {
     if !has_multicast() {
         return skipped("there is no multicast on this machine");
     }
-    let plan = Plan { method: THIRTY, head: "link = \"tcp\"\n", hidden: true, arguments: &[] };
+    let plan =
+        Plan { method: THIRTY, head: "link = \"tcp\"\n", hidden: true, arguments: &["--scouting"] };
     let folder = plan.provisioned();
     let parts = SITES.map(|(site, _)| {
         let address = free_address();

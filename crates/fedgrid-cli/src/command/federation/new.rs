@@ -79,6 +79,10 @@ pub(in crate::command) struct New {
     #[arg(long, value_name = "NUMBER", default_value_t = LARGEST)]
     largest_number: f64,
 
+    /// Let neighbours be without an address: they find each other on one local network, by join --scouting.
+    #[arg(long)]
+    scouting: bool,
+
     /// Let rounds go on without slow sites, with the last word of each (not the bits of one process).
     #[arg(long)]
     asynchronous: bool,
@@ -129,6 +133,9 @@ impl New {
         };
         if let Some(link) = &self.link {
             sites.link = parse_link(link)?;
+        }
+        if !self.scouting {
+            sites.check_reach(&common.network)?;
         }
         bundle::check(&common.network, &sites.all, common.largest_message(&experiment)?)?;
         let title = self.experiment.file_stem().unwrap_or_default().to_string_lossy().into_owned();

@@ -149,6 +149,11 @@ impl Stop {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         let (manifest, found) = ask(&self.project, Some(Order::Stop))?;
         let (told, all) = (found.len(), manifest.processes.len());
+        if told == 0 {
+            return Err(Error::input(format!(
+                "none of {all} sites was reached, so none was told to stop; see fedgrid federation status"
+            )));
+        }
         terminal.say(&format!("{told} of {all} sites were told to stop; join starts them again"));
         terminal.give(&to_json_pretty(&json!({ "told": told, "sites": all })));
         Ok(())
@@ -190,11 +195,20 @@ impl Collect {
         let project = Project::open(&self.project).map_err(refused)?;
         let mut rows =
             vec![["site", "node", "rows", "alone", "federation", "measured on"].map(String::from)];
-        let mut all = Vec::new();
-        for path in &self.files {
+        let mut all: Vec<share::Shared> = Vec::new();
+        for (place, path) in self.files.iter().enumerate() {
             let text =
                 std::fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
             let shared = share::verified(&text, &project.manifest, &path.display().to_string())?;
+            let site = |other: &share::Shared| other.site == shared.site;
+            if let Some(first) = all[..place].iter().position(site) {
+                return Err(Error::input(format!(
+                    "{}: is of '{}', as {} is, expected one file of each site",
+                    path.display(),
+                    shared.site,
+                    self.files[first].display()
+                )));
+            }
             let error = |value: Option<f64>| value.map_or_else(|| "-".into(), significant);
             let measured = shared.measured_on.map_or_else(|| "-".into(), |rows| rows.to_string());
             for node in &shared.nodes {
@@ -209,8 +223,15 @@ impl Collect {
             }
             all.push(shared);
         }
+        let members = project.manifest.processes.iter().filter(|process| process.key.is_some());
+        let is_missing = |name: &&str| all.iter().all(|shared| shared.site != *name);
+        let missing: Vec<&str> =
+            members.map(|process| process.name.as_str()).filter(is_missing).collect();
         terminal.say(&columns(&rows));
-        terminal.give(&to_json_pretty(&all));
+        if !missing.is_empty() {
+            terminal.say(&format!("Missing: {}", missing.join(", ")));
+        }
+        terminal.give(&to_json_pretty(&json!({ "shared": all, "missing": missing })));
         Ok(())
     }
 }

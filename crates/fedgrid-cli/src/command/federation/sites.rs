@@ -79,6 +79,28 @@ impl Sites {
         Ok(Self { link: file.link, router: file.router, all: sites })
     }
 
+    /// Refuses two neighbours of whom neither can call the other.
+    pub(super) fn check_reach(&self, network: &Network) -> Result<()> {
+        let mut host = vec![0; network.len()];
+        for (place, site) in self.all.iter().enumerate() {
+            for &node in &site.nodes {
+                host[node as usize] = place;
+            }
+        }
+        let pairs = network.edges().iter().map(|edge| (host[edge.source], host[edge.target]));
+        let is_apart = |&(a, b): &(usize, usize)| {
+            a != b && self.all[a].address.is_none() && self.all[b].address.is_none()
+        };
+        match pairs.into_iter().filter(|_| self.router.is_none()).find(is_apart) {
+            None => Ok(()),
+            Some((a, b)) => Err(Error::input(format!(
+                "sites '{}' and '{}' are neighbours and neither has an address, expected one of them to \
+                 have one, or a router, or --scouting for sites on one local network",
+                self.all[a].name, self.all[b].name
+            ))),
+        }
+    }
+
     /// A network in balanced parts, all on one host, each with a port of its own.
     pub(super) fn divided(
         network: &Network,
@@ -87,6 +109,13 @@ impl Sites {
         port: u16,
     ) -> Result<Self> {
         let parts = partition(network, processes)?;
+        let last = usize::from(port) + processes - 1;
+        if last > usize::from(u16::MAX) {
+            return Err(Error::input(format!(
+                "--port is {port}, so the last of {processes} processes would have port {last}, expected at \
+                 most 65535"
+            )));
+        }
         let mut sites: Vec<Site> = (0..processes)
             .map(|part| Site {
                 name: format!("part-{part}"),
