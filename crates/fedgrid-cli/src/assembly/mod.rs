@@ -128,7 +128,8 @@ impl Assembly {
         let table = files.table(&experiment.data.file)?;
         let graph = Graph::new(experiment, files, Some(&table))?;
         let task = rows::task(experiment, &table)?;
-        let rows = Rows::new(experiment, &table, &graph, (task, None))?;
+        let classes = experiment.data.classes.as_deref().map(rows::class_names);
+        let rows = Rows::new(experiment, &table, &graph, (task, classes.as_deref()))?;
         let (source, fingerprint) = (table.source, table.fingerprint);
         let plan = Plan::new(&rows.roles, experiment.data.folds, experiment.seed);
         let (models, public) = (Vec::new(), None);

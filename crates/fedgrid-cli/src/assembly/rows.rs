@@ -25,6 +25,9 @@ pub struct Rows {
 /// What is predicted: as the experiment says, or as the models and the target column tell.
 pub(super) fn task(experiment: &Experiment, table: &Table) -> Result<Task> {
     let target = &experiment.data.target;
+    if let Some(classes) = &experiment.data.classes {
+        return Ok(Task::Classification { classes: classes.len() });
+    }
     let classes = match experiment.data.task {
         Some(task) => task == TaskKey::Classification,
         None => {
@@ -56,7 +59,8 @@ pub(super) fn task(experiment: &Experiment, table: &Table) -> Result<Task> {
     Ok(Task::Classification { classes: classes.len() })
 }
 
-fn class_names(labels: &[String]) -> Vec<String> {
+/// The names of classes in order, each once.
+pub(super) fn class_names(labels: &[String]) -> Vec<String> {
     let mut names: Vec<String> = labels.to_vec();
     names.sort();
     names.dedup();

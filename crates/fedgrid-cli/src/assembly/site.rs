@@ -8,7 +8,9 @@ use fedgrid::{
     network::{Edge, Network, NodeId},
 };
 
-use super::{About, Assembly, Files, Graph, check_training, floor, models, rows, settings};
+use super::{
+    About, Assembly, Files, Graph, check_training, couples_weights, floor, models, rows, settings,
+};
 use crate::{
     error::{Error, Result},
     experiment::{
@@ -46,9 +48,21 @@ impl Common {
             Error::input(format!("'{file}' is not here, so the experiment must give {what}"))
         };
         let features = keys.features.clone().ok_or_else(|| missing("data.features"))?;
-        if keys.standardise || keys.task == Some(TaskKey::Classification) {
-            return Err(missing("numbers to predict and features that need no scaling"));
+        if keys.standardise {
+            return Err(missing("features that need no scaling (data.standardise = false)"));
         }
+        let needs_classes = match keys.task {
+            Some(task) => task == TaskKey::Classification,
+            None => experiment.model.kinds().any(|kind| !kind.predicts_numbers()),
+        };
+        if needs_classes && keys.classes.is_none() {
+            return Err(missing("data.classes, the names of the classes"));
+        }
+        let classes = rows::class_names(keys.classes.as_deref().unwrap_or_default());
+        let task = match classes.len() {
+            0 => Task::Regression,
+            classes => Task::Classification { classes },
+        };
         let file = experiment.public.file.as_ref();
         let file = file.filter(|_| experiment.public.kind == PublicKind::File);
         let table = files.table(file.ok_or_else(|| missing("public.file"))?)?;
@@ -56,10 +70,19 @@ impl Common {
             node: keys.node.clone(),
             target: keys.target.clone(),
             features,
-            task: Task::Regression,
-            classes: Vec::new(),
+            task,
+            classes,
             scaling: None,
         };
+        let names = network.names().to_vec();
+        let graph = Graph { network, positions: None, fingerprint: 0 };
+        let models = models::models(experiment, &graph, task)?;
+        models.check_method(&experiment.method, &names, task)?;
+        if couples_weights(experiment.method.kind) {
+            let (kind, columns) = (experiment.method.kind.name(), about.features.len());
+            models.check_weights(kind, &names, columns, task)?;
+        }
+        let network = graph.network;
         let public = Arc::new(super::features_of(&table, &about)?);
         Ok(Self { network, about, public })
     }

@@ -88,6 +88,10 @@ pub struct DataKeys {
     /// What is predicted; by default classes if the target is text or a model needs classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskKey>,
+    /// The classes that the target may hold, as text; by default those that are in the table. A federation
+    /// whose rows are with its sites needs them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Vec<String>>,
     /// The character between the columns of CSV files.
     #[serde(default = "comma")]
     pub delimiter: char,

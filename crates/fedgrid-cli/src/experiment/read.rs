@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
-use super::{Experiment, MethodKind, PublicKind, keys, network};
+use super::{Experiment, MethodKind, PublicKind, TaskKey, keys, network};
 use crate::error::{Error, Result};
 
 impl Experiment {
@@ -185,7 +185,26 @@ impl Experiment {
         if train.unwrap_or(0.0) + validation.unwrap_or(0.0) > 1.0 {
             return Err("data.train and data.validation add up to more than 1".into());
         }
-        Ok(())
+        self.check_classes()
+    }
+
+    fn check_classes(&self) -> std::result::Result<(), String> {
+        let Some(classes) = &self.data.classes else { return Ok(()) };
+        if self.data.task == Some(TaskKey::Regression) {
+            return Err("data.classes and data.task = \"regression\" exclude each other".into());
+        }
+        if classes.len() < 2 {
+            return Err(format!("data.classes holds {}, expected at least two", classes.len()));
+        }
+        if classes.iter().any(String::is_empty) {
+            return Err("data.classes holds an empty name, expected the names of classes".into());
+        }
+        match classes.iter().enumerate().find(|(at, name)| classes[..*at].contains(name)) {
+            Some((_, name)) => {
+                Err(format!("data.classes: '{name}' is listed twice, expected each once"))
+            }
+            None => Ok(()),
+        }
     }
 
     fn check_public(&self) -> std::result::Result<(), String> {

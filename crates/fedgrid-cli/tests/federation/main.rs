@@ -11,4 +11,5 @@ mod operation;
 mod mistakes;
 mod verdicts;
 mod floors;
+mod classes;
 mod canaries;
