@@ -97,4 +97,44 @@ impl Error {
     pub fn damaged(path: &Path, found: impl Into<String>) -> Self {
         Self::Damaged { path: path.display().to_string(), found: found.into() }
     }
+
+    /// What Zenoh says about a failure, without the places in its source.
+    #[must_use]
+    pub fn transport(doing: &'static str, said: &str) -> Self {
+        Self::Transport { doing, reason: without_places(said) }
+    }
+}
+
+/// A message in which `said at /path/file.rs:388.` has become `said`.
+fn without_places(said: &str) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for word in said.split_whitespace() {
+        let place = word.trim_end_matches(['.', ',', ')', ';']);
+        let is_place =
+            place.rsplit_once(".rs:").is_some_and(|(_, line)| line.parse::<u32>().is_ok());
+        if !is_place {
+            words.push(word);
+        } else if words.last() == Some(&"at") {
+            words.pop();
+        }
+    }
+    words.join(" ").trim_end_matches([' ', '-', '.']).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_in_source_files_are_cut_from_what_zenoh_says() {
+        let said = "Can not listen on tcp/x:1: [] at /home/me/registry/zenoh/orchestrator.rs:388. - Caused \
+                    by: Address in use at src/lib.rs:7.";
+        let expected = "Can not listen on tcp/x:1: [] - Caused by: Address in use";
+        assert_eq!(without_places(said), expected);
+        let plain = "Unable to connect to any of [tcp/a:1]!";
+        assert_eq!(
+            Error::transport("reach it", plain).to_string(),
+            format!("cannot reach it: {plain}")
+        );
+    }
 }

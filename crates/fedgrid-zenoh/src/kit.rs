@@ -73,6 +73,12 @@ impl Kit {
     /// Reads a kit and checks that it belongs together and is good at this time.
     pub fn read(folder: &Path, now: u64) -> Result<Self> {
         let text = |name: &str| disk::read_text(&folder.join(name), TEXT);
+        if !folder.join("project.pub").exists() {
+            let folder = folder.display();
+            return Err(Error::Input(format!(
+                "'{folder}' is no kit: give the folder that the project made for this site, such as kits/NAME"
+            )));
+        }
         let project = read_project(&folder.join("project.pub"))?;
         let manifest = Manifest::read(&folder.join("manifest.txt"), &project)?;
         let name = text("process.txt")?.trim().to_string();

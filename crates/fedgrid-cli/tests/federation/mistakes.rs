@@ -70,6 +70,8 @@ fn an_expired_certificate_and_rows_of_others_are_named() {
     let expired = folder.run(&["federation", "join", "old/kits/east", "--data", "east.csv"]);
     assert_eq!(expired.code, Some(2));
     assert!(expired.err.contains("wrong certificate: it expired"), "{}", expired.err);
+    let wrong = folder.refusal(&["federation", "join", "home", "--data", "east.csv"]);
+    assert!(wrong.starts_with("'home' is no kit"), "{wrong}");
     let others = folder.run(&["federation", "join", "home/kits/east", "--data", "west.csv"]);
     assert_eq!(others.code, Some(2));
     assert!(others.err.contains("expected a node of this site: a, b"), "{}", others.err);

@@ -124,7 +124,7 @@ pub fn open(settings: &Settings<'_>) -> Result<Session> {
 }
 
 fn failed(doing: &'static str, error: &zenoh::Error) -> Error {
-    Error::Transport { doing, reason: error.to_string() }
+    Error::transport(doing, &error.to_string())
 }
 
 impl Transport {
