@@ -10,6 +10,7 @@ mod keys;
 mod method;
 mod method_kind;
 mod model;
+mod model_kind;
 mod network;
 mod persfl;
 mod read;
@@ -25,7 +26,8 @@ pub use method::{
     SolverKey, StepKey, WeightingKey,
 };
 pub use method_kind::MethodKind;
-pub use model::{ActivationKey, KernelKey, ModelKeys, ModelKind, ModelSection};
+pub use model::{ModelKeys, ModelSection};
+pub use model_kind::{ActivationKey, KernelKey, ModelKind};
 pub use network::{CandidateKey, LearnKeys, NetworkKeys, ShapeKey};
 pub use persfl::{ChoiceKey, PersFlKeys, ProbeKey, StartKey};
 use schemars::JsonSchema;
