@@ -168,7 +168,12 @@ class Smoother(Model):
 
 @dataclass(eq=False, repr=False)
 class Perceptron(Model):
-    """A neural network: multi-layer perceptron."""
+    """A neural network: multi-layer perceptron.
+
+    Training ends after `epochs`, or after `patience` epochs without gain (zero never). `held_back` is
+    the share of a node's rows that do not train but tell when to stop; with none the training loss
+    tells.
+    """
 
     kind = "perceptron"
     layers: list[int] | None = None
@@ -177,6 +182,8 @@ class Perceptron(Model):
     step_size: float | None = None
     epochs: int | None = None
     batch: int | None = None
+    patience: int | None = None
+    held_back: float | None = None
     ridge: float | str = "auto"
 
 

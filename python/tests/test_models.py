@@ -49,6 +49,17 @@ def test_ridge_of_scikit_learn_is_our_linear_model(frame: pd.DataFrame, path: fg
     assert np.allclose(runs[0].history["objective"], runs[1].history["objective"], rtol=1e-6)
 
 
+def test_a_perceptron_stops_when_its_patience_ends(frame: pd.DataFrame, path: fg.Network) -> None:
+    def answers(epochs: int, **stopping: Any) -> Any:
+        model = fg.Perceptron(layers=[4], epochs=epochs, batch=1, step_size=0.1, ridge=0.01, **stopping)
+        return fg.FedRelax(0.0, model).fit(frame, "y", node="node", network=path).predict(frame)
+
+    assert np.array_equal(answers(100, patience=3, held_back=0.5), answers(200, patience=3, held_back=0.5))
+    assert not np.array_equal(answers(100, patience=0), answers(200, patience=0))
+    with pytest.raises(ValueError, match="model.held_back is 1, expected zero or more and below one"):
+        answers(1, held_back=1.0)
+
+
 def test_a_network_of_different_models(frame: pd.DataFrame, path: fg.Network) -> None:
     models = {
         "n0": Ridge(),

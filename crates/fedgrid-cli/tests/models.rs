@@ -186,6 +186,48 @@ fn the_stored_experiment_holds_the_defaults_of_the_kinds_in_use() {
     assert_eq!(model["nodes"]["b"]["layers"].as_array().map(Vec::len), Some(1));
 }
 
+/// The models that each node trains alone with these settings, one per line.
+fn alone(folder: &Folder, run: &str, settings: &[&str]) -> Vec<String> {
+    let mut arguments = vec!["--alpha", "0"];
+    arguments.extend(settings.iter().flat_map(|setting| ["--set", setting]));
+    folder.fit(run, &arguments);
+    folder.read(&format!("{run}/models/nodes.jsonl")).lines().map(String::from).collect()
+}
+
+#[test]
+fn a_perceptron_stops_when_its_patience_ends() {
+    let folder = with_kind("perceptron");
+    folder.edit("experiment.toml", "epochs = 30", "batch = 1\nstep_size = 0.1");
+    let patient = ["model.patience=3", "model.held_back=0.5"];
+    let [short, long] = ["model.epochs=200", "model.epochs=400"];
+    let stopped = alone(&folder, "short", &[patient[0], patient[1], short]);
+    assert_eq!(stopped, alone(&folder, "long", &[patient[0], patient[1], long]));
+    let tireless = alone(&folder, "tireless", &["model.patience=0", short]);
+    assert_ne!(tireless, alone(&folder, "longer", &["model.patience=0", long]));
+
+    // What one node says is that node's alone.
+    let own = ["model.nodes.b.patience=3", "model.nodes.b.held_back=0.5"];
+    let mixed = alone(&folder, "mixed", &["model.patience=0", short, own[0], own[1]]);
+    for (node, line) in mixed.iter().enumerate() {
+        assert_eq!(*line, if node == 1 { &stopped } else { &tireless }[node], "node {node}");
+        assert_ne!(stopped[node], tireless[node]);
+    }
+}
+
+#[test]
+fn patience_for_all_is_that_of_perceptrons_and_is_stored_with_them() {
+    let folder = with_kind("tree");
+    let settings = ["model.nodes.b.kind=perceptron", "model.patience=2", "model.held_back=0.5"];
+    let models = alone(&folder, "run", &settings);
+    let stored: toml::Table = folder.read("run/experiment.toml").parse().unwrap();
+    assert!(stored["model"].get("patience").is_none());
+    assert_eq!(stored["model"]["nodes"]["b"]["patience"].as_integer(), Some(2));
+    folder.done(&["fit", "run/experiment.toml", "--quiet", "--out", "again"]);
+    let again = folder.read("again/models/nodes.jsonl");
+    assert_eq!(again.lines().collect::<Vec<_>>(), models);
+    assert_ne!(alone(&folder, "usual", &settings[..1])[1], models[1]);
+}
+
 #[test]
 fn a_ridge_that_is_given_at_a_node_is_not_chosen_anew() {
     let folder = Folder::new();
@@ -207,6 +249,16 @@ fn values_out_of_range_are_named() {
         (
             "model.layers=wide",
             "model.layers is \"wide\", expected a list of whole numbers, such as [16, 8]",
+        ),
+        ("model.held_back=1", "model.held_back is 1, expected zero or more and below one"),
+        ("model.patience=-1", "model.patience is -1, expected a whole number, zero or more"),
+        (
+            "model.patience=5",
+            "model.patience is 5, expected no such key for model.kind = \"forest\"",
+        ),
+        (
+            "model.nodes.a.held_back=0.5",
+            "model.nodes.a.held_back is 0.5, expected no such key for model.nodes.a.kind = \"forest\"",
         ),
         (
             "model.nodes.a.level=1",

@@ -284,7 +284,8 @@ fn perceptron(keys: &ModelKeys, ridge: f64, seed: u64) -> Perceptron {
         epochs: keys.epochs.unwrap_or(usual.epochs),
         batch: keys.batch.unwrap_or(usual.batch),
         ridge,
+        patience: keys.patience.unwrap_or(usual.patience),
+        held_back: keys.held_back.unwrap_or(usual.held_back),
         seed,
-        ..usual
     }
 }

@@ -31,6 +31,24 @@ impl ModelSection {
         self.common = self.common.over(&ModelKeys::default()).filled();
     }
 
+    /// Refuses values out of range, and keys of early stopping where nothing stops early.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let stops = |keys: &ModelKeys| keys.over(&self.common).kind() == ModelKind::Perceptron;
+        self.common.check("model")?;
+        // Nodes take from all what they leave open.
+        if !self.nodes.values().chain([&self.common]).any(stops) {
+            self.common.check_stopping("model", self.common.kind())?;
+        }
+        for (name, own) in &self.nodes {
+            let section = format!("model.nodes.{name}");
+            own.check(&section)?;
+            if !stops(own) {
+                own.check_stopping(&section, own.over(&self.common).kind())?;
+            }
+        }
+        Ok(())
+    }
+
     /// All kinds in use.
     pub fn kinds(&self) -> impl Iterator<Item = ModelKind> + '_ {
         self.nodes.values().chain([&self.common]).map(ModelKeys::kind)
@@ -112,6 +130,11 @@ model_keys! {
     epochs: usize,
     /// perceptron: rows per step; zero is all of them.
     batch: usize,
+    /// perceptron: after how many epochs without gain training ends; zero never.
+    patience: usize,
+    /// perceptron: the share of a node's rows that do not train but tell when to stop; with none the
+    /// training loss tells.
+    held_back: f64,
 }
 
 /// A key, its value, what it must fulfil, and that in words.
@@ -178,7 +201,11 @@ impl ModelKeys {
         if matches!(kind, Kind::Tree | Kind::Forest | Kind::ExtraTrees | Kind::Boosting) {
             default.min_leaf_weight = Some(0.0);
         }
-        self.over(&default)
+        let mut complete = self.over(&default);
+        if kind != Kind::Perceptron {
+            (complete.patience, complete.held_back) = (None, None);
+        }
+        complete
     }
 
     fn fill_trees(&mut self, trees: usize, max_depth: usize) {
@@ -198,10 +225,23 @@ impl ModelKeys {
         self.optimiser = Some(OptimiserKey::Adam);
         (self.step_size, self.epochs) = (Some(default.step), Some(default.epochs));
         self.batch = Some(default.batch);
+        (self.patience, self.held_back) = (Some(default.patience), Some(default.held_back));
+    }
+
+    /// Refuses the keys of early stopping for a kind that does not stop early.
+    fn check_stopping(&self, section: &str, kind: ModelKind) -> Result<(), String> {
+        let patience = self.patience.map(|epochs| ("patience", epochs.to_string()));
+        let held_back = self.held_back.map(|share| ("held_back", share.to_string()));
+        match patience.or(held_back) {
+            Some((key, value)) => Err(format!(
+                "{section}.{key} is {value}, expected no such key for {section}.kind = \"{kind}\""
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Refuses values out of range; `section` is named.
-    pub(super) fn check(&self, section: &str) -> Result<(), String> {
+    fn check(&self, section: &str) -> Result<(), String> {
         let at_least_zero = |value: f64| value >= 0.0 && value.is_finite();
         let positive = |value: f64| value > 0.0 && value.is_finite();
         let share = |value: f64| value > 0.0 && value <= 1.0;
@@ -210,7 +250,8 @@ impl ModelKeys {
             if section == "model" { "zero or more, or \"auto\"" } else { "zero or more" };
         let leaf = |value: f64| (0.0..=0.5).contains(&value);
         let between = |value: f64| value > 0.0 && value < 1.0;
-        let numbers: [Range; 10] = [
+        let below_one = |value: f64| (0.0..1.0).contains(&value);
+        let numbers: [Range; 11] = [
             ("ridge", ridge, &at_least_zero, strength),
             ("lasso", self.lasso, &at_least_zero, "zero or more"),
             ("threshold", self.threshold, &positive, "a positive number"),
@@ -221,6 +262,7 @@ impl ModelKeys {
             ("subsample", self.subsample, &share, "a share above 0 and at most 1"),
             ("width", self.width, &at_least_zero, "zero or more"),
             ("step_size", self.step_size, &positive, "a positive number"),
+            ("held_back", self.held_back, &below_one, "zero or more and below one"),
         ];
         for (key, value, holds, expected) in numbers {
             if let Some(value) = value.filter(|value| !holds(*value)) {

@@ -122,7 +122,7 @@ impl Experiment {
         }
         self.check_hub()?;
         self.method.check_kind()?;
-        self.check_models()?;
+        self.model.check()?;
         let counts = [
             ("public.points", self.public.points, 1),
             ("method.rounds", self.method.rounds, 1),
@@ -159,14 +159,6 @@ impl Experiment {
             }
             _ => Ok(()),
         }
-    }
-
-    fn check_models(&self) -> std::result::Result<(), String> {
-        self.model.common.check("model")?;
-        for (name, own) in &self.model.nodes {
-            own.check(&format!("model.nodes.{name}"))?;
-        }
-        Ok(())
     }
 
     fn check_data(&self) -> std::result::Result<(), String> {
