@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import operator
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from . import _fedgrid as native
+from ._frames import name_of
 from ._network import Network
 from ._params import Params
 from ._rows import rows
@@ -262,6 +263,11 @@ class PersFL(Strong):
     "epsilon-greedy" or "ucb". Without a network every node may ask every other. The run's `tallies`
     say who was asked and what it was worth.
 
+    With `own` a node may also draw itself. `targets` are the nodes that learn, by default all; the
+    others only answer, keep models of their own rows and are not scored. `online` lets training rows
+    come one in every iteration, in their order: {"batch": 10, "enough": 0} begins with the first ten,
+    counts the last ten, and never waits until enough have come.
+
     >>> import fedgrid as fg
     >>> rows = {"a": ([[1.0], [2.0]], [1.0, 2.0]), "b": ([[1.0], [2.0]], [3.0, 6.0])}
     >>> run = fg.PersFL(0.05, fg.Linear(ridge=0.0, intercept=False), rounds=50).fit(rows)
@@ -279,12 +285,17 @@ class PersFL(Strong):
     only_if_better: bool = False
     start: str = "zero"
     held: float = 0.0
+    own: bool = False
+    targets: Sequence[Any] | None = None
+    online: Mapping[str, int] | None = None
     solver: str | None = None
 
     def _method(self) -> dict[str, Any]:
         keys = super()._method()
         names = ("probe", "candidates", "choice", "epsilon", "width", "top", "only_if_better", "start")
-        own = {name: keys.pop(name) for name in (*names, "held")}
+        own = {name: keys.pop(name) for name in (*names, "held", "own", "targets", "online") if name in keys}
+        if "targets" in own:
+            own["targets"] = [name_of(node) for node in own["targets"]]
         return {**keys, "persfl": own}
 
     def prepare(self, data: Any, target: Any = None, **options: Any) -> Prepared:

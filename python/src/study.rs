@@ -77,14 +77,13 @@ impl Study {
         self.assembly.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn with_folds(&self) -> Arc<Assembly> {
+    fn with_folds(&self) -> fedgrid_cli::Result<Arc<Assembly>> {
         let mut assembly = self.assembly.lock().unwrap_or_else(PoisonError::into_inner);
         if assembly.study.plan.folds.is_empty() {
             let keys = &self.experiment;
-            let plan = assembly.study.plan.clone().folded(keys.data.folds, keys.seed);
-            Arc::make_mut(&mut assembly).study.plan = plan;
+            Arc::make_mut(&mut assembly).fold(keys.data.folds, keys.seed)?;
         }
-        assembly.clone()
+        Ok(assembly.clone())
     }
 }
 
@@ -111,6 +110,7 @@ impl Study {
     fn card(&self, py: Python<'_>, contestant: &str, how: How) -> PyResult<String> {
         let contestant: Contestant = from_json(contestant)?;
         let assembly = py.detach(|| self.with_folds());
+        let assembly = assembly.map_err(|error| experiment_error(&error))?;
         let work = move |watch: &crate::work::Watching<_>| assembly.study.card(contestant, watch);
         Ok(to_json(&how.run(py, &self.trouble, work)?))
     }
@@ -121,7 +121,7 @@ impl Study {
         let assembly = self.assembly();
         let fitted = how.run(py, &self.trouble, move |watch| {
             assembly.study.check()?;
-            assembly.study.fit(Strength { alpha, ridge }, watch)
+            assembly.fit(Strength { alpha, ridge }, watch)
         })?;
         let details = json!({
             "certificate": fitted.certificate,

@@ -114,6 +114,32 @@ def test_persfl_and_the_network_it_learns() -> None:
         fg.PersFL(-1.0).fit(train)
 
 
+def test_persfl_of_some_targets_with_rows_that_arrive(frame: pd.DataFrame, path: fg.Network) -> None:
+    linear = fg.Linear(ridge=0.01)
+
+    def answers(alpha: float = 0.1, **keys: Any) -> dict[str, Any]:
+        method = fg.PersFL(alpha, linear, rounds=20, **keys)
+        assert clone(method).get_params() == method.get_params()
+        run = method.fit(frame, "y", node="node", network=path, folds=2)
+        return {node: run.predict(frame[frame["node"] == node]) for node in path.nodes}
+
+    everyone, alone, some = answers(), answers(0.0), answers(targets=["n2"])
+    for node in path.nodes:
+        assert np.array_equal(some[node], (everyone if node == "n2" else alone)[node]), node
+    assert not np.array_equal(answers(own=True)["n2"], everyone["n2"])
+    arriving = answers(online={"batch": 3})
+    assert not np.allclose(arriving["n2"], everyone["n2"])
+    assert np.allclose(answers(online={"batch": 8})["n2"], everyone["n2"])
+    with pytest.raises(ValueError, match="method.persfl.targets: 'n9' is not a node of the network"):
+        answers(targets=["n9"])
+    with pytest.raises(ValueError, match="unknown key 'method.persfl.online.bach'"):
+        answers(online={"bach": 3})
+    compared = fg.PersFL("auto", linear, rounds=20, targets=["n2"], shuffles=1)
+    run = compared.fit(frame, "y", node="node", network=path, folds=2)
+    scored = [node["name"] for node in run.compare().nodes if node["network"] is not None]
+    assert scored == ["n2"]
+
+
 def test_every_convex_loss_is_coupled_up_to_one_cluster(frame: pd.DataFrame, path: fg.Network) -> None:
     rows = frame[["a", "b", "c"]].to_numpy()[:8]
     for model in (fg.Linear(ridge=0.1), fg.Huber(ridge=0.1), fg.GraphicalLasso(ridge=0.1, lasso=0.01)):

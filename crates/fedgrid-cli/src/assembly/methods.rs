@@ -39,8 +39,8 @@ pub(super) fn couples_weights(kind: MethodKind) -> bool {
     kind == MethodKind::Gtv || kind.baseline().is_some_and(Baseline::needs_weights)
 }
 
-/// What a study is run with.
-pub(super) fn settings(experiment: &Experiment) -> Settings {
+/// What a study of nodes of these names is run with.
+pub(super) fn settings(experiment: &Experiment, names: &[String]) -> Settings {
     let method = &experiment.method;
     Settings {
         alpha: method.alpha.given(),
@@ -48,14 +48,17 @@ pub(super) fn settings(experiment: &Experiment) -> Settings {
         method: match method.kind {
             MethodKind::Fedrelax => Approach::FedRelax(relaxation(method, experiment.seed)),
             MethodKind::Gtv => Approach::Gtv(variation(method)),
-            MethodKind::Persfl => Approach::PersFl(method.persfl.method(experiment.seed)),
+            MethodKind::Persfl => Approach::PersFl(method.persfl.method(names, experiment.seed)),
             other => other.baseline().map_or_else(Approach::default, Approach::Baseline),
         },
         weighting: match method.weighting {
             WeightingKey::Nodes => Weighting::Nodes,
             WeightingKey::Rows => Weighting::Rows,
         },
-        direct: method.solver == SolverKey::Auto && method.gtv == GtvKeys::default(),
+        // Rows that arrive and the steps of rounds take rounds.
+        direct: method.solver == SolverKey::Auto
+            && method.persfl.online.is_none()
+            && method.gtv == GtvKeys::default(),
         runtime: InProcess {
             stop: Stop { tolerance: method.tolerance, rounds: method.rounds },
             order: match method.order {

@@ -6,6 +6,7 @@ mod graph;
 mod learning;
 mod methods;
 mod models;
+mod probing;
 mod public;
 mod rows;
 mod scales;
@@ -155,6 +156,7 @@ impl Assembly {
             if experiment.data.standardise { Some(rows.standardise(&plan)?) } else { None };
         let models = models::models(experiment, &graph, task)?.with(own);
         models.check_method(&experiment.method, graph.network.names(), task)?;
+        probing::check(experiment, graph.network.names(), &plan)?;
         let mut notes = Vec::new();
         let features: Vec<&Features> = rows.data.iter().map(Dataset::features).collect();
         let training = plan.training_features(&features)?;
@@ -180,17 +182,19 @@ impl Assembly {
             models: models.models,
             public: public.points,
             plan,
-            settings: Settings { baselines, ..settings(experiment) },
+            settings: Settings { baselines, ..settings(experiment, names) },
         };
+        probing::score_targets(&mut study)?;
         let chosen = learning::settle(experiment, files, &mut study, watch)?;
         graph.network = study.network.clone();
         notes.extend(chosen.as_ref().map(Chosen::note));
         std::mem::swap(&mut rows.data, &mut study.rows);
-        let node_notes = rows.describe(&study.plan, &graph, &training, &mut notes);
+        let mut node_notes = rows.describe(&study.plan, &graph, &training, &mut notes);
         std::mem::swap(&mut rows.data, &mut study.rows);
         let fingerprint =
             fingerprint ^ graph.fingerprint.rotate_left(1) ^ public.fingerprint.rotate_left(2);
         describe_reach(&study, &mut notes);
+        probing::describe(&study, &mut node_notes, &mut notes);
         Ok(Self {
             about: About::new(experiment, &training, task, rows.classes, scaling),
             study,

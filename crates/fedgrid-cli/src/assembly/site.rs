@@ -129,6 +129,13 @@ fn check(experiment: &Experiment) -> Result<()> {
     if method.order == OrderKey::InTurn {
         return refused("method.order", "\"in-turn\"", "\"at-once\"");
     }
+    if method.persfl.targets.is_some() {
+        return refused("method.persfl.targets", "given", "no such key: every site learns");
+    }
+    if method.persfl.online.is_some() {
+        // A budget counts questions about rows that stay.
+        return refused("method.persfl.online", "given", "no such key: rows stay");
+    }
     if experiment.public.per_node {
         return refused("public.per_node", "true", "false");
     }
@@ -159,7 +166,7 @@ impl Assembly {
         }
         let models = models::models(experiment, &graph, about.task)?;
         let nodes = graph.network.len();
-        let mut settings = settings(experiment);
+        let mut settings = settings(experiment, graph.network.names());
         // Training alone is tuned as fit tunes it; the models of the federation keep their ridge.
         settings.direct = false;
         let study = Study {

@@ -302,7 +302,7 @@ impl Job {
             folder.cards(&assembly, &contestants, &progress, &|card| progress.done(card))?;
         let main = cards.iter().find(|card| card.contestant == assembly.study.main());
         let strength = main.expect("the experiment's own method is always tried").strength;
-        let fitted = assembly.study.fit(strength, &progress)?;
+        let fitted = assembly.fit(strength, &progress)?;
         progress.finish();
         let seconds = begun.elapsed().as_secs_f64();
         let outcome = summary::outcome(&self.experiment, &assembly, &cards, &fitted, seconds);

@@ -29,7 +29,7 @@ pub use method_kind::MethodKind;
 pub use model::{ModelKeys, ModelSection};
 pub use model_kind::{ActivationKey, KernelKey, ModelKind};
 pub use network::{CandidateKey, LearnKeys, NetworkKeys, ShapeKey};
-pub use persfl::{ChoiceKey, PersFlKeys, ProbeKey, StartKey};
+pub use persfl::{ChoiceKey, OnlineKeys, PersFlKeys, ProbeKey, StartKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

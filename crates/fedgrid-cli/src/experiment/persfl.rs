@@ -1,6 +1,6 @@
 //! The keys of PersFL: who is probed, what is asked and which step is taken.
 
-use fedgrid::method::{Adoption, Choice, PersFl, Probe, Start};
+use fedgrid::method::{Adoption, Choice, Online, PersFl, Probe, Start};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,32 @@ pub struct PersFlKeys {
     pub start: StartKey,
     /// The share of a node's rows that is held back for the reward.
     pub held: f64,
+    /// Whether a node may also draw itself and take the step of its own rows.
+    pub own: bool,
+    /// The nodes that learn, by name; by default all. The others only answer: they keep models of
+    /// their own rows and are not scored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub targets: Option<Vec<String>>,
+    /// Training rows that come one after the other, in the order of the table, instead of all at
+    /// once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub online: Option<OnlineKeys>,
+}
+
+/// Rows that arrive: one in every iteration, in the order of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OnlineKeys {
+    /// With how many rows a node begins, and how many of the most recent ones count.
+    pub batch: usize,
+    /// How many rows must have come to a node before it asks again; zero never waits.
+    pub enough: usize,
+}
+
+impl Default for OnlineKeys {
+    fn default() -> Self {
+        Self { batch: 10, enough: 0 }
+    }
 }
 
 impl Default for PersFlKeys {
@@ -42,14 +68,20 @@ impl Default for PersFlKeys {
             only_if_better: false,
             start: StartKey::default(),
             held: 0.0,
+            own: false,
+            targets: None,
+            online: None,
         }
     }
 }
 
 impl PersFlKeys {
-    /// The method of these keys.
+    /// The method of these keys at nodes of these names.
     #[must_use]
-    pub fn method(&self, seed: u64) -> PersFl {
+    pub fn method(&self, names: &[String], seed: u64) -> PersFl {
+        let named = |targets: &Vec<String>| {
+            (0..names.len()).filter(|&node| targets.contains(&names[node])).collect()
+        };
         PersFl {
             probe: match self.probe {
                 ProbeKey::Gradient => Probe::Gradient,
@@ -72,6 +104,13 @@ impl PersFlKeys {
                 StartKey::Local => Start::Local,
             },
             held: self.held,
+            own: self.own,
+            targets: self.targets.as_ref().map(named),
+            online: self.online.map(|OnlineKeys { batch, enough }| Online {
+                feed: None,
+                batch,
+                enough,
+            }),
             seed,
             ..PersFl::default()
         }
@@ -92,6 +131,19 @@ impl PersFlKeys {
             if !(value >= 0.0 && fits) {
                 return Err(format!("method.persfl.{key} is {value}, expected {expected}"));
             }
+        }
+        if self.targets.as_ref().is_some_and(Vec::is_empty) {
+            return Err(
+                "method.persfl.targets is empty, expected names of nodes; all learn without \
+                        this key"
+                    .into(),
+            );
+        }
+        let least = if self.held > 0.0 { 2 } else { 1 };
+        if let Some(OnlineKeys { batch, .. }) = self.online.filter(|online| online.batch < least) {
+            let reason = if least == 2 { ", since method.persfl.held divides it" } else { "" };
+            let found = format!("method.persfl.online.batch is {batch}");
+            return Err(format!("{found}, expected at least {least}{reason}"));
         }
         if self.probe == ProbeKey::Refit && self.top > 1 {
             return Err("method.persfl.top averages weights; probe \"refit\" needs top = 1".into());

@@ -290,7 +290,7 @@ mod tests {
         let feed = Arc::new(Fresh(case.pool.make(4, 6, 0.2, seed).unwrap(), seed));
         let method = PersFl {
             candidates: 5,
-            online: Some(Online { feed, batch: 6, enough: 0 }),
+            online: Some(Online { feed: Some(feed), batch: 6, enough: 0 }),
             targets: Some([0].into()),
             seed,
             ..PersFl::default()

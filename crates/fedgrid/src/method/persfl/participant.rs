@@ -32,7 +32,9 @@ pub struct Probing {
 
 impl Probing {
     pub(super) fn new(method: &PersFl, view: View) -> Result<Self> {
-        let View { node, neighbours } = view;
+        let View { mut node, neighbours } = view;
+        let recent = Recent::new(method.online.as_ref(), node.data)?;
+        node.data = recent.rows.clone();
         let ids: Vec<NodeId> = neighbours.iter().map(|neighbour| neighbour.id).collect();
         let target = method.is_target(node.id, &node.data);
         let target = target.then(|| Target::new(method, &node, &ids)).transpose()?;
@@ -40,7 +42,7 @@ impl Probing {
             id: node.id,
             candidate: Candidate::new(node.id, &node.model, method.budget),
             target,
-            recent: Recent::new(method.online.as_ref(), node.data),
+            recent,
             public: node.public,
             known: neighbours.into_iter().map(|known| (known.id, known.public)).collect(),
             asking: true,

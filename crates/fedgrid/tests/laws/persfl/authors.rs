@@ -100,7 +100,7 @@ fn fresh_rows_in_every_iteration_speed_algorithm_1_up_as_the_authors_saw() {
     let made = two_clusters(50, 0.0, 3);
     let like = made.nodes[0].data.features().clone();
     let feed = Fresh { weights: made.weights.clone(), clusters: made.clusters.clone(), like };
-    let online = Some(Online { feed: Arc::new(feed), batch: 10, enough: 0 });
+    let online = Some(Online { feed: Some(Arc::new(feed)), batch: 10, enough: 0 });
     let targets: Option<Arc<[NodeId]>> = Some([0].into());
     let method = PersFl { online, targets, ..PersFl::default() };
     let run = made.by_messages(&method, 195);

@@ -99,7 +99,7 @@ fn a_target_waits_until_enough_rows_have_come() {
     }
     let made = made(vec![0, 0], [3, 2], 0.0, 1);
     let feed = Arc::new(Slow(made.nodes[0].data.select(&[0])));
-    let online = Some(Online { feed, batch: 3, enough: 3 });
+    let online = Some(Online { feed: Some(feed), batch: 3, enough: 3 });
     let method = PersFl { online, targets: Some([0].into()), ..PersFl::default() };
     // One row comes in every iteration, so every third can begin: the fourth, the seventh, …
     assert_eq!(made.by_messages(&method, 12).tallies[0].probes, 3);

@@ -96,7 +96,8 @@ struct Work {
 
 impl<'a> LinearPool<'a> {
     /// All targets of the method at their start, or none if a model is not linear, the models differ
-    /// in shape, or the probe is a refit. Every node may be a candidate of every other.
+    /// in shape, the probe is a refit, or rows arrive, which needs messages. Every node may be a
+    /// candidate of every other.
     pub fn new(method: &PersFl, nodes: &'a [Node]) -> Result<Option<Self>> {
         Self::with(method, nodes, &|node| (0..nodes.len()).filter(|&id| id != node).collect())
     }
@@ -114,8 +115,10 @@ impl<'a> LinearPool<'a> {
         candidates: &(dyn Fn(NodeId) -> Vec<NodeId> + Sync),
     ) -> Result<Option<Self>> {
         method.check()?;
-        check_setting(method)?;
-        let Some(models) = linear_models(nodes)? else { return Ok(None) };
+        check_budget(method)?;
+        let Some(models) = linear_models(nodes)?.filter(|_| method.online.is_none()) else {
+            return Ok(None);
+        };
         let Some(first) = nodes.first().filter(|_| method.probe != Probe::Refit) else {
             return Ok(None);
         };
@@ -317,10 +320,10 @@ impl Learning {
     }
 }
 
-fn check_setting(method: &PersFl) -> Result<()> {
-    if method.online.is_some() || method.budget != super::Budget::Unlimited {
+fn check_budget(method: &PersFl) -> Result<()> {
+    if method.budget != super::Budget::Unlimited {
         return Err(Error::Unsupported {
-            what: "rows that arrive, or a budget of probes,",
+            what: "a budget of probes",
             needs: "messages; in one process all rows are at hand",
         });
     }
