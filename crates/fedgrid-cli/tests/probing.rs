@@ -1,4 +1,4 @@
-//! PersFL through `fit`: who may be drawn, who learns, and rows that arrive.
+//! PersFL through `fit`: who may be drawn, who learns, rows that arrive, and each way of choosing.
 
 mod common;
 
@@ -47,14 +47,32 @@ fn has_note(result: &Value, begin: &str) -> bool {
 }
 
 #[test]
-fn a_node_that_may_draw_itself_learns_otherwise() {
+fn every_option_changes_what_is_learnt_and_messages_take_the_same_steps() {
     let folder = Folder::new();
-    let own = ["method.persfl.own=true", "method.solver=rounds"];
-    let (_, without) = probed(&folder, "without", &[]);
-    let (_, with) = probed(&folder, "with", &own[..1]);
-    assert!(apart(&with, &without) > 1e-4);
-    let (_, by_messages) = probed(&folder, "rounds", &own);
-    assert!(apart(&with, &by_messages) < 1e-9);
+    folder.edit("experiment.toml", "edges = \"edges.csv\"", "shape = \"complete\"");
+    let one = "method.persfl.candidates=1";
+    let few = "method.persfl.candidates=3";
+    let cases: [(&str, &[&str], &[&str]); 7] = [
+        ("epsilon", &[one], &["method.persfl.choice=epsilon-greedy"]),
+        ("ucb", &[one], &["method.persfl.choice=ucb"]),
+        ("wide", &[one, "method.persfl.choice=ucb"], &["method.persfl.width=5"]),
+        ("top", &[few], &["method.persfl.top=2"]),
+        ("held", &[few], &["method.persfl.held=0.5"]),
+        ("own", &[few], &["method.persfl.own=true"]),
+        ("proximal", &[few], &["method.persfl.probe=proximal"]),
+    ];
+    for (name, usual, more) in cases {
+        let (_, without) = probed(&folder, &format!("{name}-without"), usual);
+        let settings = [usual, more].concat();
+        let (result, with) = probed(&folder, &format!("{name}-with"), &settings);
+        assert_eq!(result["method"]["engine"], "PersFL on linear models", "{name}");
+        assert_eq!(result["method"]["solver"], "direct", "{name}");
+        assert!(apart(&with, &without) > 1e-4, "{name} changes nothing");
+        let rounds = [&settings[..], &["method.solver=rounds"]].concat();
+        let (result, by_messages) = probed(&folder, &format!("{name}-rounds"), &rounds);
+        assert_eq!(result["method"]["engine"], "rounds of messages", "{name}");
+        assert!(apart(&with, &by_messages) < 1e-9, "{name} differs by messages");
+    }
 }
 
 #[test]
