@@ -197,16 +197,15 @@ fn check_address(whose: &str, address: &str) -> Result<()> {
     let Some((host, port)) = address.rsplit_once(':') else {
         return wrong("host:port, such as 192.0.2.10:7447");
     };
-    if port.parse::<u16>().ok().filter(|&port| port > 0).is_none() {
+    if !port.parse::<u16>().is_ok_and(|port| port > 0) {
         return wrong("a port from 1 to 65535 after the colon");
     }
     let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-    let is_known = match inner {
-        Some(inner) => inner.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => {
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-            !host.is_empty() && host.chars().all(is_plain)
-        }
+    let is_known = if let Some(inner) = inner {
+        inner.parse::<std::net::Ipv6Addr>().is_ok()
+    } else {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        !host.is_empty() && host.chars().all(is_plain)
     };
     if is_known {
         return Ok(());

@@ -8,7 +8,7 @@
 //! h(x) = Σ_r s_r(x) y_r + …      part of row r at x = |s_r(x)| / Σ_q |s_q(x)|
 //! ```
 //!
-//! where s_r(x) is what h predicts at x if row r has label one and all others zero. A part of one is a
+//! where `s_r(x)` is what h predicts at x if row r has label one and all others zero. A part of one is a
 //! label to whoever knows how models are fitted. It is looked at on all public points, before anything
 //! is sent: for the node's own rows, and for these with the public points that its neighbours pull at,
 //! which have their part in predictions, too: there the sum counts as at least one.

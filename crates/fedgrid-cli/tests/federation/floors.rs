@@ -28,7 +28,9 @@ fn joined(folder: &Folder, run: &str, settings: &[String]) -> Result<(), String>
     let (host, port) = address.split_once(':').unwrap();
     let mut new = vec!["federation", "new", "experiment.toml", "--processes", "1", "--out", run];
     new.extend(["--host", host, "--port", port]);
-    settings.iter().for_each(|setting| new.extend(["--set", setting]));
+    for setting in settings {
+        new.extend(["--set", setting]);
+    }
     folder.done(&new);
     let (kit, out) = (format!("{run}/kits/part-0"), format!("{run}-run"));
     let answer = folder.run(&["federation", "join", &kit, "--data", "rows.csv", "--out", &out]);

@@ -229,6 +229,7 @@ where
         nodes: if place == 0 { vec![0, 1] } else { vec![2, 3] },
     };
     let names: Vec<String> = (0..NODES).map(|node| format!("n{node}")).collect();
+    let outputs = if matches!(target, Target::Classes) { 2 } else { 1 };
     let federation = Federation {
         project: "canaries",
         shared: &Shared::default(),
@@ -237,11 +238,7 @@ where
         sites: &[site(0), site(1)],
         link: Link::Tcp,
         router: None,
-        shape: Shape {
-            features: 4,
-            outputs: if matches!(target, Target::Classes) { 2 } else { 1 },
-            points: 20,
-        },
+        shape: Shape { features: 4, outputs, points: 20 },
         checkpoint_every: 1,
         largest_number: LARGEST,
         validity: (now() - 60, now() + 3600),

@@ -353,7 +353,7 @@ fn a_path_begins_where_all_weights_are_equal_and_has_the_minima_of_cold_starts()
     for penalty in [Penalty::Norm, Penalty::OneNorm] {
         let alphas = strengths(&losses, &network, penalty, 8, 0.01).unwrap();
         let bounds = critical(&losses, &network, penalty).unwrap().unwrap();
-        assert_eq!(alphas[0], bounds.at_most);
+        assert_eq!(alphas[0].to_bits(), bounds.at_most.to_bits());
         assert!((alphas[7] - 0.01 * bounds.at_most).abs() <= 1e-12 * bounds.at_most);
         let warm = minima(&losses, &network, penalty, &alphas, goal).unwrap();
         let count = |minimum: &Minimum| {
