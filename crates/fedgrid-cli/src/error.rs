@@ -14,6 +14,9 @@ pub enum Error {
     /// The mathematics refuses what it was given.
     #[error(transparent)]
     Core(fedgrid::Error),
+    /// What may pass by itself: no link, no space, a folder in use. A service tries again.
+    #[error("{0}")]
+    Later(String),
     /// The user stopped the run.
     #[error("interrupted; continue with --resume")]
     Interrupted,
@@ -40,11 +43,12 @@ impl Error {
         Self::Input(format!("cannot make '{path}': {reason}; give another folder with --out"))
     }
 
-    /// The exit code: 2 for wrong input, 130 for an interruption.
+    /// The exit code: 2 for wrong input, 75 for what may pass by itself, 130 for an interruption.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Input(_) | Self::Core(_) => 2,
+            Self::Later(_) => 75,
             Self::Interrupted => 130,
         }
     }

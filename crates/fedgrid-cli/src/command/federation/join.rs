@@ -213,7 +213,7 @@ fn run<M: Method<Participant: Durable>>(
     options: &Options,
     terminal: Terminal,
 ) -> Result<Option<Learnt>> {
-    let mut line = StatusLine { terminal, last: None, phase: Phase::Starting };
+    let mut line = StatusLine { terminal, last: None, phase: Phase::Starting, notice: None };
     let mut tell = |status: &Status| {
         line.show(status);
         if is_interrupted() { Flow::Stop } else { Flow::Continue }
@@ -244,6 +244,7 @@ struct StatusLine {
     terminal: Terminal,
     last: Option<Instant>,
     phase: Phase,
+    notice: Option<String>,
 }
 
 impl StatusLine {
@@ -256,8 +257,9 @@ impl StatusLine {
             return;
         }
         let is_due = self.last.is_none_or(|last| last.elapsed().as_secs() >= 10);
-        if is_due || self.phase != status.phase {
+        if is_due || self.phase != status.phase || self.notice != status.notice {
             (self.last, self.phase) = (Some(Instant::now()), status.phase);
+            self.notice.clone_from(&status.notice);
             complain(&status.line());
         }
     }

@@ -56,6 +56,9 @@ impl FederationCommand {
 fn refused(error: fedgrid_zenoh::Error) -> Error {
     match error {
         fedgrid_zenoh::Error::Method(error) => error.into(),
+        passing @ (fedgrid_zenoh::Error::Transport { .. }
+        | fedgrid_zenoh::Error::NoSpace { .. }
+        | fedgrid_zenoh::Error::InUse { .. }) => Error::Later(passing.to_string()),
         other => Error::input(other.to_string()),
     }
 }
