@@ -25,7 +25,9 @@ pub(crate) fn experiment_error(error: &fedgrid_cli::Error) -> PyErr {
     match error {
         fedgrid_cli::Error::Core(error) => core_error(error),
         fedgrid_cli::Error::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
-        fedgrid_cli::Error::Input(sentence) => PyValueError::new_err(sentence.clone()),
+        fedgrid_cli::Error::Input(sentence) | fedgrid_cli::Error::Later(sentence) => {
+            PyValueError::new_err(sentence.clone())
+        }
     }
 }
 

@@ -147,7 +147,7 @@ fn targets_that_cannot_learn_are_refused() {
     );
     let foreign = ["--method", "gtv", "--set", "method.persfl.own=true"];
     assert!(
-        folder.fit_refusal(&foreign).contains("expected no such key for method.kind = \"gtv\"")
+        folder.fit_refusal(&foreign).contains("expected no such section for method.kind = \"gtv\"")
     );
 }
 

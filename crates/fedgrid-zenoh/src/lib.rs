@@ -9,6 +9,7 @@
 
 pub mod frame;
 pub mod error;
+pub mod address;
 pub mod disk;
 pub mod identity;
 pub mod signed_text;

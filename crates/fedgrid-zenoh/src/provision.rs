@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use ed25519_dalek::SigningKey;
 
 use crate::{
+    address,
     disk::{self, Access},
     error::{Error, Result},
     identity::{self, Authority, Certified, Hex, Validity, now},
@@ -118,12 +119,12 @@ impl Federation<'_> {
                 return wrong(format!("site '{}' is listed twice", site.name));
             }
             if let Some(address) = &site.address {
-                check_address(&format!("site '{}'", site.name), address)?;
+                address::check(&format!("site '{}'", site.name), address)?;
             }
             site.nodes.iter().for_each(|&node| hosts[node as usize] += 1);
         }
         if let Some(router) = &self.router {
-            check_address("the router", router)?;
+            address::check("the router", router)?;
         }
         match hosts.iter().position(|&count| count != 1) {
             Some(node) => wrong(format!(
@@ -187,30 +188,6 @@ impl Federation<'_> {
 
 fn fingerprint(link: &Certified) -> Result<Hex<32>> {
     Ok(identity::read_certificate(&link.certificate)?.fingerprint)
-}
-
-/// Refuses what nobody could call.
-fn check_address(whose: &str, address: &str) -> Result<()> {
-    let wrong = |expected: &str| {
-        Err(Error::Input(format!("{whose} has the address '{address}', expected {expected}")))
-    };
-    let Some((host, port)) = address.rsplit_once(':') else {
-        return wrong("host:port, such as 192.0.2.10:7447");
-    };
-    if !port.parse::<u16>().is_ok_and(|port| port > 0) {
-        return wrong("a port from 1 to 65535 after the colon");
-    }
-    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-    let is_known = if let Some(inner) = inner {
-        inner.parse::<std::net::Ipv6Addr>().is_ok()
-    } else {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        !host.is_empty() && host.chars().all(is_plain)
-    };
-    if is_known {
-        return Ok(());
-    }
-    wrong("a host of letters, digits, '-', '_' and '.', or an IPv6 address in brackets")
 }
 
 /// The host of `host:port`.
@@ -400,30 +377,6 @@ mod tests {
         assert_eq!(project.revoke("west").unwrap_err().to_string(), already);
         assert_eq!(project.rotate("west", 10).unwrap_err().to_string(), already);
         assert_eq!(kit("east").unwrap().manifest.number, 3);
-    }
-
-    #[test]
-    fn addresses_that_nobody_could_call_are_refused() {
-        let port = "a port from 1 to 65535";
-        let host = "a host of letters";
-        for (address, expected) in [
-            ("example.org", "host:port"),
-            ("example.org:65536", port),
-            ("example.org:0", port),
-            ("example.org:", port),
-            ("my host:7447", host),
-            (":7447", host),
-            ("::1:7447", host),
-            ("[::1:7447", host),
-        ] {
-            let refused = check_address("site 'east'", address).unwrap_err().to_string();
-            assert!(refused.contains(expected) && refused.contains(address), "{refused}");
-        }
-        for address in
-            ["127.0.0.1:1", "relay.example.org:65535", "[2001:db8::1]:7447", "my_host-1:80"]
-        {
-            assert!(check_address("site 'east'", address).is_ok(), "{address}");
-        }
     }
 
     #[test]

@@ -108,9 +108,18 @@ fn remedy(experiment: &Experiment, keys: &ModelKeys, node: &Node, pull: f64) -> 
         return Ok(more);
     }
     if keys.kind() == ModelKind::Neighbours {
-        let with = ModelKeys { by_distance: Some(false), ..keys.clone() };
-        let is_enough = keys.by_distance == Some(true) && passes(experiment, &with, node, pull)?;
-        return Ok(if is_enough { "model.by_distance = false would do".into() } else { more });
+        let first = keys.k.unwrap_or(Neighbours::default().k);
+        for k in first..=first + rows {
+            let with = ModelKeys { by_distance: Some(false), k: Some(k), ..keys.clone() };
+            if passes(experiment, &with, node, pull)? {
+                let distance =
+                    (keys.by_distance == Some(true)).then(|| "model.by_distance = false".into());
+                let count = (k > first).then(|| format!("model.k = {k}"));
+                let all: Vec<String> = distance.into_iter().chain(count).collect();
+                return Ok(format!("{} would do", all.join(" and ")));
+            }
+        }
+        return Ok(more);
     }
     for step in 0..8 {
         let (with, said) = if keys.kind() == ModelKind::Smoother {

@@ -67,8 +67,8 @@ fn models_whose_predictions_are_labels_are_refused_with_what_would_do() {
             let Err(refused) = joined(&folder, &run, &advised) else { break };
             assert!(node < 6, "{refused}");
             let advice = refused.split("; ").last().unwrap().trim();
-            let setting = advice.strip_suffix(" would do").expect(advice).replace(" = ", "=");
-            advised.push(setting);
+            let settings = advice.strip_suffix(" would do").expect(advice).split(" and ");
+            advised.extend(settings.map(|setting| setting.replace(" = ", "=")));
         }
     }
 }

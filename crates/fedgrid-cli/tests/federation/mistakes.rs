@@ -132,6 +132,7 @@ fn what_cannot_run_is_refused_when_the_project_is_made() {
     ]);
     assert!(sentence.contains("would have port 65536, expected at most 65535"), "{sentence}");
     // Who finds others on the local network needs no address.
+    folder.write("sites.toml", hidden);
     folder.done(&[&new[..], &["--scouting"]].concat());
 }
 

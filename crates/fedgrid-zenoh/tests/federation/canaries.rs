@@ -56,6 +56,11 @@ enum Target {
 }
 
 impl Target {
+    fn shape(self) -> Shape {
+        let outputs = if matches!(self, Self::Classes) { 2 } else { 1 };
+        Shape { features: 4, outputs, points: 20 }
+    }
+
     fn labels(self, rows: &[[f64; COLUMNS + 1]]) -> Labels {
         let of = rows.iter().map(|row| row[COLUMNS]);
         match self {
@@ -229,7 +234,6 @@ where
         nodes: if place == 0 { vec![0, 1] } else { vec![2, 3] },
     };
     let names: Vec<String> = (0..NODES).map(|node| format!("n{node}")).collect();
-    let outputs = if matches!(target, Target::Classes) { 2 } else { 1 };
     let federation = Federation {
         project: "canaries",
         shared: &Shared::default(),
@@ -238,7 +242,7 @@ where
         sites: &[site(0), site(1)],
         link: Link::Tcp,
         router: None,
-        shape: Shape { features: 4, outputs, points: 20 },
+        shape: target.shape(),
         checkpoint_every: 1,
         largest_number: LARGEST,
         validity: (now() - 60, now() + 3600),
