@@ -236,6 +236,7 @@ impl Given<'_> {
             graph: Graph {
                 network: network.clone(),
                 positions: self.positions.clone(),
+                clusters: None,
                 fingerprint: 0,
             },
             task,

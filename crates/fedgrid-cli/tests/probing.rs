@@ -152,6 +152,44 @@ fn targets_that_cannot_learn_are_refused() {
 }
 
 #[test]
+fn an_oracle_that_is_told_the_clusters_asks_nobody_else() {
+    let folder = Folder::new();
+    folder.edit("experiment.toml", "edges = \"edges.csv\"", "shape = \"complete\"");
+    let nodes = folder.read("nodes.csv");
+    let sides = ["group", "west", "west", "west", "east", "east", "east"];
+    let told = nodes.lines().zip(sides).map(|(row, side)| format!("{row},{side}\n"));
+    folder.write("nodes.csv", told.collect::<String>());
+    let oracle = ["method.persfl.choice=oracle", "method.persfl.clusters=group"];
+    let one = ["method.persfl.candidates=1"];
+    let (_, models) = probed(&folder, "oracle", &[&oracle[..], &one].concat());
+    assert_eq!(models.len(), NODES.len());
+    let probes = folder.read("oracle/probes.csv");
+    let asked: Vec<[usize; 2]> = (probes.lines().skip(1))
+        .map(|line| line.split(',').take(2).map(place).collect::<Vec<_>>())
+        .map(|pair| [pair[0], pair[1]])
+        .collect();
+    assert!(!asked.is_empty());
+    assert!(asked.iter().all(|[learner, helper]| learner / 3 == helper / 3), "{probes}");
+    let refused = |settings: &[&str]| refusal(&folder, settings);
+    assert_eq!(
+        refused(&oracle[..1]),
+        "method.persfl.choice is \"oracle\", which is told the clusters, expected \
+         method.persfl.clusters, a column of network.file"
+    );
+    assert_eq!(
+        refused(&oracle[1..]),
+        "method.persfl.clusters is \"group\", expected no such key without choice = \"oracle\""
+    );
+    assert!(
+        refused(&[oracle[0], "method.persfl.clusters=groups"]).contains("did you mean 'group'?")
+    );
+}
+
+fn place(name: &str) -> usize {
+    NODES.iter().position(|node| *node == name).unwrap()
+}
+
+#[test]
 fn rows_arrive_in_the_order_of_the_table() {
     let folder = Folder::new();
     let pairs = "method.persfl.online.batch=2";

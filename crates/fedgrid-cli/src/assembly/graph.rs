@@ -10,7 +10,7 @@ use fedgrid::network::{self, Edge, Nearest, Network};
 use super::Files;
 use crate::{
     error::{Error, Result},
-    experiment::{CandidateKey, Experiment, NetworkKeys, ShapeKey, advice},
+    experiment::{CandidateKey, ChoiceKey, Experiment, NetworkKeys, ShapeKey, advice},
     source::Table,
 };
 
@@ -21,6 +21,8 @@ pub struct Graph {
     pub network: Network,
     /// Where each node is drawn, x to the right and y upwards, if that is known.
     pub positions: Option<Vec<(f64, f64)>>,
+    /// The cluster of each node, where a method is to be told.
+    pub clusters: Option<Vec<usize>>,
     /// A hash of the files it came from.
     pub fingerprint: u64,
 }
@@ -48,10 +50,28 @@ impl Graph {
         };
         Ok(Self {
             positions: nodes.as_ref().and_then(positions),
+            clusters: clusters(experiment, nodes.as_ref())?,
             fingerprint: nodes.iter().chain(&edges).fold(0, |hash, t| hash ^ t.fingerprint),
             network,
         })
     }
+}
+
+/// The clusters that PersFL's oracle is told: a column of the table of nodes.
+fn clusters(experiment: &Experiment, nodes: Option<&Table>) -> Result<Option<Vec<usize>>> {
+    let keys = &experiment.method.persfl;
+    let Some(column) = keys.clusters.as_ref().filter(|_| keys.choice == ChoiceKey::Oracle) else {
+        return Ok(None);
+    };
+    let Some(table) = nodes else {
+        return Err(Error::input(
+            "method.persfl.clusters is a column of network.file, expected such a file",
+        ));
+    };
+    let names = table.names_in(column)?;
+    let known = sorted(&names);
+    let place = |name: &String| known.iter().position(|known| known == name);
+    Ok(names.iter().map(place).collect())
 }
 
 /// A network that an experiment gives besides others, over the same nodes.

@@ -9,7 +9,7 @@ use fedgrid::{
     runtime::{InProcess, Order},
 };
 
-use super::scales;
+use super::{Graph, scales};
 use crate::{
     error::{Error, Result},
     experiment::{
@@ -40,7 +40,7 @@ pub(super) fn couples_weights(kind: MethodKind) -> bool {
 }
 
 /// What a study of nodes of these names is run with.
-pub(super) fn settings(experiment: &Experiment, names: &[String]) -> Settings {
+pub(super) fn settings(experiment: &Experiment, graph: &Graph) -> Settings {
     let method = &experiment.method;
     Settings {
         alpha: method.alpha.given(),
@@ -48,7 +48,10 @@ pub(super) fn settings(experiment: &Experiment, names: &[String]) -> Settings {
         method: match method.kind {
             MethodKind::Fedrelax => Approach::FedRelax(relaxation(method, experiment.seed)),
             MethodKind::Gtv => Approach::Gtv(variation(method)),
-            MethodKind::Persfl => Approach::PersFl(method.persfl.method(names, experiment.seed)),
+            MethodKind::Persfl => {
+                let (names, clusters) = (graph.network.names(), graph.clusters.as_deref());
+                Approach::PersFl(method.persfl.method(names, clusters, experiment.seed))
+            }
             other => other.baseline().map_or_else(Approach::default, Approach::Baseline),
         },
         weighting: match method.weighting {

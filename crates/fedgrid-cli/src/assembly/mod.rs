@@ -182,7 +182,7 @@ impl Assembly {
             models: models.models,
             public: public.points,
             plan,
-            settings: Settings { baselines, ..settings(experiment, names) },
+            settings: Settings { baselines, ..settings(experiment, &graph) },
         };
         probing::score_targets(&mut study)?;
         let chosen = learning::settle(experiment, files, &mut study, watch)?;

@@ -14,7 +14,8 @@ use super::{
 use crate::{
     error::{Error, Result},
     experiment::{
-        Choice, CouplingKey, Experiment, MethodKind, OrderKey, PublicKind, TaskKey, WeightingKey,
+        Choice, ChoiceKey, CouplingKey, Experiment, MethodKind, OrderKey, PublicKind, TaskKey,
+        WeightingKey,
     },
     source::Table,
 };
@@ -75,7 +76,7 @@ impl Common {
             scaling: None,
         };
         let names = network.names().to_vec();
-        let graph = Graph { network, positions: None, fingerprint: 0 };
+        let graph = Graph { network, positions: None, clusters: None, fingerprint: 0 };
         let models = models::models(experiment, &graph, task)?;
         models.check_method(&experiment.method, &names, task)?;
         if couples_weights(experiment.method.kind) {
@@ -90,7 +91,12 @@ impl Common {
     /// The most bytes that a message along an edge takes.
     pub fn largest_message(&self, experiment: &Experiment) -> Result<usize> {
         let (task, columns) = (self.about.task, self.about.features.len());
-        let graph = Graph { network: self.network.clone(), positions: None, fingerprint: 0 };
+        let graph = Graph {
+            network: self.network.clone(),
+            positions: None,
+            clusters: None,
+            fingerprint: 0,
+        };
         let models = models::models(experiment, &graph, task)?.models;
         let weights = models.iter().filter_map(|model| model.as_parametric());
         let weights = weights.map(|model| model.size(columns, task)).max().unwrap_or(0);
@@ -132,6 +138,13 @@ fn check(experiment: &Experiment) -> Result<()> {
     if method.persfl.targets.is_some() {
         return refused("method.persfl.targets", "given", "no such key: every site learns");
     }
+    if method.persfl.choice == ChoiceKey::Oracle {
+        return refused(
+            "method.persfl.choice",
+            "\"oracle\"",
+            "one that need not be told the clusters",
+        );
+    }
     if method.persfl.online.is_some() {
         // A budget counts questions about rows that stay.
         return refused("method.persfl.online", "given", "no such key: rows stay");
@@ -153,7 +166,7 @@ impl Assembly {
         let table = Table::from_file(data, experiment.data.delimiter)?;
         let Common { network, about, public } = common;
         check_own(&table, &about, &network, own)?;
-        let graph = Graph { network, positions: None, fingerprint: 0 };
+        let graph = Graph { network, positions: None, clusters: None, fingerprint: 0 };
         let mut rows =
             rows::Rows::new(experiment, &table, &graph, (about.task, Some(&about.classes)))?;
         let plan = Plan::new(&rows.roles, experiment.data.folds, experiment.seed);
@@ -166,7 +179,7 @@ impl Assembly {
         }
         let models = models::models(experiment, &graph, about.task)?;
         let nodes = graph.network.len();
-        let mut settings = settings(experiment, graph.network.names());
+        let mut settings = settings(experiment, &graph);
         // Training alone is tuned as fit tunes it; the models of the federation keep their ridge.
         settings.direct = false;
         let study = Study {

@@ -14,8 +14,12 @@ pub struct PersFlKeys {
     pub probe: ProbeKey,
     /// How many neighbours are probed in an iteration.
     pub candidates: usize,
-    /// Which ones: drawn evenly, mostly the best so far, or the largest upper confidence bounds.
+    /// Which ones: drawn evenly, mostly the best so far, the largest upper confidence bounds, or, as
+    /// the papers' oracle, those of the node's own cluster.
     pub choice: ChoiceKey,
+    /// For choice "oracle": the column of network.file that names each node's cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<String>,
     /// For choice "epsilon-greedy": the probability of drawing anyone.
     pub epsilon: f64,
     /// For choice "ucb": the width of the bounds.
@@ -62,6 +66,7 @@ impl Default for PersFlKeys {
             probe: ProbeKey::default(),
             candidates: 20,
             choice: ChoiceKey::default(),
+            clusters: None,
             epsilon: 0.1,
             width: 1.0,
             top: 1,
@@ -76,9 +81,9 @@ impl Default for PersFlKeys {
 }
 
 impl PersFlKeys {
-    /// The method of these keys at nodes of these names.
+    /// The method of these keys at nodes of these names and clusters.
     #[must_use]
-    pub fn method(&self, names: &[String], seed: u64) -> PersFl {
+    pub fn method(&self, names: &[String], clusters: Option<&[usize]>, seed: u64) -> PersFl {
         let named = |targets: &Vec<String>| {
             (0..names.len()).filter(|&node| targets.contains(&names[node])).collect()
         };
@@ -93,6 +98,7 @@ impl PersFlKeys {
                 ChoiceKey::Uniform => Choice::Uniform,
                 ChoiceKey::EpsilonGreedy => Choice::EpsilonGreedy { epsilon: self.epsilon },
                 ChoiceKey::Ucb => Choice::Ucb { width: self.width },
+                ChoiceKey::Oracle => Choice::Oracle { clusters: clusters.unwrap_or(&[]).into() },
             },
             adoption: match self.top {
                 1 => Adoption::Best,
@@ -145,6 +151,18 @@ impl PersFlKeys {
             let found = format!("method.persfl.online.batch is {batch}");
             return Err(format!("{found}, expected at least {least}{reason}"));
         }
+        match (self.choice == ChoiceKey::Oracle, &self.clusters) {
+            (true, None) => {
+                let found = "method.persfl.choice is \"oracle\", which is told the clusters";
+                let expected = "method.persfl.clusters, a column of network.file";
+                return Err(format!("{found}, expected {expected}"));
+            }
+            (false, Some(column)) => {
+                let expected = "no such key without choice = \"oracle\"";
+                return Err(format!("method.persfl.clusters is \"{column}\", expected {expected}"));
+            }
+            _ => {}
+        }
         if self.probe == ProbeKey::Refit && self.top > 1 {
             return Err("method.persfl.top averages weights; probe \"refit\" needs top = 1".into());
         }
@@ -176,6 +194,8 @@ pub enum ChoiceKey {
     EpsilonGreedy,
     /// The largest upper confidence bounds.
     Ucb,
+    /// Those of the node's own cluster, which must be told.
+    Oracle,
 }
 
 /// Where nodes start.
