@@ -107,12 +107,15 @@ class EstimatorAdapter(Adapter):
         # A node's own rows come first: they weigh one each, as in a plain fit.
         weights = weights / weights[0]
         labels: Any = y
+        model = self._new()
         if self.classes is not None:
             rows, places = np.nonzero(y > 0.0)
-            if len(np.unique(places)) == 1:
-                return OneClass(int(places[0]))
+            known, numbers = np.unique(places, return_inverse=True)
+            if len(known) == 1:
+                return OneClass(int(known[0]))
             X, weights, labels = X[rows], weights[rows] * y[rows, places], self.classes[places]
-        model = self._new()
+            if is_numbering(model):
+                model.fedgrid_places_, labels = known, numbers
         if np.all(weights == 1.0):
             return _or_self(model.fit(X, labels), model)
         name = weight_argument(model)
@@ -133,7 +136,9 @@ class EstimatorAdapter(Adapter):
             return np.eye(len(self.classes))[np.full(len(X), fitted.place)]
         places = {_key(label): place for place, label in enumerate(self.classes)}
         if hasattr(fitted, "predict_proba"):
-            known = [places[_key(label)] for label in fitted.classes_]
+            known = getattr(fitted, "fedgrid_places_", None)
+            if known is None:
+                known = [places[_key(label)] for label in fitted.classes_]
             found = np.asarray(fitted.predict_proba(X), dtype=np.float64)
             if found.shape != (len(X), len(known)):
                 return found
@@ -142,6 +147,11 @@ class EstimatorAdapter(Adapter):
             return answer
         said = np.asarray(fitted.predict(X)).reshape(-1)
         return np.eye(len(self.classes))[[places[_key(label)] for label in said]]
+
+
+def is_numbering(model: Any) -> bool:
+    """Whether classes must be numbered from zero, as XGBoost has it."""
+    return type(model).__module__.partition(".")[0] == "xgboost"
 
 
 def _key(label: Any) -> Any:
