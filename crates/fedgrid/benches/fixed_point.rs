@@ -118,7 +118,7 @@ fn small_systems(count: usize, size: usize) -> String {
                 }
             }
         });
-        Factors::new(&matrices).solve(0, &mut x);
+        Factors::new(matrices).solve(0, &mut x);
         x
     };
     // On one thread, because the question is what a core does.

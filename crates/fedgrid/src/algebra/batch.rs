@@ -16,6 +16,9 @@ const LANES: usize = 8;
 /// How many matrices are a parallel task.
 const TASK: usize = 8 * LANES;
 
+/// How many lanes are copied by a parallel task.
+const COPIED: usize = 4096;
+
 /// One number of each of eight matrices or vectors.
 type Lane = [f64; LANES];
 
@@ -113,28 +116,36 @@ pub struct Factors {
 }
 
 impl Factors {
-    /// Factors all matrices.
+    /// Factors all matrices, in their place.
     #[must_use]
-    pub fn new(matrices: &Batch) -> Self {
+    pub fn new(mut matrices: Batch) -> Self {
         let (size, count) = (matrices.size, matrices.count);
         let length = triangle(size).max(1);
-        let mut lower = vec![[0.0; LANES]; matrices.entries.len()];
         let mut shifts = vec![0.0; count];
-        let tasks = matrices.entries.par_chunks(TASK / LANES * length);
-        let tasks = tasks.zip(lower.par_chunks_mut(TASK / LANES * length));
-        tasks.zip(shifts.par_chunks_mut(TASK)).for_each(|((before, entries), shifts)| {
-            let eights = before.chunks_exact(length).zip(entries.chunks_exact_mut(length));
-            for ((before, entries), shifts) in eights.zip(shifts.chunks_mut(LANES)) {
-                entries.copy_from_slice(before);
+        let tasks = matrices.entries.par_chunks_mut(TASK / LANES * length);
+        tasks.zip(shifts.par_chunks_mut(TASK)).for_each(|(entries, shifts)| {
+            let eights = entries.chunks_exact_mut(length).zip(shifts.chunks_mut(LANES));
+            let mut before = vec![[0.0; LANES]; length];
+            for (entries, shifts) in eights {
+                before.copy_from_slice(entries);
                 widest(Factorisation { size, entries });
                 for (lane, shift) in shifts.iter_mut().enumerate() {
-                    if !is_definite(before, entries, lane, size) {
-                        *shift = refactor(before, entries, lane, size);
+                    if !is_definite(&before, entries, lane, size) {
+                        *shift = refactor(&before, entries, lane, size);
                     }
                 }
             }
         });
-        Self { lower: Batch { entries: lower, ..*matrices }, shifts }
+        Self { lower: matrices, shifts }
+    }
+
+    /// The same for matrices that are needed on; they are copied on all cores.
+    #[must_use]
+    pub fn of(matrices: &Batch) -> Self {
+        let mut entries = vec![[0.0; LANES]; matrices.entries.len()];
+        let parts = entries.par_chunks_mut(COPIED).zip(matrices.entries.par_chunks(COPIED));
+        parts.for_each(|(to, from)| to.copy_from_slice(from));
+        Self::new(Batch { entries, ..*matrices })
     }
 
     /// Replaces each `b_i` by the solution of `(A_i + shift_i I) x = b_i`, from the matrix `first`, a
@@ -356,7 +367,7 @@ mod tests {
             let blocks = expected.chunks_exact_mut(size).zip(v.chunks_exact(size));
             blocks.zip(&squares).for_each(|((out, v), a)| add_symmetric_product(out, 0.5, a, v));
             assert!(out.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-10));
-            let factors = Factors::new(&batch);
+            let factors = Factors::new(batch);
             assert!(factors.shifts.iter().all(|shift| *shift == 0.0));
             let mut x = expected.clone();
             factors.solve(0, &mut x);
@@ -409,8 +420,8 @@ mod tests {
                 triangles[6..].copy_from_slice(&[2.0, 0.0, 4.0]);
             })
         };
-        assert_eq!(Factors::new(&batch).shifts, [0.0; 3]);
-        let factors = Factors::new(&with([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]));
+        assert_eq!(Factors::new(batch).shifts, [0.0; 3]);
+        let factors = Factors::new(with([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]));
         assert!(factors.shifts[0] > 0.0 && factors.shifts[0] < 1e-6);
         assert_eq!(factors.shifts[1..], [1.0, 0.0]);
         let mut x = [1.0, 1.0, 3.0, 5.0, 1.0, 1.0];

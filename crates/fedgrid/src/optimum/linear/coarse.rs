@@ -38,7 +38,7 @@ impl Coarse {
         let sums = Batch::new(count, size, |first, triangles| {
             triangles.copy_from_slice(&sums[first * triangle(size)..][..triangles.len()]);
         });
-        Self { size, parts, factors: Factors::new(&sums) }
+        Self { size, parts, factors: Factors::new(sums) }
     }
 
     /// The weights of every part, one after another, for given residuals of the nodes.

@@ -91,8 +91,8 @@ impl<'a> System<'a> {
     /// The factors of D.
     pub(super) fn factors(&self) -> Factors {
         match &self.own {
-            Some(own) if !self.one_set() => Factors::new(own),
-            _ => Factors::new(&self.blocks(true)),
+            Some(own) if !self.one_set() => Factors::of(own),
+            _ => Factors::new(self.blocks(true)),
         }
     }
 
