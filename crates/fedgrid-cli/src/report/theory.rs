@@ -23,6 +23,7 @@ pub(super) fn theory(outcome: &Outcome) -> Option<Value> {
         left_out => (left_out > 0).then(|| number::counted(left_out, "smaller cluster")),
         norm => norm(theory),
         constants => constants(theory),
+        theorem => theory.recovery.is_some(),
         warnings => theory.warnings.clone(),
     })
 }
@@ -122,6 +123,8 @@ mod tests {
         ] {
             assert!(html.contains(part), "{part}");
         }
-        assert!(html.contains("1 smaller cluster"));
+        assert!(html.contains("1 smaller cluster") && html.contains("Theorem 1"));
+        outcome.theory.as_mut().unwrap().recovery = None;
+        assert!(page(&outcome).contains("0.987") && !page(&outcome).contains("Theorem 1"));
     }
 }
