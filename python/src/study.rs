@@ -233,12 +233,7 @@ impl Given<'_> {
         Ok(Parts {
             source: experiment.data.file.display().to_string(),
             fingerprint: 0,
-            graph: Graph {
-                network: network.clone(),
-                positions: self.positions.clone(),
-                clusters: None,
-                fingerprint: 0,
-            },
+            graph: Graph { positions: self.positions.clone(), ..Graph::from(network.clone()) },
             task,
             // The plan says what each row is for.
             rows: Rows { data, roles: Vec::new(), classes: self.classes.clone() },

@@ -80,7 +80,7 @@ pub enum Measured {
 
 impl std::fmt::Display for Measured {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Self::Test => "test",
             Self::Validation => "validation",
             Self::Training => "training",

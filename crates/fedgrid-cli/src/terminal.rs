@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::{
     number::{count, counted, percent, perhaps, significant},
-    outcome::{self, CandidateOutcome, Entry, Measured, Outcome},
+    outcome::{self, CandidateOutcome, Entry, Outcome},
 };
 
 /// Set when the user asks to stop.
@@ -134,19 +134,20 @@ pub fn table(outcome: &Outcome) -> String {
     ];
     let classes = outcome.metric == "log_loss";
     let extra = if classes { "accuracy" } else { "" };
-    let first = match outcome.at_site {
-        Some(Measured::Training) => "training",
-        _ => "validation",
-    };
-    let heading = format!("{:<42}{first:>11}{:>9}{:>10}", outcome.metric, "test", extra);
+    // A site has one error of each, on the rows that both could be measured on.
+    let errors = outcome.at_site.map_or_else(
+        || format!("{:>11}{:>9}", "validation", "test"),
+        |measured| format!("{measured:>20}"),
+    );
+    let heading = format!("{:<42}{errors}{extra:>10}", outcome.metric);
     let mut lines = vec![heading.trim_end().to_string()];
     for (name, what, entry) in rows {
         if let Some(entry) = entry {
-            lines.push(row(name, what, entry));
+            lines.push(row(name, what, entry, outcome.at_site.is_some()));
         }
     }
     for (name, entry) in &c.baselines {
-        lines.push(row(name, outcome::about(name), entry));
+        lines.push(row(name, outcome::about(name), entry, outcome.at_site.is_some()));
     }
     lines.join("\n")
 }
@@ -165,13 +166,16 @@ pub fn candidates(outcome: &Outcome) -> Option<String> {
     (!candidates.is_empty()).then(|| lines.join("\n"))
 }
 
-fn row(name: &str, what: &str, entry: &Entry) -> String {
-    let test = perhaps(entry.test);
+fn row(name: &str, what: &str, entry: &Entry, is_single: bool) -> String {
     let accuracy = entry.accuracy.map_or_else(String::new, percent);
     let spread = entry.spread.as_ref().map_or_else(String::new, |s| {
         format!("  ({} to {})", significant(s.min), significant(s.max))
     });
-    let validation = significant(entry.validation);
-    let line = format!("{name:<10} {what:<31}{validation:>11}{test:>9}{accuracy:>10}");
+    let errors = if is_single {
+        format!("{:>20}", significant(entry.test.unwrap_or(entry.validation)))
+    } else {
+        format!("{:>11}{:>9}", significant(entry.validation), perhaps(entry.test))
+    };
+    let line = format!("{name:<10} {what:<31}{errors}{accuracy:>10}");
     format!("{}{spread}", if accuracy.is_empty() { line.trim_end() } else { &line })
 }

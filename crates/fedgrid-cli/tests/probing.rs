@@ -193,7 +193,10 @@ fn place(name: &str) -> usize {
 fn rows_arrive_in_the_order_of_the_table() {
     let folder = Folder::new();
     let pairs = "method.persfl.online.batch=2";
-    let (_, still) = probed(&folder, "still", &["method.solver=rounds"]);
+    let (result, still) = probed(&folder, "still", &["method.solver=rounds"]);
+    // A question takes one round and its answer another.
+    assert_eq!(result["rounds"], 60);
+    assert!(result["bytes"].as_u64().unwrap() > 0);
     // A batch of all rows leaves none to come.
     let (result, all) = probed(&folder, "all", &["method.persfl.online.batch=100"]);
     assert_eq!(all, still);

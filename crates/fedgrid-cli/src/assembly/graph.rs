@@ -57,6 +57,13 @@ impl Graph {
     }
 }
 
+impl From<Network> for Graph {
+    /// A network of which nothing else is known.
+    fn from(network: Network) -> Self {
+        Self { network, positions: None, clusters: None, fingerprint: 0 }
+    }
+}
+
 /// The clusters that PersFL's oracle is told: a column of the table of nodes.
 fn clusters(experiment: &Experiment, nodes: Option<&Table>) -> Result<Option<Vec<usize>>> {
     let keys = &experiment.method.persfl;

@@ -76,7 +76,7 @@ impl Common {
             scaling: None,
         };
         let names = network.names().to_vec();
-        let graph = Graph { network, positions: None, clusters: None, fingerprint: 0 };
+        let graph = Graph::from(network);
         let models = models::models(experiment, &graph, task)?;
         models.check_method(&experiment.method, &names, task)?;
         if couples_weights(experiment.method.kind) {
@@ -91,12 +91,7 @@ impl Common {
     /// The most bytes that a message along an edge takes.
     pub fn largest_message(&self, experiment: &Experiment) -> Result<usize> {
         let (task, columns) = (self.about.task, self.about.features.len());
-        let graph = Graph {
-            network: self.network.clone(),
-            positions: None,
-            clusters: None,
-            fingerprint: 0,
-        };
+        let graph = Graph::from(self.network.clone());
         let models = models::models(experiment, &graph, task)?.models;
         let weights = models.iter().filter_map(|model| model.as_parametric());
         let weights = weights.map(|model| model.size(columns, task)).max().unwrap_or(0);
@@ -166,7 +161,7 @@ impl Assembly {
         let table = Table::from_file(data, experiment.data.delimiter)?;
         let Common { network, about, public } = common;
         check_own(&table, &about, &network, own)?;
-        let graph = Graph { network, positions: None, clusters: None, fingerprint: 0 };
+        let graph = Graph::from(network);
         let mut rows =
             rows::Rows::new(experiment, &table, &graph, (about.task, Some(&about.classes)))?;
         let plan = Plan::new(&rows.roles, experiment.data.folds, experiment.seed);

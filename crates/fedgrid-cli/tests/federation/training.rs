@@ -41,6 +41,10 @@ fn every_site_ends_with_the_models_that_one_process_gives_and_its_own_report() {
         assert_eq!(names, nodes);
         assert!(page.contains("federation") && others.count() == 4);
         assert_eq!(result["rounds"], 30);
+        // Bounds that leave out the nodes of other sites would be wrong.
+        let theory = &result["theory"];
+        assert_eq!(theory["clusters"].as_array().map(Vec::len), Some(0), "{theory}");
+        assert!(theory["warnings"].to_string().contains("a site knows only its own"), "{theory}");
     }
     let shares: Vec<String> = SITES.map(|(site, _)| format!("run-{site}/share.txt")).into();
     let arguments: Vec<&str> = ["federation", "collect", "home"]
@@ -76,6 +80,14 @@ fn probes_between_sites_help_and_are_refused_beyond_the_budget() {
         let notes = result["notes"].to_string();
         assert!(notes.contains("Budgets of probes ran out for"), "{notes}");
         let run = format!("run-{site}");
+        // Only a site's own nodes learn there, and each question has its bytes.
+        let probes = folder.read(&format!("{run}/probes.csv"));
+        for line in probes.lines().skip(1) {
+            let cells: Vec<&str> = line.split(',').collect();
+            assert!(nodes.contains(&cells[0]), "{line}");
+            assert!(cells[7].parse::<usize>().unwrap() >= cells[2].parse().unwrap(), "{line}");
+        }
+        assert!(probes.lines().count() > nodes.len(), "{probes}");
         same += nodes
             .iter()
             .filter(|node| model(&folder, &run, node) == model(&folder, "whole", node))

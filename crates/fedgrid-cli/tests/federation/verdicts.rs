@@ -3,7 +3,10 @@
 
 use serde_json::Value;
 
-use crate::{common::Folder, sites::free_address};
+use crate::{
+    common::Folder,
+    sites::{Plan, free_address},
+};
 
 /// Joins a site that has nobody to wait for.
 fn joined(folder: &Folder, kit: &str, data: &str) -> (String, Value) {
@@ -24,15 +27,7 @@ fn lonely_site(folder: &Folder) -> (String, Value) {
              \"two\"\naddress = \"{two}\"\nnodes = [\"c\", \"d\", \"e\", \"f\"]\n"
         ),
     );
-    folder.done(&[
-        "federation",
-        "new",
-        "experiment.toml",
-        "--sites",
-        "sites.toml",
-        "--out",
-        "home",
-    ]);
+    Plan::default().made(folder, "home");
     let rows = folder.read("rows.csv");
     let own = rows.lines().filter(|line| ["node,", "a,", "b,"].iter().any(|s| line.starts_with(s)));
     folder.write("own.csv", own.collect::<Vec<_>>().join("\n") + "\n");
@@ -42,6 +37,13 @@ fn lonely_site(folder: &Folder) -> (String, Value) {
 fn errors(result: &Value, which: &str) -> (f64, f64) {
     let of = |name: &str| result["comparison"][name][which].as_f64().unwrap();
     (of("local"), of("network"))
+}
+
+/// The errors that a table on the screen or a page shows: one, on the rows that both have.
+fn assert_one_error(folder: &Folder, said: &str, rows: &str) {
+    let heading = said.lines().find(|line| line.starts_with("mse ")).unwrap();
+    assert_eq!(heading.split_whitespace().collect::<Vec<_>>(), ["mse", rows], "{said}");
+    assert!(!folder.read("run/report.html").contains(">Validation</th>"));
 }
 
 fn assert_nobody_gains(result: &Value) {
@@ -62,6 +64,7 @@ fn without_an_edge_both_errors_are_equal_and_nobody_gains() {
         assert_eq!(local.to_bits(), network.to_bits(), "{said}");
         assert!(said.contains("both on its test rows; 0 of 2 nodes gain."), "{said}");
         assert_nobody_gains(&result);
+        assert_one_error(&folder, &said, "test");
     }
 }
 
@@ -79,6 +82,7 @@ fn without_rows_held_back_both_errors_are_on_training_rows_and_that_is_said() {
     assert!(said.contains("because no rows were held back"), "{said}");
     assert!(!said.contains("nodes gain.") && !said.contains("validation"), "{said}");
     assert_nobody_gains(&result);
+    assert_one_error(&folder, &said, "training");
     assert!(result["nodes"].as_array().unwrap().iter().all(|node| node["gain"].is_null()));
     assert!(folder.read("run/share.txt").contains("\"measured_on\":\"training\""));
     let collected = folder.done(&["federation", "collect", "home", "run/share.txt"]);

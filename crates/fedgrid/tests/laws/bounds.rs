@@ -224,6 +224,10 @@ fn what_theorem_1_assumes_and_does_not_find_is_said() {
     let islands = made(Clustered { between: 0.0, ..clustered }, 2, 0.3, 1.0);
     let empty = warnings(&islands, Penalty::Norm);
     assert!(empty.contains("no edge between clusters"), "{empty}");
+    // Every node agrees with a cluster of its own, but for rounding.
+    let singles = Made { clusters: (0..narrow.nodes.len()).collect(), ..narrow };
+    let alone = warnings(&singles, Penalty::Norm);
+    assert!(alone.contains("U is zero up to rounding"), "{alone}");
 }
 
 #[test]

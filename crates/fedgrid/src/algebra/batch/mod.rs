@@ -1,4 +1,5 @@
-//! Symmetric matrices of one size, eight at a time: products, Cholesky factors and solutions.
+//! Symmetric matrices of one size, eight at a time: products here, Cholesky factors and solutions in
+//! `factors`.
 //!
 //! An entry of eight matrices lies in eight neighbouring numbers, so that one instruction does to
 //! all of them what the few columns of one leave no room to do side by side. Only lower triangles
@@ -6,18 +7,18 @@
 
 #![expect(clippy::inline_always, reason = "what is not inlined is not compiled for wide vectors")]
 
+mod factors;
+
+pub use factors::Factors;
 use rayon::prelude::*;
 
-use super::{Cholesky, Kernel, widest};
+use super::{Kernel, widest};
 
 /// How many matrices lie side by side.
 const LANES: usize = 8;
 
 /// How many matrices are a parallel task.
 const TASK: usize = 8 * LANES;
-
-/// How many lanes are copied by a parallel task.
-const COPIED: usize = 4096;
 
 /// One number of each of eight matrices or vectors.
 type Lane = [f64; LANES];
@@ -104,145 +105,6 @@ impl Batch {
     }
 }
 
-/// The Cholesky factors of symmetric matrices `A_i + shift_i I`.
-///
-/// Shifts are zero but where a matrix is singular, which gets the smallest that makes it positive
-/// definite; one of zeros, or with none small enough, is replaced by I, with a shift of one.
-#[derive(Debug, Clone)]
-pub struct Factors {
-    lower: Batch,
-    /// What was added to each diagonal.
-    pub shifts: Vec<f64>,
-}
-
-impl Factors {
-    /// Factors all matrices, in their place.
-    #[must_use]
-    pub fn new(mut matrices: Batch) -> Self {
-        let (size, count) = (matrices.size, matrices.count);
-        let length = triangle(size).max(1);
-        let mut shifts = vec![0.0; count];
-        let tasks = matrices.entries.par_chunks_mut(TASK / LANES * length);
-        tasks.zip(shifts.par_chunks_mut(TASK)).for_each(|(entries, shifts)| {
-            let eights = entries.chunks_exact_mut(length).zip(shifts.chunks_mut(LANES));
-            let mut before = vec![[0.0; LANES]; length];
-            for (entries, shifts) in eights {
-                before.copy_from_slice(entries);
-                widest(Factorisation { size, entries });
-                for (lane, shift) in shifts.iter_mut().enumerate() {
-                    if !is_definite(&before, entries, lane, size) {
-                        *shift = refactor(&before, entries, lane, size);
-                    }
-                }
-            }
-        });
-        Self { lower: matrices, shifts }
-    }
-
-    /// The same for matrices that are needed on; they are copied on all cores.
-    #[must_use]
-    pub fn of(matrices: &Batch) -> Self {
-        let mut entries = vec![[0.0; LANES]; matrices.entries.len()];
-        let parts = entries.par_chunks_mut(COPIED).zip(matrices.entries.par_chunks(COPIED));
-        parts.for_each(|(to, from)| to.copy_from_slice(from));
-        Self::new(Batch { entries, ..*matrices })
-    }
-
-    /// Replaces each `b_i` by the solution of `(A_i + shift_i I) x = b_i`, from the matrix `first`, a
-    /// multiple of eight, on.
-    pub fn solve(&self, first: usize, b: &mut [f64]) {
-        widest(Solve { lower: &self.lower, first, b });
-    }
-}
-
-/// Whether the factor of one of eight matrices is that of a positive definite one, well enough.
-fn is_definite(before: &[Lane], entries: &[Lane], lane: usize, size: usize) -> bool {
-    (0..size).map(|k| triangle(k) + k).all(|k| {
-        let over = entries[k][lane];
-        over > 0.0 && over * over * before[k][lane] < 1e13
-    })
-}
-
-/// Factors one of eight matrices with something on its diagonal, and returns what.
-fn refactor(before: &[Lane], entries: &mut [Lane], lane: usize, size: usize) -> f64 {
-    let entry = |row: usize, column: usize| before[triangle(row) + column][lane];
-    let largest = (0..size).map(|k| entry(k, k)).fold(0.0, f64::max);
-    let factored = [1e-12, 1e-10, 1e-8].iter().find_map(|jitter| {
-        let mut matrix = vec![0.0; size * size];
-        for row in 0..size {
-            (0..row).for_each(|column| matrix[row * size + column] = entry(row, column));
-            matrix[row * size + row] = entry(row, row) + jitter * largest;
-        }
-        Cholesky::new(matrix, size).map(|factor| (factor, jitter * largest))
-    });
-    for row in 0..size {
-        for column in 0..=row {
-            let identity = f64::from(u8::from(row == column));
-            entries[triangle(row) + column][lane] =
-                factored.as_ref().map_or(identity, |(factor, _)| factor.lower[row * size + column]);
-        }
-    }
-    factored.map_or(1.0, |(_, shift)| shift)
-}
-
-struct Factorisation<'a> {
-    size: usize,
-    entries: &'a mut [Lane],
-}
-
-impl Kernel for Factorisation<'_> {
-    /// Leaves one over the diagonal entries in their place, and no positive number where the matrix
-    /// is not positive definite.
-    #[inline(always)]
-    fn run(self) {
-        for row in 0..self.size {
-            let (above, own) = self.entries.split_at_mut(triangle(row));
-            for column in 0..row {
-                let pivot = &above[triangle(column)..=triangle(column) + column];
-                let sum = subtract_products(own[column], &own[..column], pivot);
-                own[column] = times(sum, pivot[column]);
-            }
-            let sum = subtract_products(own[row], &own[..row], &own[..row]);
-            own[row] = each(sum, sum, |sum, _| 1.0 / sum.sqrt());
-        }
-    }
-}
-
-struct Solve<'a> {
-    lower: &'a Batch,
-    first: usize,
-    b: &'a mut [f64],
-}
-
-impl Kernel for Solve<'_> {
-    #[inline(always)]
-    fn run(self) {
-        let size = self.lower.size;
-        let mut x = vec![[0.0; LANES]; size];
-        for (eight, rows) in self.b.chunks_mut(LANES * size).enumerate() {
-            side_by_side(rows, &mut x);
-            let lower = self.lower.eight(self.first + eight * LANES);
-            for row in 0..size {
-                let (known, rest) = x.split_at_mut(row);
-                let entries = &lower[triangle(row)..=triangle(row) + row];
-                let sum = subtract_products(rest[0], &entries[..row], known);
-                rest[0] = times(sum, entries[row]);
-            }
-            for row in (0..size).rev() {
-                let (open, rest) = x.split_at_mut(row);
-                let entries = &lower[triangle(row)..=triangle(row) + row];
-                rest[0] = times(rest[0], entries[row]);
-                for (open, entry) in open.iter_mut().zip(entries) {
-                    *open = less(*open, times(rest[0], *entry));
-                }
-            }
-            for (lane, row) in rows.chunks_exact_mut(size).enumerate() {
-                row.iter_mut().zip(&x).for_each(|(b, x)| *b = x[lane]);
-            }
-        }
-    }
-}
-
 struct Product<'a> {
     batch: &'a Batch,
     /// What is added to the diagonal of each matrix, and to how many of its columns.
@@ -292,12 +154,6 @@ fn side_by_side(rows: &[f64], lanes: &mut [Lane]) {
     }
 }
 
-/// `start − Σ_k a_k b_k`
-#[inline(always)]
-fn subtract_products(start: Lane, a: &[Lane], b: &[Lane]) -> Lane {
-    a.iter().zip(b).fold(start, |sum, (a, b)| less(sum, times(*a, *b)))
-}
-
 #[inline(always)]
 fn each(a: Lane, b: Lane, f: impl Fn(f64, f64) -> f64) -> Lane {
     let mut out = a;
@@ -326,7 +182,7 @@ fn times(a: Lane, b: Lane) -> Lane {
 mod tests {
     use super::*;
     use crate::{
-        algebra::{add_outer, add_symmetric_product},
+        algebra::{Cholesky, add_outer, add_symmetric_product},
         random::{Purpose, Stream},
     };
 
@@ -409,25 +265,5 @@ mod tests {
         with.add_to(&mut sum, 9);
         let trace: f64 = (0..size).map(|k| sum[triangle(k) + k]).sum();
         assert_eq!(trace.to_bits(), with.trace(9).to_bits());
-    }
-
-    #[test]
-    fn singular_matrices_are_shifted_and_leave_the_others_alone() {
-        let (_, batch) = made(3, 2);
-        let with = |matrices: [[f64; 3]; 2]| {
-            Batch::new(3, 2, |_, triangles| {
-                triangles[..6].copy_from_slice(&matrices.concat());
-                triangles[6..].copy_from_slice(&[2.0, 0.0, 4.0]);
-            })
-        };
-        assert_eq!(Factors::new(batch).shifts, [0.0; 3]);
-        let factors = Factors::new(with([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]));
-        assert!(factors.shifts[0] > 0.0 && factors.shifts[0] < 1e-6);
-        assert_eq!(factors.shifts[1..], [1.0, 0.0]);
-        let mut x = [1.0, 1.0, 3.0, 5.0, 1.0, 1.0];
-        factors.solve(0, &mut x);
-        assert!((x[0] - 0.5).abs() < 1e-3 && (x[1] - 0.5).abs() < 1e-3);
-        assert_eq!(x[2..4], [3.0, 5.0]);
-        assert!((x[4] - 0.5).abs() < 1e-15 && (x[5] - 0.25).abs() < 1e-15);
     }
 }
