@@ -47,7 +47,7 @@ pub enum Error {
     #[error("wrong shape: {found}")]
     Shape { found: String },
 
-    /// A neighbour that does not answer, or answers wrongly.
+    /// A neighbour that cannot be what the manifest says.
     #[error("neighbour '{name}': {found}")]
     Neighbour { name: String, found: String },
 

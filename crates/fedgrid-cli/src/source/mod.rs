@@ -4,7 +4,7 @@
 mod csv;
 mod parquet;
 
-use std::{collections::BTreeSet, path::Path};
+use std::{borrow::Cow, collections::BTreeSet, path::Path};
 
 use crate::{
     error::{Error, Result},
@@ -97,11 +97,8 @@ impl Table {
 
     /// A column as text; numbers are written as they are.
     pub fn text(&self, name: &str) -> Result<Vec<String>> {
-        Ok(match &self.column(name)?.cells {
-            Cells::Text(cells) => cells.clone(),
-            Cells::Numbers(cells) => cells.iter().map(ToString::to_string).collect(),
-            Cells::Integers(cells) => cells.iter().map(ToString::to_string).collect(),
-        })
+        let column = self.column(name)?;
+        Ok((0..self.rows).map(|row| column.cell(row).into_owned()).collect())
     }
 
     /// A column of names, of which none may be empty.
@@ -138,6 +135,20 @@ impl Table {
                 Err(self.at(row, name, &found))
             })
             .collect()
+    }
+
+    /// Some rows as the text of a CSV file, numbers to their last bit.
+    #[must_use]
+    pub fn csv(&self, rows: impl Iterator<Item = usize>, delimiter: char) -> String {
+        let delimiter = u8::try_from(delimiter).unwrap_or(b',');
+        let mut writer = ::csv::WriterBuilder::new().delimiter(delimiter).from_writer(Vec::new());
+        let mut write = |record: Vec<Cow<'_, str>>| {
+            let record = record.iter().map(|cell| cell.as_bytes());
+            writer.write_record(record).expect("memory takes all");
+        };
+        write(self.names().map(Cow::from).collect());
+        rows.for_each(|row| write(self.columns.iter().map(|column| column.cell(row)).collect()));
+        String::from_utf8(writer.into_inner().expect("memory takes all")).expect("text stays text")
     }
 
     /// Whether all cells of a column are numbers (or gaps, which are refused later, by name).
@@ -177,6 +188,15 @@ pub(crate) fn fingerprint(bytes: &[u8]) -> u64 {
 }
 
 impl Column {
+    /// A cell as text; a number is written as it is.
+    fn cell(&self, row: usize) -> Cow<'_, str> {
+        match &self.cells {
+            Cells::Text(cells) => Cow::from(&cells[row]),
+            Cells::Numbers(cells) => Cow::from(cells[row].to_string()),
+            Cells::Integers(cells) => Cow::from(cells[row].to_string()),
+        }
+    }
+
     fn number(&self, row: usize) -> Option<f64> {
         match &self.cells {
             Cells::Text(cells) => cells[row].parse().ok(),

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::sites::provisioned;
+use crate::sites::{ENDLESS, Plan, join, join_as, provisioned};
 
 #[test]
 fn each_mistake_is_named_at_once_and_gives_another_exit_code() {
@@ -50,6 +50,27 @@ fn each_mistake_is_named_at_once_and_gives_another_exit_code() {
     let revoked = folder.run(&["federation", "revoke", "home", "east"]);
     assert_eq!(revoked.code, Some(0), "{}", revoked.err);
     refused("wrong key: process 'east' is revoked by manifest 2");
+}
+
+#[test]
+fn a_kit_of_another_project_is_named_by_both_sides() {
+    for head in ["", "link = \"tls\"\n"] {
+        let plan = Plan { method: ENDLESS, head, ..Plan::default() };
+        let folder = plan.provisioned();
+        // The same sites at the same addresses, made once more: every kit is whole, by itself.
+        plan.made(&folder, "other");
+        let right = join(&folder, "east");
+        let begun = Instant::now();
+        let wrong = join_as(&folder, ("other", "lost"), "mid", &[]).over();
+        assert_eq!(wrong.code, Some(75), "{}", wrong.complained);
+        let expected =
+            "neighbour 'east': its certificate is of another project; is this kit the right";
+        assert!(wrong.complained.contains(expected), "{}", wrong.complained);
+        assert!(begun.elapsed() < Duration::from_mins(1), "the machine may be slow, not that slow");
+        let right = right.told();
+        let expected = "waits for mid (or one who calls was turned away for its certificate)";
+        assert!(right.contains(expected), "{right}");
+    }
 }
 
 #[test]

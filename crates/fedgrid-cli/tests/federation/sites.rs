@@ -130,6 +130,12 @@ impl Joined {
         Ended { code: self.0.wait().unwrap().code(), said, complained }
     }
 
+    /// Ends it, and gives what it has complained so far.
+    pub(crate) fn told(mut self) -> String {
+        self.0.kill().unwrap();
+        self.over().complained
+    }
+
     /// Waits for its good end; gives its standard output.
     pub(crate) fn ended(self) -> String {
         let ended = self.over();

@@ -189,18 +189,53 @@ fn sites_without_addresses_find_each_other_on_the_local_network() {
     if !has_multicast() {
         return skipped("there is no multicast on this machine");
     }
-    let plan =
-        Plan { method: THIRTY, head: "link = \"tcp\"\n", hidden: true, arguments: &["--scouting"] };
-    let folder = plan.provisioned();
-    let parts = SITES.map(|(site, _)| {
-        let address = free_address();
-        join_as(&folder, ("home", "run"), site, &["--scouting", "--listen", &address])
+    for head in ["", "link = \"tls\"\n", "link = \"tcp\"\n"] {
+        let plan = Plan { method: THIRTY, head, hidden: true, arguments: &["--scouting"] };
+        let folder = plan.provisioned();
+        let parts = SITES.map(|(site, _)| {
+            let address = free_address();
+            join_as(&folder, ("home", "run"), site, &["--scouting", "--listen", &address])
+        });
+        for part in parts {
+            part.ended();
+        }
+        fitted(&folder, &[]);
+        assert_models_of_one_process(&folder);
+    }
+}
+
+#[test]
+fn a_network_is_divided_with_its_rows_among_processes_on_several_hosts() {
+    let folder = Folder::new();
+    folder.append("experiment.toml", &format!("[method]\n{THIRTY}"));
+    let address = free_address();
+    let (host, port) = address.rsplit_once(':').unwrap();
+    let high: u8 = host.split('.').nth(1).unwrap().parse().unwrap();
+    let tail = host.splitn(3, '.').last().unwrap();
+    let hosts = [0, 64, 128].map(|more| format!("127.{}.{tail}", high + more));
+    let new = ["federation", "new", "experiment.toml", "--processes", "3", "--out", "home"];
+    let said = folder.done(&[&new[..], &["--host", &hosts.join(","), "--port", port]].concat());
+    assert!(hosts.iter().all(|host| said.contains(&format!("{host}:{port}"))), "{said}");
+    assert!(said.contains("and its file of home/rows"), "{said}");
+    let parts = [0, 1, 2].map(|part| {
+        let (kit, out) = (format!("home/kits/part-{part}"), format!("run-{part}"));
+        let data = format!("home/rows/part-{part}.csv");
+        Joined::new(&folder, &["federation", "join", &kit, "--data", &data, "--out", &out])
     });
     for part in parts {
         part.ended();
     }
     fitted(&folder, &[]);
-    assert_models_of_one_process(&folder);
+    for part in 0..3 {
+        let run = format!("run-{part}");
+        let models = folder.read(&format!("{run}/models/nodes.jsonl"));
+        let own = NODES.iter().filter(|node| models.contains(&format!("\"node\":\"{node}\"")));
+        let own: Vec<&&str> = own.collect();
+        assert_eq!(own.len(), 2, "{models}");
+        for node in own {
+            assert_eq!(model(&folder, &run, node), model(&folder, "whole", node), "{node}");
+        }
+    }
 }
 
 /// All numbers of a value, in order.
@@ -215,9 +250,14 @@ fn numbers(value: &Value) -> Vec<f64> {
 
 #[test]
 fn sites_that_do_not_wait_for_each_other_end_where_one_process_does() {
+    wait_for_nobody(&["--asynchronous"]);
+    // Shorter rounds, in which words grow too old to be used.
+    wait_for_nobody(&["--asynchronous", "--staleness", "3", "--tick", "20"]);
+}
+
+fn wait_for_nobody(arguments: &[&str]) {
     let method = "alpha = 0.05\nrounds = 60\ntolerance = 0.0\nsolver = \"rounds\"\n";
-    let plan = Plan { method, arguments: &["--asynchronous"], ..Plan::default() };
-    let folder = plan.provisioned();
+    let folder = Plan { method, arguments, ..Plan::default() }.provisioned();
     for part in SITES.map(|(site, _)| join(&folder, site)) {
         part.ended();
     }

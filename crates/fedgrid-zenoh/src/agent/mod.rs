@@ -53,6 +53,8 @@ use crate::{
 const GONE: Duration = Duration::from_secs(5);
 /// After how long without a frame a neighbour that follows a newer manifest is believed to be right.
 const OUTDATED: Duration = Duration::from_secs(2);
+/// After how long with nobody met wrong certificates are taken for a wrong kit.
+const UNMET: Duration = Duration::from_secs(3);
 /// How often a status is told.
 const TELL: Duration = Duration::from_millis(200);
 
@@ -177,7 +179,8 @@ impl<'a, P: Durable> Agent<'a, P> {
 
     /// Turns until the process has ended.
     fn turns(&mut self, tell: &mut dyn FnMut(&Status) -> Flow) -> Result<()> {
-        let mut tick = Instant::now() + self.options.tick;
+        let begun = Instant::now();
+        let mut tick = begun + self.options.tick;
         let mut linger: Option<Instant> = None;
         let (mut last_round, mut there) = (0, 0);
         while !self.over {
@@ -196,6 +199,9 @@ impl<'a, P: Durable> Agent<'a, P> {
             if Instant::now() >= tick {
                 tick = Instant::now() + self.options.tick;
                 self.check_neighbours()?;
+                if begun.elapsed() >= UNMET {
+                    self.check_certificates()?;
+                }
                 // Where rounds go on nothing is missing, and nothing need be asked for.
                 let round = self.process.round();
                 if self.options.protocol.mode != Mode::Synchronous || last_round == round {

@@ -25,7 +25,8 @@ impl<P: Durable> Agent<'_, P> {
                     let peer = u32::try_from(peer).unwrap_or(u32::MAX);
                     self.transport.ask(peer, self.process.round());
                 }
-                let names = on.iter().map(|&peer| name(peer)).collect::<Vec<_>>().join(", ");
+                let names = on.iter().map(|&peer| name(peer) + &self.trouble(peer));
+                let names = names.collect::<Vec<_>>().join(", ");
                 Some(format!("round {round} waits for {names}"))
             }
             Notice::Learnt { round, digests } => {
@@ -43,6 +44,37 @@ impl<P: Durable> Agent<'_, P> {
         };
         self.status.notice = text;
         Ok(())
+    }
+
+    /// What is known of why a neighbour is not there, in brackets.
+    fn trouble(&self, peer: usize) -> String {
+        let place = u32::try_from(peer).unwrap_or(u32::MAX);
+        match self.transport.fault(place).filter(|_| !self.is_there(place)) {
+            Some(fault) if self.transport.is_calling(place) => format!(" ({fault})"),
+            Some(_) => " (or one who calls was turned away for its certificate)".into(),
+            None => String::new(),
+        }
+    }
+
+    /// Stops one that has met nobody, if all that it calls have wrong certificates: most likely it is
+    /// its own kit that is of another project.
+    pub(super) fn check_certificates(&self) -> Result<()> {
+        if self.process.peers().any(|peer| peer.accepted > 0) {
+            return Ok(());
+        }
+        let places = self.process.peers().filter_map(|peer| u32::try_from(peer.peer).ok());
+        let called = places.filter(|&place| self.transport.is_calling(place));
+        let faults: Vec<_> = called.map(|place| (place, self.transport.fault(place))).collect();
+        match faults.first() {
+            Some(&(place, Some(fault))) if faults.iter().all(|(_, fault)| fault.is_some()) => {
+                let name = self.kit.manifest.processes[place as usize].name.clone();
+                Err(Error::Neighbour {
+                    name,
+                    found: format!("{fault}; is this kit the right one?"),
+                })
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn halted(&self, reason: Reason) -> Error {

@@ -11,6 +11,7 @@
 
 mod inbox;
 mod outbox;
+mod overheard;
 mod settings;
 
 use std::{
@@ -22,6 +23,7 @@ use std::{
 
 pub use inbox::Inbox;
 use outbox::Outbox;
+pub use overheard::Fault;
 pub use settings::{OPERATOR, ROUTER, Role, Settings};
 use zenoh::{
     Config, Session, Wait,
@@ -106,6 +108,8 @@ pub struct Transport {
     own: u32,
     outboxes: BTreeMap<u32, Outbox>,
     inbox: Arc<Inbox>,
+    /// The endpoints of neighbours that this process calls.
+    calls: BTreeMap<u32, String>,
     alive: Arc<Mutex<BTreeMap<u32, Option<u64>>>>,
 }
 
@@ -117,6 +121,7 @@ impl fmt::Debug for Transport {
 
 /// Opens a session with these settings.
 pub fn open(settings: &Settings<'_>) -> Result<Session> {
+    overheard::begin();
     let text = settings.json().to_string();
     let config = Config::from_json5(&text).map_err(|error| failed("set up Zenoh", &error))?;
     let doing = if settings.has_router() { "reach the router" } else { "open a Zenoh session" };
@@ -137,6 +142,7 @@ impl Transport {
             own,
             outboxes: BTreeMap::new(),
             inbox: Arc::default(),
+            calls: settings.calls().into_iter().collect(),
             alive: Arc::default(),
         };
         for other in settings.manifest.neighbours_of(own) {
@@ -271,6 +277,19 @@ impl Transport {
     pub fn manifest_of(&self, other: u32) -> Option<u64> {
         let alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner);
         alive.get(&other).copied().flatten()
+    }
+
+    /// Whether this process calls a neighbour, rather than being called by it.
+    #[must_use]
+    pub fn is_calling(&self, other: u32) -> bool {
+        self.calls.contains_key(&other)
+    }
+
+    /// Why there is no link to a neighbour, if it is for its certificate; of those who call only that
+    /// one of them was turned away is known.
+    #[must_use]
+    pub fn fault(&self, other: u32) -> Option<Fault> {
+        overheard::fault(self.calls.get(&other).map_or(overheard::CALLERS, String::as_str))
     }
 
     /// The bytes of all frames that were handed to Zenoh.

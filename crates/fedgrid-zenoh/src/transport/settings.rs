@@ -112,25 +112,32 @@ impl Settings<'_> {
         self.listen.or(own).map(|address| self.endpoint(address)).into_iter().collect()
     }
 
-    /// Of two neighbours one calls the other: the later in the manifest, unless only it listens.
     fn connect_endpoints(&self) -> Vec<String> {
-        if let (true, Some(router)) = (self.has_router(), &self.manifest.router) {
-            return vec![self.endpoint(router)];
+        match (&self.manifest.router, self.role) {
+            (Some(router), Role::Process(_) | Role::Operator) => vec![self.endpoint(router)],
+            _ => self.calls().into_iter().map(|(_, endpoint)| endpoint).collect(),
         }
+    }
+
+    /// The processes that are called, and where; none if all meet at a router. Of two neighbours one
+    /// calls the other: the later in the manifest, unless only it listens.
+    pub(super) fn calls(&self) -> Vec<(u32, String)> {
         let processes = &self.manifest.processes;
-        let all = |places: &mut dyn Iterator<Item = u32>| {
-            let addresses = places.filter_map(|place| processes[place as usize].address.as_deref());
-            addresses.map(|address| self.endpoint(address)).collect::<Vec<_>>()
-        };
-        match self.role {
+        if self.manifest.router.is_some() {
+            return Vec::new();
+        }
+        let places = match self.role {
             Role::Router => Vec::new(),
-            Role::Operator => all(&mut (0..u32::try_from(processes.len()).unwrap_or(u32::MAX))),
+            Role::Operator => (0..u32::try_from(processes.len()).unwrap_or(u32::MAX)).collect(),
             Role::Process(own) => {
                 let listens = |place: u32| processes[place as usize].address.is_some();
                 let calls = |other: &u32| *other < own || !listens(own);
-                all(&mut self.manifest.neighbours_of(own).into_iter().filter(calls))
+                self.manifest.neighbours_of(own).into_iter().filter(calls).collect()
             }
-        }
+        };
+        let address = |place: u32| processes[place as usize].address.as_deref();
+        let endpoint = |place| Some((place, self.endpoint(address(place)?)));
+        places.into_iter().filter_map(endpoint).collect()
     }
 
     fn tls(&self) -> Value {
@@ -145,7 +152,9 @@ impl Settings<'_> {
             "connect_certificate": path("link.pem"),
             "connect_private_key": path("link.key"),
             "enable_mtls": true,
-            "verify_name_on_connect": true,
+            // Who is found on the local network has no address to be named by; its certificate, which
+            // decides what it may hear and say, is checked all the same.
+            "verify_name_on_connect": !self.scouting,
             "close_link_on_expiration": true,
         })
     }

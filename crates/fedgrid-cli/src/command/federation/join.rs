@@ -4,7 +4,7 @@ use std::{
     io::{IsTerminal, Write},
     path::{Path, PathBuf},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use clap::Args;
@@ -158,7 +158,7 @@ impl Join {
             _ => Stop { tolerance: method.tolerance, rounds: method.rounds },
         };
         let mode = if part.asynchronous {
-            Mode::Asynchronous { staleness: None }
+            Mode::Asynchronous { staleness: part.staleness }
         } else {
             Mode::Synchronous
         };
@@ -171,6 +171,7 @@ impl Join {
             health: self.health,
             listen: self.listen.clone(),
             scouting: self.scouting,
+            tick: Duration::from_millis(part.tick),
             ..Options::new(out.join("state"), protocol)
         })
     }

@@ -1,6 +1,7 @@
 //! `fedgrid federation`: the same experiment as a federation of processes, one kit per site.
 
 mod bundle;
+mod deal;
 mod join;
 mod new;
 mod project;
@@ -57,6 +58,7 @@ fn refused(error: fedgrid_zenoh::Error) -> Error {
     match error {
         fedgrid_zenoh::Error::Method(error) => error.into(),
         passing @ (fedgrid_zenoh::Error::Transport { .. }
+        | fedgrid_zenoh::Error::Neighbour { .. }
         | fedgrid_zenoh::Error::NoSpace { .. }
         | fedgrid_zenoh::Error::InUse { .. }) => Error::Later(passing.to_string()),
         other => Error::input(other.to_string()),

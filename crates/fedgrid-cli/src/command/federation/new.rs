@@ -13,7 +13,7 @@ use fedgrid_zenoh::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{bundle, refused, sites::Sites};
+use super::{bundle, deal, refused, sites::Sites};
 use crate::{
     assembly::{About, Common},
     error::{Error, Result},
@@ -51,11 +51,11 @@ pub(in crate::command) struct New {
     #[arg(long, value_name = "N")]
     processes: Option<usize>,
 
-    /// With --processes: the host of all of them.
-    #[arg(long, default_value = "127.0.0.1")]
-    host: String,
+    /// With --processes: the hosts, with commas between them; each gets an equal share of the parts.
+    #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = "127.0.0.1")]
+    host: Vec<String>,
 
-    /// With --processes: the port of the first; the others follow.
+    /// With --processes: the port of the first on each host; the others follow.
     #[arg(long, default_value_t = 7447)]
     port: u16,
 
@@ -87,6 +87,16 @@ pub(in crate::command) struct New {
     #[arg(long)]
     asynchronous: bool,
 
+    /// With --asynchronous: for how many rounds a word may be used before it is waited for; by default for
+    /// ever.
+    #[arg(long, value_name = "ROUNDS", requires = "asynchronous")]
+    staleness: Option<u64>,
+
+    /// How long a tick is: missing words are asked for at ticks, and with --asynchronous a round takes one.
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 100,
+          value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    tick: u64,
+
     /// Override any key of the experiment, such as method.rounds=200.
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     set: Vec<String>,
@@ -101,6 +111,10 @@ pub(super) struct Part {
     pub(super) about: About,
     /// Whether rounds go on without slow sites.
     pub(super) asynchronous: bool,
+    /// For how many rounds a word may then be used, if not for ever.
+    pub(super) staleness: Option<u64>,
+    /// How long a tick is, in milliseconds.
+    pub(super) tick: u64,
 }
 
 /// Public points in a kit.
@@ -161,7 +175,11 @@ impl New {
             validity: (now().saturating_sub(3600), now() + self.days * 86_400),
         };
         let manifest = federation.write(&out).map_err(refused)?;
-        tell(terminal, &experiment, &manifest, &out);
+        let rows = match self.processes {
+            Some(_) => deal::rows(&experiment, &base, (&common.network, &sites.all), &out)?,
+            None => None,
+        };
+        tell(terminal, &experiment, &manifest, (&out, rows.as_deref()));
         Ok(())
     }
 
@@ -174,6 +192,8 @@ impl New {
             title: title.to_string(),
             about: common.about.clone(),
             asynchronous: self.asynchronous,
+            staleness: self.staleness,
+            tick: self.tick,
         };
         let public = PublicPoints {
             names: common.public.names().to_vec(),
@@ -195,7 +215,12 @@ fn parse_link(text: &str) -> Result<Link> {
 }
 
 /// Says what was made, and what will travel.
-fn tell(terminal: Terminal, experiment: &Experiment, manifest: &Manifest, out: &Path) {
+fn tell(
+    terminal: Terminal,
+    experiment: &Experiment,
+    manifest: &Manifest,
+    (out, rows): (&Path, Option<&Path>),
+) {
     let Shape { features, outputs, points } = manifest.shape;
     let numbers = match experiment.method.kind {
         MethodKind::Fedrelax => points * outputs,
@@ -221,14 +246,25 @@ fn tell(terminal: Terminal, experiment: &Experiment, manifest: &Manifest, out: &
             &key[..16.min(key.len())]
         ));
     }
+    let (kits, first) = (out.join("kits"), &manifest.processes[0].name);
+    let (with, kit, data) = match rows {
+        Some(rows) => {
+            let data = rows.join(format!("{first}.csv"));
+            let kit = kits.join(first).display().to_string();
+            (format!(" and its file of {}", rows.display()), kit, data.display().to_string())
+        }
+        None => (String::new(), "KIT".into(), "rows.csv".into()),
+    };
     terminal.say(&format!(
-        "Give each site its folder of {0}/kits; keep {0}/project to yourself.\n\
-         A site joins with: fedgrid federation join KIT --data rows.csv",
-        out.display()
+        "Give each site its folder of {}{with}; keep {} to yourself.\n\
+         A site joins with: fedgrid federation join {kit} --data {data}",
+        kits.display(),
+        out.join("project").display(),
     ));
     terminal.give(&to_json_pretty(&json!({
         "project": manifest.project,
         "folder": out,
+        "rows": rows,
         "run": manifest.run,
         "sites": manifest.processes.iter().map(|process| &process.name).collect::<Vec<_>>(),
         "nodes": manifest.nodes.len(),

@@ -101,26 +101,30 @@ impl Sites {
         }
     }
 
-    /// A network in balanced parts, all on one host, each with a port of its own.
+    /// A network in balanced parts, an equal share of them on each host, each with a port of its own.
     pub(super) fn divided(
         network: &Network,
         processes: usize,
-        host: &str,
+        hosts: &[String],
         port: u16,
     ) -> Result<Self> {
         let parts = partition(network, processes)?;
-        let last = usize::from(port) + processes - 1;
+        let share = processes.div_ceil(hosts.len().max(1));
+        let last = usize::from(port) + share - 1;
         if last > usize::from(u16::MAX) {
             return Err(Error::input(format!(
-                "--port is {port}, so the last of {processes} processes would have port {last}, expected at \
-                 most 65535"
+                "--port is {port}, so the last of {share} processes on a host would have port {last}, \
+                 expected at most 65535"
             )));
         }
         let mut sites: Vec<Site> = (0..processes)
-            .map(|part| Site {
-                name: format!("part-{part}"),
-                address: Some(format!("{host}:{}", usize::from(port) + part)),
-                nodes: Vec::new(),
+            .map(|part| {
+                let (host, place) = (&hosts[part / share], part % share);
+                Site {
+                    name: format!("part-{part}"),
+                    address: Some(format!("{host}:{}", usize::from(port) + place)),
+                    nodes: Vec::new(),
+                }
             })
             .collect();
         for (node, &part) in parts.iter().enumerate() {
