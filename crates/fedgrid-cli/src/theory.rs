@@ -36,7 +36,7 @@ pub struct Theory {
     /// Theorem 1 of "Networked Federated Multi-Task Learning", for weights coupled by a norm.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub recovery: Option<RecoveryTheory>,
-    /// Bounds on the critical α, from which on all weights of a component are equal; for least squares
+    /// Bounds on the critical α, from which on all weights of a component are equal; for smooth losses
     /// coupled by a norm.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub critical: Option<CriticalTheory>,

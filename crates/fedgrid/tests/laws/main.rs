@@ -5,6 +5,7 @@ mod bounds;
 mod collapsed;
 mod common_set;
 mod comparison;
+mod critical;
 mod gtv;
 mod learned;
 mod limits;

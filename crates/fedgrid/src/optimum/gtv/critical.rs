@@ -11,9 +11,9 @@
 //! whose edges are weighted anew by the potentials of the last one, until the bounds meet.
 //! ["Networked Federated Multi-Task Learning", section 2.2.]
 
-use super::losses::{Loss, Losses};
+use super::{losses::Losses, pooled};
 use crate::{
-    algebra::{Cholesky, add_scaled, dot},
+    algebra::{add_scaled, dot},
     error::{Error, Result, same_size},
     network::Network,
     optimum::krylov::{Limit, conjugate_gradient},
@@ -39,11 +39,9 @@ pub fn critical(losses: &Losses, network: &Network, penalty: Penalty) -> Result<
     if penalty == Penalty::SquaredNorm {
         return Ok(None);
     }
-    if !losses.is_quadratic() {
-        let needs = "least-squares losses";
-        return Err(Error::Unsupported { what: "the critical strength", needs });
-    }
-    let gradients = gradients_at_pooled(losses, network);
+    let gradients = gradients_at_pooled(losses, network).filter(|_| losses.not_convex().is_none());
+    let needs = "convex losses that tell their second derivative";
+    let gradients = gradients.ok_or(Error::Unsupported { what: "the critical strength", needs })?;
     let size = losses.coupled;
     let mut weights: Vec<f64> =
         network.edges().iter().flat_map(|edge| vec![edge.weight; size]).collect();
@@ -65,38 +63,17 @@ pub fn critical(losses: &Losses, network: &Network, penalty: Penalty) -> Result<
 }
 
 /// The gradients of all nodes at the pooled minimiser of their component.
-fn gradients_at_pooled(losses: &Losses, network: &Network) -> Vec<f64> {
+fn gradients_at_pooled(losses: &Losses, network: &Network) -> Option<Vec<f64>> {
     let size = losses.coupled;
-    let mut gradients = vec![0.0; network.len() * size];
+    let mut all = vec![0.0; network.len() * size];
     for component in network.components() {
-        let mut matrix = vec![0.0; size * size];
-        let mut right = vec![0.0; size];
-        for &node in &component {
-            if let Loss::Quadratic(quadratic) = &losses.each[node] {
-                for k in 0..size {
-                    let mut unit = vec![0.0; size];
-                    unit[k] = 1.0;
-                    quadratic.add_curved(&mut matrix[k * size..(k + 1) * size], &unit);
-                }
-                let mut slope = vec![0.0; size];
-                quadratic.add_gradient(&mut slope, &vec![0.0; size]);
-                add_scaled(&mut right, -1.0, &slope);
-            }
+        let gradients = pooled::gradients(losses, &component)?;
+        for (node, own) in component.iter().zip(gradients.chunks_exact(size)) {
+            all[node * size..(node + 1) * size].copy_from_slice(own);
         }
-        let trace: f64 = (0..size).map(|k| matrix[k * size + k]).sum();
-        // Where the rows leave a direction open any minimiser will do; this one is short.
-        (0..size).for_each(|k| matrix[k * size + k] += 1e-13 * trace);
-        if let Some(factor) = Cholesky::new(matrix, size) {
-            factor.solve(&mut right);
-        }
-        for &node in &component {
-            if let Loss::Quadratic(quadratic) = &losses.each[node] {
-                quadratic.add_gradient(&mut gradients[node * size..(node + 1) * size], &right);
-            }
-        }
-        balance(&mut gradients, &component, size);
+        balance(&mut all, &component, size);
     }
-    gradients
+    Some(all)
 }
 
 /// Makes the rows of a component add up to zero, as they would without rounding.

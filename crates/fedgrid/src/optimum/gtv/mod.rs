@@ -34,6 +34,7 @@ mod newton;
 mod node_pass;
 mod packed;
 mod path;
+mod pooled;
 mod quadratic;
 mod radius;
 mod relaxed;

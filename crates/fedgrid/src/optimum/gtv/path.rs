@@ -12,7 +12,7 @@ use crate::{
     penalty::Penalty,
 };
 
-/// So many strengths from the critical one down to this share of it, for the norms and least squares.
+/// So many strengths from the critical one down to this share of it, for the norms and losses that are smooth twice.
 pub fn strengths(
     losses: &Losses,
     network: &Network,
