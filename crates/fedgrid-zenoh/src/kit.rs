@@ -18,7 +18,7 @@ use crate::{
     disk::{self, Access},
     error::{Error, Result},
     frame::{Expected, Gate},
-    identity::{self, Hex},
+    identity::{self, Hex, Validity},
     manifest::{Link, Manifest},
 };
 
@@ -65,6 +65,8 @@ pub struct Kit {
     pub process: u32,
     /// The key of its frames.
     pub key: SigningKey,
+    /// When its certificate is good; none if links have none.
+    pub validity: Option<Validity>,
     /// The parts of the experiment.
     pub shared: Shared,
 }
@@ -91,9 +93,11 @@ impl Kit {
             part: text("part.json")?,
             public: text("public.json")?,
         };
-        let kit = Self { folder: folder.to_path_buf(), project, manifest, process, key, shared };
+        let folder = folder.to_path_buf();
+        let mut kit = Self { folder, project, manifest, process, key, validity: None, shared };
         kit.check_key()?;
-        kit.check_certificate(now)?;
+        kit.validity = kit.check_certificate()?;
+        kit.check_time(now)?;
         kit.check_shared()?;
         Ok(kit)
     }
@@ -119,10 +123,10 @@ impl Kit {
         }
     }
 
-    /// The certificate is the manifest's, for this process, and in its time.
-    fn check_certificate(&self, now: u64) -> Result<()> {
+    /// The certificate is the manifest's and for this process; when it is good.
+    fn check_certificate(&self) -> Result<Option<Validity>> {
         if self.manifest.link == Link::Tcp {
-            return Ok(());
+            return Ok(None);
         }
         let wrong = |found: String| Err(Error::Certificate { found });
         let pem = disk::read_text(&self.folder.join("link.pem"), TEXT)?;
@@ -146,7 +150,13 @@ impl Kit {
         if !identity::belong_together(&pem, &key) {
             return wrong("link.key does not belong to link.pem".into());
         }
-        let (from, to) = statement.validity;
+        Ok(Some(statement.validity))
+    }
+
+    /// The certificate is good at this time.
+    pub fn check_time(&self, now: u64) -> Result<()> {
+        let Some((from, to)) = self.validity else { return Ok(()) };
+        let wrong = |found: String| Err(Error::Certificate { found });
         if now < from {
             return wrong(format!("it is good only in {} days", (from - now).div_ceil(86_400)));
         }

@@ -10,6 +10,7 @@ use fedgrid::{
 use super::{Agent, OUTDATED, Phase, Seen};
 use crate::{
     error::{Error, Result},
+    identity::now,
     manifest::Link,
 };
 
@@ -56,9 +57,16 @@ impl<P: Durable> Agent<'_, P> {
         }
     }
 
-    /// Stops one that has met nobody, if all that it calls have wrong certificates: most likely it is
-    /// its own kit that is of another project.
+    /// Stops one without a link whose own certificate is out of date, and one that has met nobody, if
+    /// all that it calls have wrong certificates: most likely its own kit is of another project.
     pub(super) fn check_certificates(&self) -> Result<()> {
+        let is_alone = !self
+            .process
+            .peers()
+            .any(|peer| u32::try_from(peer.peer).is_ok_and(|place| self.is_there(place)));
+        if is_alone {
+            self.kit.check_time(now())?;
+        }
         if self.process.peers().any(|peer| peer.accepted > 0) {
             return Ok(());
         }
@@ -118,10 +126,9 @@ impl<P: Durable> Agent<'_, P> {
             self.newer.remove(&peer);
             return Ok(());
         };
-        let now = Instant::now();
-        let (since, heard) = self.newer.entry(peer).or_insert((now, accepted));
+        let (since, heard) = self.newer.entry(peer).or_insert((Instant::now(), accepted));
         if *heard != accepted {
-            (*since, *heard) = (now, accepted);
+            (*since, *heard) = (Instant::now(), accepted);
         }
         if since.elapsed() < OUTDATED {
             return Ok(());

@@ -11,3 +11,4 @@ mod costs;
 mod large;
 mod soak;
 mod bundles;
+mod expiry;
