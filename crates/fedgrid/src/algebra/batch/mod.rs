@@ -84,6 +84,19 @@ impl Batch {
         widest(Product { batch: self, ridges, out, factor, first, v });
     }
 
+    /// `out_i ← A_i v_i` and `other_out_i ← B_i v_i` with the matrices B of another batch of the same size,
+    /// from the matrix `first`, a multiple of eight, on: vectors are laid side by side once for both.
+    pub fn products(
+        &self,
+        out: &mut [f64],
+        (other, other_out): (&Self, &mut [f64]),
+        first: usize,
+        v: &[f64],
+    ) {
+        debug_assert_eq!(self.size, other.size);
+        widest(Products { batches: [self, other], outs: [out, other_out], first, v });
+    }
+
     /// Adds the triangle of one matrix.
     pub fn add_to(&self, sum: &mut [f64], matrix: usize) {
         let lane = matrix % LANES;
@@ -124,25 +137,55 @@ impl Kernel for Product<'_> {
         for (eight, (v, out)) in rows.enumerate() {
             side_by_side(v, &mut x);
             let place = self.first + eight * LANES;
-            let entries = self.batch.eight(place);
             let (ridges, ridged) = self.ridges;
             let mut ridge = [0.0; LANES];
             ridge.iter_mut().zip(ridges.iter().skip(place)).for_each(|(own, r)| *own = *r);
-            for row in 0..size {
-                let entries = &entries[triangle(row)..=triangle(row) + row];
-                let own = x[row];
-                let diagonal = if row < ridged { plus(entries[row], ridge) } else { entries[row] };
-                let mut sum = [0.0; LANES];
-                for ((entry, x), y) in entries[..row].iter().zip(&x).zip(&mut y) {
-                    sum = plus(sum, times(*entry, *x));
-                    *y = plus(*y, times(*entry, own));
-                }
-                y[row] = plus(sum, times(diagonal, own));
-            }
+            multiply(self.batch.eight(place), &x, &mut y, (ridge, ridged));
             for (lane, out) in out.chunks_exact_mut(size).enumerate() {
                 out.iter_mut().zip(&y).for_each(|(out, y)| *out += self.factor * y[lane]);
             }
         }
+    }
+}
+
+struct Products<'a> {
+    batches: [&'a Batch; 2],
+    outs: [&'a mut [f64]; 2],
+    first: usize,
+    v: &'a [f64],
+}
+
+impl Kernel for Products<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let size = self.batches[0].size;
+        let (mut x, mut y) = (vec![[0.0; LANES]; size], vec![[0.0; LANES]; size]);
+        let [a, b] = self.outs.map(|out| out.chunks_mut(LANES * size));
+        for (eight, ((v, a), b)) in self.v.chunks(LANES * size).zip(a).zip(b).enumerate() {
+            side_by_side(v, &mut x);
+            for (batch, out) in self.batches.into_iter().zip([a, b]) {
+                multiply(batch.eight(self.first + eight * LANES), &x, &mut y, ([0.0; LANES], 0));
+                for (lane, out) in out.chunks_exact_mut(size).enumerate() {
+                    out.iter_mut().zip(&y).for_each(|(out, y)| *out = y[lane]);
+                }
+            }
+        }
+    }
+}
+
+/// The products of eight triangles, with something more on so many diagonal entries, and eight vectors.
+#[inline(always)]
+fn multiply(entries: &[Lane], x: &[Lane], y: &mut [Lane], (ridge, ridged): (Lane, usize)) {
+    for row in 0..x.len() {
+        let entries = &entries[triangle(row)..=triangle(row) + row];
+        let own = x[row];
+        let diagonal = if row < ridged { plus(entries[row], ridge) } else { entries[row] };
+        let mut sum = [0.0; LANES];
+        for ((entry, x), y) in entries[..row].iter().zip(x).zip(&mut *y) {
+            sum = plus(sum, times(*entry, *x));
+            *y = plus(*y, times(*entry, own));
+        }
+        y[row] = plus(sum, times(diagonal, own));
     }
 }
 
@@ -223,6 +266,11 @@ mod tests {
             let blocks = expected.chunks_exact_mut(size).zip(v.chunks_exact(size));
             blocks.zip(&squares).for_each(|((out, v), a)| add_symmetric_product(out, 0.5, a, v));
             assert!(out.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-10));
+            let (mut one, mut other) = (v.clone(), v.clone());
+            batch.products(&mut one, (&batch, &mut other), 0, &v);
+            out.fill(0.0);
+            batch.add_product(&mut out, 1.0, 0, &v);
+            assert!(one == out && other == out, "both at once is one after the other");
             let factors = Factors::new(batch);
             assert!(factors.shifts.iter().all(|shift| *shift == 0.0));
             let mut x = expected.clone();

@@ -265,10 +265,12 @@ impl LinearNetwork {
         let system = System::new(self, network, alpha, None);
         let mut descent = Descent::new(rounds.optimiser, rounds.step, weights.len());
         let mut gradient = vec![0.0; weights.len()];
-        let zero = vec![0.0; weights.len()];
         for round in 0..rounds.count {
-            let heard = if round == 0 && rounds.zero_first { &zero } else { &weights };
-            system.apply_hearing(&weights, heard, &mut gradient);
+            if round == 0 && rounds.zero_first {
+                system.apply_hearing(&weights, &vec![0.0; weights.len()], &mut gradient);
+            } else {
+                system.apply(&weights, &mut gradient);
+            }
             for (gradient, right) in gradient.iter_mut().zip(system.right.iter()) {
                 *gradient = 2.0 * (*gradient - right);
             }

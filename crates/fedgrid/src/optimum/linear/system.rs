@@ -11,7 +11,7 @@
 
 use std::{
     borrow::Cow,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use rayon::prelude::*;
@@ -161,7 +161,15 @@ impl<'a> System<'a> {
 
     /// `out ← A v`
     pub(super) fn apply(&self, v: &[f64], out: &mut [f64]) {
-        self.apply_hearing(v, v, out);
+        let Some(own) = self.own.as_ref().filter(|_| !self.one_set()) else {
+            return self.apply_hearing(v, v, out);
+        };
+        let mut shared = self.room(v.len());
+        self.each_of(out, &mut shared[..v.len()], |first, out, shared| {
+            let v = self.part(v, first, out);
+            own.products(out, (&self.moments.public, shared), first, v);
+        });
+        self.add_told(-1.0, v, &shared, out);
     }
 
     /// `out ← D v − N heard`
@@ -201,28 +209,38 @@ impl<'a> System<'a> {
 
     /// `out ← out + factor · N v`
     fn add_pull(&self, factor: f64, v: &[f64], out: &mut [f64]) {
-        let size = self.moments.size;
-        let public = &self.moments.public;
-        let share = if self.moments.symmetric && !self.one_set() { 0.5 } else { 1.0 };
-        let strength = factor * share * self.alpha;
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.room(if self.one_set() { 0 } else { v.len() });
         if !self.one_set() {
-            let room = v.len().max(shared.len());
-            shared.resize(room, 0.0);
-            each_task(&mut shared[..v.len()], size, |first, out| {
+            each_task(&mut shared[..v.len()], self.moments.size, |first, out| {
                 out.fill(0.0);
-                public.add_product(out, 1.0, first, self.part(v, first, out));
+                self.moments.public.add_product(out, 1.0, first, self.part(v, first, out));
             });
         }
+        self.add_told(factor, v, &shared, out);
+    }
+
+    /// Room for at least so many numbers of `K_j w_j`.
+    fn room(&self, count: usize) -> MutexGuard<'_, Vec<f64>> {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = count.max(shared.len());
+        shared.resize(room, 0.0);
+        shared
+    }
+
+    /// The same as [`Self::add_pull`] once the neighbours have told `K_j v_j`, if they have to.
+    fn add_told(&self, factor: f64, v: &[f64], shared: &[f64], out: &mut [f64]) {
+        let size = self.moments.size;
+        let share = if self.moments.symmetric && !self.one_set() { 0.5 } else { 1.0 };
+        let strength = factor * share * self.alpha;
         each_task(out, size, |first, out| {
             let neighbours = |node: usize| self.network.neighbours(first + node);
             if self.is_symmetric() {
                 let mut sums = vec![0.0; out.len()];
                 add_weighted_rows_each(&mut sums, 1.0, neighbours, v, size);
-                public.add_product(out, strength, first, &sums);
+                self.moments.public.add_product(out, strength, first, &sums);
             }
             if !self.one_set() {
-                add_weighted_rows_each(out, strength, neighbours, &shared, size);
+                add_weighted_rows_each(out, strength, neighbours, shared, size);
             }
         });
     }
