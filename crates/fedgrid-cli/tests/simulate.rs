@@ -29,6 +29,64 @@ fn synchronous_rounds_end_with_the_bits_of_an_undisturbed_run_in_any_number_of_p
 }
 
 #[test]
+fn probes_under_faults_end_with_the_bits_of_the_run_without() {
+    let folder = Folder::new();
+    let persfl = ["--set", "method.kind=persfl", "--set", "method.rounds=15"];
+    for more in [&[][..], &["--processes", "3", "--torn", "1", "--keep", "3"]] {
+        let report = simulated(&folder, &[&persfl[..], more].concat());
+        assert_eq!(report["compared_with"], "run without faults");
+        assert_eq!(report["largest_distance"], 0.0);
+        for seed in report["seeds"].as_array().unwrap() {
+            assert_eq!(seed["violations"], Value::Array(Vec::new()), "{seed}");
+            assert_eq!((&seed["rounds"], &seed["same_bits"]), (&30.into(), &true.into()), "{seed}");
+        }
+    }
+    let text = folder.done(&[&["simulate", "experiment.toml"], &FAULTS[..], &persfl].concat());
+    assert!(text.contains("persfl, step 0.1") && text.contains("to the run without faults"));
+    let refusal =
+        |more: &[&str]| folder.refusal(&[&["simulate", "experiment.toml"], more].concat());
+    let late = refusal(&[&persfl[..2], &["--mode", "asynchronous"]].concat());
+    assert!(late.starts_with("--mode is asynchronous, expected synchronous"), "{late}");
+    let hub = refusal(&["--set", "method.kind=fedavg"]);
+    assert!(
+        hub.starts_with("method.kind is \"fedavg\", expected fedrelax, gtv or persfl"),
+        "{hub}"
+    );
+}
+
+#[test]
+fn writes_that_falls_interrupt_are_torn_or_lost_as_asked() {
+    let folder = Folder::new();
+    let writes = |share: &str| {
+        let crash = ["--crash", "0.1", "--until", "60", "--torn", share];
+        let answer =
+            folder.done(&[&["simulate", "experiment.toml", "--json"], &crash[..]].concat());
+        let report: Value = serde_json::from_str(&answer).unwrap();
+        let count = |name: &str| {
+            let seeds = report["seeds"].as_array().unwrap().iter();
+            seeds.map(|seed| seed[name].as_u64().unwrap()).sum::<u64>()
+        };
+        assert!(report["seeds"].as_array().unwrap().iter().all(|seed| seed["same_bits"] == true));
+        [count("torn"), count("unwritten")]
+    };
+    let ([never, lost], [torn, _]) = (writes("0"), writes("1"));
+    assert!(never == 0 && lost > 0 && torn > 0, "{never} {lost} {torn}");
+}
+
+#[test]
+fn where_rounds_do_not_settle_ends_are_compared_with_the_run_without_faults() {
+    let folder = Folder::new();
+    let compared = |alpha: &str| {
+        let alpha = format!("method.alpha={alpha}");
+        let more = ["--set", "method.rounds=20", "--set", &alpha];
+        simulated(&folder, &more)["compared_with"].as_str().unwrap().to_string()
+    };
+    assert_eq!(compared("0.2"), "fault-free optimum");
+    // So strong a pull moves all nodes together, slowly.
+    assert_eq!(compared("1e7"), "run without faults");
+}
+
+#[test]
 fn asynchronous_rounds_end_near_the_optimum_and_a_seed_is_a_trace() {
     let folder = Folder::new();
     let more = ["--mode", "asynchronous", "--delay", "3", "--set", "method.alpha=0.2"];
@@ -44,6 +102,7 @@ fn wrong_shares_and_times_are_named() {
     let refusal =
         |more: &[&str]| folder.refusal(&[&["simulate", "experiment.toml"], more].concat());
     assert_eq!(refusal(&["--loss", "1.5"]), "loss is 1.5, expected a share from zero to one");
+    assert_eq!(refusal(&["--torn", "2"]), "torn is 2, expected a share from zero to one");
     assert_eq!(
         refusal(&["--processes", "9"]),
         "parts is 9, expected from one to the number of nodes"

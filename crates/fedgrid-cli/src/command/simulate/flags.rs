@@ -28,6 +28,10 @@ pub(super) struct FaultFlags {
     #[arg(long, value_name = "TICKS", default_value_t = 10)]
     down: u64,
 
+    /// How often the write that a fall interrupts is torn; otherwise it is lost.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
+    torn: f64,
+
     /// When the processes are split in two halves that do not hear each other.
     #[arg(long, value_name = "FROM..UNTIL", value_parser = ticks)]
     partition: Option<Range<u64>>,
@@ -76,6 +80,7 @@ impl FaultFlags {
             delay: self.delay,
             crash: self.crash,
             down: self.down,
+            torn: self.torn,
             zombie: self.zombie,
             backup: self.backup,
             hostile: self.hostile,

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use fedgrid::{
     algebra::{dot, squared_distance},
     compare::{Approach, Study, Weighting},
-    method::{Durable, FedRelax, Method, Pooled},
+    method::{Budget, Durable, FedRelax, Method, PersFl, Pooled},
     model::Hypothesis,
     network::{Node, View, partition},
     observe::Stop,
@@ -21,7 +21,7 @@ use fedgrid::{
 };
 use flags::FaultFlags;
 use rayon::prelude::*;
-use report::{Ended, Report};
+use report::{Against, Ended, Report};
 
 use crate::{
     assembly::Assembly,
@@ -106,13 +106,22 @@ impl Simulate {
             Approach::FedRelax(method) => {
                 let pooled = if method.hub > 0.0 { Some(Pooled.fit(&nodes)?.into()) } else { None };
                 let method = FedRelax { alpha, pooled, ..method.clone() };
-                self.simulated(&method, &study, nodes)?
+                self.simulated(&method, &study, nodes, study.settings.runtime.stop)?
             }
-            Approach::Gtv(gtv) => self.simulated(&gtv.rounds(alpha), &study, nodes)?,
-            Approach::PersFl(_) | Approach::Baseline(_) => {
+            Approach::Gtv(gtv) => {
+                self.simulated(&gtv.rounds(alpha), &study, nodes, study.settings.runtime.stop)?
+            }
+            Approach::PersFl(method) => {
+                self.check_turns()?;
+                // As at sites: nobody answers more than its budget allows.
+                let method = PersFl { step: alpha, budget: Budget::Half, ..method.clone() };
+                let stop = Stop::after_probes(study.settings.runtime.stop.rounds);
+                self.simulated(&method, &study, nodes, stop)?
+            }
+            Approach::Baseline(_) => {
                 let found = format!("method.kind is \"{}\"", experiment.method.kind.name());
                 return Err(Error::input(format!(
-                    "{found}, expected fedrelax or gtv, whose end has an optimum to compare with"
+                    "{found}, expected fedrelax, gtv or persfl, which need no hub"
                 )));
             }
         };
@@ -124,7 +133,27 @@ impl Simulate {
         Ok(())
     }
 
-    fn simulated<M>(&self, method: &M, study: &Study, nodes: Vec<Node>) -> Result<Report>
+    /// Refuses asynchronous rounds for probes.
+    fn check_turns(&self) -> Result<()> {
+        match self.mode {
+            ModeFlag::Synchronous => Ok(()),
+            ModeFlag::Asynchronous => Err(Error::input(
+                "--mode is asynchronous, expected synchronous for method.kind = \"persfl\": an \
+                 answer is to the question of the round before, and a late one would be scored \
+                 against weights that have moved on",
+            )),
+        }
+    }
+
+    /// Ends of the method under faults, beside its optimum; beside its run without faults if rounds
+    /// lead to no optimum.
+    fn simulated<M>(
+        &self,
+        method: &M,
+        study: &Study,
+        nodes: Vec<Node>,
+        stop: Stop,
+    ) -> Result<Report>
     where
         M: Method<Participant: Durable>,
     {
@@ -134,11 +163,16 @@ impl Simulate {
             Some(count) => Layout::new(network, &partition(network, count)?)?,
         };
         let views = network.views(nodes)?;
-        let settings = self.settings(study.settings.runtime.stop);
+        let settings = self.settings(stop);
         let undisturbed = InProcess { stop: settings.stop, ..InProcess::default() };
         let undisturbed = undisturbed.run(method, views.clone())?.hypotheses;
-        let optimum =
-            InProcess { stop: OPTIMUM, ..InProcess::default() }.run(method, views.clone())?;
+        // What ends after a number of rounds whatever they bring, such as probing, has no optimum.
+        let optimum = (stop.tolerance >= 0.0)
+            .then(|| InProcess { stop: OPTIMUM, ..InProcess::default() }.run(method, views.clone()))
+            .transpose()?
+            .filter(|run| run.converged);
+        let against = if optimum.is_some() { Against::Optimum } else { Against::Undisturbed };
+        let reference = optimum.map_or_else(|| undisturbed.clone(), |run| run.hypotheses);
         let faults = self.faults.faults();
         let simulation = Simulation {
             faults: &faults,
@@ -152,14 +186,14 @@ impl Simulate {
                 let outcome = simulation.run(seed)?;
                 Ok(Ended {
                     seed,
-                    distance: distance(&views, &outcome.hypotheses, &optimum.hypotheses),
+                    distance: distance(&views, &outcome.hypotheses, &reference),
                     same_bits: stored(&outcome.hypotheses) == stored(&undisturbed),
                     outcome,
                 })
             })
             .collect::<Result<_>>()?;
         let (nodes, processes, cut) = (network.len(), layout.seats().len(), layout.cut());
-        Ok(Report { nodes, processes, cut, mode: self.mode, seeds: ended })
+        Ok(Report { nodes, processes, cut, mode: self.mode, against, seeds: ended })
     }
 
     fn settings(&self, stop: Stop) -> Settings {

@@ -15,12 +15,29 @@ pub(super) struct Ended {
     pub(super) outcome: Outcome,
 }
 
+/// What ends are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Against {
+    Optimum,
+    Undisturbed,
+}
+
+impl Against {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Optimum => "fault-free optimum",
+            Self::Undisturbed => "run without faults",
+        }
+    }
+}
+
 /// What happened over all seeds.
 pub(super) struct Report {
     pub(super) nodes: usize,
     pub(super) processes: usize,
     pub(super) cut: usize,
     pub(super) mode: ModeFlag,
+    pub(super) against: Against,
     pub(super) seeds: Vec<Ended>,
 }
 
@@ -42,9 +59,10 @@ impl Report {
             ModeFlag::Asynchronous => "asynchronous",
         };
         let (nodes, processes, cut) = (self.nodes, self.processes, self.cut);
+        let strength = if method == "persfl" { "step" } else { "alpha" };
         let mut text = format!(
             "{nodes} nodes in {processes} processes, {cut} edges between them; {method}, \
-             alpha {alpha}, {mode} rounds"
+             {strength} {alpha}, {mode} rounds"
         );
         if chosen {
             text += "\nThe experiment leaves alpha to validation rows; set it with --set method.alpha=…";
@@ -57,7 +75,7 @@ impl Report {
             "\n{} seeds: {sound} ended as promised; {least} to {most} rounds\n\
              frames: {} sent, {} lost, {} doubled, {} hostile; rejected: {} of old starts, {} of old \
              backups, {} malformed\n\
-             processes: {} falls, {} torn writes, {} zombies, {} old backups",
+             processes: {} falls, {} torn writes, {} lost writes, {} zombies, {} old backups",
             self.seeds.len(),
             self.sum(|c| c.sent),
             self.sum(|c| c.lost),
@@ -68,6 +86,7 @@ impl Report {
             self.sum(|c| c.malformed),
             self.sum(|c| c.crashes),
             self.sum(|c| c.torn),
+            self.sum(|c| c.unwritten),
             self.sum(|c| c.zombies),
             self.sum(|c| c.backups),
         );
@@ -78,8 +97,9 @@ impl Report {
             let same = self.seeds.iter().filter(|seed| seed.same_bits).count();
             let _ = write!(
                 text,
-                "\ndistance of predictions to the fault-free optimum: median {middle:.1e}, largest \
-                 {largest:.1e}; the bits of an undisturbed run in {same} of {}",
+                "\ndistance of predictions to the {}: median {middle:.1e}, largest {largest:.1e}; the \
+                 bits of an undisturbed run in {same} of {}",
+                self.against.name(),
                 self.seeds.len()
             );
         }
@@ -109,6 +129,7 @@ impl Report {
                 "duplicated": counts.duplicated,
                 "crashes": counts.crashes,
                 "torn": counts.torn,
+                "unwritten": counts.unwritten,
                 "zombies": counts.zombies,
                 "backups": counts.backups,
                 "hostile": counts.hostile,
@@ -128,6 +149,7 @@ impl Report {
             "nodes": self.nodes,
             "processes": self.processes,
             "cut": self.cut,
+            "compared_with": self.against.name(),
             "largest_distance": self.distances().last(),
             "seeds": self.seeds.iter().map(seed).collect::<Vec<_>>(),
         })

@@ -27,6 +27,8 @@ pub(super) struct Disk {
     unsynced: Vec<(Slot, Vec<u8>)>,
     /// How many writes were torn.
     pub(super) torn: u64,
+    /// How many writes on their way were lost.
+    pub(super) lost: u64,
 }
 
 fn sealed(sequence: u64, bytes: &[u8]) -> Vec<u8> {
@@ -102,8 +104,9 @@ impl Disk {
         }
     }
 
-    /// The process falls: some of the writes on their way are done, the next one may be torn.
-    pub(super) fn fall(&mut self, stream: &mut Stream) {
+    /// The process falls: some of the writes on their way are done, the next one is torn with this
+    /// probability or else lost, and those after it are lost.
+    pub(super) fn fall(&mut self, torn: f64, stream: &mut Stream) {
         self.unsynced.clear();
         let pending = std::mem::take(&mut self.pending);
         if pending.is_empty() {
@@ -113,10 +116,12 @@ impl Disk {
         for (place, (_, slot, bytes)) in pending.iter().enumerate() {
             if place < done && !self.forgets_to_sync {
                 self.put(*slot, bytes, None);
-            } else if place == done && stream.uniform() < 0.5 {
+            } else if place == done && stream.uniform() < torn {
                 let end = SECTOR * stream.index(1 + bytes.len() / SECTOR) + stream.index(SECTOR);
                 self.put(*slot, bytes, Some(end));
                 self.torn += 1;
+            } else {
+                self.lost += 1;
             }
         }
     }
@@ -138,9 +143,25 @@ mod tests {
                 disk.sync(round as u64);
             }
             disk.write(5, Slot::State, value(5));
-            disk.fall(&mut stream);
+            disk.fall(0.5, &mut stream);
             let kept = disk.read(Slot::State).unwrap();
             assert!(kept == value(4) || kept == value(5), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn the_write_that_a_fall_interrupts_is_torn_or_lost_as_often_as_said() {
+        for (share, torn, lost) in [(0.0, false, true), (1.0, true, false), (0.5, true, true)] {
+            let mut found = [0, 0];
+            for seed in 0..200 {
+                let mut disk = Disk::default();
+                disk.write(0, Slot::State, vec![1; 700]);
+                disk.fall(share, &mut Stream::new(seed, 0, 0, Purpose::Faults));
+                let is_there = disk.read(Slot::State).is_some();
+                assert!(disk.torn == 1 || is_there == (disk.lost == 0), "seed {seed}");
+                found = [found[0] + disk.torn, found[1] + disk.lost];
+            }
+            assert_eq!(found.map(|count| count > 0), [torn, lost], "{share}: {found:?}");
         }
     }
 

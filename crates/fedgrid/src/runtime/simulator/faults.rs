@@ -17,6 +17,8 @@ pub struct Faults {
     pub crash: f64,
     /// For how many ticks a process that fell is down at most.
     pub down: u64,
+    /// The probability that the write that a fall interrupts is torn; otherwise it is lost.
+    pub torn: f64,
     /// The probability that a process that is started again goes on as a zombie beside its successor.
     pub zombie: f64,
     /// The probability that a process is started from an old backup.
@@ -50,6 +52,7 @@ impl Faults {
         delay: 0,
         crash: 0.0,
         down: 10,
+        torn: 0.5,
         zombie: 0.0,
         backup: 0.0,
         hostile: 0.0,
@@ -66,6 +69,7 @@ impl Faults {
             ("loss", self.loss),
             ("duplicate", self.duplicate),
             ("crash", self.crash),
+            ("torn", self.torn),
             ("zombie", self.zombie),
             ("backup", self.backup),
             ("hostile", self.hostile),

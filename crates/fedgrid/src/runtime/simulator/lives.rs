@@ -94,8 +94,9 @@ impl<M: Method<Participant: Durable>> World<'_, M> {
         self.judge.warned.retain(|(by, _)| *by != process);
         self.mix(&[4, body as u64]);
         let mut disk = own.disk.clone();
-        disk.fall(&mut self.stream);
+        disk.fall(self.faults.torn, &mut self.stream);
         self.counts.torn += disk.torn - own.disk.torn;
+        self.counts.unwritten += disk.lost - own.disk.lost;
         // The operator goes back to the disk from before the backup if that has seen more.
         let spare = self.spares[process].take().filter(|spare| spare.round() > disk.round());
         if spare.is_some() {

@@ -34,15 +34,17 @@ mod disk;
 mod faults;
 mod judge;
 mod lives;
+mod outcome;
 #[cfg(test)]
 mod tests;
 mod weather;
 mod world;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 pub use faults::Faults;
 pub use judge::Violation;
+pub use outcome::{Counts, Outcome};
 use world::World;
 
 #[cfg(test)]
@@ -54,7 +56,6 @@ use super::{
 use crate::{
     error::Result,
     method::{Durable, Method},
-    model::Hypothesis,
     network::{NodeId, View},
 };
 
@@ -86,60 +87,6 @@ pub struct Simulation<'a, M> {
     pub(crate) mutant: Option<Mutant>,
     #[cfg(test)]
     pub(crate) forgets_to_sync: bool,
-}
-
-/// How often what happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// Frames sent.
-    pub sent: u64,
-    /// Bytes of their payloads.
-    pub bytes: u64,
-    /// Frames that arrived.
-    pub delivered: u64,
-    /// Frames lost, in a partition or otherwise.
-    pub lost: u64,
-    /// Frames doubled.
-    pub duplicated: u64,
-    /// Processes that fell.
-    pub crashes: u64,
-    /// Writes torn.
-    pub torn: u64,
-    /// Processes that went on beside their successor.
-    pub zombies: u64,
-    /// Starts from an old backup.
-    pub backups: u64,
-    /// Hostile frames.
-    pub hostile: u64,
-    /// Frames rejected for an older epoch or another copy.
-    pub fenced: u64,
-    /// Frames rejected because their sender came from an old backup.
-    pub rollbacks: u64,
-    /// Frames rejected for what they say.
-    pub malformed: u64,
-    /// How often a neighbour that kept others waiting was named.
-    pub named: u64,
-}
-
-/// How a simulation has ended.
-#[derive(Debug, Clone)]
-pub struct Outcome {
-    /// What each node has learnt.
-    pub hypotheses: Vec<Option<Arc<dyn Hypothesis>>>,
-    /// The last round.
-    pub rounds: u64,
-    /// Whether all agreed that it has converged.
-    pub converged: bool,
-    /// How many ticks have passed.
-    pub ticks: u64,
-    /// A number that depends on all that has happened.
-    pub trace: u64,
-    /// How often what happened.
-    pub counts: Counts,
-    /// What should not have happened.
-    pub violations: Vec<Violation>,
-    /// What each node was after each round, if that was asked for.
-    pub digests: Digests,
 }
 
 impl<M> Clone for Simulation<'_, M> {

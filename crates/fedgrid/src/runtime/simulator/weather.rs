@@ -4,7 +4,7 @@ use super::world::{Happening, TICK, World};
 use crate::{
     bytes::digest,
     method::{Durable, Method},
-    runtime::protocol::{Frame, Kind},
+    runtime::protocol::{Frame, HEAD, Kind},
 };
 
 /// How many frames are remembered to be replayed.
@@ -14,6 +14,9 @@ impl<M: Method<Participant: Durable>> World<'_, M> {
     pub(super) fn send(&mut self, frame: &Frame) {
         self.counts.sent += 1;
         self.counts.bytes += frame.payload.len() as u64;
+        let tick = usize::try_from(self.now / TICK).unwrap_or(usize::MAX);
+        self.traffic.resize(self.traffic.len().max(tick + 1), 0);
+        self.traffic[tick] += (HEAD + frame.payload.len()) as u64;
         self.mix(&[5, frame.kind as u64, frame.round, digest(&frame.payload)]);
         if self.faults.hostile > 0.0 {
             let place = self.stream.index(MEMORY);

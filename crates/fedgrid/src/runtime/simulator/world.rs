@@ -1,6 +1,9 @@
 //! The world: a queue of what happens next, and processes that fall between any two of their actions.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{
     Counts, Faults, Outcome, Simulation, Violation, disk::Disk, judge::Judge, lives::Body,
@@ -13,7 +16,7 @@ use crate::{
     random::{Purpose, Stream},
     runtime::{
         layout::ProcessId,
-        protocol::{Action, Event, Frame, Mode, Notice, PeerStatus, Reason},
+        protocol::{Action, Event, Frame, Notice, PeerStatus, Reason},
     },
 };
 
@@ -47,13 +50,15 @@ pub(super) struct World<'a, M: Method<Participant: Durable>> {
     pub(super) halves: Vec<bool>,
     pub(super) is_slow: Vec<bool>,
     pub(super) has_finished: Vec<Option<u64>>,
-    converged: bool,
+    pub(super) converged: bool,
     pub(super) recent: Vec<Frame>,
     pub(super) judge: Judge,
     pub(super) counts: Counts,
-    trace: u64,
-    digests: BTreeMap<(u64, usize), u64>,
-    hypotheses: Vec<Option<Arc<dyn Hypothesis>>>,
+    pub(super) traffic: Vec<u64>,
+    pub(super) named: BTreeSet<ProcessId>,
+    pub(super) trace: u64,
+    pub(super) digests: BTreeMap<(u64, usize), u64>,
+    pub(super) hypotheses: Vec<Option<Arc<dyn Hypothesis>>>,
 }
 
 impl<'a, M: Method<Participant: Durable>> World<'a, M> {
@@ -82,6 +87,8 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
             recent: Vec::new(),
             judge: Judge::default(),
             counts: Counts::default(),
+            traffic: Vec::new(),
+            named: BTreeSet::new(),
             trace: seed,
             digests: BTreeMap::new(),
             hypotheses: vec![None; simulation.views.len()],
@@ -282,7 +289,10 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
             },
             // The operator starts it again, from what is really on its disk.
             Notice::RefusedBy { .. } => self.fall(body),
-            Notice::Waiting { on, .. } => self.counts.named += on.len() as u64,
+            Notice::Waiting { on, .. } => {
+                self.counts.named += on.len() as u64;
+                self.named.extend(on);
+            }
             Notice::Learnt { round, digests } => self.compare(*round, digests),
             Notice::Joined { .. } | Notice::Left { .. } => {}
         }
@@ -296,37 +306,6 @@ impl<'a, M: Method<Participant: Durable>> World<'a, M> {
                 self.judge.note(Violation::OtherBits { node, round });
             }
             self.digests.insert((round, node), now);
-        }
-    }
-
-    fn conclude(mut self) -> Outcome {
-        let is_synchronous = self.simulation.settings.mode == Mode::Synchronous;
-        let first = self.has_finished.iter().flatten().next().copied();
-        for (process, end) in self.has_finished.clone().into_iter().enumerate() {
-            match (end, first) {
-                (None, _) if self.judge.violations.is_empty() => {
-                    self.judge.note(Violation::Stuck { process });
-                }
-                (Some(round), Some(other)) if round != other && is_synchronous => {
-                    self.judge.note(Violation::OtherEnd { process, round, other });
-                }
-                _ => {}
-            }
-        }
-        for own in self.bodies.iter().flatten().filter(|own| own.is_true) {
-            for (node, participant) in own.process.participants() {
-                self.hypotheses[node] = participant.hypothesis().cloned();
-            }
-        }
-        Outcome {
-            hypotheses: self.hypotheses,
-            rounds: self.has_finished.iter().flatten().copied().max().unwrap_or(0),
-            converged: self.converged,
-            ticks: self.now / TICK,
-            trace: self.trace,
-            counts: self.counts,
-            violations: self.judge.violations,
-            digests: self.digests,
         }
     }
 }
