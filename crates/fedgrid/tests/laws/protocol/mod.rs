@@ -4,6 +4,8 @@
 mod asynchronous;
 mod federation;
 mod setting;
+mod slow;
+mod split;
 mod sweep;
 mod synchronous;
 mod two_copies;
