@@ -7,6 +7,8 @@ mod survival;
 mod impersonation;
 mod canaries;
 mod damage;
+mod here;
+mod hostile;
 mod costs;
 mod large;
 mod soak;
