@@ -26,7 +26,7 @@ use fedgrid_zenoh::{
     agent::{self, Flow, Options},
     identity::now,
     kit::{Kit, Shared},
-    manifest::{Link, Shape},
+    manifest::{Link, Manifest, Shape},
     provision::{Federation, Site},
 };
 
@@ -49,7 +49,7 @@ fn rows(node: usize, count: usize) -> Vec<[f64; COLUMNS + 1]> {
 
 /// What a model is fitted to: the labels themselves, their magnitudes or their signs.
 #[derive(Clone, Copy)]
-enum Target {
+pub(crate) enum Target {
     Numbers,
     Counts,
     Classes,
@@ -214,10 +214,27 @@ where
 
 fn leaving_of<M>(
     method: &M,
-    (model, target): (&Arc<dyn LocalModel>, Target),
+    what: (&Arc<dyn LocalModel>, Target),
     count: usize,
     rounds: usize,
 ) -> Vec<u8>
+where
+    M: Method<Participant: Durable> + Sync,
+{
+    let (mut all, said, _) = overheard(Link::Tcp, method, what, count, rounds);
+    all.extend(said);
+    all
+}
+
+/// What is heard on the wire between two processes of two nodes each over such links, what their
+/// statuses say, and their manifest.
+pub(crate) fn overheard<M>(
+    link: Link,
+    method: &M,
+    (model, target): (&Arc<dyn LocalModel>, Target),
+    count: usize,
+    rounds: usize,
+) -> (Vec<u8>, Vec<u8>, Manifest)
 where
     M: Method<Participant: Durable> + Sync,
 {
@@ -229,27 +246,27 @@ where
         tap(from, to, &heard);
     }
     let site = |place: usize| Site {
-        name: format!("p{place}"),
+        name: format!("partner-{place}"),
         address: Some(outside[place].clone()),
         nodes: if place == 0 { vec![0, 1] } else { vec![2, 3] },
     };
-    let names: Vec<String> = (0..NODES).map(|node| format!("n{node}")).collect();
+    let names: Vec<String> = (0..NODES).map(|node| format!("hospital-{node}")).collect();
     let federation = Federation {
         project: "canaries",
         shared: &Shared::default(),
         nodes: &names,
         edges: vec![(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (0, 3, 1.0)],
         sites: &[site(0), site(1)],
-        link: Link::Tcp,
+        link,
         router: None,
         shape: target.shape(),
         checkpoint_every: 1,
         largest_number: LARGEST,
         validity: (now() - 60, now() + 3600),
     };
-    federation.write(folder.path()).unwrap();
+    let manifest = federation.write(folder.path()).unwrap();
     let part = |place: usize| {
-        let kit = Kit::read(&folder.path().join(format!("kits/p{place}")), now()).unwrap();
+        let kit = Kit::read(&folder.path().join(format!("kits/partner-{place}")), now()).unwrap();
         let nodes: Vec<Node> = (0..NODES).map(|node| view(node, count, (model, target))).collect();
         let views = ring(NODES).unwrap().views(nodes).unwrap();
         let views: Vec<View> = views.into_iter().filter(|view| view.node.id / 2 == place).collect();
@@ -273,15 +290,12 @@ where
         let parts = [0, 1].map(|place| scope.spawn(move || part(place)));
         parts.into_iter().map(|part| part.join().unwrap()).collect()
     });
-    let mut all = heard.lock().unwrap().clone();
+    let all = heard.lock().unwrap().clone();
     assert!(all.len() > 1000, "the tap has heard something");
-    for text in &said {
-        all.extend(text.as_bytes());
-    }
-    all
+    (all, said.concat().into_bytes(), manifest)
 }
 
-fn relax() -> FedRelax {
+pub(crate) fn relax() -> FedRelax {
     FedRelax { alpha: 0.5, ..FedRelax::default() }
 }
 
@@ -289,8 +303,13 @@ fn relax() -> FedRelax {
 fn a_hundred_thousand_canaries_stay_at_home() {
     let count = 100_000 / NODES / (COLUMNS + 1);
     let model: Arc<dyn LocalModel> = Arc::new(Linear { ridge: 0.01, intercept: true });
-    let all = leaving(&relax(), &model, count, 20);
-    assert_eq!(Search::new(count).hits(&all), 0);
+    let search = Search::new(count);
+    assert_eq!(search.hits(&leaving(&relax(), &model, count, 20)), 0);
+    let coupled = PrimalDual { alpha: 0.1, ..PrimalDual::default() };
+    assert_eq!(search.hits(&leaving(&coupled, &model, count, 20)), 0, "total variation");
+    let (start, budget) = (Start::Local, Budget::Half);
+    let probing = PersFl { candidates: 2, start, budget, ..PersFl::default() };
+    assert_eq!(search.hits(&leaving(&probing, &model, count, 20)), 0, "probes");
 }
 
 #[test]

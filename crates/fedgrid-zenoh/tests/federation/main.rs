@@ -6,6 +6,7 @@ mod same_bits;
 mod survival;
 mod impersonation;
 mod canaries;
+mod overheard;
 mod damage;
 mod here;
 mod hostile;
