@@ -1,0 +1,58 @@
+//! Asynchronous rounds over Zenoh end where one process does.
+
+use std::time::Duration;
+
+use fedgrid::{
+    method::{Durable, Method},
+    observe::Stop,
+    runtime::{InProcess, protocol::Mode},
+};
+use fedgrid_zenoh::{agent::Flow, manifest::Link};
+
+use crate::{
+    here::{Bits, Here},
+    made::{How, Problem, Visitor},
+    scene::{Scene, Spec},
+};
+
+/// What nodes predict at the minimum.
+struct Minimum<'a>(&'a Problem);
+
+impl Visitor for Minimum<'_> {
+    type Output = Vec<Vec<f64>>;
+
+    fn visit<M: Method<Participant: Durable>>(self, method: &M) -> Self::Output {
+        let nodes: Vec<usize> = (0..self.0.nodes).collect();
+        let stop = Stop { tolerance: 1e-14, rounds: 50_000 };
+        let runtime = InProcess { stop, ..InProcess::default() };
+        let run = runtime.run(method, self.0.views(&nodes)).unwrap();
+        let public = self.0.public();
+        let said = run.hypotheses.iter().flatten().map(|one| one.predict(&public));
+        said.map(|labels| labels.as_slice().to_vec()).collect()
+    }
+}
+
+#[test]
+fn total_variation_whose_processes_do_not_wait_ends_at_the_minimum() {
+    let problem = Problem { how: How::PrimalDual, nodes: 8, points: 10, seed: 5 };
+    let (link, rounds) = (Link::Tcp, 800);
+    let scene = Scene::new(Spec { problem, processes: 2, link, rounds, keep: 10, trace: false });
+    let part = |place: usize| {
+        let mode = Mode::Asynchronous { staleness: None };
+        let mut tell = |_: &_| Flow::Continue;
+        let tick = Duration::from_millis(5);
+        Here { mode, tick, ..Here::new(&scene, place, &mut tell) }.run().unwrap().0
+    };
+    let found: Bits = std::thread::scope(|scope| {
+        let parts: Vec<_> = (0..2).map(|place| scope.spawn(move || part(place))).collect();
+        parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
+    });
+    let minimum = problem.visit(Minimum(&problem));
+    assert_eq!(found.len(), minimum.len());
+    for (node, bits) in found {
+        for (bits, best) in bits.into_iter().zip(&minimum[node]) {
+            let value = f64::from_bits(bits);
+            assert!((value - best).abs() <= 1e-9 * best.abs().max(1.0), "{node}: {value} {best}");
+        }
+    }
+}
