@@ -181,7 +181,7 @@ fn flipped_bits_in_what_a_killed_process_kept_change_no_state() {
 }
 
 /// Runs a test of this binary inside of a small disk of its own; false where that cannot be mounted.
-fn on_small_disk(test: &str, folder: &Path) -> bool {
+pub(crate) fn on_small_disk(test: &str, folder: &Path) -> bool {
     let this = std::env::current_exe().unwrap();
     let script = format!(
         "mount -t tmpfs -o size=256k none '{0}' && FEDGRID_DISK='{0}' exec '{1}' --exact {test}",

@@ -10,6 +10,7 @@ mod overheard;
 mod damage;
 mod here;
 mod hostile;
+mod full_disk;
 mod asynchronous;
 mod costs;
 mod large;
