@@ -141,7 +141,7 @@ fn flood(scene: &Scene, seen: &Seen) -> Part {
 #[test]
 fn thousands_of_bad_frames_of_an_insider_change_no_bit_of_a_running_federation() {
     let problem = Problem { how: How::FedRelax, nodes: 6, points: 10, seed: 7 };
-    let link = Link::Tls;
+    let link = Link::Quic;
     let scene =
         Scene::new(Spec { problem, processes: 3, link, rounds: 200, keep: 10, trace: false });
     let seen = Seen::default();

@@ -17,3 +17,4 @@ mod large;
 mod soak;
 mod bundles;
 mod expiry;
+mod clocks;
