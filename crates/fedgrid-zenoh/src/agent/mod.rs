@@ -187,6 +187,7 @@ impl<'a, P: Durable> Agent<'a, P> {
             let wait = tick.saturating_duration_since(Instant::now());
             if let Some((_, bytes)) = self.transport.inbox().next(wait) {
                 self.hear(&bytes)?;
+                self.hear_more()?;
             } else {
                 // What was said to a neighbour before it was there is lost, and said again at once.
                 let peers = self.gate.senders.keys();
@@ -226,6 +227,16 @@ impl<'a, P: Durable> Agent<'a, P> {
         }
         self.refresh();
         tell(&self.status);
+        Ok(())
+    }
+
+    /// Hears what else has come, for as long as a status may wait: where a round takes longer than a tick,
+    /// one word a round would leave neighbours' words to grow old in the inbox.
+    fn hear_more(&mut self) -> Result<()> {
+        while !self.over && self.told.elapsed() < TELL {
+            let Some((_, bytes)) = self.transport.inbox().next(Duration::ZERO) else { break };
+            self.hear(&bytes)?;
+        }
         Ok(())
     }
 

@@ -34,17 +34,25 @@ impl Visitor for Minimum<'_> {
 
 #[test]
 fn total_variation_whose_processes_do_not_wait_ends_at_the_minimum() {
+    ends_at_the_minimum(2, 800, Duration::from_millis(5));
+}
+
+#[test]
+fn so_it_does_where_a_round_takes_longer_than_a_tick() {
+    ends_at_the_minimum(4, 1500, Duration::from_millis(2));
+}
+
+fn ends_at_the_minimum(processes: usize, rounds: usize, tick: Duration) {
     let problem = Problem { how: How::PrimalDual, nodes: 8, points: 10, seed: 5 };
-    let (link, rounds) = (Link::Tcp, 800);
-    let scene = Scene::new(Spec { problem, processes: 2, link, rounds, keep: 10, trace: false });
+    let link = Link::Tcp;
+    let scene = Scene::new(Spec { problem, processes, link, rounds, keep: 10, trace: false });
     let part = |place: usize| {
         let mode = Mode::Asynchronous { staleness: None };
         let mut tell = |_: &_| Flow::Continue;
-        let tick = Duration::from_millis(5);
         Here { mode, tick, ..Here::new(&scene, place, &mut tell) }.run().unwrap().0
     };
     let found: Bits = std::thread::scope(|scope| {
-        let parts: Vec<_> = (0..2).map(|place| scope.spawn(move || part(place))).collect();
+        let parts: Vec<_> = (0..processes).map(|place| scope.spawn(move || part(place))).collect();
         parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
     });
     let minimum = problem.visit(Minimum(&problem));

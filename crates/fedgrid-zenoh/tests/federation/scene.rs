@@ -81,21 +81,26 @@ fn settings(spec: &Spec) -> Settings {
 
 impl Scene {
     pub(crate) fn new(spec: Spec) -> Self {
+        Self::lasting(spec, 86_400)
+    }
+
+    /// With certificates that are good for so many seconds.
+    pub(crate) fn lasting(spec: Spec, seconds: u64) -> Self {
         let number = |id: usize| u32::try_from(id).unwrap();
         let network = spec.problem.network();
         let edges = network.edges().iter();
         let edges = edges.map(|e| (number(e.source), number(e.target), e.weight)).collect();
-        Self::provisioned(spec, edges)
+        Self::provisioned(spec, edges, seconds)
     }
 
     /// With other edges than the problem's, for tests of links alone.
     pub(crate) fn with_edges(spec: Spec, edges: &[(usize, usize)]) -> Self {
         let number = |id: usize| u32::try_from(id).unwrap();
         let edges = edges.iter().map(|&(a, b)| (number(a), number(b), 1.0)).collect();
-        Self::provisioned(spec, edges)
+        Self::provisioned(spec, edges, 86_400)
     }
 
-    fn provisioned(spec: Spec, edges: Vec<(u32, u32, f64)>) -> Self {
+    fn provisioned(spec: Spec, edges: Vec<(u32, u32, f64)>, seconds: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let network = spec.problem.network();
         let share = spec.problem.nodes.div_ceil(spec.processes);
@@ -124,7 +129,7 @@ impl Scene {
             shape: Shape { features: 4, outputs: 1, points: number(spec.problem.points) },
             checkpoint_every: spec.keep,
             largest_number: LARGEST,
-            validity: (now() - 60, now() + 86_400),
+            validity: (now() - 60, now() + seconds),
         };
         let manifest = federation.write(folder.path()).unwrap();
         Self { folder, spec, manifest }
@@ -147,6 +152,8 @@ impl Scene {
             .unwrap();
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "scene::part_of_a_federation", "--nocapture", "--test-threads=1"])
+            // As the systemd unit does.
+            .env("MALLOC_ARENA_MAX", "2")
             .env("FEDGRID_PART", self.folder.path())
             .env("FEDGRID_PLACE", place.to_string())
             .env("RAYON_NUM_THREADS", "1")
