@@ -4,7 +4,7 @@ mod common;
 
 use std::{collections::BTreeMap, fmt::Write, path::Path};
 
-use common::{Folder, NODES, dataset};
+use common::{Folder, NODES, dataset, quick_model};
 use fedgrid::{data::Labels, loss::Loss, model::Stored};
 use fedgrid_cli::source::Table;
 
@@ -27,10 +27,6 @@ const NUMBERS: [&str; 15] = [
 ];
 
 const QUICK: &str = "
-[model]
-ridge = 0.01
-trees = 5
-epochs = 30
 [public]
 points = 10
 [method]
@@ -44,10 +40,7 @@ fn with_kind(kind: &str) -> Folder {
     let folder = Folder::new();
     // Counts for the Poisson regression, and numbers for all others.
     folder.write("rows.csv", common::rows(|value| (value.abs() + 1.0).to_string()));
-    folder.append(
-        "experiment.toml",
-        &QUICK.replace("[model]", &format!("[model]\nkind = \"{kind}\"")),
-    );
+    folder.append("experiment.toml", &format!("[model]\n{}{QUICK}", quick_model(kind)));
     folder
 }
 
@@ -72,7 +65,8 @@ fn seven_kinds_at_once_train_are_saved_and_predict_the_same_again() {
     let folder = with_kind("linear");
     let kinds = ["tree", "forest", "boosting", "kernel-ridge", "neighbours", "perceptron"];
     for (node, kind) in NODES.iter().zip(kinds) {
-        folder.append("experiment.toml", &format!("[model.nodes.{node}]\nkind = \"{kind}\"\n"));
+        let keys = quick_model(kind);
+        folder.append("experiment.toml", &format!("[model.nodes.{node}]\n{keys}"));
     }
     folder.fit("one", &[]);
     folder.fit("two", &["--threads", "2"]);
@@ -253,14 +247,6 @@ fn values_out_of_range_are_named() {
         ("model.held_back=1", "model.held_back is 1, expected zero or more and below one"),
         ("model.patience=-1", "model.patience is -1, expected a whole number, zero or more"),
         (
-            "model.patience=5",
-            "model.patience is 5, expected no such key for model.kind = \"forest\"",
-        ),
-        (
-            "model.nodes.a.held_back=0.5",
-            "model.nodes.a.held_back is 0.5, expected no such key for model.nodes.a.kind = \"forest\"",
-        ),
-        (
             "model.nodes.a.level=1",
             "model.nodes.a.level is 1, expected a number between zero and one",
         ),
@@ -268,4 +254,34 @@ fn values_out_of_range_are_named() {
     for (assignment, sentence) in cases {
         assert_eq!(folder.fit_refusal(&["--set", assignment]), sentence);
     }
+}
+
+#[test]
+fn keys_of_other_kinds_are_refused_with_those_of_the_kind() {
+    let folder = with_kind("tree");
+    let keys = "whose keys are max_depth, min_leaf_weight";
+    for (assignment, what, whose) in [
+        ("model.trees=200", "model.trees is 200", "model"),
+        ("model.ridge=auto", "model.ridge is \"auto\"", "model"),
+        ("model.patience=5", "model.patience is 5", "model"),
+        ("model.nodes.a.held_back=0.5", "model.nodes.a.held_back is 0.5", "model.nodes.a"),
+    ] {
+        let sentence = format!("{what}, expected no such key for {whose}.kind = \"tree\", {keys}");
+        assert_eq!(folder.fit_refusal(&["--set", assignment]), sentence);
+    }
+    let none = folder.fit_refusal(&["--set", "model.kind=constant", "--set", "model.k=7"]);
+    assert!(none.ends_with("kind = \"constant\", whose keys are none"), "{none}");
+    // What all are given may be meant for some: each takes what its kind has.
+    let some = ["--set", "model.nodes.a.kind=forest", "--set", "model.trees=3"];
+    folder.done(&[&["fit", "experiment.toml", "--out", "run", "--no-compare"], &some[..]].concat());
+    let complete = folder.read("run/experiment.toml");
+    let trees = complete.lines().filter(|line| line.starts_with("trees"));
+    assert_eq!(trees.collect::<Vec<_>>(), ["trees = 3"], "{complete}");
+    folder.done(&["fit", "run/experiment.toml", "--out", "again", "--no-compare"]);
+    // Another kind than the file's is chosen with its own defaults.
+    let folder = with_kind("linear");
+    let other = folder.fit("other", &["--model", "tree"]);
+    assert_eq!(other["nodes"][0]["model"], "tree");
+    let same = folder.fit_refusal(&["--set", "model.k=7", "--model", "linear"]);
+    assert!(same.contains("model.k is 7"), "{same}");
 }

@@ -10,7 +10,10 @@ const THIRTY: [&str; 5] = ["--method", "persfl", "--no-compare", "--set", "metho
 
 /// The result of a run with these settings, and its models, one per line.
 fn probed(folder: &Folder, run: &str, settings: &[&str]) -> (Value, Vec<String>) {
-    let mut arguments = [&THIRTY[..], &["--alpha", "0.1", "--set", "model.ridge=0.01"]].concat();
+    let mut arguments = [&THIRTY[..], &["--alpha", "0.1"]].concat();
+    if !settings.contains(&"model.kind=tree") {
+        arguments.extend(["--set", "model.ridge=0.01"]);
+    }
     arguments.extend(settings.iter().flat_map(|setting| ["--set", setting]));
     let result = folder.fit(run, &arguments);
     assert_eq!(result["method"]["kind"], "persfl");

@@ -2,15 +2,13 @@
 
 mod common;
 
-use common::{Folder, NODES};
+use common::{Folder, NODES, quick_model};
 use serde_json::Value;
 
 /// What keeps it quick; the rounds suffice for the fixed point of the usual method.
 const QUICK: &str = "
 [model]
 ridge = 0.01
-trees = 5
-epochs = 30
 [public]
 points = 20
 [method]
@@ -101,7 +99,6 @@ fn what_changes_the_way_ends_where_the_direct_solver_does() {
 /// The same with classes to predict.
 fn with_classes() -> Folder {
     let folder = Folder::with_classes();
-    folder.edit("experiment.toml", "ridge = 0.01\n", "ridge = 0.01\ntrees = 5\nepochs = 30\n");
     folder.append(
         "experiment.toml",
         "[method]\nalpha = 0.3\nrounds = 20\n[compare]\nenabled = false\n",
@@ -132,14 +129,12 @@ fn classifiers_of_many_kinds_pull_each_other() {
     ];
     for (at, kinds) in kinds.iter().enumerate() {
         let folder = with_classes();
-        let settings: Vec<String> = NODES
-            .iter()
-            .zip(kinds)
-            .map(|(node, kind)| format!("model.nodes.{node}.kind={kind}"))
-            .collect();
-        let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
-        let result = fitted(&folder, "pulled", &settings);
-        fitted(&folder, "alone", &[&settings[..], &["method.alpha=0"]].concat());
+        for (node, kind) in NODES.iter().zip(kinds) {
+            let keys = quick_model(kind);
+            folder.append("experiment.toml", &format!("[model.nodes.{node}]\n{keys}"));
+        }
+        let result = fitted(&folder, "pulled", &[]);
+        fitted(&folder, "alone", &["method.alpha=0"]);
         assert_eq!(result["metric"], "log_loss");
         assert_eq!(result["method"]["solver"], "rounds");
         let [pulled, alone] = ["pulled", "alone"].map(|run| predictions(&folder, run));

@@ -11,7 +11,7 @@ use toml::{Table, Value};
 use crate::{
     assembly::{Assembly, relative_path},
     error::Result,
-    experiment::Experiment,
+    experiment::{Experiment, ModelSection},
     helping,
     report::Page,
     run::{Existing, RunFolder, to_json_pretty},
@@ -60,7 +60,8 @@ struct Keys {
     #[arg(long, value_name = "COLUMN")]
     split: Option<String>,
 
-    /// The kind of model, such as linear, logistic, tree, forest (key model.kind).
+    /// The kind of model, such as linear, logistic, tree, forest (key model.kind); keys of another kind in the
+    /// experiment do not count then.
     #[arg(long, value_name = "KIND")]
     model: Option<String>,
 
@@ -190,7 +191,9 @@ impl Keys {
             features.map(|names| names.iter().map(text).collect::<Vec<_>>().into()),
         );
         put(table, "data", "split", self.split.as_ref().map(text));
-        put(table, "model", "kind", self.model.as_ref().map(text));
+        if let Some(kind) = &self.model {
+            ModelSection::choose(table, kind);
+        }
         put(table, "method", "kind", self.method.as_ref().map(text));
         if let Some(alpha) = &self.alpha {
             Experiment::set(table, &format!("method.alpha={alpha}"))?;

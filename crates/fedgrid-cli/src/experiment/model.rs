@@ -31,22 +31,33 @@ impl ModelSection {
         self.common = self.common.over(&ModelKeys::default()).filled();
     }
 
-    /// Refuses values out of range, and keys of early stopping where nothing stops early.
+    /// Refuses values out of range, and keys of other kinds than the ones they are given for.
     pub(super) fn check(&self) -> Result<(), String> {
-        let stops = |keys: &ModelKeys| keys.over(&self.common).kind() == ModelKind::Perceptron;
         self.common.check("model")?;
         // Nodes take from all what they leave open.
-        if !self.nodes.values().chain([&self.common]).any(stops) {
-            self.common.check_stopping("model", self.common.kind())?;
-        }
+        let kinds = self.nodes.values().map(|own| own.over(&self.common).kind());
+        self.common.check_kinds("model", self.common.kind(), kinds)?;
         for (name, own) in &self.nodes {
             let section = format!("model.nodes.{name}");
             own.check(&section)?;
-            if !stops(own) {
-                own.check_stopping(&section, own.over(&self.common).kind())?;
-            }
+            own.check_kinds(&section, own.over(&self.common).kind(), [].into_iter())?;
         }
         Ok(())
+    }
+
+    /// Makes a kind that of all nodes in the keys of an experiment; what is said there for another kind
+    /// goes, unless some nodes have kinds of their own.
+    pub(crate) fn choose(experiment: &mut toml::Table, kind: &str) {
+        let section = experiment.entry("model").or_insert_with(|| toml::Table::new().into());
+        let Some(keys) = section.as_table_mut() else { return };
+        let before = keys.insert("kind".into(), kind.into());
+        let known = ModelKind::deserialize(toml::Value::from(kind));
+        if let (Ok(known), false) = (known, keys.contains_key("nodes"))
+            && before.is_none_or(|before| before.as_str() != Some(kind))
+        {
+            let names = ModelKeys::names(known);
+            keys.retain(|key, _| names.contains(&key));
+        }
     }
 
     /// All kinds in use.
@@ -64,7 +75,7 @@ impl ModelSection {
 /// A struct of optional keys, and how one set of them lies over another.
 macro_rules! model_keys {
     ($($(#[doc = $doc:literal])+ $key:ident: $type:ty,)*) => {
-        /// The keys of a model; which of them count depends on its kind.
+        /// The keys of a model; which of them it has depends on its kind.
         #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
         pub struct ModelKeys {
             $(
@@ -77,6 +88,17 @@ macro_rules! model_keys {
         impl ModelKeys {
             fn over(&self, common: &Self) -> Self {
                 Self { $($key: self.$key.clone().or_else(|| common.$key.clone()),)* }
+            }
+
+            /// The names of the keys that are given.
+            fn given(&self) -> Vec<&'static str> {
+                let all = [$((stringify!($key), self.$key.is_some()),)*];
+                all.into_iter().filter(|(_, given)| *given).map(|(key, _)| key).collect()
+            }
+
+            /// The same without the keys of other names.
+            fn only(self, names: &[&str]) -> Self {
+                Self { $($key: self.$key.filter(|_| names.contains(&stringify!($key))),)* }
             }
         }
     };
@@ -147,10 +169,23 @@ impl ModelKeys {
         self.kind.unwrap_or_default()
     }
 
-    /// The same keys with the defaults of their kind filled in.
+    /// The same keys with the defaults of their kind filled in, and without those of other kinds.
     fn filled(&self) -> Self {
+        self.over(&Self::usual(self.kind())).only(&Self::names(self.kind()))
+    }
+
+    /// The names of the keys that a kind has.
+    fn names(kind: ModelKind) -> Vec<&'static str> {
+        let mut names = Self::usual(kind).given();
+        if matches!(kind, ModelKind::Forest | ModelKind::ExtraTrees) {
+            names.push("features_tried");
+        }
+        names
+    }
+
+    /// The defaults of a kind.
+    fn usual(kind: ModelKind) -> Self {
         use ModelKind as Kind;
-        let kind = self.kind();
         let mut default = Self { kind: Some(kind), ..Self::default() };
         let ridge = Some(Choice::Auto);
         match kind {
@@ -201,11 +236,7 @@ impl ModelKeys {
         if matches!(kind, Kind::Tree | Kind::Forest | Kind::ExtraTrees | Kind::Boosting) {
             default.min_leaf_weight = Some(0.0);
         }
-        let mut complete = self.over(&default);
-        if kind != Kind::Perceptron {
-            (complete.patience, complete.held_back) = (None, None);
-        }
-        complete
+        default
     }
 
     fn fill_trees(&mut self, trees: usize, max_depth: usize) {
@@ -228,16 +259,24 @@ impl ModelKeys {
         (self.patience, self.held_back) = (Some(default.patience), Some(default.held_back));
     }
 
-    /// Refuses the keys of early stopping for a kind that does not stop early.
-    fn check_stopping(&self, section: &str, kind: ModelKind) -> Result<(), String> {
-        let patience = self.patience.map(|epochs| ("patience", epochs.to_string()));
-        let held_back = self.held_back.map(|share| ("held_back", share.to_string()));
-        match patience.or(held_back) {
-            Some((key, value)) => Err(format!(
-                "{section}.{key} is {value}, expected no such key for {section}.kind = \"{kind}\""
-            )),
-            None => Ok(()),
-        }
+    /// Refuses keys that neither the kind has nor any of the others that they are given for.
+    fn check_kinds(
+        &self,
+        section: &str,
+        kind: ModelKind,
+        others: impl Iterator<Item = ModelKind>,
+    ) -> Result<(), String> {
+        let known: Vec<&str> = others.flat_map(Self::names).chain(Self::names(kind)).collect();
+        let Some(key) = self.given().into_iter().find(|key| !known.contains(key)) else {
+            return Ok(());
+        };
+        let given = serde_json::to_value(self).unwrap_or_default();
+        let own: Vec<&str> = Self::names(kind).into_iter().filter(|name| *name != "kind").collect();
+        let own = if own.is_empty() { "none".into() } else { own.join(", ") };
+        Err(format!(
+            "{section}.{key} is {}, expected no such key for {section}.kind = \"{kind}\", whose keys are {own}",
+            given[key]
+        ))
     }
 
     /// Refuses values out of range; `section` is named.

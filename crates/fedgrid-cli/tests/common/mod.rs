@@ -30,6 +30,17 @@ file = "nodes.csv"
 edges = "edges.csv"
 "#;
 
+/// The keys of a model of some kind that is quickly trained.
+pub(crate) fn quick_model(kind: &str) -> String {
+    let more = match kind {
+        "forest" | "extra-trees" | "boosting" => "trees = 5\n",
+        "perceptron" => "ridge = 0.01\nepochs = 30\n",
+        "tree" | "neighbours" | "smoother" | "constant" => "",
+        _ => "ridge = 0.01\n",
+    };
+    format!("kind = \"{kind}\"\n{more}")
+}
+
 /// A temporary folder that holds `experiment.toml`, `rows.csv`, `nodes.csv` and `edges.csv`.
 pub(crate) struct Folder {
     root: tempfile::TempDir,
