@@ -200,7 +200,7 @@ impl<'a, P: Durable> Agent<'a, P> {
             if Instant::now() >= tick {
                 tick = Instant::now() + self.options.tick;
                 self.check_neighbours()?;
-                if begun.elapsed() >= UNMET {
+                if begun.elapsed() >= UNMET && !self.finished {
                     self.check_certificates()?;
                 }
                 // Where rounds go on nothing is missing, and nothing need be asked for.
