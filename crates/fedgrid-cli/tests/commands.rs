@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 
 use common::{Folder, timeless};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const COMMANDS: [&[&str]; 9] = [
     &[],
@@ -127,9 +127,12 @@ fn the_clusters_of_a_column_have_their_own_connectivity() {
          east: 1 nodes, λ₂ = –, weight 0 inside, 2.00 to others\n            \
          mid: 2 nodes, λ₂ = 0, in 2 pieces, weight 0 inside, 3.00 to others\n            \
          west: 3 nodes, λ₂ = 1.00, weight 2.00 inside, 1.00 to others\n";
-    assert!(printed.ends_with(expected), "{printed}");
+    assert!(printed.contains(expected), "{printed}");
+    // All nodes have rows, so each keeps what comes over its own edges: any L will do.
+    assert!(printed.contains("condition   (17) holds with L = "), "{printed}");
     let json: Value =
         serde_json::from_str(&folder.done(&[&show[..], &["--json"]].concat())).unwrap();
+    assert_eq!(json["condition_17"]["largest"], json!([null, null, null]));
     assert_eq!(json["clusters"][0]["lambda2"], Value::Null);
     assert_eq!(json["clusters"][1]["pieces"], 2);
     assert!((json["clusters"][2]["lambda2"].as_f64().unwrap() - 1.0).abs() < 1e-8);
@@ -137,6 +140,27 @@ fn the_clusters_of_a_column_have_their_own_connectivity() {
         folder.refusal(&["network", "show", "--edges", "edges.csv", "--cluster", "region"]),
         "--cluster region needs a node table (--nodes)"
     );
+}
+
+#[test]
+fn rows_at_the_ends_of_a_path_hold_its_halves_apart_just_so() {
+    let folder = Folder::new();
+    folder.write("nodes.csv", "node,side\na,left\nb,left\nc,left\nd,right\ne,right\nf,right\n");
+    let rows = folder.read("rows.csv");
+    let ends = rows.lines().filter(|row| ["n", "a", "f"].iter().any(|name| row.starts_with(name)));
+    folder.write("rows.csv", ends.collect::<Vec<_>>().join("\n") + "\n");
+    let show = ["network", "show", "experiment.toml", "--cluster", "side"];
+    let printed = folder.done(&show);
+    let expected = "condition   (17) holds up to L = 1.000, and Theorem 1 needs more than one";
+    assert!(printed.contains(expected), "{printed}");
+    let json: Value =
+        serde_json::from_str(&folder.done(&[&show[..], &["--json"]].concat())).unwrap();
+    let condition = &json["condition_17"];
+    assert_eq!(condition["largest"], json!([1.0, 1.0]));
+    assert_eq!((&condition["between"], &condition["constants"]), (&json!(1.0), &Value::Null));
+    // Without rows at hand nothing is said of it.
+    std::fs::remove_file(folder.path("rows.csv")).unwrap();
+    assert!(!folder.done(&show).contains("condition"));
 }
 
 /// Every property below a schema, with its path.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use fedgrid::{
-    bound::{Cohesion, cohesion},
+    bound::{Cohesion, Sampling, cohesion, sampling},
     network::{Network, Statistics},
 };
 use serde_json::json;
@@ -66,7 +66,8 @@ pub(super) struct Show {
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     value: Vec<String>,
 
-    /// A column of the node table that says which cluster each node is in.
+    /// A column of the node table that says which cluster each node is in. With an experiment whose rows are
+    /// at hand, condition (17) of total variation is checked: whether the nodes with rows hold these apart.
     #[arg(long, value_name = "COLUMN")]
     cluster: Option<String>,
 }
@@ -166,13 +167,17 @@ impl Show {
             let value = network.homophily(&table.numbers(column)?)?;
             homophily.insert(column.clone(), json!(value));
         }
-        let clusters = match &self.cluster {
+        let (clusters, condition) = match &self.cluster {
             Some(column) => {
                 let flag = format!("--cluster {column}");
                 let table = nodes.as_ref().ok_or_else(|| needs_table(&flag))?;
-                clusters(network, &table.names_in(column)?)?
+                let (names, numbers) = numbered(&table.names_in(column)?);
+                let found = cohesion(network, &numbers)?;
+                let named =
+                    found.into_iter().map(|one| (names[one.cluster].clone(), one)).collect();
+                (named, self.condition(network, &numbers)?)
             }
-            None => Vec::new(),
+            None => (Vec::new(), None),
         };
         let mut lines = component_lines(network, &statistics, &connectivity);
         for (column, value) in &homophily {
@@ -180,6 +185,7 @@ impl Show {
             lines.push(format!("homophily   {value} of {column} (1 alike, 0 by chance)"));
         }
         lines.extend(cluster_lines(&clusters));
+        lines.extend(condition.as_ref().map(condition_line));
         terminal.say(&lines.join("\n"));
         let names = network.names();
         terminal.give(&to_json_pretty(&json!({
@@ -194,9 +200,42 @@ impl Show {
             "isolated": statistics.isolated.iter().map(|&node| &names[node]).collect::<Vec<_>>(),
             "homophily": homophily,
             "clusters": cluster_values(&clusters),
+            "condition_17": condition.map(|found| json!({
+                "between": found.between,
+                "largest": found.largest,
+                "constants": found.constants.map(|(l, k)| json!({ "L": l, "K": k })),
+                "warnings": found.warnings,
+            })),
         })));
         Ok(())
     }
+
+    /// Condition (17) for these clusters; none without the rows of an experiment.
+    fn condition(&self, network: &Network, clusters: &[usize]) -> Result<Option<Sampling>> {
+        let (experiment, base) = self.from.experiment()?;
+        let keys = &experiment.data;
+        if keys.file.as_os_str().is_empty() || !base.join(&keys.file).exists() {
+            return Ok(None);
+        }
+        let table = Files::new(&base, keys.delimiter).table(&keys.file)?;
+        let mut with_rows = table.names_in(&keys.node)?;
+        with_rows.sort_unstable();
+        let labelled = network.names().iter().map(|name| with_rows.binary_search(name).is_ok());
+        Ok(Some(sampling(network, clusters, &labelled.collect::<Vec<_>>())?))
+    }
+}
+
+/// What a reader is told of condition (17).
+fn condition_line(found: &Sampling) -> String {
+    let says = match (found.constants, found.warnings.first()) {
+        (Some((l, k)), _) => {
+            let [l, k] = [l, k].map(significant);
+            format!("(17) holds with L = {l}, K = {k}: nodes with rows hold the clusters apart")
+        }
+        (None, Some(warning)) => warning.trim_start_matches("condition ").to_string(),
+        (None, None) => "(17) holds with any L".into(),
+    };
+    format!("condition   {says}")
 }
 
 fn component_lines(
@@ -229,15 +268,14 @@ fn and_more(count: usize) -> Option<String> {
     (count > LINES).then(|| format!("            and {} more", count - LINES))
 }
 
-/// The cohesion of the clusters of these names, one name for each node, in the order of the names.
-fn clusters(network: &Network, names: &[String]) -> Result<Vec<(String, Cohesion)>> {
-    let mut known: Vec<&String> = names.iter().collect();
+/// Different names in order, and the number of each of the given ones among them.
+fn numbered(names: &[String]) -> (Vec<String>, Vec<usize>) {
+    let mut known = names.to_vec();
     known.sort_unstable();
     known.dedup();
-    let number = |name: &String| known.binary_search(&name).expect("all names are known");
-    let numbers: Vec<usize> = names.iter().map(number).collect();
-    let found = cohesion(network, &numbers)?;
-    Ok(found.into_iter().map(|cluster| (known[cluster.cluster].clone(), cluster)).collect())
+    let number = |name: &String| known.binary_search(name).expect("all names are known");
+    let numbers = names.iter().map(number).collect();
+    (known, numbers)
 }
 
 /// Clusters as they stand in JSON.
