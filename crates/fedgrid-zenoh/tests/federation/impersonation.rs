@@ -190,9 +190,14 @@ fn insiders_against(link: Link) {
             for (_, bytes) in some {
                 insider.transport.send(victim.place, bytes.clone());
             }
-            let heard = victim.heard(Duration::from_millis(150));
-            came += heard.0;
-            accepted += heard.1;
+            // On a busy machine a frame may take its time; once all are there nobody waits.
+            for _ in some {
+                let Some((_, bytes)) = victim.transport.inbox().next(Duration::from_secs(5)) else {
+                    break;
+                };
+                came += 1;
+                accepted += usize::from(victim.gate.open(&bytes).is_ok());
+            }
         }
     }
     assert!(moves >= 480, "{moves}");
