@@ -9,7 +9,7 @@ use fedgrid::{
     model::Hypothesis,
 };
 use fedgrid_cli::{
-    assembly::{Assembly, Graph, OwnModel, Parts, Rows},
+    assembly::{Assembly, Graph, LeftOut, OwnModel, Parts, Rows},
     experiment::Experiment,
     helping,
     outcome::Outcome,
@@ -236,7 +236,12 @@ impl Given<'_> {
             graph: Graph { positions: self.positions.clone(), ..Graph::from(network.clone()) },
             task,
             // The plan says what each row is for.
-            rows: Rows { data, roles: Vec::new(), classes: self.classes.clone() },
+            rows: Rows {
+                data,
+                roles: Vec::new(),
+                classes: self.classes.clone(),
+                left_out: LeftOut::default(),
+            },
             models: models.collect::<PyResult<_>>()?,
             public,
             plan,

@@ -6,6 +6,7 @@
 
 pub mod error;
 mod number;
+mod wording;
 pub mod experiment;
 pub mod source;
 pub mod assembly;

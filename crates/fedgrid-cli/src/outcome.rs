@@ -41,7 +41,11 @@ pub struct Outcome {
     pub bytes: usize,
     /// How many bytes the edges carry in one round of messages; zero for a method solved in one place.
     pub bytes_per_round: usize,
-    /// What a reader should know: shared statistics, nodes without rows, fallbacks.
+    /// What a reader must know before the verdict: what has not converged, or is not confirmed on rows
+    /// of its own.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub warnings: Vec<String>,
+    /// What a reader should know: columns left out, shared statistics, nodes without rows, fallbacks.
     pub notes: Vec<String>,
     /// The network in numbers.
     pub network: NetworkSummary,
@@ -107,6 +111,21 @@ pub struct Comparison {
     pub baselines: BTreeMap<String, Entry>,
 }
 
+impl Comparison {
+    /// The errors of a contestant; none of a single shuffle.
+    #[must_use]
+    pub fn entry(&self, contestant: Contestant) -> Option<&Entry> {
+        match contestant {
+            Contestant::Local => self.local.as_ref(),
+            Contestant::Pooled => self.pooled.as_ref(),
+            Contestant::Shrunk => self.shrunk.as_ref(),
+            Contestant::Network => self.network.as_ref(),
+            Contestant::Shuffled(_) => None,
+            Contestant::Baseline(baseline) => self.baselines.get(baseline.name()),
+        }
+    }
+}
+
 /// The errors of one method; of several shuffles, their means.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
@@ -126,6 +145,14 @@ pub struct Entry {
     /// How repetitions spread.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub spread: Option<Spread>,
+}
+
+impl Entry {
+    /// The mean error that counts: on test rows, or else on validation rows.
+    #[must_use]
+    pub fn error(&self) -> f64 {
+        self.test.unwrap_or(self.validation)
+    }
 }
 
 /// The spread of repeated errors (on test rows, or else on validation rows).
@@ -151,6 +178,18 @@ pub struct Gain {
     /// The best method without the network.
     pub rival: Contestant,
     /// How much smaller the network's mean error is than that rival's.
+    pub difference: f64,
+    /// The standard error of that difference, paired over nodes; none if one node cannot tell.
+    pub standard_error: Option<f64>,
+    /// How much smaller the network's mean error is than that of its shuffles; none without shuffles.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub shape: Option<Shape>,
+}
+
+/// What the shape of the network gains: the difference to the same network with shuffled nodes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shape {
+    /// How much smaller the network's mean error is than the mean of its shuffles.
     pub difference: f64,
     /// The standard error of that difference, paired over nodes; none if one node cannot tell.
     pub standard_error: Option<f64>,

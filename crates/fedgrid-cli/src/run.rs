@@ -33,6 +33,7 @@ use crate::{
     helping::probes_csv,
     outcome::Outcome,
     report::Page,
+    wording::in_plain_words,
 };
 
 /// The version of the files of a run.
@@ -59,6 +60,9 @@ struct Identity {
     format: u32,
     version: String,
     data: String,
+    /// The name of the experiment, which is the title of the page.
+    #[serde(default)]
+    title: String,
 }
 
 /// A run folder.
@@ -86,10 +90,16 @@ impl RunFolder {
         }
     }
 
+    /// The title of the run in a folder, if there is a run.
+    #[must_use]
+    pub fn title(folder: &Path) -> Option<String> {
+        Some(identity(folder)?.title).filter(|title| !title.is_empty())
+    }
+
     /// Opens the folder of a run; it is made only now, when all input has been read.
     pub fn open(
         folder: &Path,
-        experiment: &str,
+        (experiment, title): (&str, &str),
         fingerprint: u64,
         existing: Existing,
     ) -> Result<Self> {
@@ -97,6 +107,7 @@ impl RunFolder {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").into(),
             data: format!("{fingerprint:016x}"),
+            title: title.into(),
         };
         let run = Self { folder: folder.to_path_buf(), cards: Vec::new() };
         match existing {
@@ -125,10 +136,7 @@ impl RunFolder {
     /// Whether this is the folder of a run, or empty.
     fn is_run(&self) -> bool {
         let is_empty = fs::read_dir(&self.folder).is_ok_and(|mut files| files.next().is_none());
-        // Other programs write metrics too, so the name of the file is not enough.
-        let metrics = fs::read_to_string(self.folder.join("metrics.jsonl")).unwrap_or_default();
-        let first = metrics.lines().next().unwrap_or_default();
-        serde_json::from_str::<Identity>(first).is_ok() || is_empty
+        identity(&self.folder).is_some() || is_empty
     }
 
     /// Whether a folder holds a run that came to its end.
@@ -296,8 +304,8 @@ impl Models {
             Error::input(format!("'{path}' is damaged: {what}; run the experiment again"))
         };
         let (path, text) = read("about.json")?;
-        let AboutFile { format, about } =
-            serde_json::from_str(&text).map_err(|error| broken(&path, &error.to_string()))?;
+        let AboutFile { format, about } = serde_json::from_str(&text)
+            .map_err(|error| broken(&path, &in_plain_words(&error.to_string())))?;
         if format != FORMAT {
             let found = format!("format {format}, this version reads format {FORMAT}");
             return Err(broken(&path, &found));
@@ -321,6 +329,13 @@ impl Models {
         }
         Ok(Self { about, by_node })
     }
+}
+
+/// What the run in a folder says of itself; none if there is no run.
+fn identity(folder: &Path) -> Option<Identity> {
+    // Other programs write metrics too, so the name of the file is not enough.
+    let metrics = fs::read_to_string(folder.join("metrics.jsonl")).ok()?;
+    serde_json::from_str(metrics.lines().next()?).ok()
 }
 
 /// Whether a folder holds a run that came to its end.

@@ -99,7 +99,7 @@ impl Progress {
     pub fn done(&self, card: &Card) {
         self.bar.inc(1);
         if self.plain {
-            let error = significant(card.test.unwrap_or(card.validation));
+            let error = significant(card.error());
             let tried = counted(card.path.len(), "strength");
             complain(&format!("{}: {tried} tried, error {error}", card.contestant));
         }
@@ -172,7 +172,7 @@ fn row(name: &str, what: &str, entry: &Entry, is_single: bool) -> String {
         format!("  ({} to {})", significant(s.min), significant(s.max))
     });
     let errors = if is_single {
-        format!("{:>20}", significant(entry.test.unwrap_or(entry.validation)))
+        format!("{:>20}", significant(entry.error()))
     } else {
         format!("{:>11}{:>9}", significant(entry.validation), perhaps(entry.test))
     };

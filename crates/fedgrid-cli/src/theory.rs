@@ -110,7 +110,7 @@ impl<'a> Sum<'a> {
         match method {
             Approach::FedRelax(method) => Some(Self::Predictions(method)),
             Approach::Gtv(method) => Some(Self::Weights(*method)),
-            Approach::PersFl(_) | Approach::Baseline(_) => None,
+            Approach::PersFl(_) | Approach::Baseline(_) | Approach::Plain(_) => None,
         }
     }
 }

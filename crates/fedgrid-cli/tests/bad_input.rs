@@ -54,7 +54,7 @@ fn files_that_cannot_be_read_are_named() {
     );
     assert_eq!(
         folder.refusal(&["fit", ".", "--out", "run"]),
-        "cannot read the experiment '.': it is a folder"
+        "'.' is a folder, expected an experiment file; to continue an unfinished run there, add --resume"
     );
     assert_eq!(
         folder.fit_refusal(&["--data", "no.csv"]),
@@ -343,7 +343,10 @@ fn values_of_a_wrong_type_are_named_without_words_of_the_program() {
             "data.features is \"x\", expected a list of names, such as [\"a\", \"b\"]",
         ),
         ("data.task=guess", "data.task is \"guess\", expected regression or classification"),
-        ("network.shape=cube", "network.shape is \"cube\", expected complete, ring, path or star"),
+        (
+            "network.shape=cube",
+            "network.shape is \"cube\", expected complete, ring, path, star or none",
+        ),
     ];
     for (assignment, sentence) in cases {
         assert_eq!(refusal_of(&["--set", assignment]), sentence);
@@ -519,7 +522,7 @@ fn models_that_do_not_fit_the_target_are_refused() {
     );
     assert_eq!(
         folder.fit_refusal(&["--model", "linear"]),
-        "rows.csv: row 1, column 'y' is 'cold', expected a number"
+        "rows.csv: column 'y' holds text, and model.kind = \"linear\" predicts numbers only; for classes use --model logistic, or another that predicts them"
     );
     assert_eq!(
         Folder::new().fit_refusal(&["--model", "logistic", "--set", "data.task=regression"]),

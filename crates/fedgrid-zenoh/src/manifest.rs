@@ -141,7 +141,7 @@ impl Manifest {
             return Err(wrong("it is not signed by the project's key".into()));
         }
         let manifest: Self =
-            serde_json::from_str(body).map_err(|error| wrong(error.to_string()))?;
+            serde_json::from_str(body).map_err(|_| wrong("it is damaged".into()))?;
         manifest.check()?;
         Ok(manifest)
     }

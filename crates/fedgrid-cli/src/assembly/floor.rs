@@ -33,6 +33,36 @@ const FEWEST: usize = 5;
 /// Indicators of so many rows are fitted at once.
 const AT_ONCE: usize = 64;
 
+/// Refuses models that would publish labels whatever the rows are: leaves without a smallest weight,
+/// fewer than five nearest neighbours.
+pub(super) fn check_kinds(experiment: &Experiment) -> Result<()> {
+    for keys in std::iter::once(&experiment.model.common).chain(experiment.model.nodes.values()) {
+        let Some((key, found)) = smallest(keys) else { continue };
+        let (is_enough, expected) = match key {
+            "k" => (found >= FEWEST as f64, format!("at least {FEWEST}")),
+            _ => (found > 0.0, format!("a share of the weight that holds {FEWEST} training rows")),
+        };
+        if !is_enough {
+            return Err(Error::input(format!(
+                "model.{key} is {found}, expected {expected} in a federation: a prediction of fewer \
+                 rows would tell their labels, and every site would refuse to join"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The key that says how many rows a prediction is made of at least, where a model has one.
+fn smallest(keys: &ModelKeys) -> Option<(&'static str, f64)> {
+    match keys.kind() {
+        ModelKind::Tree | ModelKind::Forest | ModelKind::ExtraTrees | ModelKind::Boosting => {
+            Some(("min_leaf_weight", keys.min_leaf_weight.unwrap_or(0.0)))
+        }
+        ModelKind::Neighbours => Some(("k", keys.k.unwrap_or(Neighbours::default().k) as f64)),
+        _ => None,
+    }
+}
+
 /// Refuses models whose predictions would publish labels, by their keys: small leaves, few nearest
 /// neighbours.
 pub(super) fn check_keys(
@@ -45,18 +75,10 @@ pub(super) fn check_keys(
         let name = &network.names()[node];
         let keys = experiment.model.nodes.get(name).unwrap_or(&experiment.model.common);
         let rows = train[node].len();
+        let Some((key, found)) = smallest(keys) else { continue };
         // The weights of a node's rows sum to one.
         let share = FEWEST as f64 / rows as f64;
-        let (key, found, expected) = match keys.kind() {
-            ModelKind::Tree | ModelKind::Forest | ModelKind::ExtraTrees | ModelKind::Boosting => {
-                ("min_leaf_weight", keys.min_leaf_weight.unwrap_or(0.0), share)
-            }
-            ModelKind::Neighbours => {
-                let k = keys.k.unwrap_or(Neighbours::default().k);
-                ("k", k as f64, FEWEST as f64)
-            }
-            _ => continue,
-        };
+        let expected = if key == "k" { FEWEST as f64 } else { share };
         if found < expected - 1e-9 {
             return Err(Error::input(format!(
                 "model.{key} is {found}, expected at least {expected} in a federation: a prediction of \

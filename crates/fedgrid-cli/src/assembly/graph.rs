@@ -211,6 +211,7 @@ fn from_coordinates(
 
 fn from_shape(names: Vec<String>, shape: ShapeKey) -> Result<Network> {
     let made = match shape {
+        ShapeKey::None => return Ok(Network::new(names, [])?),
         ShapeKey::Complete => network::complete(names.len()),
         ShapeKey::Ring => network::ring(names.len()),
         ShapeKey::Path => network::path(names.len()),

@@ -1,7 +1,7 @@
 //! The methods that an experiment asks for, with the settings that its keys stand for.
 
 use fedgrid::{
-    compare::{Approach, Baseline, Gtv, Settings, Weighting},
+    compare::{Approach, Baseline, Gtv, Plain, Settings, Weighting},
     data::Features,
     loss::Loss,
     method::{Coupling, FedAvg, FedRelax, LocalStep},
@@ -51,6 +51,11 @@ pub(super) fn settings(experiment: &Experiment, graph: &Graph) -> Settings {
             MethodKind::Persfl => {
                 let (names, clusters) = (graph.network.names(), graph.clusters.as_deref());
                 Approach::PersFl(method.persfl.method(names, clusters, experiment.seed))
+            }
+            MethodKind::Local => Approach::Plain(Plain::Local),
+            MethodKind::Pooled => Approach::Plain(Plain::Pooled),
+            MethodKind::Shrunk => {
+                Approach::Plain(Plain::Shrunk { couple_intercept: method.couple_intercept })
             }
             other => other.baseline().map_or_else(Approach::default, Approach::Baseline),
         },

@@ -25,7 +25,7 @@ pub use graph::Graph;
 pub use learning::{Candidate, Chosen, edges_csv, learned};
 use methods::{checked_methods, couples_weights, settings};
 pub use models::OwnModel;
-pub use rows::Rows;
+pub use rows::{LeftOut, Rows};
 use serde::{Deserialize, Serialize};
 pub use site::Common;
 
@@ -73,6 +73,8 @@ pub struct Assembly {
     pub fingerprint: u64,
     /// How the network came about, where it was learned or chosen.
     pub chosen: Option<Chosen>,
+    /// The columns that are not used.
+    pub left_out: LeftOut,
 }
 
 /// What an experiment is about, read from files or given in memory.
@@ -157,7 +159,7 @@ impl Assembly {
         let models = models::models(experiment, &graph, task)?.with(own);
         models.check_method(&experiment.method, graph.network.names(), task)?;
         probing::check(experiment, graph.network.names(), &plan)?;
-        let mut notes = Vec::new();
+        let mut notes = rows.describe_columns(experiment, &plan);
         let features: Vec<&Features> = rows.data.iter().map(Dataset::features).collect();
         let training = plan.training_features(&features)?;
         let names = graph.network.names();
@@ -189,7 +191,9 @@ impl Assembly {
         graph.network = study.network.clone();
         notes.extend(chosen.as_ref().map(Chosen::note));
         std::mem::swap(&mut rows.data, &mut study.rows);
-        let mut node_notes = rows.describe(&study.plan, &graph, &training, &mut notes);
+        let needs_network = experiment.method.kind.needs_network();
+        let mut node_notes =
+            rows.describe((&study.plan, needs_network), &graph, &training, &mut notes);
         std::mem::swap(&mut rows.data, &mut study.rows);
         let fingerprint =
             fingerprint ^ graph.fingerprint.rotate_left(1) ^ public.fingerprint.rotate_left(2);
@@ -205,6 +209,7 @@ impl Assembly {
             public: public.words,
             fingerprint,
             chosen,
+            left_out: rows.left_out,
         })
     }
 }

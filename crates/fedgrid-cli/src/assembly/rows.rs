@@ -8,8 +8,11 @@ use super::{Graph, listed};
 use crate::{
     error::{Error, Result},
     experiment::{DataKeys, Experiment, ModelKind, TaskKey, advice},
-    source::Table,
+    source::{Holds, Table},
 };
+
+/// A target of more whole numbers than these is hardly one of classes.
+const MOST_CLASSES: usize = 20;
 
 /// The rows of every node.
 #[derive(Debug, Clone)]
@@ -20,6 +23,27 @@ pub struct Rows {
     pub roles: Vec<Vec<Role>>,
     /// The names of the classes; none for numbers.
     pub classes: Vec<String>,
+    /// The columns that are not used.
+    pub left_out: LeftOut,
+}
+
+/// The columns of a table that are no features, and why.
+#[derive(Debug, Clone, Default)]
+pub struct LeftOut {
+    /// Columns with what they hold, which no model can use.
+    pub unusable: Vec<(String, String)>,
+    /// Columns that the experiment does not list.
+    pub unlisted: Vec<String>,
+}
+
+impl LeftOut {
+    /// The columns that no model can use, in words: `promo (text), date (dates or times)`.
+    #[must_use]
+    pub fn unusable(&self) -> Option<String> {
+        let named = |(name, holds): &(String, String)| format!("{name} ({holds})");
+        let all: Vec<String> = self.unusable.iter().map(named).collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
 }
 
 /// What is predicted: as the experiment says, or as the models and the target column tell.
@@ -32,8 +56,8 @@ pub(super) fn task(experiment: &Experiment, table: &Table) -> Result<Task> {
         Some(task) => task == TaskKey::Classification,
         None => {
             experiment.model.kinds().any(|kind| !kind.predicts_numbers()) || {
-                let text = table.has(target) && !table.is_numeric(target);
-                text && experiment.model.kinds().all(ModelKind::predicts_classes)
+                let is_text = table.has(target) && table.holds(target)? != Holds::Numbers;
+                is_text && experiment.model.kinds().all(ModelKind::predicts_classes)
             }
         }
     };
@@ -76,8 +100,9 @@ impl Rows {
     ) -> Result<Self> {
         let keys = &experiment.data;
         let by_node = rows_by_node(keys, table, graph)?;
-        let names = feature_names(keys, table)?;
+        let (names, left_out) = feature_names(keys, table)?;
         let columns = names.iter().map(|name| table.numbers(name)).collect::<Result<Vec<_>>>()?;
+        check_target(experiment, table, task)?;
         let (labels, classes) = labels(keys, table, task, known)?;
         let names: Arc<[String]> = names.into();
         let mut data = Vec::with_capacity(by_node.len());
@@ -90,7 +115,7 @@ impl Rows {
             };
             data.push(Dataset::new(features, labels.select(rows))?);
         }
-        Ok(Self { data, roles: roles(experiment, table, &by_node)?, classes })
+        Ok(Self { data, roles: roles(experiment, table, &by_node)?, classes, left_out })
     }
 
     /// Scales the features of all rows by what the training rows tell.
@@ -109,7 +134,7 @@ impl Rows {
     /// Names what is unusual: nodes with no or one row, one class, constant features.
     pub(super) fn describe(
         &self,
-        plan: &Plan,
+        (plan, needs_network): (&Plan, bool),
         graph: &Graph,
         training: &Features,
         notes: &mut Vec<String>,
@@ -126,8 +151,9 @@ impl Rows {
         };
         let (none, one) = (with(0), with(1));
         note(&one, "has", "have", "one training row.");
+        let is_isolated = |node: &usize| graph.network.neighbours(*node).is_empty();
         let isolated: Vec<usize> =
-            (0..names.len()).filter(|&node| graph.network.neighbours(node).is_empty()).collect();
+            (0..names.len()).filter(|node| needs_network && is_isolated(node)).collect();
         note(&isolated, "has", "have", "no neighbour and cannot be helped.");
         let single = self.single_class(plan);
         note(&single, "has", "have", "training rows of one class only.");
@@ -149,6 +175,23 @@ impl Rows {
             }
         }
         about
+    }
+
+    /// What is unusual about columns: those that no model can use, and whole numbers as a target.
+    pub(super) fn describe_columns(&self, experiment: &Experiment, plan: &Plan) -> Vec<String> {
+        let unusable = self.left_out.unusable();
+        let left_out = unusable.map(|columns| format!("Columns left out: {columns}."));
+        let mut kinds = experiment.model.kinds();
+        let counts = kinds.any(|kind| kind == ModelKind::Poisson);
+        let question = if self.classes.is_empty() && experiment.data.task.is_none() && !counts {
+            let labels: Vec<f64> = (self.data.iter().zip(&plan.train))
+                .flat_map(|(data, rows)| data.labels().select(rows).as_slice().to_vec())
+                .collect();
+            question_target(&experiment.data.target, &labels)
+        } else {
+            None
+        };
+        left_out.into_iter().chain(question).collect()
     }
 
     fn single_class(&self, plan: &Plan) -> Vec<usize> {
@@ -179,19 +222,24 @@ fn rows_by_node(keys: &DataKeys, table: &Table, graph: &Graph) -> Result<Vec<Vec
     Ok(rows)
 }
 
-/// The feature columns: as given, or all numeric ones but node, target and split.
-fn feature_names(keys: &DataKeys, table: &Table) -> Result<Vec<String>> {
+/// The feature columns, as given, or all of numbers but node, target and split; and the others.
+fn feature_names(keys: &DataKeys, table: &Table) -> Result<(Vec<String>, LeftOut)> {
     let taken = |name: &str| {
         name == keys.node || name == keys.target || Some(name) == keys.split.as_deref()
     };
-    let names: Vec<String> = match &keys.features {
-        Some(names) => names.clone(),
-        None => table
-            .names()
-            .filter(|name| !taken(name) && table.is_mostly_numeric(name))
-            .map(ToString::to_string)
-            .collect(),
-    };
+    let (mut names, mut left_out) = (Vec::new(), LeftOut::default());
+    if let Some(listed) = &keys.features {
+        names.clone_from(listed);
+        let others = table.names().filter(|name| !taken(name) && !listed.iter().any(|l| l == name));
+        left_out.unlisted = others.map(ToString::to_string).collect();
+    } else {
+        for name in table.names().filter(|name| !taken(name)) {
+            match table.holds(name)? {
+                Holds::Numbers | Holds::Truths => names.push(name.to_string()),
+                other => left_out.unusable.push((name.to_string(), other.to_string())),
+            }
+        }
+    }
     if let Some(name) = names.iter().find(|name| taken(name)) {
         return Err(Error::input(format!(
             "data.features: '{name}' is already the node, the target or the split"
@@ -203,9 +251,58 @@ fn feature_names(keys: &DataKeys, table: &Table) -> Result<Vec<String>> {
     }
     if names.is_empty() {
         let sentence = format!("{}: there is no numeric column besides", table.source);
-        return Err(Error::input(format!("{sentence} node, target and split, expected a feature")));
+        let others =
+            left_out.unusable().map_or_else(String::new, |found| format!("; found {found}"));
+        return Err(Error::input(format!(
+            "{sentence} node, target and split, expected a feature{others}"
+        )));
     }
-    Ok(names)
+    Ok((names, left_out))
+}
+
+/// Refuses a target without numbers where numbers are predicted.
+fn check_target(experiment: &Experiment, table: &Table, task: Task) -> Result<()> {
+    let (target, source) = (&experiment.data.target, &table.source);
+    let holds = table.holds(target)?;
+    let is_forced = holds == Holds::Truths && experiment.data.task == Some(TaskKey::Regression);
+    if task != Task::Regression || holds == Holds::Numbers || is_forced {
+        return Ok(());
+    }
+    let mut kinds = experiment.model.kinds().filter(|kind| !kind.predicts_classes());
+    let numbers_only = kinds.next().map_or_else(
+        || "data.task is \"regression\"".into(),
+        |kind| format!("model.kind = \"{kind}\" predicts numbers only"),
+    );
+    Err(Error::input(format!(
+        "{source}: column '{target}' holds {holds}, and {numbers_only}; for classes use --model \
+         logistic, or another that predicts them"
+    )))
+}
+
+/// A whole-numbered target of few values may have been meant as classes.
+fn question_target(target: &str, labels: &[f64]) -> Option<String> {
+    let mut values: Vec<i64> = Vec::new();
+    for label in labels {
+        #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
+        let whole = (label.fract() == 0.0 && label.abs() < 1e15).then_some(*label as i64)?;
+        if let Err(place) = values.binary_search(&whole) {
+            values.insert(place, whole);
+        }
+        if values.len() > MOST_CLASSES {
+            return None;
+        }
+    }
+    let shown: Vec<String> = values.iter().take(3).map(ToString::to_string).collect();
+    let more = if values.len() > 3 { ", …" } else { "" };
+    (values.len() > 1 && 2 * values.len() <= labels.len()).then(|| {
+        format!(
+            "Target '{target}' holds {} whole numbers ({}{more}) and is predicted as a number; if \
+             they are classes, set data.task = \"classification\" and a model for classes, such as \
+             logistic.",
+            values.len(),
+            shown.join(", ")
+        )
+    })
 }
 
 /// The labels, and the names of classes: as they are known, or as the table has them.

@@ -36,8 +36,14 @@ impl Common {
     /// the sites, the experiment must name everything that would be read from it.
     pub fn new(experiment: &Experiment, base: &Path) -> Result<Self> {
         check(experiment)?;
+        floor::check_kinds(experiment)?;
         if base.join(&experiment.data.file).exists() {
             let assembly = Assembly::new(experiment, base)?;
+            // What a site would refuse when it joins is refused before kits are made.
+            let (study, all) =
+                (&assembly.study, (0..assembly.study.network.len()).collect::<Vec<_>>());
+            floor::check_keys(experiment, &study.network, &all, &study.plan.train)?;
+            floor::check_parts(experiment, study, &all)?;
             let public = assembly.study.public[0].clone();
             return Ok(Self { network: assembly.study.network, about: assembly.about, public });
         }
@@ -113,7 +119,7 @@ fn check(experiment: &Experiment) -> Result<()> {
     let refused = |key: &str, found: &str, expected: &str| {
         Err(Error::input(format!("{key} is {found}, expected {expected} in a federation")))
     };
-    if method.kind.baseline().is_some() {
+    if !matches!(method.kind, MethodKind::Fedrelax | MethodKind::Gtv | MethodKind::Persfl) {
         let found = format!("\"{}\"", method.kind.name());
         return refused("method.kind", &found, "fedrelax, gtv or persfl");
     }
@@ -191,11 +197,17 @@ impl Assembly {
             about,
             model_kinds: models.kinds,
             positions: None,
-            notes: Vec::new(),
+            notes: rows
+                .left_out
+                .unusable()
+                .map(|c| format!("Columns left out: {c}."))
+                .into_iter()
+                .collect(),
             node_notes: vec![None; nodes],
             public: "points that all sites share".into(),
             fingerprint: table.fingerprint,
             chosen: None,
+            left_out: rows.left_out,
         })
     }
 

@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 
-use super::fit::{FolderFlags, Job};
+use super::fit::{ExistingFlags, Job};
 use crate::{
     error::{Error, Result},
     experiment::Experiment,
@@ -25,14 +25,17 @@ const FILES: [(&str, &str); 2] = [
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fedgrid demo --out demo --force")]
 pub(super) struct Demo {
+    /// The folder of the run.
+    #[arg(long, value_name = "DIR", default_value = "fedgrid-demo")]
+    out: PathBuf,
+
     #[command(flatten)]
-    folder: FolderFlags,
+    existing: ExistingFlags,
 }
 
 impl Demo {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
-        let folder = self.folder.out.clone().unwrap_or_else(|| PathBuf::from("fedgrid-demo"));
-        let existing = self.folder.existing();
+        let (folder, existing) = (self.out, self.existing.choice());
         let table = Experiment::table_from_text(EXPERIMENT, "the demo's experiment")?;
         let experiment = Experiment::from_table(table, "the demo's experiment")?;
         if !(existing == Existing::Replace && holds_only_our_data(&folder)) {

@@ -10,9 +10,10 @@ use toml::{Table, Value};
 
 use crate::{
     assembly::{Assembly, relative_path},
-    error::Result,
+    error::{Error, Result},
     experiment::{Experiment, ModelSection},
     helping,
+    number::counted,
     report::Page,
     run::{Existing, RunFolder, to_json_pretty},
     summary,
@@ -28,7 +29,7 @@ use crate::{
       --features sin1,cos1,sin2,cos2 --nodes stations.csv --nearest 8 \\
       --coordinates lon=85,lat=111,elevation_m=0.25")]
 pub(super) struct Fit {
-    /// The experiment file.
+    /// The experiment file; with --resume, the folder of an interrupted run will do.
     experiment: Option<PathBuf>,
 
     #[command(flatten)]
@@ -125,22 +126,29 @@ pub(super) struct NetworkFlags {
 
 /// Flags about the run folder.
 #[derive(Debug, Args)]
-pub(super) struct FolderFlags {
+struct FolderFlags {
     /// The folder of the run; by default runs/ and the experiment's name.
     #[arg(long, value_name = "DIR")]
-    pub(super) out: Option<PathBuf>,
+    out: Option<PathBuf>,
 
-    /// Replace an earlier run in that folder.
-    #[arg(long, conflicts_with = "resume")]
-    pub(super) force: bool,
-
-    /// Go on where an interrupted run in that folder stopped.
-    #[arg(long)]
-    pub(super) resume: bool,
+    #[command(flatten)]
+    existing: ExistingFlags,
 }
 
-impl FolderFlags {
-    pub(super) fn existing(&self) -> Existing {
+/// Flags about a run that is there already.
+#[derive(Debug, Args)]
+pub(super) struct ExistingFlags {
+    /// Replace an earlier run in that folder.
+    #[arg(long, conflicts_with = "resume")]
+    force: bool,
+
+    /// Continue an interrupted run in that folder.
+    #[arg(long)]
+    resume: bool,
+}
+
+impl ExistingFlags {
+    pub(super) fn choice(&self) -> Existing {
         match (self.force, self.resume) {
             (true, _) => Existing::Replace,
             (_, true) => Existing::Resume,
@@ -150,14 +158,38 @@ impl FolderFlags {
 }
 
 impl Fit {
-    pub(super) fn run(self, terminal: Terminal) -> Result<()> {
+    pub(super) fn run(mut self, terminal: Terminal) -> Result<()> {
+        self.find_run()?;
         let (experiment, base) = self.experiment()?;
-        let title = self.experiment.as_deref().and_then(Path::file_stem).map_or_else(
-            || experiment.data.file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-            |stem| stem.to_string_lossy().into_owned(),
-        );
+        let file = self.experiment.as_deref().unwrap_or(&experiment.data.file);
+        let title = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let resumed = self.folder.out.as_deref().filter(|_| self.folder.existing.resume);
+        let title = resumed.and_then(RunFolder::title).unwrap_or(title);
         let folder = self.folder.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(&title));
-        Job { experiment, base, title, folder, existing: self.folder.existing() }.run(terminal)
+        Job { experiment, base, title, folder, existing: self.folder.existing.choice() }
+            .run(terminal)
+    }
+
+    /// To resume a run, its folder is enough: it holds its experiment.
+    fn find_run(&mut self) -> Result<()> {
+        if let Some(folder) = self.experiment.take_if(|path| path.is_dir()) {
+            if !self.folder.existing.resume {
+                let folder = folder.display();
+                return Err(Error::input(format!(
+                    "'{folder}' is a folder, expected an experiment file; to continue an unfinished \
+                     run there, add --resume"
+                )));
+            }
+            self.folder.out.get_or_insert(folder);
+        }
+        let names_no_data = self.experiment.is_none() && self.keys.data.is_none();
+        if let Some(folder) =
+            self.folder.out.as_ref().filter(|_| self.folder.existing.resume && names_no_data)
+        {
+            RunFolder::check(folder, Existing::Resume)?;
+            self.experiment = Some(folder.join("experiment.toml"));
+        }
+        Ok(())
     }
 
     /// The experiment, and the folder that its paths are relative to.
@@ -293,8 +325,13 @@ impl Job {
         let assembly = Assembly::watched(&self.experiment, &self.base, &settling)?;
         settling.finish();
         let text = self.stored_experiment().to_text();
-        let mut folder = RunFolder::open(&self.folder, &text, assembly.fingerprint, self.existing)?;
-        terminal.say(&self.heading(&assembly));
+        let mut folder = RunFolder::open(
+            &self.folder,
+            (&text, &self.title),
+            assembly.fingerprint,
+            self.existing,
+        )?;
+        terminal.say(&format!("{}\n{}\n", self.heading(&assembly), columns(&assembly)));
         let contestants = if self.experiment.compare.enabled {
             assembly.study.contestants()
         } else {
@@ -329,7 +366,11 @@ impl Job {
         if let Some(candidates) = candidates(&outcome) {
             terminal.say(&format!("{candidates}\n"));
         }
-        terminal.say(&format!("{}\n\n{}\n", table(&outcome), wrapped(&outcome.verdict)));
+        terminal.say(&format!("{}\n", table(&outcome)));
+        for warning in &outcome.warnings {
+            terminal.say(&format!("{}\n", wrapped(&format!("Warning: {warning}"))));
+        }
+        terminal.say(&format!("{}\n", wrapped(&outcome.verdict)));
         for note in &outcome.notes {
             terminal.say(&wrapped(&format!("Note: {note}")));
         }
@@ -355,14 +396,36 @@ impl Job {
         let study = &assembly.study;
         let count = |rows: &[Vec<usize>]| rows.iter().map(Vec::len).sum::<usize>();
         format!(
-            "{}: {} nodes, {} edges, {} training rows, {} test rows, {} features\n",
+            "{}: {}, {}, {}, {}, {}",
             self.title,
-            study.network.len(),
-            study.network.edges().len(),
-            count(&study.plan.train),
-            count(&study.plan.test),
-            assembly.about.features.len()
+            counted(study.network.len(), "node"),
+            counted(study.network.edges().len(), "edge"),
+            counted(count(&study.plan.train), "training row"),
+            counted(count(&study.plan.test), "test row"),
+            counted(assembly.about.features.len(), "feature")
         )
+    }
+}
+
+/// Which columns are used and which are not, before anything is trained.
+fn columns(assembly: &Assembly) -> String {
+    let left_out = &assembly.left_out;
+    let mut lines = vec![format!("features: {}", named(&assembly.about.features))];
+    lines.extend(left_out.unusable().map(|columns| format!("left out: {columns}")));
+    if !left_out.unlisted.is_empty() {
+        lines.push(format!("not listed as features: {}", named(&left_out.unlisted)));
+    }
+    lines.iter().map(|line| wrapped(line) + "\n").collect()
+}
+
+/// How many columns are named in a line of the heading; more would hide the rest.
+const NAMED_COLUMNS: usize = 20;
+
+fn named(columns: &[String]) -> String {
+    let shown = columns[..columns.len().min(NAMED_COLUMNS)].join(", ");
+    match columns.len().saturating_sub(NAMED_COLUMNS) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 

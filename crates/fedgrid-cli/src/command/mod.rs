@@ -47,7 +47,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run the main job on the bundled Colorado weather stations.
+    /// Train the bundled example, the weather stations of Colorado.
     Demo(demo::Demo),
     /// Train a model for every node and say whether the network helps.
     Fit(Box<fit::Fit>),

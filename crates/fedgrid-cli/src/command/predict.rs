@@ -1,6 +1,6 @@
 //! `fedgrid predict`: new rows, each by its own node's model.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fedgrid::data::Task;
@@ -10,8 +10,9 @@ use crate::{
     assembly::features_of,
     error::{Error, Result},
     experiment::advice,
+    number::counted,
     run::{Models, to_json_pretty},
-    source::Table,
+    source::{self, Table, Written},
     terminal::{Terminal, print},
 };
 
@@ -32,13 +33,34 @@ pub(super) struct Predict {
     #[arg(long, default_value_t = ',')]
     delimiter: char,
 
-    /// Where to write the predictions; by default standard output.
+    /// Where to write the predictions, as CSV or, if the name ends so, as Parquet; by default on
+    /// standard output.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
     /// Replace an existing file.
     #[arg(long)]
     force: bool,
+}
+
+/// How predictions are written.
+enum Format {
+    Csv,
+    Parquet,
+}
+
+impl Format {
+    /// As the ending of a file says.
+    fn of(path: &Path) -> Result<Self> {
+        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
+        match ending.to_str().unwrap_or_default() {
+            "parquet" => Ok(Self::Parquet),
+            "" | "csv" | "txt" | "tsv" => Ok(Self::Csv),
+            other => Err(Error::input(format!(
+                "--out ends with .{other}, expected .csv or .parquet, which can be written"
+            ))),
+        }
+    }
 }
 
 /// The prediction of one row.
@@ -53,16 +75,19 @@ impl Predict {
         let models = Models::from_folder(&self.run)?;
         let table = Table::from_file(&self.data, self.delimiter)?;
         let lines = predictions(&models, &table)?;
-        let text = csv_text(&models, &lines);
         if let Some(path) = &self.out {
             if path.exists() && !self.force {
                 let sentence = format!("'{}' exists: replace it with --force", path.display());
                 return Err(Error::input(sentence));
             }
-            std::fs::write(path, &text).map_err(|error| Error::file("write", path, &error))?;
-            terminal.say(&format!("{} predictions in {}", lines.len(), path.display()));
+            let bytes = match Format::of(path)? {
+                Format::Csv => csv_text(&models, &lines).into_bytes(),
+                Format::Parquet => parquet_bytes(&models, &lines),
+            };
+            std::fs::write(path, &bytes).map_err(|error| Error::file("write", path, &error))?;
+            terminal.say(&format!("{} in {}", counted(lines.len(), "prediction"), path.display()));
         } else if !terminal.json && !terminal.quiet {
-            print(text.trim_end());
+            print(csv_text(&models, &lines).trim_end());
         }
         terminal.give(&json_text(&models, &lines));
         Ok(())
@@ -110,6 +135,25 @@ fn csv_text(models: &Models, lines: &[Line]) -> String {
     }
     writer.flush().expect("memory takes all");
     String::from_utf8(writer.into_inner().expect("memory takes all")).expect("text stays text")
+}
+
+fn parquet_bytes(models: &Models, lines: &[Line]) -> Vec<u8> {
+    let about = &models.about;
+    let text =
+        |cell: fn(&Line) -> &String| Written::Text(lines.iter().map(cell).cloned().collect());
+    let numbers = |cell: &dyn Fn(&Line) -> f64| Written::Numbers(lines.iter().map(cell).collect());
+    let predictions = if about.classes.is_empty() {
+        numbers(&|line| line.prediction.parse().unwrap_or(f64::NAN))
+    } else {
+        text(|line| &line.prediction)
+    };
+    let mut columns = vec![(about.node.clone(), text(|line| &line.node))];
+    columns.push((about.target.clone(), predictions));
+    for (place, class) in about.classes.iter().enumerate() {
+        let probabilities = numbers(&|line| line.probabilities[place]);
+        columns.push((format!("probability_{class}"), probabilities));
+    }
+    source::parquet_bytes(&columns)
 }
 
 fn json_text(models: &Models, lines: &[Line]) -> String {

@@ -24,8 +24,12 @@ pub(super) enum Allowed<'a> {
 impl<'a> Allowed<'a> {
     pub(super) fn of(schema: &'a Json) -> Self {
         let list = |key: &str| schema.get(key).and_then(Json::as_array).into_iter().flatten();
-        let single = list("oneOf").filter_map(|one| one.get("const")?.as_str());
-        let words: Vec<&str> = list("enum").filter_map(Json::as_str).chain(single).collect();
+        // Choices with a description of their own stand apart from those without.
+        let apart = list("oneOf").flat_map(|one| {
+            let several = one.get("enum").and_then(Json::as_array).into_iter().flatten();
+            several.chain(one.get("const"))
+        });
+        let words: Vec<&str> = list("enum").chain(apart).filter_map(Json::as_str).collect();
         // An optional key also has the type null, which comes last and which TOML cannot write.
         let kind = schema.get("type").map(|kind| kind.get(0).unwrap_or(kind));
         match kind.and_then(Json::as_str) {

@@ -66,32 +66,23 @@ pub(crate) fn advice<'a>(word: &str, names: impl Iterator<Item = &'a str> + Clon
     format!("; known are {}{more}", listed.join(", "))
 }
 
-/// The nearest of some names, if it is near enough to be meant.
+/// The nearest of some names, if it is near enough to be meant: one letter in four may be wrong,
+/// missing, added or swapped with its neighbour.
 fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // Only the last part of a key is guessed at, and some letter of it must be right.
-    let length = word.rsplit('.').next().unwrap_or(word).chars().count();
-    let far = (1 + length / 2).min(length.saturating_sub(1));
+    let last = word.rsplit('.').next().unwrap_or(word);
+    let length = last.chars().count();
+    // Every number is near some other number, which tells nothing.
+    if last.bytes().all(|letter| letter.is_ascii_digit()) {
+        return None;
+    }
+    let far = length.div_ceil(4).min(length.saturating_sub(1));
+    let distance = |name: &str| strsim::osa_distance(&word.to_lowercase(), &name.to_lowercase());
     names
-        .map(|name| (distance(word, name), name))
+        .map(|name| (distance(name), name))
         .min_by_key(|(distance, _)| *distance)
         .filter(|(distance, _)| *distance <= far)
         .map(|(_, name)| name)
-}
-
-/// How many letters must be added, dropped or changed.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -117,6 +108,15 @@ mod tests {
             message("[quantum]\nx = 1"),
             "x.toml: unknown key 'quantum'; known are seed, data, network, model, method, public, compare"
         );
+    }
+
+    #[test]
+    fn a_name_that_is_not_near_is_not_suggested() {
+        let advised = |word, names: &[&'static str]| advice(word, names.iter().copied());
+        assert_eq!(advised("temp", &["shop", "price"]), "; known are shop, price");
+        assert_eq!(advised("9999", &["1009", "1999"]), "; known are 1009, 1999");
+        assert_eq!(advised("Price", &["shop", "price"]), "; did you mean 'price'?");
+        assert_eq!(advised("statoin", &["station", "tmax"]), "; did you mean 'station'?");
     }
 
     #[test]

@@ -11,15 +11,16 @@ use super::{Choice, GtvKeys, MethodKind, PersFlKeys};
 #[serde(deny_unknown_fields)]
 pub struct MethodKeys {
     /// The method: exchange of predictions (fedrelax), total variation of weights (gtv), probes of
-    /// neighbours (persfl), gossip, or one with a hub and no network (fedavg and others).
+    /// neighbours (persfl), gossip, or one that knows no network: with a hub (fedavg and others), or
+    /// local, pooled and shrunk, which every comparison has.
     #[serde(default)]
     pub kind: MethodKind,
     /// For kind "gtv": what the difference of two neighbours' weights costs.
     #[serde(default)]
     pub penalty: PenaltyKey,
     /// The pull towards the neighbours, or "auto" to choose it on validation rows. For persfl the
-    /// step of a probe, for fedprox the weight of the proximal term, for ditto and fedmd the pull to
-    /// what is common, for apfl the share of the own model, for ifca the number of clusters, for
+    /// step of a probe, for fedprox the weight of the proximal term, for ditto, fedmd and shrunk the
+    /// pull to what is common, for apfl the share of the own model, for ifca the number of clusters, for
     /// clustered the threshold of a split, for fine-tuned the number of steps, for fedavg and gossip
     /// a factor of the step size.
     #[serde(default)]

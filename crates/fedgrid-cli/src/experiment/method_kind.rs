@@ -33,6 +33,12 @@ pub enum MethodKind {
     Gossip,
     /// Every node pulled to the mean prediction on public points.
     Fedmd,
+    /// Every node alone.
+    Local,
+    /// One model for all.
+    Pooled,
+    /// Every node pulled to the pooled model.
+    Shrunk,
 }
 
 impl MethodKind {
@@ -40,7 +46,12 @@ impl MethodKind {
     #[must_use]
     pub fn baseline(self) -> Option<Baseline> {
         Some(match self {
-            Self::Fedrelax | Self::Gtv | Self::Persfl => return None,
+            Self::Fedrelax
+            | Self::Gtv
+            | Self::Persfl
+            | Self::Local
+            | Self::Pooled
+            | Self::Shrunk => return None,
             Self::Fedavg => Baseline::Fedavg,
             Self::Fedprox => Baseline::Fedprox,
             Self::Ditto => Baseline::Ditto,
@@ -60,8 +71,17 @@ impl MethodKind {
             Self::Fedrelax => "fedrelax",
             Self::Gtv => "gtv",
             Self::Persfl => "persfl",
+            Self::Local => "local",
+            Self::Pooled => "pooled",
+            Self::Shrunk => "shrunk",
             other => other.baseline().map_or("", Baseline::name),
         }
+    }
+
+    /// Whether it cannot do without a network.
+    #[must_use]
+    pub fn needs_network(self) -> bool {
+        matches!(self, Self::Fedrelax | Self::Gtv | Self::Persfl | Self::Gossip)
     }
 
     /// Whether a key of the method means something to it.
@@ -73,12 +93,13 @@ impl MethodKind {
             "participation" | "averaging" | "local_steps" => {
                 self.baseline().is_some() && !matches!(self, Self::Gossip | Self::Fedmd)
             }
-            "couple_intercept" => matches!(self, Self::Fedrelax | Self::Gtv),
+            "couple_intercept" => matches!(self, Self::Fedrelax | Self::Gtv | Self::Shrunk),
+            "alpha" | "rounds" => !matches!(self, Self::Local | Self::Pooled),
             "coupling" | "hub" | "discrepancy" | "threshold" | "clip" | "relaxation" | "order"
             | "step" | "steps" | "optimiser" | "step_size" | "distil_points" => {
                 self == Self::Fedrelax
             }
-            "tolerance" => self != Self::Persfl,
+            "tolerance" => !matches!(self, Self::Persfl | Self::Local | Self::Pooled),
             _ => true,
         }
     }

@@ -53,6 +53,8 @@ pub enum ShapeKey {
     Ring,
     Path,
     Star,
+    /// No edge at all.
+    None,
 }
 
 /// How a network is learned.

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 
 use super::{Experiment, MethodKind, PublicKind, TaskKey, keys, network};
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    wording::in_plain_words,
+};
 
 impl Experiment {
     /// The JSON schema of experiment files.
@@ -35,7 +38,7 @@ impl Experiment {
     pub fn table_from_text(text: &str, source: &str) -> Result<toml::Table> {
         let mut table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
-            Error::input(format!("{source}: line {line}: {}", one_line(error.message())))
+            Error::input(format!("{source}: line {line}: {}", in_plain_words(error.message())))
         })?;
         network::in_full(&mut table);
         keys::check(&table, source)?;
@@ -74,6 +77,11 @@ impl Experiment {
             Error::input(if source.is_empty() { sentence } else { format!("{source}: {sentence}") })
         };
         network::check_candidates(&table).map_err(said)?;
+        if !table.contains_key("network") && !kind_of(&table).needs_network() {
+            let none =
+                toml::Value::Table([("shape".to_string(), "none".into())].into_iter().collect());
+            table.insert("network".into(), none);
+        }
         for (section, flag) in
             [("data", "--data"), ("network", "--edges, --nearest, --shape or --learn")]
         {
@@ -89,7 +97,7 @@ impl Experiment {
         }
         let mut experiment: Self = toml::Value::Table(table)
             .try_into()
-            .map_err(|error: toml::de::Error| said(one_line(&error.to_string())))?;
+            .map_err(|error: toml::de::Error| said(in_plain_words(error.message())))?;
         experiment.check().map_err(said)?;
         experiment.model.complete();
         Ok(experiment)
@@ -223,7 +231,8 @@ impl Experiment {
     }
 }
 
-/// A message of several lines as one sentence.
-fn one_line(message: &str) -> String {
-    message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+/// The method that a table asks for.
+fn kind_of(table: &toml::Table) -> MethodKind {
+    let kind = table.get("method").and_then(|method| method.get("kind"));
+    kind.and_then(|kind| kind.clone().try_into().ok()).unwrap_or_default()
 }

@@ -49,7 +49,7 @@ pub(super) fn comparison(outcome: &Outcome, measured: &str) -> Option<Value> {
         .map(|&(name, entry)| Bar {
             class: class_of(name),
             name: name.into(),
-            value: entry.test.unwrap_or(entry.validation),
+            value: entry.error(),
             spread: entry.spread.as_ref().map(|spread| (spread.min, spread.max)),
         })
         .filter(|bar| bar.value.is_finite())

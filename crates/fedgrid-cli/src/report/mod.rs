@@ -63,6 +63,8 @@ impl Page<'_> {
             style => STYLE,
             script => SCRIPT,
             verdict => &outcome.verdict,
+            warnings => &outcome.warnings,
+            judged => outcome.gain.is_some(),
             label => view::label(outcome.verdict_kind),
             figures => view::key_figures(outcome),
             comparison => view::comparison(outcome),
@@ -104,7 +106,7 @@ mod tests {
     use super::*;
     use crate::outcome::{
         CandidateOutcome, Comparison, Entry, Gain, LearnedSummary, MethodUsed, NetworkSummary,
-        NodeOutcome, Spread,
+        NodeOutcome, Shape, Spread,
     };
 
     const EDGES: [(usize, usize, f64); 2] = [(0, 1, 1.0), (1, 2, 0.5)];
@@ -208,7 +210,9 @@ mod tests {
                 rival: Contestant::Shrunk,
                 difference: 1.0,
                 standard_error: Some(0.1),
+                shape: Some(Shape { difference: 0.8, standard_error: Some(0.2) }),
             }),
+            warnings: vec!["The run did not converge: residual 0.1.".into()],
             method: method(),
             certificate: certificate(),
             rounds: 3,

@@ -35,12 +35,13 @@ pub(super) fn rows_measured(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// The method of the experiment in the words of a sentence: the network, or the name of a method with
-/// a hub.
+/// The method of the experiment in the words of a sentence: the network, or the name of a method that
+/// knows none.
 pub(super) fn who(outcome: &Outcome) -> &str {
     let kind = outcome.method.kind.as_str();
     let hub = |baseline: &Baseline| baseline.name() == kind && !baseline.uses_network();
-    if Baseline::ALL.iter().any(hub) { kind } else { "the network" }
+    let knows_none = ["local", "pooled", "shrunk"].contains(&kind);
+    if knows_none || Baseline::ALL.iter().any(hub) { kind } else { "the network" }
 }
 
 /// The label of the verdict: a colour and a few words.
@@ -48,10 +49,11 @@ pub(super) fn label(kind: Option<Kind>) -> Value {
     let (class, text) = match kind {
         Some(Kind::Network) => ("kind-network", "The network helps"),
         Some(Kind::Hub) => ("kind-coupling", "A hub helps, without a network"),
+        Some(Kind::Coupling) => ("kind-coupling", "Coupling helps; the network is not confirmed"),
         Some(Kind::CouplingOnly) => ("kind-coupling", "Coupling helps, not this network"),
         Some(Kind::Pooled) => ("kind-pooled", "One model for all is enough"),
         Some(Kind::Local) => ("kind-local", "Nodes do better alone"),
-        Some(Kind::Undecided) => ("kind-undecided", "Undecided"),
+        Some(Kind::Undecided) => ("kind-undecided", "Not confirmed"),
         None => ("kind-undecided", "No comparison"),
     };
     context! { class, text }
@@ -115,7 +117,7 @@ fn against_rival(
     let error = entries
         .iter()
         .find(|(entry, _)| *entry == name)
-        .map(|(_, entry)| entry.test.unwrap_or(entry.validation))
+        .map(|(_, entry)| entry.error())
         .filter(|error| *error > 0.0);
     let side = if difference < 0.0 { "above" } else { "below" };
     let size = difference.abs();
@@ -135,8 +137,7 @@ fn against_rival(
 /// The table of the comparison.
 pub(super) fn comparison(outcome: &Outcome) -> Value {
     let entries = figures::entries(&outcome.comparison);
-    let counts = |entry: &Entry| entry.test.unwrap_or(entry.validation);
-    let best = entries.iter().map(|(_, entry)| counts(entry)).fold(f64::INFINITY, f64::min);
+    let best = entries.iter().map(|(_, entry)| entry.error()).fold(f64::INFINITY, f64::min);
     let rows: Vec<Value> = entries
         .iter()
         .map(|&(name, entry)| {
@@ -157,7 +158,7 @@ pub(super) fn comparison(outcome: &Outcome) -> Value {
                 accuracy => entry.accuracy.map_or_else(|| number::ABSENT.into(), number::percent),
                 alpha => number::perhaps(entry.alpha),
                 ridge => number::perhaps(entry.ridge),
-                best => entries.len() > 1 && counts(entry) <= best,
+                best => entries.len() > 1 && entry.error() <= best,
             }
         })
         .collect();

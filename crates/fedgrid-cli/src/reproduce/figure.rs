@@ -5,7 +5,10 @@ use serde::Deserialize;
 use toml::Table;
 
 use super::{bands::Reference, runner::Case};
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    wording::in_plain_words,
+};
 
 /// A figure: everything its file says.
 #[derive(Debug, Clone, Deserialize)]
@@ -163,7 +166,7 @@ impl Figure {
         let figure: Self = toml::from_str(text).map_err(|error| {
             let before = error.span().map_or(0, |span| span.start);
             let line = text[..before].matches('\n').count() + 1;
-            Error::input(format!("{name}, line {line}: {}", error.message()))
+            Error::input(format!("{name}, line {line}: {}", in_plain_words(error.message())))
         })?;
         figure.check(name)?;
         Ok(figure)

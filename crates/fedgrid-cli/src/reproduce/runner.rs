@@ -10,7 +10,10 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::measured::Curve;
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    wording::in_plain_words,
+};
 
 /// What is run for a line.
 #[derive(Debug, Clone, Deserialize)]
@@ -31,7 +34,8 @@ pub(super) enum Case {
 impl Case {
     /// What the keys of a line say.
     pub(super) fn from_keys(keys: Table) -> Result<Self> {
-        Value::Table(keys).try_into().map_err(|error| Error::input(format!("{error}")))
+        let said = |error: toml::de::Error| Error::input(in_plain_words(error.message()));
+        Value::Table(keys).try_into().map_err(said)
     }
 
     /// One repeat.

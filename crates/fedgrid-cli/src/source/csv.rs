@@ -1,6 +1,6 @@
 //! Tables from CSV files.
 
-use super::{Cells, Column, Table};
+use super::{Column, Table};
 use crate::error::{Error, Result};
 
 /// Reads a CSV file with a header.
@@ -45,8 +45,7 @@ pub(super) fn table(bytes: &[u8], source: &str, delimiter: char) -> Result<Table
     }
     // Spreadsheets put a mark of their own before the first name.
     let names = header.iter().map(|name| name.trim_start_matches('\u{feff}').to_string());
-    let columns =
-        names.zip(cells).map(|(name, cells)| Column { name, cells: Cells::Text(cells) }).collect();
+    let columns = names.zip(cells).map(|(name, cells)| Column::of_text(name, cells)).collect();
     Ok(Table { source: source.to_string(), fingerprint: 0, columns, rows })
 }
 

@@ -4,6 +4,8 @@
 mod csv;
 mod parquet;
 
+pub(crate) use parquet::{Written, parquet_bytes};
+
 use std::{borrow::Cow, collections::BTreeSet, path::Path};
 
 use crate::{
@@ -38,6 +40,37 @@ enum Cells {
     Text(Vec<String>),
     Numbers(Vec<f64>),
     Integers(Vec<i64>),
+    /// True or false as the file writes it; one or zero where a number is wanted.
+    Truths(Vec<String>),
+    /// Dates and times, which are never numbers.
+    Times(Vec<String>),
+}
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// Numbers, or mostly: then the other cells are mistakes.
+    Numbers,
+    /// True and false.
+    Truths,
+    /// Dates or times.
+    Times,
+    /// Other text.
+    Text,
+    /// Nothing.
+    Nothing,
+}
+
+impl std::fmt::Display for Holds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Numbers => "numbers",
+            Self::Truths => "true and false",
+            Self::Times => "dates or times",
+            Self::Text => "text",
+            Self::Nothing => "nothing",
+        })
+    }
 }
 
 impl Table {
@@ -116,11 +149,9 @@ impl Table {
         (0..self.rows)
             .map(|row| {
                 let value = column.number(row).ok_or_else(|| {
-                    let Cells::Text(cells) = &column.cells else { unreachable!("numbers parse") };
-                    let found = if cells[row].is_empty() {
-                        "is empty, expected a number".to_string()
-                    } else {
-                        format!("is '{}', expected a number", cells[row])
+                    let found = match column.cell(row) {
+                        cell if cell.is_empty() => "is empty, expected a number".to_string(),
+                        cell => format!("is '{cell}', expected a number"),
                     };
                     self.at(row, name, &found)
                 })?;
@@ -151,26 +182,9 @@ impl Table {
         String::from_utf8(writer.into_inner().expect("memory takes all")).expect("text stays text")
     }
 
-    /// Whether all cells of a column are numbers (or gaps, which are refused later, by name).
-    #[must_use]
-    pub fn is_numeric(&self, name: &str) -> bool {
-        let gap = |text: &str| matches!(text, "" | "NA" | "na" | "null");
-        self.column(name).is_ok_and(|column| match &column.cells {
-            Cells::Text(cells) => {
-                (0..self.rows).all(|row| column.number(row).is_some() || gap(&cells[row]))
-                    && cells.iter().any(|cell| !gap(cell))
-            }
-            _ => true,
-        })
-    }
-
-    /// Whether a column is meant to hold numbers: if most cells are, the others are mistakes.
-    #[must_use]
-    pub fn is_mostly_numeric(&self, name: &str) -> bool {
-        let numbers =
-            |column: &Column| (0..self.rows).filter(|row| column.number(*row).is_some()).count();
-        self.is_numeric(name)
-            || self.column(name).is_ok_and(|column| 2 * numbers(column) > self.rows)
+    /// What a column holds; gaps do not count, and are refused by name where a value is needed.
+    pub fn holds(&self, name: &str) -> Result<Holds> {
+        Ok(self.column(name)?.holds())
     }
 
     /// A sentence about one cell. Rows count from one, without the header.
@@ -191,7 +205,9 @@ impl Column {
     /// A cell as text; a number is written as it is.
     fn cell(&self, row: usize) -> Cow<'_, str> {
         match &self.cells {
-            Cells::Text(cells) => Cow::from(&cells[row]),
+            Cells::Text(cells) | Cells::Truths(cells) | Cells::Times(cells) => {
+                Cow::from(&cells[row])
+            }
             Cells::Numbers(cells) => Cow::from(cells[row].to_string()),
             Cells::Integers(cells) => Cow::from(cells[row].to_string()),
         }
@@ -200,9 +216,73 @@ impl Column {
     fn number(&self, row: usize) -> Option<f64> {
         match &self.cells {
             Cells::Text(cells) => cells[row].parse().ok(),
+            Cells::Truths(cells) => truth(&cells[row]).map(|is_true| f64::from(u8::from(is_true))),
+            Cells::Times(_) => None,
             Cells::Numbers(cells) => Some(cells[row]),
             #[expect(clippy::cast_precision_loss, reason = "a table's integers are small")]
             Cells::Integers(cells) => Some(cells[row] as f64),
         }
     }
+}
+
+impl Column {
+    /// A column of a file that has only text, by what its cells look like.
+    fn of_text(name: String, cells: Vec<String>) -> Self {
+        let mut known = cells.iter().filter(|cell| !is_gap(cell)).peekable();
+        let cells = if known.peek().is_none() {
+            Cells::Text(cells)
+        } else if known.clone().all(|cell| truth(cell).is_some()) {
+            Cells::Truths(cells)
+        } else if known.all(|cell| is_time(cell)) {
+            Cells::Times(cells)
+        } else {
+            Cells::Text(cells)
+        };
+        Self { name, cells }
+    }
+
+    fn holds(&self) -> Holds {
+        let texts = match &self.cells {
+            Cells::Text(texts) => texts,
+            Cells::Truths(_) => return Holds::Truths,
+            Cells::Times(_) => return Holds::Times,
+            Cells::Numbers(_) | Cells::Integers(_) => return Holds::Numbers,
+        };
+        let known = texts.iter().filter(|cell| !is_gap(cell)).count();
+        let numbers = (0..texts.len()).filter(|row| self.number(*row).is_some()).count();
+        if known == 0 {
+            Holds::Nothing
+        } else if numbers == known || 2 * numbers > texts.len() {
+            Holds::Numbers
+        } else {
+            Holds::Text
+        }
+    }
+}
+
+/// Whether a cell stands for no value.
+fn is_gap(cell: &str) -> bool {
+    matches!(cell, "" | "NA" | "na" | "null")
+}
+
+/// True or false, as usual programs write it.
+fn truth(cell: &str) -> Option<bool> {
+    match cell {
+        "true" | "True" | "TRUE" => Some(true),
+        "false" | "False" | "FALSE" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether a cell is a date, with or without a time: three numbers, of which one is a year of four
+/// digits, such as `2024-01-31`, `31.01.2024` or `1/31/2024 12:00`.
+fn is_time(cell: &str) -> bool {
+    let date = cell.split([' ', 'T']).next().unwrap_or_default();
+    ['-', '/', '.'].into_iter().any(|between| {
+        let parts: Vec<&str> = date.split(between).collect();
+        let digits = |part: &&str| part.len() <= 4 && part.bytes().all(|b| b.is_ascii_digit());
+        parts.len() == 3
+            && parts.iter().all(|part| !part.is_empty() && digits(part))
+            && parts.iter().filter(|part| part.len() == 4).count() == 1
+    })
 }

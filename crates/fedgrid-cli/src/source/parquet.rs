@@ -2,13 +2,20 @@
 
 use std::{
     panic,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use parquet::{
+    basic::{Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType},
+    data_type::{ByteArray, ByteArrayType, DoubleType},
     errors::ParquetError,
-    file::reader::{FileReader, SerializedFileReader},
+    file::{
+        properties::WriterProperties,
+        reader::{FileReader, SerializedFileReader},
+        writer::SerializedFileWriter,
+    },
     record::Field,
+    schema::types::Type,
 };
 
 use super::{Cells, Column, Table};
@@ -43,20 +50,21 @@ fn whole_table(bytes: Vec<u8>, source: &str) -> Result<Table> {
         Error::input(format!("{source} is not a whole Parquet file: {reason}"))
     };
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).map_err(sentence)?;
-    let names: Vec<String> = reader
-        .metadata()
-        .file_metadata()
-        .schema()
-        .get_fields()
-        .iter()
-        .map(|field| field.name().to_string())
-        .collect();
+    let fields = reader.metadata().file_metadata().schema().get_fields();
+    let names: Vec<String> = fields.iter().map(|field| field.name().to_string()).collect();
+    let in_nanoseconds: Vec<bool> = fields.iter().map(|field| is_in_nanoseconds(field)).collect();
     let mut cells: Vec<Option<Cells>> = vec![None; names.len()];
     let mut rows = 0;
     for record in reader.get_row_iter(None).map_err(sentence)? {
         let record = record.map_err(sentence)?;
         for (place, (name, field)) in record.get_column_iter().enumerate() {
-            push(&mut cells[place], field, rows).map_err(|found| {
+            let micros = match field {
+                Field::Long(nanos) if in_nanoseconds[place] => {
+                    Some(Field::TimestampMicros(nanos.div_euclid(1000)))
+                }
+                _ => None,
+            };
+            push(&mut cells[place], micros.as_ref().unwrap_or(field), rows).map_err(|found| {
                 Error::input(format!("{source}: row {}, column '{name}' {found}", rows + 1))
             })?;
         }
@@ -79,11 +87,17 @@ fn push(cells: &mut Option<Cells>, field: &Field, row: usize) -> std::result::Re
     let column = cells.get_or_insert_with(|| match value {
         Value::Text(_) => Cells::Text(Vec::new()),
         Value::Integer(_) => Cells::Integers(Vec::new()),
+        Value::Truth(_) => Cells::Truths(Vec::new()),
+        Value::Time(_) => Cells::Times(Vec::new()),
         Value::Number(_) | Value::Gap => Cells::Numbers(Vec::new()),
     });
     match (column, value) {
-        (Cells::Text(cells), Value::Text(text)) => cells.push(text),
-        (Cells::Text(cells), Value::Gap) => cells.push(String::new()),
+        (Cells::Text(cells), Value::Text(text))
+        | (Cells::Truths(cells), Value::Truth(text))
+        | (Cells::Times(cells), Value::Time(text)) => cells.push(text),
+        (Cells::Text(cells) | Cells::Truths(cells) | Cells::Times(cells), Value::Gap) => {
+            cells.push(String::new());
+        }
         (Cells::Integers(cells), Value::Integer(value)) => cells.push(value),
         (Cells::Numbers(cells), Value::Number(value)) => cells.push(value),
         (Cells::Numbers(cells), Value::Gap) => cells.push(f64::NAN),
@@ -97,18 +111,37 @@ fn push(cells: &mut Option<Cells>, field: &Field, row: usize) -> std::result::Re
             *column = Cells::Numbers(numbers);
         }
         // Gaps came first, and now the kind shows.
-        (column @ Cells::Numbers(_), Value::Text(text)) => {
+        (column @ Cells::Numbers(_), value) if is_only_gaps(column) => {
+            let (text, kind): (_, fn(Vec<String>) -> Cells) = match value {
+                Value::Truth(text) => (text, Cells::Truths),
+                Value::Time(text) => (text, Cells::Times),
+                Value::Text(text) => (text, Cells::Text),
+                Value::Integer(_) | Value::Number(_) | Value::Gap => unreachable!("matched above"),
+            };
             let mut texts = vec![String::new(); row];
             texts.push(text);
-            *column = Cells::Text(texts);
+            *column = kind(texts);
         }
         _ => return Err("is of another type than the rows above".into()),
     }
     Ok(())
 }
 
+/// Whether all rows so far were gaps.
+fn is_only_gaps(cells: &Cells) -> bool {
+    matches!(cells, Cells::Numbers(cells) if cells.iter().all(|cell| cell.is_nan()))
+}
+
+/// Whether a column holds nanoseconds, which the reader gives as plain integers.
+fn is_in_nanoseconds(field: &Type) -> bool {
+    let kind = field.get_basic_info().logical_type_ref();
+    matches!(kind, Some(LogicalType::Timestamp(time)) if time.unit == TimeUnit::NANOS)
+}
+
 enum Value {
     Text(String),
+    Truth(String),
+    Time(String),
     Integer(i64),
     Number(f64),
     Gap,
@@ -118,13 +151,17 @@ impl Value {
     fn of(field: &Field) -> std::result::Result<Self, String> {
         Ok(match field {
             Field::Null => Self::Gap,
-            Field::Bool(value) => Self::Integer(i64::from(*value)),
+            Field::Bool(value) => Self::Truth(value.to_string()),
             Field::Byte(value) => Self::Integer(i64::from(*value)),
             Field::Short(value) => Self::Integer(i64::from(*value)),
-            Field::Int(value) | Field::Date(value) => Self::Integer(i64::from(*value)),
-            Field::Long(value) | Field::TimestampMillis(value) | Field::TimestampMicros(value) => {
-                Self::Integer(*value)
-            }
+            Field::Int(value) => Self::Integer(i64::from(*value)),
+            Field::Long(value) => Self::Integer(*value),
+            // Ticks since some day are no quantity to learn from.
+            Field::Date(_)
+            | Field::TimeMillis(_)
+            | Field::TimeMicros(_)
+            | Field::TimestampMillis(_)
+            | Field::TimestampMicros(_) => Self::Time(field.to_string()),
             Field::UByte(value) => Self::Integer(i64::from(*value)),
             Field::UShort(value) => Self::Integer(i64::from(*value)),
             Field::UInt(value) => Self::Integer(i64::from(*value)),
@@ -137,36 +174,58 @@ impl Value {
     }
 }
 
+/// A column to be written.
+pub(crate) enum Written {
+    Text(Vec<String>),
+    Numbers(Vec<f64>),
+}
+
+/// A Parquet file of these columns, all of one length.
+pub(crate) fn parquet_bytes(columns: &[(String, Written)]) -> Vec<u8> {
+    let written = || -> std::result::Result<Vec<u8>, ParquetError> {
+        let field = |(name, column): &(String, Written)| {
+            let (kind, logical) = match column {
+                Written::Text(_) => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
+                Written::Numbers(_) => (PhysicalType::DOUBLE, None),
+            };
+            let field = Type::primitive_type_builder(name, kind).with_logical_type(logical);
+            field.with_repetition(Repetition::REQUIRED).build().map(Arc::new)
+        };
+        let fields = columns.iter().map(field).collect::<std::result::Result<Vec<_>, _>>()?;
+        let schema = Type::group_type_builder("predictions").with_fields(fields).build()?;
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let mut file = SerializedFileWriter::new(Vec::new(), schema.into(), properties.into())?;
+        let mut group = file.next_row_group()?;
+        for (_, column) in columns {
+            let mut writer = group.next_column()?.expect("the schema has a field for each column");
+            match column {
+                Written::Text(cells) => {
+                    let cells: Vec<ByteArray> =
+                        cells.iter().map(|cell| cell.as_str().into()).collect();
+                    writer.typed::<ByteArrayType>().write_batch(&cells, None, None)?;
+                }
+                Written::Numbers(cells) => {
+                    writer.typed::<DoubleType>().write_batch(cells, None, None)?;
+                }
+            }
+            writer.close()?;
+        }
+        group.close()?;
+        file.into_inner()
+    };
+    written().expect("memory takes all")
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use parquet::{
-        data_type::{ByteArray, ByteArrayType, DoubleType},
-        file::{properties::WriterProperties, writer::SerializedFileWriter},
-        schema::parser::parse_message_type,
-    };
-
     use super::*;
 
     /// Two rows of a name and a number.
     fn file() -> Vec<u8> {
-        let schema = "message rows { REQUIRED BINARY node (UTF8); REQUIRED DOUBLE x; }";
-        let schema = Arc::new(parse_message_type(schema).unwrap());
-        let mut bytes = Vec::new();
-        let properties = Arc::new(WriterProperties::default());
-        let mut writer = SerializedFileWriter::new(&mut bytes, schema, properties).unwrap();
-        let mut group = writer.next_row_group().unwrap();
-        let mut column = group.next_column().unwrap().unwrap();
-        let names = [ByteArray::from("a"), ByteArray::from("b")];
-        column.typed::<ByteArrayType>().write_batch(&names, None, None).unwrap();
-        column.close().unwrap();
-        let mut column = group.next_column().unwrap().unwrap();
-        column.typed::<DoubleType>().write_batch(&[1.5, -2.0], None, None).unwrap();
-        column.close().unwrap();
-        group.close().unwrap();
-        writer.close().unwrap();
-        bytes
+        parquet_bytes(&[
+            ("node".into(), Written::Text(vec!["a".into(), "b".into()])),
+            ("x".into(), Written::Numbers(vec![1.5, -2.0])),
+        ])
     }
 
     #[test]

@@ -3,17 +3,19 @@
 mod verdict;
 
 use fedgrid::{
-    compare::{Approach, Baseline, Card, Contestant, Fitted, NodeScore, Strength, Verdict},
+    compare::{Approach, Baseline, Card, Contestant, Fitted, NodeScore, Plain, Strength, Verdict},
     method::{Coupling, Probe},
 };
 
+use self::verdict::Found;
 use crate::{
     assembly::Assembly,
     experiment::{Experiment, MethodKind, WeightingKey},
     helping::{candidates, learned},
-    number::significant,
+    number::{counted, significant},
     outcome::{
-        Clusters, Comparison, Entry, Gain, MethodUsed, NetworkSummary, NodeOutcome, Outcome, Spread,
+        Clusters, Comparison, Entry, Gain, MethodUsed, NetworkSummary, NodeOutcome, Outcome, Shape,
+        Spread,
     },
     theory::theory,
 };
@@ -29,32 +31,34 @@ pub fn outcome(
 ) -> Outcome {
     let study = &assembly.study;
     let main = study.main();
-    let verdict = if experiment.compare.enabled { Verdict::of(cards) } else { None };
+    let verdict = if experiment.compare.enabled { Verdict::of(cards, main) } else { None };
     let comparison = comparison(cards);
     let nodes = nodes(assembly, cards, fitted);
     let of_nodes: Vec<usize> = nodes.iter().map(|node| node.cluster).collect();
     let strength = strength(cards, main);
     let metric = if assembly.about.classes.is_empty() { "mse" } else { "log_loss" };
     Outcome {
-        verdict: verdict::sentence(verdict.as_ref(), &comparison, main, study.network.len()),
+        verdict: Found {
+            verdict: verdict.as_ref(),
+            comparison: &comparison,
+            main,
+            nodes: study.network.len(),
+            rows: scored_rows(cards, main),
+        }
+        .sentence(),
         verdict_kind: verdict.as_ref().map(|verdict| verdict.kind),
         helps: verdict.as_ref().is_some_and(Verdict::helps),
         metric: metric.into(),
         at_site: None,
         theory: strength.and_then(|strength| theory(study, strength, fitted, &of_nodes)),
         nodes,
-        gain: verdict.as_ref().map(|verdict| Gain {
-            better: verdict.better,
-            worse: verdict.worse,
-            rival: verdict.rival,
-            difference: verdict.gain,
-            standard_error: Some(verdict.standard_error).filter(|error| error.is_finite()),
-        }),
+        gain: verdict.as_ref().map(gain),
         method: method(experiment, assembly, cards, fitted),
         certificate: fitted.certificate.clone(),
         rounds: fitted.rounds.len(),
         bytes: fitted.rounds.iter().map(|round| round.bytes).sum(),
         bytes_per_round: bytes_per_round(assembly),
+        warnings: warnings(assembly, fitted, experiment.compare.enabled),
         notes: notes(assembly, cards, fitted),
         network: network(assembly),
         path: cards.iter().map(|card| (card.contestant.to_string(), card.path.clone())).collect(),
@@ -69,9 +73,28 @@ pub fn outcome(
     }
 }
 
-/// The error that counts: on test rows, or else on validation rows.
-fn error(card: &Card) -> f64 {
-    card.test.unwrap_or(card.validation)
+fn gain(verdict: &Verdict) -> Gain {
+    let finite = |error: f64| Some(error).filter(|error| error.is_finite());
+    Gain {
+        better: verdict.better,
+        worse: verdict.worse,
+        rival: verdict.rival,
+        difference: verdict.gain.gain,
+        standard_error: finite(verdict.gain.standard_error),
+        shape: verdict.shape.map(|shape| Shape {
+            difference: shape.gain,
+            standard_error: finite(shape.standard_error),
+        }),
+    }
+}
+
+/// The rows that a contestant's error is measured on, such as `11,716 test rows`.
+fn scored_rows(cards: &[Card], contestant: Contestant) -> String {
+    let card = cards.iter().find(|card| card.contestant == contestant);
+    card.map_or_else(String::new, |card| {
+        let role = if card.test.is_some() { "test row" } else { "validation row" };
+        counted(NodeScore::total(&card.nodes).rows, role)
+    })
 }
 
 fn comparison(cards: &[Card]) -> Comparison {
@@ -92,7 +115,7 @@ fn comparison(cards: &[Card]) -> Comparison {
         accuracy: mean(&|card| card.accuracy),
         alpha: None,
         ridge: None,
-        spread: Some(spread(&shuffles.iter().map(|card| error(card)).collect::<Vec<_>>())),
+        spread: Some(spread(&shuffles.iter().map(|card| card.error()).collect::<Vec<_>>())),
     });
     Comparison {
         local: entry(Contestant::Local),
@@ -187,7 +210,9 @@ fn method(
                 Some("symmetric".into())
             }
             Approach::FedRelax(_) => Some("one-sided".into()),
-            Approach::Gtv(_) | Approach::PersFl(_) | Approach::Baseline(_) => None,
+            Approach::Gtv(_) | Approach::PersFl(_) | Approach::Baseline(_) | Approach::Plain(_) => {
+                None
+            }
         },
         couple_intercept: settings.method.couples_intercepts(),
         hub: match &settings.method {
@@ -201,7 +226,9 @@ fn method(
         solver: if fitted.direct { "direct".into() } else { "rounds".into() },
         engine: fitted.engine.clone(),
         public: match &settings.method {
-            Approach::FedRelax(_) | Approach::Baseline(Baseline::Fedmd) => assembly.public.clone(),
+            Approach::FedRelax(_)
+            | Approach::Baseline(Baseline::Fedmd)
+            | Approach::Plain(Plain::Shrunk { .. }) => assembly.public.clone(),
             Approach::PersFl(method) if method.probe == Probe::Refit => assembly.public.clone(),
             _ => format!("{}, for the shrunk rival only", assembly.public),
         },
@@ -232,16 +259,42 @@ fn better_baselines(cards: &[Card], main: Contestant) -> Option<String> {
         cards.iter().filter(is_baseline).filter(|card| card.contestant != main).collect();
     let better: Vec<String> = baselines
         .iter()
-        .filter(|card| error(card) < error(own))
-        .map(|card| format!("{} ({})", card.contestant, significant(error(card))))
+        .filter(|card| card.error() < own.error())
+        .map(|card| format!("{} ({})", card.contestant, significant(card.error())))
         .collect();
     (!baselines.is_empty()).then(|| {
-        let own = format!("the {main}'s {}", significant(error(own)));
+        let own = format!("the {main}'s {}", significant(own.error()));
         match better.len() {
             0 => format!("No baseline has a smaller error than {own}."),
             _ => format!("Baselines with a smaller error than {own}: {}.", better.join(", ")),
         }
     })
+}
+
+/// What a reader must know before the verdict.
+fn warnings(assembly: &Assembly, fitted: &Fitted, is_judged: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let certificate = &fitted.certificate;
+    if !certificate.converged {
+        let rounds = if fitted.direct { "" } else { "; more rounds (method.rounds) may help" };
+        warnings.push(format!(
+            "The run did not converge: {} {}{rounds}.",
+            certificate.kind,
+            significant(certificate.value)
+        ));
+    }
+    if is_judged && !assembly.study.plan.has_test() {
+        let folds = assembly.study.plan.folds.len();
+        let rows = if folds > 1 {
+            format!("the {folds} folds of the training rows that strengths were chosen on")
+        } else {
+            "the validation rows that strengths were chosen on".into()
+        };
+        warnings.push(format!(
+            "There are no test rows: the verdict rests on {rows}, so errors are somewhat too small."
+        ));
+    }
+    warnings
 }
 
 fn notes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<String> {
@@ -270,17 +323,11 @@ fn notes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<String> {
         Approach::FedRelax(_)
         | Approach::Gtv(_)
         | Approach::PersFl(_)
-        | Approach::Baseline(_) => {}
+        | Approach::Baseline(_)
+        | Approach::Plain(_) => {}
     }
     if let Some(reason) = &fitted.certificate.reason {
         notes.push(format!("No gap is certified: {reason}."));
-    }
-    if !fitted.certificate.converged {
-        notes.push(format!(
-            "The run did not converge: {} {}.",
-            fitted.certificate.kind,
-            significant(fitted.certificate.value)
-        ));
     }
     if !fitted.damped.is_empty() {
         let names = assembly.study.network.names();

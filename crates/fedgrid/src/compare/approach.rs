@@ -1,7 +1,7 @@
 //! How the nodes of the network, and of its shuffles, learn together. A method is a variant here, an
 //! arm in [`super::trainer`] and a unit of strength in [`super::tuning`].
 
-use super::Baseline;
+use super::{Baseline, Contestant};
 use crate::{
     method::{Coupling, FedRelax, PersFl, PrimalDual, PrimalStep, Scale, StopOn},
     optimum::gtv::Goal,
@@ -21,6 +21,34 @@ pub enum Approach {
     PersFl(PersFl),
     /// A method that others are compared with.
     Baseline(Baseline),
+    /// One of the methods without a network that every study compares with.
+    Plain(Plain),
+}
+
+/// A method that needs no network and of which every comparison has a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plain {
+    /// Every node alone.
+    Local,
+    /// One model for all.
+    Pooled,
+    /// Every node pulled to the pooled model; the pull is its strength.
+    Shrunk {
+        /// Whether levels are pulled, too.
+        couple_intercept: bool,
+    },
+}
+
+impl Plain {
+    /// Its row of the comparison.
+    #[must_use]
+    pub fn contestant(self) -> Contestant {
+        match self {
+            Self::Local => Contestant::Local,
+            Self::Pooled => Contestant::Pooled,
+            Self::Shrunk { .. } => Contestant::Shrunk,
+        }
+    }
 }
 
 /// Total variation of weights as it is minimised.
@@ -102,7 +130,8 @@ impl Approach {
         match self {
             Self::FedRelax(method) => method.couple_intercept,
             Self::Gtv(method) => method.couple_intercept,
-            Self::PersFl(_) | Self::Baseline(_) => true,
+            Self::Plain(Plain::Shrunk { couple_intercept }) => *couple_intercept,
+            Self::PersFl(_) | Self::Baseline(_) | Self::Plain(_) => true,
         }
     }
 
@@ -112,6 +141,7 @@ impl Approach {
         match self {
             Self::FedRelax(method) => method.hub,
             Self::Baseline(baseline) if !baseline.uses_network() => 1.0,
+            Self::Plain(Plain::Pooled | Plain::Shrunk { .. }) => 1.0,
             _ => 0.0,
         }
     }

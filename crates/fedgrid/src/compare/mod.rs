@@ -25,13 +25,13 @@ mod verdict;
 
 use std::sync::Arc;
 
-pub use approach::{Approach, Gtv};
+pub use approach::{Approach, Gtv, Plain};
 pub use baselines::Baseline;
 pub use fitted::{Certificate, Fitted};
 pub use score::NodeScore;
 use serde::{Deserialize, Serialize};
 pub use tuning::{Card, PathPoint, Strength};
-pub use verdict::{Kind, Verdict};
+pub use verdict::{Difference, Kind, Verdict};
 
 use crate::{
     data::{Dataset, Features, Plan, Task},
@@ -61,6 +61,24 @@ pub enum Contestant {
     Shuffled(usize),
     /// Another method.
     Baseline(Baseline),
+}
+
+impl Contestant {
+    /// Whether it is one of the three that every study compares with.
+    #[must_use]
+    pub fn is_plain(self) -> bool {
+        matches!(self, Self::Local | Self::Pooled | Self::Shrunk)
+    }
+
+    /// Whether it depends on who is whose neighbour.
+    #[must_use]
+    pub fn uses_network(self) -> bool {
+        match self {
+            Self::Local | Self::Pooled | Self::Shrunk => false,
+            Self::Network | Self::Shuffled(_) => true,
+            Self::Baseline(baseline) => baseline.uses_network(),
+        }
+    }
 }
 
 impl std::fmt::Display for Contestant {
@@ -143,7 +161,10 @@ impl Settings {
                         && matches!(method.discrepancy, None | Some(Loss::Squared))
                 }
                 // Of a baseline's study, the rival that is shrunk.
-                Approach::Gtv(_) | Approach::PersFl(_) | Approach::Baseline(_) => true,
+                Approach::Gtv(_)
+                | Approach::PersFl(_)
+                | Approach::Baseline(_)
+                | Approach::Plain(_) => true,
             }
     }
 }
@@ -210,20 +231,22 @@ impl Study {
         let main = self.main();
         let shuffles = if main == Contestant::Network { self.settings.shuffles } else { 0 };
         let baselines = self.settings.baselines.iter().copied().map(Contestant::Baseline);
-        [Contestant::Local, Contestant::Pooled, Contestant::Shrunk, main]
+        [Contestant::Local, Contestant::Pooled, Contestant::Shrunk]
             .into_iter()
+            .chain((!main.is_plain()).then_some(main))
             .chain((0..shuffles).map(Contestant::Shuffled))
             .chain(baselines.filter(|baseline| *baseline != main))
             .collect()
     }
 
-    /// The study's own method: the network, or a method with a hub, which knows no network.
+    /// The study's own method: the network, or one that knows none.
     #[must_use]
     pub fn main(&self) -> Contestant {
         match self.settings.method {
             Approach::Baseline(baseline) if !baseline.uses_network() => {
                 Contestant::Baseline(baseline)
             }
+            Approach::Plain(plain) => plain.contestant(),
             _ => Contestant::Network,
         }
     }

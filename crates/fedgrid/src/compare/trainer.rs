@@ -81,6 +81,7 @@ impl<'a> Trainer<'a> {
             Approach::Gtv(method) => self.minimised(*method, pulled),
             Approach::PersFl(method) => self.probed(method, &pulled),
             Approach::Baseline(baseline) => self.baseline(*baseline, pulled),
+            Approach::Plain(plain) => self.train(plain.contestant(), pulled),
         }
     }
 

@@ -56,6 +56,14 @@ pub struct Card {
     pub nodes: Vec<NodeScore>,
 }
 
+impl Card {
+    /// The mean error that counts: on test rows, or else on validation rows.
+    #[must_use]
+    pub fn error(&self) -> f64 {
+        self.test.unwrap_or(self.validation)
+    }
+}
+
 /// A strength with the validation scores of every node.
 struct Tried {
     strength: Strength,
@@ -151,6 +159,7 @@ impl Grid {
                     Self::Decades(variation::unit(study, *gtv, variance, mean_degree)?)
                 }
                 Approach::PersFl(persfl) => Self::Decades(probing::unit(study, persfl)),
+                Approach::Plain(_) => Self::Fixed(0.0),
             },
         })
     }

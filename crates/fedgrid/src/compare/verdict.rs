@@ -1,13 +1,21 @@
 //! The answer, by one rule.
 //!
 //! ```text
-//! network        beats the best of local, pooled and shrunk by 1 % and by 3 standard errors,
-//!                and every shuffle
+//! network        beats the best row without the network by 1 % and by 3 standard errors, and
+//!                every shuffle
 //! hub            the same of a method with a hub, which has no network to shuffle
-//! coupling-only  shrunk or network beat local and pooled so, but the network's shape adds nothing
-//! pooled, local  the better of the two, by 3 standard errors, and no coupling seems 1 % better
+//! coupling-only  a coupled method beats local and pooled so, and it was found that the network adds
+//!                less than 1 % to the best row without it, or to its own shuffles
+//! coupling       a coupled method beats local and pooled so; what the network's shape adds is not
+//!                confirmed
+//! pooled, local  the better of the two, by 3 standard errors, and it was found that the network
+//!                gains less than 1 % on it
 //! undecided      the rows cannot tell
 //! ```
+//!
+//! To find that something adds less than 1 % is a test of its own: the gain and two of its standard
+//! errors must stay below 1 % (for shuffles on both sides, an equivalence test). A gain that was not
+//! confirmed has not been found to be absent.
 //!
 //! Standard errors are paired over nodes: with `d_i` the difference of two methods' summed errors at
 //! node i and N the number of rows, the mean difference is Σ `d_i` / N and its standard error
@@ -17,9 +25,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{Card, Contestant, NodeScore};
 
-/// How much better a method must be, in relative terms and in standard errors.
+/// How much better a method must be, as a share of the other's error, to be worth a sentence.
 const MARGIN: f64 = 0.01;
-const STANDARD_ERRORS: f64 = 3.0;
+/// How many standard errors confirm a gain: by chance in one of 700 comparisons.
+const CONFIRMING_STANDARD_ERRORS: f64 = 3.0;
+/// How many standard errors around a gain must stay below the margin to find that there is none worth
+/// it: each side of such a test is wrong in one of 40.
+const EXCLUDING_STANDARD_ERRORS: f64 = 2.0;
 
 /// What helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +41,9 @@ pub enum Kind {
     Network,
     /// The study's method with a hub, which knows no network.
     Hub,
-    /// Coupling nodes, whoever their neighbours are.
+    /// Coupling nodes; what the network's shape adds is not confirmed.
+    Coupling,
+    /// Coupling nodes, and the network adds nothing worth it to that.
     CouplingOnly,
     /// One model for all.
     Pooled,
@@ -39,6 +53,43 @@ pub enum Kind {
     Undecided,
 }
 
+/// How much smaller the mean error of one method is than that of another.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Difference {
+    /// By how much; negative if it is larger.
+    pub gain: f64,
+    /// The standard error of that; infinite if one node cannot tell.
+    pub standard_error: f64,
+    /// The error that it is a gain on.
+    pub error: f64,
+}
+
+impl Difference {
+    /// Whether there is a gain, by enough standard errors.
+    #[must_use]
+    pub fn is_sure(&self) -> bool {
+        self.gain > 0.0 && self.gain >= CONFIRMING_STANDARD_ERRORS * self.standard_error
+    }
+
+    /// Whether there is, and it is worth it.
+    #[must_use]
+    pub fn is_clear(&self) -> bool {
+        self.is_sure() && self.gain >= MARGIN * self.error
+    }
+
+    /// Whether it was found that there is no gain worth it.
+    #[must_use]
+    pub fn is_excluded(&self) -> bool {
+        self.gain + EXCLUDING_STANDARD_ERRORS * self.standard_error < MARGIN * self.error
+    }
+
+    /// Whether it was found that there is neither a gain nor a loss worth it.
+    #[must_use]
+    pub fn is_equivalent(&self) -> bool {
+        self.is_excluded() && Self { gain: -self.gain, ..*self }.is_excluded()
+    }
+}
+
 /// The answer with the numbers it rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
@@ -46,55 +97,55 @@ pub struct Verdict {
     pub kind: Kind,
     /// The best contestant without the network.
     pub rival: Contestant,
-    /// How much smaller the network's mean error is than the rival's; negative if it is larger.
-    pub gain: f64,
-    /// The standard error of that difference.
-    pub standard_error: f64,
+    /// What the network gains on that rival.
+    pub gain: Difference,
+    /// What the network gains on the mean of its shuffles; none without shuffles.
+    pub shape: Option<Difference>,
     /// How many nodes have a smaller error with the network than alone.
     pub better: usize,
     /// How many nodes have a larger one.
     pub worse: usize,
-    /// The smallest error of a shuffled network; none without shuffles.
-    pub best_shuffle: Option<f64>,
-    /// The mean error of the shuffled networks; none without shuffles.
-    pub mean_shuffle: Option<f64>,
 }
 
 impl Verdict {
-    /// The verdict on the cards of all contestants; none without a comparison.
+    /// The verdict on the study's own method, by the cards of all contestants; none without a
+    /// comparison, or if that method couples no nodes.
     #[must_use]
-    pub fn of(cards: &[Card]) -> Option<Self> {
+    pub fn of(cards: &[Card], main: Contestant) -> Option<Self> {
         let card = |contestant| cards.iter().find(|card| card.contestant == contestant);
         let local = card(Contestant::Local)?;
         let pooled = card(Contestant::Pooled)?;
         let shrunk = card(Contestant::Shrunk)?;
-        let with_hub = |card: &&Card| matches!(card.contestant, Contestant::Baseline(_));
-        let network = card(Contestant::Network).or_else(|| cards.iter().find(with_hub))?;
-        let is_network = network.contestant == Contestant::Network;
-        let shuffles: Vec<f64> = cards
+        let network = card(main).filter(|_| !main.is_plain())?;
+        // Of equals the first, which is the simplest.
+        let others = cards.iter().filter(|card| card.contestant != main);
+        let rival = [pooled, local, shrunk]
+            .into_iter()
+            .chain(others.filter(|card| !card.contestant.uses_network()))
+            .reduce(|best, card| if card.error() < best.error() { card } else { best })?;
+        let shuffles: Vec<&Card> = cards
             .iter()
             .filter(|card| matches!(card.contestant, Contestant::Shuffled(_)))
-            .map(error)
             .collect();
-        let better = |a, b| if error(b) < error(a) { b } else { a };
-        let rival = better(better(pooled, local), shrunk);
-        let (gain, standard_error) = difference(&rival.nodes, &network.nodes);
-        let beats_shuffles = shuffles.iter().all(|shuffle| error(network) < *shuffle);
-        // A gain that the rows cannot confirm is no reason to advise against it either.
-        let seems_better = |simple: &Card| {
-            [shrunk, network].iter().any(|coupled| error(coupled) < (1.0 - MARGIN) * error(simple))
-        };
-        // Without a network of its own the method is one more way to couple.
-        let kind = if clearly_better(network, rival) && beats_shuffles {
-            if is_network { Kind::Network } else { Kind::Hub }
-        } else if [shrunk, network]
+        let gain = difference(&rival.nodes, &network.nodes);
+        let shape = mean_scores(&shuffles).map(|shuffled| difference(&shuffled, &network.nodes));
+        let beats_shuffles = shuffles.iter().all(|shuffle| network.error() < shuffle.error());
+        let coupling_helps = [shrunk, network, rival]
             .iter()
-            .any(|coupled| clearly_better(coupled, local) && clearly_better(coupled, pooled))
-        {
-            Kind::CouplingOnly
-        } else if surely_better(pooled, local) && !seems_better(pooled) {
+            .any(|coupled| [local, pooled].iter().all(|alone| gain_of(coupled, alone).is_clear()));
+        // A gain that the rows cannot confirm is no reason to advise against it either.
+        let seems_better =
+            |simple: &Card| shrunk.error().min(network.error()) < (1.0 - MARGIN) * simple.error();
+        // Without a network of its own the method is one more way to couple.
+        let kind = if gain.is_clear() && beats_shuffles {
+            if main == Contestant::Network { Kind::Network } else { Kind::Hub }
+        } else if coupling_helps {
+            let adds_nothing =
+                gain.is_excluded() || shape.is_some_and(|shape| shape.is_equivalent());
+            if adds_nothing { Kind::CouplingOnly } else { Kind::Coupling }
+        } else if gain.is_excluded() && gain_of(pooled, local).is_sure() && !seems_better(pooled) {
             Kind::Pooled
-        } else if surely_better(local, pooled) && !seems_better(local) {
+        } else if gain.is_excluded() && gain_of(local, pooled).is_sure() && !seems_better(local) {
             Kind::Local
         } else {
             Kind::Undecided
@@ -104,12 +155,9 @@ impl Verdict {
             kind,
             rival: rival.contestant,
             gain,
-            standard_error,
+            shape,
             better: pairs().filter(|(network, local)| network.loss < local.loss).count(),
             worse: pairs().filter(|(network, local)| network.loss > local.loss).count(),
-            best_shuffle: shuffles.iter().copied().reduce(f64::min),
-            mean_shuffle: (!shuffles.is_empty())
-                .then(|| shuffles.iter().sum::<f64>() / shuffles.len() as f64),
         })
     }
 
@@ -120,44 +168,47 @@ impl Verdict {
     }
 }
 
-/// The mean error that counts: on test rows, or else on validation rows.
-fn error(card: &Card) -> f64 {
-    card.test.unwrap_or(card.validation)
+/// What one method gains on another.
+fn gain_of(one: &Card, other: &Card) -> Difference {
+    difference(&other.nodes, &one.nodes)
 }
 
-fn surely_better(a: &Card, b: &Card) -> bool {
-    let (gain, standard_error) = difference(&b.nodes, &a.nodes);
-    gain > 0.0 && gain >= STANDARD_ERRORS * standard_error
+/// The mean scores of several methods at each node; none of none.
+fn mean_scores(cards: &[&Card]) -> Option<Vec<NodeScore>> {
+    let (first, rest) = cards.split_first()?;
+    let count = cards.len() as f64;
+    let mean = |(node, score): (usize, &NodeScore)| {
+        let sum = rest.iter().fold(score.loss, |sum, card| sum + card.nodes[node].loss);
+        NodeScore { loss: sum / count, ..*score }
+    };
+    Some(first.nodes.iter().enumerate().map(mean).collect())
 }
 
-fn clearly_better(a: &Card, b: &Card) -> bool {
-    surely_better(a, b) && error(b) - error(a) >= MARGIN * error(b)
-}
-
-/// How much smaller the second's mean error is than the first's, and its standard error.
-fn difference(first: &[NodeScore], second: &[NodeScore]) -> (f64, f64) {
+/// How much smaller the second's mean error is than the first's.
+fn difference(first: &[NodeScore], second: &[NodeScore]) -> Difference {
     let pairs: Vec<f64> = first
         .iter()
         .zip(second)
         .filter(|(a, _)| a.rows > 0)
         .map(|(a, b)| a.loss - b.loss)
         .collect();
-    let rows = NodeScore::total(first).rows.max(1) as f64;
+    let total = NodeScore::total(first);
+    let (rows, error) = (total.rows.max(1) as f64, total.mean().unwrap_or(0.0));
     let count = pairs.len() as f64;
     let sum: f64 = pairs.iter().sum();
     // One node cannot tell chance from effect.
     if pairs.len() < 2 {
-        return (sum / rows, f64::INFINITY);
+        return Difference { gain: sum / rows, standard_error: f64::INFINITY, error };
     }
     let mean = sum / count;
     let variance = pairs.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    (sum / rows, (count * variance).sqrt() / rows)
+    Difference { gain: sum / rows, standard_error: (count * variance).sqrt() / rows, error }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::Strength;
+    use crate::compare::{Baseline, Strength};
 
     /// A card whose nodes have the given errors on one row each.
     fn card(contestant: Contestant, errors: &[f64]) -> Card {
@@ -189,7 +240,7 @@ mod tests {
             card(Contestant::Network, network),
             card(Contestant::Shuffled(0), shuffled),
         ];
-        Verdict::of(&cards).unwrap().kind
+        Verdict::of(&cards, Contestant::Network).unwrap().kind
     }
 
     const NINE: [f64; 4] = [9.0, 9.1, 8.9, 9.0];
@@ -202,15 +253,34 @@ mod tests {
     }
 
     #[test]
-    fn a_shuffle_that_does_as_well_means_coupling_only() {
+    fn a_shape_that_is_found_to_add_nothing_means_coupling_only() {
+        // The shuffles do as well to within 1 %.
         assert_eq!(kind(&TEN, &TEN, &NINE, &SIX, &SIX), Kind::CouplingOnly);
+        // So does shrunk.
         assert_eq!(kind(&TEN, &TEN, &SIX, &SIX, &TEN), Kind::CouplingOnly);
+    }
+
+    #[test]
+    fn a_network_that_seems_better_than_shrunk_is_not_said_to_have_a_useless_shape() {
+        // 7 % better on average, but not at every node.
+        let network = [6.5, 5.0, 6.4, 4.4];
+        assert_eq!(kind(&TEN, &TEN, &SIX, &network, &NINE), Kind::Coupling);
+        // Clearly better, but a shuffle did better still, which tells little about the shape.
+        let shuffled = [5.0, 5.5, 7.0, 4.2];
+        assert_eq!(kind(&TEN, &TEN, &NINE, &network, &shuffled), Kind::Coupling);
     }
 
     #[test]
     fn without_a_gain_from_coupling_the_better_of_pooled_and_local_is_named() {
         assert_eq!(kind(&TEN, &SIX, &SIX, &SIX, &SIX), Kind::Pooled);
         assert_eq!(kind(&SIX, &TEN, &SIX, &SIX, &SIX), Kind::Local);
+    }
+
+    #[test]
+    fn a_network_is_denied_only_if_a_gain_is_excluded() {
+        // On average as good as pooled, with differences that could hide 1 %.
+        let spread = [5.0, 7.1, 4.9, 7.0];
+        assert_eq!(kind(&TEN, &SIX, &SIX, &spread, &SIX), Kind::Undecided);
     }
 
     #[test]
@@ -224,5 +294,24 @@ mod tests {
         let lucky = [1.0, 10.1, 9.9, 10.0];
         assert_eq!(kind(&TEN, &TEN, &TEN, &lucky, &TEN), Kind::Undecided);
         assert_eq!(kind(&[9.0], &[9.0], &[9.0], &[1.0], &[9.0]), Kind::Undecided);
+    }
+
+    #[test]
+    fn a_baseline_without_the_network_is_a_rival_and_one_with_it_is_not() {
+        let cards = |baseline| {
+            [
+                card(Contestant::Local, &TEN),
+                card(Contestant::Pooled, &TEN),
+                card(Contestant::Shrunk, &NINE),
+                card(Contestant::Network, &SIX),
+                card(Contestant::Baseline(baseline), &SIX),
+            ]
+        };
+        let verdict = |baseline| Verdict::of(&cards(baseline), Contestant::Network).unwrap();
+        let ditto = verdict(Baseline::Ditto);
+        assert_eq!(ditto.rival, Contestant::Baseline(Baseline::Ditto));
+        assert_eq!(ditto.kind, Kind::CouplingOnly);
+        let gossip = verdict(Baseline::Gossip);
+        assert_eq!((gossip.rival, gossip.kind), (Contestant::Shrunk, Kind::Network));
     }
 }

@@ -49,7 +49,7 @@ fn cards(study: &Study) -> Vec<Card> {
 }
 
 fn verdict(study: &Study) -> Verdict {
-    Verdict::of(&cards(study)).unwrap()
+    Verdict::of(&cards(study), study.main()).unwrap()
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn without_validation_rows_folds_take_turns_and_without_test_rows_they_judge() {
     let cards = cards(&study);
     assert!(cards.iter().all(|card| card.test.is_none()));
     assert!(cards.iter().all(|card| card.nodes.iter().map(|n| n.rows).sum::<usize>() == 360));
-    assert_eq!(Verdict::of(&cards).unwrap().kind, Kind::Network);
+    assert_eq!(Verdict::of(&cards, study.main()).unwrap().kind, Kind::Network);
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl Join {
         let begun = Instant::now();
         let kit = Kit::read(&self.kit, now()).map_err(refused)?;
         let part: Part = serde_json::from_str(&kit.shared.part)
-            .map_err(|error| Error::input(format!("wrong manifest: part.json: {error}")))?;
+            .map_err(|_| Error::input("wrong manifest: part.json is damaged"))?;
         let table = Experiment::table_from_text(&kit.shared.experiment, "experiment.toml")?;
         let experiment = Experiment::from_table(table, "experiment.toml")?;
         let own: Vec<NodeId> =
@@ -124,7 +124,7 @@ impl Join {
         own: &[NodeId],
     ) -> Result<Assembly> {
         let points: PublicPoints = serde_json::from_str(&kit.shared.public)
-            .map_err(|error| Error::input(format!("wrong public set: public.json: {error}")))?;
+            .map_err(|_| Error::input("wrong public set: public.json is damaged"))?;
         let shape = kit.manifest.shape;
         let count = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
         let found = (count(part.about.features.len()), count(points.rows.len()));
@@ -200,10 +200,10 @@ fn learn(
             let method = PersFl { step: alpha, budget: Budget::Half, ..method.clone() };
             run(kit, &method, views, options, terminal)
         }
-        Approach::Baseline(baseline) => {
-            let sentence = format!("method.kind is \"{}\"", baseline.name());
-            Err(Error::input(format!("{sentence}, expected one without a hub in a federation")))
-        }
+        // Refused when the federation was made.
+        Approach::Baseline(_) | Approach::Plain(_) => Err(Error::input(
+            "method.kind is not fedrelax, gtv or persfl, which exchange messages without a hub",
+        )),
     }
 }
 

@@ -89,7 +89,8 @@ impl SiteRun<'_> {
             usize::try_from(learnt.status.sent_bytes).unwrap_or(usize::MAX),
         );
         let text = experiment.to_text();
-        let folder = RunFolder::open(self.out, &text, site.fingerprint, Existing::Replace)?;
+        let folder =
+            RunFolder::open(self.out, (&text, &self.title), site.fingerprint, Existing::Replace)?;
         let edges: Vec<(usize, usize, f64)> =
             site.study.network.edges().iter().map(|e| (e.source, e.target, e.weight)).collect();
         let helps = self.helps(&learnt.tallies);

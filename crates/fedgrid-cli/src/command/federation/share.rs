@@ -73,8 +73,7 @@ pub(super) fn verified(text: &str, manifest: &Manifest, source: &str) -> Result<
     let wrong = |found: &str| Error::input(format!("{source}: {found}"));
     let body =
         signed_text::body(KIND, text).ok_or_else(|| wrong("is no file of shared metrics"))?;
-    let shared: Shared =
-        serde_json::from_str(body).map_err(|error| wrong(&format!("is damaged: {error}")))?;
+    let shared: Shared = serde_json::from_str(body).map_err(|_| wrong("is damaged"))?;
     let place = manifest.place_of(&shared.site);
     let key = place.and_then(|place| manifest.key_of(place));
     let key = key.ok_or_else(|| wrong(&format!("is of '{}', which is no site", shared.site)))?;

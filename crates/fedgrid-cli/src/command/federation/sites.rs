@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::{
     error::{Error, Result},
     experiment::advice,
+    wording::in_plain_words,
 };
 
 /// What `sites.toml` holds.
@@ -50,7 +51,7 @@ impl Sites {
         let text =
             std::fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
         let file: SitesFile = toml::from_str(&text).map_err(|error| {
-            let message = error.message().to_string();
+            let message = in_plain_words(error.message());
             let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
             Error::input(format!("{}, line {line}: {message}", path.display()))
         })?;

@@ -109,9 +109,8 @@ impl Verdict {
 
     /// What the federation did for this site, in one sentence.
     fn sentence(&self) -> String {
-        let error = |card: &Card| significant(card.test.unwrap_or(card.validation));
         let [local, network] = &self.cards;
-        let (alone, with) = (error(local), error(network));
+        let (alone, with) = (significant(local.error()), significant(network.error()));
         let nodes = network.nodes.len();
         let gains = |(local, network): &(&NodeScore, &NodeScore)| network.loss < local.loss;
         let gaining = local.nodes.iter().zip(&network.nodes).filter(gains).count();

@@ -118,10 +118,10 @@ impl Simulate {
                 let stop = Stop::after_probes(study.settings.runtime.stop.rounds);
                 self.simulated(&method, &study, nodes, stop)?
             }
-            Approach::Baseline(_) => {
+            Approach::Baseline(_) | Approach::Plain(_) => {
                 let found = format!("method.kind is \"{}\"", experiment.method.kind.name());
                 return Err(Error::input(format!(
-                    "{found}, expected fedrelax, gtv or persfl, which need no hub"
+                    "{found}, expected fedrelax, gtv or persfl, which exchange messages without a hub"
                 )));
             }
         };
