@@ -26,7 +26,7 @@ use crate::{
     local_model::PythonModel,
     models::Models,
     network::Network,
-    work::{How, Trouble},
+    work::{How, aside},
 };
 
 /// What Python gives.
@@ -57,7 +57,6 @@ pub(crate) struct Given<'py> {
 pub(crate) struct Study {
     experiment: Experiment,
     assembly: Mutex<Arc<Assembly>>,
-    pub(crate) trouble: Arc<Trouble>,
 }
 
 /// What a fit has left.
@@ -94,11 +93,10 @@ impl Study {
         let table: toml::Table = from_json(&given.experiment)?;
         let experiment =
             Experiment::from_table(table, "").map_err(|error| experiment_error(&error))?;
-        let trouble = Arc::new(Trouble::default());
-        let parts = given.parts(py, &experiment, &trouble)?;
-        let made = py.detach(|| Assembly::from_memory(&experiment, parts));
+        let parts = given.parts(py, &experiment)?;
+        let made = aside(py, || Assembly::from_memory(&experiment, parts))?;
         let assembly = made.map_err(|error| experiment_error(&error))?;
-        Ok(Self { experiment, assembly: Mutex::new(Arc::new(assembly)), trouble })
+        Ok(Self { experiment, assembly: Mutex::new(Arc::new(assembly)) })
     }
 
     /// All contestants as JSON, in the order in which the command tries them.
@@ -112,14 +110,14 @@ impl Study {
         let assembly = py.detach(|| self.with_folds());
         let assembly = assembly.map_err(|error| experiment_error(&error))?;
         let work = move |watch: &crate::work::Watching<_>| assembly.study.card(contestant, watch);
-        Ok(to_json(&how.run(py, &self.trouble, work)?))
+        Ok(to_json(&how.run(py, work)?))
     }
 
     /// Fits the network at a pull and, where it is chosen, a ridge.
     #[pyo3(signature = (alpha, ridge, how))]
     fn fit(&self, py: Python<'_>, alpha: f64, ridge: Option<f64>, how: How) -> PyResult<Fitted> {
         let assembly = self.assembly();
-        let fitted = how.run(py, &self.trouble, move |watch| {
+        let fitted = how.run(py, move |watch| {
             assembly.study.check()?;
             assembly.fit(Strength { alpha, ridge }, watch)
         })?;
@@ -141,7 +139,7 @@ impl Study {
     /// The models of a fit.
     fn models(&self, fitted: &Fitted) -> Models {
         let about = self.assembly().about.clone();
-        Models::new(fitted.hypotheses.clone(), about, self.trouble.clone())
+        Models::new(fitted.hypotheses.clone(), about)
     }
 
     /// The outcome of a run as `result.json` has it.
@@ -159,7 +157,7 @@ impl Study {
         experiment.compare.enabled = cards.len() > 1;
         let assembly = self.assembly();
         // Clusters of nodes are found by asking their models, which may be Python's.
-        how.run(py, &self.trouble, move |_| {
+        how.run(py, move |_| {
             Ok(to_json(&summary::outcome(&experiment, &assembly, &cards, &known, seconds)))
         })
     }
@@ -205,12 +203,7 @@ impl Study {
 }
 
 impl Given<'_> {
-    fn parts(
-        &self,
-        py: Python<'_>,
-        experiment: &Experiment,
-        trouble: &Arc<Trouble>,
-    ) -> PyResult<Parts> {
+    fn parts(&self, py: Python<'_>, experiment: &Experiment) -> PyResult<Parts> {
         let network = &self.network.0;
         let by_node = ByNode::new(self.nodes.as_array(), network.len())?;
         let task = match self.classes.len() {
@@ -225,7 +218,7 @@ impl Given<'_> {
         let data = data.map_err(|error| self.located(&by_node, &error))?;
         let plan = self.plan(experiment, &by_node)?;
         let models = self.models.iter().map(|(node, object)| {
-            let adapter = Adapter::new(object, trouble.clone())?;
+            let adapter = Adapter::new(object)?;
             let kind = adapter.kind.clone();
             Ok(OwnModel { node: *node, model: Arc::new(PythonModel(Arc::new(adapter))), kind })
         });
