@@ -16,6 +16,7 @@ from . import _fedgrid as native
 from ._frames import name_of
 from ._network import Network
 from ._params import Params
+from ._plain import to_json
 from ._rows import rows
 from ._study import Prepared, prepare
 from .run import Run, Work
@@ -342,10 +343,10 @@ def learn_network(
     prepared = PersFL(1.0, model).prepare(data, target, node=node, **options)
     keys = dict(
         share=share, neighbours=neighbours, phases=phases, iterations=iterations, step=step,
-        seed=random_state,
+        seed=whole(random_state),
     )  # fmt: skip
     how = Work(n_jobs, (), None).how("learn")
-    made, about = native.learn(prepared.study, json.dumps(keys), how)
+    made, about = native.learn(prepared.study, to_json(keys), how)
     network = Network._of(made, prepared.network.nodes)
     network.pairs = json.loads(about)["pairs"]
     return network

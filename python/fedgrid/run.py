@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _fedgrid as native
-from ._frames import Floats, Table, coded, matrix, name_of, shown
+from ._frames import Floats, Table, coded, is_column, is_table, matched, matrix, name_of, shown
+from ._plain import scalar
+from ._rows import is_name
 from ._study import Prepared
 from .comparison import Comparison, History
 
@@ -28,11 +30,12 @@ class Work:
     def __init__(
         self, n_jobs: int | None, callbacks: Sequence[Any] = (), progress: bool | None = None
     ) -> None:
-        if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
+        n_jobs = scalar(n_jobs)
+        if n_jobs is not None and (not isinstance(n_jobs, int) or n_jobs == 0):
             raise ValueError(f"n_jobs is {n_jobs!r}, expected a number of threads, or -1 for all")
         self.threads = 0 if n_jobs is None or n_jobs < 0 else int(n_jobs)
         self.callbacks = list(callbacks)
-        self.progress = progress
+        self.progress = scalar(progress)
         self._bar: Any = None
 
     def how(self, what: str) -> dict[str, Any]:
@@ -121,6 +124,7 @@ class Run:
         self.ridge_: float | None = None
         self.seconds = 0.0
         self._node_name = prepared.node_name
+        self._named = prepared.named
         self._python = prepared.python
         self._study: Any = prepared.study
         self._work = work
@@ -204,7 +208,8 @@ class Run:
         """One prediction per row, by its own node's model.
 
         `data` is a table with the node and feature columns, or a dict from node to X, which gives a
-        dict; `node` names the column, or holds the node of each row of a matrix.
+        dict; `node` names the column, or holds the node of each row of a matrix. Columns are matched by
+        name where they have names, and by place in arrays.
         """
         return self._answer(data, node, self._labels)
 
@@ -221,8 +226,12 @@ class Run:
         return found
 
     def _answer(self, data: Any, node: Any, made: Any) -> Any:
-        if isinstance(data, Mapping) and not self._is_table(data):
-            parts = {key: matrix(X, f"X of node {key!r}")[0] for key, X in data.items()}
+        if isinstance(data, Mapping) and not self._is_table(data, node):
+            self._known(data)
+            parts = {
+                key: matched(X, self.features_, f"X of node {key!r}", self._named)
+                for key, X in data.items()
+            }
             return {
                 key: made(self._raw(columns, [key], np.zeros(_rows(columns), dtype=np.int64)))
                 for key, columns in parts.items()
@@ -230,13 +239,22 @@ class Run:
         columns, codes, found = self._read(data, node)
         return made(self._raw(columns, found, codes))
 
-    def _is_table(self, data: Mapping[Any, Any]) -> bool:
-        names = {str(name) for name in data}
-        return all(name in names for name in self.features_)
+    def _is_table(self, data: Mapping[Any, Any], node: Any) -> bool:
+        """Whether a dict holds columns, and not the X of each node."""
+        known = {name_of(key) for key in self.nodes_}
+        are_nodes = [name_of(key) in known for key in data]
+        are_columns = all(is_column(value) for value in data.values())
+        if not {str(name) for name in data}.issuperset(self.features_):
+            # Where nothing is a node, it is a table with something missing.
+            return are_columns and bool(are_nodes) and not any(are_nodes)
+        if not all(are_nodes):
+            return True
+        # Nodes are named like features: a table would also say whose rows these are.
+        one = len(self.nodes_) == 1
+        return are_columns and (node is not None or one or self._node_name in data)
 
     def _read(self, data: Any, node: Any) -> tuple[list[Floats], Any, list[Any]]:
-        is_table = isinstance(data, Mapping) or hasattr(data, "columns")
-        if is_table or hasattr(data, "column_names"):
+        if is_table(data):
             table = Table(data)
             text = {str(name): name for name in table.names}
             missing = [name for name in self.features_ if name not in text]
@@ -247,10 +265,10 @@ class Run:
                 )
             columns = [table.numbers(text[name]) for name in self.features_]
             named = self._node_name if node is None else node
-            if isinstance(named, str):
-                if named not in text and len(self.nodes_) == 1:
+            if is_name(named, table):
+                if str(named) not in text and len(self.nodes_) == 1:
                     return columns, np.zeros(len(table), dtype=np.int64), self.nodes_
-                named = table.column(text.get(named, named))
+                named = table.column(named if named in table.names else text.get(str(named), named))
         else:
             columns, _ = matrix(data)
             named = node
@@ -263,11 +281,16 @@ class Run:
             raise ValueError(f"node has {len(codes)} rows, expected {_rows(columns)}")
         return columns, codes, found
 
-    def _raw(self, columns: list[Floats], found: list[Any], codes: Any) -> Floats:
+    def _known(self, found: Iterable[Any]) -> dict[str, int]:
+        """The place of each node of the run by its name; refuses other nodes."""
         known = {name_of(node): place for place, node in enumerate(self.nodes_)}
         for node in found:
             if name_of(node) not in known:
                 raise ValueError(f"node {node!r} is not of this run, which has {shown(self.nodes_)}")
+        return known
+
+    def _raw(self, columns: list[Floats], found: list[Any], codes: Any) -> Floats:
+        known = self._known(found)
         places = np.array([known[name_of(node)] for node in found], dtype=np.int64)
         for name, column in zip(self.features_, columns):
             if not np.isfinite(column).all():
