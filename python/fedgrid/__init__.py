@@ -38,7 +38,7 @@ from .models import (
     Smoother,
     Tree,
 )
-from .run import Run
+from .run import ConvergenceWarning, Run
 
 if TYPE_CHECKING:
     from .sklearn import FedRelaxClassifier, FedRelaxRegressor
@@ -66,6 +66,7 @@ __all__ = [
     "ClusteredFL",
     "Comparison",
     "Constant",
+    "ConvergenceWarning",
     "Ditto",
     "ElasticNet",
     "Estimator",

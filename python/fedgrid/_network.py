@@ -292,7 +292,7 @@ class Network:
         return f"<table><caption>Network</caption>{cells}</table>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.nodes, self.edges(), self.positions, self.clusters)
+        return _restored, (self.nodes, self.edges(), self.positions, self.clusters, self.pairs)
 
 
 def _restored(
@@ -300,9 +300,10 @@ def _restored(
     edges: list[tuple[Any, Any, float]],
     positions: list[tuple[float, float]] | None,
     clusters: list[int] | None,
+    pairs: list[dict[str, Any]] | None = None,
 ) -> Network:
     network = Network(nodes, edges, positions)
-    network.clusters = clusters
+    network.clusters, network.pairs = clusters, pairs
     return network
 
 

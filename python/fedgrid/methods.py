@@ -137,6 +137,8 @@ class Method(Params):
             "regression" or "classification"; by default as target and models tell.
         callbacks, progress
             Who hears of rounds and results, and whether a bar is shown.
+
+        A run that has not come as close as asked is warned of with a `ConvergenceWarning`.
         """
         begun = time.perf_counter()
         prepared = self.prepare(
@@ -145,19 +147,13 @@ class Method(Params):
         )  # fmt: skip
         work = Work(self.n_jobs, callbacks, progress)
         run = Run(prepared, self, work, begun)
-        self._train(run)
+        try:
+            run._fit(*run._strength())
+        finally:
+            work.done()
         run._finish()
+        run._warn()
         return run
-
-    def _train(self, run: Run) -> None:
-        """Tunes what is to be chosen, then fits."""
-        alpha = getattr(self, "alpha", "auto")
-        if run._study.tunes():
-            strength = run._card("network")["strength"]
-            alpha, ridge = strength["alpha"], strength["ridge"]
-        else:
-            ridge = None
-        run._fit(float(alpha), ridge)
 
 
 @dataclass(eq=False, repr=False)

@@ -12,7 +12,7 @@ use fedgrid_cli::{
     assembly::{Assembly, Graph, OwnModel, Parts, Rows},
     experiment::Experiment,
     helping,
-    outcome::Outcome,
+    outcome::{Help, Outcome},
     report::Page,
     summary,
 };
@@ -50,6 +50,20 @@ pub(crate) struct Given<'py> {
     models: Vec<(usize, Bound<'py, PyAny>)>,
     /// Public points, column by column.
     public: Option<Vec<PyReadonlyArray1<'py, f64>>>,
+}
+
+/// What a page is made of.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Kept<'py> {
+    /// The outcome as JSON.
+    outcome: String,
+    network: PyRef<'py, Network>,
+    positions: Option<Vec<(f64, f64)>>,
+    /// The experiment as a file has it.
+    experiment: String,
+    /// Who helped whom, as JSON.
+    helps: String,
 }
 
 /// A study in memory.
@@ -99,6 +113,11 @@ impl Study {
         Ok(Self { experiment, assembly: Mutex::new(Arc::new(assembly)) })
     }
 
+    /// The study's own method among the contestants, as JSON.
+    fn main(&self) -> String {
+        to_json(&self.assembly().study.main())
+    }
+
     /// All contestants as JSON, in the order in which the command tries them.
     fn contestants(&self) -> Vec<String> {
         self.assembly().study.contestants().iter().map(to_json).collect()
@@ -113,7 +132,7 @@ impl Study {
         Ok(to_json(&how.run(py, work)?))
     }
 
-    /// Fits the network at a pull and, where it is chosen, a ridge.
+    /// Fits the study's own method at a strength and, where it is chosen, a ridge.
     #[pyo3(signature = (alpha, ridge, how))]
     fn fit(&self, py: Python<'_>, alpha: f64, ridge: Option<f64>, how: How) -> PyResult<Fitted> {
         let assembly = self.assembly();
@@ -162,29 +181,20 @@ impl Study {
         })
     }
 
-    /// The page of an outcome.
-    fn page(
-        &self,
-        py: Python<'_>,
-        outcome: &str,
-        title: &str,
-        fitted: &Fitted,
-    ) -> PyResult<String> {
-        let outcome: Outcome = from_json(outcome)?;
-        let assembly = self.assembly();
-        let edges = assembly.study.network.edges();
-        let edges: Vec<(usize, usize, f64)> =
-            edges.iter().map(|edge| (edge.source, edge.target, edge.weight)).collect();
-        let experiment = &self.experiment.to_text();
-        let positions = assembly.positions.as_deref();
-        let helps = &helping::helps(&assembly, &fitted.known);
-        let page = Page { title, outcome: &outcome, edges: &edges, positions, experiment, helps };
-        Ok(py.detach(|| page.render()))
+    /// The strength that was given; none if it, or a ridge, is chosen on validation rows.
+    fn given(&self) -> Option<f64> {
+        let alpha = self.experiment.method.alpha.given();
+        alpha.filter(|_| !self.experiment.model.tunes_ridge())
     }
 
-    /// Whether a pull or a ridge is chosen on validation rows.
-    fn tunes(&self) -> bool {
-        self.experiment.method.alpha.given().is_none() || self.experiment.model.tunes_ridge()
+    /// What a reader should know of the rows and of a fit.
+    fn notes(&self, fitted: &Fitted) -> Vec<String> {
+        summary::notes(&self.assembly(), &[], &fitted.known)
+    }
+
+    /// Who helped whom in a fit, as JSON.
+    fn helps(&self, fitted: &Fitted) -> String {
+        to_json(&helping::helps(&self.assembly(), &fitted.known))
     }
 
     /// The complete experiment as a file would have it.
@@ -200,6 +210,20 @@ impl Study {
             .map(|rows| rows.iter().map(Vec::len).sum::<usize>());
         (train, all - train - test, test)
     }
+}
+
+/// The page of an outcome, from what a run keeps.
+#[pyfunction]
+pub(crate) fn page(py: Python<'_>, title: &str, kept: Kept<'_>) -> PyResult<String> {
+    let outcome: Outcome = from_json(&kept.outcome)?;
+    let helps: Vec<Help> = from_json(&kept.helps)?;
+    let edges = kept.network.0.edges();
+    let edges: Vec<(usize, usize, f64)> =
+        edges.iter().map(|edge| (edge.source, edge.target, edge.weight)).collect();
+    let (outcome, edges, positions) = (&outcome, &edges, kept.positions.as_deref());
+    let (experiment, helps) = (kept.experiment.as_str(), helps.as_slice());
+    let page = Page { title, outcome, edges, positions, experiment, helps };
+    Ok(py.detach(|| page.render()))
 }
 
 impl Given<'_> {

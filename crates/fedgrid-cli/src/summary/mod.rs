@@ -244,7 +244,9 @@ fn better_baselines(cards: &[Card], main: Contestant) -> Option<String> {
     })
 }
 
-fn notes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<String> {
+/// What a reader should know of the rows, the fit and the comparison.
+#[must_use]
+pub fn notes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<String> {
     let mut notes = assembly.notes.clone();
     notes.extend(better_baselines(cards, assembly.study.main()));
     match &assembly.study.settings.method {
