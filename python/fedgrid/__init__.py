@@ -15,7 +15,20 @@ from . import callbacks
 from ._fedgrid import __version__
 from ._network import Network
 from .adapters import Estimator, Functions
-from .baselines import APFL, IFCA, ClusteredFL, Ditto, FedAvg, FedMD, FedProx, FineTuned, Gossip
+from .baselines import (
+    APFL,
+    IFCA,
+    ClusteredFL,
+    Ditto,
+    FedAvg,
+    FedMD,
+    FedProx,
+    FineTuned,
+    Gossip,
+    Local,
+    Pooled,
+    Shrunk,
+)
 from .comparison import Comparison, History
 from ._figures import Figure, figures, reproduce
 from .methods import GTV, FedRelax, Method, PersFL, learn_network
@@ -38,7 +51,7 @@ from .models import (
     Smoother,
     Tree,
 )
-from .run import Run
+from .run import ConvergenceWarning, Run
 
 if TYPE_CHECKING:
     from .sklearn import FedRelaxClassifier, FedRelaxRegressor
@@ -66,6 +79,7 @@ __all__ = [
     "ClusteredFL",
     "Comparison",
     "Constant",
+    "ConvergenceWarning",
     "Ditto",
     "ElasticNet",
     "Estimator",
@@ -88,6 +102,7 @@ __all__ = [
     "IFCA",
     "KernelRidge",
     "Linear",
+    "Local",
     "Logistic",
     "Method",
     "Model",
@@ -96,8 +111,10 @@ __all__ = [
     "Perceptron",
     "PersFL",
     "Poisson",
+    "Pooled",
     "Quantile",
     "Run",
+    "Shrunk",
     "Smoother",
     "Tree",
     "__version__",

@@ -6,10 +6,13 @@ pandas, polars and pyarrow are never imported: their tables are recognised by wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from ._plain import scalar
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -48,10 +51,12 @@ class Table:
         """One column as floats."""
         return numbers(self.column(name), str(name))
 
-    def numeric(self, taken: Iterable[Any]) -> list[Any]:
-        """The columns that hold numbers, but for those taken."""
+    def numeric(self, taken: Iterable[Any]) -> tuple[list[Any], list[tuple[str, str]]]:
+        """The columns that hold numbers, but for those taken; and the others, with what they hold."""
         taken = set(taken)
-        return [n for n in self.names if n not in taken and _holds_numbers(self.column(n))]
+        holds = {name: _holds(self.column(name)) for name in self.names if name not in taken}
+        numbers = [name for name, what in holds.items() if what == "numbers"]
+        return numbers, [(str(name), what) for name, what in holds.items() if what != "numbers"]
 
     def __len__(self) -> int:
         return len(self._get(self.names[0])) if self.names else 0
@@ -61,11 +66,18 @@ def _array(column: Any) -> npt.NDArray[Any]:
     return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
 
 
-def _holds_numbers(column: npt.NDArray[Any]) -> bool:
-    if column.dtype.kind == "O":
-        first = next((cell for cell in column if cell is not None and cell == cell), None)
-        return isinstance(first, (int, float, np.number)) and not isinstance(first, bool)
-    return column.dtype.kind in "biuf" and column.ndim == 1
+def _holds(column: npt.NDArray[Any]) -> str:
+    """What a column holds, in the words of the command."""
+    kind, first = column.dtype.kind, None
+    if kind == "O":
+        first = next((cell for cell in column if not is_missing(cell)), None)
+        if first is None:
+            return "nothing"
+    if column.ndim == 1 and (kind in "biuf" or isinstance(first, (int, float, np.number))):
+        return "numbers"
+    if kind in "mM" or hasattr(first, "isoformat") or isinstance(first, timedelta):
+        return "dates or times"
+    return "text" if kind in "UST" or isinstance(first, str) else type(first).__name__
 
 
 def shown(names: Sequence[Any], most: int = 8) -> str:
@@ -90,7 +102,7 @@ def numbers(column: Any, name: str) -> Floats:
         try:
             values[row] = np.nan if is_missing(cell) else float(cell)
         except (TypeError, ValueError):
-            raise ValueError(f"{name} is {cell!r} in row {row}, expected a number") from None
+            raise ValueError(f"{name} is {scalar(cell)!r} in row {row}, expected a number") from None
     return values
 
 
@@ -99,11 +111,22 @@ def is_missing(cell: Any) -> bool:
     return cell is None or str(cell) in ("<NA>", "NaT", "nan")
 
 
+def is_table(X: Any) -> bool:
+    """Whether columns have names."""
+    return isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")
+
+
+def is_column(X: Any) -> bool:
+    """Whether it holds one cell after the other, and not rows of cells."""
+    return not is_table(X) and np.ndim(X) == 1
+
+
 def matrix(X: Any, what: str = "X") -> tuple[list[Floats], list[str]]:
     """The columns of a matrix or frame of features, and their names."""
-    if hasattr(X, "columns") or hasattr(X, "column_names"):
+    if is_table(X):
         table = Table(X)
-        return [table.numbers(name) for name in table.names], [str(name) for name in table.names]
+        columns = [numbers(table.column(name), f"{what}, column {name!r}") for name in table.names]
+        return columns, [str(name) for name in table.names]
     values = np.asarray(X)
     if values.ndim == 1:
         values = values[:, None]
@@ -113,6 +136,31 @@ def matrix(X: Any, what: str = "X") -> tuple[list[Floats], list[str]]:
         values = values.astype(np.float64, copy=False)
     names = [f"x{column}" for column in range(values.shape[1])]
     return [numbers(values[:, k], f"{what}, column {k}") for k in range(len(names))], names
+
+
+def matched(X: Any, names: Sequence[str], what: str, named: bool = True) -> list[Floats]:
+    """The columns of the features, in their order: by name where X has names, by place otherwise.
+
+    Features that were given without names (`named` is false) have made-up ones, which no frame knows: one
+    with as many columns is read by place.
+    """
+    if is_table(X):
+        table = Table(X)
+        text = {str(name): name for name in table.names}
+        missing = [name for name in names if name not in text]
+        if not missing:
+            chosen = [text[name] for name in names]
+        elif named or len(table.names) != len(names):
+            raise ValueError(f"{what} has no column {missing[0]!r}, expected {shown(names)}")
+        else:
+            chosen = table.names
+        return [numbers(table.column(name), f"{what}, column {name!r}") for name in chosen]
+    if np.ndim(X) == 1 and not len(X):
+        return [np.empty(0) for _ in names]
+    columns, _ = matrix(X, what)
+    if len(columns) != len(names):
+        raise ValueError(f"{what} has {len(columns)} columns, expected {len(names)}: {shown(names)}")
+    return columns
 
 
 def name_of(node: Any) -> str:

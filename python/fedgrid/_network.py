@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from . import _fedgrid as native
-from ._frames import Floats, Ints, Table, coded, name_of, numbers, shown
+from ._frames import Floats, Ints, Table, coded, is_table, name_of, numbers, shown
+from ._plain import scalar
 
 
 class Network:
@@ -78,7 +79,7 @@ class Network:
         >>> fg.Network.from_edges({"src": [1, 2], "dst": [2, 3], "weight": [1.0, 0.5]})
         Network(3 nodes, 2 edges)
         """
-        if isinstance(edges, Mapping) or hasattr(edges, "columns") or hasattr(edges, "column_names"):
+        if is_table(edges):
             table = Table(edges)
             ends = np.concatenate([table.column(source), table.column(target)])
             weights = (
@@ -181,6 +182,7 @@ class Network:
         """A plain shape: "complete", "ring", "path" or "star", over so many or these nodes."""
         if kind not in ("complete", "ring", "path", "star"):
             raise ValueError(f"kind is {kind!r}, expected complete, ring, path or star")
+        nodes = scalar(nodes)
         listed = list(range(nodes)) if isinstance(nodes, int) else list(nodes)
         sources, targets, weights = native.Network.shape(kind, len(listed)).edges()
         made = native.Network(
@@ -290,7 +292,7 @@ class Network:
         return f"<table><caption>Network</caption>{cells}</table>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.nodes, self.edges(), self.positions, self.clusters)
+        return _restored, (self.nodes, self.edges(), self.positions, self.clusters, self.pairs)
 
 
 def _restored(
@@ -298,9 +300,10 @@ def _restored(
     edges: list[tuple[Any, Any, float]],
     positions: list[tuple[float, float]] | None,
     clusters: list[int] | None,
+    pairs: list[dict[str, Any]] | None = None,
 ) -> Network:
     network = Network(nodes, edges, positions)
-    network.clusters = clusters
+    network.clusters, network.pairs = clusters, pairs
     return network
 
 

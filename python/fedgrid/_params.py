@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any, Self
 
+import numpy as np
+
 
 class Params:
     """Keyword arguments of `__init__` that can be read, changed and shown."""
@@ -46,4 +48,6 @@ class Params:
 
 
 def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray):
+        return isinstance(b, np.ndarray) and np.array_equal(a, b)
     return a is b or (type(a) is type(b) and bool(a == b))

@@ -19,7 +19,7 @@ def plot(run: Run, axes: Any = None) -> Any:
     rows = compared.rows()
     names = [row["method"] for row in rows]
     errors = [row["validation"] if row["test"] is None else row["test"] for row in rows]
-    colours = ["tab:blue" if name == "network" else "silver" for name in names]
+    colours = ["tab:blue" if name == compared.own else "silver" for name in names]
     first.barh(names[::-1], errors[::-1], color=colours[::-1])
     first.set(xlabel=str(compared.result["metric"]), title=compared.verdict_kind)
     gains = sorted(node["gain"] for node in compared.nodes if node["gain"] is not None)

@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._frames import Floats, Ints, Table, coded, is_missing, matrix, name_of, numbers, shown
+from ._frames import (
+    Floats,
+    Ints,
+    Table,
+    coded,
+    is_missing,
+    is_table,
+    matrix,
+    name_of,
+    numbers,
+    shown,
+)
 from ._network import Network
 
 ROLES = {
@@ -30,6 +41,10 @@ class Rows:
     node_name: str = "node"
     target_name: str = "target"
     split_name: str | None = None
+    #: Whether the features were given with names.
+    named: bool = True
+    #: The columns that no model can use, with what they hold.
+    left_out: Sequence[tuple[str, str]] = ()
 
 
 def rows(
@@ -41,26 +56,30 @@ def rows(
 ) -> Rows:
     """The rows of a frame with a node column, or of a dict of (X, y) for each node."""
     if isinstance(data, Mapping) and data and all(_is_pair(value) for value in data.values()):
-        return _of_pairs(data, split)
+        return _of_pairs(data, features, split)
     table = Table(data)
     if not len(table):
         raise ValueError("the frame has no row")
     if target is None:
         raise ValueError("target is missing, expected the name of the column to predict")
-    column = node if not _is_name(node, table) else table.column(node)
+    column = node if not is_name(node, table) else table.column(node)
     if node is None:
         codes, found = np.zeros(len(table), dtype=np.int64), ["all"]
     else:
         codes, found = coded(column)
-    taken = [name for name in (node, target, split) if _is_name(name, table)]
-    chosen = table.numeric(taken) if features is None else list(features)
+    taken = [name for name in (node, target, split) if is_name(name, table)]
+    chosen, left_out = table.numeric(taken) if features is None else (list(features), [])
     for name in chosen:
         if any(name is other or name == other for other in taken):
             raise ValueError(f"feature {name!r} is already the node, the target or the split")
     if not chosen:
-        raise ValueError("there is no numeric column besides node, target and split")
-    wanted = table.column(target) if _is_name(target, table) else np.asarray(target)
-    parts = split if not _is_name(split, table) else table.column(split)
+        others = ", ".join(f"{name} ({holds})" for name, holds in left_out)
+        raise ValueError(
+            "there is no numeric column besides node, target and split"
+            + (f"; found {others}" if others else "")
+        )
+    wanted = table.column(target) if is_name(target, table) else np.asarray(target)
+    parts = split if not is_name(split, table) else table.column(split)
     _same_length(len(table), node=codes, target=wanted, split=parts)
     return Rows(
         nodes=codes,
@@ -69,9 +88,10 @@ def rows(
         names=[str(name) for name in chosen],
         target=wanted,
         roles=None if parts is None else roles(parts),
-        node_name=str(node) if _is_name(node, table) else "node",
-        target_name=str(target) if _is_name(target, table) else "target",
-        split_name=str(split) if _is_name(split, table) else None,
+        node_name=str(node) if is_name(node, table) else "node",
+        target_name=str(target) if is_name(target, table) else "target",
+        split_name=str(split) if is_name(split, table) else None,
+        left_out=left_out,
     )
 
 
@@ -82,11 +102,15 @@ def _same_length(rows: int, **columns: Any) -> None:
 
 
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, tuple) and len(value) == 2
+    # A column may be a tuple of two numbers.
+    return (
+        isinstance(value, tuple) and len(value) == 2 and (is_table(value[0]) or np.ndim(value[0]) > 0)
+    )
 
 
-def _is_name(name: Any, table: Table) -> bool:
-    return name is not None and (isinstance(name, (str, int)) or _in(name, table.names))
+def is_name(name: Any, table: Table) -> bool:
+    """Whether it names a column, and is not one."""
+    return name is not None and (isinstance(name, (str, int, np.integer)) or _in(name, table.names))
 
 
 def _in(name: Any, names: list[Any]) -> bool:
@@ -96,9 +120,10 @@ def _in(name: Any, names: list[Any]) -> bool:
         return False
 
 
-def _of_pairs(data: Mapping[Any, tuple[Any, Any]], split: Any) -> Rows:
-    nodes, parts, targets = [], [], []
+def _of_pairs(data: Mapping[Any, tuple[Any, Any]], features: Sequence[Any] | None, split: Any) -> Rows:
+    nodes, parts, targets, cells = [], [], [], []
     names: list[str] | None = None
+    named = True
     for place, (node, (X, y)) in enumerate(data.items()):
         columns, own = matrix(X, f"X of node {node!r}")
         rows = len(columns[0]) if columns else 0
@@ -106,27 +131,56 @@ def _of_pairs(data: Mapping[Any, tuple[Any, Any]], split: Any) -> Rows:
         y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
         if y.shape != (rows,):
             raise ValueError(f"node {node!r}: y has shape {y.shape}, expected ({rows},)")
-        if rows and names is not None and own != names:
-            raise ValueError(f"node {node!r} has the features {shown(own)}, expected {shown(names)}")
-        names = own if names is None or rows else names
-        if rows:
-            nodes.append(np.full(rows, place, dtype=np.int64))
-            parts.append(columns)
-            targets.append(y)
-    if not parts:
+        if split is not None:
+            cells.append(_part(split, node, rows))
+        if not rows:
+            continue
+        if names is None:
+            names, named = own, is_table(X)
+        nodes.append(np.full(rows, place, dtype=np.int64))
+        parts.append(_in_order(columns, own, names, node))
+        targets.append(y)
+    if names is None:
         raise ValueError("no node has a row")
-    roles_ = None
-    if split is not None:
-        cells = [np.asarray(split[node], dtype=object) for node in data]
-        roles_ = roles(np.concatenate(cells))
+    chosen = names if features is None else [str(name) for name in features]
+    for name in chosen:
+        if name not in names:
+            raise ValueError(f"there is no column {name!r}, expected one of {shown(names)}")
+    whole = dict(zip(names, zip(*parts)))
     return Rows(
         nodes=np.concatenate(nodes),
         found=list(data),
-        columns=[np.concatenate(column) for column in zip(*parts)],
-        names=names or [],
+        columns=[np.concatenate(whole[name]) for name in chosen],
+        names=chosen,
         target=np.concatenate(targets),
-        roles=roles_,
+        roles=None if split is None else roles(np.concatenate(cells)),
+        named=named,
     )
+
+
+def _part(split: Any, node: Any, rows: int) -> npt.NDArray[Any]:
+    """What the rows of a node are for."""
+    if not isinstance(split, Mapping) or node not in split:
+        raise ValueError(f"split has no words for node {node!r}, expected a dict with those of each node")
+    cells = np.asarray(split[node], dtype=object)
+    if cells.shape != (rows,):
+        raise ValueError(f"node {node!r}: split has shape {cells.shape}, expected ({rows},)")
+    return cells
+
+
+def _in_order(columns: list[Floats], own: list[str], names: list[str], node: Any) -> list[Floats]:
+    """A node's columns in the order of the first node's."""
+    if own == names:
+        return columns
+    for name in names:
+        if name not in own:
+            raise ValueError(f"X of node {node!r} has no column {name!r}, expected {shown(names)}")
+    for name in own:
+        if name not in names:
+            raise ValueError(
+                f"X of node {node!r} has a column {name!r}, which others have not: {shown(names)}"
+            )
+    return [columns[own.index(name)] for name in names]
 
 
 def roles(cells: Any) -> Ints:
@@ -177,4 +231,9 @@ def labels(
     classes = np.asarray(found)
     if len(classes) < 2:
         raise ValueError(f"{name} holds one class, {shown(found)}, expected at least two")
+    if 2 * len(classes) > len(cells):
+        raise ValueError(
+            f"{name} holds {len(classes)} classes in {len(cells)} rows, expected fewer; use Linear or "
+            "Tree for numbers"
+        )
     return codes.astype(np.float64), classes

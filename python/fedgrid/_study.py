@@ -3,7 +3,6 @@ frames and Python models in the place of files."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _fedgrid as native
-from ._frames import Floats, Table, matrix, name_of, shown
+from ._frames import Floats, is_column, matched, name_of, shown
 from ._network import Network
+from ._plain import scalar, to_json
 from ._rows import Rows, labels, placed, rows
 from .adapters import Adapter, Estimator, is_classifier
 from .models import Model
@@ -35,6 +35,7 @@ class Prepared:
         self.study = study
         self.network = network
         self.features = read.names
+        self.named = read.named
         self.node_name = read.node_name
         self.classes = classes
 
@@ -63,23 +64,25 @@ def prepare(
     read = rows(data, target, node, features, split)
     network = _network(network, read.found)
     own, builtin = models(model, network)
-    numbers, classes = labels(read.target, _classification(task, own, builtin), read.target_name)
+    wants_classes = _classification(task, own, builtin)
+    numbers, classes = labels(read.target, wants_classes, read.target_name)
+    about, points = _public(scalar(public), read)
     keys = {
         "seed": seed,
         "data": _given(
             file=IN_MEMORY, node=read.node_name, target=read.target_name, features=read.names,
             split=read.split_name, train=train, validation=validation, folds=folds,
             standardise=standardise,
-            task=None if classes is None else "classification",
+            task="classification" if classes is not None else "regression" if wants_classes is False else None,
         ),
         "network": {"edges": IN_MEMORY},
         "model": builtin if builtin else {"kind": "constant"},
         "method": method,
-        "public": _public_keys(public),
+        "public": about,
         "compare": {"shuffles": shuffles, "baselines": list(baselines)},
     }  # fmt: skip
     given = {
-        "experiment": json.dumps(keys),
+        "experiment": to_json(keys),
         "network": network._native,
         "positions": network.positions,
         "nodes": placed(read.nodes, read.found, network),
@@ -89,7 +92,8 @@ def prepare(
         "classes": [] if classes is None else [str(name) for name in classes.tolist()],
         "roles": read.roles,
         "models": _adapters(own, network, classes, seed),
-        "public": _points(public, read.names),
+        "public": points,
+        "left_out": list(read.left_out),
     }
     return Prepared(native.Study(given), network, read, classes, bool(own))
 
@@ -119,7 +123,7 @@ def _network(network: Network | None, found: list[Any]) -> Network:
 
 def models(model: Any, network: Network) -> tuple[dict[int, Any], dict[str, Any]]:
     """The Python models by place, and the keys of the built-in ones."""
-    if not isinstance(model, Mapping) or "kind" in model:
+    if not isinstance(model, Mapping) or (isinstance(model.get("kind"), str) and ... not in model):
         model = {...: model}
     named = {name_of(key): spec for key, spec in model.items() if key is not ...}
     places = {name_of(node): place for place, node in enumerate(network.nodes)} if named else {}
@@ -197,29 +201,16 @@ def _classification(
 # Public points ----------------------------------------------------------------------------------
 
 
-def _public_keys(public: Any) -> dict[str, Any]:
+def _public(public: Any, read: Rows) -> tuple[dict[str, Any], list[Floats] | None]:
+    """The keys of public points, and their columns where they were given."""
     if public is None:
-        return {}
+        return {}, None
     if isinstance(public, int):
-        return {"points": public}
+        return {"points": public}, None
     if isinstance(public, Mapping) and ("kind" in public or "points" in public):
-        return dict(public)
-    return {"kind": "file", "file": IN_MEMORY}
-
-
-def _points(public: Any, names: list[str]) -> list[Floats] | None:
-    if public is None or isinstance(public, int):
-        return None
-    if isinstance(public, Mapping) and ("kind" in public or "points" in public):
-        return None
-    if isinstance(public, Mapping) or hasattr(public, "columns") or hasattr(public, "column_names"):
-        table = Table(public)
-        text = {str(name): name for name in table.names}
-        for name in names:
-            if name not in text:
-                raise ValueError(f"the public points have no column {name!r}")
-        return [table.numbers(text[name]) for name in names]
-    columns, _ = matrix(public, "public")
-    if len(columns) != len(names):
-        raise ValueError(f"the public points have {len(columns)} columns, expected {len(names)}")
-    return columns
+        # Features may be called so, too.
+        text = {str(name): column for name, column in public.items()}
+        if not all(name in text and is_column(text[name]) for name in read.names):
+            return dict(public), None
+    points = matched(public, read.names, "public", read.named)
+    return {"kind": "file", "file": IN_MEMORY}, points

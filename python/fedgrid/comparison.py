@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 WHAT = {
@@ -43,6 +45,26 @@ class Comparison:
     def helps(self) -> bool:
         """Whether the network helps."""
         return bool(self.result["helps"])
+
+    @property
+    def converged(self) -> bool:
+        """Whether the run that is compared came as close as asked."""
+        return bool(self.result["certificate"]["converged"])
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader should know."""
+        return list(self.result["notes"])
+
+    @property
+    def own(self) -> str:
+        """The row of the run's own method: network, or the name of one that knows no network."""
+        return "network" if "network" in self.result["comparison"] else str(self.result["method"]["kind"])
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is to be read before the verdict: what has not converged, or has no rows to judge it."""
+        return list(self.result.get("warnings", []))
 
     @property
     def nodes(self) -> list[dict[str, Any]]:
@@ -96,10 +118,13 @@ class Comparison:
             lines.append(
                 f"{row['method']:<10}{row['what']:<32}{row['validation']:>11.3g}{test:>9}".rstrip()
             )
-        return "\n".join([*lines, "", self.verdict])
+        notes = [textwrap.fill(f"Note: {note}", 100) for note in self.notes]
+        warnings = [textwrap.fill(f"Warning: {warning}", 100) for warning in self.warnings]
+        said = [*lines, "", *warnings, self.verdict]
+        return "\n".join([*said, "", *notes] if notes else said)
 
     def __repr__(self) -> str:
-        return f"Comparison({self.verdict_kind})"
+        return f"Comparison({'' if self.converged else 'not converged, '}{self.verdict_kind})"
 
     def _repr_html_(self) -> str:
         cells = ""
@@ -111,7 +136,15 @@ class Comparison:
                 f"<td>{row['validation']:.4g}</td><td>{test}</td></tr>"
             )
         head = f"<tr><th>{self.result['metric']}</th><th></th><th>validation</th><th>test</th></tr>"
-        return f"<p>{html.escape(self.verdict)}</p><table>{head}{cells}</table>"
+        warnings = "".join(f"<b>Warning: {html.escape(said)}</b><br>" for said in self.warnings)
+        verdict = f"<p>{warnings}{html.escape(self.verdict)}</p>"
+        return f"{verdict}<table>{head}{cells}</table>{html_notes(self.notes)}"
+
+
+def html_notes(notes: Sequence[str]) -> str:
+    """Notes as a notebook shows them."""
+    lines = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
+    return f"<ul>{lines}</ul>" if lines else ""
 
 
 class History:

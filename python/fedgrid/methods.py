@@ -16,6 +16,7 @@ from . import _fedgrid as native
 from ._frames import name_of
 from ._network import Network
 from ._params import Params
+from ._plain import to_json
 from ._rows import rows
 from ._study import Prepared, prepare
 from .run import Run, Work
@@ -136,6 +137,8 @@ class Method(Params):
             "regression" or "classification"; by default as target and models tell.
         callbacks, progress
             Who hears of rounds and results, and whether a bar is shown.
+
+        A run that has not come as close as asked is warned of with a `ConvergenceWarning`.
         """
         begun = time.perf_counter()
         prepared = self.prepare(
@@ -144,19 +147,13 @@ class Method(Params):
         )  # fmt: skip
         work = Work(self.n_jobs, callbacks, progress)
         run = Run(prepared, self, work, begun)
-        self._train(run)
+        try:
+            run._fit(*run._strength())
+        finally:
+            work.done()
         run._finish()
+        run._warn()
         return run
-
-    def _train(self, run: Run) -> None:
-        """Tunes what is to be chosen, then fits."""
-        alpha = getattr(self, "alpha", "auto")
-        if run._study.tunes():
-            strength = run._card("network")["strength"]
-            alpha, ridge = strength["alpha"], strength["ridge"]
-        else:
-            ridge = None
-        run._fit(float(alpha), ridge)
 
 
 @dataclass(eq=False, repr=False)
@@ -342,10 +339,10 @@ def learn_network(
     prepared = PersFL(1.0, model).prepare(data, target, node=node, **options)
     keys = dict(
         share=share, neighbours=neighbours, phases=phases, iterations=iterations, step=step,
-        seed=random_state,
+        seed=whole(random_state),
     )  # fmt: skip
     how = Work(n_jobs, (), None).how("learn")
-    made, about = native.learn(prepared.study, json.dumps(keys), how)
+    made, about = native.learn(prepared.study, to_json(keys), how)
     network = Network._of(made, prepared.network.nodes)
     network.pairs = json.loads(about)["pairs"]
     return network

@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import json
 import time
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,21 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _fedgrid as native
-from ._frames import Floats, Table, coded, matrix, name_of, shown
+from ._frames import Floats, Table, coded, is_column, is_table, matched, matrix, name_of, shown
+from ._plain import scalar
+from ._rows import is_name
 from ._study import Prepared
-from .comparison import Comparison, History
+from .comparison import Comparison, History, html_notes
 
 if TYPE_CHECKING:
     from .methods import Method
+
+#: The format of pickled runs; a fedgrid reads its own and earlier ones.
+FORMAT = 1
+
+
+class ConvergenceWarning(UserWarning):
+    """A run has not come as close to where it was going as was asked."""
 
 
 class Work:
@@ -28,11 +38,12 @@ class Work:
     def __init__(
         self, n_jobs: int | None, callbacks: Sequence[Any] = (), progress: bool | None = None
     ) -> None:
-        if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
+        n_jobs = scalar(n_jobs)
+        if n_jobs is not None and (not isinstance(n_jobs, int) or n_jobs == 0):
             raise ValueError(f"n_jobs is {n_jobs!r}, expected a number of threads, or -1 for all")
         self.threads = 0 if n_jobs is None or n_jobs < 0 else int(n_jobs)
         self.callbacks = list(callbacks)
-        self.progress = progress
+        self.progress = scalar(progress)
         self._bar: Any = None
 
     def how(self, what: str) -> dict[str, Any]:
@@ -99,7 +110,7 @@ class Run:
     """One model per node.
 
     Learnt things end with an underscore: `nodes_`, `alpha_`, `ridge_`, `classes_`, `certificate_`,
-    `clusters_`, `engine_`. `history` holds the rounds.
+    `clusters_`, `engine_`, `notes_`. `history` holds the rounds.
 
     >>> import fedgrid as fg
     >>> rows = {"a": ([[1.0], [2.0]], [1.0, 2.0]), "b": ([[1.0], [2.0]], [3.0, 6.0])}
@@ -121,6 +132,7 @@ class Run:
         self.ridge_: float | None = None
         self.seconds = 0.0
         self._node_name = prepared.node_name
+        self._named = prepared.named
         self._python = prepared.python
         self._study: Any = prepared.study
         self._work = work
@@ -128,18 +140,27 @@ class Run:
         self._cards: dict[str, Any] = {}
         self._fitted: Any = None
         self._models: Any = None
+        self._alone: dict[str, Any] | None = None
         self._compared: Comparison | None = None
 
     # Training -----------------------------------------------------------------------------------
 
-    def _card(self, contestant: Any) -> Any:
-        key = json.dumps(contestant)
-        if key not in self._cards:
+    def _strength(self) -> tuple[float, float | None]:
+        """The strength and the ridge of the run: as given, or as validation rows choose them."""
+        alpha = self._study.given()
+        if alpha is not None:
+            return alpha, None
+        chosen = self._card(self._study.main())["strength"]
+        return chosen["alpha"], chosen["ridge"]
+
+    def _card(self, contestant: str) -> Any:
+        if contestant not in self._cards:
             with _limits(self._python):
-                self._cards[key] = json.loads(self._study.card(key, self._work.how("tune")))
+                card = json.loads(self._study.card(contestant, self._work.how("tune")))
+            self._cards[contestant] = card
             for callback in self._work.callbacks:
-                getattr(callback, "on_card", _nothing)(self._cards[key])
-        return self._cards[key]
+                getattr(callback, "on_card", _nothing)(card)
+        return self._cards[contestant]
 
     def _fit(self, alpha: float, ridge: float | None) -> None:
         with _limits(self._python):
@@ -147,13 +168,29 @@ class Run:
         self._fitted = fitted
         self._details: dict[str, Any] = json.loads(fitted.details)
         self._models = self._study.models(fitted)
+        self._notes: list[str] = self._study.notes(fitted)
+        # What a report needs, so that a pickled run can write one.
+        self._experiment: str = self._study.text()
+        self._helps: str = self._study.helps(fitted)
         self.alpha_, self.ridge_ = alpha, ridge
 
     def _finish(self) -> None:
         self.seconds = time.perf_counter() - self._begun
-        self._work.done()
         for callback in self._work.callbacks:
             getattr(callback, "on_end", _nothing)(self)
+
+    def _warn(self) -> None:
+        """Says that the run has not converged, where its caller's code stands."""
+        if self.converged_:
+            return
+        found, rounds = self.certificate_, len(self._details["rounds"])
+        after = f" after {rounds} rounds" if rounds else ""
+        warnings.warn(
+            f"{self.method.kind} has not converged: {found['kind']} {found['value']:.3g}{after}; more "
+            "rounds (rounds=) or a larger tolerance (tolerance=) would do",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
     # What was learnt ----------------------------------------------------------------------------
 
@@ -167,6 +204,11 @@ class Run:
     def converged_(self) -> bool:
         """Whether it came as close as asked."""
         return bool(self.certificate_["converged"])
+
+    @property
+    def notes_(self) -> list[str]:
+        """What a reader should know: of the rows and columns, of the fit and, once compared, of that."""
+        return list(self._notes if self._compared is None else self._compared.notes)
 
     @property
     def engine_(self) -> str:
@@ -204,7 +246,8 @@ class Run:
         """One prediction per row, by its own node's model.
 
         `data` is a table with the node and feature columns, or a dict from node to X, which gives a
-        dict; `node` names the column, or holds the node of each row of a matrix.
+        dict; `node` names the column, or holds the node of each row of a matrix. Columns are matched by
+        name where they have names, and by place in arrays.
         """
         return self._answer(data, node, self._labels)
 
@@ -221,8 +264,12 @@ class Run:
         return found
 
     def _answer(self, data: Any, node: Any, made: Any) -> Any:
-        if isinstance(data, Mapping) and not self._is_table(data):
-            parts = {key: matrix(X, f"X of node {key!r}")[0] for key, X in data.items()}
+        if isinstance(data, Mapping) and not self._is_table(data, node):
+            self._known(data)
+            parts = {
+                key: matched(X, self.features_, f"X of node {key!r}", self._named)
+                for key, X in data.items()
+            }
             return {
                 key: made(self._raw(columns, [key], np.zeros(_rows(columns), dtype=np.int64)))
                 for key, columns in parts.items()
@@ -230,13 +277,22 @@ class Run:
         columns, codes, found = self._read(data, node)
         return made(self._raw(columns, found, codes))
 
-    def _is_table(self, data: Mapping[Any, Any]) -> bool:
-        names = {str(name) for name in data}
-        return all(name in names for name in self.features_)
+    def _is_table(self, data: Mapping[Any, Any], node: Any) -> bool:
+        """Whether a dict holds columns, and not the X of each node."""
+        known = {name_of(key) for key in self.nodes_}
+        are_nodes = [name_of(key) in known for key in data]
+        are_columns = all(is_column(value) for value in data.values())
+        if not {str(name) for name in data}.issuperset(self.features_):
+            # Where nothing is a node, it is a table with something missing.
+            return are_columns and bool(are_nodes) and not any(are_nodes)
+        if not all(are_nodes):
+            return True
+        # Nodes are named like features: a table would also say whose rows these are.
+        one = len(self.nodes_) == 1
+        return are_columns and (node is not None or one or self._node_name in data)
 
     def _read(self, data: Any, node: Any) -> tuple[list[Floats], Any, list[Any]]:
-        is_table = isinstance(data, Mapping) or hasattr(data, "columns")
-        if is_table or hasattr(data, "column_names"):
+        if is_table(data):
             table = Table(data)
             text = {str(name): name for name in table.names}
             missing = [name for name in self.features_ if name not in text]
@@ -247,10 +303,10 @@ class Run:
                 )
             columns = [table.numbers(text[name]) for name in self.features_]
             named = self._node_name if node is None else node
-            if isinstance(named, str):
-                if named not in text and len(self.nodes_) == 1:
+            if is_name(named, table):
+                if str(named) not in text and len(self.nodes_) == 1:
                     return columns, np.zeros(len(table), dtype=np.int64), self.nodes_
-                named = table.column(text.get(named, named))
+                named = table.column(named if named in table.names else text.get(str(named), named))
         else:
             columns, _ = matrix(data)
             named = node
@@ -263,11 +319,16 @@ class Run:
             raise ValueError(f"node has {len(codes)} rows, expected {_rows(columns)}")
         return columns, codes, found
 
-    def _raw(self, columns: list[Floats], found: list[Any], codes: Any) -> Floats:
+    def _known(self, found: Iterable[Any]) -> dict[str, int]:
+        """The place of each node of the run by its name; refuses other nodes."""
         known = {name_of(node): place for place, node in enumerate(self.nodes_)}
         for node in found:
             if name_of(node) not in known:
                 raise ValueError(f"node {node!r} is not of this run, which has {shown(self.nodes_)}")
+        return known
+
+    def _raw(self, columns: list[Floats], found: list[Any], codes: Any) -> Floats:
+        known = self._known(found)
         places = np.array([known[name_of(node)] for node in found], dtype=np.int64)
         for name, column in zip(self.features_, columns):
             if not np.isfinite(column).all():
@@ -286,20 +347,22 @@ class Run:
     def compare(self) -> Comparison:
         """Local, pooled, shrunk, the network and its shuffles, each tuned and scored in one way."""
         if self._compared is None:
-            self._compared = Comparison(self._outcome(compare=True))
-            self._work.done()
+            try:
+                self._compared = Comparison(self._outcome(compare=True))
+            finally:
+                self._work.done()
         return self._compared
 
     def _outcome(self, compare: bool) -> dict[str, Any]:
         if self._study is None:
             raise RuntimeError(
-                "a run that was pickled holds its models and what was compared before, not its rows"
+                "a run that was pickled holds its models and what was compared before, not its rows; "
+                "call compare() or report() before it is pickled"
             )
-        listed = [json.loads(name) for name in self._study.contestants()]
         cards = []
-        for contestant in listed if compare else ["network"]:
+        for contestant in self._study.contestants() if compare else [self._study.main()]:
             cards.append(self._card(contestant))
-            self._work.show(str(contestant), 1)
+            self._work.show(contestant.strip('"'), 1)
         found: dict[str, Any] = json.loads(
             self._study.outcome(
                 json.dumps(cards), self._fitted, self.seconds, self._work.quiet()
@@ -314,13 +377,20 @@ class Run:
 
     def report(self, path: str | Path, title: str = "fedgrid", compare: bool = True) -> Path:
         """Writes the page of the run: one HTML file that opens offline."""
-        found = self.compare().result if compare else self._outcome(compare=False)
-        Path(path).write_text(self._study.page(json.dumps(found), title, self._fitted), encoding="utf-8")
+        if not compare and self._alone is None:
+            self._alone = self._outcome(compare=False)
+        found = self.compare().result if compare else self._alone
+        kept = {
+            "outcome": json.dumps(found), "network": self.network._native,
+            "positions": self.network.positions, "experiment": self._experiment, "helps": self._helps,
+        }  # fmt: skip
+        page = native.page(title, kept)
+        Path(path).write_text(page, encoding="utf-8")
         return Path(path)
 
     def experiment(self) -> str:
         """The experiment as a file of the command would have it."""
-        return str(self._study.text())
+        return self._experiment
 
     def plot(self, axes: Any = None) -> Any:
         """The comparison, the gain of each node and the way there, as a matplotlib figure."""
@@ -332,7 +402,8 @@ class Run:
 
     def __repr__(self) -> str:
         alpha = "" if self.alpha_ is None else f", alpha={self.alpha_:.4g}"
-        return f"Run({self.method.kind}, {len(self.nodes_)} nodes{alpha})"
+        converged = "" if self.converged_ else ", not converged"
+        return f"Run({self.method.kind}, {len(self.nodes_)} nodes{alpha}{converged})"
 
     def _repr_html_(self) -> str:
         if self._compared is not None:
@@ -340,11 +411,16 @@ class Run:
         found = self.certificate_
         return (
             f"<p><b>{html.escape(repr(self))}</b><br>{html.escape(self.engine_)}, "
-            f"{html.escape(str(found['kind']))} {found['value']:.3g}</p>"
+            f"{html.escape(str(found['kind']))} {found['value']:.3g}</p>{html_notes(self.notes_)}"
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The format is looked at before anything else is read.
+        return _unpickled, (FORMAT, native.__version__), self.__getstate__()
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
+        state["_format"] = FORMAT
         state["_exported"] = [self._models.export(k) for k in range(len(self.nodes_))]
         state["_about"] = self._models.about()
         state["_work"] = self._work.threads
@@ -353,10 +429,27 @@ class Run:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        if "_format" not in state:
+            raise ValueError(
+                "the run was pickled by a fedgrid that noted no version, and fedgrid "
+                f"{native.__version__} cannot read it; fit it again"
+            )
+        state = dict(state)
         exported, about = state.pop("_exported"), state.pop("_about")
+        del state["_format"]
         self.__dict__.update(state)
         self._work = Work(state["_work"] or None, (), False)
         self._models = native.Models.restore(exported, about)
+
+
+def _unpickled(format: int, version: str) -> Run:
+    """An empty run for what was pickled in this format by this version."""
+    if format > FORMAT:
+        raise ValueError(
+            f"the run was pickled by fedgrid {version} in format {format}, and fedgrid "
+            f"{native.__version__} reads formats up to {FORMAT}; use fedgrid {version} or later"
+        )
+    return Run.__new__(Run)
 
 
 def _rows(columns: list[Floats]) -> int:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._frames import coded, name_of
 from ._network import Network
+from ._plain import scalar
 from .methods import FedRelax
 from .models import Linear, Logistic
 from .run import Run
@@ -91,9 +92,10 @@ class _FedRelaxEstimator(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _seed(self) -> int:
-        if self.random_state is None or isinstance(self.random_state, (int, np.integer)):
-            return 1 if self.random_state is None else int(self.random_state)
-        return int(self.random_state.randint(2**31 - 1))
+        seed = scalar(self.random_state)
+        if seed is None or isinstance(seed, int):
+            return 1 if seed is None else seed
+        return int(seed.randint(2**31 - 1))
 
     def _asked(self, X: Any, groups: Any) -> tuple[Any, npt.NDArray[Any]]:
         check_is_fitted(self)

@@ -87,7 +87,7 @@ class _TorchAdapter(Adapter):
         made = self.model.optimiser or (lambda p: torch.optim.Adam(p, lr=0.01))
         optimiser = made(module.parameters())
         inputs, targets, shares = self._tensors(module, X, y, weights / weights.sum())
-        size = self.model.batch or len(X)
+        size = int(self.model.batch or len(X))
         order = torch.Generator().manual_seed(self.seed)
         for _ in range(self.model.epochs):
             rows = torch.randperm(len(X), generator=order) if size < len(X) else torch.arange(len(X))

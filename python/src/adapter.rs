@@ -4,7 +4,7 @@
 //! fit(X, y, weights, current) → fitted        predict(fitted, X) → numbers, row by row
 //! ```
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use fedgrid::{
     Error,
@@ -13,7 +13,7 @@ use fedgrid::{
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::{prelude::*, types::PyTuple};
 
-use crate::work::Trouble;
+use crate::work::Job;
 
 /// The adapter of one node's model.
 pub(crate) struct Adapter {
@@ -26,7 +26,6 @@ pub(crate) struct Adapter {
     pub(crate) warm: bool,
     /// Whether the model has weights and gradients.
     pub(crate) parametric: bool,
-    pub(crate) trouble: Arc<Trouble>,
 }
 
 impl fmt::Debug for Adapter {
@@ -37,14 +36,13 @@ impl fmt::Debug for Adapter {
 
 impl Adapter {
     /// Reads what an adapter says about itself.
-    pub(crate) fn new(object: &Bound<'_, PyAny>, trouble: Arc<Trouble>) -> PyResult<Self> {
+    pub(crate) fn new(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(Self {
             kind: object.getattr("kind")?.extract()?,
             family: object.getattr("family")?.extract()?,
             warm: object.getattr("warm")?.extract()?,
             parametric: object.getattr("parametric")?.extract()?,
             object: object.clone().unbind(),
-            trouble,
         })
     }
 
@@ -53,12 +51,14 @@ impl Adapter {
         &self.object
     }
 
-    /// Asks Python for something; an exception is kept with the node that it came from.
+    /// Asks Python for something; an exception is kept with the node that it came from. A job that is
+    /// over asks no more, so that its threads end with the question that they are in.
     pub(crate) fn ask<T>(
         &self,
         question: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>,
     ) -> fedgrid::Result<T> {
-        if self.trouble.is_there() {
+        let job = Job::current();
+        if job.as_ref().is_some_and(|job| job.is_over()) {
             return Err(Error::Interrupted);
         }
         let asked = Python::try_attach(|py| {
@@ -68,7 +68,9 @@ impl Adapter {
             Some(Ok(answer)) => Ok(answer),
             Some(Err(error)) => {
                 let reason = error.to_string();
-                self.trouble.report(error);
+                if let Some(job) = job {
+                    job.report(error);
+                }
                 Err(Error::Fit { model: "the Python model", reason })
             }
             // The interpreter is going away.

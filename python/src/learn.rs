@@ -29,7 +29,7 @@ pub(crate) fn learn(
 ) -> PyResult<(Network, String)> {
     let Keys { share, phases, iterations, neighbours, step, seed } = from_json(keys)?;
     let assembly = study.assembly();
-    how.run(py, &study.trouble, move |_| {
+    how.run(py, move |_| {
         let usual = Learn::default();
         let learn = Learn { share, phases, iterations, neighbours, step, seed, ..usual };
         let names = assembly.study.network.names().to_vec();

@@ -25,7 +25,11 @@ fn _fedgrid(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<models::Models>()?;
     module.add_class::<study::Study>()?;
     module.add_class::<study::Fitted>()?;
+    module.add_function(wrap_pyfunction!(study::page, module)?)?;
     module.add_function(wrap_pyfunction!(learn::learn, module)?)?;
     module.add_function(wrap_pyfunction!(reproduce::figures, module)?)?;
-    module.add_function(wrap_pyfunction!(reproduce::run_figures, module)?)
+    module.add_function(wrap_pyfunction!(reproduce::run_figures, module)?)?;
+    let leave = wrap_pyfunction!(work::leave, module)?;
+    module.py().import("atexit")?.call_method1("register", (leave,))?;
+    Ok(())
 }

@@ -15,7 +15,7 @@ use crate::{
     adapter::{Adapter, pair},
     convert::{ByNode, Columns, core_error, from_json, gather, to_json},
     local_model::{PythonHypothesis, own},
-    work::{How, Trouble},
+    work::How,
 };
 
 /// The models of all nodes.
@@ -23,16 +23,11 @@ use crate::{
 pub(crate) struct Models {
     hypotheses: Arc<[Arc<dyn Hypothesis>]>,
     about: Arc<About>,
-    trouble: Arc<Trouble>,
 }
 
 impl Models {
-    pub(crate) fn new(
-        hypotheses: Vec<Arc<dyn Hypothesis>>,
-        about: About,
-        trouble: Arc<Trouble>,
-    ) -> Self {
-        Self { hypotheses: hypotheses.into(), about: Arc::new(about), trouble }
+    pub(crate) fn new(hypotheses: Vec<Arc<dyn Hypothesis>>, about: About) -> Self {
+        Self { hypotheses: hypotheses.into(), about: Arc::new(about) }
     }
 }
 
@@ -42,7 +37,6 @@ impl Models {
     #[staticmethod]
     fn restore(models: Vec<Bound<'_, PyAny>>, about: &str) -> PyResult<Self> {
         let about: About = from_json(about)?;
-        let trouble = Arc::new(Trouble::default());
         let restored = |model: Bound<'_, PyAny>| -> PyResult<Arc<dyn Hypothesis>> {
             if let Ok(text) = model.cast::<PyString>() {
                 let stored: Stored = from_json(&text.to_cow()?)?;
@@ -52,11 +46,11 @@ impl Models {
                 return Ok(stored.restore().into());
             }
             let (adapter, fitted): (Bound<'_, PyAny>, Py<PyAny>) = model.extract()?;
-            let adapter = Arc::new(Adapter::new(&adapter, trouble.clone())?);
+            let adapter = Arc::new(Adapter::new(&adapter)?);
             Ok(Arc::new(PythonHypothesis { adapter, fitted, task: about.task }))
         };
         let hypotheses = models.into_iter().map(restored).collect::<PyResult<_>>()?;
-        Ok(Self::new(hypotheses, about, trouble))
+        Ok(Self::new(hypotheses, about))
     }
 
     /// How rows are read, as JSON.
@@ -105,7 +99,7 @@ impl Models {
         };
         let asked = asked.map_err(|error| core_error(&error))?;
         let hypotheses = self.hypotheses.clone();
-        let answers = how.run(py, &self.trouble, move |_| {
+        let answers = how.run(py, move |_| {
             let ask = |(node, features): &(usize, Features)| hypotheses[*node].predict(features);
             Ok(asked.par_iter().map(ask).collect::<Vec<_>>())
         })?;

@@ -22,7 +22,7 @@ pub(crate) fn run_figures(
     how: How,
 ) -> PyResult<Vec<String>> {
     let wanted = reproduce::find(name).map_err(|error| experiment_error(&error))?;
-    let done = how.run(py, &std::sync::Arc::default(), move |watching| {
+    let done = how.run(py, move |watching| {
         let run = |entry| {
             let outcome = reproduce::run(entry, quick, &|| watching.interrupted())
                 .map_err(|error| error.to_string())?;

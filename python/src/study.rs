@@ -12,7 +12,7 @@ use fedgrid_cli::{
     assembly::{Assembly, Graph, LeftOut, OwnModel, Parts, Rows},
     experiment::Experiment,
     helping,
-    outcome::Outcome,
+    outcome::{Help, Outcome},
     report::Page,
     summary,
 };
@@ -26,7 +26,7 @@ use crate::{
     local_model::PythonModel,
     models::Models,
     network::Network,
-    work::{How, Trouble},
+    work::{How, aside},
 };
 
 /// What Python gives.
@@ -50,6 +50,22 @@ pub(crate) struct Given<'py> {
     models: Vec<(usize, Bound<'py, PyAny>)>,
     /// Public points, column by column.
     public: Option<Vec<PyReadonlyArray1<'py, f64>>>,
+    /// The columns that no model can use, with what they hold.
+    left_out: Vec<(String, String)>,
+}
+
+/// What a page is made of.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Kept<'py> {
+    /// The outcome as JSON.
+    outcome: String,
+    network: PyRef<'py, Network>,
+    positions: Option<Vec<(f64, f64)>>,
+    /// The experiment as a file has it.
+    experiment: String,
+    /// Who helped whom, as JSON.
+    helps: String,
 }
 
 /// A study in memory.
@@ -57,7 +73,6 @@ pub(crate) struct Given<'py> {
 pub(crate) struct Study {
     experiment: Experiment,
     assembly: Mutex<Arc<Assembly>>,
-    pub(crate) trouble: Arc<Trouble>,
 }
 
 /// What a fit has left.
@@ -94,11 +109,15 @@ impl Study {
         let table: toml::Table = from_json(&given.experiment)?;
         let experiment =
             Experiment::from_table(table, "").map_err(|error| experiment_error(&error))?;
-        let trouble = Arc::new(Trouble::default());
-        let parts = given.parts(py, &experiment, &trouble)?;
-        let made = py.detach(|| Assembly::from_memory(&experiment, parts));
+        let parts = given.parts(py, &experiment)?;
+        let made = aside(py, || Assembly::from_memory(&experiment, parts))?;
         let assembly = made.map_err(|error| experiment_error(&error))?;
-        Ok(Self { experiment, assembly: Mutex::new(Arc::new(assembly)), trouble })
+        Ok(Self { experiment, assembly: Mutex::new(Arc::new(assembly)) })
+    }
+
+    /// The study's own method among the contestants, as JSON.
+    fn main(&self) -> String {
+        to_json(&self.assembly().study.main())
     }
 
     /// All contestants as JSON, in the order in which the command tries them.
@@ -112,14 +131,14 @@ impl Study {
         let assembly = py.detach(|| self.with_folds());
         let assembly = assembly.map_err(|error| experiment_error(&error))?;
         let work = move |watch: &crate::work::Watching<_>| assembly.study.card(contestant, watch);
-        Ok(to_json(&how.run(py, &self.trouble, work)?))
+        Ok(to_json(&how.run(py, work)?))
     }
 
-    /// Fits the network at a pull and, where it is chosen, a ridge.
+    /// Fits the study's own method at a strength and, where it is chosen, a ridge.
     #[pyo3(signature = (alpha, ridge, how))]
     fn fit(&self, py: Python<'_>, alpha: f64, ridge: Option<f64>, how: How) -> PyResult<Fitted> {
         let assembly = self.assembly();
-        let fitted = how.run(py, &self.trouble, move |watch| {
+        let fitted = how.run(py, move |watch| {
             assembly.study.check()?;
             assembly.fit(Strength { alpha, ridge }, watch)
         })?;
@@ -141,7 +160,7 @@ impl Study {
     /// The models of a fit.
     fn models(&self, fitted: &Fitted) -> Models {
         let about = self.assembly().about.clone();
-        Models::new(fitted.hypotheses.clone(), about, self.trouble.clone())
+        Models::new(fitted.hypotheses.clone(), about)
     }
 
     /// The outcome of a run as `result.json` has it.
@@ -159,34 +178,25 @@ impl Study {
         experiment.compare.enabled = cards.len() > 1;
         let assembly = self.assembly();
         // Clusters of nodes are found by asking their models, which may be Python's.
-        how.run(py, &self.trouble, move |_| {
+        how.run(py, move |_| {
             Ok(to_json(&summary::outcome(&experiment, &assembly, &cards, &known, seconds)))
         })
     }
 
-    /// The page of an outcome.
-    fn page(
-        &self,
-        py: Python<'_>,
-        outcome: &str,
-        title: &str,
-        fitted: &Fitted,
-    ) -> PyResult<String> {
-        let outcome: Outcome = from_json(outcome)?;
-        let assembly = self.assembly();
-        let edges = assembly.study.network.edges();
-        let edges: Vec<(usize, usize, f64)> =
-            edges.iter().map(|edge| (edge.source, edge.target, edge.weight)).collect();
-        let experiment = &self.experiment.to_text();
-        let positions = assembly.positions.as_deref();
-        let helps = &helping::helps(&assembly, &fitted.known);
-        let page = Page { title, outcome: &outcome, edges: &edges, positions, experiment, helps };
-        Ok(py.detach(|| page.render()))
+    /// The strength that was given; none if it, or a ridge, is chosen on validation rows.
+    fn given(&self) -> Option<f64> {
+        let alpha = self.experiment.method.alpha.given();
+        alpha.filter(|_| !self.experiment.model.tunes_ridge())
     }
 
-    /// Whether a pull or a ridge is chosen on validation rows.
-    fn tunes(&self) -> bool {
-        self.experiment.method.alpha.given().is_none() || self.experiment.model.tunes_ridge()
+    /// What a reader should know of the rows and of a fit.
+    fn notes(&self, fitted: &Fitted) -> Vec<String> {
+        summary::notes(&self.assembly(), &[], &fitted.known)
+    }
+
+    /// Who helped whom in a fit, as JSON.
+    fn helps(&self, fitted: &Fitted) -> String {
+        to_json(&helping::helps(&self.assembly(), &fitted.known))
     }
 
     /// The complete experiment as a file would have it.
@@ -204,13 +214,22 @@ impl Study {
     }
 }
 
+/// The page of an outcome, from what a run keeps.
+#[pyfunction]
+pub(crate) fn page(py: Python<'_>, title: &str, kept: Kept<'_>) -> PyResult<String> {
+    let outcome: Outcome = from_json(&kept.outcome)?;
+    let helps: Vec<Help> = from_json(&kept.helps)?;
+    let edges = kept.network.0.edges();
+    let edges: Vec<(usize, usize, f64)> =
+        edges.iter().map(|edge| (edge.source, edge.target, edge.weight)).collect();
+    let (outcome, edges, positions) = (&outcome, &edges, kept.positions.as_deref());
+    let (experiment, helps) = (kept.experiment.as_str(), helps.as_slice());
+    let page = Page { title, outcome, edges, positions, experiment, helps };
+    Ok(py.detach(|| page.render()))
+}
+
 impl Given<'_> {
-    fn parts(
-        &self,
-        py: Python<'_>,
-        experiment: &Experiment,
-        trouble: &Arc<Trouble>,
-    ) -> PyResult<Parts> {
+    fn parts(&self, py: Python<'_>, experiment: &Experiment) -> PyResult<Parts> {
         let network = &self.network.0;
         let by_node = ByNode::new(self.nodes.as_array(), network.len())?;
         let task = match self.classes.len() {
@@ -225,7 +244,7 @@ impl Given<'_> {
         let data = data.map_err(|error| self.located(&by_node, &error))?;
         let plan = self.plan(experiment, &by_node)?;
         let models = self.models.iter().map(|(node, object)| {
-            let adapter = Adapter::new(object, trouble.clone())?;
+            let adapter = Adapter::new(object)?;
             let kind = adapter.kind.clone();
             Ok(OwnModel { node: *node, model: Arc::new(PythonModel(Arc::new(adapter))), kind })
         });
@@ -240,7 +259,7 @@ impl Given<'_> {
                 data,
                 roles: Vec::new(),
                 classes: self.classes.clone(),
-                left_out: LeftOut::default(),
+                left_out: LeftOut { unusable: self.left_out.clone(), unlisted: Vec::new() },
             },
             models: models.collect::<PyResult<_>>()?,
             public,

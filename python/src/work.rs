@@ -1,9 +1,15 @@
 //! Work away from the interpreter: threads of our own compute, the caller's thread waits detached,
 //! hears what happens, and looks every twentieth of a second whether the user wants to stop.
+//!
+//! A fit of a Python model cannot be cut short. Who stops gets the prompt back, and the threads of the
+//! job end with the fit that they are in; the interpreter does not go away before they have, because
+//! `CPython` ends a thread that comes back to it later, which no Rust frame survives.
 
 use std::{
+    cell::RefCell,
+    io::Write,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
@@ -15,7 +21,7 @@ use fedgrid::{
     observe::Round,
 };
 use pyo3::{
-    exceptions::{PyKeyboardInterrupt, PyRuntimeError},
+    exceptions::{PyKeyboardInterrupt, PyRuntimeError, PySystemExit},
     prelude::*,
 };
 
@@ -25,32 +31,87 @@ use crate::convert::{core_error, to_json};
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a stopped job may take to end before its caller goes on without it.
 const PATIENCE: Duration = Duration::from_millis(700);
+/// How long the end of the process is held up without a word.
+const SILENCE: Duration = Duration::from_secs(2);
 
-/// The first exception that a Python model has raised. It is kept here because the mathematics
-/// passes on plain values only.
-#[derive(Debug, Default)]
-pub(crate) struct Trouble {
-    is_there: AtomicBool,
-    first: Mutex<Option<PyErr>>,
+thread_local! {
+    /// The job that this thread works for.
+    static CURRENT: RefCell<Option<Arc<Job>>> = const { RefCell::new(None) };
 }
 
-impl Trouble {
+/// The jobs that have begun. It is locked by attached threads only, so that no fork finds it locked.
+static JOBS: Mutex<Vec<Weak<Job>>> = Mutex::new(Vec::new());
+
+/// A piece of work; it lives as long as one of its threads does, or the caller that waits for it.
+#[derive(Debug)]
+pub(crate) struct Job {
+    stop: AtomicBool,
+    has_failed: AtomicBool,
+    /// The first exception that a Python model has raised. It is kept here because the mathematics
+    /// passes on plain values only.
+    first: Mutex<Option<PyErr>>,
+    /// A child that was forked inherits the job without its threads.
+    process: u32,
+}
+
+impl Job {
+    fn begin(_attached: Python<'_>) -> Arc<Self> {
+        let job = Arc::new(Self {
+            stop: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
+            first: Mutex::new(None),
+            process: std::process::id(),
+        });
+        let mut jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
+        jobs.retain(|job| job.strong_count() > 0);
+        jobs.push(Arc::downgrade(&job));
+        job
+    }
+
+    /// The job of this thread.
+    pub(crate) fn current() -> Option<Arc<Self>> {
+        CURRENT.with_borrow(Clone::clone)
+    }
+
     /// Keeps an exception, if it is the first.
     pub(crate) fn report(&self, error: PyErr) {
         // Nothing that may wait for the interpreter happens under this lock.
         self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-        self.is_there.store(true, Ordering::Release);
+        self.has_failed.store(true, Ordering::Release);
     }
 
-    /// Whether there is one.
-    pub(crate) fn is_there(&self) -> bool {
-        self.is_there.load(Ordering::Acquire)
+    /// Whether nothing more shall be asked of Python models.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_stopped() || self.has_failed.load(Ordering::Acquire)
     }
 
-    fn take(&self) -> Option<PyErr> {
-        self.is_there.store(false, Ordering::Release);
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+    }
+
+    fn exception(&self) -> Option<PyErr> {
         self.first.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
+}
+
+/// Short work that may ask Python models, on the caller's own thread, which is detached.
+pub(crate) fn aside<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    /// Puts back the job that the thread had: a model of another job may have called us.
+    struct Back(Option<Arc<Job>>);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            CURRENT.set(self.0.take());
+        }
+    }
+    let job = Job::begin(py);
+    let back = Back(CURRENT.replace(Some(job.clone())));
+    let done = py.detach(work);
+    drop(back);
+    job.exception().map_or(Ok(done), Err)
 }
 
 /// What a job tells while it runs.
@@ -63,8 +124,7 @@ enum Event<T> {
 /// How a job is watched: what it tells is sent to the caller's thread, which may ask it to stop.
 pub(crate) struct Watching<T> {
     events: Mutex<Sender<Event<T>>>,
-    stop: Arc<AtomicBool>,
-    trouble: Arc<Trouble>,
+    job: Arc<Job>,
 }
 
 impl<T> Watching<T> {
@@ -80,7 +140,7 @@ impl<T: Send> Watch for Watching<T> {
     }
 
     fn interrupted(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.trouble.is_there()
+        self.job.is_over()
     }
 
     fn round(&self, round: &Round) {
@@ -103,28 +163,25 @@ impl How {
     pub(crate) fn run<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        trouble: &Arc<Trouble>,
-        job: impl FnOnce(&Watching<T>) -> fedgrid::Result<T> + Send + 'static,
+        work: impl FnOnce(&Watching<T>) -> fedgrid::Result<T> + Send + 'static,
     ) -> PyResult<T> {
+        let job = Job::begin(py);
         let (sender, events) = channel();
-        let stop = Arc::new(AtomicBool::new(false));
-        let watching = Watching {
-            events: Mutex::new(sender.clone()),
-            stop: stop.clone(),
-            trouble: trouble.clone(),
-        };
-        drop(trouble.take());
+        let watching = Watching { events: Mutex::new(sender.clone()), job: job.clone() };
+        let own = job.clone();
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.threads)
+            .start_handler(move |_| CURRENT.set(Some(own.clone())))
             .build()
             .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         std::thread::spawn(move || {
-            let result = pool.install(|| job(&watching));
+            let result = pool.install(|| work(&watching));
             let _ = sender.send(Event::Done(result));
         });
-        let ended = self.wait(py, events, &stop);
-        // A model's own exception says more than what it led to.
-        match (trouble.take(), ended) {
+        let ended = self.wait(py, events, &job);
+        // A model's own exception says more than what it led to, unless the stop led to it.
+        match (job.exception(), ended) {
+            (_, Err(error)) if job.is_stopped() => Err(error),
             (Some(error), _) | (None, Err(error)) => Err(error),
             (None, Ok(result)) => result.map_err(|error| core_error(&error)),
         }
@@ -134,7 +191,7 @@ impl How {
         &self,
         py: Python<'_>,
         events: Receiver<Event<T>>,
-        stop: &AtomicBool,
+        job: &Job,
     ) -> PyResult<fedgrid::Result<T>> {
         let mut stopped: Option<(Instant, PyErr)> = None;
         let events = Mutex::new(events);
@@ -147,25 +204,24 @@ impl How {
                     return stopped.map_or(Ok(result), |(_, error)| Err(error));
                 }
                 Ok(event) => self.tell(py, &event),
-                Err(RecvTimeoutError::Timeout) => py.check_signals(),
+                Err(RecvTimeoutError::Timeout) => Ok(()),
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(PyRuntimeError::new_err("a worker thread ended unexpectedly"));
                 }
             };
-            if let Err(error) = looked {
-                stop.store(true, Ordering::Relaxed);
+            if let Err(error) = looked.and_then(|()| wanted(py, job, stopped.is_some())) {
+                job.stop();
                 stopped.get_or_insert((Instant::now(), error));
             }
             // A fit of a Python model cannot be cut short: its thread is left to end by itself.
-            if stopped.as_ref().is_some_and(|(since, _)| since.elapsed() > PATIENCE) {
-                let error = stopped.map(|(_, error)| error);
-                return Err(error.unwrap_or_else(|| PyKeyboardInterrupt::new_err("interrupted")));
+            match stopped {
+                Some((since, error)) if since.elapsed() > PATIENCE => return Err(error),
+                _ => {}
             }
         }
     }
 
     fn tell<T>(&self, py: Python<'_>, event: &Event<T>) -> PyResult<()> {
-        py.check_signals()?;
         let Some(listener) = &self.listener else { return Ok(()) };
         match event {
             Event::Tried(contestant, done) => {
@@ -178,4 +234,57 @@ impl How {
         }
         Ok(())
     }
+}
+
+/// Whether a job is still wanted: by the user, by the interpreter, and by the job whose model has
+/// asked for it.
+fn wanted(py: Python<'_>, job: &Job, is_stopping: bool) -> PyResult<()> {
+    py.check_signals()?;
+    if is_stopping {
+        return Ok(());
+    }
+    if job.is_stopped() {
+        return Err(PySystemExit::new_err("the interpreter is going away"));
+    }
+    match Job::current() {
+        Some(outer) if outer.is_stopped() => Err(PyKeyboardInterrupt::new_err("interrupted")),
+        _ => Ok(()),
+    }
+}
+
+/// Holds up the end of the process until no thread of ours is inside a Python model any more.
+#[pyfunction]
+pub(crate) fn leave(py: Python<'_>) -> PyResult<()> {
+    let jobs = std::mem::take(&mut *JOBS.lock().unwrap_or_else(PoisonError::into_inner));
+    let ours = |job: &Weak<Job>| job.upgrade().filter(|job| job.process == std::process::id());
+    jobs.iter().filter_map(ours).for_each(|job| job.stop());
+    let begun = Instant::now();
+    let mut is_said = false;
+    while jobs.iter().find_map(ours).is_some() {
+        if py.check_signals().is_err() {
+            return at_once(py);
+        }
+        if begun.elapsed() > SILENCE && !is_said {
+            is_said = true;
+            let words =
+                "fedgrid waits for a Python model to end its fit; Ctrl-C again leaves at once";
+            // Who cannot be told waits all the same.
+            let _ = writeln!(std::io::stderr(), "{words}");
+        }
+        py.detach(|| std::thread::sleep(LOOK / 5));
+    }
+    Ok(())
+}
+
+/// Ends the process as an uncaught Ctrl-C does, without another step of the interpreter.
+fn at_once(py: Python<'_>) -> PyResult<()> {
+    let (sys, signal) = (py.import("sys")?, py.import("signal")?);
+    for stream in ["stdout", "stderr"] {
+        // A stream that is closed has nothing left to say.
+        let _ = sys.getattr(stream).and_then(|stream| stream.call_method0("flush"));
+    }
+    let number = signal.getattr("SIGINT")?;
+    signal.call_method1("signal", (&number, signal.getattr("SIG_DFL")?))?;
+    signal.call_method1("raise_signal", (number,))?;
+    Ok(())
 }

@@ -127,6 +127,62 @@ def test_probes_and_rivals(method: Any, command: Path, tmp_path: Path) -> None:
     same(run.result, theirs)
 
 
+#: Every method with a strength that no grid holds.
+METHODS: list[Any] = [
+    fg.FedRelax(0.37), fg.GTV(0.037), fg.PersFL(0.037, candidates=3), fg.FedAvg(0.57), fg.FedProx(0.77),
+    fg.Ditto(5.0), fg.APFL(0.63), fg.IFCA(5), fg.ClusteredFL(0.33), fg.FineTuned(7), fg.Gossip(0.23),
+    fg.FedMD(0.43), fg.Method("ditto", alpha=5.0), fg.Method("ifca", alpha=5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("auto", [False, True], ids=["given", "auto"])
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__ + "-" + m.kind)
+def test_what_is_trained_is_what_the_experiment_says(
+    method: Any, auto: bool, command: Path, tmp_path: Path
+) -> None:
+    given = method.alpha
+    method = method.__class__(**{**method.get_params(), "alpha": "auto" if auto else given, "rounds": 12})
+    method.set_params(shuffles=1)
+    # Both ridges: one that is chosen, by which the strength must not be chosen along, and one that is not.
+    for model in (fg.Linear(), fg.Linear(ridge=0.01)):
+        folder = tmp_path / str(model.ridge)
+        folder.mkdir()
+        words = np.tile(["train"] * 6 + ["val"] * 2 + ["test"] * 2, 5)
+        made(5, 10).assign(part=words).to_csv(folder / "rows.csv", index=False)
+        frame = pd.read_csv(folder / "rows.csv")
+        network = fg.Network.shape("path", [f"n{k}" for k in range(5)])
+        edges = pd.DataFrame(network.edges(), columns=["src", "dst", "weight"])
+        edges.to_csv(folder / "edges.csv", index=False)
+        method.set_params(model=model)
+        run = method.fit(frame, "y", node="node", network=network, split="part")
+        (folder / "experiment.toml").write_text(run.experiment(), encoding="utf-8")
+        theirs = by_command(
+            command, folder / "run", str(folder / "experiment.toml"), "--data",
+            str(folder / "rows.csv"), "--edges", str(folder / "edges.csv"),
+        )  # fmt: skip
+        assert auto or run.alpha_ == given
+        assert (run.alpha_, run.ridge_) == (theirs["method"]["alpha"], theirs["method"].get("ridge"))
+        lines = (folder / "run" / "models" / "nodes.jsonl").read_text().splitlines()
+        models = {line["node"]: line["model"] for line in map(json.loads, lines)}
+        assert {node: run.models_[node] for node in network.nodes} == models
+        test = frame[frame["part"] == "test"]
+        wrong = (run.predict(test) - test["y"]).to_numpy() ** 2
+        own = run.compare()[run.compare().own]
+        assert own["test"] == pytest.approx(wrong.mean(), rel=1e-12)
+        assert (own.get("alpha", 0.0), own.get("ridge")) == (run.alpha_, run.ridge_)
+        same(run.result, theirs)
+        if not auto:  # of the run itself and of the network that is shuffled, and of nobody else
+            own_path = [name for name in theirs["path"] if name == run.compare().own or "shuffled" in name]
+            assert {point["alpha"] for name in own_path for point in theirs["path"][name]} == {given}
+        alone = json.loads(json.dumps(run._outcome(compare=False)))
+        for name in ("method", "certificate", "nodes"):
+            if name == "nodes":
+                ours = [node["network"] for node in alone[name]]
+                assert ours == [node["network"] for node in theirs[name]]
+            else:
+                assert alone[name] == theirs[name]
+
+
 def test_a_report_is_the_page_of_the_command(tmp_path: Path) -> None:
     network = fg.Network.shape("ring", [f"n{k}" for k in range(6)])
     run = fg.FedRelax(alpha=0.1).fit(made(), "y", node="node", network=network)

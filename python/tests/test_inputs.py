@@ -188,3 +188,164 @@ def test_networks_come_and_go() -> None:
     assert clustered.clusters == [k // 10 for k in range(30)]
     assert len(clustered.connectivity()) == len(clustered.statistics()["sizes"])
     assert "<table>" in clustered._repr_html_() and clustered.shuffled(3) != clustered
+
+
+AB = ["a", "b"]
+
+
+def swapped(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[["b", "a"]]
+
+
+def test_frames_of_single_nodes_are_matched_by_name(frame: pd.DataFrame, path: fg.Network) -> None:
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    run = METHOD.fit(frame, "y", node="node", network=path, features=AB)
+    rows = frame[frame["node"] == "n1"]
+    expected = run.predict(rows)
+    columns = {name: rows[name].to_numpy() for name in ("b", "a")}
+    more = {"z": rows["c"], **columns}
+    arrow = pyarrow.Table.from_pandas(swapped(rows))
+    for X in (rows[AB], swapped(rows), polars.DataFrame(columns), arrow, columns, rows, more):
+        assert np.array_equal(run.predict({"n1": X})["n1"], expected), type(X)
+    for X in (rows[AB].to_numpy(), rows[AB].to_numpy().tolist()):  # by place
+        assert np.array_equal(run.predict({"n1": X})["n1"], expected)
+    for X in (rows[["a"]], rows[["a", "c"]], {"a": columns["a"], "B": columns["b"]}):
+        with pytest.raises(ValueError, match="X of node 'n1' has no column 'b', expected 'a', 'b'"):
+            run.predict({"n1": X})
+    for X in (rows[["a"]].to_numpy(), rows[["a", "b", "c"]].to_numpy(), rows["a"].to_numpy()):
+        with pytest.raises(ValueError, match="X of node 'n1' has . columns, expected 2: 'a', 'b'"):
+            run.predict({"n1": X})
+    with pytest.raises(ValueError, match="X of node 'n1', column 'a' is 'warm' in row 0"):
+        run.predict({"n1": {"a": ["warm"], "b": [1.0]}})
+    with pytest.raises(ValueError, match="node 'n9' is not of this run"):
+        run.predict({"n9": rows[AB]})
+    assert run.predict({"n1": []})["n1"].shape == (0,)
+
+
+def test_pairs_with_columns_in_another_order_are_matched_by_name(
+    frame: pd.DataFrame, path: fg.Network
+) -> None:
+    groups = dict(list(frame.groupby("node")))
+    expected = METHOD.fit({n: (g[AB], g["y"]) for n, g in groups.items()}, network=path).predict(frame)
+    mixed = {
+        n: (swapped(g) if n in ("n1", "n4") else dict(a=g["a"], b=g["b"]) if n == "n2" else g[AB], g["y"])
+        for n, g in groups.items()
+    }
+    assert np.array_equal(METHOD.fit(mixed, network=path).predict(frame), expected)
+    whole = {n: (g[["c", "b", "a"]], g["y"]) for n, g in groups.items()}
+    assert np.array_equal(METHOD.fit(whole, network=path, features=AB).predict(frame), expected)
+    empty = {"n0": ([], []), **{n: (g[AB], g["y"]) for n, g in groups.items() if n != "n0"}}
+    assert np.isfinite(METHOD.fit(empty, network=path).predict(frame)).all()
+    for columns, sentence in [
+        (["a", "c"], "X of node 'n3' has no column 'b', expected 'a', 'b'"),
+        (["a", "b", "c"], "X of node 'n3' has a column 'c', which others have not: 'a', 'b'"),
+    ]:
+        wrong = {n: (g[columns if n == "n3" else AB], g["y"]) for n, g in groups.items()}
+        with pytest.raises(ValueError, match=sentence):
+            METHOD.fit(wrong, network=path)
+    words = {n: ["train"] * (8 - (n == "n0") + (n == "n1")) for n in groups}
+    with pytest.raises(ValueError, match=r"node 'n0': split has shape \(7,\), expected \(8,\)"):
+        METHOD.fit(mixed, network=path, split=words)
+    with pytest.raises(ValueError, match="split has no words for node 'n0'"):
+        METHOD.fit(mixed, network=path, split="part")
+
+
+def test_features_without_names_are_matched_by_place(frame: pd.DataFrame, path: fg.Network) -> None:
+    pairs = {n: (g[AB].to_numpy(), g["y"]) for n, g in frame.groupby("node")}
+    run = METHOD.fit(pairs, network=path)
+    rows = frame[frame["node"] == "n1"]
+    assert np.array_equal(run.predict({"n1": rows[AB]})["n1"], run.predict({"n1": rows[AB].to_numpy()})["n1"])
+    with pytest.raises(ValueError, match="X of node 'n1' has no column 'x0'"):
+        run.predict({"n1": rows[["a", "b", "c"]]})
+
+
+def test_public_points_are_matched_by_name(frame: pd.DataFrame, path: fg.Network) -> None:
+    method = fg.FedRelax(0.5, fg.Tree(max_depth=2), rounds=2)
+    frame = frame.rename(columns={"a": "points", "b": "kind"})
+    names = ["points", "kind"]
+    options: dict[str, Any] = dict(node="node", network=path, features=names)
+    points = frame[names].iloc[:20]
+    expected = method.fit(frame, "y", public=points.to_numpy(), **options).predict(frame)
+    columns = {name: points[name].to_numpy() for name in reversed(names)}
+    for public in (points, points[["kind", "points"]], columns):
+        assert np.array_equal(method.fit(frame, "y", public=public, **options).predict(frame), expected)
+    with pytest.raises(ValueError, match="public has no column 'kind'"):
+        method.fit(frame, "y", public=points[["points"]], **options)
+    with pytest.raises(ValueError, match="public has 1 columns, expected 2"):
+        method.fit(frame, "y", public=points[["points"]].to_numpy(), **options)
+    assert len(method.fit(frame, "y", public={"kind": "box", "points": 7}, **options).predict(frame)) == 48
+
+
+def test_nodes_may_be_named_like_features(frame: pd.DataFrame) -> None:
+    draws = np.random.default_rng(1)
+    rows = {n: (pd.DataFrame(draws.normal(size=(9, 2)), columns=AB), draws.normal(size=9)) for n in AB}
+    network = fg.Network("ab", ["ab"])
+    run = METHOD.fit(rows, network=network)
+    X = rows["a"][0]
+    expected = {n: run.predict(X, node=[n] * 9) for n in AB}
+    for asked in ({n: X for n in AB}, {n: X.to_numpy() for n in AB}, {n: swapped(X) for n in AB}):
+        answers = run.predict(asked)
+        assert all(np.array_equal(answers[n], expected[n]) for n in AB)
+    table = {"a": X["a"], "b": X["b"]}
+    assert np.array_equal(run.predict(table, node=["b"] * 9), expected["b"])
+    assert np.array_equal(run.predict({**table, "node": ["b"] * 9}), expected["b"])
+    alone = METHOD.fit({n: (x[["a"]], y) for n, (x, y) in rows.items()}, network=network)
+    answers = alone.predict({"a": X["a"].to_numpy(), "b": X["a"].to_numpy()})
+    assert np.array_equal(answers["b"], alone.predict(X[["a"]], node=["b"] * 9))
+    with pytest.raises(ValueError, match="there is no column 'b', expected the features"):
+        METHOD.fit(frame, "y", node="node", network=fg.Network([f"n{k}" for k in range(6)])).predict(
+            {"a": [1.0], "c": [1.0], "node": ["n1"]}
+        )
+    kinds = fg.FedRelax(0.5, {"kind": fg.Tree(max_depth=1), ...: fg.Linear(ridge=0.1)}, rounds=2)
+    named = kinds.fit({"kind": rows["a"], "b": rows["b"]}, network=fg.Network(["kind", "b"], [("kind", "b")]))
+    assert named.models_["kind"]["kind"] == "tree"
+
+
+def test_names_of_columns_need_not_be_text(frame: pd.DataFrame, path: fg.Network) -> None:
+    expected = predictions(frame, path)
+    numbered = frame.rename(columns={"a": 0, "b": 1, "c": 2, "node": 7, "y": ("y", 1)})
+    run = METHOD.fit(numbered, ("y", 1), node=7, network=path, features=[0, 1, 2])
+    assert run.features_ == ["0", "1", "2"]
+    for table in (numbered, numbered[[7, 2, 0, 1]]):
+        assert np.array_equal(run.predict(table), expected)
+        assert np.array_equal(run.predict(table, node=7), expected)
+        assert np.array_equal(run.predict(table, node=np.int64(7)), expected)
+    apart = {n: g[[2, 1, 0]] for n, g in numbered.groupby(7)}
+    assert np.array_equal(np.concatenate([run.predict(apart)[n] for n in path.nodes]), expected)
+
+
+def test_numbers_of_numpy_are_numbers_everywhere(frame: pd.DataFrame, path: fg.Network) -> None:
+    def answers(n: Any, f: Any, yes: Any) -> Any:
+        model = fg.ElasticNet(ridge=f(0.125), lasso=f(0.25), intercept=yes)
+        method = fg.FedRelax(
+            alpha=f(0.5), model=model, rounds=n(3), tolerance=f(0.5), shuffles=n(1), random_state=n(4),
+            n_jobs=n(1), couple_intercept=yes, hub=f(0.5), baselines=np.array(["fedavg"]),
+        )  # fmt: skip
+        fit: dict[str, Any] = dict(node="node", network=path, standardise=yes, progress=False)
+        first = method.fit(frame, "y", public=n(20), folds=n(2), **fit)
+        drawn = method.fit(frame, "y", public={"kind": "box", "points": n(9)}, train=f(0.5), validation=f(0.25), **fit)
+        net = fg.Perceptron(layers=[n(3)], epochs=n(2), ridge=f(0.5))
+        deep = fg.PersFL(f(0.25), net, rounds=n(3), candidates=n(2), epsilon=f(0.5), online={"batch": n(3)})
+        assert fg.Network.shape("ring", n(4)) == fg.Network.shape("ring", 4)
+        learned = fg.learn_network(
+            frame, "y", node="node", share=f(1.0), neighbours=n(2), phases=n(2), iterations=n(5),
+            step=f(0.5), random_state=n(3),
+        )  # fmt: skip
+        runs = [first, drawn, deep.fit(frame, "y", **fit), fg.IFCA(n(2), model).fit(frame, "y", **fit)]
+        assert first.result["comparison"]["baselines"].keys() == {"fedavg"}
+        return [run.predict(frame) for run in runs] + [len(learned.edges())]
+
+    expected = answers(int, float, True)
+    kinds: list[tuple[Any, Any, Any]] = [
+        (np.int64, np.float64, np.bool_(True)), (np.int8, np.float32, np.bool_(True)),
+        (np.uint16, np.float16, np.array(True)), (np.array, np.array, np.array(True)),
+    ]  # fmt: skip
+    for kind in kinds:
+        for ours, theirs in zip(answers(*kind), expected):
+            assert np.array_equal(ours, theirs), kind
+    assert fg.Perceptron(layers=np.array([3])) == fg.Perceptron(layers=np.array([3]))  # type: ignore[arg-type]
+    for name, value in [("alpha", np.nan), ("hub", np.float32("inf"))]:
+        with pytest.raises(ValueError, match=f"method.{name} is (nan|inf), expected a finite number"):
+            fg.FedRelax(**{name: value}).fit(frame, "y", node="node", network=path)
+    with pytest.raises(TypeError, match="method.rounds is a object, expected a number"):
+        fg.FedRelax(rounds=object()).fit(frame, "y", node="node", network=path)  # type: ignore[arg-type]

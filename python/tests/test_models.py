@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from typing import Any
@@ -198,35 +193,6 @@ def test_other_threads_go_on_and_fits_may_be_nested(frame: pd.DataFrame, path: f
     thread.join()
     assert len(runs) == 2 and counted[0] > 1
     assert np.array_equal(runs[0].predict(frame), runs[1].predict(frame))
-
-
-@pytest.mark.parametrize("model", ["fg.Boosting(trees=200)", "Slow()"])
-def test_ctrl_c_stops_within_a_second(model: str) -> None:
-    program = textwrap.dedent(f"""
-        import time, sys, numpy as np, fedgrid as fg
-        class Slow:
-            def fit(self, X, y, sample_weight=None):
-                time.sleep(0.05); return self
-            def predict(self, X): return np.zeros(len(X))
-        draws = np.random.default_rng(0)
-        data = {{k: (draws.normal(size=(200, 5)), draws.normal(size=200)) for k in range(60)}}
-        method = fg.FedRelax(alpha=1.0, model={model}, rounds=10000, tolerance=0.0, n_jobs=2)
-        print("ready", flush=True)
-        try:
-            method.fit(data, network=fg.Network.shape("ring", 60), progress=False)
-        except KeyboardInterrupt:
-            print("stopped", time.time(), flush=True)
-    """)
-    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None and child.stdout.readline() == "ready\n"
-    time.sleep(1.0)
-    sent = time.time()
-    os.kill(child.pid, signal.SIGINT)
-    said, _ = child.communicate(timeout=60)
-    words = said.split()
-    assert words[0] == "stopped", said
-    # The caller's thread has control again at most 0.8 s later; a busy machine is given more.
-    assert float(words[1]) - sent < 5.0
 
 
 def test_rounds_and_cards_reach_callbacks_and_a_callback_may_stop_the_run(

@@ -75,3 +75,24 @@ def test_a_classifier_of_many_nodes() -> None:
     fitted = fg.FedRelaxClassifier(alpha=0.1, network=network, node="node").fit(X, y)
     assert fitted.score(X, y) > 0.8
     assert np.allclose(fitted.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_a_search_over_ranges_of_numpy(frame: pd.DataFrame, path: fg.Network) -> None:
+    X, y = frame.drop(columns="y"), frame["y"]
+    grid = {
+        "alpha": np.arange(1, 3), "rounds": np.arange(2, 4), "tolerance": np.logspace(-3, -2, 2),
+        "random_state": [np.int64(1)], "model": [fg.Linear(ridge=r) for r in np.float32([0.1, 1.0])],
+        "public": [np.int64(20)],
+    }  # fmt: skip
+    search = GridSearchCV(fg.FedRelaxRegressor(network=path, node="node"), grid, cv=2)
+    search.fit(X.sample(frac=1.0, random_state=0), y.sample(frac=1.0, random_state=0))
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_columns_in_another_order_are_refused(frame: pd.DataFrame, path: fg.Network) -> None:
+    X, y = frame.drop(columns="y"), frame["y"]
+    fitted = fg.FedRelaxRegressor(alpha=0.5, network=path, node="node").fit(X, y)
+    with pytest.raises(ValueError, match="in the same order"):
+        fitted.predict(X[["node", "c", "b", "a"]])
+    moved = fitted.predict(X[["a", "node", "b", "c"]])  # only the node's column stands elsewhere
+    assert np.array_equal(moved, fitted.predict(X))

@@ -286,7 +286,7 @@ pub struct CandidateOutcome {
 }
 
 /// What one node was worth to another.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Help {
     /// Who learns.
     pub learner: usize,

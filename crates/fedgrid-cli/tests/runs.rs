@@ -285,6 +285,29 @@ fn a_step_that_was_cut_is_done_again() {
 }
 
 #[test]
+fn a_run_is_continued_by_its_folder_alone() {
+    let whole = timeless(Folder::new().fit("run", &[]));
+    for arguments in [&["fit", "run", "--resume"][..], &["fit", "--out", "run", "--resume"]] {
+        let folder = unfinished();
+        let (experiment, page) =
+            (folder.read("run/experiment.toml"), folder.read("run/report.html"));
+        folder.done(arguments);
+        assert_eq!(timeless(folder.json("run/result.json")), whole);
+        assert_eq!(folder.read("run/experiment.toml"), experiment);
+        let titled =
+            |page: &str| page.lines().find(|line| line.contains("<title>")).map(String::from);
+        assert_eq!(titled(&folder.read("run/report.html")), titled(&page));
+    }
+    let folder = unfinished();
+    let sentence = folder.refusal(&["fit", "run"]);
+    assert!(sentence.contains("to continue an unfinished run there, add --resume"), "{sentence}");
+    assert_eq!(
+        folder.refusal(&["fit", "--out", "nothing", "--resume"]),
+        "'nothing' holds no unfinished run; begin one without --resume"
+    );
+}
+
+#[test]
 fn resume_refuses_another_experiment_or_other_data() {
     let sentence = "'run' was begun with another experiment, data or version; \
                     replace it with --force";

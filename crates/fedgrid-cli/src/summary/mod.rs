@@ -297,7 +297,9 @@ fn warnings(assembly: &Assembly, fitted: &Fitted, is_judged: bool) -> Vec<String
     warnings
 }
 
-fn notes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<String> {
+/// What a reader should know of the rows, the fit and the comparison.
+#[must_use]
+pub fn notes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<String> {
     let mut notes = assembly.notes.clone();
     notes.extend(better_baselines(cards, assembly.study.main()));
     match &assembly.study.settings.method {

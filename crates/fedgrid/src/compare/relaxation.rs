@@ -83,8 +83,7 @@ impl Trainer<'_> {
             certificate: Certificate {
                 kind: "relative residual of the linear system".into(),
                 value: solution.residual,
-                // Rounding in products of size α limits what can be reached.
-                converged: solution.residual <= (10.0 * tolerance).max(1e-14 * alpha),
+                converged: solution.residual <= (10.0 * tolerance).max(within_rounding(*alpha)),
                 reason: None,
             },
             engine: "Krylov method on the linear system".into(),
@@ -127,6 +126,13 @@ impl Trainer<'_> {
         let mut observer = Patience { watch: self.watch, validation, effort };
         InProcess { stop, ..self.study.settings.runtime }.observed(method, views, &mut observer)
     }
+}
+
+/// The relative residual that rounding leaves in products of size α. Beyond the largest of them what all
+/// nodes have in common drowns in rounding, and no solution is good enough.
+fn within_rounding(alpha: f64) -> f64 {
+    const LARGEST_RESIDUAL: f64 = 1e-6;
+    (1e-14 * alpha).min(LARGEST_RESIDUAL)
 }
 
 /// Measures on validation rows and stops a run when its study is interrupted.

@@ -14,6 +14,7 @@
 
 mod coarse;
 mod moments;
+mod redundant;
 mod solver;
 mod sweep;
 mod system;
@@ -134,7 +135,8 @@ impl LinearNetwork {
             })
         };
         let names = first.data.features().names().clone();
-        let ridges = models.iter().map(|model| model.ridge).collect();
+        let ridges: Vec<f64> = models.iter().map(|model| model.ridge).collect();
+        let grams = told(grams, size, &ridges, &triangles);
         Ok(Some(Self {
             names,
             intercept,
@@ -290,6 +292,29 @@ impl LinearNetwork {
         let length = triangle(self.size);
         if self.one_set() { &self.triangles } else { &self.triangles[node * length..][..length] }
     }
+}
+
+/// The moments Q with what makes directions definite that neither rows nor public points tell; a ridge
+/// does so by itself.
+fn told(grams: Batch, size: usize, ridges: &[f64], public: &[f64]) -> Batch {
+    let (count, length) = (ridges.len(), triangle(size).max(1));
+    if ridges.iter().all(|ridge| *ridge > 0.0) {
+        return grams;
+    }
+    let mut mean = vec![0.0; triangle(size)];
+    (0..count).for_each(|node| grams.add_to(&mut mean, node));
+    mean.iter_mut().for_each(|entry| *entry /= count as f64);
+    let share = length as f64 / public.len().max(1) as f64;
+    public.chunks_exact(length).for_each(|moment| add_scaled(&mut mean, share, moment));
+    let Some(unseen) = redundant::unseen(&mean, size) else { return grams };
+    Batch::new(count, size, |first, blocks| {
+        for (node, block) in (first..).zip(blocks.chunks_exact_mut(length)) {
+            grams.add_to(block, node);
+            if ridges[node] == 0.0 {
+                add_scaled(block, 1.0, &unseen);
+            }
+        }
+    })
 }
 
 impl From<LinearHypothesis> for Arc<dyn Hypothesis> {

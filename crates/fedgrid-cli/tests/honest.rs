@@ -1,0 +1,244 @@
+//! Nothing is silent: columns, targets, convergence, rows that judge, and advice that can be followed.
+
+mod common;
+
+use common::{Folder, NODES};
+use parquet::{
+    data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type},
+    file::{
+        properties::WriterProperties, reader::FileReader, reader::SerializedFileReader,
+        writer::SerializedFileWriter,
+    },
+    schema::parser::parse_message_type,
+};
+use serde_json::Value;
+
+/// Adds a column to `rows.csv`, its cells by row.
+fn add_column(folder: &Folder, name: &str, cell: impl Fn(usize) -> String) {
+    let text = folder.read("rows.csv");
+    let lines = text.lines().enumerate().map(|(row, line)| match row {
+        0 => format!("{line},{name}"),
+        row => format!("{line},{}", cell(row)),
+    });
+    folder.write("rows.csv", lines.collect::<Vec<_>>().join("\n") + "\n");
+}
+
+fn notes(result: &Value) -> String {
+    result["notes"].as_array().unwrap().iter().map(|note| note.as_str().unwrap()).collect()
+}
+
+#[test]
+fn columns_that_are_used_and_left_out_are_said_before_training() {
+    let folder = Folder::new();
+    add_column(&folder, "promo", |row| ["none", "flyer", "tv"][row % 3].into());
+    add_column(&folder, "date", |row| format!("2024-01-{:02} 12:00", 1 + row % 28));
+    add_column(&folder, "open", |row| ["True", "False"][row % 2].into());
+    add_column(&folder, "empty", |_| String::new());
+    let said = folder.done(&["fit", "experiment.toml", "--out", "run"]);
+    let before = said.split("validation").next().unwrap();
+    assert!(before.contains("features: x, z, open\n"), "{said}");
+    let left_out = "left out: promo (text), date (dates or times), empty (nothing)\n";
+    assert!(before.contains(left_out), "{said}");
+    let result = folder.json("run/result.json");
+    assert!(notes(&result).contains("Columns left out: promo (text)"), "{result}");
+    let said = folder.done(&["fit", "experiment.toml", "--features", "x", "--out", "listed"]);
+    assert!(said.contains("not listed as features: z, promo, date, open, empty\n"), "{said}");
+}
+
+/// The rows of the folder as Parquet, with a truth value and a time in nanoseconds.
+fn parquet_rows(folder: &Folder) -> Vec<u8> {
+    let schema = "message rows { REQUIRED BINARY node (UTF8); REQUIRED DOUBLE x; REQUIRED DOUBLE z; \
+                  REQUIRED DOUBLE y; \
+                  REQUIRED BINARY split (UTF8); REQUIRED BOOLEAN open; \
+                  REQUIRED INT64 at (TIMESTAMP(NANOS,true)); }";
+    let schema = parse_message_type(schema).unwrap();
+    let properties = WriterProperties::default();
+    let mut file = SerializedFileWriter::new(Vec::new(), schema.into(), properties.into()).unwrap();
+    let mut group = file.next_row_group().unwrap();
+    let text = folder.read("rows.csv");
+    let header: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+    let cells = |name: &str| -> Vec<String> {
+        let place = header.iter().position(|known| *known == name).unwrap();
+        text.lines().skip(1).map(|line| line.split(',').nth(place).unwrap().into()).collect()
+    };
+    for name in ["node", "x", "z", "y", "split", "open", "at"] {
+        let cells = cells(name);
+        let mut column = group.next_column().unwrap().unwrap();
+        match name {
+            "node" | "split" => {
+                let cells: Vec<ByteArray> = cells.iter().map(|cell| cell.as_str().into()).collect();
+                column.typed::<ByteArrayType>().write_batch(&cells, None, None).unwrap();
+            }
+            "open" => {
+                let cells: Vec<bool> = cells.iter().map(|cell| cell == "True").collect();
+                column.typed::<BoolType>().write_batch(&cells, None, None).unwrap();
+            }
+            "at" => {
+                let cells: Vec<i64> =
+                    (0..cells.len() as i64).map(|row| row * 1_000_000_007).collect();
+                column.typed::<Int64Type>().write_batch(&cells, None, None).unwrap();
+            }
+            _ => {
+                let cells: Vec<f64> = cells.iter().map(|cell| cell.parse().unwrap()).collect();
+                column.typed::<DoubleType>().write_batch(&cells, None, None).unwrap();
+            }
+        }
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    file.into_inner().unwrap()
+}
+
+#[test]
+fn the_same_rows_in_csv_and_parquet_give_the_same_models() {
+    let folder = Folder::new();
+    add_column(&folder, "open", |row| ["True", "False"][row % 2].into());
+    add_column(&folder, "at", |row| format!("1970-01-01 00:00:{row:02}"));
+    folder.write("rows.parquet", parquet_rows(&folder));
+    let said = folder.done(&["fit", "experiment.toml", "--out", "csv"]);
+    assert!(said.contains("left out: at (dates or times)"), "{said}");
+    let said =
+        folder.done(&["fit", "experiment.toml", "--data", "rows.parquet", "--out", "parquet"]);
+    assert!(said.contains("left out: at (dates or times)"), "{said}");
+    assert_eq!(folder.read("csv/models/nodes.jsonl"), folder.read("parquet/models/nodes.jsonl"));
+}
+
+#[test]
+fn whole_numbers_as_a_target_are_questioned_and_text_names_a_model_for_classes() {
+    let folder = Folder::new();
+    add_column(&folder, "grade", |row| (row % 3).to_string());
+    add_column(&folder, "level", |row| ["low", "high"][row % 2].into());
+    let fit = |target: &str, more: &[&str]| {
+        let first = ["fit", "experiment.toml", "--features", "x", "--target", target];
+        let out = format!("{target}{}", more.len());
+        folder.run(&[&first[..], &["--no-compare", "--out", &out], more].concat())
+    };
+    let asked = "Target 'grade' holds 3 whole numbers (0, 1, 2)";
+    let flat = |text: &str| text.replace('\n', " ");
+    assert!(flat(&fit("grade", &[]).out).contains(asked));
+    assert!(!flat(&fit("grade", &["--set", "data.task=regression"]).out).contains(asked));
+    assert!(!flat(&fit("grade", &["--model", "poisson", "--set", "seed=2"]).out).contains(asked));
+    assert!(!flat(&fit("y", &[]).out).contains("whole numbers"));
+    let refused = fit("level", &[]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.err.contains("column 'level' holds text"), "{}", refused.err);
+    assert!(refused.err.contains("--model logistic"), "{}", refused.err);
+}
+
+#[test]
+fn a_run_that_did_not_converge_says_so_above_the_verdict_on_the_page_and_in_the_result() {
+    let folder = Folder::new();
+    let few = ["--set", "method.solver=rounds", "--set", "method.rounds=2", "--alpha", "10"];
+    let said = folder.done(&[&["fit", "experiment.toml", "--out", "run"][..], &few].concat());
+    let result = folder.json("run/result.json");
+    let verdict = result["verdict"].as_str().unwrap().split(' ').next().unwrap();
+    let warned = said.find("Warning: The run did not converge: fixed-point residual").unwrap();
+    assert!(warned < said.rfind(&format!("\n{verdict}")).unwrap(), "{said}");
+    assert!(result["warnings"][0].as_str().unwrap().starts_with("The run did not converge"));
+    let page = folder.read("run/report.html");
+    assert!(
+        page.find("The run did not converge").unwrap() < page.find("class=\"verdict\"").unwrap()
+    );
+}
+
+#[test]
+fn a_pull_beyond_rounding_is_not_called_converged() {
+    let folder = Folder::new();
+    folder.done(&["fit", "experiment.toml", "--alpha", "1e18", "--no-compare", "--out", "run"]);
+    let certificate = &folder.json("run/result.json")["certificate"];
+    let (converged, value) = (&certificate["converged"], certificate["value"].as_f64().unwrap());
+    assert_eq!(*converged, Value::Bool(value < 1e-6), "{certificate}");
+}
+
+#[test]
+fn collinear_columns_converge() {
+    let folder = Folder::new();
+    // All three dummies and the intercept, and a constant.
+    for (place, name) in ["none", "flyer", "tv"].into_iter().enumerate() {
+        add_column(&folder, name, move |row| {
+            u8::from((row * row + row / 3) % 3 == place).to_string()
+        });
+    }
+    add_column(&folder, "one", |_| "1".into());
+    for alpha in ["0.01", "1", "100"] {
+        folder.done(&["fit", "experiment.toml", "--alpha", alpha, "--force", "--out", "run"]);
+        let result = folder.json("run/result.json");
+        assert_eq!(result["certificate"]["converged"], true, "{alpha}: {}", result["certificate"]);
+        assert!(result.get("warnings").is_none(), "{}", result["warnings"]);
+    }
+}
+
+#[test]
+fn without_test_rows_the_reader_is_told_what_the_verdict_rests_on() {
+    let folder = Folder::new();
+    folder.edit("experiment.toml", "split = \"split\"\n", "");
+    let said = folder.done(&["fit", "experiment.toml", "--out", "run"]).replace('\n', " ");
+    let warned =
+        said.find("Warning: There are no test rows: the verdict rests on the 5 folds of the");
+    assert!(warned.is_some(), "{said}");
+}
+
+#[test]
+fn advice_to_use_local_pooled_or_shrunk_can_be_followed() {
+    let folder = Folder::new();
+    folder.done(&["fit", "experiment.toml", "--out", "network", "--quiet"]);
+    let rows = folder.json("network/result.json")["comparison"].clone();
+    folder.write("new.csv", "node,x,z\na,0.5,1\nf,-1.5,0\n");
+    let fit = |method: &str| {
+        let data =
+            ["fit", "--data", "rows.csv", "--node", "node", "--target", "y", "--split", "split"];
+        folder.done(&[&data[..], &["--method", method, "--out", method]].concat())
+    };
+    for method in ["local", "pooled", "shrunk"] {
+        // No network is needed, and what is trained is the row of the comparison.
+        let said = fit(method);
+        assert!(said.contains(&format!("The error of {method} is")), "{said}");
+        let result = folder.json(&format!("{method}/result.json"));
+        assert_eq!(result["comparison"][method], rows[method]);
+        assert_eq!(result["helps"], false);
+        let models = folder.read(&format!("{method}/models/nodes.jsonl"));
+        assert_eq!(models.lines().count(), NODES.len());
+        let predicted = folder.done(&["predict", method, "--data", "new.csv"]);
+        assert_eq!(predicted.lines().count(), 3, "{predicted}");
+    }
+    let of = |method: &str| folder.done(&["predict", method, "--data", "new.csv"]);
+    assert_ne!(of("local"), of("pooled"));
+    assert_ne!(of("shrunk"), of("pooled"));
+    let refused = folder.run(&["fit", "experiment.toml", "--method", "local", "--alpha", "1"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.err.contains("method.alpha is 1"), "{}", refused.err);
+}
+
+#[test]
+fn predictions_are_written_as_the_name_says_or_refused() {
+    let folder = Folder::new();
+    folder.done(&["fit", "experiment.toml", "--no-compare", "--out", "run", "--quiet"]);
+    folder.write("new.csv", "node,x,z\na,0.5,1\nf,-1.5,0\n");
+    let predict = |out: &str| folder.run(&["predict", "run", "--data", "new.csv", "--out", out]);
+    assert_eq!(predict("p.csv").code, Some(0));
+    assert_eq!(predict("p.parquet").code, Some(0));
+    let bytes = bytes::Bytes::from(std::fs::read(folder.path("p.parquet")).unwrap());
+    let rows = SerializedFileReader::new(bytes).unwrap();
+    let read: Vec<String> = rows
+        .get_row_iter(None)
+        .unwrap()
+        .map(|row| {
+            let cells = row.unwrap();
+            let cells = cells.get_column_iter().map(|(_, cell)| cell.to_string());
+            cells.map(|cell| cell.trim_matches('"').to_string()).collect::<Vec<_>>().join(",")
+        })
+        .collect();
+    let csv = folder.read("p.csv");
+    assert_eq!(csv.lines().next(), Some("node,y"));
+    assert_eq!(read, csv.lines().skip(1).collect::<Vec<_>>());
+    let refused = predict("p.xlsx");
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.err.contains("--out ends with .xlsx, expected .csv or .parquet"));
+}
+
+#[test]
+fn the_help_of_the_demo_tells_its_folder() {
+    let folder = Folder::empty();
+    let help = folder.done(&["demo", "--help"]);
+    assert!(help.contains("[default: fedgrid-demo]") && !help.contains("runs/"), "{help}");
+}
