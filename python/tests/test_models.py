@@ -10,8 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import made
-from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -33,6 +40,29 @@ def test_without_pull_a_model_is_its_own_plain_fit(frame: pd.DataFrame, path: fg
         X = np.ascontiguousarray(rows[["a", "b", "c"]])
         plain = type(model)(**model.get_params()).fit(X, rows["y"])
         assert np.array_equal(run.predict(rows), plain.predict(X))
+
+
+@pytest.mark.parametrize("alpha", [1e-9, 1e-6])
+def test_next_to_no_pull_is_local_training(frame: pd.DataFrame, path: fg.Network, alpha: float) -> None:
+    models = [
+        RandomForestRegressor(5, random_state=0),
+        ExtraTreesRegressor(5, random_state=0),
+        GradientBoostingRegressor(n_estimators=5, random_state=0),
+        HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=2),
+        KNeighborsRegressor(3),
+        DecisionTreeRegressor(random_state=0),
+        SVR(),
+        LinearRegression(),
+        GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=2),
+        fg.Functions(lambda X, y, w: np.average(y, weights=w), lambda level, X: np.full(len(X), level)),
+    ]
+    for model in models:
+        runs = [
+            fg.FedRelax(a, model, rounds=3).fit(frame, "y", node="node", network=path, public=50)
+            for a in (0.0, alpha)
+        ]
+        assert np.array_equal(runs[0].predict(frame), runs[1].predict(frame)), model
+        assert any("next to no pull" in note for note in runs[1].result["notes"]), model
 
 
 def test_ridge_of_scikit_learn_is_our_linear_model(frame: pd.DataFrame, path: fg.Network) -> None:

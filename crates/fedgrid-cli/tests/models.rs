@@ -61,6 +61,30 @@ fn every_kind_trains_predicts_numbers_and_names_itself() {
 }
 
 #[test]
+fn a_strength_that_is_next_to_nothing_is_local_training_and_the_notes_say_so() {
+    let told = |result: &serde_json::Value, words: &str| {
+        let notes = result["notes"].as_array().unwrap();
+        notes.iter().any(|note| note.as_str().unwrap().contains(words))
+    };
+    let deaf = "have next to no pull at alpha 1.00 × 10⁻⁶, less than a thousandth";
+    for kind in ["tree", "forest", "boosting", "perceptron", "smoother"] {
+        let folder = with_kind(kind);
+        let predict = |run| folder.done(&["predict", run, "--data", "rows.csv"]);
+        folder.fit("alone", &["--alpha", "0"]);
+        let weak = folder.fit("weak", &["--alpha", "1e-6"]);
+        assert_eq!(predict("alone"), predict("weak"), "{kind}");
+        assert!(told(&weak, deaf), "{kind}: {}", weak["notes"]);
+        let pulled = folder.fit("pulled", &[]);
+        assert_ne!(predict("alone"), predict("pulled"), "{kind}");
+        assert!(!told(&pulled, "next to no pull"), "{kind}: {}", pulled["notes"]);
+    }
+    let open = with_kind("quantile").fit("weak", &["--alpha", "1e-6"]);
+    assert!(told(&open, "may leave open which model is best"), "{}", open["notes"]);
+    let linear = with_kind("linear").fit("weak", &["--alpha", "1e-6"]);
+    assert!(!told(&linear, "next to no pull"), "{}", linear["notes"]);
+}
+
+#[test]
 fn seven_kinds_at_once_train_are_saved_and_predict_the_same_again() {
     let folder = with_kind("linear");
     let kinds = ["tree", "forest", "boosting", "kernel-ridge", "neighbours", "perceptron"];

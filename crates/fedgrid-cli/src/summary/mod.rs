@@ -1,6 +1,7 @@
 //! From cards and models to the outcome of a run.
 
 mod verdict;
+mod weak;
 
 use fedgrid::{
     compare::{Approach, Baseline, Card, Contestant, Fitted, NodeScore, Plain, Strength, Verdict},
@@ -302,6 +303,7 @@ fn warnings(assembly: &Assembly, fitted: &Fitted, is_judged: bool) -> Vec<String
 pub fn notes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<String> {
     let mut notes = assembly.notes.clone();
     notes.extend(better_baselines(cards, assembly.study.main()));
+    notes.extend(weak::notes(&fitted.weak, assembly.study.network.names()));
     match &assembly.study.settings.method {
         Approach::FedRelax(_) if fitted.direct => notes.push(
             "All models are linear and this process holds all rows, so the fixed point of FedRelax \

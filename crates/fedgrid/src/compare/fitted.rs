@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::WeakPulls;
 use crate::{
     method::{PartialHypotheses, Tally},
     model::Hypothesis,
@@ -64,6 +65,8 @@ pub struct Fitted {
     pub tallies: Vec<Tally>,
     /// The nodes that had to damp what they heard.
     pub damped: Vec<usize>,
+    /// The nodes at which the pull of the study's own method was next to nothing.
+    pub weak: WeakPulls,
     /// What the next strength of a path may start from.
     pub(super) warm: Warm,
 }
@@ -94,6 +97,7 @@ impl Fitted {
             clusters: None,
             tallies: Vec::new(),
             damped: Vec::new(),
+            weak: WeakPulls::default(),
             warm: Warm::Cold,
         }
     }

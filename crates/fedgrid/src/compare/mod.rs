@@ -22,6 +22,7 @@ mod trainer;
 mod tuning;
 mod variation;
 mod verdict;
+mod weak;
 
 use std::sync::Arc;
 
@@ -32,6 +33,7 @@ pub use score::NodeScore;
 use serde::{Deserialize, Serialize};
 pub use tuning::{Card, PathPoint, Strength};
 pub use verdict::{Difference, Kind, Verdict};
+pub use weak::WeakPulls;
 
 use crate::{
     data::{Dataset, Features, Plan, Task},

@@ -174,7 +174,8 @@ impl Study {
 
     /// Fits the study's own method at a given strength to the final training rows.
     pub fn fit(&self, strength: Strength, watch: &dyn Watch) -> Result<Fitted> {
-        self.fit_contestant(self.main(), strength, watch)
+        let fitted = self.fit_contestant(self.main(), strength, watch)?;
+        Ok(Fitted { weak: self.weak_pulls(strength), ..fitted })
     }
 
     pub(super) fn fit_contestant(

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Hypothesis, LocalModel, Stored, check};
+use super::{Hypothesis, LocalModel, Stored, Vanishing, check};
 use crate::{
     data::{Dataset, Features, Labels, Task},
     error::{Error, Result, same_size},
@@ -25,6 +25,10 @@ impl LocalModel for Mean {
             return Err(Error::Fit { model: "a mean", reason });
         }
         Ok(Box::new(Constant { task: data.task(), label: data.mean_label() }))
+    }
+
+    fn vanishing_rows(&self, _own: &Dataset) -> Vanishing {
+        Vanishing::Forgotten
     }
 }
 

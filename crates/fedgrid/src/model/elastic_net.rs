@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::{
     Hypothesis, Linear, LinearHypothesis, LinearProximal, LocalModel, Parametric, Shape, Steps,
+    Vanishing,
     affine::{Affine, Pulls, check_data, check_numbers, check_proximal},
     coordinate_descent::{Descent, Separable},
     level_set::RowShape,
@@ -88,6 +89,11 @@ impl LocalModel for ElasticNet {
         let intercept = label - dot(&slopes, &centre);
         let names = data.features().names().clone();
         Ok(Box::new(LinearHypothesis { names, slopes, intercept }))
+    }
+
+    /// A lasso keeps slopes at zero that a weak pull would move.
+    fn vanishing_rows(&self, own: &Dataset) -> Vanishing {
+        Vanishing::of_linear(self.ridge + self.lasso, self.intercept, own)
     }
 
     fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {

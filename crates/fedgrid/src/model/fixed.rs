@@ -1,6 +1,6 @@
 //! A model whose ridge was given and is not to be chosen anew.
 
-use super::{Hypothesis, Linear, LocalModel, Parametric, Prepared};
+use super::{Hypothesis, Linear, LocalModel, Parametric, Prepared, Vanishing};
 use crate::{
     data::{Dataset, Features},
     error::Result,
@@ -25,6 +25,10 @@ impl<M: LocalModel> LocalModel for Fixed<M> {
 
     fn smallest_label(&self) -> f64 {
         self.0.smallest_label()
+    }
+
+    fn vanishing_rows(&self, own: &Dataset) -> Vanishing {
+        self.0.vanishing_rows(own)
     }
 
     fn with_centre(&self, centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {

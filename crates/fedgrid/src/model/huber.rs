@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use super::{
-    Hypothesis, LocalModel, Parametric, Shape, Steps,
+    Hypothesis, LocalModel, Parametric, Shape, Steps, Vanishing,
     affine::{Affine, Pulls, check_data, check_numbers},
     basis::Centred,
     clipped::Clipped,
@@ -101,6 +101,10 @@ impl LocalModel for Huber {
             parameters = self.minimise(rows, labels, data.weights(), &pulls)?;
         }
         Ok(Box::new(centred.hypothesis(&parameters)))
+    }
+
+    fn vanishing_rows(&self, own: &Dataset) -> Vanishing {
+        Vanishing::of_linear(self.ridge, self.intercept, own)
     }
 
     fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {

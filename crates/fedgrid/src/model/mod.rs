@@ -24,6 +24,7 @@ mod places;
 mod reference;
 mod smooth;
 mod stored;
+mod vanishing;
 
 mod boosting;
 mod constant;
@@ -63,6 +64,7 @@ pub use quantile::Quantile;
 pub use smoother::{Smoother, SmootherHypothesis};
 pub use stored::Stored;
 pub use tree::{Nodes, Tree, TreeHypothesis};
+pub use vanishing::Vanishing;
 
 use crate::{
     data::{Dataset, Features, Labels},
@@ -92,6 +94,14 @@ pub trait LocalModel: Debug + Send + Sync {
     /// as if it were this.
     fn smallest_label(&self) -> f64 {
         f64::NEG_INFINITY
+    }
+
+    /// What a fit to these rows and others becomes as the weight of the others goes to zero: what
+    /// weak pulls towards neighbours do to the model. By default the others are remembered, which
+    /// is safe: pulls that are next to nothing are then no pulls. A model that is
+    /// [`Vanishing::Forgotten`] has moved by at most a multiple of that weight.
+    fn vanishing_rows(&self, _own: &Dataset) -> Vanishing {
+        Vanishing::Remembered
     }
 
     /// The same model with another ridge, or none if the model has no such strength.

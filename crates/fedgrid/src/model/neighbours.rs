@@ -18,7 +18,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Hypothesis, LocalModel, Stored, check, places::Places};
+use super::{
+    Hypothesis, LocalModel, Stored, Vanishing, check, places::Places,
+    vanishing::every_column_varies,
+};
 use crate::{
     algebra::{add_scaled, scale},
     data::{Dataset, Features, Labels, Task},
@@ -66,6 +69,15 @@ impl LocalModel for Neighbours {
             shares,
             by_distance: self.by_distance,
         }))
+    }
+
+    /// By distance, a row is met exactly where it lies, whatever it weighs.
+    fn vanishing_rows(&self, own: &Dataset) -> Vanishing {
+        if !self.by_distance && (!self.standardise || every_column_varies(own)) {
+            Vanishing::Forgotten
+        } else {
+            Vanishing::Remembered
+        }
     }
 }
 

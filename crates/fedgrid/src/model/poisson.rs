@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LocalModel, Parametric, Shape, Steps, Stored,
+    Hypothesis, LocalModel, Parametric, Shape, Steps, Stored, Vanishing,
     affine::{Affine, check_data, check_numbers, check_proximal},
     basis::Basis,
     check,
@@ -115,6 +115,11 @@ impl LocalModel for Poisson {
 
     fn smallest_label(&self) -> f64 {
         0.0
+    }
+
+    /// Without a ridge the minimum may lie at infinity, and the others choose the way there.
+    fn vanishing_rows(&self, _own: &Dataset) -> Vanishing {
+        if self.ridge > 0.0 { Vanishing::Forgotten } else { Vanishing::Choosing }
     }
 
     fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {

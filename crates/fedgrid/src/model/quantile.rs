@@ -21,7 +21,7 @@
 use std::sync::Arc;
 
 use super::{
-    Hypothesis, LocalModel, Parametric, Shape, Steps,
+    Hypothesis, LocalModel, Parametric, Shape, Steps, Vanishing,
     affine::{Affine, Pulls, check_data, check_numbers},
     basis::Centred,
     clipped::Clipped,
@@ -163,6 +163,11 @@ impl LocalModel for Quantile {
         let pulls = Pulls { centres: vec![0.0; strengths.len()], strengths };
         let parameters = self.minimise(rows, labels, data.weights(), &pulls)?;
         Ok(Box::new(centred.hypothesis(&parameters)))
+    }
+
+    /// The level is not penalised, and between two labels any level may be as good.
+    fn vanishing_rows(&self, _own: &Dataset) -> Vanishing {
+        Vanishing::Choosing
     }
 
     fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {

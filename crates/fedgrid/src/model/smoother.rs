@@ -17,7 +17,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LocalModel, Stored, check,
+    Hypothesis, LocalModel, Stored, Vanishing, check,
     kernel::{Kernel, total_variance},
     places::{Places, mean_of},
 };
@@ -61,6 +61,11 @@ impl LocalModel for Smoother {
             labels,
             shares,
         }))
+    }
+
+    /// Far from the own rows their likeness is smaller than any weight of rows nearby.
+    fn vanishing_rows(&self, _own: &Dataset) -> Vanishing {
+        Vanishing::Remembered
     }
 }
 

@@ -4,12 +4,19 @@ use super::made::{self, ROWS, dataset, features, heavy, names, with_constants};
 use crate::{
     data::{Dataset, Labels, Task},
     loss::Loss,
-    model::{Hypothesis, LocalModel},
+    model::{Hypothesis, LocalModel, Vanishing},
     random::{Purpose, Stream},
 };
 
 /// How much two fits that are equal in exact arithmetic may differ in their predictions.
 const TOLERANCE: f64 = 1e-8;
+
+/// The share of the total weight that is next to nothing.
+const VANISHING: f64 = 1e-13;
+
+/// How much rows of that share may move predictions: 10⁹ times as much, because the ridges that hold
+/// a model against them are small, and far from all rows kernels are large.
+const FORGOTTEN: f64 = 1e-4;
 
 /// Puts a model for the given task under the laws of local models.
 ///
@@ -57,6 +64,7 @@ pub fn check_local_model_by(model: &dyn LocalModel, task: Task, yardstick: &Yard
     laws.data_without_weight_are_refused();
     laws.a_stored_hypothesis_predicts_the_same_bits();
     laws.a_prepared_model_fits_the_same();
+    laws.rows_of_vanishing_weight_are_forgotten_where_the_model_says_so();
 }
 
 struct Laws<'a> {
@@ -186,6 +194,26 @@ impl Laws<'_> {
                 });
                 let violation = "a prepared model fits something else";
                 self.assert_close(violation, self.fit(&other).as_ref(), fitted.as_ref(), &data);
+            }
+        }
+    }
+
+    /// Many rows, few, one, and some with constant columns, beside others of hardly any weight.
+    fn rows_of_vanishing_weight_are_forgotten_where_the_model_says_so(&self) {
+        let constant = dataset(with_constants(1, 1), self.labels(ROWS, 2), made::weights(ROWS));
+        let few = self.data().select(&[0, 3, 7, 9, 20, 21]);
+        for own in [self.data(), few, self.data().select(&[3]), constant] {
+            if self.model.vanishing_rows(&own) != Vanishing::Forgotten {
+                continue;
+            }
+            let weight = VANISHING * own.total_weight() / 12.0;
+            let others = dataset(features(12, 3), self.labels(12, 4), vec![weight; 12]);
+            let all = own.clone().stacked(&others).expect("both have the same columns");
+            let new = features(50, 6);
+            let (one, other) = (self.fit(&own).predict(&new), self.fit(&all).predict(&new));
+            for (p, q) in one.as_slice().iter().zip(other.as_slice()) {
+                let close = (p - q).abs() <= FORGOTTEN * (1.0 + p.abs());
+                assert!(close, "{:?}: rows of next to no weight turn {p} into {q}", self.model);
             }
         }
     }

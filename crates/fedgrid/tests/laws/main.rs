@@ -15,3 +15,4 @@ mod protocol;
 mod relaxation;
 mod rounds;
 mod setting;
+mod vanishing;

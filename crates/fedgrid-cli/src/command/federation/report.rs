@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use fedgrid::{
-    compare::{Certificate, Fitted},
+    compare::{Certificate, Fitted, Strength},
     method::Tally,
     model::Hypothesis,
     network::{Edge, NodeId},
@@ -75,7 +75,12 @@ impl SiteRun<'_> {
         });
         let verdict = Verdict::new(&site.study, alone, &hypotheses)?;
         let certificate = learnt.certificate(self.experiment);
-        let fitted = Fitted::elsewhere(hypotheses, certificate, "rounds of messages between sites");
+        let mut fitted =
+            Fitted::elsewhere(hypotheses, certificate, "rounds of messages between sites");
+        // The nodes of other sites pull, too.
+        let pulled = &self.assembly.study;
+        let strength = Strength { alpha: pulled.settings.alpha.unwrap_or(0.0), ridge: None };
+        fitted.weak = pulled.weak_pulls(strength).of_nodes(self.own);
         verdict.notes(&mut site);
         site.notes.extend(self.spent(&learnt.tallies));
         site.notes.extend(self.helpers(&learnt.tallies));

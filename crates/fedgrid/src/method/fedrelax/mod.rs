@@ -15,6 +15,7 @@
 mod damping;
 mod pull;
 mod step;
+mod weak;
 mod wire;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use pull::{Ground, Pulls, Target};
 use serde::{Deserialize, Serialize};
 pub use step::LocalStep;
 use step::Stepper;
+pub use weak::SMALLEST_PULL;
 pub use wire::Predictions;
 
 use super::{Hypotheses, Message, Method, PartialHypotheses, Participant, Report};
@@ -32,7 +34,7 @@ use crate::{
     data::{Dataset, Labels, Task},
     error::{Error, Result, at_least_zero},
     loss::Loss,
-    model::Hypothesis,
+    model::{Hypothesis, Vanishing},
     network::{Node, NodeId, View},
     penalty::Discrepancy,
 };
@@ -51,7 +53,8 @@ pub enum Coupling {
 /// Model-agnostic learning by exchange of predictions.
 #[derive(Debug, Clone)]
 pub struct FedRelax {
-    /// The pull α ≥ 0 towards the neighbours; zero trains every node alone.
+    /// The pull α ≥ 0 towards the neighbours; zero trains every node alone, and so does, at nodes
+    /// whose models would jump, next to nothing ([`SMALLEST_PULL`]).
     pub alpha: f64,
     /// How predictions are compared; none is the loss of the task.
     pub discrepancy: Option<Loss>,
@@ -168,6 +171,8 @@ pub struct Relaxing {
     alpha: f64,
     node: Node,
     pulls: Pulls,
+    /// Whether the pulls are too weak to count.
+    is_deaf: bool,
     /// Own rows, then the points of each ground, labelled anew every round.
     augmented: Dataset,
     hypothesis: Option<Arc<dyn Hypothesis>>,
@@ -188,7 +193,10 @@ impl Relaxing {
         let task = node.data.task();
         let pulls = Pulls::new(method, &node, &neighbours, method.discrepancy(task));
         let augmented = pulls.augmented(&node.data)?;
-        let start = method.start.as_ref().and_then(|start| start[node.id].clone());
+        let is_deaf = method.weak_pull(&node, pulls.total()) == Some(Vanishing::Remembered);
+        // Who does not listen is at its end from the start.
+        let start = method.start.as_ref().filter(|_| !is_deaf);
+        let start = start.and_then(|start| start[node.id].clone());
         let hypothesis = match start {
             Some(start) => Some(start),
             None if node.data.total_weight() > 0.0 => Some(node.model.fit(&node.data)?.into()),
@@ -199,6 +207,7 @@ impl Relaxing {
             stepper: Stepper::new(method.step, node.id),
             node,
             pulls,
+            is_deaf,
             augmented,
             hypothesis,
             predictions: Vec::new(),
@@ -283,8 +292,8 @@ impl Participant for Relaxing {
         self.damping.remember(&mut self.targets);
         self.pulls.gather(inbox, &self.predictions, &mut self.targets);
         self.damping.apply(&mut self.targets);
-        // Without a pull the model stays what local training made it.
-        if self.augment() {
+        // Without a pull that counts the model stays what local training made it.
+        if !self.is_deaf && self.augment() {
             let (next, predictions) =
                 self.stepper.step(&self.node, &self.augmented, self.hypothesis.as_ref())?;
             self.hypothesis = Some(next);

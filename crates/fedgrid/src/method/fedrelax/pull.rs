@@ -89,6 +89,12 @@ impl Pulls {
         Some(&self.grounds[self.neighbours[place].2].points)
     }
 
+    /// The weight of all that may pull, whether or not it has spoken.
+    pub(super) fn total(&self) -> f64 {
+        let neighbours: f64 = self.neighbours.iter().map(|(_, weight, _)| weight).sum();
+        neighbours + self.hub.as_ref().map_or(0.0, |(weight, _)| *weight)
+    }
+
     /// Whether the neighbours predict the node's own points, too.
     pub(super) fn is_symmetric(&self) -> bool {
         self.symmetric

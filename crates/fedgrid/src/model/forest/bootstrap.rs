@@ -1,11 +1,14 @@
 //! Resampled rows, as weights,
 //!
 //! ```text
-//! counts ~ Multinomial(G; share₁, …, share_G)      weight of part g = counts_g / G
+//! counts ~ Multinomial(D; share₁, …, share_G)      weight of part g = counts_g / D
+//! D = (Σ_g weight_g)² / Σ_g weight_g²              rounded, at least one
 //! ```
 //!
 //! The G parts are the rows that differ in features or label, in an order of their own: neither the
 //! order of the given rows, nor copies in place of weight, nor rows of weight zero change a draw.
+//! D is their effective number: G where all weigh the same, and rows of little weight hardly count.
+//! [Kish, "Survey Sampling", 1965.]
 
 use crate::{
     model::tree::{Parts, Targets},
@@ -17,6 +20,8 @@ pub(super) struct Bootstrap {
     parts: Parts,
     /// The sums of the weights up to and with each part.
     cumulative: Vec<f64>,
+    /// How many draws make a sample.
+    draws: usize,
 }
 
 impl Bootstrap {
@@ -27,7 +32,8 @@ impl Bootstrap {
             sum
         };
         let cumulative = parts.weights.iter().map(add).collect();
-        Self { parts, cumulative }
+        let draws = effective_number(&parts.weights);
+        Self { parts, cumulative, draws }
     }
 
     /// Drawn weights of the rows, and their labels where these change with the draw.
@@ -39,7 +45,7 @@ impl Bootstrap {
         let counts = self.counts(stream);
         let (width, size) = (self.parts.width, targets.values.len() / targets.width);
         if size == counts.len() {
-            return (counts.iter().map(|count| count / size as f64).collect(), None);
+            return (counts.iter().map(|count| count / self.draws as f64).collect(), None);
         }
         let (mut weights, mut values) = (vec![0.0; size], vec![0.0; size * width]);
         let labels = self.parts.labels.chunks_exact(width);
@@ -54,7 +60,7 @@ impl Bootstrap {
                     *sum /= *weight;
                 }
             }
-            *weight /= counts.len() as f64;
+            *weight /= self.draws as f64;
         }
         (weights, Some(Targets { width, values }))
     }
@@ -63,11 +69,42 @@ impl Bootstrap {
     fn counts(&self, stream: &mut Stream) -> Vec<f64> {
         let size = self.cumulative.len();
         let mut counts = vec![0.0; size];
-        for _ in 0..size {
+        for _ in 0..self.draws {
             let drawn = stream.uniform() * self.cumulative[size - 1];
             let part = self.cumulative.partition_point(|sum| *sum <= drawn);
             counts[part.min(size - 1)] += 1.0;
         }
         counts
+    }
+}
+
+/// The number of rows of equal weight that tell as much as these.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it lies between one and the number of weights"
+)]
+fn effective_number(weights: &[f64]) -> usize {
+    let sum: f64 = weights.iter().sum();
+    let squares: f64 = weights.iter().map(|weight| (weight / sum).powi(2)).sum();
+    (1.0 / squares).round().max(1.0) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_equal_weight_count_whole_and_those_of_little_weight_do_not() {
+        for rows in [1, 2, 7, 50, 1000] {
+            for weight in [1.0, 1.0 / rows as f64, 1e-9, 0.1] {
+                let mut weights = vec![weight; rows];
+                assert_eq!(effective_number(&weights), rows);
+                weights.extend(vec![1e-9 * weight; 500]);
+                assert_eq!(effective_number(&weights), rows);
+            }
+        }
+        assert_eq!(effective_number(&[1.0, 1.0, 0.5]), 3);
+        assert_eq!(effective_number(&[1.0, 0.1, 0.1]), 1);
     }
 }

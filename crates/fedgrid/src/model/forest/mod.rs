@@ -46,9 +46,10 @@ pub struct Forest {
     pub features: Tried,
     /// Whether every tree has resampled rows; without, and with all features, all trees are equal.
     ///
-    /// Rows of equal features and labels are one, in an order of their own. Of G such rows, G are
-    /// drawn with replacement, each with a chance that is its share of the weight; so a row of
-    /// weight k is the row k times, and equal weights give the usual bootstrap.
+    /// Rows of equal features and labels are one, in an order of their own. Of them, as many as
+    /// their effective number (Σ weight)² / Σ weight² are drawn with replacement, each with a chance
+    /// that is its share of the weight; so a row of weight k is the row k times, equal weights give
+    /// the usual bootstrap, and public points of little weight do not raise the number of draws.
     pub bootstrap: bool,
     /// What the draws depend on.
     pub seed: u64,

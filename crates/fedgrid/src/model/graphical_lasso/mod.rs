@@ -22,7 +22,7 @@ use std::{f64::consts::SQRT_2, sync::Arc};
 
 use self::solve::Problem;
 use super::{
-    Hypothesis, LocalModel, Parametric, Shape, Stored,
+    Hypothesis, LocalModel, Parametric, Shape, Stored, Vanishing,
     affine::{check_data, check_numbers, check_proximal},
     check,
 };
@@ -95,6 +95,11 @@ impl LocalModel for GraphicalLasso {
         };
         let weights = weights_of(&precision, self.variables(data.features().columns()));
         Ok(self.hypothesis(data.features().names(), data.task(), &weights))
+    }
+
+    /// Its loss has one minimum, or none at all.
+    fn vanishing_rows(&self, _own: &Dataset) -> Vanishing {
+        Vanishing::Forgotten
     }
 
     fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {

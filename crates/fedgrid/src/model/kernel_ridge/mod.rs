@@ -35,7 +35,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use self::{factored::Factored, mixture::mix};
-use super::{Hypothesis, LocalModel, Prepared, Stored, check, kernel::Kernel};
+use super::{
+    Hypothesis, LocalModel, Prepared, Stored, Vanishing, check,
+    kernel::Kernel,
+    vanishing::{every_column_varies, some_column_varies},
+};
 use crate::{
     algebra::dot,
     data::{Dataset, Features, Labels, Scaling, Task},
@@ -70,6 +74,17 @@ impl LocalModel for KernelRidge {
 
     fn prepare(&self, rows: &Features, weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
         Ok(Some(Box::new(self.factor(rows, weights)?)))
+    }
+
+    fn vanishing_rows(&self, own: &Dataset) -> Vanishing {
+        let has_units = !self.standardise || every_column_varies(own);
+        let has_width = self.kernel.check_complete().is_ok() || some_column_varies(own);
+        match (has_units && has_width, self.ridge > 0.0) {
+            (false, _) => Vanishing::Remembered,
+            (true, true) => Vanishing::Forgotten,
+            // Without a ridge it meets all rows, whatever they weigh, and the own ones too.
+            (true, false) => Vanishing::Choosing,
+        }
     }
 
     fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use self::prepared::Factored;
 pub use self::proximal::LinearProximal;
-use super::{Hypothesis, LocalModel, Parametric, Prepared, Stored, check};
+use super::{Hypothesis, LocalModel, Parametric, Prepared, Stored, Vanishing, check};
 use crate::{
     algebra::{add_scaled, dot},
     data::{Dataset, Features, Labels},
@@ -49,6 +49,10 @@ impl LocalModel for Linear {
         at_least_zero("ridge", self.ridge)?;
         same_size("row weights", weights.len(), rows.rows())?;
         Ok(Some(Box::new(Factored::new(self, rows, weights)?)))
+    }
+
+    fn vanishing_rows(&self, own: &Dataset) -> Vanishing {
+        Vanishing::of_linear(self.ridge, self.intercept, own)
     }
 
     fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
@@ -90,6 +94,10 @@ impl LocalModel for Centred {
         add_scaled(&mut sum.slopes, 1.0, &self.centre.slopes);
         sum.intercept += self.centre.intercept;
         Ok(Box::new(sum))
+    }
+
+    fn vanishing_rows(&self, own: &Dataset) -> Vanishing {
+        self.model.vanishing_rows(own)
     }
 }
 

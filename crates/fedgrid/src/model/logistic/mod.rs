@@ -23,7 +23,7 @@ mod parametric;
 
 pub use self::hypothesis::LogisticHypothesis;
 use self::objective::Problem;
-use super::{Hypothesis, LocalModel, Parametric, basis::Basis};
+use super::{Hypothesis, LocalModel, Parametric, Vanishing, basis::Basis};
 use crate::{
     data::{Dataset, Task},
     error::{Error, Result, at_least_zero},
@@ -65,6 +65,11 @@ impl LocalModel for Logistic {
             return Ok(Box::new(self.solve_sparse(&data)?));
         }
         Ok(Box::new(self.solve(&data, classes == 2)))
+    }
+
+    /// Without a penalty the minimum may lie at infinity, and the others choose the way there.
+    fn vanishing_rows(&self, _own: &Dataset) -> Vanishing {
+        if self.ridge + self.lasso > 0.0 { Vanishing::Forgotten } else { Vanishing::Choosing }
     }
 
     fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {

@@ -29,7 +29,7 @@ use system::System;
 
 use super::krylov::Limit;
 use crate::{
-    algebra::{Batch, Singular, add_scaled, dot, triangle},
+    algebra::{Batch, Singular, add_scaled, dot, scale, triangle},
     descent::{Descent, Optimiser},
     error::{Result, at_least_zero, same_size},
     model::{Hypothesis, Linear, LinearHypothesis},
@@ -303,7 +303,7 @@ fn told(grams: Batch, size: usize, ridges: &[f64], public: &[f64]) -> Batch {
     }
     let mut mean = vec![0.0; triangle(size)];
     (0..count).for_each(|node| grams.add_to(&mut mean, node));
-    mean.iter_mut().for_each(|entry| *entry /= count as f64);
+    scale(&mut mean, 1.0 / count as f64);
     let share = length as f64 / public.len().max(1) as f64;
     public.chunks_exact(length).for_each(|moment| add_scaled(&mut mean, share, moment));
     let Some(unseen) = redundant::unseen(&mean, size) else { return grams };

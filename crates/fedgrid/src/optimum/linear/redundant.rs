@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn independent_columns_are_left_alone_also_far_from_zero() {
         let rows: Vec<[f64; 4]> = (0..9)
-            .map(|k| f64::from(k))
+            .map(f64::from)
             .map(|k| [1e5 + k.sin(), 1e-9 * (k * k).cos(), 3e8 * (k + 1.0).sqrt(), 1.0])
             .collect();
         assert_eq!(unseen(&moment(&rows), 4), None);

@@ -1,0 +1,74 @@
+//! The nodes of a study whose pulls are next to nothing at a strength, and what that does to them.
+
+use super::{Approach, Baseline, Plain, Strength, Study, nodes::own_weights};
+use crate::{
+    method::{FedRelax, SMALLEST_PULL},
+    model::Vanishing,
+    network::NodeId,
+};
+
+/// Nodes at which a strength is next to nothing.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct WeakPulls {
+    /// The strength.
+    pub alpha: f64,
+    /// Those that stay what local training made them.
+    pub deaf: Vec<NodeId>,
+    /// Those whose rows may leave open what neighbours choose, however weakly they pull.
+    pub open: Vec<NodeId>,
+    /// The pull α from which on all those that are deaf would listen.
+    pub listens_from: f64,
+}
+
+impl WeakPulls {
+    /// Of these nodes only, counted from zero in their order.
+    #[must_use]
+    pub fn of_nodes(self, nodes: &[NodeId]) -> Self {
+        let places = |found: Vec<NodeId>| {
+            found.iter().filter_map(|node| nodes.iter().position(|own| own == node)).collect()
+        };
+        Self { deaf: places(self.deaf), open: places(self.open), ..self }
+    }
+}
+
+impl Study {
+    /// The nodes at which the study's own method pulls too weakly to count, or to be a pull only.
+    #[must_use]
+    pub fn weak_pulls(&self, strength: Strength) -> WeakPulls {
+        let alpha = strength.alpha;
+        let mut found = WeakPulls { alpha, ..WeakPulls::default() };
+        let (method, weights): (FedRelax, Vec<f64>) = match &self.settings.method {
+            Approach::FedRelax(method) => {
+                let weight = |node| self.network.degree(node) + method.hub;
+                let method = FedRelax { alpha, ..method.clone() };
+                (method, (0..self.network.len()).map(weight).collect())
+            }
+            Approach::Baseline(Baseline::Fedmd) | Approach::Plain(Plain::Shrunk { .. }) => {
+                let method = FedRelax { alpha, ..FedRelax::default() };
+                (method, vec![1.0; self.network.len()])
+            }
+            Approach::Gtv(_) | Approach::PersFl(_) | Approach::Baseline(_) | Approach::Plain(_) => {
+                return found;
+            }
+        };
+        // The nodes with their rows are many numbers, and weak pulls are rare.
+        let rows: Vec<usize> = self.plan.train.iter().map(Vec::len).collect();
+        let own = own_weights(&rows, self.settings.weighting);
+        let is_weak = |(weight, own): (&f64, &f64)| alpha * weight < SMALLEST_PULL * own;
+        if alpha == 0.0 || !weights.iter().zip(&own).any(is_weak) {
+            return found;
+        }
+        for (node, weight) in self.nodes(strength.ridge).iter().zip(weights) {
+            match method.weak_pull(node, weight) {
+                Some(Vanishing::Remembered) => {
+                    found.deaf.push(node.id);
+                    let from = SMALLEST_PULL * node.data.total_weight() / weight;
+                    found.listens_from = found.listens_from.max(from);
+                }
+                Some(Vanishing::Choosing) => found.open.push(node.id),
+                Some(Vanishing::Forgotten) | None => {}
+            }
+        }
+        found
+    }
+}
