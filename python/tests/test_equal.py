@@ -131,7 +131,7 @@ def test_probes_and_rivals(method: Any, command: Path, tmp_path: Path) -> None:
 METHODS: list[Any] = [
     fg.FedRelax(0.37), fg.GTV(0.037), fg.PersFL(0.037, candidates=3), fg.FedAvg(0.57), fg.FedProx(0.77),
     fg.Ditto(5.0), fg.APFL(0.63), fg.IFCA(5), fg.ClusteredFL(0.33), fg.FineTuned(7), fg.Gossip(0.23),
-    fg.FedMD(0.43), fg.Method("ditto", alpha=5.0), fg.Method("ifca", alpha=5),
+    fg.FedMD(0.43), fg.Shrunk(0.43), fg.Method("ditto", alpha=5.0), fg.Method("ifca", alpha=5),
 ]  # fmt: skip
 
 
@@ -181,6 +181,27 @@ def test_what_is_trained_is_what_the_experiment_says(
                 assert ours == [node["network"] for node in theirs[name]]
             else:
                 assert alone[name] == theirs[name]
+
+
+@pytest.mark.parametrize("method", [fg.Local(), fg.Pooled(), fg.Shrunk()], ids=lambda method: method.kind)
+def test_advice_can_be_followed(method: Any, command: Path, tmp_path: Path) -> None:
+    words = np.tile(["train"] * 6 + ["val"] * 2 + ["test"] * 2, 5)
+    made(5, 10).assign(part=words).to_csv(tmp_path / "rows.csv", index=False)
+    frame = pd.read_csv(tmp_path / "rows.csv")
+    network = fg.Network.shape("path", [f"n{k}" for k in range(5)])
+    row = fg.FedRelax(shuffles=1).fit(frame, "y", node="node", network=network, split="part").compare()[method.kind]
+    # What the comparison of a network says of it is what it trains, without a network, here and by the command.
+    run = method.fit(frame, "y", node="node", split="part")
+    assert run.compare()[method.kind] == row
+    test = frame[frame["part"] == "test"]
+    wrong = (run.predict(test) - test["y"]).to_numpy() ** 2
+    assert row["test"] == pytest.approx(wrong.mean(), rel=1e-12)
+    theirs = by_command(
+        command, tmp_path / "run", "--data", str(tmp_path / "rows.csv"), "--node", "node", "--target", "y",
+        "--split", "part", "--method", method.kind,
+    )  # fmt: skip
+    assert theirs["comparison"][method.kind] == row
+    assert not run.compare().helps and "no network was tried" in run.compare().verdict
 
 
 def test_a_report_is_the_page_of_the_command(tmp_path: Path) -> None:

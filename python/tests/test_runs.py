@@ -157,3 +157,22 @@ def test_a_pickled_run_is_read_by_another_process(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.stdout.splitlines() == [repr(run), run.compare().verdict]
     assert (tmp_path / "page.html").read_text().rstrip().endswith("</html>")
+
+
+def test_columns_that_are_left_out_and_whole_targets_are_said(path: fg.Network) -> None:
+    nodes = np.repeat(path.nodes, 6)
+    draw = np.random.default_rng(0)
+    frame = pd.DataFrame({"node": nodes, "x": draw.normal(size=len(nodes)), "y": np.arange(len(nodes)) % 3})
+    frame["promo"] = np.where(frame["x"] > 0, "tv", "none")
+    frame["date"] = pd.Timestamp("2024-01-01")
+    frame["open"] = frame["x"] > 0
+    run = fg.FedRelax(0.1, fg.Linear(ridge=0.1)).fit(frame, "y", node="node", network=path)
+    assert run.features_ == ["x", "open"]
+    said = " ".join(run.notes_)
+    assert "Columns left out: promo (text), date (dates or times)." in said
+    assert "Target 'y' holds 3 whole numbers (0, 1, 2)" in said
+    assert "There are no test rows" in " ".join(run.compare().warnings)
+    plain = str(run.compare())
+    assert plain.index("There are no test rows") < plain.index(run.compare().verdict)
+    asked = fg.FedRelax(0.1, fg.Linear(ridge=0.1)).fit(frame, "y", node="node", network=path, task="regression")
+    assert "whole numbers" not in " ".join(asked.notes_)

@@ -134,6 +134,10 @@ fn a_run_that_did_not_converge_says_so_above_the_verdict_on_the_page_and_in_the_
     let warned = said.find("Warning: The run did not converge: fixed-point residual").unwrap();
     assert!(warned < said.rfind(&format!("\n{verdict}")).unwrap(), "{said}");
     assert!(result["warnings"][0].as_str().unwrap().starts_with("The run did not converge"));
+    // A rival that has not come to its end is no rival to be beaten in silence.
+    let rivals = result["warnings"][1].as_str().unwrap();
+    assert!(rivals.starts_with("Rows of the comparison that did not converge: "), "{rivals}");
+    assert!(rivals.contains("shuffled 1"), "{rivals}");
     let page = folder.read("run/report.html");
     assert!(
         page.find("The run did not converge").unwrap() < page.find("class=\"verdict\"").unwrap()

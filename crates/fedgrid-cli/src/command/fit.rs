@@ -415,7 +415,7 @@ fn columns(assembly: &Assembly) -> String {
     if !left_out.unlisted.is_empty() {
         lines.push(format!("not listed as features: {}", named(&left_out.unlisted)));
     }
-    lines.iter().map(|line| wrapped(line) + "\n").collect()
+    lines.iter().map(|line| wrapped(line)).collect::<Vec<_>>().join("\n")
 }
 
 /// How many columns are named in a line of the heading; more would hide the rest.

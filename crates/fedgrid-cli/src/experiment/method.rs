@@ -48,7 +48,8 @@ pub struct MethodKeys {
     #[serde(default = "unit")]
     pub threshold: f64,
     /// The largest root-mean-square distance from one's own predictions at which a neighbour's
-    /// pull; farther ones are moved in. Bounds the harm that a lying neighbour can do.
+    /// pull; farther ones are moved in. Bounds the harm that a lying neighbour can do to the model; it
+    /// protects no row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clip: Option<f64>,
     /// The share of what is new in the neighbours' predictions that is taken in each round.

@@ -59,7 +59,7 @@ pub fn outcome(
         rounds: fitted.rounds.len(),
         bytes: fitted.rounds.iter().map(|round| round.bytes).sum(),
         bytes_per_round: bytes_per_round(assembly),
-        warnings: warnings(assembly, fitted, experiment.compare.enabled),
+        warnings: warnings(assembly, cards, fitted, experiment.compare.enabled),
         notes: notes(assembly, cards, fitted),
         network: network(assembly),
         path: cards.iter().map(|card| (card.contestant.to_string(), card.path.clone())).collect(),
@@ -273,7 +273,7 @@ fn better_baselines(cards: &[Card], main: Contestant) -> Option<String> {
 }
 
 /// What a reader must know before the verdict.
-fn warnings(assembly: &Assembly, fitted: &Fitted, is_judged: bool) -> Vec<String> {
+fn warnings(assembly: &Assembly, cards: &[Card], fitted: &Fitted, is_judged: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     let certificate = &fitted.certificate;
     if !certificate.converged {
@@ -283,6 +283,13 @@ fn warnings(assembly: &Assembly, fitted: &Fitted, is_judged: bool) -> Vec<String
             certificate.kind,
             significant(certificate.value)
         ));
+    }
+    let main = assembly.study.main();
+    let others = cards.iter().filter(|card| card.contestant != main && !card.converged);
+    let others: Vec<String> = others.map(|card| card.contestant.to_string()).collect();
+    if !others.is_empty() {
+        warnings
+            .push(format!("Rows of the comparison that did not converge: {}.", others.join(", ")));
     }
     if is_judged && !assembly.study.plan.has_test() {
         let folds = assembly.study.plan.folds.len();

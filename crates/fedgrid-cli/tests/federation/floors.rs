@@ -1,4 +1,5 @@
-//! Predictions that would be labels do not leave: `join` names the node and what would do.
+//! Predictions that would be labels do not leave: `join` names the node and what would do, and where the
+//! rows are at hand, or no rows would do, `new` does so before kits are made.
 
 use std::fmt::Write;
 
@@ -22,12 +23,13 @@ fn folder() -> Folder {
     folder
 }
 
-/// What one site with all nodes says when it joins with these settings, if it is refused.
+/// What one site with all nodes says when it joins with these settings, if it is refused; the project
+/// was made where no rows are.
 fn joined(folder: &Folder, run: &str, settings: &[String]) -> Result<(), String> {
     let address = free_address();
     let (host, port) = address.split_once(':').unwrap();
     let mut new = vec!["federation", "new", "experiment.toml", "--processes", "1", "--out", run];
-    new.extend(["--host", host, "--port", port]);
+    new.extend(["--host", host, "--port", port, "--set", "data.file=elsewhere.csv"]);
     for setting in settings {
         new.extend(["--set", setting]);
     }
@@ -70,5 +72,39 @@ fn models_whose_predictions_are_labels_are_refused_with_what_would_do() {
             let settings = advice.strip_suffix(" would do").expect(advice).split(" and ");
             advised.extend(settings.map(|setting| setting.replace(" = ", "=")));
         }
+    }
+}
+
+#[test]
+fn what_every_site_would_refuse_is_refused_when_the_project_is_made() {
+    let folder = folder();
+    let refusal = |settings: &[&str]| {
+        let new = ["federation", "new", "experiment.toml", "--processes", "1", "--out", "home"];
+        let settings = settings.iter().flat_map(|setting| ["--set", setting]);
+        let refused = folder.refusal(&new.into_iter().chain(settings).collect::<Vec<_>>());
+        assert!(!folder.path("home").exists(), "no kit is made");
+        refused
+    };
+    for kind in ["tree", "forest", "extra-trees", "boosting"] {
+        let kind = format!("model.kind={kind}");
+        // Without a smallest leaf no rows would do, wherever they are.
+        for file in ["data.file=rows.csv", "data.file=elsewhere.csv"] {
+            let refused = refusal(&[&kind, file]);
+            assert!(
+                refused.starts_with("model.min_leaf_weight is 0, expected a share"),
+                "{refused}"
+            );
+        }
+        // Eight rows, five of which are more than half of them.
+        let refused = refusal(&[&kind, "model.min_leaf_weight=0.5"]);
+        assert!(refused.starts_with("model.min_leaf_weight is 0.5, expected at least 0.625"));
+    }
+    let refused = refusal(&["model.kind=neighbours", "model.k=3"]);
+    assert!(refused.starts_with("model.k is 3, expected at least 5"), "{refused}");
+    let refused = refusal(&["model.kind=smoother", "model.width=0.01"]);
+    assert!(refused.contains("the smoother model of node 'a' would tell a label"), "{refused}");
+    for kind in ["shrunk", "ditto", "fedmd"] {
+        let refused = refusal(&[&format!("method.kind={kind}")]);
+        assert!(refused.contains("expected fedrelax, gtv or persfl"), "{refused}");
     }
 }

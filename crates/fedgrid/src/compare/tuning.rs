@@ -54,6 +54,13 @@ pub struct Card {
     pub path: Vec<PathPoint>,
     /// The errors of each node, on test rows or else on validation rows.
     pub nodes: Vec<NodeScore>,
+    /// Whether the fit that test rows score came as close as asked; true where there is none.
+    #[serde(default = "yes")]
+    pub converged: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl Card {
@@ -105,11 +112,13 @@ impl Study {
             accuracy: None,
             path: path.collect(),
             nodes: best.scores.clone(),
+            converged: true,
         };
         if self.plan.has_test() {
             let fitted = self.fit_contestant(contestant, strength, watch)?;
             card.nodes = self.score(&fitted.hypotheses, &self.plan.test);
             card.test = NodeScore::total(&card.nodes).mean();
+            card.converged = fitted.certificate.converged;
         }
         if self.task().outputs() > 1 {
             let total = NodeScore::total(&card.nodes);

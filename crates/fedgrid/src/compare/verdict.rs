@@ -223,6 +223,7 @@ mod tests {
             accuracy: None,
             path: Vec::new(),
             nodes,
+            converged: true,
         }
     }
 

@@ -103,6 +103,7 @@ impl Verdict {
             accuracy: accuracy(&nodes, study.task()),
             path: Vec::new(),
             nodes,
+            converged: true,
         };
         Ok(Self { cards: [local, network], measured })
     }
