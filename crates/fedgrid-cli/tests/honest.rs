@@ -207,6 +207,11 @@ fn advice_to_use_local_pooled_or_shrunk_can_be_followed() {
     let of = |method: &str| folder.done(&["predict", method, "--data", "new.csv"]);
     assert_ne!(of("local"), of("pooled"));
     assert_ne!(of("shrunk"), of("pooled"));
+    // An experiment with keys of the network's method will do, too, and says which are not used.
+    folder.append("experiment.toml", "[method]\nalpha = 0.5\nhub = 0.1\nweighting = \"rows\"\n");
+    let said = folder.done(&["fit", "experiment.toml", "--method", "pooled", "--out", "kept"]);
+    assert!(said.contains("not used with --method pooled: method.alpha, method.hub\n"), "{said}");
+    assert!(folder.read("kept/experiment.toml").contains("weighting = \"rows\""));
     let refused = folder.run(&["fit", "experiment.toml", "--method", "local", "--alpha", "1"]);
     assert_eq!(refused.code, Some(2));
     assert!(refused.err.contains("method.alpha is 1"), "{}", refused.err);

@@ -11,7 +11,7 @@ use toml::{Table, Value};
 use crate::{
     assembly::{Assembly, relative_path},
     error::{Error, Result},
-    experiment::{Experiment, ModelSection},
+    experiment::{Experiment, MethodKeys, ModelSection},
     helping,
     number::counted,
     report::Page,
@@ -61,13 +61,13 @@ struct Keys {
     #[arg(long, value_name = "COLUMN")]
     split: Option<String>,
 
-    /// The kind of model, such as linear, logistic, tree, forest (key model.kind); keys of another kind in the
-    /// experiment do not count then.
+    /// The kind of model, such as linear, logistic, tree, forest (key model.kind); keys that belong to another
+    /// kind are then not used.
     #[arg(long, value_name = "KIND")]
     model: Option<String>,
 
-    /// How nodes learn together: fedrelax, gtv, persfl, or a baseline such as fedavg (key
-    /// method.kind).
+    /// How nodes learn together: fedrelax, gtv, persfl, a baseline such as fedavg, or local, pooled,
+    /// shrunk (key method.kind); keys that belong to another method are then not used.
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
 
@@ -160,7 +160,10 @@ impl ExistingFlags {
 impl Fit {
     pub(super) fn run(mut self, terminal: Terminal) -> Result<()> {
         self.find_run()?;
-        let (experiment, base) = self.experiment()?;
+        let (experiment, base, unused) = self.experiment()?;
+        if let (Some(kind), false) = (&self.keys.method, unused.is_empty()) {
+            terminal.say(&format!("not used with --method {kind}: {}\n", unused.join(", ")));
+        }
         let file = self.experiment.as_deref().unwrap_or(&experiment.data.file);
         let title = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let resumed = self.folder.out.as_deref().filter(|_| self.folder.existing.resume);
@@ -192,26 +195,27 @@ impl Fit {
         Ok(())
     }
 
-    /// The experiment, and the folder that its paths are relative to.
-    fn experiment(&self) -> Result<(Experiment, PathBuf)> {
+    /// The experiment, the folder that its paths are relative to, and keys that are not used.
+    fn experiment(&self) -> Result<(Experiment, PathBuf, Vec<String>)> {
         let (mut table, base, source) = Experiment::opened(self.experiment.as_deref())?;
         let given = table.to_string();
         if self.keys.learn || self.network.chooses() {
             forget_network(&mut table);
         }
-        self.keys.apply(&mut table, &base)?;
+        let unused = self.keys.apply(&mut table, &base)?;
         self.network.apply(&mut table, &base);
         for assignment in &self.keys.set {
             Experiment::set(&mut table, assignment)?;
         }
         // With a flag in the place of a key, a mistake may not be the file's.
         let source = if table.to_string() == given { source } else { String::new() };
-        Ok((Experiment::from_table(table, &source)?, base))
+        Ok((Experiment::from_table(table, &source)?, base, unused))
     }
 }
 
 impl Keys {
-    fn apply(&self, table: &mut Table, base: &Path) -> Result<()> {
+    /// Puts the flags in place of keys; gives the keys of another method, which are not used.
+    fn apply(&self, table: &mut Table, base: &Path) -> Result<Vec<String>> {
         let text = |value: &String| Value::String(value.clone());
         put(table, "data", "file", self.data.as_deref().map(|path| path_value(path, base)));
         put(table, "data", "target", self.target.as_ref().map(text));
@@ -226,7 +230,8 @@ impl Keys {
         if let Some(kind) = &self.model {
             ModelSection::choose(table, kind);
         }
-        put(table, "method", "kind", self.method.as_ref().map(text));
+        let method = self.method.as_ref();
+        let unused = method.map_or_else(Vec::new, |kind| MethodKeys::choose(table, kind));
         if let Some(alpha) = &self.alpha {
             Experiment::set(table, &format!("method.alpha={alpha}"))?;
         }
@@ -242,7 +247,7 @@ impl Keys {
         );
         put(table, "network", "learn", self.learn.then_some(Value::Boolean(true)));
         put(table, "compare", "enabled", self.no_compare.then_some(Value::Boolean(false)));
-        Ok(())
+        Ok(unused)
     }
 }
 

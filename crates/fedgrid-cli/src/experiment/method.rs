@@ -134,7 +134,30 @@ impl Default for MethodKeys {
     }
 }
 
+/// Keys that mean the same to every method that has them.
+const COMMON: [&str; 5] = ["couple_intercept", "weighting", "solver", "rounds", "tolerance"];
+
 impl MethodKeys {
+    /// Puts another method in the keys of an experiment, without those of the one before that would mean
+    /// nothing, or something else, to it; gives the names of those that said something.
+    pub(crate) fn choose(experiment: &mut toml::Table, kind: &str) -> Vec<String> {
+        let section = experiment.entry("method").or_insert_with(|| toml::Table::new().into());
+        let Some(keys) = section.as_table_mut() else { return Vec::new() };
+        let before = keys.insert("kind".into(), kind.into());
+        let before = before.as_ref().and_then(toml::Value::as_str).unwrap_or("fedrelax");
+        let known = MethodKind::deserialize(toml::Value::from(kind));
+        let Some(known) = known.ok().filter(|_| before != kind) else { return Vec::new() };
+        let (usual, mut unused) = (Self::default().table(), Vec::new());
+        keys.retain(|key, value| {
+            let stays = key == "kind" || COMMON.contains(&key) && known.knows(key);
+            if !stays && usual.get(key) != Some(value) {
+                unused.push(format!("method.{key}"));
+            }
+            stays
+        });
+        unused
+    }
+
     /// Refuses a key of another method that says something.
     pub(super) fn check_kind(&self) -> Result<(), String> {
         let (given, usual) = (self.table(), Self::default().table());
