@@ -17,7 +17,7 @@ macro_rules! figures {
     ($($name:literal),* $(,)?) => {
         &[$(Entry {
             name: Cow::Borrowed($name),
-            text: Cow::Borrowed(include_str!(concat!("../../../../experiments/", $name, ".toml"))),
+            text: Cow::Borrowed(include_str!(concat!("../../../../figures/", $name, ".toml"))),
         }),*]
     };
 }

@@ -1,4 +1,4 @@
-//! Every figure of the papers again: each is a file under `experiments/`, and comes out as a table with
+//! Every figure of the papers again: each is a file under `figures/`, and comes out as a table with
 //! the authors' values beside ours, a plot, and a page of all.
 //!
 //! ```text
