@@ -39,7 +39,7 @@ class Table:
             )
         if len(set(map(str, self.names))) < len(self.names):
             twice = next(name for name in self.names if self.names.count(name) > 1)
-            raise ValueError(f"column {twice!r} is there twice, expected each once")
+            raise ValueError(f"column {twice!r} appears twice")
 
     def column(self, name: Any) -> npt.NDArray[Any]:
         """One column as it is."""

@@ -175,9 +175,10 @@ impl Theory {
         let pieces = self.clusters.iter().filter(|cluster| cluster.lambda2 == 0.0).count();
         if pieces > 0 {
             self.warnings.push(format!(
-                "{pieces} of {} clusters fall into pieces by the edges inside them: λ₂ is zero, and bound 25 \
-                 has no value",
-                self.clusters.len()
+                "{pieces} of {} clusters {} not connected by their own edges: λ₂ is zero, and bound (25) \
+                 does not apply",
+                self.clusters.len(),
+                if pieces == 1 { "is" } else { "are" }
             ));
         }
     }

@@ -90,9 +90,18 @@ fn another_delimiter_is_recognised() {
     };
     assert_eq!(
         refusal_after(with_semicolons),
-        "rows.csv has one column, 'node;x;z;y;split'; its delimiter seems to be ';': \
-         set data.delimiter, or --delimiter to predict"
+        "rows.csv has one column, 'node;x;z;y;split'; the delimiter looks like ';': \
+         add --set 'data.delimiter=\";\"' (for predict: --delimiter)"
     );
+    // What it says would do, does, also for a character that a shell does not like.
+    let folder = Folder::new();
+    for table in ["rows.csv", "nodes.csv", "edges.csv"] {
+        folder.write(table, folder.read(table).replace(',', "\t"));
+    }
+    let refused = folder.refusal(&["fit", "experiment.toml"]);
+    let advised = refused.split('\'').find(|part| part.starts_with("data.delimiter=")).unwrap();
+    assert_eq!(advised, "data.delimiter=\"\\t\"");
+    folder.done(&["fit", "experiment.toml", "--set", advised, "--no-compare"]);
 }
 
 #[test]
@@ -105,10 +114,7 @@ fn rows_and_headers_of_a_wrong_length_are_named() {
         refusal_of_cell(5, 4, "train,1"),
         "rows.csv: row 5 has 6 cells, expected 5 as in the header"
     );
-    assert_eq!(
-        refusal_of_cell(0, 2, "x"),
-        "rows.csv: column 'x' is there twice, expected each once"
-    );
+    assert_eq!(refusal_of_cell(0, 2, "x"), "rows.csv: column 'x' appears twice");
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Writes on behind what is there.
+    /// Appends to existing bytes.
     #[must_use]
     pub fn after(bytes: Vec<u8>) -> Self {
         Self { bytes, limit: None }
@@ -132,7 +132,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads these bytes, which are called so in errors.
+    /// Reads these bytes; `what` names them in error messages.
     #[must_use]
     pub fn new(what: &'static str, bytes: &'a [u8]) -> Self {
         Self { what, left: bytes, limit: None }

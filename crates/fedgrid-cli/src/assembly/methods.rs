@@ -74,7 +74,7 @@ pub(super) fn settings(experiment: &Experiment, graph: &Graph) -> Settings {
                 OrderKey::InTurn => Order::InTurn,
             },
         },
-        // Who may probe everyone is the same wherever it stands.
+        // On a complete network shuffling changes nothing.
         shuffles: match (method.kind, experiment.network.shape) {
             (MethodKind::Persfl, Some(ShapeKey::Complete)) => 0,
             _ => experiment.compare.shuffles,

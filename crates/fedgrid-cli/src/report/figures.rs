@@ -201,7 +201,7 @@ fn measured(outcome: &Outcome) -> &str {
 /// What the solver takes one of to come nearer.
 fn steps(outcome: &Outcome) -> &'static str {
     match outcome.method.solver.as_str() {
-        "direct" if outcome.steps.is_empty() => "product with the linear system",
+        "direct" if outcome.steps.is_empty() => "matrix-vector products",
         "direct" => "step over all edges",
         _ => "round",
     }

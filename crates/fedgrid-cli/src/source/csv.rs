@@ -59,8 +59,10 @@ fn check_header(header: &csv::StringRecord, source: &str, delimiter: u8) -> Resu
         .find(|other| u32::from(*other) != u32::from(delimiter) && header[0].contains(*other));
     match other {
         Some(other) => Err(Error::input(format!(
-            "{source} has one column, '{}'; its delimiter seems to be {other:?}: set data.delimiter, or --delimiter to predict",
-            &header[0]
+            "{source} has one column, '{}'; the delimiter looks like {other:?}: add --set \
+             'data.delimiter=\"{}\"' (for predict: --delimiter)",
+            &header[0],
+            other.escape_default()
         ))),
         None => Ok(()),
     }

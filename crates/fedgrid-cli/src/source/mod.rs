@@ -96,7 +96,7 @@ impl Table {
         for column in &table.columns {
             if !names.insert(column.name.as_str()) {
                 return Err(Error::input(format!(
-                    "{source}: column '{}' is there twice, expected each once",
+                    "{source}: column '{}' appears twice",
                     column.name
                 )));
             }

@@ -53,7 +53,7 @@ use crate::{
 const GONE: Duration = Duration::from_secs(5);
 /// After how long without a frame a neighbour that follows a newer manifest is believed to be right.
 const OUTDATED: Duration = Duration::from_secs(2);
-/// After how long with nobody met wrong certificates are taken for a wrong kit.
+/// If no neighbour was reached after this long, certificate errors are reported as a wrong kit.
 const UNMET: Duration = Duration::from_secs(3);
 /// How often a status is told.
 const TELL: Duration = Duration::from_millis(200);

@@ -23,9 +23,9 @@ use crate::{
     runtime::Run,
 };
 
-/// How many iterations there are at most, and at which change they end, in a method that is one of
-/// many rows; the study's own method goes on as long as it is told to. The end of some methods depends
-/// on when they stop, so a strength is used exactly as it was tried.
+/// Iteration limit and tolerance of a baseline that is shown beside another method; one that is the
+/// study's own method uses the study's. The result of some methods depends on when they stop, so a
+/// strength is used exactly as it was tried.
 const ITERATIONS: usize = 100;
 const TOLERANCE: f64 = 1e-4;
 

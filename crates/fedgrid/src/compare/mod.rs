@@ -173,7 +173,7 @@ impl Settings {
 
 /// Who watches a study.
 pub trait Watch: Sync {
-    /// One strength of one contestant has been tried, of how many so far foreseen.
+    /// Called after each fit of the search; `foreseen` is the current estimate of their number.
     fn tried(&self, contestant: Contestant, done: usize, foreseen: usize);
 
     /// Whether the study shall stop.

@@ -30,7 +30,8 @@ impl Features {
         Ok(Self { names, rows, values: values.into() })
     }
 
-    /// The next so many rows each, of which there must be enough, without a copy.
+    /// Splits the rows into consecutive parts of the given sizes, without a copy; refused if there are
+    /// too few.
     pub fn parted(&self, counts: impl IntoIterator<Item = usize>) -> Result<Vec<Self>> {
         let mut next = 0;
         let mut part = |rows: usize| {

@@ -80,7 +80,8 @@ impl Dataset {
         Ok(Self { features, labels, weights: weights.into() })
     }
 
-    /// The next so many rows each, of which there must be enough, each with a total weight of one.
+    /// Splits the rows into consecutive datasets of the given sizes, each with a total weight of one;
+    /// refused if there are too few.
     /// All share the numbers of these rows, and neighbours of one size their weights.
     pub fn parted(
         features: &Features,

@@ -63,7 +63,7 @@ pub trait Durable: Participant<Message: Wire> {
     /// What may be forgotten.
     fn memory(&self) -> Memory;
 
-    /// Words may come late from now on: that changes grow for a while tells nothing any more.
+    /// From now on messages may be stale, so growing changes are no longer a sign of divergence.
     fn expect_late_words(&mut self) {}
 
     /// How many distinct questions of each other node were answered so far: no count ever falls.

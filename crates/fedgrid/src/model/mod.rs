@@ -84,8 +84,7 @@ pub trait LocalModel: Debug + Send + Sync {
         self.fit(data)
     }
 
-    /// Gets ready to be fitted to these rows with ever other labels, or none if nothing can be kept
-    /// from one fit to the next.
+    /// Prepares repeated fits to the same rows with different labels; none if nothing can be reused.
     fn prepare(&self, _rows: &Features, _weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
         Ok(None)
     }

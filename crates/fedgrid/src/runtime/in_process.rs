@@ -131,7 +131,7 @@ fn current<P: Participant>(participants: &[P]) -> Vec<Option<Arc<dyn Hypothesis>
 /// What was said to each node, in order of the speakers' ids.
 type Inboxes<M> = Vec<Vec<(NodeId, M)>>;
 
-/// Lets each learn from the latest words of its neighbours, and speak at once.
+/// Lets each node learn from the latest messages of its neighbours, and send at once.
 fn in_turn<P: Participant>(
     participants: &mut [P],
     inboxes: &mut Inboxes<P::Message>,

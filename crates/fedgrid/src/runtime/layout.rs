@@ -45,7 +45,7 @@ pub struct Seat {
 pub struct Peer {
     /// The other process.
     pub process: ProcessId,
-    /// Who here has something to say to whom there, in order.
+    /// The edges to the other process as (local node, remote node), sorted.
     pub outgoing: Vec<(NodeId, NodeId)>,
     /// Who there has something to say to whom here, in order.
     pub incoming: Vec<(NodeId, NodeId)>,

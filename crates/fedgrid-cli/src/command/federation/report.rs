@@ -161,8 +161,8 @@ impl SiteRun<'_> {
         let named: Vec<String> = helps.iter().take(3).map(named).collect();
         (!named.is_empty()).then(|| {
             format!(
-                "Of the nodes of other sites, most helpful were {}: by so much of its loss a step \
-                 lowered the learner's on average; probes.csv has all pairs.",
+                "Of the nodes of other sites, most helpful were {}; the number is the mean fraction \
+                 by which one step lowered the learner's loss. probes.csv has all pairs.",
                 named.join(", ")
             )
         })

@@ -20,7 +20,7 @@ pub(super) struct FaultFlags {
     #[arg(long, value_name = "TICKS", default_value_t = 0)]
     delay: u64,
 
-    /// The probability that a process falls in a tick.
+    /// The probability that a process crashes in a tick.
     #[arg(long, value_name = "PROBABILITY", default_value_t = 0.0)]
     crash: f64,
 

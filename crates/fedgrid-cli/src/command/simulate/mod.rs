@@ -63,7 +63,7 @@ pub(super) struct Simulate {
     #[arg(long, value_name = "N")]
     processes: Option<usize>,
 
-    /// Whether rounds wait for all neighbours, or go on with their latest words.
+    /// Whether rounds wait for all neighbours, or go on with their latest messages.
     #[arg(long, value_enum, default_value_t = ModeFlag::Synchronous)]
     mode: ModeFlag,
 

@@ -13,7 +13,7 @@ pub struct Faults {
     pub duplicate: f64,
     /// By how many ticks a frame is late at most; frames overtake each other.
     pub delay: u64,
-    /// The probability that a process falls in a tick, between any two of its actions.
+    /// The probability that a process crashes in a tick, between any two of its actions.
     pub crash: f64,
     /// For how many ticks a process that fell is down at most.
     pub down: u64,

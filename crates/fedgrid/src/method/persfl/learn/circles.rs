@@ -1,5 +1,5 @@
-//! Friends and their circles. A node that has fitted its few rows with wrong helpers praises them; the
-//! weights of a helper's *other* friends know nothing of its rows and tell the truth,
+//! Peers and their groups. A node that overfits its few rows overrates the helpers it used. The mean weights
+//! of a helper's *other* peers do not depend on those rows, so they give an unbiased test,
 //!
 //! ```text
 //! suits_ij = P( F ≥ L_i(c_j) / min_k L_i(c_k) ),      c_j = mean weights of the friends of j but i

@@ -1,6 +1,6 @@
-//! Which pairs are probed: a part at random, the rest where earlier probes point to. Whom my best
-//! partners find helpful will probably help me; who has found no one yet draws again; who has found
-//! no one that suits visits someone sure of whose friends it has not heard.
+//! Which pairs are probed: some at random, later ones where earlier probes point to, because a helper of a
+//! node's best partners will probably help the node, too. Nodes without a helpful partner draw at random;
+//! nodes without a suitable one try a well-connected node outside their group.
 
 use std::collections::{BTreeMap, BTreeSet};
 
