@@ -11,7 +11,7 @@
 
 mod inbox;
 mod outbox;
-mod overheard;
+mod link_faults;
 mod settings;
 
 use std::{
@@ -22,8 +22,8 @@ use std::{
 };
 
 pub use inbox::Inbox;
+pub use link_faults::{Fault, watch_log};
 use outbox::Outbox;
-pub use overheard::Fault;
 pub use settings::{OPERATOR, ROUTER, Role, Settings};
 use zenoh::{
     Config, Session, Wait,
@@ -121,7 +121,6 @@ impl fmt::Debug for Transport {
 
 /// Opens a session with these settings.
 pub fn open(settings: &Settings<'_>) -> Result<Session> {
-    overheard::begin();
     let text = settings.json().to_string();
     let config = Config::from_json5(&text).map_err(|error| failed("set up Zenoh", &error))?;
     let doing = if settings.has_router() { "reach the router" } else { "open a Zenoh session" };
@@ -289,7 +288,7 @@ impl Transport {
     /// one of them was turned away is known.
     #[must_use]
     pub fn fault(&self, other: u32) -> Option<Fault> {
-        overheard::fault(self.calls.get(&other).map_or(overheard::CALLERS, String::as_str))
+        link_faults::fault(self.calls.get(&other).map_or(link_faults::CALLERS, String::as_str))
     }
 
     /// The bytes of all frames that were handed to Zenoh.

@@ -83,6 +83,7 @@ pub(in crate::command) struct Join {
 impl Join {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         let begun = Instant::now();
+        fedgrid_zenoh::transport::watch_log();
         let kit = Kit::read(&self.kit, now()).map_err(refused)?;
         let part: Part = serde_json::from_str(&kit.shared.part)
             .map_err(|_| Error::input("wrong manifest: part.json is damaged"))?;

@@ -1,7 +1,9 @@
 //! Why links do not come up: what Zenoh writes to its log and tells nobody else.
 //!
 //! A session opens although a neighbour shows a certificate of another project, and tries again
-//! without end. The sentences that say so are read here, so that the agent can name the neighbour.
+//! without end. The sentences that say so are read here, so that the agent can name the neighbour. Only
+//! the program itself may say who reads its log, so it has to call [`watch_log`]; without it such a
+//! neighbour is waited for like any other.
 
 use std::{
     collections::BTreeMap,
@@ -20,14 +22,15 @@ use tracing_core::{
 const SOURCES: [&str; 3] = ["zenoh::net::runtime", "zenoh_link_commons::quic", "zenoh_link_tls"];
 /// How the sentences of one that calls begin, before the endpoint.
 const FAILED: &str = "Unable to connect to configured peer ";
-/// For how long what was heard is believed; who calls tries again every second.
-const LATELY: Duration = Duration::from_secs(5);
+/// For how long a sentence is believed: a caller tries again every second, so five without another one mean
+/// that the fault has gone.
+const BELIEVED_FOR: Duration = Duration::from_secs(5);
 
 /// In place of an endpoint: those who call.
 pub(super) const CALLERS: &str = "";
 
-/// What was heard last, by endpoint.
-static HEARD: Mutex<BTreeMap<String, (Fault, Instant)>> = Mutex::new(BTreeMap::new());
+/// The latest fault of each endpoint.
+static FAULTS: Mutex<BTreeMap<String, (Fault, Instant)>> = Mutex::new(BTreeMap::new());
 
 /// What is wrong with the certificate at the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,8 +69,9 @@ impl Fault {
     }
 }
 
-/// Begins to listen, unless something else in this program listens already.
-pub(super) fn begin() {
+/// Makes this the reader of the program's log, unless there is another one. For programs, not for
+/// libraries: there is one such reader in a process.
+pub fn watch_log() {
     static BEGUN: Once = Once::new();
     BEGUN.call_once(|| {
         let _ = dispatcher::set_global_default(Dispatch::new(Listener));
@@ -76,8 +80,8 @@ pub(super) fn begin() {
 
 /// What was wrong, lately, at an endpoint that is called, or with [`CALLERS`].
 pub(super) fn fault(endpoint: &str) -> Option<Fault> {
-    let heard = HEARD.lock().unwrap_or_else(PoisonError::into_inner);
-    heard.get(endpoint).filter(|(_, when)| when.elapsed() < LATELY).map(|(fault, _)| *fault)
+    let heard = FAULTS.lock().unwrap_or_else(PoisonError::into_inner);
+    heard.get(endpoint).filter(|(_, when)| when.elapsed() < BELIEVED_FOR).map(|(fault, _)| *fault)
 }
 
 /// Keeps what a sentence says of a certificate.
@@ -85,7 +89,7 @@ fn note(said: &str) {
     let Some(fault) = Fault::read(said) else { return };
     let endpoint = said.strip_prefix(FAILED).and_then(|rest| rest.split_once('!'));
     let endpoint = endpoint.map_or(CALLERS, |(endpoint, _)| endpoint).to_string();
-    HEARD.lock().unwrap_or_else(PoisonError::into_inner).insert(endpoint, (fault, Instant::now()));
+    FAULTS.lock().unwrap_or_else(PoisonError::into_inner).insert(endpoint, (fault, Instant::now()));
 }
 
 fn is_source(metadata: &Metadata<'_>) -> bool {
