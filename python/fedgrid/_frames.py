@@ -38,7 +38,8 @@ class Table:
                 "a dict of columns, or a dict of (X, y) for each node"
             )
         if len(set(map(str, self.names))) < len(self.names):
-            twice = next(name for name in self.names if self.names.count(name) > 1)
+            texts = [str(name) for name in self.names]
+            twice = next(name for name in texts if texts.count(name) > 1)
             raise ValueError(f"column {twice!r} appears twice")
 
     def column(self, name: Any) -> npt.NDArray[Any]:

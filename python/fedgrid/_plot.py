@@ -21,7 +21,7 @@ def plot(run: Run, axes: Any = None) -> Any:
     errors = [row["validation"] if row["test"] is None else row["test"] for row in rows]
     colours = ["tab:blue" if name == compared.own else "silver" for name in names]
     first.barh(names[::-1], errors[::-1], color=colours[::-1])
-    first.set(xlabel=str(compared.result["metric"]), title=compared.verdict_kind)
+    first.set(xlabel=str(compared.result["metric"]), title=compared.verdict_kind or compared.own)
     gains = sorted(node["gain"] for node in compared.nodes if node["gain"] is not None)
     second.bar(range(len(gains)), gains, width=1.0, color=["tab:red" if g < 0 else "tab:green" for g in gains])
     second.axhline(0.0, color="black", linewidth=0.8)

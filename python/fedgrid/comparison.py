@@ -37,9 +37,11 @@ class Comparison:
         return str(self.result["verdict"])
 
     @property
-    def verdict_kind(self) -> str:
-        """network, coupling-only, pooled, local or undecided."""
-        return str(self.result["verdict_kind"])
+    def verdict_kind(self) -> str | None:
+        """network, hub, coupling, coupling-only, pooled, local or undecided; None of a method without
+        a network that every comparison has."""
+        kind: str | None = self.result["verdict_kind"]
+        return kind
 
     @property
     def helps(self) -> bool:
@@ -124,7 +126,8 @@ class Comparison:
         return "\n".join([*said, "", *notes] if notes else said)
 
     def __repr__(self) -> str:
-        return f"Comparison({'' if self.converged else 'not converged, '}{self.verdict_kind})"
+        kind = self.verdict_kind or self.result["method"]["kind"]
+        return f"Comparison({'' if self.converged else 'not converged, '}{kind})"
 
     def _repr_html_(self) -> str:
         cells = ""

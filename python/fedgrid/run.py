@@ -184,10 +184,9 @@ class Run:
         if self.converged_:
             return
         found, rounds = self.certificate_, len(self._details["rounds"])
-        after = f" after {rounds} rounds" if rounds else ""
+        after = f" after {rounds} rounds; more rounds (rounds=) may help" if rounds else ""
         warnings.warn(
-            f"{self.method.kind} has not converged: {found['kind']} {found['value']:.3g}{after}; more "
-            "rounds (rounds=) or a larger tolerance (tolerance=) would do",
+            f"{self.method.kind} has not converged: {found['kind']} {found['value']:.3g}{after}",
             ConvergenceWarning,
             stacklevel=3,
         )

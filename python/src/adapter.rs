@@ -58,7 +58,8 @@ impl Adapter {
         question: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>,
     ) -> fedgrid::Result<T> {
         let job = Job::current();
-        if job.as_ref().is_some_and(|job| job.is_over()) {
+        let inside = job.as_ref().map(Job::enter);
+        if matches!(inside, Some(None)) {
             return Err(Error::Interrupted);
         }
         let asked = Python::try_attach(|py| {

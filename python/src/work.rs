@@ -10,7 +10,7 @@ use std::{
     io::Write,
     sync::{
         Arc, Mutex, PoisonError, Weak,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     time::{Duration, Instant},
@@ -50,8 +50,19 @@ pub(crate) struct Job {
     /// The first exception that a Python model has raised. It is kept here because the mathematics
     /// passes on plain values only.
     first: Mutex<Option<PyErr>>,
+    /// How many of its threads are inside a Python model, or about to be.
+    inside: AtomicUsize,
     /// A child that was forked inherits the job without its threads.
     process: u32,
+}
+
+/// A thread inside a Python model, until it is dropped.
+pub(crate) struct Inside(Arc<Job>);
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.0.inside.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Job {
@@ -60,6 +71,7 @@ impl Job {
             stop: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
             first: Mutex::new(None),
+            inside: AtomicUsize::new(0),
             process: std::process::id(),
         });
         let mut jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,12 +97,20 @@ impl Job {
         self.is_stopped() || self.has_failed.load(Ordering::Acquire)
     }
 
+    /// A thread is about to ask a Python model something; none if nothing more shall be asked. It is
+    /// counted before it looks, so that who stops the job and then counts misses nobody.
+    pub(crate) fn enter(self: &Arc<Self>) -> Option<Inside> {
+        self.inside.fetch_add(1, Ordering::SeqCst);
+        let inside = Inside(self.clone());
+        (!self.is_over()).then_some(inside)
+    }
+
     fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Acquire)
+        self.stop.load(Ordering::SeqCst)
     }
 
     fn stop(&self) {
-        self.stop.store(true, Ordering::Release);
+        self.stop.store(true, Ordering::SeqCst);
     }
 
     fn exception(&self) -> Option<PyErr> {
@@ -258,9 +278,11 @@ pub(crate) fn leave(py: Python<'_>) -> PyResult<()> {
     let jobs = std::mem::take(&mut *JOBS.lock().unwrap_or_else(PoisonError::into_inner));
     let ours = |job: &Weak<Job>| job.upgrade().filter(|job| job.process == std::process::id());
     jobs.iter().filter_map(ours).for_each(|job| job.stop());
+    // Threads that only compute need no interpreter, and are not waited for.
+    let is_inside = |job: Arc<Job>| job.inside.load(Ordering::SeqCst) > 0;
     let begun = Instant::now();
     let mut is_said = false;
-    while jobs.iter().find_map(ours).is_some() {
+    while jobs.iter().filter_map(ours).any(is_inside) {
         if py.check_signals().is_err() {
             return at_once(py);
         }

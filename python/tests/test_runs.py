@@ -30,7 +30,7 @@ def test_a_run_that_did_not_converge_says_so(frame: pd.DataFrame, path: fg.Netwo
     with pytest.warns(fg.ConvergenceWarning, match="fedrelax has not converged: fixed-point residual") as seen:
         run = short().fit(frame, "y", node="node", network=path, folds=2)
     assert len(seen) == 1 and seen[0].filename == __file__
-    for word in ("after 2 rounds", "rounds=", "tolerance=", f"{run.certificate_['value']:.3g}"):
+    for word in ("after 2 rounds", "rounds=", f"{run.certificate_['value']:.3g}"):
         assert word in str(seen[0].message)
     assert not run.converged_ and "not converged" in repr(run) and "not converged" in run._repr_html_()
     compared = run.compare()

@@ -3,9 +3,14 @@
 
 /// A message of the reader of TOML and JSON files, in plain words.
 pub(crate) fn in_plain_words(message: &str) -> String {
-    let message: Vec<&str> =
+    let mut lines: Vec<&str> =
         message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let message = message.join("; ");
+    // The last line may say which key it is about.
+    if let Some(key) = lines.last().and_then(|line| line.strip_prefix("in `")?.strip_suffix('`')) {
+        lines.pop();
+        return format!("{key}: {}", in_plain_words(&lines.join("\n")));
+    }
+    let message = lines.join("; ");
     // Where in the text it was; the caller says that in lines.
     let message = message.split(" at line ").next().unwrap_or_default();
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
@@ -50,7 +55,8 @@ fn found_as(found: &str) -> String {
 fn expected_as(expected: &str) -> &str {
     match expected {
         "f64" | "f32" => "a number",
-        "usize" | "u64" | "u32" | "u16" | "u8" | "i64" | "i32" => "a whole number",
+        "usize" | "u64" | "u32" | "u16" | "u8" => "a whole number, zero or more",
+        "i64" | "i32" => "a whole number",
         "a boolean" | "bool" => "true or false",
         "a string" => "text",
         "a sequence" => "a list",
@@ -90,8 +96,8 @@ mod tests {
         for (from, to, said) in [
             ("share = 1.0", "share = 'a'", "found the text \"a\", expected a number"),
             ("share = 1.0\n", "", "the key 'share' is missing"),
-            ("count = 2", "count = 2.5", "found 2.5, expected a whole number"),
-            ("count = 2", "count = []", "found a list, expected a whole number"),
+            ("count = 2", "count = -2", "found -2, expected a whole number, zero or more"),
+            ("count = 2", "count = []", "found a list, expected a whole number, zero or more"),
             ("names = []", "names = 3", "found 3, expected a list"),
             ("'ring'", "'rong'", "'rong' is no choice here; known are ring, star"),
             ("count", "size", "unknown key 'size'; known are share, count, names, kind"),
@@ -99,5 +105,6 @@ mod tests {
             let error = toml::from_str::<File>(&whole.replace(from, to)).unwrap_err();
             assert_eq!(in_plain_words(error.message()), said);
         }
+        assert_eq!(in_plain_words("missing field `x`\nin `a.b`\n"), "a.b: the key 'x' is missing");
     }
 }

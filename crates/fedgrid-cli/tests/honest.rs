@@ -122,6 +122,9 @@ fn whole_numbers_as_a_target_are_questioned_and_text_names_a_model_for_classes()
     assert_eq!(refused.code, Some(2));
     assert!(refused.err.contains("column 'level' holds text"), "{}", refused.err);
     assert!(refused.err.contains("--model logistic"), "{}", refused.err);
+    add_column(&folder, "day", |row| format!("2024-01-{:02}", 1 + row % 28));
+    let refused = fit("day", &[]).err;
+    assert!(refused.contains("'day' holds dates or times, expected numbers"), "{refused}");
 }
 
 #[test]
@@ -179,6 +182,22 @@ fn without_test_rows_the_reader_is_told_what_the_verdict_rests_on() {
     let warned =
         said.find("Warning: There are no test rows: the verdict rests on the 5 folds of the");
     assert!(warned.is_some(), "{said}");
+    // Where nothing is judged, nothing rests on them.
+    let alone = folder.done(&["fit", "experiment.toml", "--method", "shrunk", "--out", "shrunk"]);
+    assert!(!alone.contains("verdict"), "{alone}");
+    let page = folder.read("shrunk/report.html");
+    assert!(page.contains("Without a network") && !page.contains("No comparison"), "{alone}");
+}
+
+#[test]
+fn choices_in_lists_are_named_with_their_key_and_gossip_needs_a_network() {
+    let folder = Folder::new();
+    let refused = folder.fit_refusal(&["--baselines", "foo"]);
+    assert!(refused.contains("compare.baselines") && refused.contains("'foo'"), "{refused}");
+    let data = ["fit", "--data", "rows.csv", "--node", "node", "--target", "y", "--split", "split"];
+    let gossip = ["--method", "pooled", "--baselines", "gossip"];
+    let refused = folder.refusal(&[&data[..], &gossip].concat());
+    assert!(refused.contains("gossip needs a network"), "{refused}");
 }
 
 #[test]

@@ -113,7 +113,11 @@ fn baselines(
         if !(all || by_name) {
             continue;
         }
-        let fits = if baseline.needs_weights() {
+        let is_without_network = experiment.network.shape == Some(ShapeKey::None);
+        let fits = if baseline.uses_network() && is_without_network {
+            let sentence = format!("compare.baselines: {} needs a network", baseline.name());
+            Err(Error::input(format!("{sentence}; give --edges, --nearest or --shape")))
+        } else if baseline.needs_weights() {
             check_weights(baseline.name())
         } else if experiment.public.per_node {
             let found = "public.per_node is true";

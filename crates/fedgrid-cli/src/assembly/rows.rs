@@ -268,6 +268,11 @@ fn check_target(experiment: &Experiment, table: &Table, task: Task) -> Result<()
     if task != Task::Regression || holds == Holds::Numbers || is_forced {
         return Ok(());
     }
+    if !matches!(holds, Holds::Text | Holds::Truths) {
+        return Err(Error::input(format!(
+            "{source}: column '{target}' holds {holds}, expected numbers, or names of classes"
+        )));
+    }
     let mut kinds = experiment.model.kinds().filter(|kind| !kind.predicts_classes());
     let numbers_only = kinds.next().map_or_else(
         || "data.task is \"regression\"".into(),

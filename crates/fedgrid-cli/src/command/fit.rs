@@ -119,7 +119,7 @@ pub(super) struct NetworkFlags {
     #[arg(long, value_name = "FILE")]
     pub(super) edges: Option<PathBuf>,
 
-    /// A plain shape: complete, ring, path, star (key network.shape).
+    /// A plain shape: complete, ring, path, star, none (key network.shape).
     #[arg(long, value_name = "SHAPE")]
     pub(super) shape: Option<String>,
 }
@@ -183,7 +183,13 @@ impl Fit {
                      run there, add --resume"
                 )));
             }
-            self.folder.out.get_or_insert(folder);
+            let out = self.folder.out.get_or_insert_with(|| folder.clone());
+            if *out != folder {
+                let (folder, out) = (folder.display(), out.display());
+                return Err(Error::input(format!(
+                    "'{folder}' is to be continued and --out is '{out}', expected one of them"
+                )));
+            }
         }
         let names_no_data = self.experiment.is_none() && self.keys.data.is_none();
         if let Some(folder) =

@@ -55,7 +55,7 @@ impl Format {
         let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
         match ending.to_str().unwrap_or_default() {
             "parquet" => Ok(Self::Parquet),
-            "" | "csv" | "txt" | "tsv" => Ok(Self::Csv),
+            "" | "csv" | "txt" => Ok(Self::Csv),
             other => Err(Error::input(format!(
                 "--out ends with .{other}, expected .csv or .parquet, which can be written"
             ))),

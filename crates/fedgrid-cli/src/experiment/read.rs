@@ -97,7 +97,7 @@ impl Experiment {
         }
         let mut experiment: Self = toml::Value::Table(table)
             .try_into()
-            .map_err(|error: toml::de::Error| said(in_plain_words(error.message())))?;
+            .map_err(|error: toml::de::Error| said(in_plain_words(&error.to_string())))?;
         experiment.check().map_err(said)?;
         experiment.model.complete();
         Ok(experiment)

@@ -65,7 +65,7 @@ impl Page<'_> {
             verdict => &outcome.verdict,
             warnings => &outcome.warnings,
             judged => outcome.gain.is_some(),
-            label => view::label(outcome.verdict_kind),
+            label => view::label(outcome),
             figures => view::key_figures(outcome),
             comparison => view::comparison(outcome),
             comparison_chart => figures::comparison(outcome, &format!("{measured} {metric}")),

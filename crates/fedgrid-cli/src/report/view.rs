@@ -45,15 +45,21 @@ pub(super) fn who(outcome: &Outcome) -> &str {
 }
 
 /// The label of the verdict: a colour and a few words.
-pub(super) fn label(kind: Option<Kind>) -> Value {
-    let (class, text) = match kind {
+pub(super) fn label(outcome: &Outcome) -> Value {
+    let of_network = who(outcome) == "the network";
+    let (class, text) = match outcome.verdict_kind {
+        Some(Kind::CouplingOnly | Kind::Pooled | Kind::Local) if !of_network => {
+            ("kind-pooled", "Another method is enough")
+        }
+        Some(Kind::Coupling) if !of_network => ("kind-undecided", "Undecided"),
+        None if !of_network => ("kind-undecided", "Without a network"),
         Some(Kind::Network) => ("kind-network", "The network helps"),
         Some(Kind::Hub) => ("kind-coupling", "A hub helps, without a network"),
         Some(Kind::Coupling) => ("kind-coupling", "Coupling helps; the network is not confirmed"),
         Some(Kind::CouplingOnly) => ("kind-coupling", "Coupling helps, not this network"),
         Some(Kind::Pooled) => ("kind-pooled", "One model for all is enough"),
         Some(Kind::Local) => ("kind-local", "Nodes do better alone"),
-        Some(Kind::Undecided) => ("kind-undecided", "Not confirmed"),
+        Some(Kind::Undecided) => ("kind-undecided", "Undecided"),
         None => ("kind-undecided", "No comparison"),
     };
     context! { class, text }

@@ -246,13 +246,16 @@ impl Column {
             Cells::Text(texts) => texts,
             Cells::Truths(_) => return Holds::Truths,
             Cells::Times(_) => return Holds::Times,
+            Cells::Numbers(cells) if cells.iter().all(|cell| cell.is_nan()) => {
+                return Holds::Nothing;
+            }
             Cells::Numbers(_) | Cells::Integers(_) => return Holds::Numbers,
         };
         let known = texts.iter().filter(|cell| !is_gap(cell)).count();
         let numbers = (0..texts.len()).filter(|row| self.number(*row).is_some()).count();
         if known == 0 {
             Holds::Nothing
-        } else if numbers == known || 2 * numbers > texts.len() {
+        } else if 2 * numbers > known {
             Holds::Numbers
         } else {
             Holds::Text

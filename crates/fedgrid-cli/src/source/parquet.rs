@@ -73,10 +73,11 @@ fn whole_table(bytes: Vec<u8>, source: &str) -> Result<Table> {
     if rows == 0 {
         return Err(Error::input(format!("{source} has no row")));
     }
-    let columns = names
-        .into_iter()
-        .zip(cells)
-        .map(|(name, cells)| Column { name, cells: cells.unwrap_or(Cells::Numbers(Vec::new())) });
+    let columns = names.into_iter().zip(cells).map(|(name, cells)| match cells {
+        // Text is what it looks like, as in a CSV file.
+        Some(Cells::Text(cells)) => Column::of_text(name, cells),
+        cells => Column { name, cells: cells.unwrap_or(Cells::Numbers(Vec::new())) },
+    });
     Ok(Table { source: source.to_string(), fingerprint: 0, columns: columns.collect(), rows })
 }
 

@@ -59,7 +59,7 @@ pub fn outcome(
         rounds: fitted.rounds.len(),
         bytes: fitted.rounds.iter().map(|round| round.bytes).sum(),
         bytes_per_round: bytes_per_round(assembly),
-        warnings: warnings(assembly, cards, fitted, experiment.compare.enabled),
+        warnings: warnings(assembly, cards, fitted, verdict.is_some()),
         notes: notes(assembly, cards, fitted),
         network: network(assembly),
         path: cards.iter().map(|card| (card.contestant.to_string(), card.path.clone())).collect(),
@@ -264,7 +264,9 @@ fn better_baselines(cards: &[Card], main: Contestant) -> Option<String> {
         .map(|card| format!("{} ({})", card.contestant, significant(card.error())))
         .collect();
     (!baselines.is_empty()).then(|| {
-        let own = format!("the {main}'s {}", significant(own.error()));
+        let whose =
+            if main == Contestant::Network { "the network's".into() } else { format!("{main}'s") };
+        let own = format!("{whose} {}", significant(own.error()));
         match better.len() {
             0 => format!("No baseline has a smaller error than {own}."),
             _ => format!("Baselines with a smaller error than {own}: {}.", better.join(", ")),

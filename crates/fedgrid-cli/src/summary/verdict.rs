@@ -81,13 +81,19 @@ impl Found<'_> {
                 difference(&verdict.gain)
             ),
             Kind::Coupling => format!("Coupling the nodes helps. {}", self.unconfirmed(verdict)),
-            Kind::Pooled | Kind::Local => format!(
-                "Your network does not help here; use {name}: error {rival} against {network} with \
-                 the network ({}).",
-                difference(&verdict.gain)
-            ),
+            Kind::Pooled => self.denied(Contestant::Pooled),
+            Kind::Local => self.denied(Contestant::Local),
             Kind::Undecided => self.unconfirmed(verdict),
         }
+    }
+
+    /// What is enough instead of the network.
+    fn denied(&self, enough: Contestant) -> String {
+        format!(
+            "Your network does not help here; use {enough}: error {} against {} with the network.",
+            self.error(enough),
+            self.error(Contestant::Network)
+        )
     }
 
     /// What the rows could not confirm.
@@ -105,7 +111,20 @@ impl Found<'_> {
                  the best of its shuffles."
             );
         }
+        if verdict.gain.is_excluded() {
+            return format!(
+                "Your network adds less than 1 % to the best method without it: {errors}{shuffles}; \
+                 which of local, pooled and shrunk is best is not confirmed."
+            );
+        }
         let share = verdict.gain.gain / verdict.gain.error;
+        if verdict.gain.is_sure() {
+            let share = percent(share);
+            return format!(
+                "Your network is {share} better than the best method without it; that it is 1 % or \
+                 more is not confirmed: {errors}{shuffles}."
+            );
+        }
         if share > 0.0 {
             let share = percent(share);
             return format!(
@@ -136,7 +155,7 @@ impl Found<'_> {
                 format!("{name} does not help here: {errors}; use {rival}.")
             }
             Kind::Coupling | Kind::Undecided => {
-                format!("{rows} cannot confirm that {name} helps: {errors}.")
+                format!("{rows} cannot confirm that {name} helps by 1 % or more: {errors}.")
             }
         }
     }
@@ -153,14 +172,13 @@ impl Found<'_> {
         if others.is_empty() {
             return format!("The error of {main} is {own}; nothing was compared with it.");
         }
-        format!(
-            "The error of {main} is {own}, against {}; no network was tried.",
-            others.join(" and ")
-        )
+        let is_tried = self.comparison.baselines.keys().any(|name| name == "gossip");
+        let network = if is_tried { "" } else { "; no network was tried" };
+        format!("The error of {main} is {own}, against {}{network}.", others.join(" and "))
     }
 }
 
-/// A difference with its standard error: `by 0.62 ± 0.15`.
+/// A difference with its standard error: `0.62 ± 0.15 less`.
 fn difference(difference: &Difference) -> String {
     let Difference { gain, standard_error, .. } = difference;
     let side = if *gain < 0.0 { "more" } else { "less" };
@@ -170,4 +188,66 @@ fn difference(difference: &Difference) -> String {
         String::new()
     };
     format!("{}{spread} {side}", significant(gain.abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Entry;
+
+    fn sentence(kind: Kind, gain: f64, standard_error: f64) -> String {
+        let entry = |test: f64| {
+            let (accuracy, alpha, ridge, spread) = (None, None, None, None);
+            Some(Entry { validation: test, test: Some(test), accuracy, alpha, ridge, spread })
+        };
+        let comparison = Comparison {
+            local: entry(12.0),
+            pooled: entry(11.0),
+            shrunk: entry(10.0),
+            network: entry(10.0 - gain),
+            shuffled: entry(11.5),
+            ..Comparison::default()
+        };
+        let gain = Difference { gain, standard_error, error: 10.0 };
+        let verdict =
+            Verdict { kind, rival: Contestant::Shrunk, gain, shape: None, better: 3, worse: 1 };
+        let rows = "40 test rows".into();
+        let found = Found {
+            verdict: Some(&verdict),
+            comparison: &comparison,
+            main: Contestant::Network,
+            nodes: 4,
+            rows,
+        };
+        found.sentence()
+    }
+
+    #[test]
+    fn no_sentence_says_more_than_its_numbers() {
+        let undecided = |gain, error| sentence(Kind::Undecided, gain, error);
+        let unconfirmed = undecided(0.3, 0.2);
+        assert!(unconfirmed.starts_with("Your network seems 3.00 % better"), "{unconfirmed}");
+        assert!(unconfirmed.contains("40 test rows cannot confirm it"), "{unconfirmed}");
+        assert!(unconfirmed.contains("(shrunk; 0.300 ± 0.200 less)"), "{unconfirmed}");
+        let small = undecided(0.08, 0.015);
+        assert!(small.contains("is 0.800 % better"), "{small}");
+        assert!(small.contains("that it is 1 % or more is not confirmed"), "{small}");
+        let nothing = undecided(0.001, 0.002);
+        assert!(nothing.starts_with("Your network adds less than 1 %"), "{nothing}");
+        let worse = undecided(-0.3, 0.3);
+        assert!(worse.starts_with("It is not confirmed that your network helps"), "{worse}");
+        for kind in [Kind::Undecided, Kind::Coupling] {
+            for (gain, error) in [(0.3, 0.2), (0.08, 0.015), (-0.3, 0.3)] {
+                let said = sentence(kind, gain, error);
+                assert!(!said.contains("does not") && !said.contains("use "), "{said}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_method_that_is_advised_is_the_one_of_the_verdict() {
+        assert!(sentence(Kind::Pooled, -0.3, 0.01).contains("use pooled: error 11.0"));
+        assert!(sentence(Kind::Local, -0.3, 0.01).contains("use local: error 12.0"));
+        assert!(sentence(Kind::CouplingOnly, -0.3, 0.01).ends_with("use shrunk."));
+    }
 }

@@ -12,10 +12,10 @@ pub(super) fn notes(weak: &WeakPulls, names: &[String]) -> Vec<String> {
     if !weak.deaf.is_empty() {
         notes.push(format!(
             "{} next to no pull at alpha {alpha}, less than a thousandth of the weight of own rows; it \
-             would make models of this kind jump, so there each is what local training makes it (pulls \
-             count from alpha {} on).",
+             would make such models jump instead of moving them a little, so there each is what local \
+             training makes it (pulls count from alpha {} on).",
             listed(weak.deaf.iter().map(name), "has", "have"),
-            significant(weak.listens_from)
+            significant(rounded_up(weak.listens_from))
         ));
     }
     if !weak.open.is_empty() {
@@ -27,4 +27,10 @@ pub(super) fn notes(weak: &WeakPulls, names: &[String]) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// The next number of three digits, so that what is advised does.
+fn rounded_up(value: f64) -> f64 {
+    let unit = 10_f64.powf(value.log10().floor() - 2.0);
+    (value / unit - 1e-6).ceil() * unit
 }

@@ -72,6 +72,13 @@ impl Contestant {
         matches!(self, Self::Local | Self::Pooled | Self::Shrunk)
     }
 
+    /// Whether every node gets a model of its own.
+    #[must_use]
+    pub fn is_personal(self) -> bool {
+        let is_one = matches!(self, Self::Baseline(Baseline::Fedavg | Baseline::Fedprox));
+        self != Self::Pooled && !is_one
+    }
+
     /// Whether it depends on who is whose neighbour.
     #[must_use]
     pub fn uses_network(self) -> bool {

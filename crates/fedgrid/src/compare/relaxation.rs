@@ -128,8 +128,8 @@ impl Trainer<'_> {
     }
 }
 
-/// The relative residual that rounding leaves in products of size α. Beyond the largest of them what all
-/// nodes have in common drowns in rounding, and no solution is good enough.
+/// The relative residual that rounding leaves in products of size α and that is good enough all the same;
+/// beyond the largest, what all nodes have in common drowns in rounding.
 fn within_rounding(alpha: f64) -> f64 {
     const LARGEST_RESIDUAL: f64 = 1e-6;
     (1e-14 * alpha).min(LARGEST_RESIDUAL)

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! network        beats the best row without the network by 1 % and by 3 standard errors, and
-//!                every shuffle
+//!                every shuffle; and was not found to be the same as its shuffles within 1 %
 //! hub            the same of a method with a hub, which has no network to shuffle
 //! coupling-only  a coupled method beats local and pooled so, and it was found that the network adds
 //!                less than 1 % to the best row without it, or to its own shuffles
 //! coupling       a coupled method beats local and pooled so; what the network's shape adds is not
 //!                confirmed
-//! pooled, local  the better of the two, by 3 standard errors, and it was found that the network
-//!                gains less than 1 % on it
+//! pooled, local  the better of the two, by 3 standard errors, and no coupling seems 1 % better; and it
+//!                was found that the network gains less than 1 % on it
 //! undecided      the rows cannot tell
 //! ```
 //!
@@ -130,22 +130,29 @@ impl Verdict {
         let gain = difference(&rival.nodes, &network.nodes);
         let shape = mean_scores(&shuffles).map(|shuffled| difference(&shuffled, &network.nodes));
         let beats_shuffles = shuffles.iter().all(|shuffle| network.error() < shuffle.error());
-        let coupling_helps = [shrunk, network, rival]
+        let shape_adds_nothing = shape.is_some_and(|shape| shape.is_equivalent());
+        let coupled = [shrunk, network, rival];
+        let coupling_helps = coupled
             .iter()
-            .any(|coupled| [local, pooled].iter().all(|alone| gain_of(coupled, alone).is_clear()));
+            .filter(|card| card.contestant.is_personal())
+            .any(|card| [local, pooled].iter().all(|alone| gain_of(card, alone).is_clear()));
         // A gain that the rows cannot confirm is no reason to advise against it either.
-        let seems_better =
-            |simple: &Card| shrunk.error().min(network.error()) < (1.0 - MARGIN) * simple.error();
+        let least = coupled.iter().map(|card| card.error()).fold(f64::INFINITY, f64::min);
+        let is_best = |simple: &Card, other: &Card| {
+            gain_of(simple, other).is_sure()
+                && gain_of(network, simple).is_excluded()
+                && least >= (1.0 - MARGIN) * simple.error()
+        };
         // Without a network of its own the method is one more way to couple.
-        let kind = if gain.is_clear() && beats_shuffles {
+        let kind = if gain.is_clear() && beats_shuffles && !shape_adds_nothing {
             if main == Contestant::Network { Kind::Network } else { Kind::Hub }
+        } else if coupling_helps && (gain.is_excluded() || shape_adds_nothing) {
+            Kind::CouplingOnly
         } else if coupling_helps {
-            let adds_nothing =
-                gain.is_excluded() || shape.is_some_and(|shape| shape.is_equivalent());
-            if adds_nothing { Kind::CouplingOnly } else { Kind::Coupling }
-        } else if gain.is_excluded() && gain_of(pooled, local).is_sure() && !seems_better(pooled) {
+            Kind::Coupling
+        } else if is_best(pooled, local) {
             Kind::Pooled
-        } else if gain.is_excluded() && gain_of(local, pooled).is_sure() && !seems_better(local) {
+        } else if is_best(local, pooled) {
             Kind::Local
         } else {
             Kind::Undecided
@@ -269,6 +276,28 @@ mod tests {
         // Clearly better, but a shuffle did better still, which tells little about the shape.
         let shuffled = [5.0, 5.5, 7.0, 4.2];
         assert_eq!(kind(&TEN, &TEN, &NINE, &network, &shuffled), Kind::Coupling);
+    }
+
+    #[test]
+    fn beating_all_shuffles_by_a_hair_is_no_shape_that_helps() {
+        let shuffled = SIX.map(|error| error + 0.001);
+        assert_eq!(kind(&TEN, &TEN, &NINE, &SIX, &shuffled), Kind::CouplingOnly);
+    }
+
+    #[test]
+    fn one_model_that_is_averaged_is_no_coupling() {
+        let cards = |baseline| {
+            [
+                card(Contestant::Local, &TEN),
+                card(Contestant::Pooled, &NINE),
+                card(Contestant::Shrunk, &NINE),
+                card(Contestant::Network, &NINE),
+                card(Contestant::Baseline(baseline), &SIX),
+            ]
+        };
+        let kind = |baseline| Verdict::of(&cards(baseline), Contestant::Network).unwrap().kind;
+        assert_eq!(kind(Baseline::Fedavg), Kind::Undecided);
+        assert_eq!(kind(Baseline::Ditto), Kind::CouplingOnly);
     }
 
     #[test]

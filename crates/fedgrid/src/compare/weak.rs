@@ -2,7 +2,7 @@
 
 use super::{Approach, Baseline, Plain, Strength, Study, nodes::own_weights};
 use crate::{
-    method::{FedRelax, SMALLEST_PULL},
+    method::{FedRelax, SMALLEST_PULL, is_weak},
     model::Vanishing,
     network::NodeId,
 };
@@ -54,8 +54,8 @@ impl Study {
         // The nodes with their rows are many numbers, and weak pulls are rare.
         let rows: Vec<usize> = self.plan.train.iter().map(Vec::len).collect();
         let own = own_weights(&rows, self.settings.weighting);
-        let is_weak = |(weight, own): (&f64, &f64)| alpha * weight < SMALLEST_PULL * own;
-        if alpha == 0.0 || !weights.iter().zip(&own).any(is_weak) {
+        let mut pulls = weights.iter().zip(&own);
+        if alpha == 0.0 || !pulls.any(|(weight, own)| is_weak(alpha * weight, *own)) {
             return found;
         }
         for (node, weight) in self.nodes(strength.ridge).iter().zip(weights) {

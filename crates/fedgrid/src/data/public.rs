@@ -17,11 +17,22 @@ pub fn normal_points(rows: &Features, points: usize, stream: &mut Stream) -> Res
     let (mean, covariance) = moments(rows)?;
     // The covariance may be singular (a constant column), so its square root is spectral.
     let spectrum = Singular::new(&covariance, rows.columns());
+    // What rounding leaves along a direction in which rows do not vary, such as that of all dummies of a
+    // category, would make public points tell what no row does.
+    let rounding = 4.0 * f64::EPSILON * rows.rows() as f64;
+    let uncorrelated = |direction: &[f64]| -> f64 {
+        let size = rows.columns();
+        direction.iter().enumerate().map(|(k, v)| v * v * covariance[k * size + k]).sum()
+    };
+    let deviation = |(variance, direction): (&f64, &Vec<f64>)| {
+        if *variance > rounding * uncorrelated(direction) { variance.sqrt() } else { 0.0 }
+    };
+    let deviations: Vec<f64> = spectrum.values.iter().zip(&spectrum.right).map(deviation).collect();
     let mut values = Vec::with_capacity(points * rows.columns());
     for _ in 0..points {
         let mut point = mean.clone();
-        for (variance, direction) in spectrum.values.iter().zip(&spectrum.right) {
-            add_scaled(&mut point, variance.sqrt() * stream.normal(), direction);
+        for (deviation, direction) in deviations.iter().zip(&spectrum.right) {
+            add_scaled(&mut point, deviation * stream.normal(), direction);
         }
         values.extend(point);
     }
@@ -89,6 +100,29 @@ mod tests {
             assert!((a - b).abs() < 0.05, "{a} {b}");
         }
         assert!(points.iter().all(|point| (point[2] - 7.0).abs() < 1e-12));
+    }
+
+    #[test]
+    fn normal_points_keep_what_all_rows_have_in_common() {
+        // Dummies that add up to one, and columns of very different units.
+        let mut stream = Stream::new(2, 0, 0, Purpose::Data);
+        let row = |_| {
+            let level = stream.index(3);
+            let dummy = |k: usize| f64::from(u8::from(level == k));
+            [dummy(0), 1e-9 * stream.normal(), dummy(1), 1e9 * stream.normal(), dummy(2)]
+        };
+        let rows: Vec<[f64; 5]> = (0..2000).map(row).collect();
+        let rows = Features::from_rows(&["a", "x", "b", "z", "c"], &rows).unwrap();
+        let points = normal_points(&rows, 500, &mut stream).unwrap();
+        for point in points.iter() {
+            let sum = point[0] + point[2] + point[4];
+            assert!((sum - 1.0).abs() < 1e-12, "{sum}");
+        }
+        let (_, covariance) = moments(&points).unwrap();
+        for (k, scale) in [(1, 1e-9_f64), (3, 1e9)] {
+            let variance = covariance[k * 5 + k] / (scale * scale);
+            assert!((0.8..1.2).contains(&variance), "{variance}");
+        }
     }
 
     #[test]

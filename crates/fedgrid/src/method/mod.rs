@@ -32,7 +32,9 @@ pub use ditto::Ditto;
 pub use fedavg::{Averaged, FedAvg};
 pub use fedmd::{Distilling, FedMd};
 pub use fedprox::FedProx;
-pub use fedrelax::{Coupling, FedRelax, LocalStep, Predictions, Relaxing, SMALLEST_PULL, Shared};
+pub use fedrelax::{
+    Coupling, FedRelax, LocalStep, Predictions, Relaxing, SMALLEST_PULL, Shared, is_weak,
+};
 pub use fine_tuned::FineTuned;
 pub use gossip::{Gossip, Gossiped, Gossiping, Turns, common_step};
 pub use hub::{Hubbed, Letter, around_hub};

@@ -115,7 +115,11 @@ impl SiteRun<'_> {
             let text = share::signed(self.kit, &outcome);
             std::fs::write(&path, text).map_err(|error| Error::file("write", &path, &error))?;
         }
-        terminal.say(&format!("{}\n\n{}\n", table(&outcome), outcome.verdict));
+        terminal.say(&format!("{}\n", table(&outcome)));
+        for warning in &outcome.warnings {
+            terminal.say(&format!("Warning: {warning}\n"));
+        }
+        terminal.say(&format!("{}\n", outcome.verdict));
         let report = self.out.join("report.html");
         terminal.say(&format!("Report: {} ({seconds:.1} s)", report.display()));
         terminal.give(&to_json_pretty(&outcome));

@@ -25,7 +25,7 @@ use pull::{Ground, Pulls, Target};
 use serde::{Deserialize, Serialize};
 pub use step::LocalStep;
 use step::Stepper;
-pub use weak::SMALLEST_PULL;
+pub use weak::{SMALLEST_PULL, is_weak};
 pub use wire::Predictions;
 
 use super::{Hypotheses, Message, Method, PartialHypotheses, Participant, Report};

@@ -19,13 +19,21 @@ use crate::{model::Vanishing, network::Node};
 /// the number of public points nor on that of rows.
 pub const SMALLEST_PULL: f64 = 1e-3;
 
+/// Whether a joint pull is next to nothing beside the weight of a node's own rows. Sums of weights differ in
+/// their last digits from place to place, so one that is meant to be just enough is.
+#[must_use]
+pub fn is_weak(pull: f64, own: f64) -> bool {
+    const ROUNDING: f64 = 1e-9;
+    pull < (1.0 - ROUNDING) * SMALLEST_PULL * own
+}
+
 impl FedRelax {
     /// What a pull that is next to nothing does to a node, given the weight `Σⱼ Aᵢⱼ` of all that
     /// pull there; none where the pull is stronger, or zero, or the node has no rows that count.
     #[must_use]
     pub fn weak_pull(&self, node: &Node, weight: f64) -> Option<Vanishing> {
         let (pull, own) = (self.alpha * weight, node.data.total_weight());
-        if pull == 0.0 || pull >= SMALLEST_PULL * own {
+        if pull == 0.0 || !is_weak(pull, own) {
             return None;
         }
         Some(match self.step {

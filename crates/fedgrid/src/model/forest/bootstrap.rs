@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! counts ~ Multinomial(D; share₁, …, share_G)      weight of part g = counts_g / D
-//! D = (Σ_g weight_g)² / Σ_g weight_g²              rounded, at least one
+//! D = Σ_g min(1, 100 · weight_g / mean weight)      rounded, at least one
 //! ```
 //!
 //! The G parts are the rows that differ in features or label, in an order of their own: neither the
 //! order of the given rows, nor copies in place of weight, nor rows of weight zero change a draw.
-//! D is their effective number: G where all weigh the same, and rows of little weight hardly count.
-//! [Kish, "Survey Sampling", 1965.]
+//! D is G unless some parts weigh hardly anything, such as public points under a weak pull: these count in
+//! proportion to their weight, so that they take no draws from the others.
 
 use crate::{
     model::tree::{Parts, Targets},
@@ -32,7 +32,7 @@ impl Bootstrap {
             sum
         };
         let cumulative = parts.weights.iter().map(add).collect();
-        let draws = effective_number(&parts.weights);
+        let draws = counted(&parts.weights);
         Self { parts, cumulative, draws }
     }
 
@@ -78,16 +78,20 @@ impl Bootstrap {
     }
 }
 
-/// The number of rows of equal weight that tell as much as these.
+/// A row counts whole from this share of the mean weight on: rows that stand for many copies of themselves
+/// must not take the draws of all others.
+const WHOLE_ROW_SHARE: f64 = 0.01;
+
+/// How many rows count: those of hardly any weight in proportion to it, all others whole.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "it lies between one and the number of weights"
 )]
-fn effective_number(weights: &[f64]) -> usize {
-    let sum: f64 = weights.iter().sum();
-    let squares: f64 = weights.iter().map(|weight| (weight / sum).powi(2)).sum();
-    (1.0 / squares).round().max(1.0) as usize
+fn counted(weights: &[f64]) -> usize {
+    let whole = WHOLE_ROW_SHARE * weights.iter().sum::<f64>() / weights.len() as f64;
+    let count: f64 = weights.iter().map(|weight| (weight / whole).min(1.0)).sum();
+    count.round().max(1.0) as usize
 }
 
 #[cfg(test)]
@@ -99,12 +103,13 @@ mod tests {
         for rows in [1, 2, 7, 50, 1000] {
             for weight in [1.0, 1.0 / rows as f64, 1e-9, 0.1] {
                 let mut weights = vec![weight; rows];
-                assert_eq!(effective_number(&weights), rows);
+                assert_eq!(counted(&weights), rows);
                 weights.extend(vec![1e-9 * weight; 500]);
-                assert_eq!(effective_number(&weights), rows);
+                assert_eq!(counted(&weights), rows);
             }
         }
-        assert_eq!(effective_number(&[1.0, 1.0, 0.5]), 3);
-        assert_eq!(effective_number(&[1.0, 0.1, 0.1]), 1);
+        assert_eq!(counted(&[1.0, 1.0, 0.5]), 3);
+        // Many copies of one row beside a hundred others.
+        assert_eq!(counted(&[&[900.0][..], &[1.0; 100]].concat()), 101);
     }
 }

@@ -46,10 +46,11 @@ pub struct Forest {
     pub features: Tried,
     /// Whether every tree has resampled rows; without, and with all features, all trees are equal.
     ///
-    /// Rows of equal features and labels are one, in an order of their own. Of them, as many as
-    /// their effective number (Σ weight)² / Σ weight² are drawn with replacement, each with a chance
-    /// that is its share of the weight; so a row of weight k is the row k times, equal weights give
-    /// the usual bootstrap, and public points of little weight do not raise the number of draws.
+    /// Rows of equal features and labels are one, in an order of their own. As many as there are are
+    /// drawn with replacement, each with a chance that is its share of the weight; so a row of weight k
+    /// is the row k times, and distinct rows of equal weight give the usual bootstrap. Rows below a
+    /// hundredth of the mean weight, such as public points under a weak pull, raise the number of draws
+    /// in proportion to their weight only.
     pub bootstrap: bool,
     /// What the draws depend on.
     pub seed: u64,
@@ -220,6 +221,23 @@ mod tests {
         let predict = |data: &Dataset| forest.fit(data).unwrap().predict(&features(100, 5));
         let (one, other) = (predict(&data), predict(&data.select(&thrice)));
         assert!(one.as_slice().iter().zip(other.as_slice()).all(|(p, q)| (p - q).abs() < 1e-12));
+    }
+
+    #[test]
+    fn many_copies_of_one_row_do_not_spoil_the_fit_elsewhere() {
+        let (plain, new) = (data(Task::Regression, 100), features(100, 5));
+        let copied: Vec<usize> = (0..100).chain(std::iter::repeat_n(0, 900)).collect();
+        let many = plain.select(&copied);
+        let forest = Forest { trees: 50, ..Forest::default() };
+        let truth: Vec<f64> = new.iter().map(|x| x[0] * x[1] + x[2]).collect();
+        let error = |data: &Dataset| {
+            let predictions = forest.fit(data).unwrap().predict(&new);
+            let wrong = predictions.as_slice().iter().zip(&truth).map(|(p, y)| (p - y).powi(2));
+            wrong.sum::<f64>() / 100.0
+        };
+        let (one, other) = (error(&plain), error(&many));
+        let spread = truth.iter().map(|y| y * y).sum::<f64>() / 100.0;
+        assert!(other < 0.9 * spread && other < 3.0 * one, "{one} {other} {spread}");
     }
 
     #[test]

@@ -24,12 +24,14 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use moments::{add_gram, add_right, public_moments};
+use redundant::Columns;
 use solver::Solver;
 use system::System;
 
 use super::krylov::Limit;
 use crate::{
     algebra::{Batch, Singular, add_scaled, dot, scale, triangle},
+    data::Features,
     descent::{Descent, Optimiser},
     error::{Result, at_least_zero, same_size},
     model::{Hypothesis, Linear, LinearHypothesis},
@@ -60,6 +62,8 @@ pub struct LinearNetwork {
     /// The same for products.
     public: Batch,
     symmetric: bool,
+    /// What makes directions definite that neither rows nor public points tell; none if they tell all.
+    unseen: Option<Vec<f64>>,
 }
 
 /// Rounds of optimiser steps.
@@ -136,7 +140,7 @@ impl LinearNetwork {
         };
         let names = first.data.features().names().clone();
         let ridges: Vec<f64> = models.iter().map(|model| model.ridge).collect();
-        let grams = told(grams, size, &ridges, &triangles);
+        let unseen = unseen(nodes, sets, (&grams, &ridges), &triangles);
         Ok(Some(Self {
             names,
             intercept,
@@ -147,14 +151,8 @@ impl LinearNetwork {
             triangles,
             public,
             symmetric,
+            unseen,
         }))
-    }
-
-    /// The same network with one ridge at all nodes.
-    #[must_use]
-    pub fn with_ridge(mut self, ridge: f64) -> Self {
-        self.ridges.fill(ridge);
-        self
     }
 
     /// The same network with the ridges pulling to the slopes of a hypothesis instead of to zero.
@@ -230,7 +228,8 @@ impl LinearNetwork {
         same_size("starting weights", start.len(), self.right.len())?;
         // In the pool from first to last, because every entry into it costs as much as a small round.
         Ok(rayon::scope(|_| {
-            Solver::new(System::new(self, network, alpha, anchor)).directly(start, limit)
+            let system = System::new(self, network, alpha, anchor).definite();
+            Solver::new(system).directly(start, limit)
         }))
     }
 
@@ -294,27 +293,38 @@ impl LinearNetwork {
     }
 }
 
-/// The moments Q with what makes directions definite that neither rows nor public points tell; a ridge
-/// does so by itself.
-fn told(grams: Batch, size: usize, ridges: &[f64], public: &[f64]) -> Batch {
-    let (count, length) = (ridges.len(), triangle(size).max(1));
+/// What makes directions definite that neither rows nor public points tell; a ridge does so by itself.
+fn unseen(
+    nodes: &[Node],
+    sets: &[Node],
+    (grams, ridges): (&Batch, &[f64]),
+    public: &[f64],
+) -> Option<Vec<f64>> {
     if ridges.iter().all(|ridge| *ridge > 0.0) {
-        return grams;
+        return None;
     }
-    let mut mean = vec![0.0; triangle(size)];
-    (0..count).for_each(|node| grams.add_to(&mut mean, node));
-    scale(&mut mean, 1.0 / count as f64);
-    let share = length as f64 / public.len().max(1) as f64;
-    public.chunks_exact(length).for_each(|moment| add_scaled(&mut mean, share, moment));
-    let Some(unseen) = redundant::unseen(&mean, size) else { return grams };
-    Batch::new(count, size, |first, blocks| {
-        for (node, block) in (first..).zip(blocks.chunks_exact_mut(length)) {
-            grams.add_to(block, node);
-            if ridges[node] == 0.0 {
-                add_scaled(block, 1.0, &unseen);
-            }
+    let columns = nodes.first()?.data.features().columns();
+    let all = || {
+        let rows = nodes.iter().map(|node| node.data.features());
+        rows.chain(sets.iter().map(|node| &*node.public)).flat_map(Features::iter)
+    };
+    let mut range = vec![(f64::INFINITY, f64::NEG_INFINITY); columns];
+    for row in all() {
+        for ((least, most), x) in range.iter_mut().zip(row) {
+            (*least, *most) = (least.min(*x), most.max(*x));
         }
-    })
+    }
+    // Public points that are drawn meet a constant up to rounding.
+    let is_constant = |(least, most): &(f64, f64)| most - least <= 1e-12 * most.abs();
+    let length = public.len() / sets.len().max(1);
+    let has_intercept = length == triangle(columns + 1);
+    let constant = range.iter().map(is_constant).chain(has_intercept.then_some(true)).collect();
+    let mut mean = vec![0.0; length];
+    (0..nodes.len()).for_each(|node| grams.add_to(&mut mean, node));
+    scale(&mut mean, 1.0 / nodes.len() as f64);
+    let share = 1.0 / sets.len().max(1) as f64;
+    public.chunks_exact(length.max(1)).for_each(|moment| add_scaled(&mut mean, share, moment));
+    redundant::unseen(&mean, &Columns { rows: all().count(), constant })
 }
 
 impl From<LinearHypothesis> for Arc<dyn Hypothesis> {

@@ -6,19 +6,31 @@
 //! ```
 //!
 //! Predictions do not depend on the part of D w along such n, and the system is singular there, up to
-//! rounding of either sign, on which Krylov methods stall. Adding `D P D` to every Q, where P projects on
-//! all n, makes the system definite and leaves all predictions on rows and public points alone; of all
-//! solutions it takes the one of least ‖D w‖, whatever the units of the columns.
+//! rounding of either sign, on which Krylov methods stall. Adding `D P D` to every diagonal block, where P
+//! projects on all n, makes the system definite and leaves all predictions on rows and public points alone;
+//! of all solutions it takes the one of least ‖D w‖, whatever the units of the columns.
 
 use crate::algebra::{add_scaled, dot, norm, scale, triangle};
 
-/// A column is redundant if those before it leave this share of its second moment unexplained: what
-/// rounding leaves of sums over rows.
-const ROUNDING_SHARE: f64 = 100.0 * f64::EPSILON;
+/// What rounding leaves of a sum over so many rows that should be zero, as a share of its terms.
+fn rounding_share(rows: usize) -> f64 {
+    4.0 * f64::EPSILON * (rows.max(25) as f64)
+}
+
+/// The columns of all rows.
+pub(super) struct Columns {
+    /// How many rows there are.
+    pub(super) rows: usize,
+    /// Which columns do not vary.
+    pub(super) constant: Vec<bool>,
+}
 
 /// The triangle of `D P D` for the triangle of S; none if no column is redundant. The last column comes
-/// first, because where it is the intercept others are redundant beside it.
-pub(super) fn unseen(moment: &[f64], size: usize) -> Option<Vec<f64>> {
+/// first, because where it is the intercept others are redundant beside it. Of what the first column
+/// leaves of another (its variance, beside an intercept), those in between must leave more than rounding
+/// does.
+pub(super) fn unseen(moment: &[f64], columns: &Columns) -> Option<Vec<f64>> {
+    let (size, rounding) = (columns.constant.len(), rounding_share(columns.rows));
     let entry = |row: usize, column: usize| moment[triangle(row.max(column)) + row.min(column)];
     let scales: Vec<f64> = (0..size).map(|k| entry(k, k).sqrt()).collect();
     let scaled = |row: usize, column: usize| {
@@ -35,7 +47,11 @@ pub(super) fn unseen(moment: &[f64], size: usize) -> Option<Vec<f64>> {
             row.push((scaled(column, pivot) - known) / lower[place][place]);
         }
         let left = scaled(column, column) - dot(&row, &row);
-        if left > ROUNDING_SHARE {
+        let whole = scaled(column, column);
+        // Far from zero a variance is small beside the second moment, and still no rounding.
+        let beside_first = whole - row.first().map_or(0.0, |first| first * first);
+        let scale = if columns.constant[column] { whole } else { beside_first };
+        if left > rounding * scale {
             row.push(left.sqrt());
             pivots.push(column);
             lower.push(row);
@@ -96,6 +112,10 @@ fn orthonormalise(vectors: &mut [Vec<f64>]) {
 mod tests {
     use super::*;
 
+    fn columns(rows: usize) -> Columns {
+        Columns { rows, constant: vec![false, false, false, true] }
+    }
+
     /// The triangle of the mean second moment of some rows.
     fn moment(rows: &[[f64; 4]]) -> Vec<f64> {
         let mut moment = vec![0.0; triangle(4)];
@@ -115,14 +135,14 @@ mod tests {
             .map(f64::from)
             .map(|k| [1e5 + k.sin(), 1e-9 * (k * k).cos(), 3e8 * (k + 1.0).sqrt(), 1.0])
             .collect();
-        assert_eq!(unseen(&moment(&rows), 4), None);
+        assert_eq!(unseen(&moment(&rows), &columns(1_000_000)), None);
     }
 
     #[test]
     fn what_no_row_can_tell_costs_something_and_what_rows_tell_costs_nothing() {
         // Two dummies that add up to the intercept, in other units, and a column of its own.
         let rows = [[7.0, 0.0, 0.3, 1.0], [0.0, 2.0, -0.1, 1.0], [0.0, 2.0, 0.7, 1.0]];
-        let added = unseen(&moment(&rows), 4).unwrap();
+        let added = unseen(&moment(&rows), &columns(3)).unwrap();
         let cost = |w: [f64; 4]| -> f64 {
             (0..16)
                 .map(|k| (k / 4, k % 4))

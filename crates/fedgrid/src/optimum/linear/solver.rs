@@ -171,7 +171,7 @@ mod tests {
 
     use super::{super::LinearNetwork, *};
     use crate::{
-        data::{Dataset, Features, Labels},
+        data::{Dataset, Features, Labels, normal_points},
         model::Linear,
         network::{Clustered, Network, Node},
         random::{Purpose, Stream},
@@ -225,7 +225,7 @@ mod tests {
     }
 
     /// All dummies of three levels, which add up to the intercept, and a constant column.
-    fn collinear(own_sets: bool, symmetric: bool) -> (Network, LinearNetwork) {
+    fn collinear(own_sets: bool, symmetric: bool, rows: usize) -> (Network, LinearNetwork) {
         let made = Clustered { clusters: 2, nodes: 20, inside: 0.4, between: 0.05, seed: 4 };
         let names: Arc<[String]> = ["x", "a", "b", "c", "one"].map(String::from).into();
         let draw = |rows: usize, stream: &mut Stream| {
@@ -237,17 +237,22 @@ mod tests {
             let values: Vec<f64> = (0..rows).flat_map(row).collect();
             Features::new(names.clone(), values).unwrap()
         };
-        let common = Arc::new(draw(100, &mut Stream::new(6, 0, 0, Purpose::Public)));
+        // As a study draws them: from the moments of rows, which rounding has touched.
+        let public = |stream: &mut Stream| {
+            let rows = draw(500, stream);
+            Arc::new(normal_points(&rows, 100, stream).unwrap())
+        };
+        let common = public(&mut Stream::new(6, 0, 0, Purpose::Public));
         let node = |id: usize| {
             let mut stream = Stream::new(5, id, 0, Purpose::Data);
-            let features = draw(4 + id % 5, &mut stream);
+            let features = draw(rows + id % 5, &mut stream);
             let labels =
                 features.iter().map(|x| x[0] + 2.0 * x[2] + 50.0 + stream.normal()).collect();
             Node {
                 id,
                 data: Dataset::new(features, Labels::values(labels)).unwrap(),
                 model: Arc::new(Linear { ridge: 0.0, intercept: true }),
-                public: if own_sets { Arc::new(draw(30, &mut stream)) } else { common.clone() },
+                public: if own_sets { public(&mut stream) } else { common.clone() },
             }
         };
         let nodes: Vec<Node> = (0..40).map(node).collect();
@@ -257,15 +262,20 @@ mod tests {
     #[test]
     fn collinear_columns_are_no_reason_to_stall() {
         for (own_sets, symmetric) in [(true, false), (true, true), (false, false)] {
-            let (network, linear) = collinear(own_sets, symmetric);
-            for alpha in [1e-4, 0.01, 1.0, 100.0, 1e4] {
-                let start = linear.common_weights().repeat(40);
-                let solution = linear.solve(&network, alpha, None, start, LIMIT).unwrap();
-                let (residual, products) = (solution.residual, solution.products);
-                // Rounding in products of size α limits what can be reached.
-                let reachable = LIMIT.tolerance.max(1e-14 * alpha);
-                assert!(residual <= reachable, "{own_sets} {symmetric} {alpha}: {residual}");
-                assert!(products < 300, "{own_sets} {symmetric} {alpha}: {products}");
+            for rows in [4, 1000] {
+                let (network, linear) = collinear(own_sets, symmetric, rows);
+                for alpha in [1e-4, 0.01, 1.0, 100.0, 1e4] {
+                    let case = format!("{own_sets} {symmetric} {rows} {alpha}");
+                    let start = linear.common_weights().repeat(40);
+                    let solution = linear.solve(&network, alpha, None, start, LIMIT).unwrap();
+                    let (residual, products) = (solution.residual, solution.products);
+                    // Rounding in products of size α limits what can be reached.
+                    let reachable = LIMIT.tolerance.max(1e-14 * alpha);
+                    assert!(residual <= reachable, "{case}: {residual}");
+                    assert!(products < 300, "{case}: {products}");
+                    let largest = solution.weights.iter().fold(0.0, |a: f64, b| a.max(b.abs()));
+                    assert!(largest < 100.0, "{case}: {largest}");
+                }
             }
         }
     }

@@ -40,6 +40,8 @@ pub(super) struct System<'a> {
     /// What each node's own weights are multiplied by: D where nodes have public sets of their own,
     /// and where they share one only what is not coupling; none if that is Q and the ridge.
     own: Option<Batch>,
+    /// What makes directions definite that nothing tells.
+    unseen: Option<&'a [f64]>,
     /// Room for `K_j w_j` of every node, kept from product to product.
     pub(super) shared: Mutex<Vec<f64>>,
 }
@@ -57,12 +59,23 @@ impl<'a> System<'a> {
             let pulled = moments.weights_of(&anchor.hypothesis).repeat(network.len());
             moments.public.add_product(right.to_mut(), alpha * anchor.weight, 0, &pulled);
         }
-        let (own, shared) = (None, Mutex::default());
-        let mut system = Self { moments, network, alpha, anchor_weight, right, own, shared };
+        let (own, unseen, shared) = (None, None, Mutex::default());
+        let mut system =
+            Self { moments, network, alpha, anchor_weight, right, own, unseen, shared };
         if anchor_weight > 0.0 || !system.one_set() {
             system.own = Some(system.blocks(!system.one_set()));
         }
         system
+    }
+
+    /// The same without directions that nothing tells, for solvers: it has the solution of least length
+    /// among those of the system.
+    pub(super) fn definite(mut self) -> Self {
+        if let Some(unseen) = &self.moments.unseen {
+            self.unseen = Some(unseen);
+            self.own = Some(self.blocks(!self.one_set()));
+        }
+        self
     }
 
     /// `out ← out + B v` from a node on, with what each node's own weights are multiplied by.
@@ -135,6 +148,9 @@ impl<'a> System<'a> {
         }
         if self.anchor_weight > 0.0 {
             add_scaled(block, self.alpha * self.anchor_weight, moments.moment(node));
+        }
+        if let Some(unseen) = self.unseen.filter(|_| moments.ridges[node] == 0.0) {
+            add_scaled(block, 1.0, unseen);
         }
     }
 
