@@ -1,11 +1,9 @@
 //! Methods without a network of their own: as rows of the comparison, as the method itself, and on
 //! the datasets of `FEDGRID_DATA`.
 
-mod common;
-
 use std::{fmt::Write as _, io::Write as _};
 
-use common::{Folder, dataset, timeless};
+use crate::common::{Folder, dataset, timeless};
 use serde_json::Value;
 
 const ALL: [&str; 9] =

@@ -1,10 +1,8 @@
 //! Networks made from rows: `network learn`, `network = "learn"`, candidates, and PersFL.
 
-mod common;
-
 use std::fmt::Write as _;
 
-use common::{Folder, NODES, timeless};
+use crate::common::{Folder, NODES, timeless};
 use fedgrid::network::Clustered;
 use serde_json::Value;
 

@@ -1,10 +1,8 @@
 //! Wrong input gets one sentence that says where and what would do, and leaves no trace.
 
-mod common;
-
 use std::fs;
 
-use common::Folder;
+use crate::common::Folder;
 
 /// The sentence after one change of the small experiment.
 fn refusal_after(change: impl FnOnce(&Folder)) -> String {

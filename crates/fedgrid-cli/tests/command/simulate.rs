@@ -1,8 +1,6 @@
 //! `fedgrid simulate`: federations in which things go wrong.
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 use serde_json::Value;
 
 const FAULTS: [&str; 10] =

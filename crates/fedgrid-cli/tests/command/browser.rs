@@ -1,10 +1,8 @@
 //! The report in a real browser, where there is one: it fits a phone, sorts and searches.
 
-mod common;
-
 use std::process::Command;
 
-use common::{Folder, on_path, skipped};
+use crate::common::{Folder, on_path, skipped};
 
 /// Uses the page as a reader does and tells the page around it what was seen.
 const READER: &str = r##"<script>

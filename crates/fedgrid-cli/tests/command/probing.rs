@@ -1,8 +1,6 @@
 //! PersFL through `fit`: who may be drawn, who learns, rows that arrive, and each way of choosing.
 
-mod common;
-
-use common::{Folder, NODES};
+use crate::common::{Folder, NODES};
 use serde_json::Value;
 
 /// Thirty iterations among neighbours on a path.

@@ -1,8 +1,6 @@
 //! What is unusual but allowed: it is named, in what is printed and in `result.json`.
 
-mod common;
-
-use common::{Folder, timeless};
+use crate::common::{Folder, timeless};
 use serde_json::Value;
 
 /// The result of a run that prints each of these notes and keeps it.

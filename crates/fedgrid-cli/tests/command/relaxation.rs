@@ -1,8 +1,6 @@
 //! Every way of FedRelax through `fit`, and classifiers of many kinds in one network.
 
-mod common;
-
-use common::{Folder, NODES, quick_model};
+use crate::common::{Folder, NODES, quick_model};
 use serde_json::Value;
 
 /// What keeps it quick; the rounds suffice for the fixed point of the usual method.

@@ -1,10 +1,8 @@
 //! The commands besides `fit`: help, demo, networks, schema.
 
-mod common;
-
 use std::fs;
 
-use common::{Folder, timeless};
+use crate::common::{Folder, timeless};
 use serde_json::{Value, json};
 
 const COMMANDS: [&[&str]; 9] = [

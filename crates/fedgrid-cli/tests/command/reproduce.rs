@@ -1,8 +1,6 @@
 //! The papers' figures: every value of a quick run lies in its band, and the files are there.
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 use serde_json::Value;
 
 /// The values of a quick run outside of their bands, and the sentences that do not hold; the page

@@ -1,10 +1,8 @@
 //! Every kind of model is reachable from an experiment, alone and beside others, and is saved.
 
-mod common;
-
 use std::{collections::BTreeMap, fmt::Write, path::Path};
 
-use common::{Folder, NODES, dataset, quick_model};
+use crate::common::{Folder, NODES, dataset, quick_model};
 use fedgrid::{data::Labels, loss::Loss, model::Stored};
 use fedgrid_cli::source::Table;
 
@@ -39,7 +37,7 @@ enabled = false
 fn with_kind(kind: &str) -> Folder {
     let folder = Folder::new();
     // Counts for the Poisson regression, and numbers for all others.
-    folder.write("rows.csv", common::rows(|value| (value.abs() + 1.0).to_string()));
+    folder.write("rows.csv", crate::common::rows(|value| (value.abs() + 1.0).to_string()));
     folder.append("experiment.toml", &format!("[model]\n{}{QUICK}", quick_model(kind)));
     folder
 }

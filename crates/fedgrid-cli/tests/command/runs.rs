@@ -1,7 +1,5 @@
 //! A run is a folder: complete, the same for the same input, resumable, and predicted from.
 
-mod common;
-
 use std::{
     fs,
     process::{Command, Stdio},
@@ -9,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use common::{Folder, NODES, timeless};
+use crate::common::{Folder, NODES, timeless};
 use serde_json::Value;
 
 /// Trees at two of the six nodes; then the network is solved in rounds.

@@ -1,8 +1,6 @@
 //! Nothing is silent: columns, targets, convergence, rows that judge, and advice that can be followed.
 
-mod common;
-
-use common::{Folder, NODES};
+use crate::common::{Folder, NODES};
 use parquet::{
     data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type},
     file::{

@@ -1,11 +1,9 @@
 //! The verdicts on datasets that are not part of the project. `FEDGRID_DATA` says where they are;
 //! by default in `../shared/data` beside the workspace.
 
-mod common;
-
 use std::fmt::Write;
 
-use common::{Folder, dataset};
+use crate::common::{Folder, dataset};
 use serde_json::Value;
 
 /// The result on a dataset, with more keys of its `[data]` section and below.

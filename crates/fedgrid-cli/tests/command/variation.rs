@@ -1,8 +1,6 @@
 //! `method.kind = "gtv"`: total variation of weights, from the file to the report.
 
-mod common;
-
-use common::{Folder, NODES, timeless};
+use crate::common::{Folder, NODES, timeless};
 use serde_json::Value;
 
 const PENALTIES: [&str; 3] = ["norm", "squared-norm", "one-norm"];
@@ -169,7 +167,7 @@ fn classes_are_coupled_with_levels_of_their_own() {
 #[test]
 fn every_kind_of_model_with_weights_is_coupled() {
     let folder = Folder::new();
-    folder.write("rows.csv", common::rows(|value| (value.abs() + 1.0).to_string()));
+    folder.write("rows.csv", crate::common::rows(|value| (value.abs() + 1.0).to_string()));
     let kinds =
         ["linear", "elastic-net", "huber", "quantile", "poisson", "graphical-lasso", "perceptron"];
     for kind in kinds {

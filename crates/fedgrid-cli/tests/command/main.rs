@@ -1,0 +1,20 @@
+//! The command, as a person runs it. One program, because each would link everything again.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod allowed;
+mod bad_input;
+mod baselines;
+mod browser;
+mod commands;
+mod datasets;
+mod honest;
+mod learned;
+mod models;
+mod probing;
+mod relaxation;
+mod reproduce;
+mod runs;
+mod simulate;
+mod variation;
