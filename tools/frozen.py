@@ -103,8 +103,9 @@ class Tree:
         """Every part by name, the quick ones first."""
         yield "demo", self.demo
         for method in ["gtv", "persfl", *BASELINES, *PLAIN]:
-            yield f"stations-{method}", lambda method=method: self.stations("--method", method, "--set", "method.rounds=50") \
-                if method not in ("local", "pooled") else self.stations("--method", method)
+            rounds = [] if method in ("local", "pooled") else ["--set", "method.rounds=50"]
+            keys = ["--method", method, *rounds]
+            yield f"stations-{method}", lambda keys=keys: self.stations(*keys)
         yield "stations-all", lambda: self.stations("--baselines", "all", "--set", "compare.shuffles=1")
         for name in DATASETS:
             for method in ("fedrelax", "gtv"):
