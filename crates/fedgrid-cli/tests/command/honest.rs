@@ -43,12 +43,27 @@ fn columns_that_are_used_and_left_out_are_said_before_training() {
     assert!(said.contains("not listed as features: z, promo, date, open, empty\n"), "{said}");
 }
 
+#[test]
+fn a_column_of_gaps_with_numbers_and_a_typo_is_refused_by_its_cell() {
+    let folder = Folder::new();
+    let cell = |row: usize| match row {
+        row if row % 3 > 0 => String::new(),
+        9 => "oops".into(),
+        row => row.to_string(),
+    };
+    add_column(&folder, "sparse", cell);
+    // Most of the cells that are there are numbers, so it is no column of text that may be left out.
+    let refused = folder.fit_refusal(&[]);
+    assert!(refused.contains("column 'sparse' is empty, expected a number"), "{refused}");
+}
+
 /// The rows of the folder as Parquet, with a truth value and a time in nanoseconds.
 fn parquet_rows(folder: &Folder) -> Vec<u8> {
     let schema = "message rows { REQUIRED BINARY node (UTF8); REQUIRED DOUBLE x; REQUIRED DOUBLE z; \
                   REQUIRED DOUBLE y; \
                   REQUIRED BINARY split (UTF8); REQUIRED BOOLEAN open; \
-                  REQUIRED INT64 at (TIMESTAMP(NANOS,true)); }";
+                  REQUIRED INT64 at (TIMESTAMP(NANOS,true)); \
+                  OPTIONAL DOUBLE gone; REQUIRED BINARY text (UTF8); }";
     let schema = parse_message_type(schema).unwrap();
     let properties = WriterProperties::default();
     let mut file = SerializedFileWriter::new(Vec::new(), schema.into(), properties.into()).unwrap();
@@ -59,11 +74,15 @@ fn parquet_rows(folder: &Folder) -> Vec<u8> {
         let place = header.iter().position(|known| *known == name).unwrap();
         text.lines().skip(1).map(|line| line.split(',').nth(place).unwrap().into()).collect()
     };
-    for name in ["node", "x", "z", "y", "split", "open", "at"] {
+    for name in ["node", "x", "z", "y", "split", "open", "at", "gone", "text"] {
         let cells = cells(name);
         let mut column = group.next_column().unwrap().unwrap();
         match name {
-            "node" | "split" => {
+            "gone" => {
+                let absent = vec![0; cells.len()];
+                column.typed::<DoubleType>().write_batch(&[], Some(&absent), None).unwrap();
+            }
+            "node" | "split" | "text" => {
                 let cells: Vec<ByteArray> = cells.iter().map(|cell| cell.as_str().into()).collect();
                 column.typed::<ByteArrayType>().write_batch(&cells, None, None).unwrap();
             }
@@ -91,12 +110,15 @@ fn the_same_rows_in_csv_and_parquet_give_the_same_models() {
     let folder = Folder::new();
     add_column(&folder, "open", |row| ["True", "False"][row % 2].into());
     add_column(&folder, "at", |row| format!("1970-01-01 00:00:{row:02}"));
+    // Nothing in a column, and truths that are written as text.
+    add_column(&folder, "gone", |_| String::new());
+    add_column(&folder, "text", |row| ["true", "false"][row / 2 % 2].into());
     folder.write("rows.parquet", parquet_rows(&folder));
     let said = folder.done(&["fit", "experiment.toml", "--out", "csv"]);
-    assert!(said.contains("left out: at (dates or times)"), "{said}");
+    assert!(said.contains("left out: at (dates or times), gone (nothing)"), "{said}");
     let said =
         folder.done(&["fit", "experiment.toml", "--data", "rows.parquet", "--out", "parquet"]);
-    assert!(said.contains("left out: at (dates or times)"), "{said}");
+    assert!(said.contains("left out: at (dates or times), gone (nothing)"), "{said}");
     assert_eq!(folder.read("csv/models/nodes.jsonl"), folder.read("parquet/models/nodes.jsonl"));
 }
 

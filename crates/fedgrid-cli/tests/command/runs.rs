@@ -299,6 +299,8 @@ fn a_run_is_continued_by_its_folder_alone() {
     let folder = unfinished();
     let sentence = folder.refusal(&["fit", "run"]);
     assert!(sentence.contains("to continue an unfinished run there, add --resume"), "{sentence}");
+    let sentence = folder.refusal(&["fit", "run", "--resume", "--out", "other"]);
+    assert!(sentence.ends_with("--out is 'other', expected one of them"), "{sentence}");
     assert_eq!(
         folder.refusal(&["fit", "--out", "nothing", "--resume"]),
         "'nothing' holds no unfinished run; begin one without --resume"
