@@ -44,6 +44,11 @@ impl LeftOut {
         let all: Vec<String> = self.unusable.iter().map(named).collect();
         (!all.is_empty()).then(|| all.join(", "))
     }
+
+    /// What a reader should know of them.
+    pub(super) fn note(&self) -> Option<String> {
+        self.unusable().map(|columns| format!("Columns left out: {columns}."))
+    }
 }
 
 /// What is predicted: as the experiment says, or as the models and the target column tell.
@@ -179,8 +184,6 @@ impl Rows {
 
     /// What is unusual about columns: those that no model can use, and whole numbers as a target.
     pub(super) fn describe_columns(&self, experiment: &Experiment, plan: &Plan) -> Vec<String> {
-        let unusable = self.left_out.unusable();
-        let left_out = unusable.map(|columns| format!("Columns left out: {columns}."));
         let mut kinds = experiment.model.kinds();
         let counts = kinds.any(|kind| kind == ModelKind::Poisson);
         let question = if self.classes.is_empty() && experiment.data.task.is_none() && !counts {
@@ -191,7 +194,7 @@ impl Rows {
         } else {
             None
         };
-        left_out.into_iter().chain(question).collect()
+        self.left_out.note().into_iter().chain(question).collect()
     }
 
     fn single_class(&self, plan: &Plan) -> Vec<usize> {

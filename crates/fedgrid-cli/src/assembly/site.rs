@@ -197,12 +197,7 @@ impl Assembly {
             about,
             model_kinds: models.kinds,
             positions: None,
-            notes: rows
-                .left_out
-                .unusable()
-                .map(|c| format!("Columns left out: {c}."))
-                .into_iter()
-                .collect(),
+            notes: rows.left_out.note().into_iter().collect(),
             node_notes: vec![None; nodes],
             public: "points that all sites share".into(),
             fingerprint: table.fingerprint,

@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 
-use super::fit::{ExistingFlags, Job};
+use super::{fit::ExistingFlags, job::Job};
 use crate::{
     error::{Error, Result},
     experiment::Experiment,

@@ -1,23 +1,17 @@
-//! `fedgrid fit`: the main job.
+//! `fedgrid fit`: from flags and an experiment file to a job.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Instant,
-};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use toml::{Table, Value};
 
+use super::job::Job;
 use crate::{
-    assembly::{Assembly, relative_path},
+    assembly::relative_path,
     error::{Error, Result},
     experiment::{Experiment, MethodKeys, ModelSection},
-    helping,
-    number::counted,
-    report::Page,
-    run::{Existing, RunFolder, to_json_pretty},
-    summary,
-    terminal::{Terminal, candidates, table},
+    run::{Existing, RunFolder},
+    terminal::Terminal,
 };
 
 /// Arguments of `fedgrid fit`.
@@ -312,147 +306,4 @@ fn path_value(path: &Path, base: &Path) -> Value {
     let path =
         if base.as_os_str().is_empty() { path.to_path_buf() } else { relative_path(path, base) };
     Value::String(path.to_string_lossy().into_owned())
-}
-
-/// An experiment to be run into a folder.
-pub(super) struct Job {
-    pub(super) experiment: Experiment,
-    pub(super) base: PathBuf,
-    pub(super) title: String,
-    pub(super) folder: PathBuf,
-    pub(super) existing: Existing,
-}
-
-impl Job {
-    pub(super) fn run(&self, terminal: Terminal) -> Result<()> {
-        RunFolder::check(&self.folder, self.existing)?;
-        self.run_checked(terminal)
-    }
-
-    /// Runs into a folder that has been found fit for it.
-    pub(super) fn run_checked(&self, terminal: Terminal) -> Result<()> {
-        let begun = Instant::now();
-        let settling = terminal.progress(1);
-        let assembly = Assembly::watched(&self.experiment, &self.base, &settling)?;
-        settling.finish();
-        let text = self.stored_experiment().to_text();
-        let mut folder = RunFolder::open(
-            &self.folder,
-            (&text, &self.title),
-            assembly.fingerprint,
-            self.existing,
-        )?;
-        terminal.say(&format!("{}\n{}\n", self.heading(&assembly), columns(&assembly)));
-        let contestants = if self.experiment.compare.enabled {
-            assembly.study.contestants()
-        } else {
-            vec![assembly.study.main()]
-        };
-        let progress = terminal.progress(contestants.len());
-        let cards =
-            folder.cards(&assembly, &contestants, &progress, &|card| progress.done(card))?;
-        let main = cards.iter().find(|card| card.contestant == assembly.study.main());
-        let strength = main.expect("the experiment's own method is always tried").strength;
-        let fitted = assembly.fit(strength, &progress)?;
-        progress.finish();
-        let seconds = begun.elapsed().as_secs_f64();
-        let outcome = summary::outcome(&self.experiment, &assembly, &cards, &fitted, seconds);
-        let edges: Vec<(usize, usize, f64)> = assembly
-            .study
-            .network
-            .edges()
-            .iter()
-            .map(|edge| (edge.source, edge.target, edge.weight))
-            .collect();
-        let helps = helping::helps(&assembly, &fitted);
-        let page = Page {
-            title: &self.title,
-            outcome: &outcome,
-            edges: &edges,
-            positions: assembly.positions.as_deref(),
-            experiment: &text,
-            helps: &helps,
-        };
-        folder.finish(&assembly, &fitted, &outcome, &page)?;
-        if let Some(candidates) = candidates(&outcome) {
-            terminal.say(&format!("{candidates}\n"));
-        }
-        terminal.say(&format!("{}\n", table(&outcome)));
-        for warning in &outcome.warnings {
-            terminal.say(&format!("{}\n", wrapped(&format!("Warning: {warning}"))));
-        }
-        terminal.say(&format!("{}\n", wrapped(&outcome.verdict)));
-        for note in &outcome.notes {
-            terminal.say(&wrapped(&format!("Note: {note}")));
-        }
-        let report = self.folder.join("report.html");
-        terminal.say(&format!("\nReport: {} ({seconds:.1} s)", report.display()));
-        terminal.give(&to_json_pretty(&outcome));
-        Ok(())
-    }
-
-    /// The experiment as it is kept: its paths lead from the run folder to the files.
-    fn stored_experiment(&self) -> Experiment {
-        let mut experiment = self.experiment.clone();
-        let moved =
-            |path: &mut PathBuf| *path = relative_path(&self.base.join(&*path), &self.folder);
-        moved(&mut experiment.data.file);
-        experiment.network.file.iter_mut().for_each(moved);
-        experiment.network.edges.iter_mut().for_each(moved);
-        experiment.public.file.iter_mut().for_each(moved);
-        experiment
-    }
-
-    fn heading(&self, assembly: &Assembly) -> String {
-        let study = &assembly.study;
-        let count = |rows: &[Vec<usize>]| rows.iter().map(Vec::len).sum::<usize>();
-        format!(
-            "{}: {}, {}, {}, {}, {}",
-            self.title,
-            counted(study.network.len(), "node"),
-            counted(study.network.edges().len(), "edge"),
-            counted(count(&study.plan.train), "training row"),
-            counted(count(&study.plan.test), "test row"),
-            counted(assembly.about.features.len(), "feature")
-        )
-    }
-}
-
-/// Which columns are used and which are not, before anything is trained.
-fn columns(assembly: &Assembly) -> String {
-    let left_out = &assembly.left_out;
-    let mut lines = vec![format!("features: {}", named(&assembly.about.features))];
-    lines.extend(left_out.unusable().map(|columns| format!("left out: {columns}")));
-    if !left_out.unlisted.is_empty() {
-        lines.push(format!("not listed as features: {}", named(&left_out.unlisted)));
-    }
-    lines.iter().map(|line| wrapped(line)).collect::<Vec<_>>().join("\n")
-}
-
-/// How many columns are named in a line of the heading; more would hide the rest.
-const NAMED_COLUMNS: usize = 20;
-
-fn named(columns: &[String]) -> String {
-    let shown = columns[..columns.len().min(NAMED_COLUMNS)].join(", ");
-    match columns.len().saturating_sub(NAMED_COLUMNS) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
-}
-
-/// A sentence in lines of at most 80 characters.
-fn wrapped(text: &str) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is always a line");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > 80 {
-            lines.push(word.to_string());
-        } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines.join("\n")
 }

@@ -4,6 +4,7 @@ mod demo;
 #[cfg(feature = "federation")]
 mod federation;
 mod fit;
+mod job;
 mod network;
 mod network_learn;
 mod predict;

@@ -223,9 +223,7 @@ impl Column {
             Cells::Integers(cells) => Some(cells[row] as f64),
         }
     }
-}
 
-impl Column {
     /// A column of a file that has only text, by what its cells look like.
     fn of_text(name: String, cells: Vec<String>) -> Self {
         let mut known = cells.iter().filter(|cell| !is_gap(cell)).peekable();
