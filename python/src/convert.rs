@@ -21,11 +21,11 @@ pub(crate) fn core_error(error: &fedgrid::Error) -> PyErr {
 }
 
 /// A refusal of the experiment.
-pub(crate) fn experiment_error(error: &fedgrid_cli::Error) -> PyErr {
+pub(crate) fn experiment_error(error: &fedgrid_lab::Error) -> PyErr {
     match error {
-        fedgrid_cli::Error::Core(error) => core_error(error),
-        fedgrid_cli::Error::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
-        fedgrid_cli::Error::Input(sentence) | fedgrid_cli::Error::Later(sentence) => {
+        fedgrid_lab::Error::Core(error) => core_error(error),
+        fedgrid_lab::Error::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
+        fedgrid_lab::Error::Input(sentence) | fedgrid_lab::Error::Later(sentence) => {
             PyValueError::new_err(sentence.clone())
         }
     }

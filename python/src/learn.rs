@@ -1,7 +1,7 @@
 //! The network that probes suggest, from the training rows of a study.
 
 use fedgrid::{data::Dataset, method::Learn, network::Node};
-use fedgrid_cli::assembly::Assembly;
+use fedgrid_lab::assembly::Assembly;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::json;

@@ -6,7 +6,7 @@ use fedgrid::{
     data::Features,
     model::{Hypothesis, Stored},
 };
-use fedgrid_cli::assembly::About;
+use fedgrid_lab::assembly::About;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyString};
 use rayon::prelude::*;

@@ -1,7 +1,7 @@
 //! The papers' figures, run by the command's library.
 
 use fedgrid::compare::Watch;
-use fedgrid_cli::reproduce;
+use fedgrid_lab::figures as papers;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use crate::{convert::experiment_error, work::How};
 /// The names of all figures.
 #[pyfunction]
 pub(crate) fn figures() -> Vec<String> {
-    reproduce::all().iter().map(|entry| entry.name.to_string()).collect()
+    papers::all().iter().map(|entry| entry.name.to_string()).collect()
 }
 
 /// Runs the figures of this name or paper; a list as JSON.
@@ -21,10 +21,10 @@ pub(crate) fn run_figures(
     quick: bool,
     how: How,
 ) -> PyResult<Vec<String>> {
-    let wanted = reproduce::find(name).map_err(|error| experiment_error(&error))?;
+    let wanted = papers::find(name).map_err(|error| experiment_error(&error))?;
     let done = how.run(py, move |watching| {
         let run = |entry| {
-            let outcome = reproduce::run(entry, quick, &|| watching.interrupted())
+            let outcome = papers::run(entry, quick, &|| watching.interrupted())
                 .map_err(|error| error.to_string())?;
             let about = json!({
                 "name": outcome.name,
@@ -33,8 +33,8 @@ pub(crate) fn run_figures(
                 "rows": outcome.rows,
                 "claims": outcome.claims,
                 "seconds": outcome.seconds,
-                "table": reproduce::screen(&outcome),
-                "svg": reproduce::plot(&outcome),
+                "table": papers::screen(&outcome),
+                "svg": papers::plot(&outcome),
             });
             Ok(about.to_string())
         };

@@ -8,7 +8,7 @@ use fedgrid::{
     data::{Dataset, Features, Labels, Plan, Role, Task},
     model::Hypothesis,
 };
-use fedgrid_cli::{
+use fedgrid_lab::{
     assembly::{Assembly, Graph, LeftOut, OwnModel, Parts, Rows},
     experiment::Experiment,
     helping,
@@ -92,7 +92,7 @@ impl Study {
         self.assembly.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn with_folds(&self) -> fedgrid_cli::Result<Arc<Assembly>> {
+    fn with_folds(&self) -> fedgrid_lab::Result<Arc<Assembly>> {
         let mut assembly = self.assembly.lock().unwrap_or_else(PoisonError::into_inner);
         if assembly.study.plan.folds.is_empty() {
             let keys = &self.experiment;

@@ -10,7 +10,7 @@ use std::{
 use fedgrid::compare::{Card, Contestant, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::{
+use fedgrid_lab::{
     number::{count, counted, percent, perhaps, significant},
     outcome::{self, CandidateOutcome, Entry, Outcome},
 };

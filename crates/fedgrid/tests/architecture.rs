@@ -277,16 +277,16 @@ fn items(group: &str) -> Vec<String> {
     items
 }
 
-fn crates() -> [(&'static str, Crate); 3] {
+fn crates() -> [(&'static str, Crate); 4] {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates/ holds the crates");
-    ["fedgrid", "fedgrid-zenoh", "fedgrid-cli"]
+    ["fedgrid", "fedgrid-lab", "fedgrid-zenoh", "fedgrid-cli"]
         .map(|name| (name, Crate::read(&folder.join(name).join("src"))))
 }
 
 #[test]
 fn a_module_uses_only_modules_listed_above_it() {
     for (name, found) in crates() {
-        assert!(found.order.len() > 5, "{name}: lib.rs lists its modules");
+        assert!(found.order.len() > 1, "{name}: lib.rs lists its modules");
         let backward = found.backward_uses();
         assert!(backward.is_empty(), "{}", backward.join("\n"));
     }

@@ -8,11 +8,11 @@ use std::{
 use clap::Args;
 
 use super::{fit::ExistingFlags, job::Job};
-use crate::{
+use crate::terminal::Terminal;
+use fedgrid_lab::{
     error::{Error, Result},
     experiment::Experiment,
     run::{Existing, RunFolder},
-    terminal::Terminal,
 };
 
 const EXPERIMENT: &str = include_str!("../../../../examples/colorado/colorado.toml");

@@ -6,12 +6,12 @@ use clap::Args;
 use toml::{Table, Value};
 
 use super::job::Job;
-use crate::{
+use crate::terminal::Terminal;
+use fedgrid_lab::{
     assembly::relative_path,
     error::{Error, Result},
     experiment::{Experiment, MethodKeys, ModelSection},
     run::{Existing, RunFolder},
-    terminal::Terminal,
 };
 
 /// Arguments of `fedgrid fit`.

@@ -3,7 +3,8 @@
 
 use std::{path::PathBuf, time::Instant};
 
-use crate::{
+use crate::terminal::{Terminal, candidates, table};
+use fedgrid_lab::{
     assembly::{Assembly, relative_path},
     error::Result,
     experiment::Experiment,
@@ -12,7 +13,6 @@ use crate::{
     report::Page,
     run::{Existing, RunFolder, to_json_pretty},
     summary,
-    terminal::{Terminal, candidates, table},
 };
 
 /// An experiment to be run into a folder.

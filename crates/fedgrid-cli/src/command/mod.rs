@@ -18,12 +18,8 @@ use clap::{
     error::{ContextKind, ErrorKind},
 };
 
-use crate::{
-    error::Result,
-    experiment::Experiment,
-    run::to_json_pretty,
-    terminal::{Terminal, complain, print, watch_for_interruption},
-};
+use crate::terminal::{Terminal, complain, print, watch_for_interruption};
+use fedgrid_lab::{error::Result, experiment::Experiment, run::to_json_pretty};
 
 /// Train one tailored model for every node of a network of small, private datasets.
 #[derive(Debug, Parser)]

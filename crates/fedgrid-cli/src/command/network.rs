@@ -11,14 +11,14 @@ use serde_json::json;
 use toml::{Table as Keys, Value};
 
 use super::fit::NetworkFlags;
-use crate::{
+use crate::terminal::{Terminal, print};
+use fedgrid_lab::{
     assembly::{Files, Graph, edges_csv},
     error::{Error, Result},
     experiment::Experiment,
     number::{perhaps, significant},
     run::to_json_pretty,
     source::Table,
-    terminal::{Terminal, print},
 };
 
 /// The commands about networks.

@@ -8,13 +8,13 @@ use serde_json::json;
 use toml::{Table, Value};
 
 use super::fit::put;
-use crate::{
+use crate::terminal::Terminal;
+use fedgrid_lab::{
     assembly::{edges_csv, learned},
     error::{Error, Result},
     experiment::Experiment,
     number::{count, counted, percent, significant},
     run::to_json_pretty,
-    terminal::Terminal,
 };
 
 /// How many components are listed.

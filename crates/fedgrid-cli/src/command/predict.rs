@@ -6,14 +6,14 @@ use clap::Args;
 use fedgrid::data::Task;
 use serde_json::json;
 
-use crate::{
+use crate::terminal::{Terminal, print};
+use fedgrid_lab::{
     assembly::features_of,
     error::{Error, Result},
     experiment::advice,
     number::counted,
     run::{Models, to_json_pretty},
     source::{self, Table, Written},
-    terminal::{Terminal, print},
 };
 
 /// Arguments of `fedgrid predict`.
@@ -122,7 +122,6 @@ fn predictions(models: &Models, table: &Table) -> Result<Vec<Line>> {
 
 fn csv_text(models: &Models, lines: &[Line]) -> String {
     let about = &models.about;
-    let mut writer = csv::Writer::from_writer(Vec::new());
     let classes = about.classes.iter().map(|class| format!("probability_{class}"));
     let header: Vec<String> =
         [about.node.clone(), about.target.clone()].into_iter().chain(classes).collect();
@@ -130,11 +129,7 @@ fn csv_text(models: &Models, lines: &[Line]) -> String {
         let probabilities = line.probabilities.iter().map(ToString::to_string);
         [line.node.clone(), line.prediction.clone()].into_iter().chain(probabilities).collect()
     });
-    for record in std::iter::once(header).chain(records) {
-        writer.write_record(&record).expect("records of one length go to memory");
-    }
-    writer.flush().expect("memory takes all");
-    String::from_utf8(writer.into_inner().expect("memory takes all")).expect("text stays text")
+    source::csv_text(std::iter::once(header).chain(records))
 }
 
 fn parquet_bytes(models: &Models, lines: &[Line]) -> Vec<u8> {

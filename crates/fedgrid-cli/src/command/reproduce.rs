@@ -9,12 +9,12 @@ use std::{
 use clap::Args;
 use serde_json::json;
 
-use crate::{
+use crate::terminal::{Terminal, complain, is_interrupted};
+use fedgrid_lab::{
     error::{Error, Result},
+    figures::{self, Entry, Outcome},
     number::{counted, duration},
-    reproduce::{self, Entry, Outcome},
     run::to_json_pretty,
-    terminal::{Terminal, complain, is_interrupted},
 };
 
 /// Arguments of `fedgrid reproduce`.
@@ -48,8 +48,8 @@ pub(super) struct Reproduce {
 impl Reproduce {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         let wanted = match (&self.figure, self.all) {
-            (Some(name), _) => reproduce::find(name)?,
-            (None, true) => reproduce::all().to_vec(),
+            (Some(name), _) => figures::find(name)?,
+            (None, true) => figures::all().to_vec(),
             (None, false) => return list(terminal),
         };
         if self.out.exists()
@@ -67,18 +67,18 @@ impl Reproduce {
             if !terminal.quiet {
                 complain(&format!("{} …", entry.name));
             }
-            let outcome = match reproduce::run(&entry, self.quick, &is_interrupted) {
+            let outcome = match figures::run(&entry, self.quick, &is_interrupted) {
                 // What is done by then still makes a page.
                 Err(Error::Interrupted) => break,
                 other => other?,
             };
-            terminal.say(&(reproduce::screen(&outcome) + "\n"));
+            terminal.say(&(figures::screen(&outcome) + "\n"));
             write(&self.out, &outcome)?;
             outcomes.push(outcome);
         }
         let seconds = begun.elapsed().as_secs_f64();
-        save(&self.out.join("index.html"), &reproduce::html(&outcomes, seconds))?;
-        save(&self.out.join("index.md"), &reproduce::markdown(&outcomes, seconds))?;
+        save(&self.out.join("index.html"), &figures::html(&outcomes, seconds))?;
+        save(&self.out.join("index.md"), &figures::markdown(&outcomes, seconds))?;
         let result = result(&outcomes, self.quick, seconds);
         save(&self.out.join("result.json"), &to_json_pretty(&result))?;
         terminal.give(&to_json_pretty(&result));
@@ -102,14 +102,14 @@ fn said(outcomes: &[Outcome], seconds: f64, out: &Path) -> String {
 }
 
 fn list(terminal: Terminal) -> Result<()> {
-    let figures = reproduce::all().iter().map(|entry: &Entry| Ok((&*entry.name, entry.figure()?)));
+    let figures = figures::all().iter().map(|entry: &Entry| Ok((&*entry.name, entry.figure()?)));
     let figures = figures.collect::<Result<Vec<_>>>()?;
-    let text = |(name, figure): &(&str, reproduce::figure::Figure)| {
+    let text = |(name, figure): &(&str, figures::figure::Figure)| {
         format!("{name:<36} {}, {}: {}", figure.paper, figure.number, figure.title)
     };
     let lines: Vec<String> = figures.iter().map(text).collect();
     terminal.say(&lines.join("\n"));
-    let object = |(name, figure): &(&str, reproduce::figure::Figure)| json!({ "name": name, "paper": figure.paper, "figure": figure.number, "title": figure.title });
+    let object = |(name, figure): &(&str, figures::figure::Figure)| json!({ "name": name, "paper": figure.paper, "figure": figure.number, "title": figure.title });
     let objects: Vec<_> = figures.iter().map(object).collect();
     terminal.give(&to_json_pretty(&objects));
     Ok(())
@@ -119,9 +119,9 @@ fn write(out: &Path, outcome: &Outcome) -> Result<()> {
     let base = out.join(&outcome.name);
     let folder = base.parent().unwrap_or(out);
     fs::create_dir_all(folder).map_err(|error| Error::folder(folder, &error))?;
-    save(&base.with_extension("csv"), &reproduce::csv(outcome))?;
-    save(&base.with_extension("curves.csv"), &reproduce::curves_csv(outcome))?;
-    save(&base.with_extension("svg"), &reproduce::plot(outcome))
+    save(&base.with_extension("csv"), &figures::csv(outcome))?;
+    save(&base.with_extension("curves.csv"), &figures::curves_csv(outcome))?;
+    save(&base.with_extension("svg"), &figures::plot(outcome))
 }
 
 fn save(path: &Path, text: &str) -> Result<()> {

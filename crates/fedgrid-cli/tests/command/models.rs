@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write, path::Path};
 
 use crate::common::{Folder, NODES, dataset, quick_model};
 use fedgrid::{data::Labels, loss::Loss, model::Stored};
-use fedgrid_cli::source::Table;
+use fedgrid_lab::source::Table;
 
 const NUMBERS: [&str; 15] = [
     "linear",

@@ -15,7 +15,7 @@ use fedgrid_zenoh::{
     provision::Site,
 };
 
-use crate::error::{Error, Result};
+use fedgrid_lab::error::{Error, Result};
 
 /// The place of its edge that each message begins with.
 const PLACE: usize = 4;

@@ -9,7 +9,7 @@ use fedgrid_zenoh::{
 };
 
 use super::refused;
-use crate::{
+use fedgrid_lab::{
     error::{Error, Result},
     experiment::Experiment,
     source::Table,

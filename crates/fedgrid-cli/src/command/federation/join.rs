@@ -28,12 +28,12 @@ use super::{
     refused,
     report::{Learnt, SiteRun},
 };
-use crate::{
+use crate::terminal::{Terminal, complain, is_interrupted};
+use fedgrid_lab::{
     assembly::{Assembly, Common},
     error::{Error, Result},
     experiment::{Experiment, MethodKind},
     run::{Existing, RunFolder},
-    terminal::{Terminal, complain, is_interrupted},
 };
 
 /// After how many rounds all look together whether to stop.

@@ -12,10 +12,8 @@ mod verdict;
 
 use clap::Subcommand;
 
-use crate::{
-    error::{Error, Result},
-    terminal::Terminal,
-};
+use crate::terminal::Terminal;
+use fedgrid_lab::error::{Error, Result};
 
 /// The commands of a federation.
 #[derive(Debug, Subcommand)]

@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{bundle, deal, refused, sites::Sites};
-use crate::{
+use crate::terminal::Terminal;
+use fedgrid_lab::{
     assembly::{About, Common},
     error::{Error, Result},
     experiment::{Experiment, MethodKind},
     run::to_json_pretty,
-    terminal::Terminal,
 };
 
 /// Arguments of `fedgrid federation new`.

@@ -17,11 +17,11 @@ use fedgrid_zenoh::{
 use serde_json::json;
 
 use super::{refused, share};
-use crate::{
+use crate::terminal::{Terminal, is_interrupted};
+use fedgrid_lab::{
     error::{Error, Result},
     number::significant,
     run::to_json_pretty,
-    terminal::{Terminal, is_interrupted},
 };
 
 /// Arguments of `fedgrid federation status`.

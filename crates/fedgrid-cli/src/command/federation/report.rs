@@ -14,7 +14,8 @@ use super::{
     share,
     verdict::{Alone, Verdict},
 };
-use crate::{
+use crate::terminal::{Terminal, table};
+use fedgrid_lab::{
     assembly::Assembly,
     error::{Error, Result},
     experiment::{Experiment, MethodKind},
@@ -23,7 +24,6 @@ use crate::{
     report::Page,
     run::{Existing, RunFolder, to_json_pretty},
     summary,
-    terminal::{Terminal, table},
     theory::Theory,
 };
 
@@ -159,7 +159,7 @@ impl SiteRun<'_> {
         helps.retain(|help| help.kept && help.reward > 0.0);
         helps.sort_by(|a, b| b.reward.total_cmp(&a.reward));
         let named = |help: &Help| {
-            let reward = crate::number::significant(help.reward);
+            let reward = fedgrid_lab::number::significant(help.reward);
             format!("'{}' to '{}' ({reward})", name(help.helper), name(help.learner))
         };
         let named: Vec<String> = helps.iter().take(3).map(named).collect();

@@ -13,7 +13,7 @@ use fedgrid_zenoh::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{
+use fedgrid_lab::{
     error::{Error, Result},
     outcome::{Measured, Outcome},
 };
@@ -47,7 +47,7 @@ pub(super) struct SharedNode {
 
 /// The signed text of a site's metrics.
 pub(super) fn signed(kit: &Kit, outcome: &Outcome) -> String {
-    let node = |node: &crate::outcome::NodeOutcome| SharedNode {
+    let node = |node: &fedgrid_lab::outcome::NodeOutcome| SharedNode {
         name: node.name.clone(),
         rows: node.rows,
         local: node.local,

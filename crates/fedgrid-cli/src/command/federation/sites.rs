@@ -6,7 +6,7 @@ use fedgrid::network::{Network, partition};
 use fedgrid_zenoh::{manifest::Link, provision::Site};
 use serde::Deserialize;
 
-use crate::{
+use fedgrid_lab::{
     error::{Error, Result},
     experiment::advice,
     wording::in_plain_words,

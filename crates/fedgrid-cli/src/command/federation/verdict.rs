@@ -19,7 +19,7 @@ use fedgrid::{
     runtime::InProcess,
 };
 
-use crate::{
+use fedgrid_lab::{
     assembly::Assembly,
     error::Result,
     number::significant,

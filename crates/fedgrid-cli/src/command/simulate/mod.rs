@@ -23,12 +23,12 @@ use flags::FaultFlags;
 use rayon::prelude::*;
 use report::{Against, Ended, Report};
 
-use crate::{
+use crate::terminal::Terminal;
+use fedgrid_lab::{
     assembly::Assembly,
     error::{Error, Result},
     experiment::Experiment,
     run::to_json_pretty,
-    terminal::Terminal,
 };
 
 /// The strength where the experiment leaves it to validation rows.

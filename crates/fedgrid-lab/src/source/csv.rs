@@ -67,3 +67,14 @@ fn check_header(header: &csv::StringRecord, source: &str, delimiter: u8) -> Resu
         None => Ok(()),
     }
 }
+
+/// The text of a CSV file of these records, all of one length.
+#[must_use]
+pub fn csv_text(records: impl Iterator<Item = Vec<String>>) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for record in records {
+        writer.write_record(&record).expect("records of one length go to memory");
+    }
+    writer.flush().expect("memory takes all");
+    String::from_utf8(writer.into_inner().expect("memory takes all")).expect("text stays text")
+}

@@ -37,7 +37,7 @@ const EVERY: usize = 10;
 /// The keys of a line.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::reproduce) struct Case {
+pub(in crate::figures) struct Case {
     relation: Relation,
     /// The dimension d.
     features: usize,

@@ -37,7 +37,7 @@ const TRUTH: [[f64; 2]; 2] = [[2.0, 2.0], [-2.0, 2.0]];
 /// The keys of a line.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::reproduce) struct Case {
+pub(in crate::figures) struct Case {
     /// The nodes of each of the two clusters.
     nodes: usize,
     /// The probability of an edge inside.

@@ -27,7 +27,7 @@ use super::super::{
 /// The keys of a line.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::reproduce) struct Case {
+pub(in crate::figures) struct Case {
     relation: Relation,
     /// The dimension d.
     features: usize,

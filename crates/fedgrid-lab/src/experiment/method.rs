@@ -140,7 +140,7 @@ const COMMON: [&str; 5] = ["couple_intercept", "weighting", "solver", "rounds", 
 impl MethodKeys {
     /// Puts another method in the keys of an experiment, without those of the one before that would mean
     /// nothing, or something else, to it; gives the names of those that said something.
-    pub(crate) fn choose(experiment: &mut toml::Table, kind: &str) -> Vec<String> {
+    pub fn choose(experiment: &mut toml::Table, kind: &str) -> Vec<String> {
         let section = experiment.entry("method").or_insert_with(|| toml::Table::new().into());
         let Some(keys) = section.as_table_mut() else { return Vec::new() };
         let before = keys.insert("kind".into(), kind.into());

@@ -355,6 +355,7 @@ fn to_json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("plain values become JSON")
 }
 
-pub(crate) fn to_json_pretty<T: Serialize>(value: &T) -> String {
+/// A value as JSON for people.
+pub fn to_json_pretty<T: Serialize>(value: &T) -> String {
     serde_json::to_string_pretty(value).expect("plain values become JSON")
 }

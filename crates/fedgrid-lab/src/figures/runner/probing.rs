@@ -31,7 +31,7 @@ use super::super::{
 /// The keys of a line.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::reproduce) struct Case {
+pub(in crate::figures) struct Case {
     pool: Pool,
     /// The dimension d.
     features: usize,

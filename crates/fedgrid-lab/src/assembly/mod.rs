@@ -104,17 +104,20 @@ const SCALED: &str = "Features are scaled by the training means and deviations o
 
 /// Where the files of an experiment are and how they are read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Files<'a> {
+pub struct Files<'a> {
     base: &'a Path,
     delimiter: char,
 }
 
 impl<'a> Files<'a> {
-    pub(crate) fn new(base: &'a Path, delimiter: char) -> Self {
+    /// Files below a folder.
+    #[must_use]
+    pub fn new(base: &'a Path, delimiter: char) -> Self {
         Self { base, delimiter }
     }
 
-    pub(crate) fn table(self, file: &Path) -> Result<Table> {
+    /// Reads a table.
+    pub fn table(self, file: &Path) -> Result<Table> {
         Table::from_file(&self.base.join(file), self.delimiter)
     }
 }
@@ -261,7 +264,7 @@ fn describe_reach(study: &Study, notes: &mut Vec<String>) {
 }
 
 /// Some names with a verb: `'a' and 'b' are`, or `12 nodes ('a', 'b', 'c', …) are`.
-pub(crate) fn listed<'a>(
+pub fn listed<'a>(
     names: impl ExactSizeIterator<Item = &'a str>,
     singular: &str,
     plural: &str,

@@ -4,7 +4,8 @@
 mod csv;
 mod parquet;
 
-pub(crate) use parquet::{Written, parquet_bytes};
+pub use csv::csv_text;
+pub use parquet::{Written, parquet_bytes};
 
 use std::{borrow::Cow, collections::BTreeSet, path::Path};
 
@@ -195,7 +196,8 @@ impl Table {
 }
 
 /// The FNV-1a hash of some bytes.
-pub(crate) fn fingerprint(bytes: &[u8]) -> u64 {
+#[must_use]
+pub fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
     })

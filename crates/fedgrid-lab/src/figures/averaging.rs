@@ -98,12 +98,12 @@ mod tests {
     };
 
     use super::*;
-    use crate::reproduce::clients::Pool;
+    use crate::figures::clients::Pool;
 
     const FEATURES: usize = 4;
     const ITERATIONS: usize = 30;
 
-    fn clients() -> crate::reproduce::clients::Clients {
+    fn clients() -> crate::figures::clients::Clients {
         let pool = Pool { clusters: 3, clients: 24, guest: false, random: false, reach: 5.0 };
         pool.make(FEATURES, 6, 0.1, 2).unwrap()
     }

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 pub use choice::Choice;
 use fedgrid::compare::Baseline;
 pub use gtv::{GtvKeys, GtvStepKey, StopOnKey};
-pub(crate) use keys::advice;
+pub use keys::advice;
 pub use method::{
     AveragingKey, CouplingKey, DiscrepancyKey, MethodKeys, OptimiserKey, OrderKey, PenaltyKey,
     SolverKey, StepKey, WeightingKey,

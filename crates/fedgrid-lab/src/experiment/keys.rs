@@ -57,7 +57,7 @@ fn resolved<'a>(schema: &'a Json, root: &'a Json) -> &'a Json {
 }
 
 /// What follows a name that is not known: the nearest one that is, or those there are.
-pub(crate) fn advice<'a>(word: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
+pub fn advice<'a>(word: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
     if let Some(near) = nearest(word, names.clone()) {
         return format!("; did you mean '{near}'?");
     }

@@ -12,7 +12,8 @@ use crate::{
 };
 
 /// A learned network in numbers.
-pub(crate) fn learned(learned: &Learned) -> LearnedSummary {
+#[must_use]
+pub fn learned(learned: &Learned) -> LearnedSummary {
     let nodes = learned.network.len();
     let all = nodes * nodes.saturating_sub(1) / 2;
     LearnedSummary {
@@ -24,7 +25,8 @@ pub(crate) fn learned(learned: &Learned) -> LearnedSummary {
 }
 
 /// The networks there were to choose from.
-pub(crate) fn candidates(chosen: &Chosen) -> Vec<CandidateOutcome> {
+#[must_use]
+pub fn candidates(chosen: &Chosen) -> Vec<CandidateOutcome> {
     let outcome = |candidate: &Candidate| {
         Some(CandidateOutcome {
             name: candidate.key.name().into(),
@@ -37,7 +39,8 @@ pub(crate) fn candidates(chosen: &Chosen) -> Vec<CandidateOutcome> {
 }
 
 /// The probes of each pair of nodes as a table.
-pub(crate) fn probes_csv<'a>(tallies: &[Tally], name: impl Fn(NodeId) -> &'a str) -> String {
+#[must_use]
+pub fn probes_csv<'a>(tallies: &[Tally], name: impl Fn(NodeId) -> &'a str) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let mut write = |record: &[String]| writer.write_record(record).expect("memory takes all");
     let heads =
@@ -73,7 +76,8 @@ pub fn helps(assembly: &Assembly, fitted: &Fitted) -> Vec<Help> {
 }
 
 /// What a candidate's answers were worth; none if none was scored.
-pub(crate) fn help(tally: &Tally) -> Option<Help> {
+#[must_use]
+pub fn help(tally: &Tally) -> Option<Help> {
     (tally.rewarded > 0).then(|| Help {
         learner: tally.target,
         helper: tally.candidate,

@@ -328,7 +328,7 @@ pub struct NodeOutcome {
 }
 
 /// What a baseline does, in a few words.
-pub(crate) fn about(name: &str) -> &'static str {
+pub fn about(name: &str) -> &'static str {
     let known = Baseline::ALL.into_iter().find(|baseline| baseline.name() == name);
     known.map_or("", Baseline::about)
 }

@@ -2,7 +2,7 @@
 //! types of this program, a person of keys, choices and numbers.
 
 /// A message of the reader of TOML and JSON files, in plain words.
-pub(crate) fn in_plain_words(message: &str) -> String {
+pub fn in_plain_words(message: &str) -> String {
     let mut lines: Vec<&str> =
         message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     // The last line may say which key it is about.

@@ -176,13 +176,17 @@ impl Value {
 }
 
 /// A column to be written.
-pub(crate) enum Written {
+#[derive(Debug)]
+pub enum Written {
+    /// Cells of text.
     Text(Vec<String>),
+    /// Cells of numbers.
     Numbers(Vec<f64>),
 }
 
 /// A Parquet file of these columns, all of one length.
-pub(crate) fn parquet_bytes(columns: &[(String, Written)]) -> Vec<u8> {
+#[must_use]
+pub fn parquet_bytes(columns: &[(String, Written)]) -> Vec<u8> {
     let written = || -> std::result::Result<Vec<u8>, ParquetError> {
         let field = |(name, column): &(String, Written)| {
             let (kind, logical) = match column {

@@ -47,7 +47,7 @@ impl ModelSection {
 
     /// Makes a kind that of all nodes in the keys of an experiment; what is said there for another kind
     /// goes, unless some nodes have kinds of their own.
-    pub(crate) fn choose(experiment: &mut toml::Table, kind: &str) {
+    pub fn choose(experiment: &mut toml::Table, kind: &str) {
         let section = experiment.entry("model").or_insert_with(|| toml::Table::new().into());
         let Some(keys) = section.as_table_mut() else { return };
         let before = keys.insert("kind".into(), kind.into());

@@ -5,10 +5,11 @@
 //! ```
 
 /// What stands for a number that is not there.
-pub(crate) const ABSENT: &str = "–";
+pub const ABSENT: &str = "–";
 
 /// A number with at least three significant digits.
-pub(crate) fn significant(value: f64) -> String {
+#[must_use]
+pub fn significant(value: f64) -> String {
     if value.is_nan() {
         return ABSENT.into();
     }
@@ -30,12 +31,14 @@ pub(crate) fn significant(value: f64) -> String {
 }
 
 /// A number that may be missing.
-pub(crate) fn perhaps(value: Option<f64>) -> String {
+#[must_use]
+pub fn perhaps(value: Option<f64>) -> String {
     value.map_or_else(|| ABSENT.into(), significant)
 }
 
 /// The same number without idle zeros, for the ticks of an axis.
-pub(crate) fn tick(value: f64) -> String {
+#[must_use]
+pub fn tick(value: f64) -> String {
     let text = significant(value);
     if let Some((mantissa, power)) = text.split_once(" × ") {
         let mantissa = trimmed(mantissa);
@@ -48,7 +51,8 @@ pub(crate) fn tick(value: f64) -> String {
 }
 
 /// The same as a power of ten if it is one, for the ticks of a long log axis.
-pub(crate) fn power(value: f64) -> String {
+#[must_use]
+pub fn power(value: f64) -> String {
     let (mantissa, exponent) = parts(value);
     if mantissa == "1.00" && exponent != 0 {
         format!("10{}", raised(exponent))
@@ -58,22 +62,26 @@ pub(crate) fn power(value: f64) -> String {
 }
 
 /// A number of things.
-pub(crate) fn count(number: usize) -> String {
+#[must_use]
+pub fn count(number: usize) -> String {
     grouped(&number.to_string())
 }
 
 /// A number of things with their name, in the plural where it is due.
-pub(crate) fn counted(number: usize, singular: &str) -> String {
+#[must_use]
+pub fn counted(number: usize, singular: &str) -> String {
     format!("{} {singular}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 /// A share, in per cent.
-pub(crate) fn percent(share: f64) -> String {
+#[must_use]
+pub fn percent(share: f64) -> String {
     format!("{} %", significant(100.0 * share))
 }
 
 /// A duration.
-pub(crate) fn duration(seconds: f64) -> String {
+#[must_use]
+pub fn duration(seconds: f64) -> String {
     if seconds < 120.0 {
         format!("{} s", significant(seconds))
     } else {
@@ -82,7 +90,8 @@ pub(crate) fn duration(seconds: f64) -> String {
 }
 
 /// A number of bytes.
-pub(crate) fn bytes(number: usize) -> String {
+#[must_use]
+pub fn bytes(number: usize) -> String {
     let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
     let size = number as f64;
     match units.into_iter().find(|(unit, _)| size >= *unit) {

@@ -29,7 +29,7 @@ pub struct Graph {
 
 impl Graph {
     /// The network of an experiment; `data` names the nodes where no file does.
-    pub(crate) fn new(experiment: &Experiment, files: Files, data: Option<&Table>) -> Result<Self> {
+    pub fn new(experiment: &Experiment, files: Files, data: Option<&Table>) -> Result<Self> {
         let keys = &experiment.network;
         let column = keys.node.as_ref().unwrap_or(&experiment.data.node);
         let nodes = keys.file.as_ref().map(|file| files.table(file)).transpose()?;

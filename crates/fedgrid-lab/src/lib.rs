@@ -1,0 +1,21 @@
+//! From a table and a network to one model per node, an honest comparison and a page to show: what the
+//! command, the agent of a site and the Python wheel all run.
+//!
+//! The modules are listed in the order data flows: an experiment and tables are put together to a study,
+//! a pipeline tunes and fits it, its outcome becomes a report, and a run folder keeps all of it.
+
+pub mod error;
+pub mod number;
+pub mod wording;
+pub mod experiment;
+pub mod source;
+pub mod assembly;
+pub mod theory;
+pub mod outcome;
+pub mod helping;
+pub mod summary;
+pub mod report;
+pub mod run;
+pub mod figures;
+
+pub use error::{Error, Result};
