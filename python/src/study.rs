@@ -185,7 +185,7 @@ impl Study {
 
     /// The strength that was given; none if it, or a ridge, is chosen on validation rows.
     fn given(&self) -> Option<f64> {
-        let alpha = self.experiment.method.alpha.given();
+        let alpha = self.experiment.method.strength.given();
         alpha.filter(|_| !self.experiment.model.tunes_ridge())
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fedgrid::{
-    compare::{Baseline, Certificate, Contestant, Kind, PathPoint},
+    compare::{Certificate, Contestant, Kind, MethodKind, PathPoint},
     observe::Round,
 };
 use serde::{Deserialize, Serialize};
@@ -121,7 +121,7 @@ impl Comparison {
             Contestant::Shrunk => self.shrunk.as_ref(),
             Contestant::Network => self.network.as_ref(),
             Contestant::Shuffled(_) => None,
-            Contestant::Baseline(baseline) => self.baselines.get(baseline.name()),
+            Contestant::Baseline(kind) => self.baselines.get(kind.name()),
         }
     }
 }
@@ -329,6 +329,5 @@ pub struct NodeOutcome {
 
 /// What a baseline does, in a few words.
 pub fn about(name: &str) -> &'static str {
-    let known = Baseline::ALL.into_iter().find(|baseline| baseline.name() == name);
-    known.map_or("", Baseline::about)
+    MethodKind::named(name).map_or("", MethodKind::about)
 }

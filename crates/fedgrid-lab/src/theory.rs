@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use fedgrid::{
     bound::{self, Difference, Pooled, Variation, cohesion, recovery, sampling, variation_bound},
-    compare::{Approach, Fitted, Gtv, Strength, Study},
+    compare::{Approach, Fitted, Gtv, Objective, Strength, Study},
     loss::Loss,
     method::FedRelax,
     network::Node,
@@ -107,11 +107,10 @@ enum Sum<'a> {
 impl<'a> Sum<'a> {
     /// None for methods that minimise no such sum.
     fn of(method: &'a Approach) -> Option<Self> {
-        match method {
-            Approach::FedRelax(method) => Some(Self::Predictions(method)),
-            Approach::Gtv(method) => Some(Self::Weights(*method)),
-            Approach::PersFl(_) | Approach::Baseline(_) | Approach::Plain(_) => None,
-        }
+        Some(match method.objective()? {
+            Objective::Predictions(method) => Self::Predictions(method),
+            Objective::Weights(method) => Self::Weights(*method),
+        })
     }
 }
 

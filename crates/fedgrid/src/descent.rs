@@ -13,10 +13,11 @@ use crate::{
     bytes::{Reader, Writer},
     error::Result,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A rule for steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Optimiser {
     /// Running means of the gradient (β₁ = 0.9) and its square (β₂ = 0.999), ε = 1e-8.

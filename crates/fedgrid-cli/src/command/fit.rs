@@ -10,7 +10,7 @@ use crate::terminal::Terminal;
 use fedgrid_lab::{
     assembly::relative_path,
     error::{Error, Result},
-    experiment::{Experiment, MethodKeys, ModelSection},
+    experiment::{Experiment, MethodSection, ModelSection},
     run::{Existing, RunFolder},
 };
 
@@ -231,7 +231,7 @@ impl Keys {
             ModelSection::choose(table, kind);
         }
         let method = self.method.as_ref();
-        let unused = method.map_or_else(Vec::new, |kind| MethodKeys::choose(table, kind));
+        let unused = method.map_or_else(Vec::new, |kind| MethodSection::choose(table, kind));
         if let Some(alpha) = &self.alpha {
             Experiment::set(table, &format!("method.alpha={alpha}"))?;
         }

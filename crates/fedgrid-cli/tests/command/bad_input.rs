@@ -284,8 +284,11 @@ fn a_pull_is_zero_or_more_wherever_it_is_given() {
 fn other_strengths_have_their_ranges() {
     let cases = [
         ("model.ridge=-1", "model.ridge is -1, expected zero or more, or \"auto\""),
-        ("model.nodes.a.ridge=-1", "model.nodes.a.ridge is -1, expected zero or more"),
-        ("model.nodes.a.ridge=nan", "model.nodes.a.ridge is NaN, expected zero or more"),
+        ("model.nodes.a.ridge=-1", "model.nodes.a.ridge is -1, expected zero or more, or \"auto\""),
+        (
+            "model.nodes.a.ridge=nan",
+            "model.nodes.a.ridge is NaN, expected zero or more, or \"auto\"",
+        ),
         (
             "model.nodes.a.min_leaf_weight=2",
             "model.nodes.a.min_leaf_weight is 2, expected zero to one half",

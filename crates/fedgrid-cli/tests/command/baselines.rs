@@ -54,7 +54,8 @@ fn a_method_with_a_hub_is_compared_without_network_and_shuffles() {
 #[test]
 fn the_experiments_own_method_goes_on_as_long_as_it_is_told_to() {
     let folder = Folder::new();
-    let told = ["--alpha", "0.01", "--set", "method.rounds=150", "--set", "method.tolerance=0.0"];
+    let told = ["pace=0.01", "rounds=150", "tolerance=0.0"].map(|key| format!("method.{key}"));
+    let told: Vec<&str> = told.iter().flat_map(|key| ["--set", key.as_str()]).collect();
     let own = [&told[..], &["--no-compare", "--set", "model.ridge=0.01"]].concat();
     // A round of questions and one of answers for each iteration, and the last model.
     let result = folder.fit("own", &[&own[..], &["--method", "fedavg"]].concat());
@@ -69,10 +70,12 @@ fn classes_and_neural_networks_are_averaged_too() {
         assert!(result["comparison"]["baselines"][name]["accuracy"].is_f64(), "{name}");
     }
     let folder = Folder::new();
-    let model = ["--model", "perceptron", "--set", "model.epochs=30", "--alpha", "1"];
+    let model = ["--model", "perceptron", "--set", "model.epochs=30"];
     let quick = ["--set", "model.ridge=0.01", "--set", "method.rounds=5", "--no-compare"];
-    for name in ["fedavg", "fine-tuned", "apfl"] {
-        let result = folder.fit(name, &[&model[..], &quick, &["--method", name]].concat());
+    for (name, strength) in [("fedavg", "pace"), ("fine-tuned", "steps"), ("apfl", "share")] {
+        let strength = format!("method.{strength}=1");
+        let method = ["--method", name, "--set", &strength];
+        let result = folder.fit(name, &[&model[..], &quick, &method].concat());
         assert!(result["comparison"]["baselines"][name]["test"].is_f64(), "{name}");
     }
 }
@@ -97,12 +100,17 @@ fn strengths_and_keys_that_make_no_sense_are_named() {
     let folder = Folder::new();
     let refusal = |arguments: &[&str]| folder.fit_refusal(arguments);
     assert_eq!(
-        refusal(&["--method", "ifca", "--alpha", "1.5"]),
-        "method.alpha is 1.5, expected a number of clusters, one or more"
+        refusal(&["--method", "ifca", "--alpha", "3"]),
+        "method.alpha is for methods that pull; kind \"ifca\" has method.clusters instead: the number \
+         of models at the hub"
     );
     assert_eq!(
-        refusal(&["--method", "apfl", "--alpha", "2"]),
-        "method.alpha is 2, expected a share from zero to one"
+        refusal(&["--method", "ifca", "--set", "method.clusters=1.5"]),
+        "method.clusters is 1.5, expected a number of clusters, one or more"
+    );
+    assert_eq!(
+        refusal(&["--method", "apfl", "--set", "method.share=2"]),
+        "method.share is 2, expected a share from zero to one"
     );
     assert_eq!(
         refusal(&["--method", "fedavg", "--set", "method.participation=0"]),
@@ -110,12 +118,11 @@ fn strengths_and_keys_that_make_no_sense_are_named() {
     );
     assert_eq!(
         refusal(&["--method", "fedavg", "--set", "method.hub=1"]),
-        "method.hub is 1.0, expected no such key for method.kind = \"fedavg\""
+        "method.hub is 1, but kind \"fedavg\" has no such key; its keys are pace, averaging, \
+         local_steps, participation, weighting, solver, rounds, tolerance"
     );
-    assert_eq!(
-        refusal(&["--set", "method.restarts=2"]),
-        "method.restarts is 2, expected no such key for method.kind = \"fedrelax\""
-    );
+    let foreign = refusal(&["--set", "method.restarts=2"]);
+    assert!(foreign.starts_with("method.restarts is 2, but kind \"fedrelax\" has no such key; "));
     assert!(refusal(&["--baselines", "fedsgd"]).contains("fedsgd"));
 }
 

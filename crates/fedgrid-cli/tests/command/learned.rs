@@ -171,8 +171,8 @@ fn probes_of_everyone_help_and_show_who_did() {
         probes.starts_with("learner,helper,probes,refused,budget_spent,adopted,reward,bytes\n")
     );
     assert_eq!(probes.lines().count(), 1 + NODES.len() * (NODES.len() - 1));
-    let refits = ["--method", "persfl", "--model", "tree", "--set", "method.persfl.probe=refit"];
-    let few = ["--set", "method.rounds=5", "--alpha", "1", "--no-compare"];
+    let refits = ["--method", "persfl", "--model", "tree", "--set", "method.probe=refit"];
+    let few = ["--set", "method.rounds=5", "--set", "method.step=1", "--no-compare"];
     let result = folder.fit("trees", &[&refits[..], &few].concat());
     assert_eq!(result["nodes"].as_array().unwrap().len(), NODES.len());
 }
@@ -226,7 +226,7 @@ fn wrong_networks_from_rows_are_refused_in_one_sentence() {
     let trees = Folder::new();
     assert_eq!(
         trees.fit_refusal(&["--method", "persfl", "--model", "tree"]),
-        "method.persfl.probe needs models with weights, and the tree model of node 'a' has none; \
-         use method.persfl.probe = \"refit\""
+        "method.probe needs models with weights, and the tree model of node 'a' has none; \
+         use method.probe = \"refit\""
     );
 }

@@ -8,7 +8,7 @@ const THIRTY: [&str; 5] = ["--method", "persfl", "--no-compare", "--set", "metho
 
 /// The result of a run with these settings, and its models, one per line.
 fn probed(folder: &Folder, run: &str, settings: &[&str]) -> (Value, Vec<String>) {
-    let mut arguments = [&THIRTY[..], &["--alpha", "0.1"]].concat();
+    let mut arguments = [&THIRTY[..], &["--set", "method.step=0.1"]].concat();
     if !settings.contains(&"model.kind=tree") {
         arguments.extend(["--set", "model.ridge=0.01"]);
     }
@@ -51,16 +51,16 @@ fn has_note(result: &Value, begin: &str) -> bool {
 fn every_option_changes_what_is_learnt_and_messages_take_the_same_steps() {
     let folder = Folder::new();
     folder.edit("experiment.toml", "edges = \"edges.csv\"", "shape = \"complete\"");
-    let one = "method.persfl.candidates=1";
-    let few = "method.persfl.candidates=3";
+    let one = "method.candidates=1";
+    let few = "method.candidates=3";
     let cases: [(&str, &[&str], &[&str]); 7] = [
-        ("epsilon", &[one], &["method.persfl.choice=epsilon-greedy"]),
-        ("ucb", &[one], &["method.persfl.choice=ucb"]),
-        ("wide", &[one, "method.persfl.choice=ucb"], &["method.persfl.width=5"]),
-        ("top", &[few], &["method.persfl.top=2"]),
-        ("held", &[few], &["method.persfl.held=0.5"]),
-        ("own", &[few], &["method.persfl.own=true"]),
-        ("proximal", &[few], &["method.persfl.probe=proximal"]),
+        ("epsilon", &[one], &["method.choice=epsilon-greedy"]),
+        ("ucb", &[one], &["method.choice=ucb"]),
+        ("wide", &[one, "method.choice=ucb"], &["method.width=5"]),
+        ("top", &[few], &["method.top=2"]),
+        ("held", &[few], &["method.held=0.5"]),
+        ("own", &[few], &["method.own=true"]),
+        ("proximal", &[few], &["method.probe=proximal"]),
     ];
     for (name, usual, more) in cases {
         let (_, without) = probed(&folder, &format!("{name}-without"), usual);
@@ -79,13 +79,13 @@ fn every_option_changes_what_is_learnt_and_messages_take_the_same_steps() {
 #[test]
 fn a_target_learns_as_it_does_among_all_and_the_others_keep_their_own_models() {
     let folder = Folder::new();
-    let targets = "method.persfl.targets=[\"e\", \"b\"]";
-    let tree = ["model.kind=tree", "method.persfl.probe=refit"];
-    let rounds = ["method.solver=rounds", "method.persfl.start=local"];
+    let targets = "method.targets=[\"e\", \"b\"]";
+    let tree = ["model.kind=tree", "method.probe=refit"];
+    let rounds = ["method.solver=rounds", "method.start=local"];
     for (name, settings) in [("linear", &[][..]), ("tree", &tree), ("rounds", &rounds)] {
         let run = |kind: &str| format!("{name}-{kind}");
         let (_, all) = probed(&folder, &run("all"), settings);
-        let (_, alone) = probed(&folder, &run("alone"), &[settings, &["method.alpha=0"]].concat());
+        let (_, alone) = probed(&folder, &run("alone"), &[settings, &["method.step=0"]].concat());
         let (result, some) = probed(&folder, &run("some"), &[settings, &[targets]].concat());
         for (node, name) in NODES.iter().enumerate() {
             let learns = ["b", "e"].contains(name);
@@ -102,7 +102,7 @@ fn a_target_learns_as_it_does_among_all_and_the_others_keep_their_own_models() {
 #[test]
 fn the_comparison_is_of_targets_alone() {
     let folder = Folder::new();
-    let target = ["--set", "method.persfl.targets=[\"c\"]", "--set", "method.rounds=30"];
+    let target = ["--set", "method.targets=[\"c\"]", "--set", "method.rounds=30"];
     let result = folder.fit("run", &[&["--method", "persfl"], &target[..]].concat());
     for (row, of_node) in [("local", "local"), ("network", "network")] {
         assert_eq!(result["comparison"][row]["test"], result["nodes"][2][of_node]);
@@ -111,7 +111,7 @@ fn the_comparison_is_of_targets_alone() {
     assert_eq!(result["nodes"][0]["scored_rows"], 0);
     // The run says so itself, and can be repeated from what it keeps.
     let stored: toml::Table = folder.read("run/experiment.toml").parse().unwrap();
-    assert_eq!(stored["method"]["persfl"]["targets"][0].as_str(), Some("c"));
+    assert_eq!(stored["method"]["targets"][0].as_str(), Some("c"));
     folder.done(&["fit", "run/experiment.toml", "--quiet", "--out", "again"]);
     assert_eq!(folder.read("again/models/nodes.jsonl"), folder.read("run/models/nodes.jsonl"));
 }
@@ -126,30 +126,28 @@ fn targets_that_cannot_learn_are_refused() {
         ("b", "targets is \"b\", expected a list of names, such as [\"a\", \"b\"]"),
     ];
     for (targets, sentence) in cases {
-        let setting = format!("method.persfl.targets={targets}");
-        assert_eq!(refusal(&folder, &[&setting]), format!("method.persfl.{sentence}"));
+        let setting = format!("method.targets={targets}");
+        assert_eq!(refusal(&folder, &[&setting]), format!("method.{sentence}"));
     }
     let rows = folder.read("rows.csv");
     let only = |role: &str| {
         let is_kept = |line: &&str| !line.starts_with("b,") || line.ends_with(role);
         rows.lines().filter(is_kept).collect::<Vec<_>>().join("\n") + "\n"
     };
-    let target = ["method.persfl.targets=[\"b\"]"];
+    let target = ["method.targets=[\"b\"]"];
     folder.write("rows.csv", only("test"));
     assert_eq!(
         refusal(&folder, &target),
-        "method.persfl.targets: node 'b' has no training row, expected some, by which answers are \
+        "method.targets: node 'b' has no training row, expected some, by which answers are \
          scored"
     );
     folder.write("rows.csv", only("train"));
     assert_eq!(
         refusal(&folder, &target),
-        "method.persfl.targets: none of these nodes has a validation row, expected one at least"
+        "method.targets: none of these nodes has a validation row, expected one at least"
     );
-    let foreign = ["--method", "gtv", "--set", "method.persfl.own=true"];
-    assert!(
-        folder.fit_refusal(&foreign).contains("expected no such section for method.kind = \"gtv\"")
-    );
+    let foreign = ["--method", "gtv", "--set", "method.own=true"];
+    assert!(folder.fit_refusal(&foreign).contains("but kind \"gtv\" has no such key"));
 }
 
 #[test]
@@ -160,8 +158,8 @@ fn an_oracle_that_is_told_the_clusters_asks_nobody_else() {
     let sides = ["group", "west", "west", "west", "east", "east", "east"];
     let told = nodes.lines().zip(sides).map(|(row, side)| format!("{row},{side}\n"));
     folder.write("nodes.csv", told.collect::<String>());
-    let oracle = ["method.persfl.choice=oracle", "method.persfl.clusters=group"];
-    let one = ["method.persfl.candidates=1"];
+    let oracle = ["method.choice=oracle", "method.clusters=group"];
+    let one = ["method.candidates=1"];
     let (_, models) = probed(&folder, "oracle", &[&oracle[..], &one].concat());
     assert_eq!(models.len(), NODES.len());
     let probes = folder.read("oracle/probes.csv");
@@ -174,16 +172,14 @@ fn an_oracle_that_is_told_the_clusters_asks_nobody_else() {
     let refused = |settings: &[&str]| refusal(&folder, settings);
     assert_eq!(
         refused(&oracle[..1]),
-        "method.persfl.choice is \"oracle\", which is told the clusters, expected \
-         method.persfl.clusters, a column of network.file"
+        "method.choice is \"oracle\", which is told the clusters, expected \
+         method.clusters, a column of network.file"
     );
     assert_eq!(
         refused(&oracle[1..]),
-        "method.persfl.clusters is \"group\", expected no such key without choice = \"oracle\""
+        "method.clusters is \"group\", expected no such key without choice = \"oracle\""
     );
-    assert!(
-        refused(&[oracle[0], "method.persfl.clusters=groups"]).contains("did you mean 'group'?")
-    );
+    assert!(refused(&[oracle[0], "method.clusters=groups"]).contains("did you mean 'group'?"));
 }
 
 fn place(name: &str) -> usize {
@@ -193,13 +189,13 @@ fn place(name: &str) -> usize {
 #[test]
 fn rows_arrive_in_the_order_of_the_table() {
     let folder = Folder::new();
-    let pairs = "method.persfl.online.batch=2";
+    let pairs = "method.online.batch=2";
     let (result, still) = probed(&folder, "still", &["method.solver=rounds"]);
     // A question takes one round and its answer another.
     assert_eq!(result["rounds"], 60);
     assert!(result["bytes"].as_u64().unwrap() > 0);
     // A batch of all rows leaves none to come.
-    let (result, all) = probed(&folder, "all", &["method.persfl.online.batch=100"]);
+    let (result, all) = probed(&folder, "all", &["method.online.batch=100"]);
     assert_eq!(all, still);
     assert_eq!(result["method"]["solver"], "rounds");
     assert!(has_note(&result, "Rows arrive at the network and its shuffles only"));
@@ -219,13 +215,13 @@ fn rows_arrive_in_the_order_of_the_table() {
 #[test]
 fn nodes_wait_until_enough_rows_have_come() {
     let folder = Folder::new();
-    let waiting = ["method.persfl.online.batch=2", "method.persfl.online.enough=1"];
+    let waiting = ["method.online.batch=2", "method.online.enough=1"];
     let (_, short) = probed(&folder, "short", &waiting);
     let longer = [&waiting[..], &["method.rounds=60"]].concat();
     // Two rows come, two questions are asked, and no more.
     assert_eq!(probed(&folder, "longer", &longer).1, short);
     assert_ne!(probed(&folder, "tireless", &waiting[..1]).1, short);
-    let trees = [&waiting[..1], &["model.kind=tree", "method.persfl.probe=refit"]].concat();
+    let trees = [&waiting[..1], &["model.kind=tree", "method.probe=refit"]].concat();
     let (result, _) = probed(&folder, "trees", &trees);
     assert_eq!(result["method"]["engine"], "rounds of messages");
 }
@@ -233,33 +229,30 @@ fn nodes_wait_until_enough_rows_have_come() {
 #[test]
 fn rows_that_cannot_arrive_are_refused() {
     let folder = Folder::new();
-    let batch = |rows: usize| format!("method.persfl.online.batch={rows}");
+    let batch = |rows: usize| format!("method.online.batch={rows}");
     let cases: [(&[&str], &str); 4] = [
         (&[&batch(0)], ".batch is 0, expected at least 1"),
         (
-            &[&batch(1), "method.persfl.held=0.5"],
-            ".batch is 1, expected at least 2, since method.persfl.held divides it",
+            &[&batch(1), "method.held=0.5"],
+            ".batch is 1, expected at least 2, since method.held divides it",
         ),
         (
-            &[&batch(3), "method.persfl.online.enough=2"],
+            &[&batch(3), "method.online.enough=2"],
             ": node 'a' trains on 4 rows, expected at least 5, the batch and enough that come after \
              it",
         ),
-        (&["method.persfl.online=true"], " is true, expected a section with keys"),
+        (&["method.online=true"], " is true, expected a section with keys"),
     ];
     for (settings, sentence) in cases {
-        assert_eq!(refusal(&folder, settings), format!("method.persfl.online{sentence}"));
+        assert_eq!(refusal(&folder, settings), format!("method.online{sentence}"));
     }
     let new = ["federation", "new", "experiment.toml", "--processes", "2", "--out", "home"];
-    let probes = ["--set", "method.kind=persfl", "--set", "method.alpha=0.1", "--set"];
+    let probes = ["--set", "method.kind=persfl", "--set", "method.step=0.1", "--set"];
     for (setting, sentence) in [
-        ("method.persfl.online.batch=2", "online is given, expected no such key: rows stay"),
-        (
-            "method.persfl.targets=[\"a\"]",
-            "targets is given, expected no such key: every site learns",
-        ),
+        ("method.online.batch=2", "online is given, expected no such key: rows stay"),
+        ("method.targets=[\"a\"]", "targets is given, expected no such key: every site learns"),
     ] {
         let refused = folder.refusal(&[&new[..], &probes, &[setting]].concat());
-        assert_eq!(refused, format!("method.persfl.{sentence} in a federation"));
+        assert_eq!(refused, format!("method.{sentence} in a federation"));
     }
 }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 const THIRTY: &str = "alpha = 0.5\nrounds = 30\ntolerance = 0.0\nsolver = \"rounds\"\n";
-const PROBES: &str = "kind = \"persfl\"\nalpha = 0.1\nrounds = 15\nsolver = \"rounds\"\n";
+const PROBES: &str = "kind = \"persfl\"\nstep = 0.1\nrounds = 15\nsolver = \"rounds\"\n";
 
 #[test]
 fn every_site_ends_with_the_models_that_one_process_gives_and_its_own_report() {

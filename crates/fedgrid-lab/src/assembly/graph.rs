@@ -10,7 +10,7 @@ use fedgrid::network::{self, Edge, Nearest, Network};
 use super::Files;
 use crate::{
     error::{Error, Result},
-    experiment::{CandidateKey, ChoiceKey, Experiment, NetworkKeys, ShapeKey, advice},
+    experiment::{CandidateKey, Experiment, NetworkKeys, ShapeKey, advice},
     source::Table,
 };
 
@@ -66,13 +66,10 @@ impl From<Network> for Graph {
 
 /// The clusters that PersFL's oracle is told: a column of the table of nodes.
 fn clusters(experiment: &Experiment, nodes: Option<&Table>) -> Result<Option<Vec<usize>>> {
-    let keys = &experiment.method.persfl;
-    let Some(column) = keys.clusters.as_ref().filter(|_| keys.choice == ChoiceKey::Oracle) else {
-        return Ok(None);
-    };
+    let Some(column) = experiment.method.approach.cluster_column() else { return Ok(None) };
     let Some(table) = nodes else {
         return Err(Error::input(
-            "method.persfl.clusters is a column of network.file, expected such a file",
+            "method.clusters is a column of network.file, expected such a file",
         ));
     };
     let names = table.names_in(column)?;

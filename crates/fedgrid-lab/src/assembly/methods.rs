@@ -1,21 +1,16 @@
 //! The methods that an experiment asks for, with the settings that its keys stand for.
 
 use fedgrid::{
-    compare::{Approach, Baseline, Gtv, Plain, Settings, Weighting},
+    compare::{Bound, MethodKind, Settings},
     data::Features,
-    loss::Loss,
-    method::{Coupling, FedAvg, FedRelax, LocalStep},
     observe::Stop,
-    runtime::{InProcess, Order},
+    runtime::InProcess,
 };
 
 use super::{Graph, scales};
 use crate::{
     error::{Error, Result},
-    experiment::{
-        BaselineKey, CouplingKey, DiscrepancyKey, Experiment, GtvKeys, MethodKeys, MethodKind,
-        OrderKey, ShapeKey, SolverKey, StepKey, WeightingKey,
-    },
+    experiment::{BaselineKey, Experiment, ShapeKey, SolverKey},
 };
 
 /// Refuses methods that the models do not allow; gives those that are tried beside the experiment's.
@@ -24,9 +19,10 @@ pub(super) fn checked_methods(
     check_weights: impl Fn(&str) -> Result<()>,
     training: &Features,
     notes: &mut Vec<String>,
-) -> Result<Vec<Baseline>> {
-    if couples_weights(experiment.method.kind) {
-        check_weights(experiment.method.kind.name())?;
+) -> Result<Vec<MethodKind>> {
+    let method = &experiment.method;
+    if method.approach.facts().needs_weights {
+        check_weights(method.kind().name())?;
         notes.extend(scales::note(training));
     }
     let baselines = baselines(experiment, check_weights)?;
@@ -34,66 +30,42 @@ pub(super) fn checked_methods(
     Ok(baselines.tried)
 }
 
-/// Whether a method needs models of weights; the others compare predictions.
-pub(super) fn couples_weights(kind: MethodKind) -> bool {
-    kind == MethodKind::Gtv || kind.baseline().is_some_and(Baseline::needs_weights)
-}
-
 /// What a study of nodes of these names is run with.
 pub(super) fn settings(experiment: &Experiment, graph: &Graph) -> Settings {
-    let method = &experiment.method;
+    let (method, run) = (&experiment.method, &experiment.method.run);
+    let bound = Bound {
+        names: graph.network.names(),
+        clusters: graph.clusters.as_deref(),
+        seed: experiment.seed,
+        tolerance: run.tolerance,
+    };
+    let facts = method.approach.facts();
+    let is_complete = experiment.network.shape == Some(ShapeKey::Complete);
     Settings {
-        alpha: method.alpha.given(),
+        alpha: method.strength.given(),
         tune_ridge: experiment.model.tunes_ridge(),
-        method: match method.kind {
-            MethodKind::Fedrelax => Approach::FedRelax(relaxation(method, experiment.seed)),
-            MethodKind::Gtv => Approach::Gtv(variation(method)),
-            MethodKind::Persfl => {
-                let (names, clusters) = (graph.network.names(), graph.clusters.as_deref());
-                Approach::PersFl(method.persfl.method(names, clusters, experiment.seed))
-            }
-            MethodKind::Local => Approach::Plain(Plain::Local),
-            MethodKind::Pooled => Approach::Plain(Plain::Pooled),
-            MethodKind::Shrunk => {
-                Approach::Plain(Plain::Shrunk { couple_intercept: method.couple_intercept })
-            }
-            other => other.baseline().map_or_else(Approach::default, Approach::Baseline),
-        },
-        weighting: match method.weighting {
-            WeightingKey::Nodes => Weighting::Nodes,
-            WeightingKey::Rows => Weighting::Rows,
-        },
+        method: method.approach.clone().bound(&bound),
+        weighting: run.weighting,
         // Rows that arrive and the steps of rounds take rounds.
-        direct: method.solver == SolverKey::Auto
-            && method.persfl.online.is_none()
-            && method.gtv == GtvKeys::default(),
+        direct: run.solver == SolverKey::Auto && !facts.asks_for_rounds,
         runtime: InProcess {
-            stop: Stop { tolerance: method.tolerance, rounds: method.rounds },
-            order: match method.order {
-                OrderKey::AtOnce => Order::AtOnce,
-                OrderKey::InTurn => Order::InTurn,
-            },
+            stop: Stop { tolerance: run.tolerance, rounds: run.rounds },
+            order: run.order,
         },
         // On a complete network shuffling changes nothing.
-        shuffles: match (method.kind, experiment.network.shape) {
-            (MethodKind::Persfl, Some(ShapeKey::Complete)) => 0,
-            _ => experiment.compare.shuffles,
+        shuffles: if facts.is_blind_to_order && is_complete {
+            0
+        } else {
+            experiment.compare.shuffles
         },
         baselines: Vec::new(),
-        fedavg: FedAvg {
-            averaged: method.averaging.into(),
-            steps: method.local_steps,
-            participation: method.participation,
-            ..FedAvg::default()
-        },
-        restarts: method.restarts,
         seed: experiment.seed,
     }
 }
 
 /// The methods that are tried beside the experiment's own.
 struct Baselines {
-    tried: Vec<Baseline>,
+    tried: Vec<MethodKind>,
     /// Which of all were left out.
     note: Option<String>,
 }
@@ -106,75 +78,33 @@ fn baselines(
 ) -> Result<Baselines> {
     let asked = &experiment.compare.baselines;
     let all = asked.contains(&BaselineKey::All);
-    let named: Vec<Baseline> = asked.iter().filter_map(|key| key.baseline()).collect();
     let (mut tried, mut left) = (Vec::new(), Vec::new());
-    for baseline in Baseline::ALL {
-        let by_name = named.contains(&baseline);
+    for kind in MethodKind::baselines() {
+        let by_name = asked.contains(&BaselineKey::One(kind));
         if !(all || by_name) {
             continue;
         }
+        let facts = kind.facts();
         let is_without_network = experiment.network.shape == Some(ShapeKey::None);
-        let fits = if baseline.uses_network() && is_without_network {
-            let sentence = format!("compare.baselines: {} needs a network", baseline.name());
+        let fits = if facts.uses_network && is_without_network {
+            let sentence = format!("compare.baselines: {kind} needs a network");
             Err(Error::input(format!("{sentence}; give --edges, --nearest or --shape")))
-        } else if baseline.needs_weights() {
-            check_weights(baseline.name())
-        } else if experiment.public.per_node {
+        } else if facts.needs_weights {
+            check_weights(kind.name())
+        } else if facts.needs_common_points && experiment.public.per_node {
             let found = "public.per_node is true";
-            Err(Error::input(format!("{found}, expected one public set for \"fedmd\"")))
+            Err(Error::input(format!("{found}, expected one public set for \"{kind}\"")))
         } else {
             Ok(())
         };
         match fits {
-            Ok(()) => tried.push(baseline),
+            Ok(()) => tried.push(kind),
             Err(error) if by_name => return Err(error),
-            Err(_) => left.push(baseline.name()),
+            Err(_) => left.push(kind.name()),
         }
     }
     let note = (!left.is_empty()).then(|| {
         format!("Baselines that these models and public points do not allow: {}.", left.join(", "))
     });
     Ok(Baselines { tried, note })
-}
-
-/// FedRelax as the experiment has it.
-fn relaxation(keys: &MethodKeys, seed: u64) -> FedRelax {
-    FedRelax {
-        discrepancy: match keys.discrepancy {
-            DiscrepancyKey::Auto => None,
-            DiscrepancyKey::Squared => Some(Loss::Squared),
-            DiscrepancyKey::Absolute => Some(Loss::Absolute),
-            DiscrepancyKey::Huber => Some(Loss::Huber { threshold: keys.threshold }),
-            DiscrepancyKey::CrossEntropy => Some(Loss::CrossEntropy),
-            DiscrepancyKey::KullbackLeibler => Some(Loss::KullbackLeibler),
-        },
-        coupling: match keys.coupling {
-            CouplingKey::OneSided => Coupling::OneSided,
-            CouplingKey::Symmetric => Coupling::Symmetric,
-        },
-        couple_intercept: keys.couple_intercept,
-        clip: keys.clip,
-        relaxation: keys.relaxation,
-        step: match keys.step {
-            StepKey::Refit => LocalStep::Refit,
-            StepKey::Distil => LocalStep::Distil { points: keys.distil_points, seed },
-            StepKey::Descend => LocalStep::Descend {
-                steps: keys.steps,
-                optimiser: keys.optimiser.into(),
-                size: keys.step_size,
-            },
-        },
-        hub: keys.hub,
-        ..FedRelax::default()
-    }
-}
-
-/// Total variation of weights as the experiment has it.
-fn variation(keys: &MethodKeys) -> Gtv {
-    keys.gtv.of(Gtv {
-        penalty: keys.penalty.into(),
-        couple_intercept: keys.couple_intercept,
-        tolerance: keys.tolerance,
-        ..Gtv::default()
-    })
 }

@@ -23,7 +23,7 @@ use fedgrid::{
 };
 pub use graph::Graph;
 pub use learning::{Candidate, Chosen, edges_csv, learned};
-use methods::{checked_methods, couples_weights, settings};
+use methods::{checked_methods, settings};
 pub use models::OwnModel;
 pub use rows::{LeftOut, Rows};
 use serde::{Deserialize, Serialize};
@@ -178,7 +178,7 @@ impl Assembly {
         )?;
         notes.extend(scaling.is_some().then(|| SCALED.into()));
         // Weights are compared without them; only the rival that is shrunk needs public points.
-        if !couples_weights(experiment.method.kind) || experiment.compare.enabled {
+        if !experiment.method.approach.facts().needs_weights || experiment.compare.enabled {
             notes.extend(public.note.clone());
         }
         let mut study = Study {
@@ -194,7 +194,7 @@ impl Assembly {
         graph.network = study.network.clone();
         notes.extend(chosen.as_ref().map(Chosen::note));
         std::mem::swap(&mut rows.data, &mut study.rows);
-        let needs_network = experiment.method.kind.needs_network();
+        let needs_network = experiment.method.approach.facts().uses_network;
         let mut node_notes =
             rows.describe((&study.plan, needs_network), &graph, &training, &mut notes);
         std::mem::swap(&mut rows.data, &mut study.rows);
@@ -245,7 +245,7 @@ fn check_training(experiment: &Experiment, source: &str, plan: &Plan) -> Result<
 /// Names the nodes without rows, and where their models come from.
 fn describe_reach(study: &Study, notes: &mut Vec<String>) {
     let unreached =
-        if study.settings.method.hub() == 0.0 { study.without_data() } else { Vec::new() };
+        if study.settings.method.facts().hub == 0.0 { study.without_data() } else { Vec::new() };
     let is_empty = |node: &usize| study.plan.train[*node].is_empty() && !unreached.contains(node);
     let empty: Vec<usize> = (0..study.network.len()).filter(is_empty).collect();
     let names = |nodes: &[usize]| -> Vec<&str> {

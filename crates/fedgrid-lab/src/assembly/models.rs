@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use fedgrid::{
+    compare::ModelsInUse,
     data::Task,
+    descent::Optimiser,
     model::{
         Activation, Boosting, ElasticNet, ExtraTrees, Fixed, Forest, GraphicalLasso, Huber, Kernel,
         KernelRidge, Linear, LocalModel, Logistic, Mean, Neighbours, Perceptron, Poisson, Quantile,
@@ -15,8 +17,7 @@ use super::Graph;
 use crate::{
     error::{Error, Result},
     experiment::{
-        ActivationKey, Choice, CouplingKey, DiscrepancyKey, Experiment, KernelKey, MethodKeys,
-        MethodKind, ModelKeys, ModelKind, OptimiserKey, ProbeKey, StepKey, advice,
+        ActivationKey, Choice, Experiment, KernelKey, MethodSection, ModelKeys, ModelKind, advice,
     },
 };
 
@@ -49,49 +50,12 @@ impl Models {
     /// Refuses a method that cannot be used for this target or with these models.
     pub(super) fn check_method(
         &self,
-        keys: &MethodKeys,
+        method: &MethodSection,
         names: &[String],
         task: Task,
     ) -> Result<()> {
-        use DiscrepancyKey as Key;
-        let classes = task != Task::Regression;
-        if keys.coupling == CouplingKey::Symmetric && classes {
-            let found = "method.coupling is \"symmetric\"";
-            return Err(Error::input(format!("{found}, expected \"one-sided\" for classes")));
-        }
-        // Beyond one, steps leave the range of probabilities.
-        if keys.relaxation > 1.0 && classes {
-            let found = format!("method.relaxation is {}", keys.relaxation);
-            return Err(Error::input(format!("{found}, expected at most one for classes")));
-        }
-        let (compares, expected) = match keys.discrepancy {
-            Key::Auto => (classes, ""),
-            Key::Squared | Key::Absolute | Key::Huber => {
-                (false, "numbers, expected auto, cross-entropy or kullback-leibler for classes")
-            }
-            Key::CrossEntropy | Key::KullbackLeibler => {
-                (true, "classes, expected auto, squared, absolute or huber for numbers")
-            }
-        };
-        if compares != classes {
-            return Err(Error::input(format!("method.discrepancy compares {expected}")));
-        }
-        let without_weights = self.models.iter().position(|model| model.as_parametric().is_none());
-        let probes = keys.kind == MethodKind::Persfl && keys.persfl.probe != ProbeKey::Refit;
-        if let Some(node) = without_weights.filter(|_| probes) {
-            return Err(Error::input(format!(
-                "method.persfl.probe needs models with weights, and the {} model of node '{}' has \
-                 none; use method.persfl.probe = \"refit\"",
-                self.kinds[node], names[node]
-            )));
-        }
-        match without_weights.filter(|_| keys.step == StepKey::Descend) {
-            Some(node) => Err(Error::input(format!(
-                "method.step is \"descend\", expected refit or distil for the {} model of node '{}'",
-                self.kinds[node], names[node]
-            ))),
-            None => Ok(()),
-        }
+        let in_use = ModelsInUse { task, models: &self.models, kinds: &self.kinds, names };
+        method.approach.check_models(&in_use).map_err(Error::input)
     }
 
     /// Refuses models whose weights cannot be compared with their neighbours'.
@@ -279,7 +243,7 @@ fn perceptron(keys: &ModelKeys, ridge: f64, seed: u64) -> Perceptron {
             ActivationKey::Tanh => Activation::Tanh,
             ActivationKey::Relu => Activation::Relu,
         },
-        optimiser: keys.optimiser.unwrap_or(OptimiserKey::Adam).into(),
+        optimiser: keys.optimiser.unwrap_or(Optimiser::Adam),
         step: keys.step_size.unwrap_or(usual.step),
         epochs: keys.epochs.unwrap_or(usual.epochs),
         batch: keys.batch.unwrap_or(usual.batch),

@@ -1,69 +1,31 @@
-//! Who learns by probes and who only answers, and whether rows that arrive suffice.
+//! Who learns and who only helps others to, and whether rows that arrive suffice.
 
 use fedgrid::{
-    compare::{Approach, Fitted, Strength, Study, Watch},
+    compare::{Fitted, Strength, Study, Watch},
     data::Plan,
 };
 
 use super::{Assembly, listed};
 use crate::{
     error::{Error, Result},
-    experiment::{Experiment, MethodKind, PersFlKeys, advice},
+    experiment::{Experiment, advice},
 };
-
-/// What rows that arrive mean for the comparison.
-const ARRIVING: &str = "Rows arrive at the network and its shuffles only; what they are compared with has all training \
-                        rows at once.";
-
-/// The keys of PersFL, if it is the method.
-fn keys(experiment: &Experiment) -> Option<&PersFlKeys> {
-    (experiment.method.kind == MethodKind::Persfl).then_some(&experiment.method.persfl)
-}
 
 /// The nodes that only answer.
 fn bystanders(study: &Study) -> Vec<usize> {
-    match &study.settings.method {
-        Approach::PersFl(method) => method.targets.as_ref().map_or_else(Vec::new, |targets| {
-            (0..study.network.len()).filter(|node| !targets.contains(node)).collect()
-        }),
-        _ => Vec::new(),
-    }
+    study.settings.method.bystanders(study.network.len())
 }
 
-/// Refuses targets that cannot learn, and rows that never suffice for a question.
+/// Refuses learners that cannot learn, and rows that never suffice.
 pub(super) fn check(experiment: &Experiment, names: &[String], plan: &Plan) -> Result<()> {
-    let Some(keys) = keys(experiment) else { return Ok(()) };
-    let targets = keys.targets.as_deref().unwrap_or_default();
-    for name in targets {
-        let Some(node) = names.iter().position(|known| known == name) else {
-            let advice = advice(name, names.iter().map(String::as_str));
-            let found = format!("'{name}' is not a node of the network{advice}");
-            return Err(Error::input(format!("method.persfl.targets: {found}")));
-        };
-        if plan.train[node].is_empty() {
-            return Err(Error::input(format!(
-                "method.persfl.targets: node '{name}' has no training row, expected some, by which \
-                 answers are scored"
-            )));
-        }
+    let method = &experiment.method.approach;
+    let learners = method.learners().unwrap_or_default();
+    if let Some(name) = learners.iter().find(|name| !names.contains(name)) {
+        let advice = advice(name, names.iter().map(String::as_str));
+        let found = format!("'{name}' is not a node of the network{advice}");
+        return Err(Error::input(format!("method.targets: {found}")));
     }
-    let Some(online) = keys.online.filter(|online| online.enough > 0) else { return Ok(()) };
-    let least = online.batch.saturating_add(online.enough);
-    let few = (0..names.len())
-        .filter(|&node| targets.is_empty() || targets.contains(&names[node]))
-        .map(|node| {
-            let folds = plan.folds.iter().map(|fold| fold.train[node].len());
-            (node, folds.chain([plan.train[node].len()]).min().unwrap_or(0))
-        })
-        .find(|&(node, rows)| !plan.train[node].is_empty() && rows < least);
-    match few {
-        Some((node, rows)) => Err(Error::input(format!(
-            "method.persfl.online: node '{}' trains on {rows} rows, expected at least {least}, the \
-             batch and enough that come after it",
-            names[node]
-        ))),
-        None => Ok(()),
-    }
+    method.check_rows(names, plan).map_err(Error::input)
 }
 
 /// Leaves targets alone to be scored. Refuses them if the rows that score are all with others.
@@ -82,7 +44,7 @@ pub(super) fn score_targets(study: &mut Study) -> Result<()> {
     let after = scored(&study.plan);
     match before.into_iter().zip(after).find(|(before, after)| before != after) {
         Some(((role, _), _)) => Err(Error::input(format!(
-            "method.persfl.targets: none of these nodes has a {role} row, expected one at least"
+            "method.targets: none of these nodes has a {role} row, expected one at least"
         ))),
         None => Ok(()),
     }
@@ -104,9 +66,7 @@ pub(super) fn describe(study: &Study, about: &mut [Option<String>], notes: &mut 
     for node in others {
         about[node].get_or_insert_with(|| "only answers".into());
     }
-    if matches!(&study.settings.method, Approach::PersFl(method) if method.online.is_some()) {
-        notes.push(ARRIVING.into());
-    }
+    notes.extend(study.settings.method.note_on_rows().map(Into::into));
 }
 
 impl Assembly {

@@ -3,20 +3,16 @@
 use std::{path::Path, sync::Arc};
 
 use fedgrid::{
-    compare::Study,
+    compare::{MessageSizes, Study, Weighting},
     data::{Dataset, Features, Fold, Plan, Task},
     network::{Edge, Network, NodeId},
+    runtime::Order,
 };
 
-use super::{
-    About, Assembly, Files, Graph, check_training, couples_weights, floor, models, rows, settings,
-};
+use super::{About, Assembly, Files, Graph, check_training, floor, models, rows, settings};
 use crate::{
     error::{Error, Result},
-    experiment::{
-        Choice, ChoiceKey, CouplingKey, Experiment, MethodKind, OrderKey, PublicKind, TaskKey,
-        WeightingKey,
-    },
+    experiment::{Choice, Experiment, PublicKind, TaskKey},
     source::Table,
 };
 
@@ -85,8 +81,8 @@ impl Common {
         let graph = Graph::from(network);
         let models = models::models(experiment, &graph, task)?;
         models.check_method(&experiment.method, &names, task)?;
-        if couples_weights(experiment.method.kind) {
-            let (kind, columns) = (experiment.method.kind.name(), about.features.len());
+        if experiment.method.approach.facts().needs_weights {
+            let (kind, columns) = (experiment.method.kind().name(), about.features.len());
             models.check_weights(kind, &names, columns, task)?;
         }
         let network = graph.network;
@@ -102,14 +98,8 @@ impl Common {
         let weights = models.iter().filter_map(|model| model.as_parametric());
         let weights = weights.map(|model| model.size(columns, task)).max().unwrap_or(0);
         let predictions = self.public.rows() * task.outputs();
-        let method = &experiment.method;
-        Ok(match method.kind {
-            // Turn, scale and mark of a message of weights.
-            MethodKind::Gtv => 17 + 8 * weights,
-            MethodKind::Persfl => 1 + 8 * (1 + predictions.max(weights).max(columns + 1)),
-            _ if method.coupling == CouplingKey::Symmetric => 16 * predictions,
-            _ => 8 * predictions,
-        })
+        let sizes = MessageSizes { weights, predictions, columns };
+        Ok(experiment.method.approach.largest_message(&sizes).unwrap_or(0))
     }
 }
 
@@ -119,36 +109,22 @@ fn check(experiment: &Experiment) -> Result<()> {
     let refused = |key: &str, found: &str, expected: &str| {
         Err(Error::input(format!("{key} is {found}, expected {expected} in a federation")))
     };
-    if !matches!(method.kind, MethodKind::Fedrelax | MethodKind::Gtv | MethodKind::Persfl) {
-        let found = format!("\"{}\"", method.kind.name());
+    if method.approach.largest_message(&MessageSizes::default()).is_none() {
+        let found = format!("\"{}\"", method.kind());
         return refused("method.kind", &found, "fedrelax, gtv or persfl");
     }
-    if method.alpha == Choice::Auto {
+    if method.strength == Choice::Auto {
         let expected = "a number (choose one with fit, on data that you may pool)";
-        return refused("method.alpha", "\"auto\"", expected);
+        return refused(&method.strength_name(), "\"auto\"", expected);
     }
-    if method.hub > 0.0 {
-        return refused("method.hub", &method.hub.to_string(), "0");
-    }
-    if method.weighting == WeightingKey::Rows {
+    if method.run.weighting == Weighting::Rows {
         return refused("method.weighting", "\"rows\"", "\"nodes\"");
     }
-    if method.order == OrderKey::InTurn {
+    if method.run.order == Order::InTurn {
         return refused("method.order", "\"in-turn\"", "\"at-once\"");
     }
-    if method.persfl.targets.is_some() {
-        return refused("method.persfl.targets", "given", "no such key: every site learns");
-    }
-    if method.persfl.choice == ChoiceKey::Oracle {
-        return refused(
-            "method.persfl.choice",
-            "\"oracle\"",
-            "one that need not be told the clusters",
-        );
-    }
-    if method.persfl.online.is_some() {
-        // A budget counts questions about rows that stay.
-        return refused("method.persfl.online", "given", "no such key: rows stay");
+    if let Err([key, found, expected]) = method.approach.check_at_sites() {
+        return refused(&key, &found, &expected);
     }
     if experiment.public.per_node {
         return refused("public.per_node", "true", "false");

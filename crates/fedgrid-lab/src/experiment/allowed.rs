@@ -32,7 +32,9 @@ impl<'a> Allowed<'a> {
         let words: Vec<&str> = list("enum").chain(apart).filter_map(Json::as_str).collect();
         // An optional key also has the type null, which comes last and which TOML cannot write.
         let kind = schema.get("type").map(|kind| kind.get(0).unwrap_or(kind));
+        let depends_on_kind = list("oneOf").any(|one| one.get("properties").is_some());
         match kind.and_then(Json::as_str) {
+            _ if depends_on_kind => Self::Section,
             _ if !words.is_empty() => Self::Word(words),
             Some("object") => Self::Section,
             Some("integer") => Self::Whole,
@@ -62,6 +64,87 @@ impl<'a> Allowed<'a> {
             }
             _ => false,
         }
+    }
+}
+
+/// Between which numbers a value must be.
+#[derive(Debug)]
+pub(super) struct Range {
+    least: Option<f64>,
+    above: Option<f64>,
+    most: Option<f64>,
+    below: Option<f64>,
+    is_whole: bool,
+    is_strength: bool,
+}
+
+impl Range {
+    /// The range of a key, or of the items of a list; none if it has none.
+    pub(super) fn of(schema: &Json) -> Option<Self> {
+        let items = schema.get("items");
+        let schema = items.unwrap_or(schema);
+        let numbers = schema.get("anyOf").and_then(Json::as_array).map_or(schema, |all| &all[0]);
+        let number = |key: &str| numbers.get(key).and_then(Json::as_f64);
+        let kind = numbers.get("type").map(|kind| kind.get(0).unwrap_or(kind));
+        let range = Self {
+            least: number("minimum"),
+            above: number("exclusiveMinimum"),
+            most: number("maximum"),
+            below: number("exclusiveMaximum"),
+            is_whole: kind.and_then(Json::as_str) == Some("integer"),
+            is_strength: schema.get("anyOf").is_some(),
+        };
+        let has_any =
+            [range.least, range.above, range.most, range.below].iter().any(Option::is_some);
+        has_any.then_some(range)
+    }
+
+    /// The first number of a value that is out of range, and what was expected; none if all are inside.
+    pub(super) fn broken(&self, value: &Value) -> Option<(String, String)> {
+        match value {
+            Value::Array(items) => items.iter().find_map(|item| self.broken(item)),
+            Value::Integer(number) => self.broken_by(*number as f64),
+            Value::Float(number) => self.broken_by(*number),
+            _ => None,
+        }
+    }
+
+    fn broken_by(&self, value: f64) -> Option<(String, String)> {
+        let holds = value.is_finite()
+            && self.least.is_none_or(|least| value >= least)
+            && self.above.is_none_or(|above| value > above)
+            && self.most.is_none_or(|most| value <= most)
+            && self.below.is_none_or(|below| value < below);
+        (!holds).then(|| (value.to_string(), self.to_string()))
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = |number: f64| match number {
+            0.0 => "zero".into(),
+            0.5 => "one half".into(),
+            1.0 => "one".into(),
+            2.0 => "two".into(),
+            other => other.to_string(),
+        };
+        match (self.least, self.above, self.most, self.below) {
+            (Some(least), None, None, None) if self.is_whole => write!(f, "at least {least}"),
+            (Some(least), None, None, None) => write!(f, "{} or more", word(least)),
+            (None, Some(0.0), None, None) => f.write_str("a positive number"),
+            (Some(least), _, Some(most), _) => write!(f, "{} to {}", word(least), word(most)),
+            (_, Some(above), _, Some(below)) => {
+                write!(f, "a number between {} and {}", word(above), word(below))
+            }
+            (_, Some(above), Some(most), _) => {
+                write!(f, "a share above {} and up to {}", word(above), word(most))
+            }
+            (Some(least), _, _, Some(below)) => {
+                write!(f, "{} or more and below {}", word(least), word(below))
+            }
+            _ => f.write_str("another number"),
+        }?;
+        if self.is_strength { f.write_str(", or \"auto\"") } else { Ok(()) }
     }
 }
 

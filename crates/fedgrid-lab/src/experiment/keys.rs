@@ -1,9 +1,11 @@
 //! Unknown keys and values of a wrong type are named, with what is known instead, before anything
 //! else is read.
 
+use fedgrid::compare::MethodKind;
+use schemars::SchemaGenerator;
 use serde_json::Value as Json;
 
-use super::allowed::Allowed;
+use super::allowed::{Allowed, Range};
 use crate::error::{Error, Result};
 
 /// How many known names are listed where none is near.
@@ -23,12 +25,25 @@ fn check_table(
     root: &Json,
     prefix: &str,
 ) -> std::result::Result<(), String> {
+    let (all_kinds, schema) = (schema, of_kind(table, schema, prefix)?);
     let properties = schema.get("properties").and_then(Json::as_object);
     let other = schema.get("additionalProperties").filter(|other| other.is_object());
     for (key, value) in table {
         let path = format!("{prefix}{key}");
         let known = properties.and_then(|properties| properties.get(key));
         let Some(inner) = known.or(other) else {
+            if let Some(sentence) = renamed(&path, table) {
+                return Err(sentence);
+            }
+            if is_of_another_kind(key, all_kinds) {
+                let kind = schema["properties"]["kind"]["const"].as_str().unwrap_or_default();
+                let own = properties.into_iter().flat_map(|keys| keys.keys());
+                let own: Vec<&str> = own.map(String::as_str).filter(|key| *key != "kind").collect();
+                let own = if own.is_empty() { "none".into() } else { own.join(", ") };
+                return Err(format!(
+                    "{path} is {value}, but kind \"{kind}\" has no such key; its keys are {own}"
+                ));
+            }
             let names = properties.into_iter().flat_map(|p| p.keys()).map(String::as_str);
             let names: Vec<String> = names.map(|name| format!("{prefix}{name}")).collect();
             let advice = advice(&path, names.iter().map(String::as_str));
@@ -39,11 +54,67 @@ fn check_table(
         if !allowed.holds(value) {
             return Err(format!("{path} is {value}, expected {allowed}"));
         }
+        if let Some((found, expected)) = Range::of(inner).and_then(|range| range.broken(value)) {
+            return Err(format!("{path} is {found}, expected {expected}"));
+        }
         if let toml::Value::Table(table) = value {
             check_table(table, inner, root, &format!("{path}."))?;
         }
     }
     Ok(())
+}
+
+/// Puts the keys of a definition in the place of a reference to it, behind those that are there.
+pub(super) fn inline(schema: &mut Json, generator: &mut SchemaGenerator) {
+    let reference = schema.as_object_mut().and_then(|schema| schema.remove("$ref"));
+    let name = reference.as_ref().and_then(Json::as_str).and_then(|path| path.rsplit('/').next());
+    let Some(defined) = name.and_then(|name| generator.definitions_mut().remove(name)) else {
+        return;
+    };
+    for (key, one) in defined["properties"].as_object().into_iter().flatten() {
+        schema["properties"][key] = one.clone();
+    }
+}
+
+/// The keys of the kind that a table names, where they depend on it; without a name, of the usual one.
+fn of_kind<'a>(
+    table: &toml::Table,
+    schema: &'a Json,
+    prefix: &str,
+) -> std::result::Result<&'a Json, String> {
+    let kind_of = |variant: &'a Json| &variant["properties"]["kind"];
+    let variants = schema.get("oneOf").and_then(Json::as_array);
+    let Some(variants) = variants.filter(|all| kind_of(&all[0]).is_object()) else {
+        return Ok(schema);
+    };
+    let asked = table.get("kind");
+    let usual = kind_of(&variants[0])["default"].as_str();
+    let name = asked.map_or(usual, toml::Value::as_str);
+    variants.iter().find(|variant| kind_of(variant)["const"].as_str() == name).ok_or_else(|| {
+        let names = variants.iter().filter_map(|variant| kind_of(variant)["const"].as_str());
+        let asked = asked.map_or_else(String::new, ToString::to_string);
+        format!("{prefix}kind is {asked}, expected {}", Allowed::Word(names.collect()))
+    })
+}
+
+fn is_of_another_kind(key: &str, schema: &Json) -> bool {
+    let variants = schema.get("oneOf").and_then(Json::as_array).into_iter().flatten();
+    variants.into_iter().any(|variant| variant["properties"].get(key).is_some())
+}
+
+/// What to say of a key that had another name, or stood elsewhere, in earlier versions.
+fn renamed(path: &str, table: &toml::Table) -> Option<String> {
+    let key = path.strip_prefix("method.")?;
+    if ["persfl", "gtv"].contains(&key) {
+        return Some(format!("the section [method.{key}] is gone: its keys stand in [method]"));
+    }
+    let kind = table.get("kind").and_then(toml::Value::as_str).and_then(MethodKind::named)?;
+    let strength = kind.with_defaults().strength_key().filter(|_| key == "alpha")?;
+    let about = strength.about.trim_end_matches('.').to_lowercase();
+    Some(format!(
+        "method.alpha is for methods that pull; kind \"{kind}\" has method.{} instead: {about}",
+        strength.name
+    ))
 }
 
 /// Follows references, also through the alternatives that an optional key has.

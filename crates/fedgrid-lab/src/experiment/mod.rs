@@ -4,32 +4,24 @@
 //! same as JSON schema. Precedence: `--set` and flags over the file over the defaults.
 
 mod allowed;
+mod baseline;
 mod choice;
-mod gtv;
 mod keys;
 mod method;
-mod method_kind;
 mod model;
 mod model_kind;
 mod network;
-mod persfl;
 mod read;
 
 use std::path::PathBuf;
 
+pub use baseline::BaselineKey;
 pub use choice::Choice;
-use fedgrid::compare::Baseline;
-pub use gtv::{GtvKeys, GtvStepKey, StopOnKey};
 pub use keys::advice;
-pub use method::{
-    AveragingKey, CouplingKey, DiscrepancyKey, MethodKeys, OptimiserKey, OrderKey, PenaltyKey,
-    SolverKey, StepKey, WeightingKey,
-};
-pub use method_kind::MethodKind;
+pub use method::{MethodSection, RunKeys, SolverKey};
 pub use model::{ModelKeys, ModelSection};
 pub use model_kind::{ActivationKey, KernelKey, ModelKind};
 pub use network::{CandidateKey, LearnKeys, NetworkKeys, ShapeKey};
-pub use persfl::{ChoiceKey, OnlineKeys, PersFlKeys, ProbeKey, StartKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +41,7 @@ pub struct Experiment {
     pub model: ModelSection,
     /// How nodes learn together.
     #[serde(default)]
-    pub method: MethodKeys,
+    pub method: MethodSection,
     /// The points on which nodes compare their predictions.
     #[serde(default)]
     pub public: PublicKeys,
@@ -82,6 +74,7 @@ pub struct DataKeys {
     pub validation: Option<f64>,
     /// Without validation rows: in how many folds the training rows of each node take turns.
     #[serde(default = "five")]
+    #[schemars(range(min = 2))]
     pub folds: usize,
     /// Whether features are scaled by training means and deviations of all nodes, which are shared
     /// statistics.
@@ -118,6 +111,7 @@ pub struct PublicKeys {
     pub kind: PublicKind,
     /// How many points are drawn.
     #[serde(default = "points")]
+    #[schemars(range(min = 1))]
     pub points: usize,
     /// For kind "file": a table with the feature columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -171,33 +165,6 @@ pub struct CompareKeys {
     /// ditto, apfl, ifca, clustered, fine-tuned, gossip and fedmd, or all that the models allow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baselines: Vec<BaselineKey>,
-}
-
-/// A method that the network is compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the methods are their names")]
-pub enum BaselineKey {
-    /// All that the models allow.
-    All,
-    Fedavg,
-    Fedprox,
-    Ditto,
-    Apfl,
-    Ifca,
-    Clustered,
-    FineTuned,
-    Gossip,
-    Fedmd,
-}
-
-impl BaselineKey {
-    /// The method; none for all.
-    #[must_use]
-    pub fn baseline(self) -> Option<Baseline> {
-        let place = (self as usize).checked_sub(1)?;
-        Baseline::ALL.get(place).copied()
-    }
 }
 
 impl Default for CompareKeys {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fedgrid::descent::Optimiser;
 use fedgrid::model::{
     Boosting, ElasticNet, ExtraTrees, Forest, GraphicalLasso, Huber, Neighbours, Perceptron,
     Quantile, Tree,
@@ -9,7 +10,7 @@ use fedgrid::model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ActivationKey, Choice, KernelKey, ModelKind, OptimiserKey};
+use super::{ActivationKey, Choice, KernelKey, ModelKind};
 
 /// What each node trains.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -145,7 +146,7 @@ model_keys! {
     /// perceptron: tanh or relu.
     activation: ActivationKey,
     /// perceptron: adam, rmsprop or plain.
-    optimiser: OptimiserKey,
+    optimiser: Optimiser,
     /// perceptron: the step size.
     step_size: f64,
     /// perceptron: how many passes over the rows at most.
@@ -253,7 +254,7 @@ impl ModelKeys {
         self.ridge = ridge;
         self.layers = Some(default.layers);
         self.activation = Some(ActivationKey::default());
-        self.optimiser = Some(OptimiserKey::Adam);
+        self.optimiser = Some(Optimiser::Adam);
         (self.step_size, self.epochs) = (Some(default.step), Some(default.epochs));
         self.batch = Some(default.batch);
         (self.patience, self.held_back) = (Some(default.patience), Some(default.held_back));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
-use super::{Experiment, MethodKind, PublicKind, TaskKey, keys, network};
+use super::{Experiment, MethodSection, PublicKind, TaskKey, keys, network};
 use crate::{
     error::{Error, Result},
     wording::in_plain_words,
@@ -77,7 +77,7 @@ impl Experiment {
             Error::input(if source.is_empty() { sentence } else { format!("{source}: {sentence}") })
         };
         network::check_candidates(&table).map_err(said)?;
-        if !table.contains_key("network") && !kind_of(&table).needs_network() {
+        if !table.contains_key("network") && !MethodSection::kind_in(&table).facts().uses_network {
             let none =
                 toml::Value::Table([("shape".to_string(), "none".into())].into_iter().collect());
             table.insert("network".into(), none);
@@ -104,69 +104,11 @@ impl Experiment {
     }
 
     fn check(&self) -> std::result::Result<(), String> {
-        let numbers = [
-            ("method.alpha", self.method.alpha.given().unwrap_or(0.0), "zero or more, or \"auto\""),
-            ("method.hub", self.method.hub, "zero or more"),
-            ("method.clip", self.method.clip.unwrap_or(0.0), "zero or more"),
-            ("method.tolerance", self.method.tolerance, "zero or more"),
-            ("network.floor", self.network.floor, "zero or more"),
-        ];
-        for (key, value, expected) in numbers {
-            if !(value >= 0.0 && value.is_finite()) {
-                return Err(format!("{key} is {value}, expected {expected}"));
-            }
-        }
-        for (key, value) in
-            [("threshold", self.method.threshold), ("step_size", self.method.step_size)]
-        {
-            if !(value > 0.0 && value.is_finite()) {
-                return Err(format!("method.{key} is {value}, expected a positive number"));
-            }
-        }
-        let relaxation = self.method.relaxation;
-        if !(relaxation > 0.0 && relaxation < 2.0) {
-            let expected = "a number between zero and two";
-            return Err(format!("method.relaxation is {relaxation}, expected {expected}"));
-        }
-        self.check_hub()?;
-        self.method.check_kind()?;
+        self.method.check()?;
         self.model.check()?;
-        let counts = [
-            ("public.points", self.public.points, 1),
-            ("method.rounds", self.method.rounds, 1),
-            ("method.steps", self.method.steps, 1),
-            ("method.local_steps", self.method.local_steps, 1),
-            ("method.restarts", self.method.restarts, 1),
-            ("method.distil_points", self.method.distil_points, 1),
-            ("data.folds", self.data.folds, 2),
-            ("network.nearest", self.network.nearest.unwrap_or(1), 1),
-        ];
-        for (key, value, least) in counts {
-            if value < least {
-                return Err(format!("{key} is {value}, expected at least {least}"));
-            }
-        }
         self.check_data()?;
         self.network.check()?;
         self.check_public()
-    }
-
-    fn check_hub(&self) -> std::result::Result<(), String> {
-        let share = self.method.participation;
-        if !(share > 0.0 && share <= 1.0) {
-            let expected = "a share above zero and up to one";
-            return Err(format!("method.participation is {share}, expected {expected}"));
-        }
-        if share < 1.0 && self.method.kind == MethodKind::Clustered {
-            let found = format!("method.participation is {share}");
-            return Err(format!("{found}, expected 1 for method.kind = \"clustered\""));
-        }
-        match (self.method.kind.baseline(), self.method.alpha.given()) {
-            (Some(baseline), Some(alpha)) => {
-                baseline.check_strength(alpha).map_err(|error| format!("method.{error}"))
-            }
-            _ => Ok(()),
-        }
     }
 
     fn check_data(&self) -> std::result::Result<(), String> {
@@ -221,18 +163,9 @@ impl Experiment {
         Ok(())
     }
 
-    /// The complete experiment, defaults filled in, as a TOML file; keys that mean nothing to its
-    /// method are left out.
+    /// The complete experiment, defaults filled in, as a TOML file.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let mut table = toml::Table::try_from(self).expect("an experiment is plain values");
-        table.insert("method".into(), self.method.own().into());
-        toml::to_string(&table).expect("an experiment is plain values")
+        toml::to_string(self).expect("an experiment is plain values")
     }
-}
-
-/// The method that a table asks for.
-fn kind_of(table: &toml::Table) -> MethodKind {
-    let kind = table.get("method").and_then(|method| method.get("kind"));
-    kind.and_then(|kind| kind.clone().try_into().ok()).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! What the page says, in words and in numbers ready to print.
 
-use fedgrid::compare::{Baseline, Contestant, Kind};
+use fedgrid::compare::{Contestant, Kind, MethodKind};
 use minijinja::{Value, context};
 
 use super::{
@@ -39,9 +39,8 @@ pub(super) fn rows_measured(outcome: &Outcome) -> &'static str {
 /// knows none.
 pub(super) fn who(outcome: &Outcome) -> &str {
     let kind = outcome.method.kind.as_str();
-    let hub = |baseline: &Baseline| baseline.name() == kind && !baseline.uses_network();
-    let knows_none = ["local", "pooled", "shrunk"].contains(&kind);
-    if knows_none || Baseline::ALL.iter().any(hub) { kind } else { "the network" }
+    let uses_network = MethodKind::named(kind).is_none_or(|kind| kind.facts().uses_network);
+    if uses_network { "the network" } else { kind }
 }
 
 /// The label of the verdict: a colour and a few words.
@@ -349,7 +348,12 @@ pub(super) fn training(outcome: &Outcome) -> Vec<Value> {
 
 /// What the strength of the method is called.
 pub(super) fn strength(outcome: &Outcome) -> &'static str {
-    if outcome.method.kind == "persfl" { "Step η" } else { "Strength α" }
+    let kind = MethodKind::named(&outcome.method.kind);
+    match kind.and_then(|kind| kind.with_defaults().strength_key()).map(|key| key.name) {
+        None | Some("alpha") => "Strength α",
+        Some("step") => "Step η",
+        Some(name) => name,
+    }
 }
 
 fn in_words(penalty: &str) -> String {

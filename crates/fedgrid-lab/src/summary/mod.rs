@@ -3,15 +3,14 @@
 mod verdict;
 mod weak;
 
-use fedgrid::{
-    compare::{Approach, Baseline, Card, Contestant, Fitted, NodeScore, Plain, Strength, Verdict},
-    method::{Coupling, Probe},
+use fedgrid::compare::{
+    Card, Contestant, Fitted, MessageSizes, NodeScore, Strength, Verdict, Weighting,
 };
 
 use self::verdict::Found;
 use crate::{
     assembly::Assembly,
-    experiment::{Experiment, MethodKind, WeightingKey},
+    experiment::Experiment,
     helping::{candidates, learned},
     number::{counted, significant},
     outcome::{
@@ -54,7 +53,7 @@ pub fn outcome(
         theory: strength.and_then(|strength| theory(study, strength, fitted, &of_nodes)),
         nodes,
         gain: verdict.as_ref().map(gain),
-        method: method(experiment, assembly, cards, fitted),
+        method: method(assembly, cards, fitted),
         certificate: fitted.certificate.clone(),
         rounds: fitted.rounds.len(),
         bytes: fitted.rounds.iter().map(|round| round.bytes).sum(),
@@ -101,7 +100,7 @@ fn scored_rows(cards: &[Card], contestant: Contestant) -> String {
 fn comparison(cards: &[Card]) -> Comparison {
     let entry = |contestant| cards.iter().find(|card| card.contestant == contestant).map(entry_of);
     let baselines = cards.iter().filter_map(|card| match card.contestant {
-        Contestant::Baseline(baseline) => Some((baseline.name().to_string(), entry_of(card))),
+        Contestant::Baseline(kind) => Some((kind.to_string(), entry_of(card))),
         _ => None,
     });
     let shuffles: Vec<&Card> =
@@ -192,64 +191,46 @@ fn strength(cards: &[Card], main: Contestant) -> Option<Strength> {
     cards.iter().find(|card| card.contestant == main).map(|card| card.strength)
 }
 
-fn method(
-    experiment: &Experiment,
-    assembly: &Assembly,
-    cards: &[Card],
-    fitted: &Fitted,
-) -> MethodUsed {
+fn method(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> MethodUsed {
     let (settings, main) = (&assembly.study.settings, assembly.study.main());
     let strength = strength(cards, main);
+    let facts = settings.method.facts();
     MethodUsed {
-        kind: experiment.method.kind.name().into(),
-        penalty: (experiment.method.kind == MethodKind::Gtv)
-            .then(|| experiment.method.penalty.name().into()),
+        kind: settings.method.kind().name().into(),
+        penalty: facts.penalty.map(Into::into),
         alpha: strength.map_or(0.0, |strength| strength.alpha),
         ridge: strength.and_then(|strength| strength.ridge),
-        coupling: match &settings.method {
-            Approach::FedRelax(method) if method.coupling == Coupling::Symmetric => {
-                Some("symmetric".into())
-            }
-            Approach::FedRelax(_) => Some("one-sided".into()),
-            Approach::Gtv(_) | Approach::PersFl(_) | Approach::Baseline(_) | Approach::Plain(_) => {
-                None
-            }
-        },
-        couple_intercept: settings.method.couples_intercepts(),
-        hub: match &settings.method {
-            Approach::FedRelax(method) => method.hub,
-            _ => 0.0,
-        },
-        weighting: match experiment.method.weighting {
-            WeightingKey::Nodes => "nodes".into(),
-            WeightingKey::Rows => "rows".into(),
+        coupling: facts.coupling.map(Into::into),
+        couple_intercept: facts.couples_intercepts,
+        // A hub that all methods of its kind have is no choice.
+        hub: if facts.uses_network { facts.hub } else { 0.0 },
+        weighting: match settings.weighting {
+            Weighting::Nodes => "nodes".into(),
+            Weighting::Rows => "rows".into(),
         },
         solver: if fitted.direct { "direct".into() } else { "rounds".into() },
         engine: fitted.engine.clone(),
-        public: match &settings.method {
-            Approach::FedRelax(_)
-            | Approach::Baseline(Baseline::Fedmd)
-            | Approach::Plain(Plain::Shrunk { .. }) => assembly.public.clone(),
-            Approach::PersFl(method) if method.probe == Probe::Refit => assembly.public.clone(),
-            _ => format!("{}, for the shrunk rival only", assembly.public),
+        public: if facts.uses_public {
+            assembly.public.clone()
+        } else {
+            format!("{}, for the shrunk rival only", assembly.public)
         },
     }
 }
 
-/// Every edge carries both ends' predictions on public points, in both directions.
+/// What all edges carry in a round, in both directions, where that is known before the first one.
 fn bytes_per_round(assembly: &Assembly) -> usize {
     let study = &assembly.study;
-    let Approach::FedRelax(method) = &study.settings.method else { return 0 };
+    if !study.settings.method.facts().exchanges_predictions {
+        return 0;
+    }
     let outputs = study.task().outputs();
-    let points = |node: usize| study.public[node].rows();
-    let sets = if method.coupling == Coupling::Symmetric { 2 } else { 1 };
-    study
-        .network
-        .edges()
-        .iter()
-        .map(|edge| points(edge.source) + points(edge.target))
-        .sum::<usize>()
-        * (8 * outputs * sets)
+    let sent = |node: usize| {
+        let predictions = study.public[node].rows() * outputs;
+        let sizes = MessageSizes { predictions, ..MessageSizes::default() };
+        study.settings.method.largest_message(&sizes).unwrap_or(0)
+    };
+    study.network.edges().iter().map(|edge| sent(edge.source) + sent(edge.target)).sum()
 }
 
 /// Which baselines have a smaller error than the experiment's own method.
@@ -313,32 +294,7 @@ pub fn notes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<String
     let mut notes = assembly.notes.clone();
     notes.extend(better_baselines(cards, assembly.study.main()));
     notes.extend(weak::notes(&fitted.weak, assembly.study.network.names()));
-    match &assembly.study.settings.method {
-        Approach::FedRelax(_) if fitted.direct => notes.push(
-            "All models are linear and this process holds all rows, so the fixed point of FedRelax \
-             was solved directly instead of in rounds of messages."
-                .into(),
-        ),
-        Approach::Gtv(_) if fitted.direct => notes.push(format!(
-            "This process holds all rows, so the total variation of weights was minimised in one \
-             place ({}) instead of in rounds of messages.",
-            fitted.engine
-        )),
-        Approach::PersFl(_) if fitted.direct => notes.push(
-            "This process holds all rows, so probes were made in one place instead of in messages, \
-             and without a budget; between sites a node would answer each other one only so often."
-                .into(),
-        ),
-        Approach::Baseline(baseline) if !baseline.uses_network() => notes.push(format!(
-            "{} knows a hub and no network; the network is only drawn.",
-            baseline.name()
-        )),
-        Approach::FedRelax(_)
-        | Approach::Gtv(_)
-        | Approach::PersFl(_)
-        | Approach::Baseline(_)
-        | Approach::Plain(_) => {}
-    }
+    notes.extend(assembly.study.settings.method.note_on_fit(fitted));
     if let Some(reason) = &fitted.certificate.reason {
         notes.push(format!("No gap is certified: {reason}."));
     }

@@ -28,8 +28,8 @@ impl Found<'_> {
         match (self.main, self.verdict) {
             (main, _) if main.is_plain() => self.without_network(),
             (Contestant::Baseline(_), Some(verdict)) => self.of_hub(verdict),
-            (Contestant::Baseline(baseline), None) => {
-                let (name, own) = (baseline.name(), self.error(self.main));
+            (Contestant::Baseline(kind), None) => {
+                let (name, own) = (kind.name(), self.error(self.main));
                 format!("The error of {name} is {own}; nothing was compared with it.")
             }
             (_, Some(verdict)) => self.of_network(verdict),

@@ -68,7 +68,7 @@ pub struct Fitted {
     /// The nodes at which the pull of the study's own method was next to nothing.
     pub weak: WeakPulls,
     /// What the next strength of a path may start from.
-    pub(super) warm: Warm,
+    pub(super) warm: WarmStart,
 }
 
 impl Fitted {
@@ -98,14 +98,14 @@ impl Fitted {
             tallies: Vec::new(),
             damped: Vec::new(),
             weak: WeakPulls::default(),
-            warm: Warm::Cold,
+            warm: WarmStart::Cold,
         }
     }
 }
 
 /// A start for the next strength.
 #[derive(Debug, Clone, Default)]
-pub(super) enum Warm {
+pub(super) enum WarmStart {
     #[default]
     Cold,
     Weights(Vec<f64>),
@@ -124,11 +124,23 @@ pub(super) enum Effort {
     Final,
 }
 
-/// One strength at which nodes are to be coupled.
+/// What a method is asked to train.
 #[derive(Debug)]
-pub(super) struct Pulled<'a> {
-    pub(super) network: &'a Network,
-    pub(super) alpha: f64,
-    pub(super) warm: Warm,
+pub struct FitRequest<'a> {
+    /// Who is whose neighbour.
+    pub network: &'a Network,
+    /// The strength.
+    pub strength: f64,
+    /// What the strength before has left.
+    pub(super) warm: WarmStart,
+    /// How accurately.
     pub(super) effort: Effort,
+}
+
+impl FitRequest<'_> {
+    /// The strength as a count.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is whole")]
+    pub(super) fn count(&self) -> usize {
+        self.strength as usize
+    }
 }

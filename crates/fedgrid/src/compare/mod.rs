@@ -10,36 +10,37 @@
 //! baselines  other methods, if asked for
 //! ```
 
-mod approach;
-mod baselines;
 mod clusters;
+mod contender;
+mod direct;
 mod fitted;
+mod hub;
 mod nodes;
-mod probing;
-mod relaxation;
+mod rounds;
 mod score;
 mod trainer;
 mod tuning;
-mod variation;
 mod verdict;
 mod weak;
 
 use std::sync::Arc;
 
-pub use approach::{Approach, Gtv, Plain};
-pub use baselines::Baseline;
-pub use fitted::{Certificate, Fitted};
+pub use contender::{
+    Approach, Bound, Contender, Facts, Federated, Gtv, LocalRow, MessageSizes, MethodKind,
+    ModelsInUse, Objective, PersFlKeys, PooledRow, RunsFederated, StrengthKey, WhichCandidates,
+};
+pub use fitted::{Certificate, FitRequest, Fitted};
+use schemars::JsonSchema;
 pub use score::NodeScore;
 use serde::{Deserialize, Serialize};
-pub use tuning::{Card, PathPoint, Strength};
+pub use trainer::Trainer;
+pub use tuning::{Card, Grid, PathPoint, Strength, Units};
 pub use verdict::{Difference, Kind, Verdict};
 pub use weak::WeakPulls;
 
 use crate::{
     data::{Dataset, Features, Plan, Task},
     error::{Error, Result, same_size},
-    loss::Loss,
-    method::{FedAvg, LocalStep},
     model::LocalModel,
     network::{Network, NodeId},
     observe::Round,
@@ -62,7 +63,7 @@ pub enum Contestant {
     /// The same with shuffled nodes, for the shuffle of this number.
     Shuffled(usize),
     /// Another method.
-    Baseline(Baseline),
+    Baseline(MethodKind),
 }
 
 impl Contestant {
@@ -75,8 +76,11 @@ impl Contestant {
     /// Whether every node gets a model of its own.
     #[must_use]
     pub fn is_personal(self) -> bool {
-        let is_one = matches!(self, Self::Baseline(Baseline::Fedavg | Baseline::Fedprox));
-        self != Self::Pooled && !is_one
+        match self {
+            Self::Pooled => false,
+            Self::Baseline(kind) => kind.facts().is_personal,
+            _ => true,
+        }
     }
 
     /// Whether it depends on who is whose neighbour.
@@ -85,7 +89,7 @@ impl Contestant {
         match self {
             Self::Local | Self::Pooled | Self::Shrunk => false,
             Self::Network | Self::Shuffled(_) => true,
-            Self::Baseline(baseline) => baseline.uses_network(),
+            Self::Baseline(kind) => kind.facts().uses_network,
         }
     }
 }
@@ -98,13 +102,13 @@ impl std::fmt::Display for Contestant {
             Self::Shrunk => f.write_str("shrunk"),
             Self::Network => f.write_str("network"),
             Self::Shuffled(number) => write!(f, "shuffled {}", number + 1),
-            Self::Baseline(baseline) => f.write_str(baseline.name()),
+            Self::Baseline(kind) => f.write_str(kind.name()),
         }
     }
 }
 
 /// How rows count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weighting {
     /// Every node counts the same: its loss is the mean over its rows.
@@ -132,11 +136,7 @@ pub struct Settings {
     /// How many shuffled networks there are to beat.
     pub shuffles: usize,
     /// Which other methods are tried too.
-    pub baselines: Vec<Baseline>,
-    /// How those with a hub train; iterations, tolerance and seed are the study's.
-    pub fedavg: FedAvg,
-    /// How many starts of IFCA run side by side.
-    pub restarts: usize,
+    pub baselines: Vec<MethodKind>,
     /// The seed of everything drawn.
     pub seed: u64,
 }
@@ -152,29 +152,8 @@ impl Default for Settings {
             runtime: InProcess::default(),
             shuffles: 5,
             baselines: Vec::new(),
-            fedavg: FedAvg::default(),
-            restarts: 5,
             seed: 1,
         }
-    }
-}
-
-impl Settings {
-    /// Whether a linear network may be solved directly: in rounds it would end at the same point.
-    fn solves_directly(&self) -> bool {
-        self.direct
-            && match &self.method {
-                Approach::FedRelax(method) => {
-                    method.step == LocalStep::Refit
-                        && method.clip.is_none()
-                        && matches!(method.discrepancy, None | Some(Loss::Squared))
-                }
-                // Of a baseline's study, the rival that is shrunk.
-                Approach::Gtv(_)
-                | Approach::PersFl(_)
-                | Approach::Baseline(_)
-                | Approach::Plain(_) => true,
-            }
     }
 }
 
@@ -251,13 +230,27 @@ impl Study {
     /// The study's own method: the network, or one that knows none.
     #[must_use]
     pub fn main(&self) -> Contestant {
-        match self.settings.method {
-            Approach::Baseline(baseline) if !baseline.uses_network() => {
-                Contestant::Baseline(baseline)
-            }
-            Approach::Plain(plain) => plain.contestant(),
+        let method = &self.settings.method;
+        match method.kind() {
+            MethodKind::Local => Contestant::Local,
+            MethodKind::Pooled => Contestant::Pooled,
+            MethodKind::Shrunk => Contestant::Shrunk,
+            kind if !method.facts().uses_network => Contestant::Baseline(kind),
             _ => Contestant::Network,
         }
+    }
+
+    /// The method that trains a contestant, with its keys.
+    pub(crate) fn method_of(&self, contestant: Contestant) -> Approach {
+        let own = &self.settings.method;
+        let kind = match contestant {
+            Contestant::Local => MethodKind::Local,
+            Contestant::Pooled => MethodKind::Pooled,
+            Contestant::Shrunk => MethodKind::Shrunk,
+            Contestant::Network | Contestant::Shuffled(_) => own.kind(),
+            Contestant::Baseline(kind) => kind,
+        };
+        if kind == own.kind() { own.clone() } else { own.rival(kind) }
     }
 
     /// The network that a contestant uses.

@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use super::{
-    Approach, Contestant, Fitted, Strength, Study, Watch,
-    fitted::{Effort, Pulled, Warm},
+    Contestant, Fitted, Strength, Study, Watch,
+    fitted::{Effort, FitRequest, WarmStart},
     nodes::{mean_of, weigh, with_ridge},
     undetermined,
 };
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The training rows of all nodes at one ridge, ready for every contestant.
-pub(super) struct Trainer<'a> {
+pub struct Trainer<'a> {
     pub(super) study: &'a Study,
     pub(super) watch: &'a dyn Watch,
     rows: &'a [Vec<usize>],
@@ -31,7 +31,7 @@ pub(super) struct Trainer<'a> {
     /// Linear models coupled by predictions, which are solved directly.
     pub(super) linear: Option<LinearNetwork>,
     /// The losses of models coupled by weights, once they are needed.
-    pub(super) losses: OnceLock<Result<Losses>>,
+    losses: OnceLock<Result<Losses>>,
     mean: Arc<dyn Hypothesis>,
     anchor: OnceLock<Result<Hypotheses>>,
 }
@@ -45,9 +45,9 @@ impl<'a> Trainer<'a> {
     ) -> Result<Self> {
         let nodes = study.nodes_with(rows, ridge);
         let settings = &study.settings;
-        let linear = if settings.solves_directly() {
-            let method = &settings.method;
-            LinearNetwork::new(&nodes, method.is_symmetric(), method.couples_intercepts())?
+        let facts = settings.method.facts();
+        let linear = if settings.direct && facts.solves_directly {
+            LinearNetwork::new(&nodes, facts.is_symmetric, facts.couples_intercepts)?
         } else {
             None
         };
@@ -64,34 +64,30 @@ impl<'a> Trainer<'a> {
     }
 
     /// Trains a contestant at a strength.
-    pub(super) fn train(&self, contestant: Contestant, pulled: Pulled) -> Result<Fitted> {
-        match contestant {
-            Contestant::Local => self.local(),
-            Contestant::Pooled => Ok(Fitted::exact(Pooled.fit(self.nodes())?)),
-            Contestant::Shrunk => self.shrunk(pulled.alpha, pulled.effort),
-            Contestant::Network | Contestant::Shuffled(_) => self.coupled(pulled),
-            Contestant::Baseline(baseline) => self.baseline(baseline, pulled),
+    pub(super) fn train(&self, contestant: Contestant, request: FitRequest) -> Result<Fitted> {
+        let method = self.study.method_of(contestant);
+        if let Some(key) = method.strength_key() {
+            key.check(request.strength)?;
         }
-    }
-
-    /// Every node with its neighbours, by the method of the study.
-    fn coupled(&self, pulled: Pulled) -> Result<Fitted> {
-        match &self.study.settings.method {
-            Approach::FedRelax(method) => self.relaxed(method, pulled),
-            Approach::Gtv(method) => self.minimised(*method, pulled),
-            Approach::PersFl(method) => self.probed(method, &pulled),
-            Approach::Baseline(baseline) => self.baseline(*baseline, pulled),
-            Approach::Plain(plain) => self.train(plain.contestant(), pulled),
-        }
+        method.fit(self, request)
     }
 
     /// Every node alone. A node without rows predicts the mean of all training labels, a shared
     /// statistic: there is no honest local model to compare with.
-    fn local(&self) -> Result<Fitted> {
+    pub(super) fn local(&self) -> Result<Fitted> {
         let views = self.without_edges()?.views(self.nodes().to_vec())?;
         let run = InProcess::default().run(&Local, views)?;
         let filled = run.hypotheses.into_iter().map(|h| h.unwrap_or_else(|| self.mean.clone()));
         Ok(Fitted::exact(filled.collect()))
+    }
+
+    /// Without a pull: local training, which knows what to do with fewer rows than features; nodes
+    /// without rows get the pooled model.
+    pub(super) fn alone(&self) -> Result<Fitted> {
+        let network = self.without_edges()?;
+        let mut hypotheses = vec![None; self.nodes().len()];
+        self.fit_isolated(&network, 0.0, &mut hypotheses)?;
+        Ok(Fitted::exact(self.fill_undetermined(&network, 0.0, hypotheses)?))
     }
 
     /// The nodes of the study, each by itself.
@@ -113,8 +109,14 @@ impl<'a> Trainer<'a> {
         self.anchor.get_or_init(fit).clone()
     }
 
+    /// The losses of models that are coupled by weights.
+    pub(super) fn losses(&self, couple_intercept: bool) -> Result<&Losses> {
+        let losses = self.losses.get_or_init(|| Losses::new(self.nodes(), couple_intercept));
+        losses.as_ref().map_err(Clone::clone)
+    }
+
     /// A node without neighbours is trained alone, exactly as local training does it.
-    pub(super) fn replace_lonely(
+    pub(super) fn fit_isolated(
         &self,
         network: &Network,
         hub: f64,
@@ -129,7 +131,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// Nodes that nothing determines get the pooled model.
-    pub(super) fn filled(
+    pub(super) fn fill_undetermined(
         &self,
         network: &Network,
         hub: f64,
@@ -186,7 +188,7 @@ impl Study {
     ) -> Result<Fitted> {
         let trainer = Trainer::new(self, watch, &self.plan.train, strength.ridge)?;
         let network = &self.network_of(contestant);
-        let (alpha, effort) = (strength.alpha, Effort::Final);
-        trainer.train(contestant, Pulled { network, alpha, warm: Warm::Cold, effort })
+        let (warm, effort) = (WarmStart::Cold, Effort::Final);
+        trainer.train(contestant, FitRequest { network, strength: strength.alpha, warm, effort })
     }
 }

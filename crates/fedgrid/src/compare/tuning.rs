@@ -6,11 +6,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Approach, Contestant, NodeScore, Settings, Study, Watch,
-    fitted::{Effort, Pulled, Warm},
-    probing,
+    Contestant, NodeScore, Study, Watch,
+    fitted::{Effort, FitRequest, WarmStart},
     trainer::Trainer,
-    variation,
 };
 use crate::{
     error::{Error, Result},
@@ -134,9 +132,9 @@ fn best(tried: &[Tried]) -> &Tried {
     tried.iter().reduce(|a, b| if smaller(a, b) { b } else { a }).expect("a grid is never empty")
 }
 
-/// The strengths at which a contestant is tried.
+/// The strengths at which a method is tried.
 #[derive(Debug, Clone)]
-pub(super) enum Grid {
+pub enum Grid {
     /// One only.
     Fixed(f64),
     /// Powers of ten of a unit, wider where an edge wins and finer around the best.
@@ -145,32 +143,46 @@ pub(super) enum Grid {
     Listed(Vec<f64>),
 }
 
-impl Grid {
-    fn of(study: &Study, contestant: Contestant, variance: f64, mean_degree: f64) -> Result<Self> {
-        let Settings { alpha: given, method, .. } = &study.settings;
-        let is_main = match contestant {
-            Contestant::Shuffled(_) => true,
-            other => other == study.main(),
-        };
-        if let (true, Some(alpha)) = (is_main, given) {
-            return Ok(Self::Fixed(*alpha));
+/// What the scale of a strength may depend on.
+#[derive(Debug)]
+pub struct Units<'a> {
+    /// The study.
+    pub study: &'a Study,
+    /// The mean variance of the features.
+    pub variance: f64,
+    /// The mean degree of the nodes in the network that is used.
+    pub mean_degree: f64,
+}
+
+impl Units<'_> {
+    /// Powers of ten of a pull that counts once per node, not once per neighbour.
+    pub(super) fn decades_over_degree(&self, unit: f64, hub: f64) -> Grid {
+        if self.mean_degree + hub == 0.0 {
+            Grid::Fixed(0.0)
+        } else if self.mean_degree == 0.0 {
+            Grid::Decades(unit)
+        } else {
+            Grid::Decades(unit / self.mean_degree)
         }
-        Ok(match contestant {
-            Contestant::Local | Contestant::Pooled => Self::Fixed(0.0),
-            Contestant::Shrunk => Self::Decades(1.0),
-            Contestant::Baseline(baseline) => baseline.grid(study, variance),
-            Contestant::Network | Contestant::Shuffled(_) => match method {
-                Approach::Baseline(baseline) => baseline.grid(study, variance),
-                _ if mean_degree + method.hub() == 0.0 => Self::Fixed(0.0),
-                _ if mean_degree == 0.0 => Self::Decades(1.0),
-                Approach::FedRelax(_) => Self::Decades(1.0 / mean_degree),
-                Approach::Gtv(gtv) => {
-                    Self::Decades(variation::unit(study, *gtv, variance, mean_degree)?)
-                }
-                Approach::PersFl(persfl) => Self::Decades(probing::unit(study, persfl)),
-                Approach::Plain(_) => Self::Fixed(0.0),
-            },
-        })
+    }
+
+    pub(super) fn nodes_with_rows(&self) -> usize {
+        self.study.plan.train.iter().filter(|rows| !rows.is_empty()).count()
+    }
+}
+
+impl Grid {
+    pub(super) fn listed(strengths: &[f64]) -> Self {
+        Self::Listed(strengths.to_vec())
+    }
+
+    fn of(units: &Units, contestant: Contestant) -> Result<Self> {
+        let study = units.study;
+        let is_own = matches!(contestant, Contestant::Shuffled(_)) || contestant == study.main();
+        match study.settings.alpha.filter(|_| is_own) {
+            Some(strength) => Ok(Self::Fixed(strength)),
+            None => study.method_of(contestant).grid(units),
+        }
     }
 
     /// The strengths that are tried first, from strong to weak.
@@ -206,7 +218,7 @@ impl<'a> Search<'a> {
         let degrees: f64 = (0..network.len()).map(|node| network.degree(node)).sum();
         let mean_degree = degrees / network.len() as f64;
         let variance = feature_variance(study);
-        let grid = Grid::of(study, contestant, variance, mean_degree)?;
+        let grid = Grid::of(&Units { study, variance, mean_degree }, contestant)?;
         let has_ridge = study.models.iter().any(|model| model.with_ridge(0.0).is_some());
         Ok(Self {
             study,
@@ -302,15 +314,15 @@ impl<'a> Search<'a> {
     fn walk(&self, pulls: &[f64], ridge: Option<f64>, fold: usize) -> Result<Vec<Vec<NodeScore>>> {
         let fold = &self.study.plan.folds[fold];
         let trainer = Trainer::new(self.study, self.watch, &fold.train, ridge)?;
-        let mut warm = Warm::Cold;
+        let mut warm = WarmStart::Cold;
         let mut scores = Vec::with_capacity(pulls.len());
         for &alpha in pulls {
             if self.watch.interrupted() {
                 return Err(Error::Interrupted);
             }
             let (network, effort) = (&self.network, Effort::Search);
-            let pulled = Pulled { network, alpha, warm, effort };
-            let fitted = trainer.train(self.contestant, pulled)?;
+            let request = FitRequest { network, strength: alpha, warm, effort };
+            let fitted = trainer.train(self.contestant, request)?;
             scores.push(self.study.score(&fitted.hypotheses, &fold.validation));
             warm = fitted.warm;
         }

@@ -215,7 +215,7 @@ fn difference(first: &[NodeScore], second: &[NodeScore]) -> Difference {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{Baseline, Strength};
+    use crate::compare::{MethodKind, Strength};
 
     /// A card whose nodes have the given errors on one row each.
     fn card(contestant: Contestant, errors: &[f64]) -> Card {
@@ -296,8 +296,8 @@ mod tests {
             ]
         };
         let kind = |baseline| Verdict::of(&cards(baseline), Contestant::Network).unwrap().kind;
-        assert_eq!(kind(Baseline::Fedavg), Kind::Undecided);
-        assert_eq!(kind(Baseline::Ditto), Kind::CouplingOnly);
+        assert_eq!(kind(MethodKind::Fedavg), Kind::Undecided);
+        assert_eq!(kind(MethodKind::Ditto), Kind::CouplingOnly);
     }
 
     #[test]
@@ -338,10 +338,10 @@ mod tests {
             ]
         };
         let verdict = |baseline| Verdict::of(&cards(baseline), Contestant::Network).unwrap();
-        let ditto = verdict(Baseline::Ditto);
-        assert_eq!(ditto.rival, Contestant::Baseline(Baseline::Ditto));
+        let ditto = verdict(MethodKind::Ditto);
+        assert_eq!(ditto.rival, Contestant::Baseline(MethodKind::Ditto));
         assert_eq!(ditto.kind, Kind::CouplingOnly);
-        let gossip = verdict(Baseline::Gossip);
+        let gossip = verdict(MethodKind::Gossip);
         assert_eq!((gossip.rival, gossip.kind), (Contestant::Shrunk, Kind::Network));
     }
 }

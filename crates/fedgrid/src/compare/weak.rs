@@ -1,6 +1,6 @@
 //! The nodes of a study whose pulls are next to nothing at a strength, and what that does to them.
 
-use super::{Approach, Baseline, Plain, Strength, Study, nodes::own_weights};
+use super::{Strength, Study, nodes::own_weights};
 use crate::{
     method::{FedRelax, SMALLEST_PULL, is_weak},
     model::Vanishing,
@@ -37,20 +37,10 @@ impl Study {
     pub fn weak_pulls(&self, strength: Strength) -> WeakPulls {
         let alpha = strength.alpha;
         let mut found = WeakPulls { alpha, ..WeakPulls::default() };
-        let (method, weights): (FedRelax, Vec<f64>) = match &self.settings.method {
-            Approach::FedRelax(method) => {
-                let weight = |node| self.network.degree(node) + method.hub;
-                let method = FedRelax { alpha, ..method.clone() };
-                (method, (0..self.network.len()).map(weight).collect())
-            }
-            Approach::Baseline(Baseline::Fedmd) | Approach::Plain(Plain::Shrunk { .. }) => {
-                let method = FedRelax { alpha, ..FedRelax::default() };
-                (method, vec![1.0; self.network.len()])
-            }
-            Approach::Gtv(_) | Approach::PersFl(_) | Approach::Baseline(_) | Approach::Plain(_) => {
-                return found;
-            }
+        let Some((method, weights)) = self.settings.method.pulls(&self.network) else {
+            return found;
         };
+        let method = FedRelax { alpha, ..method };
         // The nodes with their rows are many numbers, and weak pulls are rare.
         let rows: Vec<usize> = self.plan.train.iter().map(Vec::len).collect();
         let own = own_weights(&rows, self.settings.weighting);

@@ -8,6 +8,9 @@
 //! personalized federated learning"; the mixture is given, not adapted.] α = 0 is FedAvg, α = 1
 //! gradient descent alone.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{
     FedAvg, Method,
     fedavg::Averaged,
@@ -19,11 +22,14 @@ use crate::{
 };
 
 /// A mixture of a common model and one of each node.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Apfl {
     /// How the common model is trained.
+    #[serde(flatten)]
     pub fedavg: FedAvg,
     /// The share α in [0, 1] of a node's own model.
+    #[serde(skip)]
     pub mixture: f64,
 }
 

@@ -13,6 +13,9 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{
     FedAvg, Method,
     fedavg::Averaged,
@@ -25,13 +28,17 @@ use crate::{
 };
 
 /// Averaging in clusters that are found by splitting.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct ClusteredFl {
     /// How models are trained and averaged; all nodes must take part in every iteration.
+    #[serde(flatten)]
     pub fedavg: FedAvg,
     /// The threshold ε ≥ 0 of the mean step, relative to the largest; zero never splits.
+    #[serde(skip)]
     pub rest: f64,
     /// How far γ in [0, 2] from parallel the steps of two halves must be.
+    #[serde(skip)]
     pub gap: f64,
 }
 

@@ -8,6 +8,9 @@
 //! take steps of both in turn; here the second waits for the last model of the first, where it is
 //! solved as a whole. Without a pull it is local training, and with ever more of it FedAvg.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{
     FedAvg, Method,
     hub::{Client, Hubbed, Server, Sides, Weights, Workplace},
@@ -18,11 +21,14 @@ use crate::{
 };
 
 /// A common model, and one of each node near it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Ditto {
     /// How the common model is trained.
+    #[serde(flatten)]
     pub fedavg: FedAvg,
     /// The pull λ ≥ 0 of a node's own model to the common one; zero trains every node alone.
+    #[serde(skip)]
     pub pull: f64,
 }
 

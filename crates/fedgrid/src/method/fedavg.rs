@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -23,7 +24,7 @@ use crate::{
 };
 
 /// What a hub averages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Averaged {
     /// The weights after local steps.
@@ -34,28 +35,40 @@ pub enum Averaged {
 }
 
 /// One model for all, averaged at a hub; also what other methods with a hub are built on.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct FedAvg {
     /// What is averaged.
+    #[serde(rename = "averaging")]
     pub averaged: Averaged,
     /// How many local steps E ≥ 1 make up an iteration, where models are averaged.
+    #[serde(rename = "local_steps")]
+    #[schemars(range(min = 1))]
     pub steps: usize,
     /// The step size η > 0; none takes one over the largest curvature of any node's loss.
+    #[serde(skip)]
     pub step: Option<f64>,
     /// A factor > 0 of the step size.
+    #[serde(skip)]
     pub pace: f64,
     /// The share of nodes in (0, 1] that train in an iteration; at least one does.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub participation: f64,
     /// Whether nodes that do not train in an iteration hear of its models too; all hear of the last.
+    #[serde(skip)]
     pub tells_all: bool,
     /// How many iterations there are at most.
+    #[serde(skip)]
     pub iterations: usize,
     /// The change of the hub's models, relative to them, at which it stops. The tolerance of the
     /// runtime must not be larger, or it stops before nodes hear that these were the last models.
+    #[serde(skip)]
     pub tolerance: f64,
     /// Where to start; none is where the model starts.
+    #[serde(skip)]
     pub start: Option<Arc<[f64]>>,
     /// What decides the draws.
+    #[serde(skip)]
     pub seed: u64,
 }
 

@@ -12,6 +12,9 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{FedRelax, Method, Participant, Relaxing, Report, Shared, hub::is_hub};
 use crate::{
     algebra::add_scaled,
@@ -22,9 +25,11 @@ use crate::{
 };
 
 /// Distillation through a hub.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct FedMd {
     /// The pull α ≥ 0 towards the mean prediction; zero trains every node alone.
+    #[serde(skip)]
     pub alpha: f64,
 }
 

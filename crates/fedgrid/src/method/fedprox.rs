@@ -7,6 +7,9 @@
 //! [Li et al., "Federated optimization in heterogeneous networks".] Without the proximal term it is
 //! FedAvg.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{
     FedAvg, Method,
     fedavg::Trainee,
@@ -18,11 +21,14 @@ use crate::{
 };
 
 /// Averaging with a proximal term.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct FedProx {
     /// How models are trained and averaged.
+    #[serde(flatten)]
     pub fedavg: FedAvg,
     /// The pull μ ≥ 0 of local steps to the hub's model; zero is FedAvg.
+    #[serde(skip)]
     pub pull: f64,
 }
 

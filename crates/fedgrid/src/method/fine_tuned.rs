@@ -6,6 +6,9 @@
 //!
 //! No steps are FedAvg; ever more of them end at local training.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{
     FedAvg, Method,
     hub::{Client, Hubbed, Server, Sides, Weights, Workplace},
@@ -13,11 +16,14 @@ use super::{
 use crate::{error::Result, network::View};
 
 /// A common model that nodes adapt to their rows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct FineTuned {
     /// How the common model is trained.
+    #[serde(flatten)]
     pub fedavg: FedAvg,
     /// How many steps s every node takes alone at the end; zero is FedAvg.
+    #[serde(skip)]
     pub steps: usize,
 }
 

@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -38,14 +39,24 @@ pub enum Turns {
 }
 
 /// Averaging with neighbours.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Gossip {
     /// The step size η > 0; see [`common_step`].
+    #[serde(skip)]
     pub step: f64,
     /// What comes first.
+    #[serde(skip)]
     pub turns: Turns,
     /// The hypotheses to start from; where there is none, where the model starts.
+    #[serde(skip)]
     pub start: Option<PartialHypotheses>,
+}
+
+impl Default for Gossip {
+    fn default() -> Self {
+        Self { step: 1.0, turns: Turns::CombineThenAdapt, start: None }
+    }
 }
 
 /// A step size that no node's loss is too steep for: one over the largest curvature.

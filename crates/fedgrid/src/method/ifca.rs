@@ -11,6 +11,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -37,17 +38,23 @@ pub enum Guess {
 }
 
 /// Clustered learning by alternately choosing and averaging.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Ifca {
     /// How models are trained and averaged.
+    #[serde(flatten)]
     pub fedavg: FedAvg,
     /// How many clusters K ≥ 1 there are; one is FedAvg.
+    #[serde(skip)]
     pub clusters: usize,
     /// Where their models start.
+    #[serde(skip)]
     pub guess: Guess,
     /// How many starts ≥ 1 run side by side.
+    #[schemars(range(min = 1))]
     pub restarts: usize,
     /// After how many iterations the best of them goes on alone.
+    #[serde(skip)]
     pub trial: usize,
 }
 

@@ -48,6 +48,7 @@ pub use persfl::{
 };
 pub use pooled::{Oracle, Pooled};
 pub use primal_dual::{Coupled, PrimalDual, PrimalStep, Scale, Turn};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use shrunk::Shrunk;
 pub use wire::{Durable, Memory, Wire};
@@ -84,7 +85,7 @@ pub trait Method: Sync {
 }
 
 /// Which number of a round must fall to the tolerance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopOn {
     /// How far the round is from a fixed point.

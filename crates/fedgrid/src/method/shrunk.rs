@@ -8,18 +8,30 @@
 //! a network, because it couples nodes without knowing which of them are alike. Where a model has a
 //! ridge, that too pulls to the pooled model instead of to zero.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{FedRelax, Hypotheses, Method, Relaxing};
 use crate::{error::Result, network::View};
 
 /// Shrinkage of every node's model towards the pooled one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Shrunk {
     /// The pull α ≥ 0 to the pooled model; zero trains every node alone.
+    #[serde(skip)]
     pub alpha: f64,
     /// Whether levels are pulled too, or only the shape of predictions.
     pub couple_intercept: bool,
     /// The pooled hypothesis of each node.
+    #[serde(skip)]
     pub pooled: Hypotheses,
+}
+
+impl Default for Shrunk {
+    fn default() -> Self {
+        Self { alpha: 1.0, couple_intercept: true, pooled: Hypotheses::default() }
+    }
 }
 
 impl Method for Shrunk {

@@ -8,10 +8,14 @@
 //! and its conjugate g*(u), which is what the two ends of an edge agree on: a dual u with g*(u) finite.
 //! ["Networked Federated Multi-Task Learning", eq. 4 and 11.]
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::algebra::{dot, scale};
 
 /// What is summed over the edges of the difference of weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Penalty {
     /// ‖z‖₂, the network lasso: neighbours are equal or differ as a whole.
     Norm,
@@ -23,6 +27,16 @@ pub enum Penalty {
 }
 
 impl Penalty {
+    /// Its name in files and results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Norm => "norm",
+            Self::SquaredNorm => "squared-norm",
+            Self::OneNorm => "one-norm",
+        }
+    }
+
     /// φ(z).
     #[must_use]
     pub fn value(self, z: &[f64]) -> f64 {

@@ -6,6 +6,8 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::sums::{Sums, is_reached, remember};
 use crate::{
@@ -26,7 +28,8 @@ pub struct InProcess {
 }
 
 /// Who hears whom when.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// All learn at once from what was said in the round before (Jacobi).
     #[default]

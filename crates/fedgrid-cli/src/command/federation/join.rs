@@ -9,9 +9,9 @@ use std::{
 
 use clap::Args;
 use fedgrid::{
-    compare::Approach,
+    compare::RunsFederated,
     data::Features,
-    method::{Budget, Durable, Method, Participant, PersFl},
+    method::{Durable, Method, Participant},
     model::Hypothesis,
     network::{NodeId, View},
     observe::Stop,
@@ -32,7 +32,7 @@ use crate::terminal::{Terminal, complain, is_interrupted};
 use fedgrid_lab::{
     assembly::{Assembly, Common},
     error::{Error, Result},
-    experiment::{Experiment, MethodKind},
+    experiment::Experiment,
     run::{Existing, RunFolder},
 };
 
@@ -154,10 +154,8 @@ impl Join {
         out: &Path,
     ) -> Result<Options> {
         let method = &experiment.method;
-        let stop = match method.kind {
-            MethodKind::Persfl => Stop::after_probes(method.rounds),
-            _ => Stop { tolerance: method.tolerance, rounds: method.rounds },
-        };
+        let stop = Stop { tolerance: method.run.tolerance, rounds: method.run.rounds };
+        let stop = method.approach.stop(stop);
         let mode = if part.asynchronous {
             Mode::Asynchronous { staleness: part.staleness }
         } else {
@@ -191,20 +189,28 @@ fn learn(
     let views = views.into_iter().filter(|view| own.binary_search(&view.node.id).is_ok());
     let views: Vec<View> = views.collect();
     let alpha = study.settings.alpha.unwrap_or(0.0);
-    match &study.settings.method {
-        Approach::FedRelax(method) => {
-            let method = fedgrid::method::FedRelax { alpha, ..method.clone() };
-            run(kit, &method, views, options, terminal)
-        }
-        Approach::Gtv(gtv) => run(kit, &gtv.rounds(alpha), views, options, terminal),
-        Approach::PersFl(method) => {
-            let method = PersFl { step: alpha, budget: Budget::Half, ..method.clone() };
-            run(kit, &method, views, options, terminal)
-        }
+    let federated = study.settings.method.federated(alpha, &[])?.ok_or_else(|| {
         // Refused when the federation was made.
-        Approach::Baseline(_) | Approach::Plain(_) => Err(Error::input(
+        Error::input(
             "method.kind is not fedrelax, gtv or persfl, which exchange messages without a hub",
-        )),
+        )
+    })?;
+    federated.apply(Joined { kit, views, options, terminal })
+}
+
+/// A site takes part in a method.
+struct Joined<'a> {
+    kit: &'a Kit,
+    views: Vec<View>,
+    options: &'a Options,
+    terminal: Terminal,
+}
+
+impl RunsFederated for Joined<'_> {
+    type Output = Result<Option<Learnt>>;
+
+    fn run<M: Method<Participant: Durable>>(self, method: &M) -> Self::Output {
+        run(self.kit, method, self.views, self.options, self.terminal)
     }
 }
 

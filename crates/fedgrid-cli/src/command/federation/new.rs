@@ -18,7 +18,7 @@ use crate::terminal::Terminal;
 use fedgrid_lab::{
     assembly::{About, Common},
     error::{Error, Result},
-    experiment::{Experiment, MethodKind},
+    experiment::Experiment,
     run::to_json_pretty,
 };
 
@@ -222,9 +222,11 @@ fn tell(
     (out, rows): (&Path, Option<&Path>),
 ) {
     let Shape { features, outputs, points } = manifest.shape;
-    let numbers = match experiment.method.kind {
-        MethodKind::Fedrelax => points * outputs,
-        _ => (features + 1) * outputs,
+    // Whichever of the two the method sends; heads of messages are small beside them.
+    let numbers = if experiment.method.approach.facts().exchanges_predictions {
+        points * outputs
+    } else {
+        (features + 1) * outputs
     };
     let cut = manifest.cut();
     let bytes = 2 * cut * 8 * numbers as usize;

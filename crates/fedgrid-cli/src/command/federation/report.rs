@@ -18,7 +18,7 @@ use crate::terminal::{Terminal, table};
 use fedgrid_lab::{
     assembly::Assembly,
     error::{Error, Result},
-    experiment::{Experiment, MethodKind},
+    experiment::Experiment,
     helping::help,
     outcome::{Help, Outcome},
     report::Page,
@@ -38,7 +38,7 @@ pub(super) struct Learnt {
 
 impl Learnt {
     fn certificate(&self, experiment: &Experiment) -> Certificate {
-        if experiment.method.kind == MethodKind::Persfl {
+        if experiment.method.approach.facts().asks_and_answers {
             return Certificate::of_iterations();
         }
         let certified = self.status.gap.is_some();

@@ -8,8 +8,8 @@ use std::{path::PathBuf, sync::Arc};
 use clap::{Args, ValueEnum};
 use fedgrid::{
     algebra::{dot, squared_distance},
-    compare::{Approach, Study, Weighting},
-    method::{Budget, Durable, FedRelax, Method, PersFl, Pooled},
+    compare::{RunsFederated, Study},
+    method::{Durable, Method},
     model::Hypothesis,
     network::{Node, View, partition},
     observe::Stop,
@@ -101,34 +101,23 @@ impl Simulate {
         let study = Assembly::new(&experiment, &base)?.study;
         self.faults.faults().check()?;
         let alpha = study.settings.alpha.unwrap_or(ALPHA);
-        let nodes = nodes(&study);
-        let report = match &study.settings.method {
-            Approach::FedRelax(method) => {
-                let pooled = if method.hub > 0.0 { Some(Pooled.fit(&nodes)?.into()) } else { None };
-                let method = FedRelax { alpha, pooled, ..method.clone() };
-                self.simulated(&method, &study, nodes, study.settings.runtime.stop)?
-            }
-            Approach::Gtv(gtv) => {
-                self.simulated(&gtv.rounds(alpha), &study, nodes, study.settings.runtime.stop)?
-            }
-            Approach::PersFl(method) => {
-                self.check_turns()?;
-                // As at sites: nobody answers more than its budget allows.
-                let method = PersFl { step: alpha, budget: Budget::Half, ..method.clone() };
-                let stop = Stop::after_probes(study.settings.runtime.stop.rounds);
-                self.simulated(&method, &study, nodes, stop)?
-            }
-            Approach::Baseline(_) | Approach::Plain(_) => {
-                let found = format!("method.kind is \"{}\"", experiment.method.kind.name());
-                return Err(Error::input(format!(
-                    "{found}, expected fedrelax, gtv or persfl, which exchange messages without a hub"
-                )));
-            }
+        let (method, kind) = (&study.settings.method, experiment.method.kind().name());
+        if method.facts().asks_and_answers {
+            self.check_turns()?;
+        }
+        let nodes = study.nodes(None);
+        let Some(federated) = method.federated(alpha, &nodes)? else {
+            return Err(Error::input(format!(
+                "method.kind is \"{kind}\", expected fedrelax, gtv or persfl, which exchange messages \
+                 without a hub"
+            )));
         };
+        let stop = method.stop(study.settings.runtime.stop);
+        let report = federated.apply(Simulated { flags: self, study: &study, nodes, stop })?;
         let chosen = study.settings.alpha.is_none();
-        terminal.say(&report.text(experiment.method.kind.name(), alpha, chosen));
+        terminal.say(&report.text(kind, alpha, chosen));
         if terminal.json {
-            terminal.give(&to_json_pretty(&report.json(experiment.method.kind.name(), alpha)));
+            terminal.give(&to_json_pretty(&report.json(kind, alpha)));
         }
         Ok(())
     }
@@ -206,21 +195,20 @@ impl Simulate {
     }
 }
 
-/// The nodes with their training rows.
-fn nodes(study: &Study) -> Vec<Node> {
-    let rows = || study.plan.train.iter().map(Vec::len);
-    let with_rows = rows().filter(|count| *count > 0).count().max(1);
-    let mean_rows = rows().sum::<usize>() as f64 / with_rows as f64;
-    let node = |id: usize| {
-        let train = &study.plan.train[id];
-        let total = match study.settings.weighting {
-            Weighting::Nodes => 1.0,
-            Weighting::Rows => train.len() as f64 / mean_rows,
-        };
-        let data = study.rows[id].select(train).with_total_weight(total);
-        Node { id, data, model: study.models[id].clone(), public: study.public[id].clone() }
-    };
-    (0..study.network.len()).map(node).collect()
+/// A method is simulated.
+struct Simulated<'a> {
+    flags: &'a Simulate,
+    study: &'a Study,
+    nodes: Vec<Node>,
+    stop: Stop,
+}
+
+impl RunsFederated for Simulated<'_> {
+    type Output = Result<Report>;
+
+    fn run<M: Method<Participant: Durable>>(self, method: &M) -> Result<Report> {
+        self.flags.simulated(method, self.study, self.nodes, self.stop)
+    }
 }
 
 type Hypotheses = [Option<Arc<dyn Hypothesis>>];

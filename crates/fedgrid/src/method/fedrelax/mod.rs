@@ -13,6 +13,7 @@
 //! common public set the two are the same.
 
 mod damping;
+mod discrepancy;
 mod pull;
 mod step;
 mod weak;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 use damping::Damping;
 use pull::{Ground, Pulls, Target};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use step::LocalStep;
 use step::Stepper;
@@ -40,7 +42,7 @@ use crate::{
 };
 
 /// Whose public points a node is compared on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coupling {
     /// The neighbour's, as in the papers' update.
@@ -51,12 +53,16 @@ pub enum Coupling {
 }
 
 /// Model-agnostic learning by exchange of predictions.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct FedRelax {
     /// The pull α ≥ 0 towards the neighbours; zero trains every node alone, and so does, at nodes
     /// whose models would jump, next to nothing ([`SMALLEST_PULL`]).
+    #[serde(skip)]
     pub alpha: f64,
     /// How predictions are compared; none is the loss of the task.
+    #[serde(flatten, with = "discrepancy")]
+    #[schemars(with = "discrepancy::DiscrepancyKeys")]
     pub discrepancy: Option<Loss>,
     /// Whose public points count.
     pub coupling: Coupling,
@@ -64,19 +70,29 @@ pub struct FedRelax {
     pub couple_intercept: bool,
     /// The largest root-mean-square distance from one's own predictions at which a neighbour's
     /// pull; farther ones are moved in. None is no limit.
+    /// Bounds the harm that a lying neighbour can do to the model; it protects no row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub clip: Option<f64>,
     /// The share ω of what is new in the neighbours' predictions that is taken in each round, in
     /// (0, 2); one is the plain update.
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 2))]
     pub relaxation: f64,
     /// What a node does with its pulls.
+    #[serde(flatten)]
+    #[schemars(with = "step::StepKeys")]
     pub step: LocalStep,
     /// The weight ≥ 0 of the pooled hub as one more neighbour of every node; zero is no hub.
+    #[schemars(range(min = 0))]
     pub hub: f64,
     /// The pooled hypothesis of each node; needed only with a hub.
+    #[serde(skip)]
     pub pooled: Option<Hypotheses>,
     /// The hypotheses to start from; local training where there is none.
+    #[serde(skip)]
     pub start: Option<PartialHypotheses>,
     /// Whether the first round pulls towards zero, as the authors' code does.
+    #[serde(skip)]
     pub zero_first: bool,
 }
 

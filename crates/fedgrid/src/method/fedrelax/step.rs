@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::{
     bytes::{Reader, Writer},
     data::{Dataset, Labels, normal_points},
@@ -14,7 +17,8 @@ use crate::{
 };
 
 /// How a node answers its pulls.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(from = "StepKeys", into = "StepKeys")]
 pub enum LocalStep {
     /// The minimiser itself.
     #[default]
@@ -38,6 +42,68 @@ pub enum LocalStep {
         /// The seed of the draws.
         seed: u64,
     },
+}
+
+/// The same as keys of a file, which stand side by side.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(super) struct StepKeys {
+    /// What a node does with its pulls: refit, descend (some optimiser steps, models of weights only) or
+    /// distil (refit on labels of its own making as well).
+    step: StepName,
+    /// For step "descend": how many optimiser steps each round.
+    #[schemars(range(min = 1))]
+    steps: usize,
+    /// For step "descend": which optimiser.
+    optimiser: Optimiser,
+    /// For step "descend": the step size.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    step_size: f64,
+    /// For step "distil": how many points each round.
+    #[schemars(range(min = 1))]
+    distil_points: usize,
+}
+
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum StepName {
+    #[default]
+    Refit,
+    Descend,
+    Distil,
+}
+
+impl Default for StepKeys {
+    fn default() -> Self {
+        let optimiser = Optimiser::RmsProp;
+        Self { step: StepName::Refit, steps: 1, optimiser, step_size: 0.01, distil_points: 100 }
+    }
+}
+
+impl From<StepKeys> for LocalStep {
+    fn from(keys: StepKeys) -> Self {
+        let StepKeys { step, steps, optimiser, step_size: size, distil_points: points } = keys;
+        match step {
+            StepName::Refit => Self::Refit,
+            StepName::Descend => Self::Descend { steps, optimiser, size },
+            StepName::Distil => Self::Distil { points, seed: 0 },
+        }
+    }
+}
+
+impl From<LocalStep> for StepKeys {
+    fn from(step: LocalStep) -> Self {
+        let usual = Self::default();
+        match step {
+            LocalStep::Refit => usual,
+            LocalStep::Descend { steps, optimiser, size: step_size } => {
+                Self { step: StepName::Descend, steps, optimiser, step_size, ..usual }
+            }
+            LocalStep::Distil { points: distil_points, .. } => {
+                Self { step: StepName::Distil, distil_points, ..usual }
+            }
+        }
+    }
 }
 
 /// Takes local steps and keeps what can be used again.

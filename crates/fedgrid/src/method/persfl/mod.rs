@@ -44,6 +44,7 @@ pub use message::{Answer, Exchange, Question, Refusal};
 pub use online::{Feed, Online};
 pub use participant::Probing;
 pub use refit::RefitPool;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use tally::Tally;
 pub use wire::Probes;
@@ -57,7 +58,7 @@ use crate::{
 };
 
 /// What a target asks of a candidate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Probe {
     /// The gradient of its loss, or a subgradient where there is a kink (Algorithm 1).

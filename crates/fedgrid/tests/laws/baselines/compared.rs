@@ -1,7 +1,7 @@
 //! Baselines in the comparison: tuned on the same rows, and no part of the verdict on a network.
 
 use fedgrid::compare::{
-    Approach, Baseline, Card, Contestant, Kind, Settings, Study, Unwatched, Verdict,
+    Approach, Card, Contestant, Kind, MethodKind, Settings, Study, Unwatched, Verdict,
 };
 
 use super::in_threads;
@@ -11,7 +11,7 @@ fn cards(study: &Study) -> Vec<Card> {
     study.contestants().into_iter().map(|c| study.card(c, &Unwatched).unwrap()).collect()
 }
 
-fn with(method: Approach, baselines: &[Baseline]) -> Study {
+fn with(method: Approach, baselines: &[MethodKind]) -> Study {
     let mut study = clustered(0.01, 0.5);
     let usual = Settings { shuffles: 1, tune_ridge: false, ..study.settings };
     study.settings = Settings { method, baselines: baselines.to_vec(), ..usual };
@@ -20,7 +20,7 @@ fn with(method: Approach, baselines: &[Baseline]) -> Study {
 
 #[test]
 fn every_baseline_is_tuned_and_scored_beside_the_network() {
-    let all = cards(&with(Approach::default(), &Baseline::ALL));
+    let all = cards(&with(Approach::default(), &MethodKind::baselines().collect::<Vec<_>>()));
     let alone = cards(&with(Approach::default(), &[]));
     assert_eq!(all.len(), alone.len() + 9);
     assert_eq!(all[..alone.len()], alone);
@@ -29,28 +29,28 @@ fn every_baseline_is_tuned_and_scored_beside_the_network() {
     let best = without.min_by(|a, b| a.error().total_cmp(&b.error())).unwrap();
     assert_eq!(Verdict::of(&all, Contestant::Network).unwrap().rival, best.contestant);
     assert!(matches!(best.contestant, Contestant::Baseline(_)), "{}", best.contestant);
-    let card = |name: Baseline| {
+    let card = |name: MethodKind| {
         all.iter().find(|card| card.contestant == Contestant::Baseline(name)).unwrap()
     };
-    for name in Baseline::ALL {
+    for name in MethodKind::baselines() {
         let card = card(name);
         assert!(card.path.len() > 2 && card.test.is_some_and(f64::is_finite), "{name:?}");
         let least = card.path.iter().map(|point| point.validation).fold(f64::INFINITY, f64::min);
         assert!((card.validation - least).abs() < 1e-15, "{name:?}");
     }
     // Three clusters are found where there are three, and one model for all is the pooled one.
-    let ifca = card(Baseline::Ifca);
+    let ifca = card(MethodKind::Ifca);
     assert!((ifca.strength.alpha - 3.0).abs() < 1e-15, "{}", ifca.strength.alpha);
     let pooled = alone[1].test.unwrap();
-    let fedavg = card(Baseline::Fedavg).test.unwrap();
+    let fedavg = card(MethodKind::Fedavg).test.unwrap();
     assert!((fedavg / pooled - 1.0).abs() < 0.05, "{fedavg} {pooled}");
     assert!(ifca.test.unwrap() < 0.2 * pooled);
 }
 
 #[test]
 fn a_method_with_a_hub_has_no_network_to_shuffle() {
-    let study = with(Approach::Baseline(Baseline::Ifca), &[Baseline::Ifca]);
-    assert_eq!(study.main(), Contestant::Baseline(Baseline::Ifca));
+    let study = with(MethodKind::Ifca.with_defaults(), &[MethodKind::Ifca]);
+    assert_eq!(study.main(), Contestant::Baseline(MethodKind::Ifca));
     let cards = cards(&study);
     assert_eq!(cards.len(), 4);
     let verdict = Verdict::of(&cards, study.main()).unwrap();
@@ -62,7 +62,7 @@ fn a_method_with_a_hub_has_no_network_to_shuffle() {
 
 #[test]
 fn gossip_has_a_network_and_it_can_be_shuffled() {
-    let study = with(Approach::Baseline(Baseline::Gossip), &[]);
+    let study = with(MethodKind::Gossip.with_defaults(), &[]);
     assert_eq!(study.main(), Contestant::Network);
     let cards = cards(&study);
     assert_eq!(cards.len(), 5);
@@ -72,7 +72,7 @@ fn gossip_has_a_network_and_it_can_be_shuffled() {
 #[test]
 fn baselines_give_the_same_cards_on_any_number_of_threads() {
     let study = with(Approach::default(), &[]);
-    for baseline in [Baseline::Ditto, Baseline::Gossip, Baseline::Fedmd] {
+    for baseline in [MethodKind::Ditto, MethodKind::Gossip, MethodKind::Fedmd] {
         let card = || study.card(Contestant::Baseline(baseline), &Unwatched).unwrap();
         assert_eq!(in_threads(1, card), in_threads(3, card), "{baseline:?}");
     }
@@ -80,20 +80,21 @@ fn baselines_give_the_same_cards_on_any_number_of_threads() {
 
 #[test]
 fn strengths_that_make_no_sense_are_named() {
-    let message =
-        |baseline: Baseline, alpha: f64| baseline.check_strength(alpha).unwrap_err().to_string();
+    let message = |kind: MethodKind, strength: f64| {
+        kind.with_defaults().strength_key().unwrap().check(strength).unwrap_err().to_string()
+    };
     assert_eq!(
-        message(Baseline::Ifca, 2.5),
-        "alpha is 2.5, expected a number of clusters, one or more"
+        message(MethodKind::Ifca, 2.5),
+        "clusters is 2.5, expected a number of clusters, one or more"
     );
-    assert_eq!(message(Baseline::Apfl, 1.1), "alpha is 1.1, expected a share from zero to one");
+    assert_eq!(message(MethodKind::Apfl, 1.1), "share is 1.1, expected a share from zero to one");
     assert_eq!(
-        message(Baseline::FineTuned, -1.0),
-        "alpha is -1, expected a whole number of steps, zero or more"
+        message(MethodKind::FineTuned, -1.0),
+        "steps is -1, expected a whole number of steps, zero or more"
     );
-    assert_eq!(message(Baseline::Ditto, -1.0), "alpha is -1, expected zero or more");
+    assert_eq!(message(MethodKind::Ditto, -1.0), "alpha is -1, expected zero or more");
     assert_eq!(
-        message(Baseline::Gossip, 0.0),
-        "alpha is 0, expected a positive factor of the step size"
+        message(MethodKind::Gossip, 0.0),
+        "pace is 0, expected a positive factor of the step size"
     );
 }

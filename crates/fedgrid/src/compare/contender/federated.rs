@@ -1,0 +1,45 @@
+//! The methods that run between sites, and how much they send.
+
+use crate::method::{Durable, FedRelax, Method, PersFl, PrimalDual};
+
+/// A method at a strength as it runs between sites.
+#[derive(Debug, Clone)]
+pub enum Federated {
+    /// Exchange of predictions.
+    FedRelax(FedRelax),
+    /// Total variation of weights.
+    PrimalDual(PrimalDual),
+    /// Probes.
+    PersFl(PersFl),
+}
+
+/// Something that can be done with any method whose messages and state can leave a process.
+pub trait RunsFederated {
+    /// What comes of it.
+    type Output;
+
+    /// Does it with one method.
+    fn run<M: Method<Participant: Durable>>(self, method: &M) -> Self::Output;
+}
+
+impl Federated {
+    /// Does something with the method, whichever it is.
+    pub fn apply<R: RunsFederated>(&self, work: R) -> R::Output {
+        match self {
+            Self::FedRelax(method) => work.run(method),
+            Self::PrimalDual(method) => work.run(method),
+            Self::PersFl(method) => work.run(method),
+        }
+    }
+}
+
+/// What the size of a message depends on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MessageSizes {
+    /// The most weights of any model.
+    pub weights: usize,
+    /// The number of predictions: public points times outputs.
+    pub predictions: usize,
+    /// The number of features.
+    pub columns: usize,
+}

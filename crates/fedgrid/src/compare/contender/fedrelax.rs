@@ -1,0 +1,130 @@
+//! FedRelax in a comparison: linear networks are solved directly, all others run in rounds of messages.
+
+use super::{
+    Bound, Contender, Facts, Federated, MessageSizes, ModelsInUse, Objective, StrengthKey,
+};
+use crate::{
+    compare::{
+        Fitted,
+        fitted::{FitRequest, WarmStart},
+        trainer::Trainer,
+        tuning::{Grid, Units},
+    },
+    data::Task,
+    error::Result,
+    loss::Loss,
+    method::{Coupling, FedRelax, LocalStep, Pooled},
+    network::{Network, Node},
+};
+
+impl Contender for FedRelax {
+    fn about(&self) -> &'static str {
+        "pulled to its neighbours"
+    }
+
+    fn strength_key(&self) -> Option<StrengthKey> {
+        Some(StrengthKey::pull("The pull towards the neighbours; zero trains every node alone."))
+    }
+
+    fn facts(&self) -> Facts {
+        let is_symmetric = self.coupling == Coupling::Symmetric;
+        Facts {
+            uses_public: true,
+            exchanges_predictions: true,
+            couples_intercepts: self.couple_intercept,
+            is_symmetric,
+            hub: self.hub,
+            solves_directly: self.step == LocalStep::Refit
+                && self.clip.is_none()
+                && matches!(self.discrepancy, None | Some(Loss::Squared)),
+            without: &[],
+            coupling: Some(if is_symmetric { "symmetric" } else { "one-sided" }),
+            ..Facts::default()
+        }
+    }
+
+    fn grid(&self, units: &Units) -> Result<Grid> {
+        Ok(units.decades_over_degree(1.0, self.hub))
+    }
+
+    fn fit(&self, trainer: &Trainer, request: FitRequest) -> Result<Fitted> {
+        if let Some(fitted) = trainer.solve_linear(&request, self.hub)? {
+            return Ok(fitted);
+        }
+        let FitRequest { network, strength, warm, effort } = request;
+        let method = Self {
+            alpha: strength,
+            pooled: if self.hub > 0.0 { Some(trainer.anchor()?) } else { None },
+            start: if let WarmStart::Hypotheses(start) = warm { Some(start) } else { None },
+            ..self.clone()
+        };
+        trainer.rounds(&method, network, self.hub, effort)
+    }
+
+    fn bind(&mut self, bound: &Bound) {
+        if let LocalStep::Distil { seed, .. } = &mut self.step {
+            *seed = bound.seed;
+        }
+    }
+
+    fn check_models(&self, models: &ModelsInUse) -> Result<(), String> {
+        let classes = models.task != Task::Regression;
+        if self.coupling == Coupling::Symmetric && classes {
+            return Err(
+                "method.coupling is \"symmetric\", expected \"one-sided\" for classes".into()
+            );
+        }
+        // Beyond one, steps leave the range of probabilities.
+        if self.relaxation > 1.0 && classes {
+            let found = format!("method.relaxation is {}", self.relaxation);
+            return Err(format!("{found}, expected at most one for classes"));
+        }
+        if self.discrepancy.is_some_and(|loss| loss.is_of_classes() != classes) {
+            let compares = if classes {
+                "numbers, expected auto, cross-entropy or kullback-leibler for classes"
+            } else {
+                "classes, expected auto, squared, absolute or huber for numbers"
+            };
+            return Err(format!("method.discrepancy compares {compares}"));
+        }
+        let descends = matches!(self.step, LocalStep::Descend { .. });
+        match models.without_weights().filter(|_| descends) {
+            Some(model) => {
+                Err(format!("method.step is \"descend\", expected refit or distil for {model}"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn pulls(&self, network: &Network) -> Option<(FedRelax, Vec<f64>)> {
+        let weight = |node| network.degree(node) + self.hub;
+        Some((self.clone(), (0..network.len()).map(weight).collect()))
+    }
+
+    fn objective(&self) -> Option<Objective<'_>> {
+        Some(Objective::Predictions(self))
+    }
+
+    fn note_on_fit(&self, fitted: &Fitted) -> Option<String> {
+        let note = "All models are linear and this process holds all rows, so the fixed point of \
+                    FedRelax was solved directly instead of in rounds of messages.";
+        fitted.direct.then(|| note.into())
+    }
+
+    fn federated(&self, strength: f64, nodes: &[Node]) -> Result<Option<Federated>> {
+        let pooled = if self.hub > 0.0 { Some(Pooled.fit(nodes)?.into()) } else { None };
+        Ok(Some(Federated::FedRelax(Self { alpha: strength, pooled, ..self.clone() })))
+    }
+
+    fn check_at_sites(&self) -> Result<(), [String; 3]> {
+        if self.hub > 0.0 {
+            return Err(["method.hub".into(), self.hub.to_string(), "0".into()]);
+        }
+        Ok(())
+    }
+
+    fn largest_message(&self, sizes: &MessageSizes) -> Option<usize> {
+        let sets = if self.coupling == Coupling::Symmetric { 2 } else { 1 };
+        Some(8 * sets * sizes.predictions)
+    }
+}

@@ -1,0 +1,106 @@
+//! Training in rounds of messages.
+
+use std::{ops::ControlFlow, sync::Arc};
+
+use super::{
+    Certificate, Fitted, Watch,
+    fitted::{Effort, WarmStart},
+    trainer::Trainer,
+};
+use crate::{
+    error::Result,
+    method::Method,
+    model::Hypothesis,
+    network::{Network, View},
+    observe::{Observer, Round, Stop, Validation},
+    runtime::{InProcess, Run},
+};
+
+impl Trainer<'_> {
+    /// Rounds of messages between the nodes.
+    pub(super) fn rounds<M: Method>(
+        &self,
+        method: &M,
+        network: &Network,
+        hub: f64,
+        effort: Effort,
+    ) -> Result<Fitted> {
+        let mut runtime = self.study.settings.runtime;
+        if effort == Effort::Search {
+            runtime.stop.tolerance = runtime.stop.tolerance.max(1e-4);
+            runtime.stop.rounds = runtime.stop.rounds.min(50);
+        }
+        let run =
+            self.run_rounds(method, network.views(self.nodes().to_vec())?, runtime.stop, effort)?;
+        self.finish(run, network, hub)
+    }
+
+    /// Lets some participants exchange messages.
+    pub(super) fn run_rounds<M: Method>(
+        &self,
+        method: &M,
+        views: Vec<View>,
+        stop: Stop,
+        effort: Effort,
+    ) -> Result<Run> {
+        let validation = match (effort, self.study.plan.folds.as_slice()) {
+            (Effort::Final, [fold]) => self.study.select(&fold.validation),
+            _ => Vec::new(),
+        };
+        let validation = Validation::new(&validation);
+        let mut observer = Patience { watch: self.watch, validation, effort };
+        InProcess { stop, ..self.study.settings.runtime }.observed(method, views, &mut observer)
+    }
+
+    /// What is left of a run of messages.
+    pub(super) fn finish(&self, run: Run, network: &Network, hub: f64) -> Result<Fitted> {
+        let last = run.history.last();
+        let gap = last.and_then(|round| Some((round.gap?, round.objective)));
+        let (kind, value) = match gap {
+            Some((gap, objective)) if gap.is_finite() => {
+                ("certified relative gap", gap / objective.abs().max(f64::MIN_POSITIVE))
+            }
+            _ => ("fixed-point residual", last.map_or(0.0, |round| round.residual)),
+        };
+        let hypotheses: Vec<Option<Arc<dyn Hypothesis>>> = run.hypotheses;
+        Ok(Fitted {
+            certificate: Certificate {
+                kind: kind.into(),
+                value,
+                converged: run.converged,
+                reason: None,
+            },
+            warm: WarmStart::Hypotheses(hypotheses.clone().into()),
+            residuals: run.history.iter().map(|round| round.residual).collect(),
+            rounds: run.history,
+            direct: false,
+            engine: "rounds of messages".into(),
+            damped: run.damped,
+            ..Fitted::exact(self.fill_undetermined(network, hub, hypotheses)?)
+        })
+    }
+}
+
+/// Measures on validation rows and stops a run when its study is interrupted.
+struct Patience<'a> {
+    watch: &'a dyn Watch,
+    validation: Validation<'a>,
+    effort: Effort,
+}
+
+impl Observer for Patience<'_> {
+    fn round(
+        &mut self,
+        record: &mut Round,
+        hypotheses: &[Option<Arc<dyn Hypothesis>>],
+    ) -> ControlFlow<()> {
+        if self.watch.interrupted() {
+            return ControlFlow::Break(());
+        }
+        let flow = self.validation.round(record, hypotheses);
+        if self.effort == Effort::Final {
+            self.watch.round(record);
+        }
+        flow
+    }
+}
