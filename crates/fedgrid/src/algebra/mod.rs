@@ -3,15 +3,16 @@
 //! A node's matrices have a handful of columns, where plain loops beat a library's call.
 
 mod batch;
+pub(crate) mod simd;
 mod small;
-mod widest;
 
 pub use batch::{Batch, Factors, triangle};
+pub(crate) use simd::SimdTask;
+pub(crate) use small::row_dot;
 pub use small::{
     add_outers, add_symmetric_product, add_weighted_differences, add_weighted_rows,
     add_weighted_rows_each,
 };
-pub(crate) use widest::{Kernel, widest};
 
 /// The inner product of two vectors.
 #[must_use]

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::{
-    super::{Cholesky, Kernel, widest},
+    super::{Cholesky, SimdTask, simd},
     Batch, LANES, Lane, TASK, each, less, side_by_side, times, triangle,
 };
 
@@ -34,7 +34,7 @@ impl Factors {
             let mut before = vec![[0.0; LANES]; length];
             for (entries, shifts) in eights {
                 before.copy_from_slice(entries);
-                widest(Factorisation { size, entries });
+                simd::dispatch(Factorisation { size, entries });
                 for (lane, shift) in shifts.iter_mut().enumerate() {
                     if !is_definite(&before, entries, lane, size) {
                         *shift = refactor(&before, entries, lane, size);
@@ -57,7 +57,7 @@ impl Factors {
     /// Replaces each `b_i` by the solution of `(A_i + shift_i I) x = b_i`, from the matrix `first`, a
     /// multiple of eight, on.
     pub fn solve(&self, first: usize, b: &mut [f64]) {
-        widest(Solve { lower: &self.lower, first, b });
+        simd::dispatch(Solve { lower: &self.lower, first, b });
     }
 }
 
@@ -96,7 +96,7 @@ struct Factorisation<'a> {
     entries: &'a mut [Lane],
 }
 
-impl Kernel for Factorisation<'_> {
+impl SimdTask for Factorisation<'_> {
     /// Leaves one over the diagonal entries in their place, and no positive number where the matrix
     /// is not positive definite.
     #[inline(always)]
@@ -120,7 +120,7 @@ struct Solve<'a> {
     b: &'a mut [f64],
 }
 
-impl Kernel for Solve<'_> {
+impl SimdTask for Solve<'_> {
     #[inline(always)]
     fn run(self) {
         let size = self.lower.size;

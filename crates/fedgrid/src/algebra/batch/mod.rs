@@ -12,7 +12,7 @@ mod factors;
 pub use factors::Factors;
 use rayon::prelude::*;
 
-use super::{Kernel, widest};
+use super::{SimdTask, simd};
 
 /// How many matrices lie side by side.
 const LANES: usize = 8;
@@ -69,7 +69,7 @@ impl Batch {
 
     /// `out_i ← out_i + factor · A_i v_i`, from the matrix `first`, a multiple of eight, on.
     pub fn add_product(&self, out: &mut [f64], factor: f64, first: usize, v: &[f64]) {
-        widest(Product { batch: self, ridges: (&[], 0), out, factor, first, v });
+        simd::dispatch(Product { batch: self, ridges: (&[], 0), out, factor, first, v });
     }
 
     /// The same with `A_i + ridge_i R`, where R has ones on the diagonal of the first so many columns.
@@ -81,7 +81,7 @@ impl Batch {
         first: usize,
         v: &[f64],
     ) {
-        widest(Product { batch: self, ridges, out, factor, first, v });
+        simd::dispatch(Product { batch: self, ridges, out, factor, first, v });
     }
 
     /// `out_i ← A_i v_i` and `other_out_i ← B_i v_i` with the matrices B of another batch of the same size,
@@ -94,7 +94,7 @@ impl Batch {
         v: &[f64],
     ) {
         debug_assert_eq!(self.size, other.size);
-        widest(Products { batches: [self, other], outs: [out, other_out], first, v });
+        simd::dispatch(Products { batches: [self, other], outs: [out, other_out], first, v });
     }
 
     /// Adds the triangle of one matrix.
@@ -128,7 +128,7 @@ struct Product<'a> {
     v: &'a [f64],
 }
 
-impl Kernel for Product<'_> {
+impl SimdTask for Product<'_> {
     #[inline(always)]
     fn run(self) {
         let size = self.batch.size;
@@ -155,7 +155,7 @@ struct Products<'a> {
     v: &'a [f64],
 }
 
-impl Kernel for Products<'_> {
+impl SimdTask for Products<'_> {
     #[inline(always)]
     fn run(self) {
         let size = self.batches[0].size;

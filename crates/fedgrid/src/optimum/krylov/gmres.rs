@@ -5,7 +5,7 @@
 use rayon::prelude::*;
 
 use super::{BLOCK, Krylov, Limit, Map, Split, dot, residual_of};
-use crate::algebra::{Kernel, add_scaled, scale, widest};
+use crate::algebra::{SimdTask, add_scaled, scale, simd};
 
 /// Restarted GMRES with the preconditioner on the right, so that the residual is the true one.
 #[must_use]
@@ -140,7 +140,7 @@ fn dots(vectors: &[Vec<f64>], v: &[f64]) -> Vec<f64> {
         .enumerate()
         .map(|(block, v)| {
             let mut out = vec![0.0; vectors.len()];
-            widest(Dots { vectors, from: block * BLOCK, v, out: &mut out });
+            simd::dispatch(Dots { vectors, from: block * BLOCK, v, out: &mut out });
             out
         })
         .collect();
@@ -154,7 +154,7 @@ struct Dots<'a> {
     out: &'a mut [f64],
 }
 
-impl Kernel for Dots<'_> {
+impl SimdTask for Dots<'_> {
     #[inline(always)]
     fn run(self) {
         for (out, vector) in self.out.iter_mut().zip(self.vectors) {
@@ -178,7 +178,7 @@ fn subtract(vectors: &[Vec<f64>], factors: &[f64], v: &mut [f64]) -> f64 {
         .par_chunks_mut(BLOCK)
         .enumerate()
         .map(|(block, v)| {
-            widest(Subtract { vectors, factors, from: block * BLOCK, v });
+            simd::dispatch(Subtract { vectors, factors, from: block * BLOCK, v });
             crate::algebra::dot(v, v)
         })
         .collect();
@@ -192,7 +192,7 @@ struct Subtract<'a> {
     v: &'a mut [f64],
 }
 
-impl Kernel for Subtract<'_> {
+impl SimdTask for Subtract<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { vectors, factors, from, v } = self;
