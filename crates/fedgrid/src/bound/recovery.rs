@@ -87,7 +87,7 @@ impl Recovery {
 
     fn assumptions(&self, nodes: &[Node], labelled: &[bool], penalty: Penalty) -> Vec<String> {
         let mut warnings = self.sampling.warnings.clone();
-        if penalty == Penalty::SquaredNorm {
+        if !penalty.rule().is_norm() {
             warnings.push("Theorem 1 is about norms, and the squared norm is none".into());
         }
         let with_rows = || nodes.iter().zip(labelled).filter(|(_, on)| **on).map(|(node, _)| node);
@@ -119,13 +119,11 @@ impl Recovery {
 
     /// Sets strength and bound where all assumptions hold.
     fn apply(&mut self, penalty: Penalty) {
-        let Some((l, mut k)) = self.sampling.constants.filter(|_| self.warnings.is_empty()) else {
+        let Some((l, k)) = self.sampling.constants.filter(|_| self.warnings.is_empty()) else {
             return;
         };
-        if penalty == Penalty::OneNorm {
-            // The flow bounds one-norms of weights, of which ‖w‖₁ ≤ √d ‖w‖₂ makes what K multiplies.
-            k *= (self.optima[0].len() as f64).sqrt();
-        }
+        // The flow bounds sums of φ(w), of which φ(w) ≤ ratio · ‖w‖₂ makes what K multiplies.
+        let k = k * penalty.rule().dual_ratio(self.optima[0].len());
         let root = (self.labelled as f64).sqrt();
         self.alpha = Some(self.gradient * l * root / k);
         self.bound =

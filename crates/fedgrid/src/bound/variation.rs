@@ -39,9 +39,7 @@ impl Difference {
     fn largest_squares(self, total: f64, least: f64) -> f64 {
         match self {
             Self::Squared => total,
-            Self::Weights(Penalty::SquaredNorm) => 2.0 * total,
-            // Σ A‖z‖² ≤ (Σ √A‖z‖)² ≤ (Σ A‖z‖)² / A_min, and ‖z‖₂ ≤ ‖z‖₁.
-            Self::Weights(Penalty::Norm | Penalty::OneNorm) => total * total / least,
+            Self::Weights(penalty) => penalty.rule().largest_squares(total, least),
         }
     }
 }
