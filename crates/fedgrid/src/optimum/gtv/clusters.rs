@@ -53,9 +53,9 @@ fn by_size(roots: &[usize]) -> Vec<usize> {
     }
     let mut order: Vec<usize> = (0..roots.len()).filter(|&root| sizes[root] > 0).collect();
     order.sort_by_key(|&root| std::cmp::Reverse(sizes[root]));
-    let mut place = vec![0; roots.len()];
-    order.iter().enumerate().for_each(|(new, &root)| place[root] = new);
-    roots.iter().map(|&root| place[root]).collect()
+    let mut slot = vec![0; roots.len()];
+    order.iter().enumerate().for_each(|(new, &root)| slot[root] = new);
+    roots.iter().map(|&root| slot[root]).collect()
 }
 
 #[cfg(test)]

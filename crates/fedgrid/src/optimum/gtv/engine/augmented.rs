@@ -11,34 +11,57 @@
 //! minimum and not at all far from it, so it starts where the Halpern iteration stands.
 //! [Yuan, Sun and Toh, "An Efficient Semismooth Newton Based Algorithm for Convex Clustering".]
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
-use super::{
-    frame::Frame,
-    layout::Ends,
-    losses::Loss,
-    sweep::Point,
-    tiles::over_tiles,
-    width::{self, Pass, by_width},
-};
+use super::{Engine, EngineKind, StepEnd};
 use crate::{
-    algebra::{add_scaled, dot, norm, scale},
-    optimum::krylov::{Limit, conjugate_gradient},
+    algebra::{add_scaled, dot, norm, row_dot, scale},
+    error::Result,
+    optimum::{
+        gtv::{
+            kernel::{
+                layout::Ends,
+                tiles::over_tiles,
+                width::{WidthPass, by_width},
+            },
+            losses::NodeLoss,
+            problem::{GtvProblem, PrimalDualPoint},
+        },
+        krylov::{Limit, conjugate_gradient},
+    },
 };
 
+/// The strength σ of the first round, times the scale s of the primal-dual steps before it: five times
+/// their σ = 1/2s.
+const FIRST_STRENGTH: f64 = 2.5;
 /// The strength grows by this factor from one round to the next.
-const GROWTH: f64 = 3.0;
+const STRENGTH_GROWTH: f64 = 3.0;
 /// A round lowers the gradient by this factor, and below the last round's by the same.
-const ROUND: f64 = 3e-2;
-const NEWTON_STEPS: usize = 30;
-/// A step has to win this share of what its slope promises.
-const SUFFICIENT: f64 = 1e-4;
+const ROUND_FALL: f64 = 3e-2;
+/// Where gradients are this share of those of the losses, rounding is all that is left.
+const LEAST_GRADIENT: f64 = 1e-15;
+/// Newton steps of a round at most,
+const MAX_NEWTON_STEPS: usize = 30;
+/// each with at most so many products: a direction that needs more is not worth its time.
+const MAX_PRODUCTS: usize = 500;
+/// The share of what its slope promises that a step has to win (Armijo's rule, with his usual share).
+const SUFFICIENT_SHARE: f64 = 1e-4;
+/// Halvings of a step at most.
+const MAX_HALVINGS: usize = 25;
+/// What is added to the Hessian relative to its largest pull: without rows or ridge it may be singular.
+const HESSIAN_SHIFT: f64 = 1e-9;
+/// How many rounds are tried in a row,
+const MAX_ROUNDS: usize = 12;
+/// and after how many the gap has to be halved in each: the strength has to grow before a round gains.
+const PATIENT_ROUNDS: usize = 5;
 
 /// A running iteration.
 #[derive(Debug)]
-pub(super) struct Augmented<'a> {
-    frame: &'a Frame<'a>,
-    pub(super) point: Point,
+pub(crate) struct Augmented<'a> {
+    problem: &'a GtvProblem<'a>,
+    pub(super) point: PrimalDualPoint,
     sigma: f64,
     /// The gradient at the weights; after a round it is what is left of the optimality conditions.
     gradient: Vec<f64>,
@@ -48,86 +71,91 @@ pub(super) struct Augmented<'a> {
     /// The gradient that the last round was content with.
     goal: f64,
     /// Products with the Hessian so far.
-    pub(super) products: usize,
+    products: usize,
+    rounds: usize,
 }
 
 impl<'a> Augmented<'a> {
-    pub(super) fn new(frame: &'a Frame<'a>, point: Point, sigma: f64) -> Self {
+    /// From a point to which primal-dual steps of a scale have led.
+    pub(super) fn new(problem: &'a GtvProblem<'a>, point: PrimalDualPoint, scale: f64) -> Self {
         let bends = vec![0.0; point.u.len()];
         Self {
-            frame,
+            problem,
             gradient: vec![0.0; point.w.len()],
             point,
-            sigma,
+            sigma: FIRST_STRENGTH / scale,
             bends,
             goal: f64::INFINITY,
             products: 0,
+            rounds: 0,
         }
     }
 
-    /// One round: weights for these duals, then new duals, and a greater strength; at most so many
-    /// products in all.
-    pub(super) fn round(&mut self, budget: usize) {
+    /// Weights for these duals, then new duals, and a greater strength; at most so many products.
+    fn round(&mut self, budget: usize) {
         let mut value = self.evaluate();
-        let goal = (ROUND * norm(&self.gradient)).min(ROUND * self.goal).max(1e-15 * self.size());
+        let goal = (ROUND_FALL * norm(&self.gradient)).min(ROUND_FALL * self.goal);
+        let goal = goal.max(LEAST_GRADIENT * self.size());
         self.goal = goal;
-        for _ in 0..NEWTON_STEPS {
+        let end = self.products.saturating_add(budget);
+        for _ in 0..MAX_NEWTON_STEPS {
             let left = norm(&self.gradient);
-            let products = budget.saturating_sub(self.products);
+            let products = end.saturating_sub(self.products);
             if left <= goal || products == 0 {
                 break;
             }
-            let direction = self.direction((goal / left).clamp(1e-3, 0.1), products.min(500));
+            let direction =
+                self.direction((goal / left).clamp(1e-3, 0.1), products.min(MAX_PRODUCTS));
             let Some(lower) = self.search(&direction, value) else { break };
             value = lower;
         }
         self.update_duals();
-        self.sigma *= GROWTH;
+        self.sigma *= STRENGTH_GROWTH;
     }
 
     /// How large gradients are at this point.
     fn size(&self) -> f64 {
-        norm(&self.frame.gradients(&self.point.w)).max(1.0)
+        norm(&self.problem.gradients(&self.point.w)).max(1.0)
     }
 
     /// The value at the point; leaves the gradient and the bends behind.
     fn evaluate(&mut self) -> f64 {
-        let frame = self.frame;
-        let (width, layout) = (frame.width, &frame.layout);
-        self.gradient = frame.gradients(&self.point.w);
+        let problem = self.problem;
+        let (width, layout) = (problem.width, &problem.layout);
+        self.gradient = problem.gradients(&self.point.w);
         let (w, u, sigma) = (&self.point.w, &self.point.u, self.sigma);
         let rows = layout.block * width;
         let coupled =
             over_tiles(layout, width, &mut self.bends, &mut self.gradient, |tile, bends, p, q| {
                 let range = tile.edges.clone();
-                let edges = Edges {
+                let edges = NewtonTile {
                     ends: &layout.ends[range.clone()],
-                    strengths: &frame.strengths[range.clone()],
+                    strengths: &problem.strengths[range.clone()],
                     x: w.get(tile.first * rows..).unwrap_or_default(),
                     y: w.get(tile.second * rows..).unwrap_or_default(),
                     u: &u[range.start * width..range.end * width],
-                    coupled: frame.losses.coupled,
+                    coupled: problem.losses.coupled,
                     width,
                     sigma,
                     bends,
                     p,
                     q,
                 };
-                edges.envelope(tile.first == tile.second)
+                edges.envelope(tile.is_diagonal())
             });
-        frame.total_loss(w) + coupled
+        problem.total_loss(w) + coupled
     }
 
     /// A Newton direction, to a relative accuracy or by so many products.
     fn direction(&mut self, tolerance: f64, products: usize) -> Vec<f64> {
-        let frame = self.frame;
+        let problem = self.problem;
         let diagonal = self.diagonal();
-        let shift = 1e-9 * diagonal.iter().fold(0.0, |a: f64, b| a.max(*b)).max(1e-300);
+        let shift = HESSIAN_SHIFT * diagonal.iter().fold(0.0, |a: f64, b| a.max(*b)).max(1e-300);
         let apply = |v: &[f64], out: &mut [f64]| self.curved(v, out, shift);
         let precondition = |v: &[f64], out: &mut [f64]| {
-            out.par_chunks_mut(frame.width).enumerate().for_each(|(place, out)| {
-                let (v, size) = (frame.row(v, place), frame.losses.size);
-                inverse(frame.loss(place), diagonal[place] + shift, v, &mut out[..size]);
+            out.par_chunks_mut(problem.width).enumerate().for_each(|(slot, out)| {
+                let (v, size) = (problem.row(v, slot), problem.losses.size);
+                inverse(problem.loss(slot), diagonal[slot] + shift, v, &mut out[..size]);
             });
         };
         let right: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
@@ -140,32 +168,28 @@ impl<'a> Augmented<'a> {
 
     /// The pull of its edges on each node.
     fn diagonal(&self) -> Vec<f64> {
-        let frame = self.frame;
-        let mut diagonal = vec![0.0; frame.len()];
-        for tile in frame.layout.rounds.iter().flatten() {
-            let (first, second) =
-                (tile.first * frame.layout.block, tile.second * frame.layout.block);
-            for edge in tile.edges.clone() {
-                let bend = frame.edge(&self.bends, edge);
-                let factor = dot(bend, bend);
-                let pull = self.sigma * if factor > 0.0 { factor } else { 1.0 };
-                diagonal[first + frame.layout.ends[edge].source as usize] += pull;
-                diagonal[second + frame.layout.ends[edge].target as usize] += pull;
-            }
+        let problem = self.problem;
+        let mut diagonal = vec![0.0; problem.len()];
+        for (edge, from, to) in problem.layout.edge_ends() {
+            let bend = problem.edge(&self.bends, edge);
+            let factor = dot(bend, bend);
+            let pull = self.sigma * if factor > 0.0 { factor } else { 1.0 };
+            diagonal[from] += pull;
+            diagonal[to] += pull;
         }
         diagonal
     }
 
     /// `out ← (∇² + shift) v`.
     fn curved(&self, v: &[f64], out: &mut [f64], shift: f64) {
-        let frame = self.frame;
-        let (width, layout) = (frame.width, &frame.layout);
-        out.par_chunks_mut(width).enumerate().for_each(|(place, out)| {
-            let row = frame.row(v, place);
+        let problem = self.problem;
+        let (width, layout) = (problem.width, &problem.layout);
+        out.par_chunks_mut(width).enumerate().for_each(|(slot, out)| {
+            let row = problem.row(v, slot);
             out.fill(0.0);
-            let out = &mut out[..frame.losses.size];
+            let out = &mut out[..problem.losses.size];
             add_scaled(out, shift, row);
-            if let Loss::Quadratic(quadratic) = frame.loss(place) {
+            if let NodeLoss::Quadratic(quadratic) = problem.loss(slot) {
                 quadratic.add_curved(out, row);
             }
         });
@@ -173,20 +197,20 @@ impl<'a> Augmented<'a> {
         let (bends, sigma) = (&self.bends, self.sigma);
         over_tiles(layout, width, &mut [], out, |tile, _, p, q| {
             let range = tile.edges.clone();
-            let edges = Edges {
+            let edges = NewtonTile {
                 ends: &layout.ends[range.clone()],
                 strengths: &[],
                 x: v.get(tile.first * rows..).unwrap_or_default(),
                 y: v.get(tile.second * rows..).unwrap_or_default(),
                 u: &bends[range.start * width..range.end * width],
-                coupled: frame.losses.coupled,
+                coupled: problem.losses.coupled,
                 width,
                 sigma,
                 bends: &mut [],
                 p,
                 q,
             };
-            by_width(width, tile.first == tile.second, edges)
+            by_width(width, tile.is_diagonal(), edges)
         });
     }
 
@@ -196,13 +220,13 @@ impl<'a> Augmented<'a> {
         let start = self.point.w.clone();
         let before = norm(&self.gradient);
         let mut step = 1.0;
-        for _ in 0..25 {
+        for _ in 0..MAX_HALVINGS {
             self.point.w.clone_from(&start);
             add_scaled(&mut self.point.w, step, direction);
             let now = self.evaluate();
             // Near the minimum the value's rounding hides its fall; the gradient's fall shows.
             let close = (now - value).abs() <= 1e-12 * value.abs() && norm(&self.gradient) < before;
-            if now <= value + SUFFICIENT * step * slope || close {
+            if now <= value + SUFFICIENT_SHARE * step * slope || close {
                 return Some(now);
             }
             step *= 0.5;
@@ -214,38 +238,61 @@ impl<'a> Augmented<'a> {
 
     /// `u ← Π(u + σ Dw)`, and p with it.
     fn update_duals(&mut self) {
-        let frame = self.frame;
-        let (width, layout) = (frame.width, &frame.layout);
+        let problem = self.problem;
+        let (width, layout) = (problem.width, &problem.layout);
         let rows = layout.block * width;
-        let (w, sigma, coupled) = (&self.point.w, self.sigma, frame.losses.coupled);
+        let (w, sigma, coupled) = (&self.point.w, self.sigma, problem.losses.coupled);
         over_tiles(layout, width, &mut self.point.u, &mut self.point.p, |tile, u, p, q| {
-            if tile.first == tile.second {
+            // The diagonal is the first round, and every block is in it once.
+            if tile.is_diagonal() {
                 p.fill(0.0);
             }
             let ends =
-                layout.ends[tile.edges.clone()].iter().zip(&frame.strengths[tile.edges.clone()]);
+                layout.ends[tile.edges.clone()].iter().zip(&problem.strengths[tile.edges.clone()]);
             for ((ends, c), u) in ends.zip(u.chunks_exact_mut(width)) {
-                let (source, target) = (ends.source as usize * width, ends.target as usize * width);
+                let (source, target) = ends.offsets(width);
                 for k in 0..coupled {
                     u[k] += sigma
                         * (w[tile.first * rows + source + k] - w[tile.second * rows + target + k]);
                 }
-                frame.penalty.dual_update(u, *c, sigma);
-                add_scaled(&mut p[source..source + width], 1.0, u);
-                let q = if tile.first == tile.second { &mut *p } else { &mut *q };
-                add_scaled(&mut q[target..target + width], -1.0, u);
+                problem.penalty.dual_update(u, *c, sigma);
+                ends.scatter(u, p, q, tile.is_diagonal());
             }
             0.0
         });
     }
 }
 
+impl Engine for Augmented<'_> {
+    fn kind(&self) -> EngineKind {
+        EngineKind::Newton
+    }
+
+    fn step(&mut self, products: usize) -> Result<StepEnd> {
+        self.round(products);
+        self.rounds += 1;
+        Ok(StepEnd::Due)
+    }
+
+    fn steps(&self) -> usize {
+        self.products
+    }
+
+    fn point(&self) -> Cow<'_, PrimalDualPoint> {
+        Cow::Borrowed(&self.point)
+    }
+
+    fn is_stalled(&self, before: f64, after: f64) -> bool {
+        self.rounds == MAX_ROUNDS || self.rounds > PATIENT_ROUNDS && after > 0.5 * before
+    }
+}
+
 /// `out ← (diagonal I + ∇²L)⁻¹ v`.
-fn inverse(loss: &Loss, diagonal: f64, v: &[f64], out: &mut [f64]) {
-    let ridge = if let Loss::Quadratic(quadratic) = loss { quadratic.ridge } else { 0.0 };
+fn inverse(loss: &NodeLoss, diagonal: f64, v: &[f64], out: &mut [f64]) {
+    let ridge = if let NodeLoss::Quadratic(quadratic) = loss { quadratic.ridge } else { 0.0 };
     let outside = 1.0 / (diagonal + 2.0 * ridge);
     out.iter_mut().zip(v).for_each(|(out, v)| *out = outside * v);
-    if let Loss::Quadratic(quadratic) = loss {
+    if let NodeLoss::Quadratic(quadratic) = loss {
         for (direction, h, _) in quadratic.terms(v.len()) {
             let part = dot(direction, v);
             add_scaled(out, part * (1.0 / (diagonal + 2.0 * h) - outside), direction);
@@ -254,7 +301,7 @@ fn inverse(loss: &Loss, diagonal: f64, v: &[f64], out: &mut [f64]) {
 }
 
 /// What the passes over a tile work on.
-struct Edges<'a> {
+struct NewtonTile<'a> {
     ends: &'a [Ends],
     strengths: &'a [f64],
     x: &'a [f64],
@@ -268,14 +315,14 @@ struct Edges<'a> {
     q: &'a mut [f64],
 }
 
-impl Edges<'_> {
+impl NewtonTile<'_> {
     /// Adds up M and adds `DᵀΠ(v)`; leaves the bends.
     fn envelope(self, diagonal: bool) -> f64 {
-        let Edges { ends, strengths, x, y, u, coupled, width, sigma, bends, p, q } = self;
+        let NewtonTile { ends, strengths, x, y, u, coupled, width, sigma, bends, p, q } = self;
         let mut total = 0.0;
         let mut v = vec![0.0; width];
         for (number, ends) in ends.iter().enumerate() {
-            let (source, target) = (ends.source as usize * width, ends.target as usize * width);
+            let (source, target) = ends.offsets(width);
             let u = &u[number * width..(number + 1) * width];
             v.copy_from_slice(u);
             for (k, v) in v.iter_mut().enumerate().take(coupled) {
@@ -294,28 +341,24 @@ impl Edges<'_> {
                 bend.fill(0.0);
             }
             total -= dot(u, u) / (2.0 * sigma);
-            add_scaled(&mut p[source..source + width], 1.0, &v);
-            let q = if diagonal { &mut *p } else { &mut *q };
-            add_scaled(&mut q[target..target + width], -1.0, &v);
+            ends.scatter(&v, p, q, diagonal);
         }
         total
     }
 
     /// The product for rows wider than any pass.
     fn wide(self, diagonal: bool) -> f64 {
-        let Edges { ends, x, y, u, coupled, width, sigma, p, q, .. } = self;
+        let NewtonTile { ends, x, y, u, coupled, width, sigma, p, q, .. } = self;
         let mut z = vec![0.0; width];
         for (ends, bend) in ends.iter().zip(u.chunks_exact(width)) {
-            let (source, target) = (ends.source as usize * width, ends.target as usize * width);
+            let (source, target) = ends.offsets(width);
             for (k, z) in z.iter_mut().enumerate().take(coupled) {
                 *z = sigma * (x[source + k] - y[target + k]);
             }
             let (along, factor) = (dot(bend, &z), dot(bend, bend));
             let factor = if factor > 0.0 { factor } else { 1.0 };
             z.iter_mut().zip(bend).for_each(|(z, bend)| *z = factor * *z - along * bend);
-            add_scaled(&mut p[source..source + width], 1.0, &z);
-            let q = if diagonal { &mut *p } else { &mut *q };
-            add_scaled(&mut q[target..target + width], -1.0, &z);
+            ends.scatter(&z, p, q, diagonal);
             z[coupled..].fill(0.0);
         }
         0.0
@@ -323,7 +366,7 @@ impl Edges<'_> {
 }
 
 /// Adds `σ Dᵀ J D x`, with the bends in place of u; the form says whether the tile is on the diagonal.
-impl Pass for Edges<'_> {
+impl WidthPass for NewtonTile<'_> {
     type Output = f64;
 
     #[inline(always)]
@@ -342,7 +385,7 @@ impl Pass for Edges<'_> {
             for k in 0..W {
                 z[k] = steps[k] * (x[source][k] - y[target][k]);
             }
-            let (along, factor) = (width::dot(bend, &z), width::dot(bend, bend));
+            let (along, factor) = (row_dot(bend, &z), row_dot(bend, bend));
             let factor = if factor > 0.0 { factor } else { 1.0 };
             for k in 0..W {
                 z[k] = factor * z[k] - along * bend[k];

@@ -4,16 +4,16 @@
 use pulp::{Arch, Simd, WithSimd};
 
 /// A pass over rows of `W` numbers, or of several pieces of `W`, in one of two forms.
-pub(super) trait Pass {
+pub(crate) trait WidthPass {
     type Output;
 
     /// Does the pass; to be marked `inline(always)`, so that it is compiled where it is dispatched.
     fn run<const W: usize, const FORM: bool>(self) -> Self::Output;
 }
 
-struct Sized<P, const W: usize, const FORM: bool>(P);
+struct SizedPass<P, const W: usize, const FORM: bool>(P);
 
-impl<P: Pass, const W: usize, const FORM: bool> WithSimd for Sized<P, W, FORM> {
+impl<P: WidthPass, const W: usize, const FORM: bool> WithSimd for SizedPass<P, W, FORM> {
     type Output = P::Output;
 
     #[inline(always)]
@@ -22,17 +22,18 @@ impl<P: Pass, const W: usize, const FORM: bool> WithSimd for Sized<P, W, FORM> {
     }
 }
 
-/// The widths that there are passes for; wider rows are done in pieces of the last.
+/// The widths that there are passes for, in numbers. Each costs compile time in every pass; short rows, of
+/// which padding would be the largest share, have nearly all of theirs.
 const WIDTHS: [usize; 11] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32];
 
 /// The number of numbers that a row of a size is padded to.
-pub(super) fn padded(size: usize) -> usize {
+pub(crate) fn padded(size: usize) -> usize {
     let fitting = WIDTHS.iter().copied().find(|width| *width >= size);
-    fitting.unwrap_or_else(|| size.next_multiple_of(4))
+    fitting.unwrap_or_else(|| size.next_multiple_of(WIDE))
 }
 
 /// Does a pass over rows of a width.
-pub(super) fn by_width<P: Pass>(width: usize, form: bool, pass: P) -> P::Output {
+pub(crate) fn by_width<P: WidthPass>(width: usize, form: bool, pass: P) -> P::Output {
     match width {
         1 => dispatch::<P, 1>(form, pass),
         2 => dispatch::<P, 2>(form, pass),
@@ -45,34 +46,17 @@ pub(super) fn by_width<P: Pass>(width: usize, form: bool, pass: P) -> P::Output 
         16 => dispatch::<P, 16>(form, pass),
         24 => dispatch::<P, 24>(form, pass),
         32 => dispatch::<P, 32>(form, pass),
-        _ => dispatch::<P, PIECE>(form, pass),
+        _ => dispatch::<P, WIDE>(form, pass),
     }
 }
 
-/// The size of the pieces of rows that are wider than any pass.
-const PIECE: usize = 4;
+/// The width with which passes over wider rows are compiled: they then work on slices, so any will do.
+const WIDE: usize = 4;
 
-fn dispatch<P: Pass, const W: usize>(form: bool, pass: P) -> P::Output {
+fn dispatch<P: WidthPass, const W: usize>(form: bool, pass: P) -> P::Output {
     if form {
-        Arch::new().dispatch(Sized::<P, W, true>(pass))
+        Arch::new().dispatch(SizedPass::<P, W, true>(pass))
     } else {
-        Arch::new().dispatch(Sized::<P, W, false>(pass))
+        Arch::new().dispatch(SizedPass::<P, W, false>(pass))
     }
-}
-
-/// The inner product of two rows in four partial sums.
-#[inline(always)]
-pub(super) fn dot<const W: usize>(a: &[f64; W], b: &[f64; W]) -> f64 {
-    let ((a, rest_a), (b, rest_b)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
-    let mut sums = [0.0; 4];
-    for (a, b) in a.iter().zip(b) {
-        for k in 0..4 {
-            sums[k] += a[k] * b[k];
-        }
-    }
-    let mut rest = [0.0; 2];
-    for (k, (a, b)) in rest_a.iter().zip(rest_b).enumerate() {
-        rest[k % 2] += a * b;
-    }
-    ((sums[0] + sums[2]) + (sums[1] + sums[3])) + (rest[0] + rest[1])
 }

@@ -4,36 +4,36 @@ use std::array;
 
 use super::{
     layout::Ends,
-    sweep::{ANCHOR, Next, PLAIN, RELAX},
-    tiles::Block,
-    width::{Pass, dot},
+    next_point::{ANCHOR, NextPoint, PLAIN, RELAX},
+    tiles::BlockRows,
+    width::WidthPass,
 };
 use crate::{
-    algebra::{add_scaled, squared_distance},
-    penalty::Penalty,
+    algebra::{row_dot, squared_distance},
+    penalty::{EdgePenalty, Penalty, PenaltyTask},
 };
 
 /// What the pass over a tile works on.
-pub(super) struct Edges<'a> {
-    pub(super) ends: &'a [Ends],
-    pub(super) strengths: &'a [f64],
-    pub(super) sigmas: &'a [f64],
-    pub(super) u: &'a mut [f64],
-    pub(super) anchor: &'a [f64],
-    pub(super) diagonal: bool,
-    pub(super) x: &'a [f64],
-    pub(super) y: &'a [f64],
-    pub(super) p: Block<'a>,
-    pub(super) q: Block<'a>,
-    pub(super) penalty: Penalty,
-    pub(super) coupled: usize,
+pub(crate) struct EdgeTile<'a> {
+    pub(crate) ends: &'a [Ends],
+    pub(crate) strengths: &'a [f64],
+    pub(crate) sigmas: &'a [f64],
+    pub(crate) u: &'a mut [f64],
+    pub(crate) anchor: &'a [f64],
+    pub(crate) diagonal: bool,
+    pub(crate) x: &'a [f64],
+    pub(crate) y: &'a [f64],
+    pub(crate) p: BlockRows<'a>,
+    pub(crate) q: BlockRows<'a>,
+    pub(crate) penalty: Penalty,
+    pub(crate) coupled: usize,
     /// Whether all weights are coupled; padding is zero and so never differs.
-    pub(super) is_all: bool,
-    pub(super) width: usize,
-    pub(super) next: Next,
+    pub(crate) is_all: bool,
+    pub(crate) width: usize,
+    pub(crate) next: NextPoint,
 }
 
-impl Pass for Edges<'_> {
+impl WidthPass for EdgeTile<'_> {
     type Output = f64;
 
     #[inline(always)]
@@ -41,31 +41,40 @@ impl Pass for Edges<'_> {
         if self.width > W {
             return self.wide::<ANCHORED>();
         }
-        // The norm is what large problems have; a plain step of another penalty goes beyond by nothing.
-        match (self.penalty, self.next, self.is_all) {
-            (Penalty::Norm, ..) if ANCHORED => self.tiles::<W, ANCHOR, false, NORM>(),
-            (Penalty::Norm, Next::Plain, true) => self.tiles::<W, PLAIN, true, NORM>(),
-            (Penalty::Norm, _, true) => self.tiles::<W, RELAX, true, NORM>(),
-            (Penalty::Norm, _, false) => self.tiles::<W, RELAX, false, NORM>(),
-            (Penalty::SquaredNorm, ..) if ANCHORED => self.tiles::<W, ANCHOR, false, SQUARED>(),
-            (Penalty::SquaredNorm, ..) => self.tiles::<W, RELAX, false, SQUARED>(),
-            (Penalty::OneNorm, ..) if ANCHORED => self.tiles::<W, ANCHOR, false, ONE>(),
-            (Penalty::OneNorm, ..) => self.tiles::<W, RELAX, false, ONE>(),
+        self.penalty.dispatch(SizedTile::<W, ANCHORED>(self))
+    }
+}
+
+/// A tile of rows of a width that the compiler knows.
+struct SizedTile<'a, const W: usize, const ANCHORED: bool>(EdgeTile<'a>);
+
+impl<const W: usize, const ANCHORED: bool> PenaltyTask for SizedTile<'_, W, ANCHORED> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<P: EdgePenalty + Copy>(self, penalty: P) -> f64 {
+        let tile = self.0;
+        match (tile.next, tile.is_all) {
+            _ if ANCHORED => tile.tiles::<W, ANCHOR, false, P>(penalty),
+            // Fewer loops to compile: a plain step goes beyond by nothing, and shares are ones.
+            _ if !penalty.has_own_loops() => tile.tiles::<W, RELAX, false, P>(penalty),
+            (NextPoint::Plain, true) => tile.tiles::<W, PLAIN, true, P>(penalty),
+            (_, true) => tile.tiles::<W, RELAX, true, P>(penalty),
+            (_, false) => tile.tiles::<W, RELAX, false, P>(penalty),
         }
     }
 }
 
-const NORM: u8 = 0;
-const SQUARED: u8 = 1;
-const ONE: u8 = 2;
-
-impl Edges<'_> {
+impl EdgeTile<'_> {
     #[inline(always)]
-    fn tiles<const W: usize, const STEP: u8, const ALL: bool, const PENALTY: u8>(self) -> f64 {
+    fn tiles<const W: usize, const STEP: u8, const ALL: bool, P: EdgePenalty>(
+        self,
+        penalty: P,
+    ) -> f64 {
         if self.diagonal {
-            self.tile::<W, STEP, ALL, true, PENALTY>()
+            self.tile::<W, STEP, ALL, true, P>(penalty)
         } else {
-            self.tile::<W, STEP, ALL, false, PENALTY>()
+            self.tile::<W, STEP, ALL, false, P>(penalty)
         }
     }
 
@@ -75,9 +84,10 @@ impl Edges<'_> {
         const STEP: u8,
         const ALL: bool,
         const DIAGONAL: bool,
-        const PENALTY: u8,
+        P: EdgePenalty,
     >(
         self,
+        penalty: P,
     ) -> f64 {
         let ((x, _), (y, _)) = (self.x.as_chunks::<W>(), self.y.as_chunks::<W>());
         let ((u, _), (z, _)) = (self.u.as_chunks_mut::<W>(), self.anchor.as_chunks::<W>());
@@ -95,30 +105,19 @@ impl Edges<'_> {
                 let sigma = if ALL { *sigma } else { sigma * share[k] };
                 old[k] + sigma * (from[k] - to[k])
             });
-            let new: [f64; W] = match PENALTY {
-                NORM => {
-                    // Without a branch, which no processor could foresee.
-                    let factor = (c / dot(&moving, &moving).sqrt()).min(1.0);
-                    array::from_fn(|k| factor * moving[k])
-                }
-                SQUARED => {
-                    let factor = 1.0 / (1.0 + sigma / c);
-                    array::from_fn(|k| factor * moving[k])
-                }
-                _ => array::from_fn(|k| moving[k].clamp(-c, *c)),
-            };
+            let new = penalty.dual_update_row(moving, *c, *sigma);
             let step: [f64; W] = array::from_fn(|k| new[k] - old[k]);
             let kept: [f64; W] = match STEP {
                 PLAIN => new,
                 RELAX => array::from_fn(|k| new[k] + keep * step[k]),
                 _ => {
                     let z = z[number];
-                    moved += dot(&step, &step);
+                    moved += row_dot(&step, &step);
                     array::from_fn(|k| keep * (new[k] + step[k]) + pull * z[k])
                 }
             };
             if STEP == RELAX && counted {
-                let squares = dot(&step, &step);
+                let squares = row_dot(&step, &step);
                 near[source] += squares;
                 (if DIAGONAL { &mut *near } else { &mut *far })[target] += squares;
             }
@@ -135,13 +134,13 @@ impl Edges<'_> {
     /// The pass for rows wider than any other.
     #[inline(always)]
     fn wide<const ANCHORED: bool>(self) -> f64 {
-        let Edges { ends, strengths, sigmas, u, anchor, diagonal, x, y, p, q, width, .. } = self;
-        let (Block { rows: p, counts: near }, Block { rows: q, counts: far }) = (p, q);
+        let EdgeTile { ends, strengths, sigmas, u, anchor, diagonal, x, y, p, q, width, .. } = self;
+        let (BlockRows { rows: p, counts: near }, BlockRows { rows: q, counts: far }) = (p, q);
         let (keep, pull) = self.next.factors();
         let mut new = vec![0.0; width];
         let mut moved = 0.0;
         for (number, (ends, u)) in ends.iter().zip(u.chunks_exact_mut(width)).enumerate() {
-            let (source, target) = (ends.source as usize * width, ends.target as usize * width);
+            let (source, target) = ends.offsets(width);
             let (from, to) = (&x[source..source + width], &y[target..target + width]);
             let sigma = sigmas[number];
             new.copy_from_slice(u);
@@ -163,9 +162,7 @@ impl Edges<'_> {
             } else {
                 u.iter_mut().zip(&new).for_each(|(u, new)| *u = new + keep * (new - *u));
             }
-            add_scaled(&mut p[source..source + width], 1.0, u);
-            let q = if diagonal { &mut *p } else { &mut *q };
-            add_scaled(&mut q[target..target + width], -1.0, u);
+            ends.scatter(u, p, q, diagonal);
         }
         moved
     }
