@@ -3,7 +3,7 @@
 use std::array;
 
 use super::EdgePenalty;
-use crate::algebra::{dot, norm, row_dot, scale};
+use crate::algebra::{norm, row_dot, scale};
 
 /// ‖z‖₂.
 #[derive(Debug, Clone, Copy)]
@@ -12,10 +12,6 @@ pub(super) struct EuclideanNorm;
 impl EdgePenalty for EuclideanNorm {
     fn value(&self, z: &[f64]) -> f64 {
         norm(z)
-    }
-
-    fn dual_size(&self, u: &[f64]) -> f64 {
-        norm(u)
     }
 
     fn dual_update(&self, v: &mut [f64], c: f64, _sigma: f64) {
@@ -34,17 +30,12 @@ impl EdgePenalty for EuclideanNorm {
 
     fn spread_sizes(&self, z: &mut [f64]) {
         // All entries are bent together, by the length of the whole.
-        let size = dot(z, z).sqrt();
+        let size = norm(z);
         z.fill(size);
     }
 
-    fn is_euclidean(&self) -> bool {
-        true
-    }
-
     #[inline(always)]
-    fn has_own_loops(&self) -> bool {
-        // The norm is what large problems have.
+    fn is_euclidean(&self) -> bool {
         true
     }
 }

@@ -3,7 +3,7 @@
 use std::array;
 
 use super::EdgePenalty;
-use crate::algebra::{dot, norm, scale};
+use crate::algebra::{dot, scale};
 
 /// ½ ‖z‖².
 #[derive(Debug, Clone, Copy)]
@@ -12,10 +12,6 @@ pub(super) struct HalfSquaredNorm;
 impl EdgePenalty for HalfSquaredNorm {
     fn value(&self, z: &[f64]) -> f64 {
         0.5 * dot(z, z)
-    }
-
-    fn dual_size(&self, u: &[f64]) -> f64 {
-        norm(u)
     }
 
     /// The paper prints 1 + 2σ/c; eq. 11 with φ* = ½‖·‖² gives the form used here.
@@ -35,10 +31,6 @@ impl EdgePenalty for HalfSquaredNorm {
 
     fn conjugate(&self, u: &[f64], c: f64) -> f64 {
         0.5 * dot(u, u) / c
-    }
-
-    fn conjugate_inside(&self, u: &[f64], c: f64) -> f64 {
-        self.conjugate(u, c)
     }
 
     fn conjugate_nearly(&self, u: &[f64], c: f64) -> f64 {

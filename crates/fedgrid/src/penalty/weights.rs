@@ -10,6 +10,7 @@
 //! ["Networked Federated Multi-Task Learning", eq. 4 and 11.]
 
 use super::{norm::EuclideanNorm, one_norm::EntrywiseNorm, squared_norm::HalfSquaredNorm};
+use crate::algebra::norm;
 
 /// What is summed over the edges of the difference of weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -78,7 +79,7 @@ pub trait PenaltyTask {
     type Output;
 
     /// Does the work; to be marked `inline(always)` where it is compiled for wide registers.
-    fn run<P: EdgePenalty + Copy>(self, penalty: P) -> Self::Output;
+    fn run<P: EdgePenalty>(self, penalty: P) -> Self::Output;
 }
 
 /// A share by which scaling into a ball may leave a dual outside, by rounding.
@@ -90,9 +91,6 @@ const BALL_ROUNDING: f64 = 1e-12;
 pub trait EdgePenalty: Send + Sync {
     /// φ(z).
     fn value(&self, z: &[f64]) -> f64;
-
-    /// The size of a dual: for a norm its dual norm.
-    fn dual_size(&self, u: &[f64]) -> f64;
 
     /// Replaces v by argmin over u of g*(u) + ‖u − v‖² / 2σ.
     fn dual_update(&self, v: &mut [f64], c: f64, sigma: f64);
@@ -106,19 +104,19 @@ pub trait EdgePenalty: Send + Sync {
     /// with which Σ ω z² bends like φ.
     fn spread_sizes(&self, z: &mut [f64]);
 
+    /// The size of a dual: for a norm its dual norm.
+    fn dual_size(&self, u: &[f64]) -> f64 {
+        norm(u)
+    }
+
     /// Whether φ is a norm: it makes neighbours equal from some strength on. If not, it is quadratic.
     fn is_norm(&self) -> bool {
         true
     }
 
-    /// Whether duals fill Euclidean balls, which semismooth Newton steps are written for.
-    fn is_euclidean(&self) -> bool {
-        false
-    }
-
-    /// Whether plain steps, and rows of which all is coupled, are worth loops of their own in every width.
+    /// Whether φ is the Euclidean norm, which semismooth Newton steps and the fastest loops are written for.
     #[inline(always)]
-    fn has_own_loops(&self) -> bool {
+    fn is_euclidean(&self) -> bool {
         false
     }
 
@@ -127,12 +125,7 @@ pub trait EdgePenalty: Send + Sync {
         if self.dual_size(u) > c { f64::INFINITY } else { 0.0 }
     }
 
-    /// g*(u) of a dual that an update has given: it lies in the ball, whatever its rounding.
-    fn conjugate_inside(&self, _u: &[f64], _c: f64) -> f64 {
-        0.0
-    }
-
-    /// g*(u) of a dual that rounding may have left outside of its ball.
+    /// g*(u) of a dual that an update has given, and that rounding may have left outside of its ball.
     fn conjugate_nearly(&self, u: &[f64], c: f64) -> f64 {
         self.conjugate(u, c * (1.0 + BALL_ROUNDING))
     }
@@ -238,7 +231,7 @@ mod tests {
     impl PenaltyTask for Row {
         type Output = [f64; 2];
 
-        fn run<P: EdgePenalty + Copy>(self, penalty: P) -> [f64; 2] {
+        fn run<P: EdgePenalty>(self, penalty: P) -> [f64; 2] {
             penalty.dual_update_row(self.0, 0.8, 0.6)
         }
     }

@@ -42,17 +42,11 @@ impl<'a> GtvProblem<'a> {
         let layout = TileLayout::new(network, width);
         let strength = |&(edge, _): &(usize, bool)| coupled.alpha * network.edges()[edge].weight;
         // Without strength every node is by itself.
-        let members = if coupled.alpha == 0.0 {
-            (0..network.len()).map(|node| vec![node]).collect()
+        let component_of = if coupled.alpha == 0.0 {
+            (0..network.len()).collect()
         } else {
-            network.components()
+            network.statistics().components
         };
-        let mut component_of = vec![0; network.len()];
-        for (component, members) in members.iter().enumerate() {
-            for &node in members {
-                component_of[node] = component;
-            }
-        }
         Self {
             losses,
             network,
@@ -62,7 +56,7 @@ impl<'a> GtvProblem<'a> {
             width,
             component: layout.nodes.iter().map(|&node| component_of[node]).collect(),
             layout,
-            components: members.len(),
+            components: component_of.iter().max().map_or(0, |last| last + 1),
         }
     }
 
@@ -84,6 +78,11 @@ impl<'a> GtvProblem<'a> {
     /// The row at a slot, without its padding.
     pub(super) fn row<'r>(&self, rows: &'r [f64], slot: usize) -> &'r [f64] {
         &rows[slot * self.width..][..self.losses.size]
+    }
+
+    /// The rows from a block of slots on.
+    pub(super) fn block<'r>(&self, rows: &'r [f64], block: usize) -> &'r [f64] {
+        &rows[block * self.layout.block * self.width..]
     }
 
     /// The row of an edge: its coupled part.

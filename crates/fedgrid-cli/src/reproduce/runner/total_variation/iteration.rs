@@ -100,7 +100,7 @@ struct Iterations<'a>(&'a Iteration<'a>, usize);
 impl PenaltyTask for Iterations<'_> {
     type Output = Weights;
 
-    fn run<P: EdgePenalty + Copy>(self, penalty: P) -> Weights {
+    fn run<P: EdgePenalty>(self, penalty: P) -> Weights {
         self.0.run(self.1, penalty)
     }
 }

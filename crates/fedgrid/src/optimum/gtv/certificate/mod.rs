@@ -118,7 +118,7 @@ fn node_term(problem: &GtvProblem, slot: usize, r: &[f64], radius: f64) -> f64 {
         NodeLoss::None => scaled(norm(r)),
         NodeLoss::Quadratic(quadratic) => quadratic_term(quadratic, r, radius),
         NodeLoss::Convex(convex) => {
-            let ridge = convex.ridge();
+            let ridge = convex.model().shape().ridge;
             if ridge == 0.0 {
                 return scaled(norm(r));
             }

@@ -11,7 +11,7 @@
 //! minimum and not at all far from it, so it starts where the Halpern iteration stands.
 //! [Yuan, Sun and Toh, "An Efficient Semismooth Newton Based Algorithm for Convex Clustering".]
 
-use std::borrow::Cow;
+use std::{array, borrow::Cow};
 
 use rayon::prelude::*;
 
@@ -22,7 +22,8 @@ use crate::{
     optimum::{
         gtv::{
             kernel::{
-                layout::Ends,
+                layout::Tile,
+                operators::project_duals,
                 tiles::over_tiles,
                 width::{WidthPass, by_width},
             },
@@ -121,29 +122,14 @@ impl<'a> Augmented<'a> {
     /// The value at the point; leaves the gradient and the bends behind.
     fn evaluate(&mut self) -> f64 {
         let problem = self.problem;
-        let (width, layout) = (problem.width, &problem.layout);
         self.gradient = problem.gradients(&self.point.w);
-        let (w, u, sigma) = (&self.point.w, &self.point.u, self.sigma);
-        let rows = layout.block * width;
-        let coupled =
-            over_tiles(layout, width, &mut self.bends, &mut self.gradient, |tile, bends, p, q| {
-                let range = tile.edges.clone();
-                let edges = NewtonTile {
-                    ends: &layout.ends[range.clone()],
-                    strengths: &problem.strengths[range.clone()],
-                    x: w.get(tile.first * rows..).unwrap_or_default(),
-                    y: w.get(tile.second * rows..).unwrap_or_default(),
-                    u: &u[range.start * width..range.end * width],
-                    coupled: problem.losses.coupled,
-                    width,
-                    sigma,
-                    bends,
-                    p,
-                    q,
-                };
-                edges.envelope(tile.is_diagonal())
+        let (v, u, sigma) = (&self.point.w, &self.point.u, self.sigma);
+        let (edges, ends) = (&mut self.bends, &mut self.gradient);
+        let envelopes =
+            over_tiles(&problem.layout, problem.width, edges, ends, |tile, bends, p, q| {
+                NewtonTile { problem, tile, sigma, v, u, p, q }.envelope(bends)
             });
-        problem.total_loss(w) + coupled
+        problem.total_loss(v) + envelopes
     }
 
     /// A Newton direction, to a relative accuracy or by so many products.
@@ -154,8 +140,8 @@ impl<'a> Augmented<'a> {
         let apply = |v: &[f64], out: &mut [f64]| self.curved(v, out, shift);
         let precondition = |v: &[f64], out: &mut [f64]| {
             out.par_chunks_mut(problem.width).enumerate().for_each(|(slot, out)| {
-                let (v, size) = (problem.row(v, slot), problem.losses.size);
-                inverse(problem.loss(slot), diagonal[slot] + shift, v, &mut out[..size]);
+                let (v, out) = (problem.row(v, slot), &mut out[..problem.losses.size]);
+                problem.loss(slot).shifted_inverse(diagonal[slot] + shift, v, out);
             });
         };
         let right: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
@@ -193,24 +179,11 @@ impl<'a> Augmented<'a> {
                 quadratic.add_curved(out, row);
             }
         });
-        let rows = layout.block * width;
-        let (bends, sigma) = (&self.bends, self.sigma);
+        let (u, sigma) = (&self.bends, self.sigma);
         over_tiles(layout, width, &mut [], out, |tile, _, p, q| {
-            let range = tile.edges.clone();
-            let edges = NewtonTile {
-                ends: &layout.ends[range.clone()],
-                strengths: &[],
-                x: v.get(tile.first * rows..).unwrap_or_default(),
-                y: v.get(tile.second * rows..).unwrap_or_default(),
-                u: &bends[range.start * width..range.end * width],
-                coupled: problem.losses.coupled,
-                width,
-                sigma,
-                bends: &mut [],
-                p,
-                q,
-            };
-            by_width(width, tile.is_diagonal(), edges)
+            let edges = NewtonTile { problem, tile, sigma, v, u, p, q };
+            by_width(width, tile.is_diagonal(), edges);
+            0.0
         });
     }
 
@@ -238,36 +211,19 @@ impl<'a> Augmented<'a> {
 
     /// `u ← Π(u + σ Dw)`, and p with it.
     fn update_duals(&mut self) {
-        let problem = self.problem;
-        let (width, layout) = (problem.width, &problem.layout);
-        let rows = layout.block * width;
-        let (w, sigma, coupled) = (&self.point.w, self.sigma, problem.losses.coupled);
-        over_tiles(layout, width, &mut self.point.u, &mut self.point.p, |tile, u, p, q| {
-            // The diagonal is the first round, and every block is in it once.
-            if tile.is_diagonal() {
-                p.fill(0.0);
+        let (problem, PrimalDualPoint { w, u, .. }) = (self.problem, &mut self.point);
+        for (edge, from, to) in problem.layout.edge_ends() {
+            let (from, to) = (problem.row(w, from), problem.row(w, to));
+            let u = &mut u[edge * problem.width..][..problem.losses.coupled];
+            for ((u, from), to) in u.iter_mut().zip(from).zip(to) {
+                *u += self.sigma * (from - to);
             }
-            let ends =
-                layout.ends[tile.edges.clone()].iter().zip(&problem.strengths[tile.edges.clone()]);
-            for ((ends, c), u) in ends.zip(u.chunks_exact_mut(width)) {
-                let (source, target) = ends.offsets(width);
-                for k in 0..coupled {
-                    u[k] += sigma
-                        * (w[tile.first * rows + source + k] - w[tile.second * rows + target + k]);
-                }
-                problem.penalty.dual_update(u, *c, sigma);
-                ends.scatter(u, p, q, tile.is_diagonal());
-            }
-            0.0
-        });
+        }
+        project_duals(problem, &mut self.point);
     }
 }
 
 impl Engine for Augmented<'_> {
-    fn kind(&self) -> EngineKind {
-        EngineKind::Newton
-    }
-
     fn step(&mut self, products: usize) -> Result<StepEnd> {
         self.round(products);
         self.rounds += 1;
@@ -278,8 +234,8 @@ impl Engine for Augmented<'_> {
         self.products
     }
 
-    fn point(&self) -> Cow<'_, PrimalDualPoint> {
-        Cow::Borrowed(&self.point)
+    fn point(&self) -> (Cow<'_, PrimalDualPoint>, EngineKind) {
+        (Cow::Borrowed(&self.point), EngineKind::Newton)
     }
 
     fn is_stalled(&self, before: f64, after: f64) -> bool {
@@ -287,117 +243,93 @@ impl Engine for Augmented<'_> {
     }
 }
 
-/// `out ← (diagonal I + ∇²L)⁻¹ v`.
-fn inverse(loss: &NodeLoss, diagonal: f64, v: &[f64], out: &mut [f64]) {
-    let ridge = if let NodeLoss::Quadratic(quadratic) = loss { quadratic.ridge } else { 0.0 };
-    let outside = 1.0 / (diagonal + 2.0 * ridge);
-    out.iter_mut().zip(v).for_each(|(out, v)| *out = outside * v);
-    if let NodeLoss::Quadratic(quadratic) = loss {
-        for (direction, h, _) in quadratic.terms(v.len()) {
-            let part = dot(direction, v);
-            add_scaled(out, part * (1.0 / (diagonal + 2.0 * h) - outside), direction);
-        }
-    }
-}
-
 /// What the passes over a tile work on.
 struct NewtonTile<'a> {
-    ends: &'a [Ends],
-    strengths: &'a [f64],
-    x: &'a [f64],
-    y: &'a [f64],
-    u: &'a [f64],
-    coupled: usize,
-    width: usize,
+    problem: &'a GtvProblem<'a>,
+    tile: &'a Tile,
     sigma: f64,
-    bends: &'a mut [f64],
+    /// A row of each node, and the dual or the bend of each edge.
+    v: &'a [f64],
+    u: &'a [f64],
+    /// The rows of the tile's two blocks of nodes that are added to.
     p: &'a mut [f64],
     q: &'a mut [f64],
 }
 
 impl NewtonTile<'_> {
-    /// Adds up M and adds `DᵀΠ(v)`; leaves the bends.
-    fn envelope(self, diagonal: bool) -> f64 {
-        let NewtonTile { ends, strengths, x, y, u, coupled, width, sigma, bends, p, q } = self;
-        let mut total = 0.0;
-        let mut v = vec![0.0; width];
-        for (number, ends) in ends.iter().enumerate() {
-            let (source, target) = ends.offsets(width);
-            let u = &u[number * width..(number + 1) * width];
-            v.copy_from_slice(u);
-            for (k, v) in v.iter_mut().enumerate().take(coupled) {
-                *v += sigma * (x[source + k] - y[target + k]);
+    /// Calls a function with each edge, its row of u, and σ (Dv) added to a row; what the function leaves
+    /// of that row is added to the ends.
+    fn each(self, mut work: impl FnMut(usize, &[f64], &mut [f64])) {
+        let Self { problem, tile, sigma, v, u, p, q } = self;
+        let (x, y) = (problem.block(v, tile.first), problem.block(v, tile.second));
+        let mut z = vec![0.0; problem.width];
+        for edge in tile.edges.clone() {
+            let ends = problem.layout.ends[edge];
+            let (source, target) = ends.offsets(problem.width);
+            z.fill(0.0);
+            for (k, z) in z.iter_mut().enumerate().take(problem.losses.coupled) {
+                *z = sigma * (x[source + k] - y[target + k]);
             }
-            let c = strengths[number];
-            let size = norm(&v);
-            let bend = &mut bends[number * width..(number + 1) * width];
+            work(edge, &u[edge * problem.width..][..problem.width], &mut z);
+            ends.scatter(&z, p, q, tile.is_diagonal());
+        }
+    }
+
+    /// Adds up M and adds `DᵀΠ(v)`; leaves the bends of the tile's edges.
+    fn envelope(self, bends: &mut [f64]) -> f64 {
+        let (problem, sigma) = (self.problem, self.sigma);
+        let mut bends = bends.chunks_exact_mut(problem.width);
+        let mut total = 0.0;
+        self.each(|edge, u, v| {
+            add_scaled(v, 1.0, u);
+            let (c, size) = (problem.strengths[edge], norm(v));
+            let bend = bends.next().expect("every edge has a bend");
             if size > c {
                 total += c * (2.0 * size - c) / (2.0 * sigma);
                 let factor = (c / size).sqrt() / size;
-                bend.iter_mut().zip(&v).for_each(|(bend, v)| *bend = factor * v);
-                scale(&mut v, c / size);
+                bend.iter_mut().zip(&*v).for_each(|(bend, v)| *bend = factor * v);
+                scale(v, c / size);
             } else {
                 total += size * size / (2.0 * sigma);
                 bend.fill(0.0);
             }
             total -= dot(u, u) / (2.0 * sigma);
-            ends.scatter(&v, p, q, diagonal);
-        }
+        });
         total
-    }
-
-    /// The product for rows wider than any pass.
-    fn wide(self, diagonal: bool) -> f64 {
-        let NewtonTile { ends, x, y, u, coupled, width, sigma, p, q, .. } = self;
-        let mut z = vec![0.0; width];
-        for (ends, bend) in ends.iter().zip(u.chunks_exact(width)) {
-            let (source, target) = ends.offsets(width);
-            for (k, z) in z.iter_mut().enumerate().take(coupled) {
-                *z = sigma * (x[source + k] - y[target + k]);
-            }
-            let (along, factor) = (dot(bend, &z), dot(bend, bend));
-            let factor = if factor > 0.0 { factor } else { 1.0 };
-            z.iter_mut().zip(bend).for_each(|(z, bend)| *z = factor * *z - along * bend);
-            ends.scatter(&z, p, q, diagonal);
-            z[coupled..].fill(0.0);
-        }
-        0.0
     }
 }
 
-/// Adds `σ Dᵀ J D x`, with the bends in place of u; the form says whether the tile is on the diagonal.
+/// Adds `σ Dᵀ J D v`, with the bends in place of u; the form says whether the tile is on the diagonal.
 impl WidthPass for NewtonTile<'_> {
-    type Output = f64;
+    type Output = ();
 
     #[inline(always)]
-    fn run<const W: usize, const DIAGONAL: bool>(self) -> f64 {
-        if self.width > W {
-            return self.wide(DIAGONAL);
+    fn run<const W: usize, const DIAGONAL: bool>(self) {
+        let (problem, range) = (self.problem, self.tile.edges.clone());
+        if problem.width > W {
+            return self.each(|_, bend, z| {
+                let (along, factor) = (dot(bend, z), dot(bend, bend));
+                let factor = if factor > 0.0 { factor } else { 1.0 };
+                z.iter_mut().zip(bend).for_each(|(z, bend)| *z = factor * *z - along * bend);
+            });
         }
-        let ((x, _), (y, _)) = (self.x.as_chunks::<W>(), self.y.as_chunks::<W>());
+        let (x, _) = problem.block(self.v, self.tile.first).as_chunks::<W>();
+        let (y, _) = problem.block(self.v, self.tile.second).as_chunks::<W>();
         let ((p, _), (q, _)) = (self.p.as_chunks_mut::<W>(), self.q.as_chunks_mut::<W>());
         let (bends, _) = self.u.as_chunks::<W>();
-        let steps: [f64; W] =
-            std::array::from_fn(|k| if k < self.coupled { self.sigma } else { 0.0 });
-        for (ends, bend) in self.ends.iter().zip(bends) {
-            let (source, target) = (ends.source as usize, ends.target as usize);
-            let mut z = [0.0; W];
-            for k in 0..W {
-                z[k] = steps[k] * (x[source][k] - y[target][k]);
-            }
+        let coupled = problem.losses.coupled;
+        let steps: [f64; W] = array::from_fn(|k| if k < coupled { self.sigma } else { 0.0 });
+        for (ends, bend) in problem.layout.ends[range.clone()].iter().zip(&bends[range]) {
+            let (from, to) = (x[ends.source as usize], y[ends.target as usize]);
+            let z: [f64; W] = array::from_fn(|k| steps[k] * (from[k] - to[k]));
             let (along, factor) = (row_dot(bend, &z), row_dot(bend, bend));
             let factor = if factor > 0.0 { factor } else { 1.0 };
-            for k in 0..W {
-                z[k] = factor * z[k] - along * bend[k];
-            }
-            for k in 0..W {
-                p[source][k] += z[k];
-            }
-            let row = if DIAGONAL { &mut p[target] } else { &mut q[target] };
-            for k in 0..W {
-                row[k] -= z[k];
-            }
+            let z: [f64; W] = array::from_fn(|k| factor * z[k] - along * bend[k]);
+            let row = &mut p[ends.source as usize];
+            (0..W).for_each(|k| row[k] += z[k]);
+            let row =
+                if DIAGONAL { &mut p[ends.target as usize] } else { &mut q[ends.target as usize] };
+            (0..W).for_each(|k| row[k] -= z[k]);
         }
-        0.0
     }
 }

@@ -127,10 +127,6 @@ impl<'a> Halpern<'a> {
 }
 
 impl Engine for Halpern<'_> {
-    fn kind(&self) -> EngineKind {
-        EngineKind::Halpern
-    }
-
     /// Steps until a restart, after which the duals lie in their balls.
     fn step(&mut self, _products: usize) -> Result<StepEnd> {
         while !self.iterate()? {}
@@ -142,7 +138,7 @@ impl Engine for Halpern<'_> {
         self.steps
     }
 
-    fn point(&self) -> Cow<'_, PrimalDualPoint> {
-        Cow::Borrowed(&self.point)
+    fn point(&self) -> (Cow<'_, PrimalDualPoint>, EngineKind) {
+        (Cow::Borrowed(&self.point), EngineKind::Halpern)
     }
 }

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::{Engine, EngineKind, StepEnd, sparse_cholesky::SparseCholesky};
 use crate::{
-    algebra::{add_scaled, dot, norm},
+    algebra::{add_scaled, norm},
     error::Result,
     optimum::{
         gtv::{
@@ -67,8 +67,8 @@ impl<'a> LinearSystem<'a> {
         let apply = |v: &[f64], out: &mut [f64]| product(problem, v, out);
         let precondition = |v: &[f64], out: &mut [f64]| {
             out.par_chunks_mut(problem.width).enumerate().for_each(|(slot, out)| {
-                let size = problem.losses.size;
-                block_inverse(problem, slot, pulls[slot], problem.row(v, slot), &mut out[..size]);
+                let (v, out) = (problem.row(v, slot), &mut out[..problem.losses.size]);
+                problem.loss(slot).shifted_inverse(pulls[slot], v, out);
             });
         };
         let start = std::mem::take(&mut self.point.w);
@@ -79,10 +79,6 @@ impl<'a> LinearSystem<'a> {
 }
 
 impl Engine for LinearSystem<'_> {
-    fn kind(&self) -> EngineKind {
-        self.kind
-    }
-
     fn step(&mut self, products: usize) -> Result<StepEnd> {
         if let Some(factors) = self.factors.take() {
             let mut w = right(self.problem);
@@ -102,8 +98,8 @@ impl Engine for LinearSystem<'_> {
         self.steps
     }
 
-    fn point(&self) -> Cow<'_, PrimalDualPoint> {
-        Cow::Borrowed(&self.point)
+    fn point(&self) -> (Cow<'_, PrimalDualPoint>, EngineKind) {
+        (Cow::Borrowed(&self.point), self.kind)
     }
 }
 
@@ -128,20 +124,4 @@ fn product(problem: &GtvProblem, v: &[f64], out: &mut [f64]) {
         }
     });
     add_laplacian(problem, v, out);
-}
-
-/// `out ← (2H + pull I)⁻¹ v`, with the pull on coupled weights alone.
-fn block_inverse(problem: &GtvProblem, slot: usize, pull: f64, v: &[f64], out: &mut [f64]) {
-    let NodeLoss::Quadratic(quadratic) = problem.loss(slot) else {
-        let factor = if pull > 0.0 { 1.0 / pull } else { 0.0 };
-        out.iter_mut().zip(v).for_each(|(out, v)| *out = factor * v);
-        return;
-    };
-    // An isolated node without ridge has no curvature outside its rows' span; nothing pulls there.
-    let inverse = |curvature: f64| if curvature > 0.0 { 1.0 / curvature } else { 0.0 };
-    let outside = inverse(pull + 2.0 * quadratic.ridge);
-    out.iter_mut().zip(v).for_each(|(out, v)| *out = outside * v);
-    for (direction, h, _) in quadratic.terms(v.len()) {
-        add_scaled(out, dot(direction, v) * (inverse(pull + 2.0 * h) - outside), direction);
-    }
 }

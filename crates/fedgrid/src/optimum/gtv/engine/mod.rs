@@ -68,17 +68,14 @@ enum StepEnd {
 
 /// An iteration from a point to better ones.
 trait Engine {
-    /// What it is called where it finds the minimum.
-    fn kind(&self) -> EngineKind;
-
     /// One step, with at most so many products where it takes any.
     fn step(&mut self, products: usize) -> Result<StepEnd>;
 
     /// Steps over all edges so far: primal-dual steps and products with a matrix.
     fn steps(&self) -> usize;
 
-    /// Where it stands.
-    fn point(&self) -> Cow<'_, PrimalDualPoint>;
+    /// Where it stands, and what it is called if that is the minimum.
+    fn point(&self) -> (Cow<'_, PrimalDualPoint>, EngineKind);
 
     /// Whether to leave it, by the gaps before and after its last step.
     fn is_stalled(&self, _before: f64, _after: f64) -> bool {

@@ -129,10 +129,6 @@ impl<'a> NewtonCg<'a> {
 }
 
 impl Engine for NewtonCg<'_> {
-    fn kind(&self) -> EngineKind {
-        EngineKind::NewtonCg
-    }
-
     fn step(&mut self, products: usize) -> Result<StepEnd> {
         if self.steps == MAX_STEPS {
             return Ok(StepEnd::Exhausted);
@@ -150,8 +146,8 @@ impl Engine for NewtonCg<'_> {
     }
 
     /// The weights, with the duals that follow.
-    fn point(&self) -> Cow<'_, PrimalDualPoint> {
-        Cow::Owned(with_duals(self.problem, self.w.clone()))
+    fn point(&self) -> (Cow<'_, PrimalDualPoint>, EngineKind) {
+        (Cow::Owned(with_duals(self.problem, self.w.clone())), EngineKind::NewtonCg)
     }
 }
 

@@ -133,10 +133,6 @@ impl<'a> Relaxed<'a> {
 }
 
 impl Engine for Relaxed<'_> {
-    fn kind(&self) -> EngineKind {
-        EngineKind::Relaxed
-    }
-
     fn step(&mut self, _products: usize) -> Result<StepEnd> {
         self.iterate()?;
         Ok(match self.changes {
@@ -150,8 +146,8 @@ impl Engine for Relaxed<'_> {
         self.steps
     }
 
-    fn point(&self) -> Cow<'_, PrimalDualPoint> {
-        Cow::Borrowed(&self.point)
+    fn point(&self) -> (Cow<'_, PrimalDualPoint>, EngineKind) {
+        (Cow::Borrowed(&self.point), EngineKind::Relaxed)
     }
 }
 

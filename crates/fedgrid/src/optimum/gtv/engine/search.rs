@@ -104,6 +104,11 @@ impl<'a> MinimumSearch<'a> {
         gap <= self.goal.tolerance || self.is_over()
     }
 
+    fn record_engine(&mut self, engine: &impl Engine) -> bool {
+        let (point, kind) = engine.point();
+        self.record(&point, kind)
+    }
+
     fn is_over(&self) -> bool {
         self.steps >= self.goal.steps || self.steps > self.halved.0 + STALL_STEPS
     }
@@ -141,7 +146,7 @@ impl<'a> MinimumSearch<'a> {
             if end == StepEnd::Running && !self.is_over() {
                 continue;
             }
-            let is_done = self.record(&engine.point(), engine.kind());
+            let is_done = self.record_engine(engine);
             if is_done || end == StepEnd::Exhausted || engine.is_stalled(gap, self.last_gap()) {
                 return Ok(is_done);
             }
@@ -155,7 +160,7 @@ impl<'a> MinimumSearch<'a> {
             return Ok(false);
         };
         let is_done = self.run(&mut newton)?;
-        *point = newton.point().into_owned();
+        *point = newton.point().0.into_owned();
         Ok(is_done)
     }
 
@@ -194,7 +199,7 @@ impl<'a> MinimumSearch<'a> {
                 // No step can be taken from here: what is known of the point is told.
                 Err(Error::NotConverged { .. }) => {
                     project_duals(problem, &mut halpern.point);
-                    self.record(&halpern.point, EngineKind::Halpern);
+                    self.record_engine(&halpern);
                     return Ok(());
                 }
                 is_done => is_done?,
@@ -228,7 +233,7 @@ impl<'a> MinimumSearch<'a> {
             if is_near && newton {
                 return Ok(RelaxedEnd::Near);
             }
-            if (is_over || is_near) && self.record(&relaxed.point, relaxed.kind()) {
+            if (is_over || is_near) && self.record_engine(relaxed) {
                 return Ok(RelaxedEnd::Done);
             }
             // Ever more seldom, so that attempts in vain cost a share of the steps only.
@@ -252,7 +257,7 @@ impl<'a> MinimumSearch<'a> {
             self.steps = before + halpern.steps;
             let is_near = self.is_near(&mut last, &halpern.point);
             if self.is_over() || is_near && patience.is_none() {
-                if self.record(&halpern.point, halpern.kind()) {
+                if self.record_engine(halpern) {
                     return Ok(true);
                 }
             } else if patience.is_some_and(|patience| is_near || halpern.steps >= patience) {

@@ -121,14 +121,10 @@ fn entries(problem: &GtvProblem) -> Vec<BTreeMap<usize, Vec<f64>>> {
     };
     let mut entries: Vec<BTreeMap<usize, Vec<f64>>> = (0..problem.len())
         .map(|slot| {
-            let mut block = vec![0.0; size * size];
-            if let NodeLoss::Quadratic(quadratic) = problem.loss(slot) {
-                for k in 0..size {
-                    let mut unit = vec![0.0; size];
-                    unit[k] = 1.0;
-                    quadratic.add_curved(&mut block[k * size..(k + 1) * size], &unit);
-                }
-            }
+            let block = match problem.loss(slot) {
+                NodeLoss::Quadratic(quadratic) => quadratic.hessian(size),
+                _ => vec![0.0; size * size],
+            };
             BTreeMap::from([(slot, block)])
         })
         .collect();

@@ -3,33 +3,30 @@
 use std::array;
 
 use super::{
-    layout::Ends,
+    layout::Tile,
     next_point::{ANCHOR, NextPoint, PLAIN, RELAX},
     tiles::BlockRows,
     width::WidthPass,
 };
 use crate::{
     algebra::{row_dot, squared_distance},
-    penalty::{EdgePenalty, Penalty, PenaltyTask},
+    optimum::gtv::problem::GtvProblem,
+    penalty::{EdgePenalty, PenaltyTask},
 };
 
 /// What the pass over a tile works on.
 pub(crate) struct EdgeTile<'a> {
-    pub(crate) ends: &'a [Ends],
-    pub(crate) strengths: &'a [f64],
+    pub(crate) problem: &'a GtvProblem<'a>,
+    pub(crate) tile: &'a Tile,
+    /// `2w⁺ − w` of all nodes, and the steps σ and anchors of all edges.
+    pub(crate) reflected: &'a [f64],
     pub(crate) sigmas: &'a [f64],
-    pub(crate) u: &'a mut [f64],
     pub(crate) anchor: &'a [f64],
-    pub(crate) diagonal: bool,
-    pub(crate) x: &'a [f64],
-    pub(crate) y: &'a [f64],
+    /// The duals of the tile's edges.
+    pub(crate) u: &'a mut [f64],
+    /// What is written about the tile's two blocks of nodes.
     pub(crate) p: BlockRows<'a>,
     pub(crate) q: BlockRows<'a>,
-    pub(crate) penalty: Penalty,
-    pub(crate) coupled: usize,
-    /// Whether all weights are coupled; padding is zero and so never differs.
-    pub(crate) is_all: bool,
-    pub(crate) width: usize,
     pub(crate) next: NextPoint,
 }
 
@@ -38,10 +35,10 @@ impl WidthPass for EdgeTile<'_> {
 
     #[inline(always)]
     fn run<const W: usize, const ANCHORED: bool>(self) -> f64 {
-        if self.width > W {
+        if self.problem.width > W {
             return self.wide::<ANCHORED>();
         }
-        self.penalty.dispatch(SizedTile::<W, ANCHORED>(self))
+        self.problem.penalty.dispatch(SizedTile::<W, ANCHORED>(self))
     }
 }
 
@@ -52,34 +49,34 @@ impl<const W: usize, const ANCHORED: bool> PenaltyTask for SizedTile<'_, W, ANCH
     type Output = f64;
 
     #[inline(always)]
-    fn run<P: EdgePenalty + Copy>(self, penalty: P) -> f64 {
+    fn run<P: EdgePenalty>(self, penalty: P) -> f64 {
         let tile = self.0;
-        match (tile.next, tile.is_all) {
-            _ if ANCHORED => tile.tiles::<W, ANCHOR, false, P>(penalty),
-            // Fewer loops to compile: a plain step goes beyond by nothing, and shares are ones.
-            _ if !penalty.has_own_loops() => tile.tiles::<W, RELAX, false, P>(penalty),
-            (NextPoint::Plain, true) => tile.tiles::<W, PLAIN, true, P>(penalty),
-            (_, true) => tile.tiles::<W, RELAX, true, P>(penalty),
-            (_, false) => tile.tiles::<W, RELAX, false, P>(penalty),
+        let losses = tile.problem.losses;
+        // Where all weights are coupled, padding is zero and so never differs.
+        match (tile.next, losses.coupled == losses.size) {
+            _ if ANCHORED => tile.either::<W, ANCHOR, false, P>(penalty),
+            // Large problems have the Euclidean norm. Others share loops, which saves compile time: a
+            // plain step goes beyond by nothing, and all shares are ones.
+            _ if !penalty.is_euclidean() => tile.either::<W, RELAX, false, P>(penalty),
+            (NextPoint::Plain, true) => tile.either::<W, PLAIN, true, P>(penalty),
+            (_, true) => tile.either::<W, RELAX, true, P>(penalty),
+            (_, false) => tile.either::<W, RELAX, false, P>(penalty),
         }
     }
 }
 
 impl EdgeTile<'_> {
     #[inline(always)]
-    fn tiles<const W: usize, const STEP: u8, const ALL: bool, P: EdgePenalty>(
-        self,
-        penalty: P,
-    ) -> f64 {
-        if self.diagonal {
-            self.tile::<W, STEP, ALL, true, P>(penalty)
+    fn either<const W: usize, const STEP: u8, const ALL: bool, P: EdgePenalty>(self, by: P) -> f64 {
+        if self.tile.is_diagonal() {
+            self.rows::<W, STEP, ALL, true, P>(by)
         } else {
-            self.tile::<W, STEP, ALL, false, P>(penalty)
+            self.rows::<W, STEP, ALL, false, P>(by)
         }
     }
 
     #[inline(always)]
-    fn tile<
+    fn rows<
         const W: usize,
         const STEP: u8,
         const ALL: bool,
@@ -89,16 +86,20 @@ impl EdgeTile<'_> {
         self,
         penalty: P,
     ) -> f64 {
-        let ((x, _), (y, _)) = (self.x.as_chunks::<W>(), self.y.as_chunks::<W>());
+        let (problem, range) = (self.problem, self.tile.edges.clone());
+        let (x, _) = problem.block(self.reflected, self.tile.first).as_chunks::<W>();
+        let (y, _) = problem.block(self.reflected, self.tile.second).as_chunks::<W>();
         let ((u, _), (z, _)) = (self.u.as_chunks_mut::<W>(), self.anchor.as_chunks::<W>());
         let ((p, _), (q, _)) = (self.p.rows.as_chunks_mut::<W>(), self.q.rows.as_chunks_mut::<W>());
         let (near, far) = (self.p.counts, self.q.counts);
         let counted = !near.is_empty();
         let (keep, pull) = self.next.factors();
-        let share: [f64; W] = array::from_fn(|k| if k < self.coupled { 1.0 } else { 0.0 });
+        let coupled = problem.losses.coupled;
+        let share: [f64; W] = array::from_fn(|k| if k < coupled { 1.0 } else { 0.0 });
         let mut moved = 0.0;
-        let numbers = self.strengths.iter().zip(self.sigmas);
-        for (number, ((ends, u), (c, sigma))) in self.ends.iter().zip(u).zip(numbers).enumerate() {
+        let numbers = problem.strengths[range.clone()].iter().zip(&self.sigmas[range.clone()]);
+        let ends = problem.layout.ends[range.clone()].iter().zip(u);
+        for (edge, ((ends, u), (c, sigma))) in range.zip(ends.zip(numbers)) {
             let (source, target) = (ends.source as usize, ends.target as usize);
             let (from, to, old) = (x[source], y[target], *u);
             let moving: [f64; W] = array::from_fn(|k| {
@@ -111,7 +112,7 @@ impl EdgeTile<'_> {
                 PLAIN => new,
                 RELAX => array::from_fn(|k| new[k] + keep * step[k]),
                 _ => {
-                    let z = z[number];
+                    let z = z[edge];
                     moved += row_dot(&step, &step);
                     array::from_fn(|k| keep * (new[k] + step[k]) + pull * z[k])
                 }
@@ -134,35 +135,36 @@ impl EdgeTile<'_> {
     /// The pass for rows wider than any other.
     #[inline(always)]
     fn wide<const ANCHORED: bool>(self) -> f64 {
-        let EdgeTile { ends, strengths, sigmas, u, anchor, diagonal, x, y, p, q, width, .. } = self;
-        let (BlockRows { rows: p, counts: near }, BlockRows { rows: q, counts: far }) = (p, q);
-        let (keep, pull) = self.next.factors();
+        let EdgeTile { problem, tile, reflected, sigmas, anchor, u, p, q, next } = self;
+        let (width, coupled) = (problem.width, problem.losses.coupled);
+        let (x, y) = (problem.block(reflected, tile.first), problem.block(reflected, tile.second));
+        let (keep, pull) = next.factors();
         let mut new = vec![0.0; width];
         let mut moved = 0.0;
-        for (number, (ends, u)) in ends.iter().zip(u.chunks_exact_mut(width)).enumerate() {
+        for (edge, u) in tile.edges.clone().zip(u.chunks_exact_mut(width)) {
+            let (ends, sigma) = (problem.layout.ends[edge], sigmas[edge]);
             let (source, target) = ends.offsets(width);
-            let (from, to) = (&x[source..source + width], &y[target..target + width]);
-            let sigma = sigmas[number];
             new.copy_from_slice(u);
-            for ((new, from), to) in new.iter_mut().zip(from).zip(to).take(self.coupled) {
-                *new += sigma * (from - to);
+            for (k, new) in new.iter_mut().enumerate().take(coupled) {
+                *new += sigma * (x[source + k] - y[target + k]);
             }
-            self.penalty.dual_update(&mut new, strengths[number], sigma);
+            problem.penalty.dual_update(&mut new, problem.strengths[edge], sigma);
             let squares = squared_distance(&new, u);
             moved += squares;
-            if !near.is_empty() {
-                near[ends.source as usize] += squares;
-                (if diagonal { &mut *near } else { &mut *far })[ends.target as usize] += squares;
+            if !p.counts.is_empty() {
+                let far = if tile.is_diagonal() { &mut *p.counts } else { &mut *q.counts };
+                far[ends.target as usize] += squares;
+                p.counts[ends.source as usize] += squares;
             }
             if ANCHORED {
-                let z = &anchor[number * width..(number + 1) * width];
+                let z = &anchor[edge * width..(edge + 1) * width];
                 for ((u, new), z) in u.iter_mut().zip(&new).zip(z) {
                     *u = keep * (2.0 * new - *u) + pull * z;
                 }
             } else {
                 u.iter_mut().zip(&new).for_each(|(u, new)| *u = new + keep * (new - *u));
             }
-            ends.scatter(u, p, q, diagonal);
+            ends.scatter(u, p.rows, q.rows, tile.is_diagonal());
         }
         moved
     }

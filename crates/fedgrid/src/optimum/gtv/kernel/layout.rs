@@ -146,43 +146,57 @@ impl TileLayout {
 
     /// The rows of all nodes in this order, padded with zeros to a width.
     pub(crate) fn rows_in(&self, rows: &[f64], size: usize, width: usize) -> Vec<f64> {
-        let mut out = vec![0.0; self.nodes.len() * width];
-        for (row, &node) in out.chunks_exact_mut(width).zip(&self.nodes) {
-            row[..size].copy_from_slice(&rows[node * size..(node + 1) * size]);
-        }
-        out
+        sorted_in(self.nodes.iter().map(|&node| (node, 1.0)), rows, size, width)
     }
 
     /// The rows of all nodes in the network's order again.
     pub(crate) fn rows_out(&self, rows: &[f64], size: usize, width: usize) -> Vec<f64> {
-        let mut out = vec![0.0; self.nodes.len() * size];
-        for (row, &node) in rows.chunks_exact(width).zip(&self.nodes) {
-            out[node * size..(node + 1) * size].copy_from_slice(&row[..size]);
-        }
-        out
+        sorted_out(self.nodes.iter().map(|&node| (node, 1.0)), rows, size, width)
     }
 
     /// The rows of all edges in this order and direction.
     pub(crate) fn edges_in(&self, rows: &[f64], size: usize, width: usize) -> Vec<f64> {
-        let mut out = vec![0.0; self.edges.len() * width];
-        for (row, &(edge, turned)) in out.chunks_exact_mut(width).zip(&self.edges) {
-            let sign = if turned { -1.0 } else { 1.0 };
-            let given = &rows[edge * size..(edge + 1) * size];
-            row.iter_mut().zip(given).for_each(|(out, given)| *out = sign * given);
-        }
-        out
+        sorted_in(self.signed_edges(), rows, size, width)
     }
 
     /// The rows of all edges in the network's order and direction again.
     pub(crate) fn edges_out(&self, rows: &[f64], size: usize, width: usize) -> Vec<f64> {
-        let mut out = vec![0.0; self.edges.len() * size];
-        for (row, &(edge, turned)) in rows.chunks_exact(width).zip(&self.edges) {
-            let sign = if turned { -1.0 } else { 1.0 };
-            let taken = &mut out[edge * size..(edge + 1) * size];
-            taken.iter_mut().zip(row).for_each(|(out, row)| *out = sign * row);
-        }
-        out
+        sorted_out(self.signed_edges(), rows, size, width)
     }
+
+    fn signed_edges(&self) -> impl ExactSizeIterator<Item = (usize, f64)> {
+        self.edges.iter().map(|&(edge, turned)| (edge, if turned { -1.0 } else { 1.0 }))
+    }
+}
+
+/// Rows in an order, each with the sign that it has there.
+fn sorted_in(
+    order: impl ExactSizeIterator<Item = (usize, f64)>,
+    rows: &[f64],
+    size: usize,
+    width: usize,
+) -> Vec<f64> {
+    let mut out = vec![0.0; order.len() * width];
+    for (row, (from, sign)) in out.chunks_exact_mut(width).zip(order) {
+        let given = &rows[from * size..(from + 1) * size];
+        row.iter_mut().zip(given).for_each(|(out, given)| *out = sign * given);
+    }
+    out
+}
+
+/// The same back again.
+fn sorted_out(
+    order: impl ExactSizeIterator<Item = (usize, f64)>,
+    rows: &[f64],
+    size: usize,
+    width: usize,
+) -> Vec<f64> {
+    let mut out = vec![0.0; order.len() * size];
+    for (row, (to, sign)) in rows.chunks_exact(width).zip(order) {
+        let taken = &mut out[to * size..(to + 1) * size];
+        taken.iter_mut().zip(row).for_each(|(out, row)| *out = sign * row);
+    }
+    out
 }
 
 /// How many nodes go into a block.

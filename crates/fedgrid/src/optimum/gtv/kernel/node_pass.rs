@@ -15,7 +15,6 @@ use crate::{
 /// What the pass over a block of nodes works on.
 pub(crate) struct NodeBlock<'a> {
     pub(crate) packed: &'a PackedLosses<'a>,
-    pub(crate) degrees: &'a [f64],
     pub(crate) first: usize,
     pub(crate) w: &'a mut [f64],
     pub(crate) reflected: &'a mut [f64],
@@ -45,9 +44,9 @@ impl WidthPass for NodeBlock<'_> {
 impl NodeBlock<'_> {
     #[inline(always)]
     fn rows<const W: usize, const STEP: u8>(self) -> Result<f64> {
-        let NodeBlock { packed, degrees, first, w, reflected, p, anchor, counts, next } = self;
+        let NodeBlock { packed, first, w, reflected, p, anchor, counts, next } = self;
         let (keep, pull) = next.factors();
-        let coupled = packed.losses.coupled;
+        let (coupled, degrees) = (packed.losses.coupled, &packed.layout.degrees);
         // Uncoupled weights have steps of their own, which tell nothing about the balance.
         let share: [f64; W] = array::from_fn(|k| if k < coupled { 1.0 } else { 0.0 });
         let ((w, _), (x, _)) = (w.as_chunks_mut::<W>(), reflected.as_chunks_mut::<W>());
@@ -91,9 +90,10 @@ impl NodeBlock<'_> {
     /// The pass for rows wider than any other.
     #[inline(always)]
     fn wide<const ANCHORED: bool>(self) -> Result<f64> {
-        let NodeBlock { packed, degrees, first, w, reflected, p, anchor, counts, next } = self;
+        let NodeBlock { packed, first, w, reflected, p, anchor, counts, next } = self;
         let (keep, pull) = next.factors();
         let (width, coupled) = (packed.width, packed.losses.coupled);
+        let degrees = &packed.layout.degrees;
         let mut moved = 0.0;
         let (mut from, mut to) = (vec![0.0; width], vec![0.0; width]);
         let rows = w.chunks_exact_mut(width).zip(reflected.chunks_exact_mut(width));

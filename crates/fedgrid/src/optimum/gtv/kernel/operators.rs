@@ -16,9 +16,8 @@ pub(crate) fn pulls(problem: &GtvProblem) -> Vec<f64> {
 /// Adds `α Dᵀ A D v`.
 pub(crate) fn add_laplacian(problem: &GtvProblem, v: &[f64], out: &mut [f64]) {
     let (width, layout, coupled) = (problem.width, &problem.layout, problem.losses.coupled);
-    let rows = layout.block * width;
     over_tiles(layout, width, &mut [], out, |tile, _, p, q| {
-        let (x, y) = (&v[tile.first * rows..], &v[tile.second * rows..]);
+        let (x, y) = (problem.block(v, tile.first), problem.block(v, tile.second));
         for edge in tile.edges.clone() {
             let (source, target) = layout.ends[edge].offsets(width);
             let c = problem.strengths[edge];
@@ -41,9 +40,8 @@ pub(crate) fn with_duals(problem: &GtvProblem, w: Vec<f64>) -> PrimalDualPoint {
     let (width, layout, coupled) = (problem.width, &problem.layout, problem.losses.coupled);
     let mut u = vec![0.0; layout.edges.len() * width];
     let mut p = vec![0.0; w.len()];
-    let rows = layout.block * width;
     over_tiles(layout, width, &mut u, &mut p, |tile, u, p, q| {
-        let (x, y) = (&w[tile.first * rows..], &w[tile.second * rows..]);
+        let (x, y) = (problem.block(&w, tile.first), problem.block(&w, tile.second));
         for (edge, u) in tile.edges.clone().zip(u.chunks_exact_mut(width)) {
             let (source, target) = layout.ends[edge].offsets(width);
             for k in 0..coupled {

@@ -17,7 +17,7 @@ use super::{
     next_point::NextPoint,
     node_pass::NodeBlock,
     packed::PackedLosses,
-    tiles::{BlockRows, over_counted_tiles},
+    tiles::{BlockRows, over_counted_tiles, over_tiles},
     width::by_width,
 };
 use crate::{
@@ -81,19 +81,13 @@ impl<'a> PrimalDualSweep<'a> {
             }
         }
         let (layout, scales) = (&self.problem.layout, &self.scales);
-        let mut left = self.sigmas.as_mut_slice();
-        let mut work = Vec::new();
-        for tile in layout.rounds.iter().flatten() {
-            let (own, rest) = left.split_at_mut(tile.edges.len());
-            left = rest;
-            work.push((tile, own));
-        }
-        work.into_par_iter().for_each(|(tile, sigmas)| {
+        over_tiles(layout, 1, &mut self.sigmas, &mut [], |tile, sigmas, _, _| {
             let first = &scales[tile.first * layout.block..];
             let second = &scales[tile.second * layout.block..];
             for (sigma, ends) in sigmas.iter_mut().zip(&layout.ends[tile.edges.clone()]) {
                 *sigma = 1.0 / (first[ends.source as usize] + second[ends.target as usize]);
             }
+            0.0
         });
     }
 
@@ -126,7 +120,6 @@ impl<'a> PrimalDualSweep<'a> {
         let (block, width) = (self.problem.layout.block, self.problem.width);
         let rows = block * width;
         let packed = &self.packed;
-        let degrees = &self.problem.layout.degrees;
         let mut counts: Vec<&mut [f64]> = counts.chunks_mut(block).collect();
         counts.resize_with(self.problem.len().div_ceil(block), Default::default);
         let work = point
@@ -140,8 +133,7 @@ impl<'a> PrimalDualSweep<'a> {
             .map(|(number, (((w, reflected), p), counts))| {
                 let first = number * block;
                 let anchor = anchor.w.get(number * rows..).unwrap_or_default();
-                let nodes =
-                    NodeBlock { packed, degrees, first, w, reflected, p, anchor, counts, next };
+                let nodes = NodeBlock { packed, first, w, reflected, p, anchor, counts, next };
                 by_width(width, next.is_anchored(), nodes)
             })
             .collect::<Result<_>>()?;
@@ -155,35 +147,11 @@ impl<'a> PrimalDualSweep<'a> {
         counts: &mut [f64],
         next: NextPoint,
     ) -> f64 {
-        let (width, layout, strengths) =
-            (self.problem.width, &self.problem.layout, &self.problem.strengths);
-        let sigmas = &self.sigmas;
-        let rows = layout.block * width;
-        let reflected = &self.reflected;
-        let of_block = |block: usize| reflected.get(block * rows..).unwrap_or_default();
-        let coupled = self.problem.losses.coupled;
-        let is_all = coupled == self.problem.losses.size;
+        let (problem, reflected, sigmas) = (self.problem, &self.reflected, &self.sigmas);
         let ends = BlockRows { rows: &mut point.p, counts };
-        over_counted_tiles(layout, width, &mut point.u, ends, |tile, u, p, q| {
-            let range = tile.edges.clone();
-            let edges = EdgeTile {
-                ends: &layout.ends[range.clone()],
-                strengths: &strengths[range.clone()],
-                sigmas: &sigmas[range.clone()],
-                anchor: anchor.get(range.start * width..range.end * width).unwrap_or_default(),
-                diagonal: tile.is_diagonal(),
-                x: of_block(tile.first),
-                y: of_block(tile.second),
-                u,
-                p,
-                q,
-                penalty: self.problem.penalty,
-                coupled,
-                is_all,
-                width,
-                next,
-            };
-            by_width(width, next.is_anchored(), edges)
+        over_counted_tiles(&problem.layout, problem.width, &mut point.u, ends, |tile, u, p, q| {
+            let edges = EdgeTile { problem, tile, reflected, sigmas, anchor, u, p, q, next };
+            by_width(problem.width, next.is_anchored(), edges)
         })
     }
 }

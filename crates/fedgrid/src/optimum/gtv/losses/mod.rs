@@ -25,9 +25,9 @@ pub struct Losses {
     pub(super) size: usize,
     /// How many of them are coupled.
     pub(super) coupled: usize,
-    /// The slot of each of a row's weights in the model.
+    /// The index of each of a row's weights in the model.
     order: Vec<usize>,
-    /// The slots of the weights that are not coupled.
+    /// The indices of the weights that are not coupled.
     levels: Vec<usize>,
     /// Whether each of a row's weights is an intercept.
     intercepts: Vec<bool>,
@@ -44,24 +44,37 @@ pub(super) enum NodeLoss {
     Convex(Convex),
 }
 
+impl NodeLoss {
+    /// `out ← (shift I + ∇²L)⁻¹ v` of a quadratic loss, and zero along directions without curvature.
+    pub(super) fn shifted_inverse(&self, shift: f64, v: &[f64], out: &mut [f64]) {
+        // An isolated node without ridge has no curvature outside its rows' span; nothing pulls there.
+        let inverse = |curvature: f64| if curvature > 0.0 { 1.0 / curvature } else { 0.0 };
+        let quadratic = if let Self::Quadratic(quadratic) = self { Some(quadratic) } else { None };
+        let outside = inverse(shift + 2.0 * quadratic.map_or(0.0, |own| own.ridge));
+        out.iter_mut().zip(v).for_each(|(out, v)| *out = outside * v);
+        for (direction, h, _) in quadratic.iter().flat_map(|own| own.terms(v.len())) {
+            add_scaled(out, dot(direction, v) * (inverse(shift + 2.0 * h) - outside), direction);
+        }
+    }
+}
+
 /// Any other convex loss.
 #[derive(Debug)]
-pub(super) struct Convex {
-    pub(super) node: Node,
-}
+pub(super) struct Convex(Node);
 
 impl Convex {
     pub(super) fn model(&self) -> &dyn Parametric {
-        self.node.model.as_parametric().expect("only parametric models are coupled")
+        parametric(&self.0)
     }
 
     pub(super) fn data(&self) -> &Dataset {
-        &self.node.data
+        &self.0.data
     }
+}
 
-    pub(super) fn ridge(&self) -> f64 {
-        self.model().shape().ridge
-    }
+/// The model of a node whose losses have been made.
+fn parametric(node: &Node) -> &dyn Parametric {
+    node.model.as_parametric().expect("only parametric models are coupled")
 }
 
 impl Losses {
@@ -73,22 +86,18 @@ impl Losses {
         let first = nodes.first().ok_or(Error::NoData)?;
         let (columns, task) = (first.data.features().columns(), first.data.task());
         let (size, intercepts) = shape(nodes, columns, task)?;
-        let is_free = |slot: &usize| !couple_intercept && intercepts.contains(slot);
+        let is_free = |index: &usize| !couple_intercept && intercepts.contains(index);
         let (free, coupled): (Vec<usize>, Vec<usize>) = (0..size).partition(is_free);
         let profile = !free.is_empty() && nodes.iter().all(|node| node.model.as_linear().is_some());
         let each = nodes.par_iter().map(|node| loss(node, profile)).collect::<Result<_>>()?;
-        let levels = free.clone();
-        let (coupled, order) = if profile {
-            (coupled.len(), coupled)
-        } else {
-            (coupled.len(), [coupled, free].concat())
-        };
-        let intercepts = order.iter().map(|slot| intercepts.contains(slot)).collect();
+        let order =
+            if profile { coupled.clone() } else { [coupled.as_slice(), free.as_slice()].concat() };
+        let intercepts = order.iter().map(|index| intercepts.contains(index)).collect();
         Ok(Self {
             size: order.len(),
-            coupled,
+            coupled: coupled.len(),
             order,
-            levels,
+            levels: free,
             intercepts,
             each,
             nodes: nodes.to_vec(),
@@ -151,9 +160,8 @@ impl Losses {
     /// The rows of weights to begin with: zero for most models.
     pub(super) fn start(&self) -> Vec<f64> {
         let row = |node: &Node| {
-            let model = node.model.as_parametric().expect("only parametric models are coupled");
-            let all = model.start(node.data.features().columns(), node.data.task());
-            self.row_of_model(&all)
+            let (columns, task) = (node.data.features().columns(), node.data.task());
+            self.row_of_model(&parametric(node).start(columns, task))
         };
         self.nodes.iter().flat_map(row).collect()
     }
@@ -171,8 +179,8 @@ impl Losses {
     }
 
     /// Whether a weight of a row is an intercept.
-    pub(super) fn is_intercept(&self, slot: usize) -> bool {
-        self.intercepts[slot]
+    pub(super) fn is_intercept(&self, index: usize) -> bool {
+        self.intercepts[index]
     }
 
     /// Why no minimum can be certified, if a loss is not convex.
@@ -241,13 +249,13 @@ impl Losses {
     /// A row's weights in the order of the model.
     pub(super) fn model_of_row(&self, w: &[f64]) -> Vec<f64> {
         let mut all = vec![0.0; w.len()];
-        self.order.iter().zip(w).for_each(|(slot, w)| all[*slot] = *w);
+        self.order.iter().zip(w).for_each(|(index, w)| all[*index] = *w);
         all
     }
 
     /// A model's weights in the order of a row.
     pub(super) fn row_of_model(&self, all: &[f64]) -> Vec<f64> {
-        self.order.iter().map(|slot| all[*slot]).collect()
+        self.order.iter().map(|index| all[*index]).collect()
     }
 
     /// The hypotheses of all nodes with these rows of weights.
@@ -277,9 +285,9 @@ impl Losses {
             }
         }
         let hypothesis = |(node, weights): (&Node, Option<Vec<f64>>)| {
-            let model = node.model.as_parametric().expect("only parametric models are coupled");
             let weights = weights.unwrap_or_else(|| vec![0.0; self.all()]);
-            model.hypothesis(node.data.features().names(), node.data.task(), &weights)
+            let names = node.data.features().names();
+            parametric(node).hypothesis(names, node.data.task(), &weights)
         };
         self.nodes.iter().zip(models).map(hypothesis).collect()
     }
@@ -301,8 +309,8 @@ impl Losses {
 
     fn with_levels(&self, row: &[f64], levels: &[f64]) -> Vec<f64> {
         let mut all = vec![0.0; self.all()];
-        self.order.iter().zip(row).for_each(|(slot, w)| all[*slot] = *w);
-        self.levels.iter().zip(levels).for_each(|(slot, level)| all[*slot] = *level);
+        self.order.iter().zip(row).for_each(|(index, w)| all[*index] = *w);
+        self.levels.iter().zip(levels).for_each(|(index, level)| all[*index] = *level);
         all
     }
 
@@ -349,6 +357,6 @@ fn loss(node: &Node, profile: bool) -> Result<NodeLoss> {
     }
     match node.model.as_linear() {
         Some(model) => Ok(NodeLoss::Quadratic(Quadratic::new(model, &node.data, profile)?)),
-        None => Ok(NodeLoss::Convex(Convex { node: node.clone() })),
+        None => Ok(NodeLoss::Convex(Convex(node.clone()))),
     }
 }
