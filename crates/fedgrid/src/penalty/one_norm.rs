@@ -18,7 +18,9 @@ impl EdgePenalty for EntrywiseNorm {
     }
 
     fn dual_update(&self, v: &mut [f64], c: f64, _sigma: f64) {
-        v.iter_mut().for_each(|v| *v = v.clamp(-c, c));
+        for v in v {
+            *v = v.clamp(-c, c);
+        }
     }
 
     #[inline(always)]
@@ -27,7 +29,9 @@ impl EdgePenalty for EntrywiseNorm {
     }
 
     fn spread_sizes(&self, z: &mut [f64]) {
-        z.iter_mut().for_each(|z| *z = z.abs());
+        for z in z {
+            *z = z.abs();
+        }
     }
 
     fn dual_ratio(&self, size: usize) -> f64 {

@@ -100,6 +100,7 @@ impl<'a> GtvProblem<'a> {
     /// The losses of all nodes, added up.
     pub(super) fn total_loss(&self, w: &[f64]) -> f64 {
         let value = |slot: usize| self.losses.value(self.layout.nodes[slot], self.row(w, slot));
+        // Collected before they are added, so that the sum does not depend on threads.
         let values: Vec<f64> = (0..self.len()).into_par_iter().map(value).collect();
         values.iter().sum()
     }

@@ -28,6 +28,7 @@ pub(super) fn start_of(problem: &GtvProblem, start: Option<&Minimum>) -> Result<
         project_duals(problem, &mut point);
     }
     for slot in 0..problem.len() {
+        // No step reaches a node without edges of any strength.
         if problem.alpha == 0.0 || problem.layout.degrees[slot] == 0.0 {
             let row = &mut point.w[slot * problem.width..][..losses.size];
             row.copy_from_slice(&alone(problem, slot)?);

@@ -52,7 +52,7 @@ impl<'a> Iteration<'a> {
         self.penalty.dispatch(Iterations(self, iterations))
     }
 
-    fn run(&self, iterations: usize, penalty: impl EdgePenalty) -> Weights {
+    fn run(&self, iterations: usize, penalty: &impl EdgePenalty) -> Weights {
         let edges = self.network.edges();
         let ends: Vec<(usize, usize)> = edges.iter().map(|e| (e.source, e.target)).collect();
         let mut weights = vec![[0.0; 2]; self.steps.len()];
@@ -100,7 +100,7 @@ struct Iterations<'a>(&'a Iteration<'a>, usize);
 impl PenaltyTask for Iterations<'_> {
     type Output = Weights;
 
-    fn run<P: EdgePenalty>(self, penalty: P) -> Weights {
+    fn run<P: EdgePenalty>(self, penalty: &P) -> Weights {
         self.0.run(self.1, penalty)
     }
 }

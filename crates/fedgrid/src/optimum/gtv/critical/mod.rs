@@ -55,6 +55,7 @@ pub fn critical(losses: &Losses, network: &Network, penalty: Penalty) -> Result<
     if dot(&gradients, &gradients) == 0.0 {
         return Ok(Some(Critical { at_least: 0.0, at_most: 0.0 }));
     }
+    // Iteratively reweighted least squares: at its fixed point the quadratic and the norm have one minimiser.
     for _ in 0..MAX_ROUNDS {
         let z = potentials(network, &weights, &gradients, size);
         let rows = Potentials { network, z: &z, size };
@@ -119,6 +120,8 @@ fn potentials(network: &Network, weights: &[f64], gradients: &[f64], size: usize
         }
     };
     let right: Vec<f64> = gradients.iter().map(|g| -g).collect();
+    // The flow must balance at every node, or the upper bound is none; the Laplacian is singular, but the
+    // gradients add up to zero.
     let limit = Limit { tolerance: 1e-12, products: 5000 };
     conjugate_gradient(&apply, &precondition, &right, vec![0.0; gradients.len()], limit).x
 }

@@ -91,6 +91,7 @@ impl PooledWeights<'_> {
             add_scaled(&mut right, -1.0, &own.slope);
             each.push(own);
         }
+        // Schur complements add up, so the common weights need one small system.
         factor(matrix, coupled)?.solve(&mut right);
         let mut step = Vec::with_capacity(self.component.len() * size);
         let mut slope = 0.0;

@@ -98,6 +98,7 @@ impl<'a> Augmented<'a> {
         let goal = (ROUND_FALL * norm(&self.gradient)).min(ROUND_FALL * self.goal);
         let goal = goal.max(LEAST_GRADIENT * self.size());
         self.goal = goal;
+        // Products of earlier rounds do not count against this one's.
         let end = self.products.saturating_add(budget);
         for _ in 0..MAX_NEWTON_STEPS {
             let left = norm(&self.gradient);
@@ -159,6 +160,7 @@ impl<'a> Augmented<'a> {
         for (edge, from, to) in problem.layout.edge_ends() {
             let bend = problem.edge(&self.bends, edge);
             let factor = dot(bend, bend);
+            // Inside its ball a dual is not bent: its derivative is the identity.
             let pull = self.sigma * if factor > 0.0 { factor } else { 1.0 };
             diagonal[from] += pull;
             diagonal[to] += pull;
@@ -204,6 +206,7 @@ impl<'a> Augmented<'a> {
             }
             step *= 0.5;
         }
+        // The gradient and the bends have to be those of the weights again.
         self.point.w = start;
         self.evaluate();
         None
@@ -286,6 +289,7 @@ impl NewtonTile<'_> {
             let bend = bends.next().expect("every edge has a bend");
             if size > c {
                 total += c * (2.0 * size - c) / (2.0 * sigma);
+                // The root, so that one row holds both the factor f and the direction v̂.
                 let factor = (c / size).sqrt() / size;
                 bend.iter_mut().zip(&*v).for_each(|(bend, v)| *bend = factor * v);
                 scale(v, c / size);

@@ -79,6 +79,7 @@ impl<'a> Halpern<'a> {
         self.steps += 1;
         let due = residual <= SUFFICIENT_FALL * self.first
             || residual <= NECESSARY_FALL * self.first && residual > self.last
+            // A single step would leave no time for the first two rules.
             || self.since > 1 && self.since as f64 >= LONG_RUN_SHARE * self.steps as f64;
         self.last = residual;
         Ok(due)
@@ -90,6 +91,7 @@ impl<'a> Halpern<'a> {
 
     /// Moves the anchor to T(z), whose duals lie in their balls, and balances the steps.
     pub(crate) fn restart(&mut self) -> Result<()> {
+        // Reflected duals lie outside of their balls; only those of T(z) have a certificate.
         let none = PrimalDualPoint::default();
         self.sweep.step(&mut self.point, &none, NextPoint::Plain)?;
         self.steps += 1;

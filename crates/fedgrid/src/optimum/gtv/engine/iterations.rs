@@ -18,8 +18,8 @@ use crate::{
 pub enum FirstOrder {
     /// The paper's: plain steps with s = 1.
     Plain,
-    /// What [`minimise`](super::super::minimise) takes: relaxed steps with adaptive scales, and where these are slow the
-    /// restarted Halpern iteration.
+    /// What [`minimise`](super::super::minimise) takes: relaxed steps with adaptive scales, and where these
+    /// are slow the restarted Halpern iteration.
     Adaptive,
 }
 
@@ -34,59 +34,39 @@ pub fn run_iterations(
     mut watch: impl FnMut(usize, f64) -> bool,
 ) -> Result<()> {
     let problem = GtvProblem::new(losses, network, coupled);
-    let point = start_of(&problem, None)?;
+    let mut point = start_of(&problem, None)?;
+    let is_seen = |step: usize| step.is_multiple_of(every);
     let mut is_enough = |step: usize, weights: &[f64]| watch(step, problem.objective(weights));
-    match iteration {
-        FirstOrder::Plain => plain(&problem, point, (steps, every), &mut is_enough),
-        FirstOrder::Adaptive => adaptive(&problem, point, (steps, every), &mut is_enough),
-    }
-}
-
-type IsEnough<'a> = dyn FnMut(usize, &[f64]) -> bool + 'a;
-
-fn plain(
-    problem: &GtvProblem,
-    mut point: PrimalDualPoint,
-    (steps, every): (usize, usize),
-    is_enough: &mut IsEnough,
-) -> Result<()> {
-    let mut sweep = PrimalDualSweep::new(problem);
-    sweep.set_scale(1.0);
-    for step in 1..=steps {
-        sweep.step(&mut point, &PrimalDualPoint::default(), NextPoint::Plain)?;
-        if step.is_multiple_of(every) && is_enough(step, &point.w) {
-            break;
+    if iteration == FirstOrder::Plain {
+        let mut sweep = PrimalDualSweep::new(&problem);
+        sweep.set_scale(1.0);
+        for step in 1..=steps {
+            sweep.step(&mut point, &PrimalDualPoint::default(), NextPoint::Plain)?;
+            if is_seen(step) && is_enough(step, &point.w) {
+                break;
+            }
         }
+        return Ok(());
     }
-    Ok(())
-}
-
-fn adaptive(
-    problem: &GtvProblem,
-    point: PrimalDualPoint,
-    (steps, every): (usize, usize),
-    is_enough: &mut IsEnough,
-) -> Result<()> {
-    let mut relaxed = Relaxed::new(problem, point, problem.scale());
+    let mut relaxed = Relaxed::new(&problem, point, problem.scale());
     while !relaxed.is_slow() {
         if relaxed.steps == steps {
             return Ok(());
         }
         relaxed.iterate()?;
-        let step = relaxed.steps;
-        if step.is_multiple_of(every) && is_enough(step, &relaxed.proposed()) {
+        if is_seen(relaxed.steps) && is_enough(relaxed.steps, &relaxed.proposed()) {
             return Ok(());
         }
     }
     let (before, scale) = (relaxed.steps, relaxed.scale());
-    let mut halpern = Halpern::new(problem, relaxed.point, scale);
+    let mut halpern = Halpern::new(&problem, relaxed.point, scale);
     while before + halpern.steps < steps {
-        let is_seen = (before + halpern.steps + 1).is_multiple_of(every);
-        let from = if is_seen { halpern.point.w.clone() } else { Vec::new() };
+        // T(z) lies in the middle of z and its reflection, and z is gone after the step.
+        let seen = is_seen(before + halpern.steps + 1).then(|| halpern.point.w.clone());
         let due = halpern.iterate()?;
-        if is_seen {
-            let reflected = halpern.sweep.reflected.iter().zip(&from);
-            let weights: Vec<f64> = reflected.map(|(x, w)| 0.5 * (x + w)).collect();
+        if let Some(mut weights) = seen {
+            let reflected = weights.iter_mut().zip(&halpern.sweep.reflected);
+            reflected.for_each(|(w, x)| *w = 0.5 * (x + *w));
             if is_enough(before + halpern.steps, &weights) {
                 break;
             }
@@ -94,7 +74,7 @@ fn adaptive(
         if due {
             halpern.restart()?;
             let step = before + halpern.steps;
-            if step.is_multiple_of(every) && is_enough(step, &halpern.point.w) {
+            if is_seen(step) && is_enough(step, &halpern.point.w) {
                 break;
             }
         }

@@ -59,6 +59,7 @@ impl<'a> LinearSystem<'a> {
     /// Conjugate gradients from where the solution stands; how many products they took.
     fn conjugate_gradients(&mut self, limit: Limit) -> usize {
         let (problem, right) = (self.problem, right(self.problem));
+        // Without rows any common weights solve the system; zero is the shortest.
         if norm(&right) == 0.0 {
             self.point = with_duals(problem, vec![0.0; right.len()]);
             return 0;
@@ -71,6 +72,7 @@ impl<'a> LinearSystem<'a> {
                 problem.loss(slot).shifted_inverse(pulls[slot], v, out);
             });
         };
+        // Each solution starts the next, so smaller residuals cost only what is missing.
         let start = std::mem::take(&mut self.point.w);
         let solved = conjugate_gradient(&apply, &precondition, &right, start, limit);
         self.point = with_duals(problem, solved.x);

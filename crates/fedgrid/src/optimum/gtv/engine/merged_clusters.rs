@@ -39,6 +39,7 @@ pub(crate) struct MergedClusters<'a> {
 impl<'a> MergedClusters<'a> {
     /// The problem of a point's clusters; none if they are many or a loss is not quadratic.
     pub(crate) fn new(problem: &'a GtvProblem<'a>, point: &PrimalDualPoint) -> Option<Self> {
+        // Only spectra add up to one of their kind.
         if !problem.losses.is_quadratic() {
             return None;
         }
@@ -91,6 +92,7 @@ impl<'a> MergedClusters<'a> {
         for (edge, dual) in network.edges().iter().zip(duals.chunks_exact_mut(coupled.max(1))) {
             let (a, b) = (self.clusters[edge.source], self.clusters[edge.target]);
             if let Some(&index) = joined.get(&(a.min(b), a.max(b))) {
+                // Shared by weight, so that all duals of a joined edge lie in their balls alike.
                 let share = edge.weight / self.network.edges()[index].weight;
                 let sign = if a < b { share } else { -share };
                 let common = &minimum.duals[index * coupled..(index + 1) * coupled];

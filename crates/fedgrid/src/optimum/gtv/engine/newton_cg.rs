@@ -1,4 +1,4 @@
-//! NewtonCg's method for the squared norm with losses that are not quadratic,
+//! Newton's method for the squared norm with losses that are not quadratic,
 //!
 //! ```text
 //! (∇²L + α DᵀAD) d = −∇P(w),      w ← w + t d
@@ -51,7 +51,7 @@ pub(crate) struct NewtonCg<'a> {
     enough: f64,
     /// Products with the second derivative in all steps so far, and how many steps there were.
     products: usize,
-    steps: usize,
+    descents: usize,
 }
 
 impl<'a> NewtonCg<'a> {
@@ -68,7 +68,7 @@ impl<'a> NewtonCg<'a> {
         let (value, gradient) = (problem.objective(&w), gradient(problem, &w));
         let first = norm(&gradient);
         let pulls = pulls(problem);
-        Some(Self { problem, w, value, gradient, first, pulls, enough, products: 0, steps: 0 })
+        Some(Self { problem, w, value, gradient, first, pulls, enough, products: 0, descents: 0 })
     }
 
     /// One step of at most so many products: by how much P would fall if it were a parabola, relative
@@ -130,10 +130,10 @@ impl<'a> NewtonCg<'a> {
 
 impl Engine for NewtonCg<'_> {
     fn step(&mut self, products: usize) -> Result<StepEnd> {
-        if self.steps == MAX_STEPS {
+        if self.descents == MAX_STEPS {
             return Ok(StepEnd::Exhausted);
         }
-        self.steps += 1;
+        self.descents += 1;
         Ok(match self.descend(products) {
             None => StepEnd::Exhausted,
             Some(fall) if fall <= self.enough => StepEnd::Due,

@@ -122,6 +122,7 @@ impl<'a> Relaxed<'a> {
             let (weights, duals) = (weights[slot], duals[slot]);
             residual += weights / scale + scale * duals;
             let factor = factor(weights, duals, scale).clamp(1.0 / largest, largest);
+            // New coefficients cost as much as a step of the node.
             let is_worth_it = factor.ln().abs() > SMALLEST_LOG_CHANGE;
             if is_worth_it { (scale * factor).clamp(LEAST_SCALE, LARGEST_SCALE) } else { scale }
         });

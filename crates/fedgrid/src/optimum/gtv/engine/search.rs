@@ -93,6 +93,7 @@ impl<'a> MinimumSearch<'a> {
             || certificate.node_residual.max(certificate.edge_residual),
             |gap| relative(gap, objective),
         );
+        // Relaxed steps may raise the gap, so the best point is kept and not the last.
         self.history.push((self.steps, gap));
         if self.best.as_ref().is_none_or(|best| gap < best.gap) {
             let point = point.clone();
@@ -168,6 +169,7 @@ impl<'a> MinimumSearch<'a> {
     /// are any.
     fn run_first_order(&mut self, point: PrimalDualPoint, scale: Option<f64>) -> Result<()> {
         let problem = self.problem;
+        // Newton steps certify themselves, so first-order steps need no certificate before them.
         let newton = problem.penalty.rule().is_euclidean() && problem.losses.is_quadratic();
         let mut relaxed = Relaxed::new(problem, point, scale.unwrap_or_else(|| problem.scale()));
         let end = match self.run_relaxed(&mut relaxed, newton) {

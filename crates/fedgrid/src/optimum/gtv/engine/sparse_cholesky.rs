@@ -149,6 +149,7 @@ fn order(problem: &GtvProblem) -> Option<Vec<usize>> {
     }
     let blocks =
         (MAX_NUMBERS / problem.losses.size.pow(2).max(1)).min(MAX_MEAN_DEGREE * problem.len());
+    // Ordered sets, so that ties are broken by slots and every run has the same bits.
     let mut queue: BTreeSet<(usize, usize)> =
         neighbours.iter().enumerate().map(|(slot, own)| (own.len(), slot)).collect();
     let mut order = Vec::with_capacity(problem.len());
@@ -159,6 +160,7 @@ fn order(problem: &GtvProblem) -> Option<Vec<usize>> {
         if filled + degree * queue.len().min(degree) / 2 > blocks {
             return None;
         }
+        // Elimination joins all neighbours of the node to each other.
         let own = std::mem::take(&mut neighbours[slot]);
         for &i in &own {
             queue.remove(&(neighbours[i].len(), i));

@@ -49,7 +49,7 @@ impl<const W: usize, const ANCHORED: bool> PenaltyTask for SizedTile<'_, W, ANCH
     type Output = f64;
 
     #[inline(always)]
-    fn run<P: EdgePenalty>(self, penalty: P) -> f64 {
+    fn run<P: EdgePenalty>(self, penalty: &P) -> f64 {
         let tile = self.0;
         let losses = tile.problem.losses;
         // Where all weights are coupled, padding is zero and so never differs.
@@ -67,7 +67,10 @@ impl<const W: usize, const ANCHORED: bool> PenaltyTask for SizedTile<'_, W, ANCH
 
 impl EdgeTile<'_> {
     #[inline(always)]
-    fn either<const W: usize, const STEP: u8, const ALL: bool, P: EdgePenalty>(self, by: P) -> f64 {
+    fn either<const W: usize, const STEP: u8, const ALL: bool, P: EdgePenalty>(
+        self,
+        by: &P,
+    ) -> f64 {
         if self.tile.is_diagonal() {
             self.rows::<W, STEP, ALL, true, P>(by)
         } else {
@@ -84,7 +87,7 @@ impl EdgeTile<'_> {
         P: EdgePenalty,
     >(
         self,
-        penalty: P,
+        penalty: &P,
     ) -> f64 {
         let (problem, range) = (self.problem, self.tile.edges.clone());
         let (x, _) = problem.block(self.reflected, self.tile.first).as_chunks::<W>();

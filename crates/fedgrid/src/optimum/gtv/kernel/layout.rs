@@ -108,6 +108,7 @@ impl TileLayout {
                 (tile, source, target, edge, a > b)
             })
             .collect();
+        // By source within a tile, so that its rows are read one after the other.
         sorted.sort_unstable();
         let mut start = 0;
         for (number, tile) in rounds.iter_mut().flatten().enumerate() {

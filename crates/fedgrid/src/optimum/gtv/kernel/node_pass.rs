@@ -55,6 +55,7 @@ impl NodeBlock<'_> {
         for (slot, ((w, x), p)) in w.iter_mut().zip(x).zip(p).enumerate() {
             let node = first + slot;
             let (tau, old, pulled) = (packed.steps[node], *w, *p);
+            // Zero for the edges to add to, while the row is in the cache.
             *p = [0.0; W];
             let from: [f64; W] = array::from_fn(|k| old[k] - tau * pulled[k]);
             let to = if let ProximalKind::Convex = packed.kinds[node] {

@@ -24,6 +24,7 @@ pub(crate) fn add_laplacian(problem: &GtvProblem, v: &[f64], out: &mut [f64]) {
             for k in 0..coupled {
                 let pull = c * (x[source + k] - y[target + k]);
                 p[source + k] += pull;
+                // On the diagonal both ends lie in one block, which can be borrowed once only.
                 if tile.is_diagonal() {
                     p[target + k] -= pull;
                 } else {

@@ -75,6 +75,7 @@ impl<'a> PackedLosses<'a> {
         let terms = |loss: &NodeLoss| {
             if let NodeLoss::Quadratic(q) = loss { q.curvatures.len() } else { 0 }
         };
+        // All at once, because growing would hold the largest array twice.
         packed.directions.reserve(losses.each.iter().map(terms).sum::<usize>() * width);
         for &node in &layout.nodes {
             packed.push(&losses.each[node]);

@@ -75,6 +75,7 @@ impl<'a> PrimalDualSweep<'a> {
     pub(crate) fn set_scales(&mut self, mut scale_of: impl FnMut(usize, f64) -> f64) {
         for (slot, scale) in self.scales.iter_mut().enumerate() {
             let next = scale_of(slot, *scale);
+            // Most scales stay, and new coefficients cost a pass over a node's terms.
             if next.to_bits() != scale.to_bits() {
                 *scale = next;
                 self.packed.set_scale(slot, next);
@@ -137,6 +138,7 @@ impl<'a> PrimalDualSweep<'a> {
                 by_width(width, next.is_anchored(), nodes)
             })
             .collect::<Result<_>>()?;
+        // Block by block in their order, so that the sum does not depend on threads.
         Ok(moved.iter().sum())
     }
 

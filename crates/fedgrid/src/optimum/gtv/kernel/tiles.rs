@@ -63,6 +63,7 @@ pub(crate) fn over_counted_tiles(
         } else {
             work.into_par_iter().map(each).collect()
         };
+        // In the order of tiles, whichever thread was first.
         total += parts.iter().sum::<f64>();
     }
     total

@@ -22,36 +22,31 @@ impl<P: WidthPass, const W: usize, const FORM: bool> WithSimd for SizedPass<P, W
     }
 }
 
-/// The widths that there are passes for, in numbers. Each costs compile time in every pass; short rows, of
-/// which padding would be the largest share, have nearly all of theirs.
-const WIDTHS: [usize; 11] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32];
-
-/// The number of numbers that a row of a size is padded to.
-pub(crate) fn padded(size: usize) -> usize {
-    let fitting = WIDTHS.iter().copied().find(|width| *width >= size);
-    fitting.unwrap_or_else(|| size.next_multiple_of(WIDE))
-}
-
-/// Does a pass over rows of a width.
-pub(crate) fn by_width<P: WidthPass>(width: usize, form: bool, pass: P) -> P::Output {
-    match width {
-        1 => dispatch::<P, 1>(form, pass),
-        2 => dispatch::<P, 2>(form, pass),
-        3 => dispatch::<P, 3>(form, pass),
-        4 => dispatch::<P, 4>(form, pass),
-        6 => dispatch::<P, 6>(form, pass),
-        8 => dispatch::<P, 8>(form, pass),
-        10 => dispatch::<P, 10>(form, pass),
-        12 => dispatch::<P, 12>(form, pass),
-        16 => dispatch::<P, 16>(form, pass),
-        24 => dispatch::<P, 24>(form, pass),
-        32 => dispatch::<P, 32>(form, pass),
-        _ => dispatch::<P, WIDE>(form, pass),
-    }
-}
-
 /// The width with which passes over wider rows are compiled: they then work on slices, so any will do.
 const WIDE: usize = 4;
+
+/// Declares the widths, in numbers, that there are passes for.
+macro_rules! widths {
+    ($($width:literal)*) => {
+        /// The number of numbers that a row of a size is padded to.
+        pub(crate) fn padded(size: usize) -> usize {
+            let fitting = [$($width),*].into_iter().find(|width| *width >= size);
+            fitting.unwrap_or_else(|| size.next_multiple_of(WIDE))
+        }
+
+        /// Does a pass over rows of a width.
+        pub(crate) fn by_width<P: WidthPass>(width: usize, form: bool, pass: P) -> P::Output {
+            match width {
+                $($width => dispatch::<P, $width>(form, pass),)*
+                _ => dispatch::<P, WIDE>(form, pass),
+            }
+        }
+    };
+}
+
+// Each costs compile time in every pass; short rows, of which padding would be the largest share, have
+// nearly all of theirs.
+widths!(1 2 3 4 6 8 10 12 16 24 32);
 
 fn dispatch<P: WidthPass, const W: usize>(form: bool, pass: P) -> P::Output {
     if form {

@@ -88,6 +88,7 @@ impl Losses {
         let (size, intercepts) = shape(nodes, columns, task)?;
         let is_free = |index: &usize| !couple_intercept && intercepts.contains(index);
         let (free, coupled): (Vec<usize>, Vec<usize>) = (0..size).partition(is_free);
+        // Least squares are minimised over free intercepts in closed form, which leaves shorter rows.
         let profile = !free.is_empty() && nodes.iter().all(|node| node.model.as_linear().is_some());
         let each = nodes.par_iter().map(|node| loss(node, profile)).collect::<Result<_>>()?;
         let order =
@@ -104,7 +105,7 @@ impl Losses {
         })
     }
 
-    /// The sums of the losses of clusters.
+    /// The sums of the losses of clusters, each with the model of its first node.
     pub(super) fn merged(&self, clusters: &[usize], count: usize) -> Self {
         let mut members = vec![Vec::new(); count];
         clusters.iter().enumerate().for_each(|(node, &cluster)| members[cluster].push(node));
@@ -116,20 +117,13 @@ impl Losses {
             Quadratic::sum(&own.collect::<Vec<_>>(), self.size)
                 .map_or(NodeLoss::None, NodeLoss::Quadratic)
         };
-        let first: Vec<usize> = members.iter().map(|members| members[0]).collect();
-        self.with_losses(members.iter().map(loss).collect(), &first)
-    }
-
-    /// Other losses of the same weights, each with the model of one of these nodes.
-    fn with_losses(&self, each: Vec<NodeLoss>, nodes: &[usize]) -> Self {
         Self {
-            size: self.size,
-            coupled: self.coupled,
             order: self.order.clone(),
             levels: self.levels.clone(),
             intercepts: self.intercepts.clone(),
-            each,
-            nodes: nodes.iter().map(|&node| self.nodes[node].clone()).collect(),
+            each: members.iter().map(loss).collect(),
+            nodes: members.iter().map(|members| self.nodes[members[0]].clone()).collect(),
+            ..*self
         }
     }
 

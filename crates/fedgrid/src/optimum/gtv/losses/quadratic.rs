@@ -79,6 +79,7 @@ impl Quadratic {
                 rows.extend(v.iter().map(|v| v * (h - own.ridge).max(0.0).sqrt()));
                 add_scaled(&mut right, q, v);
             }
+            // As few rows as keep memory small, and seldom enough for reductions to cost little.
             if rows.len() > 4 * size * size {
                 reduce(&mut rows, size);
             }
