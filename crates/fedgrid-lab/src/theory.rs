@@ -12,7 +12,10 @@
 use std::collections::BTreeMap;
 
 use fedgrid::{
-    bound::{self, Difference, Pooled, Variation, cohesion, recovery, sampling, variation_bound},
+    bound::{
+        self, PointDifference, PooledModels, Variation, cohesion, recovery, sampling,
+        variation_bound,
+    },
     compare::{Approach, Fitted, Gtv, Objective, Strength, Study},
     loss::Loss,
     method::FedRelax,
@@ -220,7 +223,7 @@ impl Work<'_> {
     /// Bound 25, and what it rests on without having been checked; or why there is none.
     fn variation(&self) -> Result<(Vec<Variation>, Vec<String>), String> {
         let said = |error: fedgrid::Error| error.to_string();
-        let pooled = Pooled::fit(&self.nodes, self.clusters).map_err(said)?;
+        let pooled = PooledModels::fit(&self.nodes, self.clusters).map_err(said)?;
         let points = |hypotheses| match self.sum {
             Sum::Predictions(method) => {
                 bound::predictions_of(&self.nodes, hypotheses, method.couple_intercept)
@@ -232,12 +235,14 @@ impl Work<'_> {
         let fitted = points(&self.fitted.hypotheses).map_err(said)?;
         let centres = points(&pooled.hypotheses).map_err(said)?;
         let (difference, gap, warnings) = match self.sum {
-            Sum::Predictions(method) => (Difference::Squared, 0.0, self.of_predictions(method)?),
+            Sum::Predictions(method) => {
+                (PointDifference::Squared, 0.0, self.of_predictions(method)?)
+            }
             Sum::Weights(method) => {
-                (Difference::Weights(method.penalty), self.gap(method, &fitted)?, Vec::new())
+                (PointDifference::Weights(method.penalty), self.gap(method, &fitted)?, Vec::new())
             }
         };
-        let variations = variation_bound(&bound::Fitted {
+        let variations = variation_bound(&bound::FittedNetwork {
             network: &self.study.network,
             clusters: self.clusters,
             alpha: self.strength.alpha,

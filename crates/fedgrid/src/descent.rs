@@ -9,7 +9,7 @@
 #![expect(clippy::inline_always, reason = "what is not inlined is not compiled for wide vectors")]
 
 use crate::{
-    algebra::{Kernel, widest},
+    algebra::{SimdTask, simd},
     bytes::{Reader, Writer},
     error::Result,
 };
@@ -73,7 +73,7 @@ impl Descent {
     /// Takes one step.
     pub fn step(&mut self, weights: &mut [f64], gradient: &[f64]) {
         self.steps = self.steps.saturating_add(1);
-        widest(Step { descent: self, weights, gradient });
+        simd::dispatch(Step { descent: self, weights, gradient });
     }
 
     #[inline(always)]
@@ -107,7 +107,7 @@ struct Step<'a> {
     gradient: &'a [f64],
 }
 
-impl Kernel for Step<'_> {
+impl SimdTask for Step<'_> {
     #[inline(always)]
     fn run(self) {
         self.descent.advance(self.weights, self.gradient);

@@ -1,6 +1,9 @@
 //! What the page says, in words and in numbers ready to print.
 
-use fedgrid::compare::{Contestant, Kind, MethodKind};
+use fedgrid::{
+    compare::{Contestant, Kind, MethodKind},
+    penalty::Penalty,
+};
 use minijinja::{Value, context};
 
 use super::{
@@ -357,13 +360,8 @@ pub(super) fn strength(outcome: &Outcome) -> &'static str {
 }
 
 fn in_words(penalty: &str) -> String {
-    match penalty {
-        "norm" => "norm ‖wᵢ − wⱼ‖₂: neighbours are equal or differ as a whole",
-        "squared-norm" => "squared norm ½‖wᵢ − wⱼ‖²: neighbours are similar",
-        "one-norm" => "one-norm ‖wᵢ − wⱼ‖₁: each weight is equal or differs by itself",
-        other => other,
-    }
-    .into()
+    let known = Penalty::ALL.into_iter().find(|known| known.name() == penalty);
+    known.map_or(penalty, |known| known.rule().about()).into()
 }
 
 /// The rows of the table of nodes, with the values to sort them by.

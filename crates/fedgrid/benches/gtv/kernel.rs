@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use fedgrid::optimum::gtv::{Coupled, Iteration, Losses, follow};
+use fedgrid::optimum::gtv::{Coupled, FirstOrder, Losses, run_iterations};
 
 use super::{NORM, instance::Instance, peer::on_threads};
 
@@ -20,7 +20,7 @@ pub(crate) fn kernel() {
             on_threads(threads, || {
                 let begun = Instant::now();
                 let count = (steps, usize::MAX);
-                follow(&losses, &network, coupled, Iteration::Plain, count, |_, _| false)
+                run_iterations(&losses, &network, coupled, FirstOrder::Plain, count, |_, _| false)
                     .expect("the strength is right");
                 begun.elapsed().as_secs_f64()
             })

@@ -19,7 +19,7 @@ use std::fs;
 
 use fedgrid::{
     network::Network,
-    optimum::gtv::{Coupled, Goal, Iteration, Losses, follow, minimise},
+    optimum::gtv::{Coupled, FirstOrder, Goal, Losses, minimise, run_iterations},
     penalty::Penalty,
 };
 use instance::Instance;
@@ -103,18 +103,18 @@ fn steps(only: &[usize]) {
             let (network, data) = (instance.network(), instance.data());
             let losses = Losses::new(&data, true).expect("linear models can be coupled");
             let least = least(&losses, &network, coupled);
-            let restarted = steps_to(&losses, &network, coupled, Iteration::Adaptive, least);
+            let restarted = steps_to(&losses, &network, coupled, FirstOrder::Adaptive, least);
             counts.push(restarted);
             if seed == 0 && wanted > 0.0 {
-                paper = steps_to(&losses, &network, coupled, Iteration::Plain, least);
+                paper = steps_to(&losses, &network, coupled, FirstOrder::Plain, least);
                 let time = |iteration, steps| {
                     on_one_thread(|| {
                         let count = (steps, usize::MAX);
-                        follow(&losses, &network, coupled, iteration, count, |_, _| false)
+                        run_iterations(&losses, &network, coupled, iteration, count, |_, _| false)
                             .expect("the strength is right");
                     })
                 };
-                ratio = time(Iteration::Plain, paper) / time(Iteration::Adaptive, restarted);
+                ratio = time(FirstOrder::Plain, paper) / time(FirstOrder::Adaptive, restarted);
             }
         }
         println!(
@@ -133,7 +133,7 @@ fn least(losses: &Losses, network: &Network, coupled: Coupled) -> f64 {
     let mut least =
         minimise(losses, network, coupled, None, goal).expect("the strength is right").objective;
     let count = (1500, 100);
-    follow(losses, network, coupled, Iteration::Adaptive, count, |_, value| {
+    run_iterations(losses, network, coupled, FirstOrder::Adaptive, count, |_, value| {
         least = least.min(value);
         false
     })
@@ -145,11 +145,11 @@ fn steps_to(
     losses: &Losses,
     network: &Network,
     coupled: Coupled,
-    iteration: Iteration,
+    iteration: FirstOrder,
     least: f64,
 ) -> usize {
     let mut steps = usize::MAX;
-    follow(losses, network, coupled, iteration, (12_000, 5), |step, value| {
+    run_iterations(losses, network, coupled, iteration, (12_000, 5), |step, value| {
         steps = step;
         value - least <= 1e-6 * least
     })
@@ -207,10 +207,10 @@ fn peers() {
             break;
         }
         let least = least(&losses, &network, coupled);
-        let steps = steps_to(&losses, &network, coupled, Iteration::Adaptive, least);
+        let steps = steps_to(&losses, &network, coupled, FirstOrder::Adaptive, least);
         let plain = on_one_thread(|| {
             let count = (steps, usize::MAX);
-            follow(&losses, &network, coupled, Iteration::Adaptive, count, |_, _| false)
+            run_iterations(&losses, &network, coupled, FirstOrder::Adaptive, count, |_, _| false)
                 .expect("the strength is right");
         });
         let theirs = seconds(&answer, "seconds");

@@ -2,7 +2,7 @@
 
 use fedgrid::{
     network::random_regular,
-    optimum::gtv::{Coupled, Iteration, Losses, follow},
+    optimum::gtv::{Coupled, FirstOrder, Losses, run_iterations},
 };
 
 use super::{
@@ -27,7 +27,7 @@ pub(crate) fn rounds() {
     let time = |steps: usize| {
         on_one_thread(|| {
             let count = (steps, usize::MAX);
-            follow(&losses, &network, coupled, Iteration::Plain, count, |_, _| false)
+            run_iterations(&losses, &network, coupled, FirstOrder::Plain, count, |_, _| false)
                 .expect("the strength is right");
         })
     };

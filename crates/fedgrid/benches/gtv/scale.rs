@@ -2,7 +2,7 @@
 
 use std::{fs, time::Instant};
 
-use fedgrid::optimum::gtv::{Coupled, Goal, Iteration, Losses, follow, minimise};
+use fedgrid::optimum::gtv::{Coupled, FirstOrder, Goal, Losses, minimise, run_iterations};
 
 use super::{NORM, instance::Instance};
 
@@ -19,7 +19,7 @@ pub(crate) fn scale() {
         let (begun, used) = (Instant::now(), processor_seconds());
         let mut reached = Vec::new();
         let count = (150, 10);
-        follow(&losses, &network, coupled, Iteration::Adaptive, count, |step, value| {
+        run_iterations(&losses, &network, coupled, FirstOrder::Adaptive, count, |step, value| {
             reached.push((step, value, begun.elapsed().as_secs_f64()));
             false
         })

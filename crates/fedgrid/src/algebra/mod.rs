@@ -3,15 +3,16 @@
 //! A node's matrices have a handful of columns, where plain loops beat a library's call.
 
 mod batch;
+pub(crate) mod simd;
 mod small;
-mod widest;
 
 pub use batch::{Batch, Factors, triangle};
+pub(crate) use simd::SimdTask;
+pub(crate) use small::row_dot;
 pub use small::{
     add_outers, add_symmetric_product, add_weighted_differences, add_weighted_rows,
     add_weighted_rows_each,
 };
-pub(crate) use widest::{Kernel, widest};
 
 /// The inner product of two vectors.
 #[must_use]
@@ -69,7 +70,8 @@ pub fn add_outer(matrix: &mut [f64], factor: f64, x: &[f64]) {
     }
 }
 
-/// How many rows and columns of a matrix are factored together.
+/// How many rows and columns of a matrix are factored together: so many rows of a few hundred numbers fit
+/// into the second cache.
 const TILE: usize = 24;
 
 /// The lower triangle `L` of a positive definite matrix `A = L Lᵀ`.
@@ -132,6 +134,9 @@ fn entry(matrix: &[f64], size: usize, row: usize, column: usize) -> Option<f64> 
     }
 }
 
+/// Sweeps over all pairs of columns at most.
+const MAX_JACOBI_SWEEPS: usize = 60;
+
 /// The thin singular value decomposition of `m × n` rows: `A = Σ_k s_k u_k v_kᵀ`.
 #[derive(Debug, Clone)]
 pub struct Singular {
@@ -155,7 +160,8 @@ impl Singular {
         let mut right: Vec<Vec<f64>> = (0..columns)
             .map(|column| (0..columns).map(|row| f64::from(u8::from(row == column))).collect())
             .collect();
-        for _ in 0..60 {
+        // A dozen sweeps are usual; rounding may keep nearly equal columns turning for ever.
+        for _ in 0..MAX_JACOBI_SWEEPS {
             let mut rotated = false;
             for p in 0..columns {
                 for q in p + 1..columns {
@@ -177,6 +183,7 @@ impl Singular {
     #[must_use]
     pub fn thin(rows: &[f64], columns: usize) -> Self {
         let m = rows.len().checked_div(columns).unwrap_or(0);
+        // Rotations cost the square of the columns, so the shorter side is rotated.
         let mut svd = if m < columns {
             let transposed: Vec<f64> = (0..columns)
                 .flat_map(|column| (0..m).map(move |row| rows[row * columns + column]))
@@ -213,6 +220,7 @@ fn rotation(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
         return None;
     }
     let zeta = (bb - aa) / (2.0 * ab);
+    // The smaller of two angles, for which rotations converge.
     let tangent = zeta.signum() / (zeta.abs() + (1.0 + zeta * zeta).sqrt());
     let cos = 1.0 / (1.0 + tangent * tangent).sqrt();
     Some((cos, cos * tangent))
@@ -245,6 +253,7 @@ impl Reflections {
                 continue;
             }
             let pivot = rows[k * n + k];
+            // The sign that does not cancel.
             let diagonal = if pivot > 0.0 { -length } else { length };
             let mut v: Vec<f64> = (k..m).map(|row| rows[row * n + k]).collect();
             v[0] -= diagonal;
@@ -341,9 +350,9 @@ mod tests {
             rows.iter_mut().take(n).for_each(|x| *x *= if m == 3 { 0.0 } else { 1.0 });
             let svd = Singular::thin(&rows, n);
             assert!(svd.values.len() <= m.min(n) && svd.right.len() == svd.values.len());
-            for (place, value) in rows.iter().enumerate() {
+            for (index, value) in rows.iter().enumerate() {
                 let terms = svd.scaled_left.iter().zip(&svd.right);
-                let rebuilt: f64 = terms.map(|(u, v)| u[place / n] * v[place % n]).sum();
+                let rebuilt: f64 = terms.map(|(u, v)| u[index / n] * v[index % n]).sum();
                 assert!((rebuilt - value).abs() < 1e-13);
             }
         }

@@ -3,7 +3,25 @@
 
 #![expect(clippy::inline_always, reason = "what is not inlined is not compiled for wide vectors")]
 
-use super::{Kernel, add_scaled, triangle, widest};
+use super::{SimdTask, add_scaled, simd, triangle};
+
+/// The inner product of two rows in four partial sums. Its order of additions is not that of
+/// [`dot`](super::dot): rows of two or three numbers, the most frequent ones, need no zeros added.
+#[inline(always)]
+pub(crate) fn row_dot<const W: usize>(a: &[f64; W], b: &[f64; W]) -> f64 {
+    let ((a, rest_a), (b, rest_b)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
+    let mut sums = [0.0; 4];
+    for (a, b) in a.iter().zip(b) {
+        for k in 0..4 {
+            sums[k] += a[k] * b[k];
+        }
+    }
+    let mut rest = [0.0; 2];
+    for (k, (a, b)) in rest_a.iter().zip(rest_b).enumerate() {
+        rest[k % 2] += a * b;
+    }
+    ((sums[0] + sums[2]) + (sums[1] + sums[3])) + (rest[0] + rest[1])
+}
 
 /// Calls a function of a constant size where the size is small, and another one elsewhere.
 macro_rules! by_size {
@@ -95,7 +113,7 @@ fn strip<'a, const N: usize>(
     rows: &[f64],
     (from, width): (usize, usize),
 ) {
-    widest(Strip::<_, N> { out, factor, terms, rows, from, width });
+    simd::dispatch(Strip::<_, N> { out, factor, terms, rows, from, width });
 }
 
 /// The columns `from..from + N` of the rows.
@@ -108,7 +126,7 @@ struct Strip<'b, F, const N: usize> {
     width: usize,
 }
 
-impl<'a, F: Fn(usize) -> &'a [(usize, f64)], const N: usize> Kernel for Strip<'_, F, N> {
+impl<'a, F: Fn(usize) -> &'a [(usize, f64)], const N: usize> SimdTask for Strip<'_, F, N> {
     #[inline(always)]
     fn run(self) {
         let Self { out, factor, terms, rows, from, width } = self;
@@ -180,7 +198,7 @@ pub fn add_outers(sum: &mut [f64], factors: &[f64], rows: &[f64], size: usize) {
 }
 
 fn outers<const N: usize>(sum: &mut [f64], factors: &[f64], rows: &[f64]) {
-    widest(Outers::<N> { sum, factors, rows: rows.as_chunks().0 });
+    simd::dispatch(Outers::<N> { sum, factors, rows: rows.as_chunks().0 });
 }
 
 struct Outers<'a, const N: usize> {
@@ -189,7 +207,7 @@ struct Outers<'a, const N: usize> {
     rows: &'a [[f64; N]],
 }
 
-impl<const N: usize> Kernel for Outers<'_, N> {
+impl<const N: usize> SimdTask for Outers<'_, N> {
     #[inline(always)]
     fn run(self) {
         let lower = |k: usize| triangle(k)..=triangle(k) + k;

@@ -6,7 +6,7 @@
 //!
 //! ["Plug In and Learn", section V: the second smallest eigenvalue of the cluster's Laplacian.]
 
-use super::{members, places};
+use super::{cluster_indices, members};
 use crate::{error::Result, network::Network};
 
 /// A cluster and the edges inside it.
@@ -37,7 +37,7 @@ pub struct Cohesion {
 /// ```
 pub fn cohesion(network: &Network, clusters: &[usize]) -> Result<Vec<Cohesion>> {
     let members = members(network, clusters)?;
-    let places = places(&members, network.len());
+    let indices = cluster_indices(&members, network.len());
     let new = |members: &Vec<usize>| Cohesion {
         cluster: clusters[members[0]],
         nodes: members.len(),
@@ -48,7 +48,7 @@ pub fn cohesion(network: &Network, clusters: &[usize]) -> Result<Vec<Cohesion>> 
     };
     let mut found: Vec<Cohesion> = members.iter().map(new).collect();
     for edge in network.edges() {
-        let [a, b] = [edge.source, edge.target].map(|end| places[end]);
+        let [a, b] = [edge.source, edge.target].map(|end| indices[end]);
         if a == b {
             found[a].inside += edge.weight;
         } else {
@@ -57,15 +57,16 @@ pub fn cohesion(network: &Network, clusters: &[usize]) -> Result<Vec<Cohesion>> 
         }
     }
     // A component of the edges inside clusters is a piece of one cluster.
-    let inside = network.inside(&places)?;
+    let inside = network.inside(&indices)?;
     let pieces = inside.statistics().components;
     let connectivity = inside.connectivity()?;
     let mut seen = vec![false; connectivity.len()];
-    for (&piece, &place) in pieces.iter().zip(&places) {
+    for (&piece, &index) in pieces.iter().zip(&indices) {
         if !seen[piece] {
             seen[piece] = true;
-            let cluster = &mut found[place];
+            let cluster = &mut found[index];
             cluster.pieces += 1;
+            // A second piece can be moved against the first at no cost, which makes λ₂ zero.
             cluster.lambda2 = if cluster.pieces == 1 { connectivity[piece] } else { Some(0.0) };
         }
     }

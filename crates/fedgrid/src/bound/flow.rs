@@ -7,19 +7,20 @@
 //! by blocking flows in layered networks. [Dinic, "Algorithm for solution of a problem of maximum flow
 //! in networks with power estimation", 1970.]
 
-/// What is left of a capacity counts as nothing below this share of the largest one.
-const NEGLIGIBLE: f64 = 1e-14;
+/// What is left of a capacity counts as nothing below this share of the largest one: subtractions leave
+/// so much of what should be zero, and augmenting by it would never end.
+const NEGLIGIBLE_SHARE: f64 = 1e-14;
 
 /// A network of arcs in pairs: arc `a ^ 1` leads back.
 #[derive(Debug, Clone)]
-pub(super) struct Flow {
+pub(super) struct FlowNetwork {
     heads: Vec<usize>,
     left: Vec<f64>,
     arcs: Vec<Vec<usize>>,
     negligible: f64,
 }
 
-impl Flow {
+impl FlowNetwork {
     /// Nodes without arcs.
     pub(super) fn new(nodes: usize) -> Self {
         let arcs = vec![Vec::new(); nodes];
@@ -34,7 +35,7 @@ impl Flow {
         self.arcs[from].push(arc);
         self.arcs[to].push(arc + 1);
         for capacity in [there, back].into_iter().filter(|capacity| capacity.is_finite()) {
-            self.negligible = self.negligible.max(NEGLIGIBLE * capacity);
+            self.negligible = self.negligible.max(NEGLIGIBLE_SHARE * capacity);
         }
         arc
     }
@@ -47,6 +48,7 @@ impl Flow {
             if levels[sink].is_none() {
                 return total;
             }
+            // An arc that led nowhere in this layering will not lead anywhere in it again.
             let mut next = vec![0; self.arcs.len()];
             loop {
                 let amount = self.along_one_way(source, sink, &levels, &mut next);
@@ -97,6 +99,7 @@ impl Flow {
         levels: &[Option<usize>],
         next: &mut [usize],
     ) -> f64 {
+        // With a stack of its own: long paths would overflow the thread's.
         let (mut way, mut node) = (Vec::new(), source);
         while node != sink {
             let arc = self.arcs[node].get(next[node]).copied();
@@ -129,8 +132,8 @@ mod tests {
     use super::*;
     use crate::random::{Purpose, Stream};
 
-    fn undirected(nodes: usize, edges: &[(usize, usize, f64)]) -> Flow {
-        let mut flow = Flow::new(nodes);
+    fn undirected(nodes: usize, edges: &[(usize, usize, f64)]) -> FlowNetwork {
+        let mut flow = FlowNetwork::new(nodes);
         for &(a, b, capacity) in edges {
             flow.join(a, b, capacity, capacity);
         }
@@ -171,7 +174,7 @@ mod tests {
     fn what_was_sent_wrongly_is_sent_back() {
         // The shortest way 0-1-4-5 takes what 0-2-4 needs; the largest flow goes 0-1-3-5 instead.
         let arcs = [(0, 1, 1.0), (0, 2, 1.0), (1, 4, 1.0), (2, 4, 1.0), (4, 5, 1.0), (1, 3, 1.0)];
-        let mut flow = Flow::new(7);
+        let mut flow = FlowNetwork::new(7);
         for (from, to, capacity) in arcs.into_iter().chain([(3, 6, 1.0), (6, 5, 1.0)]) {
             flow.join(from, to, capacity, 0.0);
         }

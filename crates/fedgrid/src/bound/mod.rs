@@ -18,10 +18,10 @@ mod sampling;
 mod variation;
 
 pub use cohesion::{Cohesion, cohesion};
-pub use optima::{Pooled, predictions_of, weights_of};
+pub use optima::{PooledModels, predictions_of, weights_of};
 pub use recovery::{Recovery, recovery};
 pub use sampling::{Sampling, sampling};
-pub use variation::{Difference, Fitted, Variation, variation_bound};
+pub use variation::{FittedNetwork, PointDifference, Variation, variation_bound};
 
 use crate::{
     error::{Result, same_size},
@@ -37,13 +37,13 @@ fn members(network: &Network, clusters: &[usize]) -> Result<Vec<Vec<NodeId>>> {
     Ok(order.chunk_by(same).map(<[NodeId]>::to_vec).collect())
 }
 
-/// The place of each node's cluster in the order of their numbers.
-fn places(members: &[Vec<NodeId>], nodes: usize) -> Vec<usize> {
-    let mut places = vec![0; nodes];
-    for (place, members) in members.iter().enumerate() {
+/// The index of each node's cluster in the order of their numbers.
+fn cluster_indices(members: &[Vec<NodeId>], nodes: usize) -> Vec<usize> {
+    let mut indices = vec![0; nodes];
+    for (index, members) in members.iter().enumerate() {
         for &node in members {
-            places[node] = place;
+            indices[node] = index;
         }
     }
-    places
+    indices
 }

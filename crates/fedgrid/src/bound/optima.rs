@@ -20,14 +20,14 @@ use crate::{
 
 /// The pooled model of every node's cluster.
 #[derive(Debug, Clone)]
-pub struct Pooled {
+pub struct PooledModels {
     /// The hypothesis of each node, the same at all nodes of a cluster that have the same model.
     pub hypotheses: Vec<Arc<dyn Hypothesis>>,
     /// What it costs at each node above what the loss never falls below: `L_i(w̄)` for most losses.
     pub losses: Vec<f64>,
 }
 
-impl Pooled {
+impl PooledModels {
     /// Fits the rows of each cluster together; a cluster without rows takes the model of all rows.
     pub fn fit(nodes: &[Node], clusters: &[usize]) -> Result<Self> {
         same_size("clusters of nodes", clusters.len(), nodes.len())?;
@@ -38,10 +38,12 @@ impl Pooled {
             .filter(|(node, _)| has_rows(node))
             .map(|(_, c)| *c)
             .collect();
+        // A cluster without rows has no optimum of its own to be compared with.
         known.sort_unstable();
         let (with, without): (Vec<usize>, Vec<usize>) =
             (0..nodes.len()).partition(|&node| known.binary_search(&clusters[node]).is_ok());
         let some = |ids: &[usize]| ids.iter().map(|&id| nodes[id].clone()).collect::<Vec<_>>();
+        // A cluster without rows has no optimum of its own to be compared with.
         let of_clusters = Oracle { clusters: with.iter().map(|&id| clusters[id]).collect() };
         let mut found: Vec<_> = with.iter().copied().zip(of_clusters.fit(&some(&with))?).collect();
         if !without.is_empty() {
@@ -91,7 +93,7 @@ pub fn weights_of(
             return Ok(weights);
         }
         let free = model.intercepts(node.data.features().columns(), node.data.task());
-        let kept = weights.into_iter().enumerate().filter(|(place, _)| !free.contains(place));
+        let kept = weights.into_iter().enumerate().filter(|(index, _)| !free.contains(index));
         Ok(kept.map(|(_, weight)| weight).collect())
     };
     nodes.iter().zip(hypotheses).map(one).collect()
@@ -115,6 +117,7 @@ pub fn predictions_of(
             needs: "numbers as labels and one public set for all nodes",
         });
     }
+    // Divided by √m each, so that a squared distance is a mean over points.
     let share = 1.0 / first.public.rows().max(1) as f64;
     let one = |hypothesis: &Arc<dyn Hypothesis>| {
         let mut point = hypothesis.predict(&first.public).as_slice().to_vec();
@@ -151,7 +154,7 @@ mod tests {
     fn a_cluster_is_pooled_and_one_without_rows_takes_the_model_of_all() {
         let model: Arc<dyn LocalModel> = Arc::new(Linear { ridge: 0.0, intercept: false });
         let nodes = nodes(&[Some(1.0), Some(3.0), Some(8.0), None], &model);
-        let pooled = Pooled::fit(&nodes, &[4, 4, 2, 9]).unwrap();
+        let pooled = PooledModels::fit(&nodes, &[4, 4, 2, 9]).unwrap();
         let weights = weights_of(&nodes, &pooled.hypotheses, true).unwrap().concat();
         for (found, expected) in weights.iter().zip([2.0, 2.0, 8.0, 4.0]) {
             assert!((found - expected).abs() < 1e-12, "{weights:?}");
@@ -165,7 +168,7 @@ mod tests {
     fn the_distance_of_predictions_is_the_discrepancy() {
         let model: Arc<dyn LocalModel> = Arc::new(Linear { ridge: 0.0, intercept: false });
         let nodes = nodes(&[Some(1.0), Some(3.0)], &model);
-        let pooled = Pooled::fit(&nodes, &[0, 1]).unwrap();
+        let pooled = PooledModels::fit(&nodes, &[0, 1]).unwrap();
         let distance = |level| {
             let points = predictions_of(&nodes, &pooled.hypotheses, level).unwrap();
             crate::algebra::squared_distance(&points[0], &points[1])
@@ -179,7 +182,7 @@ mod tests {
     fn models_without_weights_have_losses_and_predictions_only() {
         let model: Arc<dyn LocalModel> = Arc::new(Mean);
         let nodes = nodes(&[Some(1.0), Some(3.0)], &model);
-        let pooled = Pooled::fit(&nodes, &[0, 0]).unwrap();
+        let pooled = PooledModels::fit(&nodes, &[0, 0]).unwrap();
         assert!((pooled.losses.iter().sum::<f64>() - 2.0).abs() < 1e-12);
         assert!(predictions_of(&nodes, &pooled.hypotheses, true).is_ok());
         let error = weights_of(&nodes, &pooled.hypotheses, true).unwrap_err();

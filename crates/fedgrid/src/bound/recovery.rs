@@ -8,7 +8,7 @@
 //! curvature over the M nodes with rows, and L and K are those of condition (17).
 //! ["Networked Federated Multi-Task Learning", Theorem 1; φ a norm.]
 
-use super::{Pooled, Sampling, sampling, weights_of};
+use super::{PooledModels, Sampling, sampling, weights_of};
 use crate::{
     algebra::{Singular, norm},
     error::{Result, same_size},
@@ -18,9 +18,9 @@ use crate::{
 };
 
 /// Singular values below this share of the largest are zero.
-const RANK: f64 = 1e-12;
+const RANK_SHARE: f64 = 1e-12;
 /// Gradients below this share of those at weights of zero are rounding.
-const ROUNDING: f64 = 1e-9;
+const ROUNDING_SHARE: f64 = 1e-9;
 
 /// Theorem 1 for a network with clusters, its constants and what could not be checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +52,7 @@ pub fn recovery(
     penalty: Penalty,
 ) -> Result<Recovery> {
     same_size("nodes", nodes.len(), network.len())?;
-    let pooled = Pooled::fit(nodes, clusters)?;
+    let pooled = PooledModels::fit(nodes, clusters)?;
     let optima = weights_of(nodes, &pooled.hypotheses, true)?;
     let labelled: Vec<bool> = nodes.iter().map(|node| node.data.total_weight() > 0.0).collect();
     let with_rows = || nodes.iter().zip(&labelled).filter(|(_, on)| **on).map(|(node, _)| node);
@@ -87,7 +87,7 @@ impl Recovery {
 
     fn assumptions(&self, nodes: &[Node], labelled: &[bool], penalty: Penalty) -> Vec<String> {
         let mut warnings = self.sampling.warnings.clone();
-        if penalty == Penalty::SquaredNorm {
+        if !penalty.rule().is_norm() {
             warnings.push("Theorem 1 is about norms, and the squared norm is none".into());
         }
         let with_rows = || nodes.iter().zip(labelled).filter(|(_, on)| **on).map(|(node, _)| node);
@@ -101,6 +101,7 @@ impl Recovery {
                 node.id
             ));
         }
+        // A single node without curvature makes the smallest C of all nodes zero.
         let flat = with_rows().filter(|node| curvature(node) == 0.0).count();
         if flat > 0 {
             warnings.push(format!(
@@ -110,7 +111,7 @@ impl Recovery {
             ));
         }
         let at_zero = |node: &Node| gradient_norm(node, &vec![0.0; self.optima[node.id].len()]);
-        if self.gradient <= ROUNDING * with_rows().map(at_zero).fold(0.0, f64::max) {
+        if self.gradient <= ROUNDING_SHARE * with_rows().map(at_zero).fold(0.0, f64::max) {
             let reason = "U is zero up to rounding: every node agrees with its cluster, whatever α";
             warnings.push(reason.into());
         }
@@ -119,13 +120,11 @@ impl Recovery {
 
     /// Sets strength and bound where all assumptions hold.
     fn apply(&mut self, penalty: Penalty) {
-        let Some((l, mut k)) = self.sampling.constants.filter(|_| self.warnings.is_empty()) else {
+        let Some((l, k)) = self.sampling.constants.filter(|_| self.warnings.is_empty()) else {
             return;
         };
-        if penalty == Penalty::OneNorm {
-            // The flow bounds one-norms of weights, of which ‖w‖₁ ≤ √d ‖w‖₂ makes what K multiplies.
-            k *= (self.optima[0].len() as f64).sqrt();
-        }
+        // The flow bounds sums of φ(w), of which φ(w) ≤ ratio · ‖w‖₂ makes what K multiplies.
+        let k = k * penalty.rule().dual_ratio(self.optima[0].len());
         let root = (self.labelled as f64).sqrt();
         self.alpha = Some(self.gradient * l * root / k);
         self.bound =
@@ -146,6 +145,7 @@ fn curvature(node: &Node) -> f64 {
     let Some(model) = node.model.as_parametric() else { return 0.0 };
     let free = model.intercepts(node.data.features().columns(), node.data.task());
     let shape = model.shape();
+    // A ridge does not hold intercepts, so with one nothing is known of the curvature along it.
     if shape.convex && free.is_empty() { shape.ridge } else { 0.0 }
 }
 
@@ -161,8 +161,9 @@ fn linear_curvature(model: &Linear, node: &Node) -> f64 {
     for slope in 0..columns {
         rows.extend((0..size).map(|k| if k == slope { model.ridge.sqrt() } else { 0.0 }));
     }
+    // Singular values of rows and not eigenvalues of their squares, which would lose half the digits.
     let values = Singular::new(&rows, size).values;
     let largest = values.iter().copied().fold(0.0, f64::max);
     let smallest = values.into_iter().fold(f64::INFINITY, f64::min);
-    if smallest > RANK * largest && smallest.is_finite() { smallest * smallest } else { 0.0 }
+    if smallest > RANK_SHARE * largest && smallest.is_finite() { smallest * smallest } else { 0.0 }
 }

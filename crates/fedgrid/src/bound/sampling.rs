@@ -9,7 +9,7 @@
 //! A; K is the norm of what these take in. ["Networked Federated Multi-Task Learning", eq. 17; why flows
 //! decide it exactly: docs/mathematics.md, "Bounds".]
 
-use super::{flow::Flow, members};
+use super::{flow::FlowNetwork, members};
 use crate::{
     algebra::norm,
     error::{Result, same_size},
@@ -17,9 +17,9 @@ use crate::{
 };
 
 /// Flows and cuts that differ by less than this share are equal.
-const EQUAL: f64 = 1e-12;
+const EQUAL_SHARE: f64 = 1e-12;
 /// The factors L that are tried for the smallest bound, if they are not too large for the network.
-const TRIED: [f64; 8] = [1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0];
+const TRIED_FACTORS: [f64; 8] = [1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0];
 
 /// Condition (17) on a network with clusters.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,11 +48,11 @@ pub struct Sampling {
 /// ```
 pub fn sampling(network: &Network, clusters: &[usize], labelled: &[bool]) -> Result<Sampling> {
     same_size("marks of nodes with rows", labelled.len(), network.len())?;
-    let parts: Vec<Part> = members(network, clusters)?
+    let parts: Vec<ClusterFlow> = members(network, clusters)?
         .iter()
-        .map(|members| Part::new(network, clusters, labelled, members))
+        .map(|members| ClusterFlow::new(network, clusters, labelled, members))
         .collect();
-    let largest: Vec<Option<f64>> = parts.iter().map(Part::largest).collect();
+    let largest: Vec<Option<f64>> = parts.iter().map(ClusterFlow::largest).collect();
     let between = parts.iter().map(|part| part.supply(&part.all())).sum::<f64>() / 2.0;
     let mut warnings = Vec::new();
     let mut constants = None;
@@ -71,18 +71,20 @@ pub fn sampling(network: &Network, clusters: &[usize], labelled: &[bool]) -> Res
 }
 
 /// The L and K with the smallest `L K / (L − 1)²`.
-fn best(parts: &[Part], limit: f64) -> Option<(f64, f64)> {
-    let tried = TRIED.into_iter().filter(|&l| l < limit).chain(limit.is_finite().then_some(limit));
+fn best(parts: &[ClusterFlow], limit: f64) -> Option<(f64, f64)> {
+    let tried =
+        TRIED_FACTORS.into_iter().filter(|&l| l < limit).chain(limit.is_finite().then_some(limit));
     let with_k = tried.map(|l| {
         let taken: Vec<f64> = parts.iter().flat_map(|part| part.evenly(l)).collect();
         (l, norm(&taken))
     });
+    // K has no closed form in L, so a few L over two decades are compared.
     let size = |(l, k): &(f64, f64)| l * k / (l - 1.0).powi(2);
     with_k.min_by(|a, b| size(a).total_cmp(&size(b)))
 }
 
-/// A cluster: its nodes by their places, the edges inside, and what comes in over the others.
-struct Part {
+/// A cluster: its nodes by their indices, the edges inside, and what comes in over the others.
+struct ClusterFlow {
     inside: Vec<(usize, usize, f64)>,
     incoming: Vec<f64>,
     labelled: Vec<bool>,
@@ -94,11 +96,11 @@ struct Routed {
     short: Option<Vec<bool>>,
 }
 
-impl Part {
+impl ClusterFlow {
     fn new(network: &Network, clusters: &[usize], labelled: &[bool], members: &[NodeId]) -> Self {
         let cluster = clusters[members[0]];
         // Members come in order of their ids.
-        let place = |node: NodeId| members.binary_search(&node).expect("a node of the cluster");
+        let index = |node: NodeId| members.binary_search(&node).expect("a node of the cluster");
         let mut part = Self {
             inside: Vec::new(),
             incoming: vec![0.0; members.len()],
@@ -109,7 +111,7 @@ impl Part {
                 if clusters[other] != cluster {
                     part.incoming[here] += weight;
                 } else if other > node {
-                    part.inside.push((here, place(other), weight));
+                    part.inside.push((here, index(other), weight));
                 }
             }
         }
@@ -133,7 +135,7 @@ impl Part {
     /// Sends L times what comes in to the nodes with rows, each of which takes in so much at most.
     fn route(&self, l: f64, capacity: f64) -> Routed {
         let (source, sink) = (self.incoming.len(), self.incoming.len() + 1);
-        let mut flow = Flow::new(sink + 1);
+        let mut flow = FlowNetwork::new(sink + 1);
         for &(a, b, weight) in &self.inside {
             flow.join(a, b, weight, weight);
         }
@@ -144,7 +146,7 @@ impl Part {
         let arcs: Vec<usize> =
             takers.iter().map(|&node| flow.join(node, sink, capacity, 0.0)).collect();
         let wanted = l * self.supply(&self.all());
-        let short = flow.send(source, sink) < wanted * (1.0 - EQUAL);
+        let short = flow.send(source, sink) < wanted * (1.0 - EQUAL_SHARE);
         Routed {
             taken: arcs.into_iter().map(|arc| flow.over(arc)).collect(),
             short: short.then(|| flow.reached(source)[..source].to_vec()),
@@ -158,11 +160,12 @@ impl Part {
         if self.supply(&without_rows) == 0.0 {
             return None;
         }
+        // The cut around all nodes with rows is one of all cuts, so its ratio is no smaller than the answer.
         let mut l = ratio(&without_rows);
         while l > 0.0 {
             let Some(side) = self.route(l, f64::INFINITY).short else { break };
             let smaller = ratio(&side);
-            if smaller >= l * (1.0 - EQUAL) {
+            if smaller >= l * (1.0 - EQUAL_SHARE) {
                 break;
             }
             l = smaller;
@@ -181,7 +184,7 @@ impl Part {
             let Some(side) = routed.short else { return routed.taken };
             // A cut that no node with rows is part of is short by rounding only: L is the largest.
             let needed = (l * self.supply(&side) - self.cut(&side)) / takers(&side) as f64;
-            if needed.is_nan() || needed.is_infinite() || needed <= capacity * (1.0 + EQUAL) {
+            if needed.is_nan() || needed.is_infinite() || needed <= capacity * (1.0 + EQUAL_SHARE) {
                 return self.route(l, f64::INFINITY).taken;
             }
             capacity = needed;

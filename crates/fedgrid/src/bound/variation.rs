@@ -9,7 +9,7 @@
 //! to w̄ cannot lower the objective. Without edges out of the cluster E = ε = `Σ_i L_i(w̄)`, which is the
 //! paper's bound; the edges out are ours. ["Plug In and Learn", eq. 25; docs/mathematics.md, "Bounds".]
 
-use super::{Cohesion, cohesion, members, places};
+use super::{Cohesion, cluster_indices, cohesion, members};
 use crate::{
     algebra::{add_scaled, dot, squared_distance},
     error::{Result, at_least_zero, same_size},
@@ -19,14 +19,14 @@ use crate::{
 
 /// What the difference z of two neighbours' points costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Difference {
+pub enum PointDifference {
     /// ‖z‖², the squared discrepancy of predictions as [`predictions_of`](super::predictions_of) has them.
     Squared,
     /// φ(z) of weights.
     Weights(Penalty),
 }
 
-impl Difference {
+impl PointDifference {
     fn value(self, a: &[f64], b: &[f64]) -> f64 {
         let z: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
         match self {
@@ -39,16 +39,14 @@ impl Difference {
     fn largest_squares(self, total: f64, least: f64) -> f64 {
         match self {
             Self::Squared => total,
-            Self::Weights(Penalty::SquaredNorm) => 2.0 * total,
-            // Σ A‖z‖² ≤ (Σ √A‖z‖)² ≤ (Σ A‖z‖)² / A_min, and ‖z‖₂ ≤ ‖z‖₁.
-            Self::Weights(Penalty::Norm | Penalty::OneNorm) => total * total / least,
+            Self::Weights(penalty) => penalty.rule().largest_squares(total, least),
         }
     }
 }
 
 /// A network that has been fitted, and the pooled model that it is compared with.
 #[derive(Debug, Clone, Copy)]
-pub struct Fitted<'a> {
+pub struct FittedNetwork<'a> {
     /// The network.
     pub network: &'a Network,
     /// The cluster of each node.
@@ -56,7 +54,7 @@ pub struct Fitted<'a> {
     /// The strength α of the coupling.
     pub alpha: f64,
     /// What is coupled.
-    pub difference: Difference,
+    pub difference: PointDifference,
     /// The point ŵ of each node: its weights, or its public predictions.
     pub points: &'a [Vec<f64>],
     /// The point w̄ of each node's pooled model.
@@ -91,7 +89,7 @@ pub struct Variation {
 ///
 /// It holds for minimisers of the sum of losses and coupling: exact local models, and for
 /// predictions one public set.
-pub fn variation_bound(fitted: &Fitted<'_>) -> Result<Vec<Variation>> {
+pub fn variation_bound(fitted: &FittedNetwork<'_>) -> Result<Vec<Variation>> {
     fitted.check()?;
     let cohesion = cohesion(fitted.network, fitted.clusters)?;
     let members = members(fitted.network, fitted.clusters)?;
@@ -129,7 +127,7 @@ struct Costs {
     least: f64,
 }
 
-impl Fitted<'_> {
+impl FittedNetwork<'_> {
     fn check(&self) -> Result<()> {
         at_least_zero("alpha", self.alpha)?;
         at_least_zero("gap", self.gap)?;
@@ -146,19 +144,20 @@ impl Fitted<'_> {
 
     /// The costs of every cluster's edges.
     fn costs(&self, members: &[Vec<usize>]) -> Vec<Costs> {
-        let places = places(members, self.network.len());
+        let indices = cluster_indices(members, self.network.len());
         let mut costs = vec![Costs { more: 0.0, least: f64::INFINITY }; members.len()];
         for &Edge { source, target, weight } in self.network.edges() {
             let cost = |a: &[f64], b: &[f64]| weight * self.difference.value(a, b);
-            if places[source] == places[target] {
-                let costs = &mut costs[places[source]];
+            if indices[source] == indices[target] {
+                let costs = &mut costs[indices[source]];
                 costs.more += cost(&self.pooled[source], &self.pooled[target]);
                 costs.least = costs.least.min(weight);
                 continue;
             }
+            // An edge out of a cluster is also one into another, and each would change its own end alone.
             let now = cost(&self.points[source], &self.points[target]);
             for (own, other) in [(source, target), (target, source)] {
-                costs[places[own]].more += cost(&self.pooled[own], &self.points[other]) - now;
+                costs[indices[own]].more += cost(&self.pooled[own], &self.points[other]) - now;
             }
         }
         costs
@@ -180,10 +179,10 @@ mod tests {
     use crate::network::path;
 
     /// Two nodes with the losses (w − 1)² and (v − 3)² on one edge, at w and 4 − w.
-    fn two(difference: Difference, alpha: f64, w: f64) -> Variation {
+    fn two(difference: PointDifference, alpha: f64, w: f64) -> Variation {
         let (network, pooled) = (path(2).unwrap(), [vec![2.0], vec![2.0]]);
         let points = [vec![w], vec![4.0 - w]];
-        let fitted = Fitted {
+        let fitted = FittedNetwork {
             network: &network,
             clusters: &[0, 0],
             alpha,
@@ -204,9 +203,9 @@ mod tests {
             let half = (2.0 + 4.0 * alpha) / (2.0 + 2.0 * alpha);
             let norm = (1.0 + alpha / 2.0).min(2.0);
             let cases = [
-                (Difference::Squared, squared, 1.0 / alpha),
-                (Difference::Weights(Penalty::SquaredNorm), half, 2.0 / alpha),
-                (Difference::Weights(Penalty::Norm), norm, 2.0 / (alpha * alpha)),
+                (PointDifference::Squared, squared, 1.0 / alpha),
+                (PointDifference::Weights(Penalty::SquaredNorm), half, 2.0 / alpha),
+                (PointDifference::Weights(Penalty::Norm), norm, 2.0 / (alpha * alpha)),
             ];
             for (difference, minimiser, bound) in cases {
                 let variation = two(difference, alpha, minimiser);
@@ -221,13 +220,13 @@ mod tests {
 
     #[test]
     fn without_coupling_or_in_pieces_there_is_no_bound() {
-        assert_eq!(two(Difference::Squared, 0.0, 1.0).bound, None);
+        assert_eq!(two(PointDifference::Squared, 0.0, 1.0).bound, None);
         let (network, points) = (path(3).unwrap(), [vec![1.0], vec![2.0], vec![3.0]]);
-        let fitted = Fitted {
+        let fitted = FittedNetwork {
             network: &network,
             clusters: &[0, 1, 0],
             alpha: 1.0,
-            difference: Difference::Squared,
+            difference: PointDifference::Squared,
             points: &points,
             pooled: &points,
             losses: &[0.0; 3],
@@ -236,7 +235,8 @@ mod tests {
         let found = variation_bound(&fitted).unwrap();
         assert_eq!((found[0].bound, found[0].lambda2), (None, Some(0.0)));
         assert_eq!((found[1].bound, found[1].measured), (Some(0.0), 0.0));
-        let error = variation_bound(&Fitted { losses: &[], ..fitted }).unwrap_err().to_string();
+        let error =
+            variation_bound(&FittedNetwork { losses: &[], ..fitted }).unwrap_err().to_string();
         assert_eq!(error, "losses: found 0, expected 3");
     }
 }

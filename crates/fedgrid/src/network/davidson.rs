@@ -13,22 +13,25 @@ use rayon::prelude::*;
 
 use super::{elimination::Elimination, laplacian::Laplacian};
 use crate::{
-    algebra::{Singular, add_scaled, dot, norm},
+    algebra::{Singular, add_scaled, dot, norm, scale},
     error::{Error, Result},
     random::{Purpose, Stream},
 };
 
-/// With how many random vectors the subspace begins.
-const START: usize = 4;
-/// How many vectors the subspace keeps in a restart, and how many it may have.
-const KEPT: usize = 8;
-const LARGEST: usize = 20;
-/// How many numbers of a vector are worked on together.
-const BLOCK: usize = 4096;
+/// With how many random vectors the subspace begins: λ₂ may be multiple, as on a square grid.
+const START_VECTORS: usize = 4;
+/// How many vectors the subspace keeps in a restart, and how many it may have: each costs memory, and inner
+/// products in every step.
+const KEPT_VECTORS: usize = 8;
+const MAX_VECTORS: usize = 20;
+/// How many numbers of a vector are worked on together, so that they stay in the first cache.
+const BLOCK_NUMBERS: usize = 4096;
 /// The squared error η² to be reached; M is not L, so η is a third of the promised 1e-8.
-const GOAL: f64 = 1e-17;
+const SQUARED_ERROR: f64 = 1e-17;
 /// How many steps are taken at most; the hardest networks of our tests need 300.
-const STEPS: usize = 2000;
+const MAX_STEPS: usize = 2000;
+/// A vector of which less than this share is new is rounding of the others.
+const LEAST_NEW_SHARE: f64 = 1e-12;
 
 /// Orthonormal vectors that add up to zero, and the Laplacian seen by them, `VᵀL V`.
 struct Subspace<'a> {
@@ -41,20 +44,20 @@ struct Subspace<'a> {
 pub(super) fn second_eigenvalue(laplacian: &Laplacian) -> Result<f64> {
     let factor = Elimination::new(laplacian);
     let mut space = Subspace { laplacian, basis: Vec::new(), projected: Vec::new() };
-    for column in 0..START {
+    for column in 0..START_VECTORS {
         space.add(smooth_random(laplacian, &factor, column));
     }
     // The rounding of x to 53 bits has an energy of its own, which no step can take away.
     let rounding = 16.0 * f64::EPSILON.powi(2) * laplacian.largest_degree();
     let mut last_step = Vec::new();
-    for _ in 0..STEPS {
+    for _ in 0..MAX_STEPS {
         let directions = space.directions();
         let mut x = space.combined(&directions[0]);
         let (value, step, error) = correction(laplacian, &factor, &mut x);
-        if error <= GOAL + rounding / value || space.basis.len() + 1 == laplacian.len() {
+        if error <= SQUARED_ERROR + rounding / value || space.basis.len() + 1 == laplacian.len() {
             return Ok(value);
         }
-        if space.basis.len() >= LARGEST {
+        if space.basis.len() >= MAX_VECTORS {
             space.restart(&directions, &last_step);
             last_step = vec![1.0];
         } else {
@@ -62,11 +65,12 @@ pub(super) fn second_eigenvalue(laplacian: &Laplacian) -> Result<f64> {
         }
         space.add(step);
     }
-    Err(Error::NotConverged { what: "the second eigenvalue of the Laplacian", steps: STEPS })
+    Err(Error::NotConverged { what: "the second eigenvalue of the Laplacian", steps: MAX_STEPS })
 }
 
 /// The value θ of x (which is normalised), the step M⁻¹ r and the squared error η².
 fn correction(laplacian: &Laplacian, factor: &Elimination, x: &mut [f64]) -> (f64, Vec<f64>, f64) {
+    // Rounding adds a constant, which costs no energy and would make the value too small.
     centre(x);
     scale(x, 1.0 / norm(x));
     let value = laplacian.energy(x);
@@ -96,12 +100,6 @@ fn centre(x: &mut [f64]) {
     }
 }
 
-fn scale(x: &mut [f64], factor: f64) {
-    for x in x {
-        *x *= factor;
-    }
-}
-
 impl Subspace<'_> {
     /// Adds the part of a vector that is orthogonal to all others, if there is any.
     fn add(&mut self, mut vector: Vec<f64>) {
@@ -113,7 +111,7 @@ impl Subspace<'_> {
             self.add_combination(&mut vector, -1.0, &overlaps);
         }
         let length = norm(&vector);
-        if length <= 1e-12 * before {
+        if length <= LEAST_NEW_SHARE * before {
             return;
         }
         scale(&mut vector, 1.0 / length);
@@ -146,8 +144,8 @@ impl Subspace<'_> {
 
     /// `x ← x + factor · V direction`
     fn add_combination(&self, x: &mut [f64], factor: f64, direction: &[f64]) {
-        x.par_chunks_mut(BLOCK).enumerate().for_each(|(block, x)| {
-            let start = block * BLOCK;
+        x.par_chunks_mut(BLOCK_NUMBERS).enumerate().for_each(|(block, x)| {
+            let start = block * BLOCK_NUMBERS;
             for (vector, part) in self.basis.iter().zip(direction) {
                 add_scaled(x, factor * part, &vector[start..start + x.len()]);
             }
@@ -159,7 +157,7 @@ impl Subspace<'_> {
     fn restart(&mut self, directions: &[Vec<f64>], last_step: &[f64]) {
         let mut last = last_step.to_vec();
         last.resize(self.basis.len(), 0.0);
-        let kept = directions.iter().take(KEPT).chain([&last]);
+        let kept = directions.iter().take(KEPT_VECTORS).chain([&last]);
         let vectors: Vec<Vec<f64>> = kept.map(|direction| self.combined(direction)).collect();
         self.basis.clear();
         self.projected.clear();

@@ -89,6 +89,7 @@ impl Remainder {
         let edges: Vec<Vec<(NodeId, f64)>> =
             (0..laplacian.len()).map(|node| laplacian.neighbours(node).to_vec()).collect();
         let counts: Vec<usize> = edges.iter().map(Vec::len).collect();
+        // Old entries stay in the queue and are passed over: cheaper than finding them.
         let queue = counts.iter().enumerate().map(|(node, &count)| Reverse((count, node)));
         Self { queue: queue.collect(), eliminated: vec![false; edges.len()], edges, counts }
     }

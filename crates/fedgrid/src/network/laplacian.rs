@@ -11,8 +11,8 @@ use rayon::prelude::*;
 
 use super::{Network, NodeId};
 
-/// How many nodes are worked on together.
-const BLOCK: usize = 4096;
+/// How many nodes are worked on together: fewer are not worth a task.
+const BLOCK_NODES: usize = 4096;
 
 /// The Laplacian of a component.
 #[derive(Debug)]
@@ -22,12 +22,12 @@ pub(super) struct Laplacian {
 }
 
 impl Laplacian {
-    /// The members of one component, and the place of every node among those of its component.
-    pub(super) fn new(network: &Network, members: &[NodeId], places: &[usize]) -> Self {
+    /// The members of one component, and the index of every node among those of its component.
+    pub(super) fn new(network: &Network, members: &[NodeId], indices: &[usize]) -> Self {
         let mut laplacian = Self { offsets: vec![0], adjacency: Vec::new() };
         for &node in members {
             let neighbours = network.neighbours(node).iter();
-            laplacian.adjacency.extend(neighbours.map(|&(j, weight)| (places[j], weight)));
+            laplacian.adjacency.extend(neighbours.map(|&(j, weight)| (indices[j], weight)));
             laplacian.offsets.push(laplacian.adjacency.len());
         }
         laplacian
@@ -51,7 +51,7 @@ impl Laplacian {
         let flow = |node: NodeId| {
             self.neighbours(node).iter().map(|&(j, weight)| weight * (x[node] - x[j])).sum()
         };
-        (0..self.len()).into_par_iter().with_min_len(BLOCK).map(flow).collect()
+        (0..self.len()).into_par_iter().with_min_len(BLOCK_NODES).map(flow).collect()
     }
 
     /// `xᵀL x = Σ_edges A (xᵢ − xⱼ)²`, to full relative accuracy.

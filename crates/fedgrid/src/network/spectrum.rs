@@ -10,9 +10,7 @@
 
 use rayon::prelude::*;
 
-use super::{
-    Network, NodeId, davidson::second_eigenvalue, laplacian::Laplacian, statistics::components,
-};
+use super::{Network, NodeId, davidson::second_eigenvalue, laplacian::Laplacian};
 use crate::error::Result;
 
 impl Network {
@@ -27,14 +25,15 @@ impl Network {
     /// # Ok::<(), fedgrid::Error>(())
     /// ```
     pub fn connectivity(&self) -> Result<Vec<Option<f64>>> {
-        let components = components(self);
-        let mut places = vec![0; self.len()];
+        let components = self.components();
+        let mut indices = vec![0; self.len()];
         for members in &components {
-            members.iter().enumerate().for_each(|(place, &node)| places[node] = place);
+            members.iter().enumerate().for_each(|(index, &node)| indices[node] = index);
         }
+        // Components are independent, and large ones share out their own products.
         let value = |members: &Vec<NodeId>| {
             (members.len() > 1)
-                .then(|| second_eigenvalue(&Laplacian::new(self, members, &places)))
+                .then(|| second_eigenvalue(&Laplacian::new(self, members, &indices)))
                 .transpose()
         };
         components.par_iter().map(value).collect()

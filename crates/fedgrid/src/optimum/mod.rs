@@ -5,5 +5,5 @@ pub mod gtv;
 mod krylov;
 mod linear;
 
-pub use krylov::{Krylov, Limit, conjugate_gradient, gmres};
+pub use krylov::Limit;
 pub use linear::{Anchor, LinearNetwork, Rounds, Solution};

@@ -6,12 +6,14 @@
 //! ```
 //!
 //! and its conjugate g*(u), which is what the two ends of an edge agree on: a dual u with g*(u) finite.
+//! A new penalty is a file with an [`EdgePenalty`], and a variant of [`Penalty`] with its two arms here.
 //! ["Networked Federated Multi-Task Learning", eq. 4 and 11.]
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::algebra::{dot, scale};
+use super::{norm::EuclideanNorm, one_norm::EntrywiseNorm, squared_norm::HalfSquaredNorm};
+use crate::algebra::norm;
 
 /// What is summed over the edges of the difference of weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -27,69 +29,157 @@ pub enum Penalty {
 }
 
 impl Penalty {
+    /// All penalties.
+    pub const ALL: [Self; 3] = [Self::Norm, Self::SquaredNorm, Self::OneNorm];
+
+    /// What it is asked for.
+    #[must_use]
+    pub fn rule(self) -> &'static dyn EdgePenalty {
+        match self {
+            Self::Norm => &EuclideanNorm,
+            Self::SquaredNorm => &HalfSquaredNorm,
+            Self::OneNorm => &EntrywiseNorm,
+        }
+    }
+
+    /// Runs work that is compiled for each penalty.
+    #[inline(always)]
+    pub fn dispatch<T: PenaltyTask>(self, task: T) -> T::Output {
+        match self {
+            Self::Norm => task.run(&EuclideanNorm),
+            Self::SquaredNorm => task.run(&HalfSquaredNorm),
+            Self::OneNorm => task.run(&EntrywiseNorm),
+        }
+    }
+
     /// Its name in files and results.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Norm => "norm",
-            Self::SquaredNorm => "squared-norm",
-            Self::OneNorm => "one-norm",
-        }
+        self.rule().name()
     }
 
     /// φ(z).
     #[must_use]
     pub fn value(self, z: &[f64]) -> f64 {
-        match self {
-            Self::Norm => dot(z, z).sqrt(),
-            Self::SquaredNorm => 0.5 * dot(z, z),
-            Self::OneNorm => z.iter().map(|z| z.abs()).sum(),
-        }
+        self.rule().value(z)
     }
 
     /// g*(u): zero in the ball of radius c and infinite outside for the norms, ‖u‖² / 2c for the
     /// squared norm.
     #[must_use]
     pub fn conjugate(self, u: &[f64], c: f64) -> f64 {
-        match self {
-            Self::SquaredNorm => 0.5 * dot(u, u) / c,
-            _ if self.dual_size(u) > c => f64::INFINITY,
-            _ => 0.0,
-        }
+        self.rule().conjugate(u, c)
     }
 
     /// The size of a dual, which the norms keep at most c: ‖u‖₂, or the largest entry.
     #[must_use]
     pub fn dual_size(self, u: &[f64]) -> f64 {
-        match self {
-            Self::Norm | Self::SquaredNorm => dot(u, u).sqrt(),
-            Self::OneNorm => u.iter().fold(0.0, |size, u| u.abs().max(size)),
-        }
+        self.rule().dual_size(u)
     }
 
     /// Replaces v by argmin over u of g*(u) + ‖u − v‖² / 2σ.
-    ///
-    /// For the squared norm this divides by 1 + σ/c. The paper prints 1 + 2σ/c; eq. 11 with φ* =
-    /// ½‖·‖² gives the form used here.
     pub fn dual_update(self, v: &mut [f64], c: f64, sigma: f64) {
-        match self {
-            Self::Norm => {
-                let size = dot(v, v).sqrt();
-                if size > c {
-                    scale(v, c / size);
-                }
-            }
-            Self::SquaredNorm => scale(v, 1.0 / (1.0 + sigma / c)),
-            Self::OneNorm => v.iter_mut().for_each(|v| *v = v.clamp(-c, c)),
-        }
+        self.rule().dual_update(v, c, sigma);
+    }
+}
+
+/// Work whose inner loop is compiled for each penalty.
+pub trait PenaltyTask {
+    /// What it answers.
+    type Output;
+
+    /// Does the work; to be marked `inline(always)` where it is compiled for wide registers.
+    fn run<P: EdgePenalty>(self, penalty: &P) -> Self::Output;
+}
+
+/// A share by which scaling into a ball may leave a dual outside, by rounding.
+const BALL_ROUNDING: f64 = 1e-12;
+
+/// What methods, minimisers and bounds ask of a penalty φ on an edge of strength c, with g = c φ.
+///
+/// What has a default is that of a norm, whose duals fill the ball of radius c.
+pub trait EdgePenalty: Send + Sync {
+    /// Its name in files and results.
+    fn name(&self) -> &'static str;
+
+    /// What it is and does, in a line of a report.
+    fn about(&self) -> &'static str;
+
+    /// φ(z).
+    fn value(&self, z: &[f64]) -> f64;
+
+    /// Replaces v by argmin over u of g*(u) + ‖u − v‖² / 2σ.
+    fn dual_update(&self, v: &mut [f64], c: f64, sigma: f64);
+
+    /// The same for a row in registers.
+    fn dual_update_row<const W: usize>(&self, v: [f64; W], c: f64, sigma: f64) -> [f64; W]
+    where
+        Self: Sized;
+
+    /// Replaces each entry of a difference by the size ‖z‖ that it counts with: ω = 1 / ‖z‖ are the weights
+    /// with which Σ ω z² bends like φ.
+    fn spread_sizes(&self, z: &mut [f64]);
+
+    /// The size of a dual: for a norm its dual norm.
+    fn dual_size(&self, u: &[f64]) -> f64 {
+        norm(u)
+    }
+
+    /// Whether φ is a norm: it makes neighbours equal from some strength on. If not, it is quadratic.
+    fn is_norm(&self) -> bool {
+        true
+    }
+
+    /// Whether φ is the Euclidean norm, which semismooth Newton steps and the fastest loops are written for.
+    #[inline(always)]
+    fn is_euclidean(&self) -> bool {
+        false
+    }
+
+    /// g*(u).
+    fn conjugate(&self, u: &[f64], c: f64) -> f64 {
+        if self.dual_size(u) > c { f64::INFINITY } else { 0.0 }
+    }
+
+    /// g*(u) of a dual that an update has given, and that rounding may have left outside of its ball.
+    fn conjugate_nearly(&self, u: &[f64], c: f64) -> f64 {
+        self.conjugate(u, c * (1.0 + BALL_ROUNDING))
+    }
+
+    /// Brings a dual of another strength to where g* is finite.
+    fn project_dual(&self, u: &mut [f64], c: f64) {
+        // A projection onto the ball has no step.
+        self.dual_update(u, c, 1.0);
+    }
+
+    /// The largest ‖u‖₂ of a dual of size one with so many entries. For a norm φ(z) is at most this
+    /// many times ‖z‖₂.
+    fn dual_ratio(&self, _size: usize) -> f64 {
+        1.0
+    }
+
+    /// The largest Σ A ‖z‖² over edges of weight `weakest` or more for which Σ A φ(z) is at most `total`.
+    fn largest_squares(&self, total: f64, weakest: f64) -> f64 {
+        // Σ A‖z‖² ≤ (Σ √A‖z‖)² ≤ (Σ A‖z‖)² / A_min, and ‖z‖₂ ≤ ‖z‖₁.
+        total * total / weakest
+    }
+
+    /// The largest ‖Σ z‖ along a way of so many edges of strength `weakest` or more for which Σ c φ(z) is
+    /// at most `total`.
+    fn largest_distance(&self, total: f64, weakest: f64, _edges: usize) -> f64 {
+        total / weakest
+    }
+
+    /// The share of the strength that the dual update printed in the paper belongs to.
+    fn printed_share(&self) -> f64 {
+        1.0
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const ALL: [Penalty; 3] = [Penalty::Norm, Penalty::SquaredNorm, Penalty::OneNorm];
+    use crate::algebra::dot;
 
     #[test]
     fn squared_norm_dual_update_minimises_its_definition() {
@@ -104,7 +194,7 @@ mod tests {
     fn the_dual_update_and_the_proximal_step_of_the_penalty_make_up_the_identity() {
         // Moreau: v = prox_{σ g*}(v) + σ prox_{g/σ}(v/σ), so p = (v − u)/σ minimises its own problem.
         let (v, c, sigma) = ([1.3, -0.4, 2.0], 0.8, 0.6);
-        for penalty in ALL {
+        for penalty in Penalty::ALL {
             let mut u = v;
             penalty.dual_update(&mut u, c, sigma);
             let p: Vec<f64> = v.iter().zip(&u).map(|(v, u)| (v - u) / sigma).collect();
@@ -125,7 +215,7 @@ mod tests {
     #[test]
     fn fenchel_young_holds_and_is_tight_at_the_dual_of_a_difference() {
         let (z, c) = ([0.3, -1.2], 0.9);
-        for penalty in ALL {
+        for penalty in Penalty::ALL {
             for u in [[0.0, 0.0], [0.2, -0.6], [0.5, 0.5]] {
                 let gap = c * penalty.value(&z) + penalty.conjugate(&u, c) - dot(&u, &z);
                 assert!(gap >= -1e-15, "{penalty:?}");
@@ -150,5 +240,27 @@ mod tests {
         assert!(Penalty::Norm.conjugate(&[0.8, 0.8], 1.0).is_infinite());
         assert!(Penalty::OneNorm.conjugate(&[0.8, 0.8], 1.0).abs() < 1e-300);
         assert!(Penalty::OneNorm.conjugate(&[1.1, 0.0], 1.0).is_infinite());
+    }
+
+    struct Row([f64; 2]);
+
+    impl PenaltyTask for Row {
+        type Output = [f64; 2];
+
+        fn run<P: EdgePenalty>(self, penalty: &P) -> [f64; 2] {
+            penalty.dual_update_row(self.0, 0.8, 0.6)
+        }
+    }
+
+    #[test]
+    fn a_row_in_registers_is_updated_as_a_slice_to_the_last_bit() {
+        for penalty in Penalty::ALL {
+            for v in [[1.3, -0.4], [0.1, 0.2], [0.0, 0.0], [-2.0, 0.8]] {
+                let mut slice = v;
+                penalty.dual_update(&mut slice, 0.8, 0.6);
+                let row = penalty.dispatch(Row(v));
+                assert_eq!(row.map(f64::to_bits), slice.map(f64::to_bits), "{penalty:?}");
+            }
+        }
     }
 }

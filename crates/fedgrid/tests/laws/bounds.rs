@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use fedgrid::{
     bound::{
-        Difference, Fitted, Pooled, Recovery, Variation, predictions_of, recovery, variation_bound,
-        weights_of,
+        FittedNetwork, PointDifference, PooledModels, Recovery, Variation, predictions_of,
+        recovery, variation_bound, weights_of,
     },
     data::{Dataset, Features, Task, normal_points},
     model::{Hypothesis, Linear, LocalModel},
@@ -65,14 +65,14 @@ fn relaxed(made: &Made, clusters: &[usize], alpha: f64) -> Vec<Variation> {
     let limit = Limit { tolerance: 1e-12, products: 50_000 };
     let solution = linear.solve(&made.network, alpha, None, start, limit).unwrap();
     let hypotheses: Vec<_> = linear.hypotheses(&solution.weights).map(boxed).collect();
-    let pooled = Pooled::fit(&made.nodes, clusters).unwrap();
+    let pooled = PooledModels::fit(&made.nodes, clusters).unwrap();
     let points = predictions_of(&made.nodes, &hypotheses, true).unwrap();
     let centre = predictions_of(&made.nodes, &pooled.hypotheses, true).unwrap();
-    variation_bound(&Fitted {
+    variation_bound(&FittedNetwork {
         network: &made.network,
         clusters,
         alpha,
-        difference: Difference::Squared,
+        difference: PointDifference::Squared,
         points: &points,
         pooled: &centre,
         losses: &pooled.losses,
@@ -92,13 +92,13 @@ fn minimum(made: &Made, penalty: Penalty, alpha: f64) -> (Vec<Vec<f64>>, f64) {
 /// The minimum of losses and total variation of weights, with its Euclidean variation.
 fn coupled(made: &Made, clusters: &[usize], penalty: Penalty, alpha: f64) -> Vec<Variation> {
     let (points, gap) = minimum(made, penalty, alpha);
-    let pooled = Pooled::fit(&made.nodes, clusters).unwrap();
+    let pooled = PooledModels::fit(&made.nodes, clusters).unwrap();
     let centre = weights_of(&made.nodes, &pooled.hypotheses, true).unwrap();
-    variation_bound(&Fitted {
+    variation_bound(&FittedNetwork {
         network: &made.network,
         clusters,
         alpha,
-        difference: Difference::Weights(penalty),
+        difference: PointDifference::Weights(penalty),
         points: &points,
         pooled: &centre,
         losses: &pooled.losses,

@@ -10,8 +10,8 @@ use fedgrid::{
     network::{Clustered, Edge, Network, Node, grid, path},
     observe::Stop,
     optimum::gtv::{
-        Coupled, Engine, Goal, Iteration, Losses, Minimum, clusters, critical, follow, minima,
-        minimise, objective, strengths,
+        Coupled, EngineKind, FirstOrder, Goal, Losses, Minimum, clusters, critical, minima,
+        minimise, objective, run_iterations, strengths,
     },
     penalty::Penalty,
     random::{Purpose, Stream},
@@ -270,7 +270,7 @@ fn other_losses_are_certified_too() {
         for penalty in PENALTIES {
             let minimum = solve(&nodes, &network, penalty, 0.05, 1e-6);
             if penalty == Penalty::SquaredNorm {
-                assert_eq!(minimum.engine, Engine::NewtonCg);
+                assert_eq!(minimum.engine, EngineKind::NewtonCg);
                 assert_first_order_agrees(&nodes, &network, &minimum);
             }
             assert!(
@@ -288,7 +288,7 @@ fn assert_first_order_agrees(nodes: &[Node], network: &Network, minimum: &Minimu
     let losses = Losses::new(nodes, true).unwrap();
     let coupled = Coupled { alpha: 0.05, penalty: Penalty::SquaredNorm };
     let mut last = f64::INFINITY;
-    follow(&losses, network, coupled, Iteration::Adaptive, (2000, 500), |_, value| {
+    run_iterations(&losses, network, coupled, FirstOrder::Adaptive, (2000, 500), |_, value| {
         last = value;
         false
     })
@@ -308,7 +308,7 @@ fn a_coarse_minimum_is_certified_by_its_clusters() {
     let clusters = clusters(&losses, &network, &minimum.weights, 1e-4);
     assert!(clusters.iter().max().unwrap() + 1 < 20, "{clusters:?}");
     // What the clusters alone have reached is equal within each of them to the last bit.
-    if minimum.engine == Engine::Clusters {
+    if minimum.engine == EngineKind::Clusters {
         for edge in network.edges() {
             if clusters[edge.source] == clusters[edge.target] {
                 let row = |node: usize| &minimum.weights[2 * node..2 * node + 2];
@@ -417,10 +417,10 @@ fn networks_that_fill_in_little_are_factored_and_others_are_not() {
     };
     for network in [path(300).unwrap(), grid(12, 25).unwrap()] {
         let minimum = solved(&network, 5.0);
-        assert_eq!((minimum.engine, minimum.steps), (Engine::SparseFactors, 1));
+        assert_eq!((minimum.engine, minimum.steps), (EngineKind::SparseFactors, 1));
         assert!(minimum.relative_gap().is_some_and(|gap| gap < 1e-9), "{:?}", minimum.certificate);
     }
     let minimum = solved(&network(1000, 8), 5.0);
-    assert_eq!(minimum.engine, Engine::ConjugateGradients);
+    assert_eq!(minimum.engine, EngineKind::ConjugateGradients);
     assert!(minimum.relative_gap().is_some_and(|gap| gap < 1e-8), "{:?}", minimum.certificate);
 }

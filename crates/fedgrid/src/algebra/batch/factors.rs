@@ -3,12 +3,12 @@
 use rayon::prelude::*;
 
 use super::{
-    super::{Cholesky, Kernel, widest},
-    Batch, LANES, Lane, TASK, each, less, side_by_side, times, triangle,
+    super::{Cholesky, SimdTask, simd},
+    Batch, LANES, Lane, TASK_MATRICES, each, less, side_by_side, times, triangle,
 };
 
-/// How many lanes are copied by a parallel task.
-const COPIED: usize = 4096;
+/// How many lanes are copied by a parallel task: a quarter of a megabyte.
+const COPIED_LANES: usize = 4096;
 
 /// The Cholesky factors of symmetric matrices `A_i + shift_i I`.
 ///
@@ -28,13 +28,13 @@ impl Factors {
         let (size, count) = (matrices.size, matrices.count);
         let length = triangle(size).max(1);
         let mut shifts = vec![0.0; count];
-        let tasks = matrices.entries.par_chunks_mut(TASK / LANES * length);
-        tasks.zip(shifts.par_chunks_mut(TASK)).for_each(|(entries, shifts)| {
+        let tasks = matrices.entries.par_chunks_mut(TASK_MATRICES / LANES * length);
+        tasks.zip(shifts.par_chunks_mut(TASK_MATRICES)).for_each(|(entries, shifts)| {
             let eights = entries.chunks_exact_mut(length).zip(shifts.chunks_mut(LANES));
             let mut before = vec![[0.0; LANES]; length];
             for (entries, shifts) in eights {
                 before.copy_from_slice(entries);
-                widest(Factorisation { size, entries });
+                simd::dispatch(Factorisation { size, entries });
                 for (lane, shift) in shifts.iter_mut().enumerate() {
                     if !is_definite(&before, entries, lane, size) {
                         *shift = refactor(&before, entries, lane, size);
@@ -49,7 +49,8 @@ impl Factors {
     #[must_use]
     pub fn of(matrices: &Batch) -> Self {
         let mut entries = vec![[0.0; LANES]; matrices.entries.len()];
-        let parts = entries.par_chunks_mut(COPIED).zip(matrices.entries.par_chunks(COPIED));
+        let parts =
+            entries.par_chunks_mut(COPIED_LANES).zip(matrices.entries.par_chunks(COPIED_LANES));
         parts.for_each(|(to, from)| to.copy_from_slice(from));
         Self::new(Batch { entries, ..*matrices })
     }
@@ -57,7 +58,7 @@ impl Factors {
     /// Replaces each `b_i` by the solution of `(A_i + shift_i I) x = b_i`, from the matrix `first`, a
     /// multiple of eight, on.
     pub fn solve(&self, first: usize, b: &mut [f64]) {
-        widest(Solve { lower: &self.lower, first, b });
+        simd::dispatch(Solve { lower: &self.lower, first, b });
     }
 }
 
@@ -65,6 +66,7 @@ impl Factors {
 fn is_definite(before: &[Lane], entries: &[Lane], lane: usize, size: usize) -> bool {
     (0..size).map(|k| triangle(k) + k).all(|k| {
         let over = entries[k][lane];
+        // A pivot that has lost thirteen digits of its diagonal entry is rounding.
         over > 0.0 && over * over * before[k][lane] < 1e13
     })
 }
@@ -73,6 +75,7 @@ fn is_definite(before: &[Lane], entries: &[Lane], lane: usize, size: usize) -> b
 fn refactor(before: &[Lane], entries: &mut [Lane], lane: usize, size: usize) -> f64 {
     let entry = |row: usize, column: usize| before[triangle(row) + column][lane];
     let largest = (0..size).map(|k| entry(k, k)).fold(0.0, f64::max);
+    // The smallest shift that makes the matrix definite in double precision disturbs it least.
     let factored = [1e-12, 1e-10, 1e-8].iter().find_map(|jitter| {
         let mut matrix = vec![0.0; size * size];
         for row in 0..size {
@@ -96,7 +99,7 @@ struct Factorisation<'a> {
     entries: &'a mut [Lane],
 }
 
-impl Kernel for Factorisation<'_> {
+impl SimdTask for Factorisation<'_> {
     /// Leaves one over the diagonal entries in their place, and no positive number where the matrix
     /// is not positive definite.
     #[inline(always)]
@@ -120,7 +123,7 @@ struct Solve<'a> {
     b: &'a mut [f64],
 }
 
-impl Kernel for Solve<'_> {
+impl SimdTask for Solve<'_> {
     #[inline(always)]
     fn run(self) {
         let size = self.lower.size;

@@ -12,13 +12,13 @@ mod factors;
 pub use factors::Factors;
 use rayon::prelude::*;
 
-use super::{Kernel, widest};
+use super::{SimdTask, simd};
 
-/// How many matrices lie side by side.
+/// How many matrices lie side by side: the numbers of the widest register there is.
 const LANES: usize = 8;
 
-/// How many matrices are a parallel task.
-const TASK: usize = 8 * LANES;
+/// How many matrices are a parallel task: enough to be worth handing over.
+const TASK_MATRICES: usize = 8 * LANES;
 
 /// One number of each of eight matrices or vectors.
 type Lane = [f64; LANES];
@@ -46,17 +46,19 @@ impl Batch {
     pub fn new(count: usize, size: usize, fill: impl Fn(usize, &mut [f64]) + Sync) -> Self {
         let length = triangle(size).max(1);
         let mut entries = vec![[0.0; LANES]; count.div_ceil(LANES) * length];
-        entries.par_chunks_mut(TASK / LANES * length).enumerate().for_each(|(task, entries)| {
-            let first = task * TASK;
-            let mut triangles = vec![0.0; TASK.min(count - first) * length];
-            fill(first, &mut triangles);
-            let eights = triangles.chunks(LANES * length).zip(entries.chunks_exact_mut(length));
-            for (triangles, entries) in eights {
-                for (lane, triangle) in triangles.chunks_exact(length).enumerate() {
-                    entries.iter_mut().zip(triangle).for_each(|(entry, a)| entry[lane] = *a);
+        entries.par_chunks_mut(TASK_MATRICES / LANES * length).enumerate().for_each(
+            |(task, entries)| {
+                let first = task * TASK_MATRICES;
+                let mut triangles = vec![0.0; TASK_MATRICES.min(count - first) * length];
+                fill(first, &mut triangles);
+                let eights = triangles.chunks(LANES * length).zip(entries.chunks_exact_mut(length));
+                for (triangles, entries) in eights {
+                    for (lane, triangle) in triangles.chunks_exact(length).enumerate() {
+                        entries.iter_mut().zip(triangle).for_each(|(entry, a)| entry[lane] = *a);
+                    }
                 }
-            }
-        });
+            },
+        );
         Self { size, count, common: false, entries }
     }
 
@@ -69,7 +71,7 @@ impl Batch {
 
     /// `out_i ← out_i + factor · A_i v_i`, from the matrix `first`, a multiple of eight, on.
     pub fn add_product(&self, out: &mut [f64], factor: f64, first: usize, v: &[f64]) {
-        widest(Product { batch: self, ridges: (&[], 0), out, factor, first, v });
+        simd::dispatch(Product { batch: self, ridges: (&[], 0), out, factor, first, v });
     }
 
     /// The same with `A_i + ridge_i R`, where R has ones on the diagonal of the first so many columns.
@@ -81,7 +83,7 @@ impl Batch {
         first: usize,
         v: &[f64],
     ) {
-        widest(Product { batch: self, ridges, out, factor, first, v });
+        simd::dispatch(Product { batch: self, ridges, out, factor, first, v });
     }
 
     /// `out_i ← A_i v_i` and `other_out_i ← B_i v_i` with the matrices B of another batch of the same size,
@@ -94,7 +96,7 @@ impl Batch {
         v: &[f64],
     ) {
         debug_assert_eq!(self.size, other.size);
-        widest(Products { batches: [self, other], outs: [out, other_out], first, v });
+        simd::dispatch(ProductPair { batches: [self, other], outs: [out, other_out], first, v });
     }
 
     /// Adds the triangle of one matrix.
@@ -128,19 +130,20 @@ struct Product<'a> {
     v: &'a [f64],
 }
 
-impl Kernel for Product<'_> {
+impl SimdTask for Product<'_> {
     #[inline(always)]
     fn run(self) {
         let size = self.batch.size;
+        // Once for all eights: an allocation costs as much as a small product.
         let (mut x, mut y) = (vec![[0.0; LANES]; size], vec![[0.0; LANES]; size]);
         let rows = self.v.chunks(LANES * size).zip(self.out.chunks_mut(LANES * size));
         for (eight, (v, out)) in rows.enumerate() {
             side_by_side(v, &mut x);
-            let place = self.first + eight * LANES;
+            let matrix = self.first + eight * LANES;
             let (ridges, ridged) = self.ridges;
             let mut ridge = [0.0; LANES];
-            ridge.iter_mut().zip(ridges.iter().skip(place)).for_each(|(own, r)| *own = *r);
-            multiply(self.batch.eight(place), &x, &mut y, (ridge, ridged));
+            ridge.iter_mut().zip(ridges.iter().skip(matrix)).for_each(|(own, r)| *own = *r);
+            multiply(self.batch.eight(matrix), &x, &mut y, (ridge, ridged));
             for (lane, out) in out.chunks_exact_mut(size).enumerate() {
                 out.iter_mut().zip(&y).for_each(|(out, y)| *out += self.factor * y[lane]);
             }
@@ -148,14 +151,14 @@ impl Kernel for Product<'_> {
     }
 }
 
-struct Products<'a> {
+struct ProductPair<'a> {
     batches: [&'a Batch; 2],
     outs: [&'a mut [f64]; 2],
     first: usize,
     v: &'a [f64],
 }
 
-impl Kernel for Products<'_> {
+impl SimdTask for ProductPair<'_> {
     #[inline(always)]
     fn run(self) {
         let size = self.batches[0].size;
@@ -181,6 +184,7 @@ fn multiply(entries: &[Lane], x: &[Lane], y: &mut [Lane], (ridge, ridged): (Lane
         let own = x[row];
         let diagonal = if row < ridged { plus(entries[row], ridge) } else { entries[row] };
         let mut sum = [0.0; LANES];
+        // Each entry below the diagonal serves both its row and its column while it is in a register.
         for ((entry, x), y) in entries[..row].iter().zip(x).zip(&mut *y) {
             sum = plus(sum, times(*entry, *x));
             *y = plus(*y, times(*entry, own));

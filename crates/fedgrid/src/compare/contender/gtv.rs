@@ -113,7 +113,7 @@ impl Gtv {
 
     /// Whether neighbours can become equal, and so form clusters.
     fn makes_clusters(self) -> bool {
-        self.penalty != Penalty::SquaredNorm
+        self.penalty.rule().is_norm()
     }
 
     fn goal(self, effort: Effort) -> Goal {
@@ -151,7 +151,7 @@ impl Gtv {
     /// ½‖·‖²   2 × mean feature variance / mean degree      what differences of predictions would count
     /// ```
     fn unit(self, units: &Units) -> Result<f64> {
-        if self.penalty == Penalty::SquaredNorm {
+        if !self.makes_clusters() {
             return Ok(2.0 * units.variance / units.mean_degree);
         }
         let study = units.study;

@@ -250,10 +250,7 @@ impl End {
 
     fn measure(&mut self, z: &[f64], penalty: Penalty, sigma: f64, change: f64) {
         // The dual update of a norm ends in its ball, where the conjugate is zero.
-        let conjugate = match penalty {
-            Penalty::SquaredNorm => penalty.conjugate(&self.proposed, self.strength),
-            Penalty::Norm | Penalty::OneNorm => 0.0,
-        };
+        let conjugate = penalty.rule().conjugate_nearly(&self.proposed, self.strength);
         let value = penalty.value(z);
         self.measured = Measured {
             variation: self.weight * value,

@@ -26,7 +26,6 @@ use crate::{
     method::{Gap, Participant, Report},
     model::{Hypothesis, kind_of},
     network::{NodeId, View},
-    penalty::Penalty,
 };
 
 /// The step σ of the authors' code.
@@ -79,7 +78,7 @@ impl Coupled {
         let places: Vec<usize> = (0..weights.len()).filter(|k| !intercepts.contains(k)).collect();
         // Without strength there is nothing to agree on.
         let neighbours = if method.alpha > 0.0 { neighbours } else { Vec::new() };
-        let strength = method.alpha * if is_halved(method) { 0.5 } else { 1.0 };
+        let strength = method.alpha * dual_share(method);
         let ends = neighbours.iter();
         let ends = ends.map(|other| End::new(id, other, strength * other.weight, places.len()));
         let mut participant = Self {
@@ -187,7 +186,7 @@ impl Coupled {
     fn node_gap(&self, rest: f64, size: f64) -> Option<f64> {
         // An edge that has missed a turn holds duals and weights of different iterates.
         let is_whole = self.ends.iter().all(|end| end.turn == self.iterate + 1);
-        if !self.local.is_convex() || !is_whole || is_halved(&self.method) {
+        if !self.local.is_convex() || !is_whole || dual_share(&self.method) < 1.0 {
             return None;
         }
         if rest == 0.0 {
@@ -277,7 +276,7 @@ impl Participant for Coupled {
     }
 }
 
-/// Whether duals are those of half the penalty.
-fn is_halved(method: &PrimalDual) -> bool {
-    method.paper_compat && method.penalty == Penalty::SquaredNorm
+/// The share of the penalty that the duals belong to.
+fn dual_share(method: &PrimalDual) -> f64 {
+    if method.paper_compat { method.penalty.rule().printed_share() } else { 1.0 }
 }

@@ -25,11 +25,13 @@ pub fn clusters_of<'a>(
     tolerance: f64,
 ) -> Vec<usize> {
     let largest = (0..network.len()).map(|node| norm(row(node))).fold(0.0, f64::max);
+    // Relative to the largest weights: those near zero would never be equal relative to themselves.
     let equal = (tolerance * largest).powi(2);
     let mut first: Vec<usize> = (0..network.len()).collect();
     for edge in network.edges() {
         if squared_distance(row(edge.source), row(edge.target)) <= equal {
             let (a, b) = (root(&mut first, edge.source), root(&mut first, edge.target));
+            // The smaller one leads, so that clusters do not depend on the order of edges.
             first[a.max(b)] = a.min(b);
         }
     }
@@ -53,9 +55,9 @@ fn by_size(roots: &[usize]) -> Vec<usize> {
     }
     let mut order: Vec<usize> = (0..roots.len()).filter(|&root| sizes[root] > 0).collect();
     order.sort_by_key(|&root| std::cmp::Reverse(sizes[root]));
-    let mut place = vec![0; roots.len()];
-    order.iter().enumerate().for_each(|(new, &root)| place[root] = new);
-    roots.iter().map(|&root| place[root]).collect()
+    let mut slot = vec![0; roots.len()];
+    order.iter().enumerate().for_each(|(new, &root)| slot[root] = new);
+    roots.iter().map(|&root| slot[root]).collect()
 }
 
 #[cfg(test)]

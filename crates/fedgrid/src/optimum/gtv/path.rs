@@ -43,6 +43,7 @@ pub fn minima(
     goal: Goal,
 ) -> Result<Vec<Minimum>> {
     let mut found: Vec<Minimum> = Vec::with_capacity(strengths.len());
+    // Minima at close strengths are close, so each start saves most of the next one's steps.
     for &alpha in strengths {
         let coupled = Coupled { alpha, penalty };
         found.push(minimise(losses, network, coupled, found.last(), goal)?);

@@ -1,55 +1,52 @@
 //! Where a search starts: zero, or a minimum at another strength.
 
-use super::{Minimum, frame::Frame, losses::Loss, squared, sweep::Point};
-use crate::{
-    error::{Result, same_size},
-    penalty::Penalty,
+use super::{
+    kernel::operators::project_duals,
+    losses::NodeLoss,
+    minimum::Minimum,
+    problem::{GtvProblem, PrimalDualPoint},
 };
+use crate::error::{Result, same_size};
 
 /// The start: a given minimum with its duals brought into the balls of these strengths, or zero;
 /// nodes that nothing is coupled to are at their own minimum.
-pub(super) fn start_of(frame: &Frame, start: Option<&Minimum>) -> Result<Point> {
-    let losses = frame.losses;
-    let rows = frame.len() * frame.width;
-    let edges = frame.layout.edges.len() * frame.width;
-    let w = frame.layout.rows_in(&losses.start(), losses.size, frame.width);
-    let mut point = Point { w, u: vec![0.0; edges], p: vec![0.0; rows] };
+pub(super) fn start_of(problem: &GtvProblem, start: Option<&Minimum>) -> Result<PrimalDualPoint> {
+    let losses = problem.losses;
+    let rows = problem.len() * problem.width;
+    let edges = problem.layout.edges.len() * problem.width;
+    let w = problem.layout.rows_in(&losses.start(), losses.size, problem.width);
+    let mut point = PrimalDualPoint { w, u: vec![0.0; edges], p: vec![0.0; rows] };
     if let Some(start) = start {
         same_size("starting weights", start.weights.len(), losses.len() * losses.size)?;
-        same_size("starting duals", start.duals.len(), frame.layout.edges.len() * losses.coupled)?;
-        point.w = frame.layout.rows_in(&start.weights, losses.size, frame.width);
-        point.u = frame.layout.edges_in(&start.duals, losses.coupled, frame.width);
-        into_balls(frame, &mut point);
+        same_size(
+            "starting duals",
+            start.duals.len(),
+            problem.layout.edges.len() * losses.coupled,
+        )?;
+        point.w = problem.layout.rows_in(&start.weights, losses.size, problem.width);
+        point.u = problem.layout.edges_in(&start.duals, losses.coupled, problem.width);
+        project_duals(problem, &mut point);
     }
-    for place in 0..frame.len() {
-        if frame.alpha == 0.0 || frame.layout.degrees[place] == 0.0 {
-            let row = &mut point.w[place * frame.width..][..losses.size];
-            row.copy_from_slice(&alone(frame, place)?);
+    for slot in 0..problem.len() {
+        // No step reaches a node without edges of any strength.
+        if problem.alpha == 0.0 || problem.layout.degrees[slot] == 0.0 {
+            let row = &mut point.w[slot * problem.width..][..losses.size];
+            row.copy_from_slice(&alone(problem, slot)?);
         }
     }
     Ok(point)
 }
 
-/// Brings duals into the balls of their strengths, and p with them.
-pub(super) fn into_balls(frame: &Frame, point: &mut Point) {
-    if frame.penalty != Penalty::SquaredNorm {
-        for (u, c) in point.u.chunks_exact_mut(frame.width).zip(&frame.strengths) {
-            frame.penalty.dual_update(u, *c, 1.0);
-        }
-    }
-    point.p = squared::divergence(frame, &mut point.u);
-}
-
 /// The weights of a node by itself.
-fn alone(frame: &Frame, place: usize) -> Result<Vec<f64>> {
-    let size = frame.losses.size;
-    match frame.loss(place) {
-        Loss::None => Ok(vec![0.0; size]),
-        Loss::Quadratic(quadratic) => Ok(quadratic.least(size).1),
-        Loss::Convex(convex) => {
+fn alone(problem: &GtvProblem, slot: usize) -> Result<Vec<f64>> {
+    let size = problem.losses.size;
+    match problem.loss(slot) {
+        NodeLoss::None => Ok(vec![0.0; size]),
+        NodeLoss::Quadratic(quadratic) => Ok(quadratic.least(size).1),
+        NodeLoss::Convex(convex) => {
             let fitted = convex.model().fit(convex.data())?;
             let weights = convex.model().weights(fitted.as_ref());
-            Ok(frame.losses.row_of_model(&weights.expect("a model knows its own hypothesis")))
+            Ok(problem.losses.row_of_model(&weights.expect("a model knows its own hypothesis")))
         }
     }
 }

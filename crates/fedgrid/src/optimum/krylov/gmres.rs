@@ -4,23 +4,19 @@
 
 use rayon::prelude::*;
 
-use super::{BLOCK, Krylov, Limit, Map, Split, dot, residual_of};
-use crate::algebra::{Kernel, add_scaled, scale, widest};
+use super::{BLOCK_NUMBERS, Krylov, Limit, SplitSystem, dot, residual_of};
+use crate::algebra::{SimdTask, add_scaled, scale, simd};
+
+/// Directions of a cycle at most: each costs a vector of memory and an inner product in every later step.
+const CYCLE_DIRECTIONS: usize = 60;
+/// A cycle that leaves more than this share of the residual has met the rounding errors.
+const WORTHLESS_CYCLE: f64 = 0.99;
+/// Below this share of its length a direction is orthogonalised again: cancellation has eaten digits.
+const REORTHOGONALISE: f64 = 0.3;
 
 /// Restarted GMRES with the preconditioner on the right, so that the residual is the true one.
-#[must_use]
-pub fn gmres(apply: Map, precondition: Map, b: &[f64], start: Vec<f64>, limit: Limit) -> Krylov {
-    let both = |v: &[f64], out: &mut [f64]| {
-        let mut scaled = vec![0.0; v.len()];
-        precondition(v, &mut scaled);
-        apply(&scaled, out);
-    };
-    gmres_of(&Split { apply, precondition, both: &both }, b, start, limit)
-}
-
-/// The same for a system that is given by parts.
-pub(in crate::optimum) fn gmres_of(
-    system: &Split,
+pub(in crate::optimum) fn gmres(
+    system: &SplitSystem,
     b: &[f64],
     start: Vec<f64>,
     limit: Limit,
@@ -39,14 +35,13 @@ pub(in crate::optimum) fn gmres_of(
     loop {
         let now = dot(&residual, &residual).sqrt();
         history.push(now / size);
-        // A cycle that gains nothing has met the rounding errors.
-        let done = now / size <= limit.tolerance || now >= 0.99 * last;
+        let done = now / size <= limit.tolerance || now >= WORTHLESS_CYCLE * last;
         if done || history.len() >= limit.products {
             return Krylov { x, products: history.len(), residual: now / size, history };
         }
         last = now;
         let mut cycle = Cycle::new(residual, now);
-        while cycle.basis.len() <= 60 && history.len() < limit.products {
+        while cycle.basis.len() <= CYCLE_DIRECTIONS && history.len() < limit.products {
             let mut product = vec![0.0; b.len()];
             (system.both)(&cycle.basis[cycle.basis.len() - 1], &mut product);
             history.push(cycle.extend(product) / size);
@@ -94,7 +89,7 @@ impl Cycle {
             let along = dots(&self.basis, &product);
             length = subtract(&self.basis, &along, &mut product).sqrt();
             add_scaled(&mut column, 1.0, &along);
-            if length > 0.3 * before || length == 0.0 {
+            if length > REORTHOGONALISE * before || length == 0.0 {
                 break;
             }
         }
@@ -111,6 +106,7 @@ impl Cycle {
         self.right.push(-sin * right);
         self.rotations.push((cos, sin));
         self.triangle.push(column);
+        // The space holds the solution: a further direction would be rounding.
         self.exhausted = length <= 1e-14 * radius;
         scale(&mut product, 1.0 / length.max(f64::MIN_POSITIVE));
         self.basis.push(product);
@@ -136,11 +132,11 @@ impl Cycle {
 /// The inner products of a vector with others, in fixed blocks.
 fn dots(vectors: &[Vec<f64>], v: &[f64]) -> Vec<f64> {
     let partial: Vec<Vec<f64>> = v
-        .par_chunks(BLOCK)
+        .par_chunks(BLOCK_NUMBERS)
         .enumerate()
         .map(|(block, v)| {
             let mut out = vec![0.0; vectors.len()];
-            widest(Dots { vectors, from: block * BLOCK, v, out: &mut out });
+            simd::dispatch(Dots { vectors, from: block * BLOCK_NUMBERS, v, out: &mut out });
             out
         })
         .collect();
@@ -154,7 +150,7 @@ struct Dots<'a> {
     out: &'a mut [f64],
 }
 
-impl Kernel for Dots<'_> {
+impl SimdTask for Dots<'_> {
     #[inline(always)]
     fn run(self) {
         for (out, vector) in self.out.iter_mut().zip(self.vectors) {
@@ -175,10 +171,10 @@ impl Kernel for Dots<'_> {
 /// `v ← v − Σ_k factor_k vector_k`, in fixed blocks; returns ‖v‖² after it.
 fn subtract(vectors: &[Vec<f64>], factors: &[f64], v: &mut [f64]) -> f64 {
     let partial: Vec<f64> = v
-        .par_chunks_mut(BLOCK)
+        .par_chunks_mut(BLOCK_NUMBERS)
         .enumerate()
         .map(|(block, v)| {
-            widest(Subtract { vectors, factors, from: block * BLOCK, v });
+            simd::dispatch(Subtract { vectors, factors, from: block * BLOCK_NUMBERS, v });
             crate::algebra::dot(v, v)
         })
         .collect();
@@ -192,12 +188,13 @@ struct Subtract<'a> {
     v: &'a mut [f64],
 }
 
-impl Kernel for Subtract<'_> {
+impl SimdTask for Subtract<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { vectors, factors, from, v } = self;
         let length = v.len();
         let part = |k: usize| &vectors[k][from..][..length];
+        // Four at once, so that v is read and written a quarter as often.
         let fours = vectors.len() / 4 * 4;
         for k in (0..fours).step_by(4) {
             let (a, b, c, d) = (part(k), part(k + 1), part(k + 2), part(k + 3));

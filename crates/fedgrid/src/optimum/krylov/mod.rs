@@ -14,27 +14,26 @@ mod stabilised;
 
 use rayon::prelude::*;
 
-pub use gmres::gmres;
-pub(super) use gmres::gmres_of;
+pub(super) use gmres::gmres;
 pub(super) use stabilised::stabilised;
 
 use crate::algebra::add_scaled;
 
 /// A solution with its certificate.
 #[derive(Debug, Clone)]
-pub struct Krylov {
+pub(super) struct Krylov {
     /// The solution x.
-    pub x: Vec<f64>,
+    pub(super) x: Vec<f64>,
     /// How many products with A it took.
-    pub products: usize,
+    pub(super) products: usize,
     /// The relative residual ‖b − A x‖ / ‖b‖ of the solution, measured, not estimated.
-    pub residual: f64,
+    pub(super) residual: f64,
     /// The relative residuals on the way, one per product.
-    pub history: Vec<f64>,
+    pub(super) history: Vec<f64>,
 }
 
 /// A linear map: `out ← A v`.
-pub(super) type Map<'a> = &'a (dyn Fn(&[f64], &mut [f64]) + Sync);
+pub(super) type LinearMap<'a> = &'a (dyn Fn(&[f64], &mut [f64]) + Sync);
 
 /// When to stop.
 #[derive(Debug, Clone, Copy)]
@@ -45,23 +44,24 @@ pub struct Limit {
     pub products: usize,
 }
 
-const BLOCK: usize = 2048;
+/// Numbers of a vector that are summed together: blocks are fixed, so that sums do not depend on threads,
+/// and large enough to be worth a task.
+const BLOCK_NUMBERS: usize = 2048;
 
 /// The inner product, in fixed blocks.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let partial: Vec<f64> = a
-        .par_chunks(BLOCK)
-        .zip(b.par_chunks(BLOCK))
+        .par_chunks(BLOCK_NUMBERS)
+        .zip(b.par_chunks(BLOCK_NUMBERS))
         .map(|(a, b)| crate::algebra::dot(a, b))
         .collect();
     partial.iter().sum()
 }
 
 /// Preconditioned conjugate gradients from a given start.
-#[must_use]
-pub fn conjugate_gradient(
-    apply: Map,
-    precondition: Map,
+pub(super) fn conjugate_gradient(
+    apply: LinearMap,
+    precondition: LinearMap,
     b: &[f64],
     start: Vec<f64>,
     limit: Limit,
@@ -82,6 +82,7 @@ pub fn conjugate_gradient(
     while history.len() < limit.products {
         let now = dot(&residual, &residual).sqrt() / size;
         history.push(now);
+        // Rounding has made a direction useless where its energy or curvature is not positive.
         if now <= limit.tolerance || energy <= 0.0 {
             break;
         }
@@ -99,29 +100,30 @@ pub fn conjugate_gradient(
         energy = next;
         direction.iter_mut().zip(&room).for_each(|(d, s)| *d = s + keep * *d);
     }
+    // The measured residual needs room of its own.
     drop((residual, direction, room));
     finish(apply, b, x, history, size)
 }
 
 /// A system whose preconditioned product A M⁻¹ costs less than its parts.
 #[derive(Clone, Copy)]
-pub(super) struct Split<'a> {
+pub(super) struct SplitSystem<'a> {
     /// A
-    pub(super) apply: Map<'a>,
+    pub(super) apply: LinearMap<'a>,
     /// M⁻¹
-    pub(super) precondition: Map<'a>,
+    pub(super) precondition: LinearMap<'a>,
     /// A M⁻¹
-    pub(super) both: Map<'a>,
+    pub(super) both: LinearMap<'a>,
 }
 
-fn residual_of(apply: Map, b: &[f64], x: &[f64]) -> Vec<f64> {
+fn residual_of(apply: LinearMap, b: &[f64], x: &[f64]) -> Vec<f64> {
     let mut residual = vec![0.0; b.len()];
     apply(x, &mut residual);
     residual.iter_mut().zip(b).for_each(|(r, b)| *r = b - *r);
     residual
 }
 
-fn finish(apply: Map, b: &[f64], x: Vec<f64>, history: Vec<f64>, size: f64) -> Krylov {
+fn finish(apply: LinearMap, b: &[f64], x: Vec<f64>, history: Vec<f64>, size: f64) -> Krylov {
     let residual = residual_of(apply, b, &x);
     let residual = dot(&residual, &residual).sqrt() / size;
     Krylov { x, products: history.len(), residual, history }
@@ -169,7 +171,8 @@ mod tests {
             add_symmetric_product(out, 0.07, &noise, v);
         };
         let b = normals(n, 4);
-        let answer = gmres(&apply, &plain, &b, normals(n, 5), Limit { products: 5000, ..TIGHT });
+        let split = SplitSystem { apply: &apply, precondition: &plain, both: &apply };
+        let answer = gmres(&split, &b, normals(n, 5), Limit { products: 5000, ..TIGHT });
         assert!(answer.residual <= 1e-11, "{} {}", answer.residual, answer.products);
     }
 
@@ -181,7 +184,7 @@ mod tests {
             out.copy_from_slice(v);
             add_symmetric_product(out, 0.03, &noise, v);
         };
-        let split = Split { apply: &apply, precondition: &plain, both: &apply };
+        let split = SplitSystem { apply: &apply, precondition: &plain, both: &apply };
         let b = normals(n, 4);
         for start in [vec![0.0; n], normals(n, 5)] {
             let answer = stabilised(&split, &b, start, TIGHT);

@@ -5,33 +5,35 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use super::{BLOCK, Krylov, Limit, Split, dot, residual_of};
+use super::{BLOCK_NUMBERS, Krylov, Limit, SplitSystem, dot, residual_of};
 use crate::algebra::{self, add_scaled, squared_distance};
 
 /// `BiCGSTAB` with the preconditioner on the right. It may break down short of the tolerance, which
 /// the residual then says.
 pub(in crate::optimum) fn stabilised(
-    system: &Split,
+    system: &SplitSystem,
     b: &[f64],
     start: Vec<f64>,
     limit: Limit,
 ) -> Krylov {
     let size = dot(b, b).sqrt().max(f64::MIN_POSITIVE);
+    // A little less than asked for, because the recurrence drifts from the true residual.
     let enough = 0.8 * limit.tolerance * size;
     let mut x = start;
     let known = x.iter().all(|x| *x == 0.0);
     let first = if known { Cow::Borrowed(b) } else { residual_of(system.apply, b, &x).into() };
-    let mut descent = Descent::new(&first);
-    let mut history = vec![descent.length / size];
-    while descent.length > enough && history.len() + 2 < limit.products {
-        let before = descent.length;
-        descent.advance(system, enough);
-        history.extend([descent.length / size; 2]);
-        if !descent.length.is_finite() || descent.length > 1e3 * before {
+    let mut state = BiCgStab::new(&first);
+    let mut history = vec![state.length / size];
+    while state.length > enough && history.len() + 2 < limit.products {
+        let before = state.length;
+        state.advance(system, enough);
+        history.extend([state.length / size; 2]);
+        // A breakdown: the shadow has become orthogonal to the residual. Another method takes over.
+        if !state.length.is_finite() || state.length > 1e3 * before {
             return Krylov { residual: f64::INFINITY, products: history.len(), x, history };
         }
     }
-    let Descent { sum, products: [mut step, mut product], .. } = descent;
+    let BiCgStab { sum, products: [mut step, mut product], .. } = state;
     (system.precondition)(&sum, &mut step);
     add_scaled(&mut x, 1.0, &step);
     (system.apply)(&x, &mut product);
@@ -40,7 +42,7 @@ pub(in crate::optimum) fn stabilised(
     Krylov { x, products: history.len(), residual, history }
 }
 
-struct Descent<'a> {
+struct BiCgStab<'a> {
     /// What the directions are kept orthogonal to: the first residual.
     shadow: &'a [f64],
     residual: Vec<f64>,
@@ -53,7 +55,7 @@ struct Descent<'a> {
     products: [Vec<f64>; 2],
 }
 
-impl<'a> Descent<'a> {
+impl<'a> BiCgStab<'a> {
     fn new(residual: &'a [f64]) -> Self {
         let along = dot(residual, residual);
         let zeros = || vec![0.0; residual.len()];
@@ -69,7 +71,7 @@ impl<'a> Descent<'a> {
     }
 
     /// Two products and two steps, or one if that is enough.
-    fn advance(&mut self, system: &Split, enough: f64) {
+    fn advance(&mut self, system: &SplitSystem, enough: f64) {
         let [v, t] = &mut self.products;
         (system.both)(&self.direction, v);
         let first = self.along / dot(self.shadow, v);
@@ -89,11 +91,11 @@ impl<'a> Descent<'a> {
         let (straight, square) = total(&parts);
         let second = straight / square;
         let (shadow, t) = (self.shadow, &*t);
-        let parts: Vec<(f64, f64)> = (self.sum.par_chunks_mut(BLOCK))
-            .zip(residual.par_chunks_mut(BLOCK))
+        let parts: Vec<(f64, f64)> = (self.sum.par_chunks_mut(BLOCK_NUMBERS))
+            .zip(residual.par_chunks_mut(BLOCK_NUMBERS))
             .enumerate()
             .map(|(block, (sum, r))| {
-                let from = block * BLOCK;
+                let from = block * BLOCK_NUMBERS;
                 for ((sum, p), r) in sum.iter_mut().zip(&direction[from..]).zip(&*r) {
                     *sum += first * p + second * r;
                 }
@@ -121,6 +123,6 @@ fn total(parts: &[(f64, f64)]) -> (f64, f64) {
 
 /// Does something with each block, in parallel; the answers are in the order of the blocks.
 fn in_blocks<T: Send>(values: &mut [f64], work: impl Fn(usize, &mut [f64]) -> T + Sync) -> Vec<T> {
-    let blocks = values.par_chunks_mut(BLOCK).enumerate();
-    blocks.map(|(block, values)| work(block * BLOCK, values)).collect()
+    let blocks = values.par_chunks_mut(BLOCK_NUMBERS).enumerate();
+    blocks.map(|(block, values)| work(block * BLOCK_NUMBERS, values)).collect()
 }

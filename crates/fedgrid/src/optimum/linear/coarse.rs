@@ -29,8 +29,8 @@ impl Coarse {
         size: usize,
         add_block: impl Fn(usize, &mut [f64]),
     ) -> Self {
-        let parts = parts(network);
-        let count = parts.iter().max().map_or(0, |last| last + 1);
+        let statistics = network.statistics();
+        let (parts, count) = (statistics.components, statistics.sizes.len());
         let mut sums = vec![0.0; count * triangle(size)];
         for (node, part) in parts.iter().enumerate() {
             add_block(node, &mut sums[part * triangle(size)..][..triangle(size)]);
@@ -64,27 +64,4 @@ impl Coarse {
             add_scaled(out, 1.0, &weights[part * self.size..][..self.size]);
         }
     }
-}
-
-/// The connected part of every node, numbered in the order of their first nodes.
-fn parts(network: &Network) -> Vec<usize> {
-    let mut parts = vec![usize::MAX; network.len()];
-    let mut count = 0;
-    for start in 0..network.len() {
-        if parts[start] != usize::MAX {
-            continue;
-        }
-        let mut open = vec![start];
-        parts[start] = count;
-        while let Some(node) = open.pop() {
-            for &(neighbour, _) in network.neighbours(node) {
-                if parts[neighbour] == usize::MAX {
-                    parts[neighbour] = count;
-                    open.push(neighbour);
-                }
-            }
-        }
-        count += 1;
-    }
-    parts
 }

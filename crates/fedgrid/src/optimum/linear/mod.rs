@@ -24,7 +24,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use moments::{add_gram, add_right, public_moments};
-use redundant::Columns;
+use redundant::DesignColumns;
 use solver::Solver;
 use system::System;
 
@@ -183,7 +183,7 @@ impl LinearNetwork {
         let mut right = vec![0.0; size];
         self.right.chunks_exact(size.max(1)).for_each(|own| add_scaled(&mut right, 1.0, own));
         let whole: Vec<f64> = (0..size * size)
-            .map(|place| (place / size, place % size))
+            .map(|index| (index / size, index % size))
             .map(|(row, column)| gram[triangle(row.max(column)) + row.min(column)])
             .collect();
         let svd = Singular::new(&whole, size);
@@ -324,7 +324,7 @@ fn unseen(
     scale(&mut mean, 1.0 / nodes.len() as f64);
     let share = 1.0 / sets.len().max(1) as f64;
     public.chunks_exact(length.max(1)).for_each(|moment| add_scaled(&mut mean, share, moment));
-    redundant::unseen(&mean, &Columns { rows: all().count(), constant })
+    redundant::unseen(&mean, &DesignColumns { rows: all().count(), constant })
 }
 
 impl From<LinearHypothesis> for Arc<dyn Hypothesis> {

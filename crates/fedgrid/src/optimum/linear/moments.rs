@@ -31,6 +31,7 @@ pub(super) fn public_moments(points: &Features, intercept: bool, level: bool, mo
     let share = 1.0 / points.rows().max(1) as f64;
     let mut rows = with_last(points, intercept.then_some(if level { 1.0 } else { 0.0 }));
     let size = points.columns() + usize::from(intercept);
+    // Without levels only differences from the mean count: the covariance.
     if !level {
         let mut mean = vec![0.0; points.columns()];
         points.iter().for_each(|x| add_scaled(&mut mean, share, x));

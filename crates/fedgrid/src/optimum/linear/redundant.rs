@@ -18,7 +18,7 @@ fn rounding_share(rows: usize) -> f64 {
 }
 
 /// The columns of all rows.
-pub(super) struct Columns {
+pub(super) struct DesignColumns {
     /// How many rows there are.
     pub(super) rows: usize,
     /// Which columns do not vary.
@@ -29,7 +29,7 @@ pub(super) struct Columns {
 /// first, because where it is the intercept others are redundant beside it. Of what the first column
 /// leaves of another (its variance, beside an intercept), those in between must leave more than rounding
 /// does.
-pub(super) fn unseen(moment: &[f64], columns: &Columns) -> Option<Vec<f64>> {
+pub(super) fn unseen(moment: &[f64], columns: &DesignColumns) -> Option<Vec<f64>> {
     let (size, rounding) = (columns.constant.len(), rounding_share(columns.rows));
     let entry = |row: usize, column: usize| moment[triangle(row.max(column)) + row.min(column)];
     let scales: Vec<f64> = (0..size).map(|k| entry(k, k).sqrt()).collect();
@@ -42,9 +42,9 @@ pub(super) fn unseen(moment: &[f64], columns: &Columns) -> Option<Vec<f64>> {
     let mut nulls = Vec::new();
     for column in (0..size).rev() {
         let mut row: Vec<f64> = Vec::with_capacity(pivots.len() + 1);
-        for (place, &pivot) in pivots.iter().enumerate() {
-            let known = dot(&row, &lower[place][..place]);
-            row.push((scaled(column, pivot) - known) / lower[place][place]);
+        for (index, &pivot) in pivots.iter().enumerate() {
+            let known = dot(&row, &lower[index][..index]);
+            row.push((scaled(column, pivot) - known) / lower[index][index]);
         }
         let left = scaled(column, column) - dot(&row, &row);
         let whole = scaled(column, column);
@@ -82,10 +82,10 @@ pub(super) fn unseen(moment: &[f64], columns: &Columns) -> Option<Vec<f64>> {
 /// The vector n with which a redundant column is the sum of others: `x_k = Σ c_j x_j`, `n = e_k − c`.
 fn null(column: usize, row: &[f64], pivots: &[usize], lower: &[Vec<f64>], size: usize) -> Vec<f64> {
     let mut shares = row.to_vec();
-    for place in (0..shares.len()).rev() {
-        shares[place] /= lower[place][place];
-        let share = shares[place];
-        add_scaled(&mut shares[..place], -share, &lower[place][..place]);
+    for index in (0..shares.len()).rev() {
+        shares[index] /= lower[index][index];
+        let share = shares[index];
+        add_scaled(&mut shares[..index], -share, &lower[index][..index]);
     }
     let mut null = vec![0.0; size];
     null[column] = 1.0;
@@ -95,8 +95,8 @@ fn null(column: usize, row: &[f64], pivots: &[usize], lower: &[Vec<f64>], size: 
 
 /// Makes independent vectors orthonormal, twice over, so that rounding leaves nothing behind.
 fn orthonormalise(vectors: &mut [Vec<f64>]) {
-    for place in 0..vectors.len() {
-        let (before, rest) = vectors.split_at_mut(place);
+    for index in 0..vectors.len() {
+        let (before, rest) = vectors.split_at_mut(index);
         for _ in 0..2 {
             for other in &*before {
                 let share = dot(other, &rest[0]);
@@ -112,8 +112,8 @@ fn orthonormalise(vectors: &mut [Vec<f64>]) {
 mod tests {
     use super::*;
 
-    fn columns(rows: usize) -> Columns {
-        Columns { rows, constant: vec![false, false, false, true] }
+    fn columns(rows: usize) -> DesignColumns {
+        DesignColumns { rows, constant: vec![false, false, false, true] }
     }
 
     /// The triangle of the mean second moment of some rows.

@@ -6,11 +6,11 @@
 //! `u = c + D⁻¹ (r − A c)` and conjugate gradients, which need symmetry, `u = c + D⁻¹ r`.
 
 use super::{
-    super::krylov::{Krylov, Limit, Split, conjugate_gradient, gmres_of, stabilised},
+    super::krylov::{Krylov, Limit, SplitSystem, conjugate_gradient, gmres, stabilised},
     Solution,
     coarse::Coarse,
-    sweep::Sweep,
-    system::System,
+    sweep::GaussSeidel,
+    system::{System, each_task},
 };
 use crate::algebra::{Batch, Factors, add_scaled, norm, squared_distance};
 
@@ -36,6 +36,7 @@ impl<'a> Solver<'a> {
         } else {
             None
         };
+        // BiCGSTAB may break down short of the tolerance; then the others take over.
         let done = |answer: &Krylov| answer.residual <= limit.tolerance;
         let answer = answer.filter(done).unwrap_or_else(|| {
             if self.system.is_symmetric() {
@@ -66,17 +67,18 @@ impl<'a> Solver<'a> {
             self.common(v, out);
         };
         let both = |v: &[f64], out: &mut [f64]| self.preconditioned(beside.as_ref(), v, out);
-        let split = Split { apply: &apply, precondition: &precondition, both: &both };
-        gmres_of(&split, &self.system.right, start, limit)
+        let split = SplitSystem { apply: &apply, precondition: &precondition, both: &both };
+        gmres(&split, &self.system.right, start, limit)
     }
 
     /// By `BiCGSTAB` with sweeps, for weak pulls.
     fn by_sweeps(&self, start: Vec<f64>, limit: Limit) -> Krylov {
-        let (system, factors, sweep) = (&self.system, &self.factors, Sweep::new(&self.system));
+        let (system, factors, sweep) =
+            (&self.system, &self.factors, GaussSeidel::new(&self.system));
         let apply = |v: &[f64], out: &mut [f64]| system.apply(v, out);
         let precondition = |v: &[f64], out: &mut [f64]| sweep.solve(system, factors, v, out);
         let both = |v: &[f64], out: &mut [f64]| sweep.apply(system, factors, v, out);
-        let split = Split { apply: &apply, precondition: &precondition, both: &both };
+        let split = SplitSystem { apply: &apply, precondition: &precondition, both: &both };
         stabilised(&split, &system.right, start, limit)
     }
 
@@ -127,7 +129,7 @@ impl<'a> Solver<'a> {
 
     /// `out ← D⁻¹ v`
     fn solve(&self, v: &[f64], out: &mut [f64]) {
-        self.system.each(out, |first, out| {
+        each_task(out, self.system.moments.size, |first, out| {
             out.copy_from_slice(self.system.part(v, first, out));
             self.factors.solve(first, out);
         });
@@ -137,7 +139,7 @@ impl<'a> Solver<'a> {
     fn solve_beside(&self, beside: Option<&(&Coarse, Batch)>, v: &[f64], out: &mut [f64]) {
         let Some((coarse, blocks)) = beside else { return self.solve(v, out) };
         let weights = coarse.solve(v);
-        self.system.each(out, |first, out| {
+        each_task(out, self.system.moments.size, |first, out| {
             out.copy_from_slice(self.system.part(v, first, out));
             let mut common = vec![0.0; out.len()];
             coarse.add(&weights, first, &mut common);
@@ -158,7 +160,7 @@ impl<'a> Solver<'a> {
         let mut solved = vec![0.0; v.len()];
         self.solve_beside(beside, v, &mut solved);
         self.gather(&solved, out);
-        self.system.each(out, |first, out| {
+        each_task(out, self.system.moments.size, |first, out| {
             let v = self.system.part(v, first, out);
             out.iter_mut().zip(v).for_each(|(out, v)| *out = v - *out);
         });

@@ -13,51 +13,51 @@ use std::sync::PoisonError;
 
 use rayon::prelude::*;
 
-use super::system::{System, TASK};
+use super::system::{System, TASK_NODES};
 use crate::algebra::{Factors, add_weighted_rows_each};
 
 /// How many classes there are: more hear more, fewer share out better.
-const CLASSES: usize = 8;
+const SWEEP_CLASSES: usize = 8;
 
 /// The order of a system's nodes in sweeps.
-pub(super) struct Sweep {
-    /// The runs of nodes that are a task, class by class: the first node and its place.
+pub(super) struct GaussSeidel {
+    /// The runs of nodes that are a task, class by class: the first node and its position.
     tasks: Vec<(usize, usize)>,
     /// Where each class begins among the tasks, and where the last one ends.
     classes: Vec<usize>,
-    /// The places of all neighbours, by place: first those heard in the sweep itself.
+    /// The positions of all neighbours, by position: first those heard in the sweep itself.
     terms: Vec<(usize, f64)>,
-    /// Where those of a place begin, and where those begin that are not heard; then where all end.
+    /// Where those of a position begin, and where those begin that are not heard; then where all end.
     offsets: Vec<usize>,
 }
 
-impl Sweep {
+impl GaussSeidel {
     pub(super) fn new(system: &System) -> Self {
         let nodes = system.network.len();
-        let (mut tasks, mut classes, mut places) = (Vec::new(), vec![0], vec![0; nodes]);
-        let mut place = 0;
-        for class in 0..CLASSES {
-            for first in (class * TASK..nodes).step_by(CLASSES * TASK) {
-                tasks.push((first, place));
-                for own in places.iter_mut().skip(first).take(TASK) {
-                    *own = place;
-                    place += 1;
+        let (mut tasks, mut classes, mut positions) = (Vec::new(), vec![0], vec![0; nodes]);
+        let mut position = 0;
+        for class in 0..SWEEP_CLASSES {
+            for first in (class * TASK_NODES..nodes).step_by(SWEEP_CLASSES * TASK_NODES) {
+                tasks.push((first, position));
+                for own in positions.iter_mut().skip(first).take(TASK_NODES) {
+                    *own = position;
+                    position += 1;
                 }
             }
             classes.push(tasks.len());
         }
-        let class = |node: usize| node / TASK % CLASSES;
+        let class = |node: usize| node / TASK_NODES % SWEEP_CLASSES;
         let mut terms = vec![(0, 0.0); 2 * system.network.edges().len()];
         let mut offsets = Vec::with_capacity(2 * nodes + 1);
         let mut start = 0;
-        for node in tasks.iter().flat_map(|(first, _)| *first..nodes.min(first + TASK)) {
+        for node in tasks.iter().flat_map(|(first, _)| *first..nodes.min(first + TASK_NODES)) {
             let neighbours = system.network.neighbours(node);
             let list = &mut terms[start..start + neighbours.len()];
             // One list from its front and its back at once, because which it is cannot be foreseen.
             let (mut front, mut back) = (0, list.len());
             for &(neighbour, weight) in neighbours {
                 let heard = class(neighbour) < class(node);
-                list[if heard { front } else { back - 1 }] = (places[neighbour], weight);
+                list[if heard { front } else { back - 1 }] = (positions[neighbour], weight);
                 front += usize::from(heard);
                 back -= usize::from(!heard);
             }
@@ -68,31 +68,32 @@ impl Sweep {
         Self { tasks, classes, terms, offsets }
     }
 
-    /// The neighbours of a place that are heard in the sweep.
-    fn before(&self, place: usize) -> &[(usize, f64)] {
-        &self.terms[self.offsets[2 * place]..self.offsets[2 * place + 1]]
+    /// The neighbours of a position that are heard in the sweep.
+    fn before(&self, position: usize) -> &[(usize, f64)] {
+        &self.terms[self.offsets[2 * position]..self.offsets[2 * position + 1]]
     }
 
     /// And those that are not.
-    fn after(&self, place: usize) -> &[(usize, f64)] {
-        &self.terms[self.offsets[2 * place + 1]..self.offsets[2 * place + 2]]
+    fn after(&self, position: usize) -> &[(usize, f64)] {
+        &self.terms[self.offsets[2 * position + 1]..self.offsets[2 * position + 2]]
     }
 
-    /// Sweeps: `u` and `K u`, both in the order of places.
+    /// Sweeps: `u` and `K u`, both in the order of positions.
     fn run(&self, system: &System, factors: &Factors, v: &[f64], [u, shared]: [&mut [f64]; 2]) {
         let (size, mut done) = (system.moments.size, 0);
         let (mut u_rest, length) = (u, v.len());
         for bounds in self.classes.windows(2) {
             let tasks = &self.tasks[bounds[0]..bounds[1]];
-            let end = self.tasks.get(bounds[1]).map_or(length, |(_, place)| place * size);
+            let end = self.tasks.get(bounds[1]).map_or(length, |(_, position)| position * size);
+            // Classes before are done and read only; those of one class do not read each other.
             let (known, rest) = shared.split_at_mut(done);
             let (u_class, u_next) = u_rest.split_at_mut(end - done);
             let blocks = u_class
-                .par_chunks_mut(TASK * size)
-                .zip(rest[..end - done].par_chunks_mut(TASK * size));
-            blocks.zip(tasks).for_each(|((u, shared), (first, place))| {
+                .par_chunks_mut(TASK_NODES * size)
+                .zip(rest[..end - done].par_chunks_mut(TASK_NODES * size));
+            blocks.zip(tasks).for_each(|((u, shared), (first, position))| {
                 u.copy_from_slice(system.part(v, *first, u));
-                let terms = |node: usize| self.before(place + node);
+                let terms = |node: usize| self.before(position + node);
                 add_weighted_rows_each(u, system.alpha, terms, known, size);
                 factors.solve(*first, u);
                 shared.fill(0.0);
@@ -109,9 +110,9 @@ impl Sweep {
         let (u, shared) = room.split_at_mut(v.len());
         self.run(system, factors, v, [&mut *u, shared]);
         let size = system.moments.size;
-        for (first, place) in &self.tasks {
-            let length = (TASK * size).min(v.len() - first * size);
-            out[first * size..][..length].copy_from_slice(&u[place * size..][..length]);
+        for (first, position) in &self.tasks {
+            let length = (TASK_NODES * size).min(v.len() - first * size);
+            out[first * size..][..length].copy_from_slice(&u[position * size..][..length]);
         }
     }
 
@@ -123,12 +124,14 @@ impl Sweep {
         let (u, shared) = room.split_at_mut(v.len());
         self.run(system, factors, v, [u, &mut *shared]);
         let shared = &*shared;
-        let mut places = vec![0; out.len().div_ceil(TASK * size)];
-        self.tasks.iter().for_each(|(first, place)| places[first / TASK] = *place);
-        out.par_chunks_mut(TASK * size).zip(places).enumerate().for_each(|(task, (out, place))| {
-            out.copy_from_slice(system.part(v, task * TASK, out));
-            let terms = |node: usize| self.after(place + node);
-            add_weighted_rows_each(out, -system.alpha, terms, shared, size);
-        });
+        let mut positions = vec![0; out.len().div_ceil(TASK_NODES * size)];
+        self.tasks.iter().for_each(|(first, position)| positions[first / TASK_NODES] = *position);
+        out.par_chunks_mut(TASK_NODES * size).zip(positions).enumerate().for_each(
+            |(task, (out, position))| {
+                out.copy_from_slice(system.part(v, task * TASK_NODES, out));
+                let terms = |node: usize| self.after(position + node);
+                add_weighted_rows_each(out, -system.alpha, terms, shared, size);
+            },
+        );
     }
 }

@@ -25,10 +25,10 @@ use crate::{
 };
 
 /// Nodes per parallel task: enough work to be worth a task, few enough to share out.
-pub(super) const TASK: usize = 64;
+pub(super) const TASK_NODES: usize = 64;
 
 /// Products of fewer numbers than this are done on one core.
-const SEQUENTIAL: usize = 20_000;
+const MIN_SHARED_NUMBERS: usize = 20_000;
 
 /// The block system at one strength.
 pub(super) struct System<'a> {
@@ -103,6 +103,7 @@ impl<'a> System<'a> {
 
     /// The factors of D.
     pub(super) fn factors(&self) -> Factors {
+        // With sets of their own the blocks D are there already, and needed for products too.
         match &self.own {
             Some(own) if !self.one_set() => Factors::of(own),
             _ => Factors::new(self.blocks(true)),
@@ -157,6 +158,7 @@ impl<'a> System<'a> {
     /// Adds to the blocks from a node on what binds them to their neighbours.
     fn add_coupling(&self, first: usize, blocks: &mut [f64]) {
         let (moments, length) = (self.moments, triangle(self.moments.size));
+        // K_ij is the mean of both ends' moments, of which each adds its half.
         let share = if self.is_symmetric() && !self.one_set() { 0.5 } else { 1.0 };
         if self.is_symmetric() {
             let own = if self.one_set() { 1.0 } else { 0.5 };
@@ -238,6 +240,7 @@ impl<'a> System<'a> {
     /// Room for at least so many numbers of `K_j w_j`.
     fn room(&self, count: usize) -> MutexGuard<'_, Vec<f64>> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        // Never shorter: growing again would fill it with zeros anew.
         let room = count.max(shared.len());
         shared.resize(room, 0.0);
         shared
@@ -261,24 +264,19 @@ impl<'a> System<'a> {
         });
     }
 
-    /// Does something with the blocks of tasks: the number of the first node, and the blocks.
-    pub(super) fn each(&self, values: &mut [f64], work: impl Fn(usize, &mut [f64]) + Sync) {
-        each_task(values, self.moments.size, work);
-    }
-
-    /// The same with the blocks of two, and an answer of each task.
+    /// Does something with the blocks of tasks of two vectors: the number of the first node, and the blocks.
     pub(super) fn each_of<T: Send>(
         &self,
         a: &mut [f64],
         b: &mut [f64],
         work: impl Fn(usize, &mut [f64], &mut [f64]) -> T + Sync,
     ) -> Vec<T> {
-        if a.len() * self.moments.size < SEQUENTIAL {
+        if a.len() * self.moments.size < MIN_SHARED_NUMBERS {
             return vec![work(0, a, b)];
         }
-        let length = self.moments.size * TASK;
+        let length = self.moments.size * TASK_NODES;
         let tasks = a.par_chunks_mut(length).zip(b.par_chunks_mut(length)).enumerate();
-        tasks.map(|(task, (a, b))| work(task * TASK, a, b)).collect()
+        tasks.map(|(task, (a, b))| work(task * TASK_NODES, a, b)).collect()
     }
 
     /// The blocks of `v` that belong to those of `out`, which begin with a node.
@@ -288,11 +286,11 @@ impl<'a> System<'a> {
 }
 
 /// Does something with runs of blocks: in parallel if that is worth the handing over.
-fn each_task(values: &mut [f64], size: usize, work: impl Fn(usize, &mut [f64]) + Sync) {
-    if values.len() * size < SEQUENTIAL {
+pub(super) fn each_task(values: &mut [f64], size: usize, work: impl Fn(usize, &mut [f64]) + Sync) {
+    if values.len() * size < MIN_SHARED_NUMBERS {
         work(0, values);
     } else {
-        let tasks = values.par_chunks_mut(size * TASK).enumerate();
-        tasks.for_each(|(task, blocks)| work(task * TASK, blocks));
+        let tasks = values.par_chunks_mut(size * TASK_NODES).enumerate();
+        tasks.for_each(|(task, blocks)| work(task * TASK_NODES, blocks));
     }
 }

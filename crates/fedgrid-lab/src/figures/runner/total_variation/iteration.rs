@@ -1,15 +1,18 @@
 //! Algorithm 1 of "Networked Federated Multi-Task Learning" for nodes with two weights, on plain arrays:
 //! the steps that messages would take.
 
-use fedgrid::{network::Network, penalty::Penalty};
+use fedgrid::{
+    network::Network,
+    penalty::{EdgePenalty, Penalty, PenaltyTask},
+};
 
-use super::{Case, Kind, Rows, Weights};
+use super::{Case, Rows, Weights};
 
 /// The iteration on plain arrays, without messages.
 pub(super) struct Iteration<'a> {
     network: &'a Network,
     penalty: Penalty,
-    /// `α A_e` of every edge, halved for the authors' squared norm.
+    /// `α A_e` of every edge, or what the authors' printed dual update makes of it.
     strengths: Vec<f64>,
     sigma: f64,
     /// The steps `τ_i`.
@@ -31,12 +34,12 @@ impl<'a> Iteration<'a> {
             let share = if case.paper_compat { 1.0 } else { 1.0 / case.rows as f64 };
             rows.map(|rows| rows.proximal(tau * share))
         };
-        // 1 + 2σ/c is 1 + σ/(c/2).
-        let halved = case.paper_compat && case.penalty == Kind::SquaredNorm;
-        let strength = case.alpha * if halved { 0.5 } else { 1.0 };
+        let penalty = Penalty::from(case.penalty);
+        let share = if case.paper_compat { penalty.rule().printed_share() } else { 1.0 };
+        let strength = case.alpha * share;
         Self {
             network,
-            penalty: case.penalty.into(),
+            penalty,
             strengths: network.edges().iter().map(|edge| strength * edge.weight).collect(),
             sigma: if case.paper_compat { 0.45 } else { 0.5 },
             steps: (0..nodes.len()).map(step).collect(),
@@ -46,24 +49,10 @@ impl<'a> Iteration<'a> {
 
     /// The weights after so many iterations from zero.
     pub(super) fn after(&self, iterations: usize) -> Weights {
-        // The dual updates of `Penalty`, written out for two weights.
-        match self.penalty {
-            Penalty::Norm => self.follow(iterations, |[a, b], c| {
-                let size = (a * a + b * b).sqrt();
-                let factor = if size > c { c / size } else { 1.0 };
-                [a * factor, b * factor]
-            }),
-            Penalty::OneNorm => {
-                self.follow(iterations, |[a, b], c| [a.clamp(-c, c), b.clamp(-c, c)])
-            }
-            Penalty::SquaredNorm => self.follow(iterations, |[a, b], c| {
-                let factor = 1.0 / (1.0 + self.sigma / c);
-                [a * factor, b * factor]
-            }),
-        }
+        self.penalty.dispatch(Iterations(self, iterations))
     }
 
-    fn follow(&self, iterations: usize, update: impl Fn([f64; 2], f64) -> [f64; 2]) -> Weights {
+    fn run(&self, iterations: usize, penalty: &impl EdgePenalty) -> Weights {
         let edges = self.network.edges();
         let ends: Vec<(usize, usize)> = edges.iter().map(|e| (e.source, e.target)).collect();
         let mut weights = vec![[0.0; 2]; self.steps.len()];
@@ -83,7 +72,7 @@ impl<'a> Iteration<'a> {
                 let (a, b) = (reflected[source], reflected[target]);
                 let moved =
                     [dual[0] + self.sigma * (a[0] - b[0]), dual[1] + self.sigma * (a[1] - b[1])];
-                *dual = update(moved, strength);
+                *dual = penalty.dual_update_row(moved, strength, self.sigma);
                 pulls[source] = [pulls[source][0] + dual[0], pulls[source][1] + dual[1]];
                 pulls[target] = [pulls[target][0] - dual[0], pulls[target][1] - dual[1]];
             }
@@ -102,6 +91,17 @@ impl<'a> Iteration<'a> {
                 [inverse[0] * v[0] + inverse[1] * v[1], inverse[2] * v[0] + inverse[3] * v[1]]
             }
         }
+    }
+}
+
+/// So many iterations, compiled for each penalty.
+struct Iterations<'a>(&'a Iteration<'a>, usize);
+
+impl PenaltyTask for Iterations<'_> {
+    type Output = Weights;
+
+    fn run<P: EdgePenalty>(self, penalty: &P) -> Weights {
+        self.0.run(self.1, penalty)
     }
 }
 

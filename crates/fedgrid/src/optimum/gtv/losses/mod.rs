@@ -5,7 +5,8 @@
 
 use rayon::prelude::*;
 
-use super::quadratic::Quadratic;
+mod quadratic;
+
 use crate::{
     algebra::{add_scaled, dot, scale},
     data::{Dataset, Task},
@@ -13,6 +14,7 @@ use crate::{
     model::{Hypothesis, Parametric, kind_of},
     network::{Network, Node},
 };
+pub(super) use quadratic::{Quadratic, REACHED_SHARE, reduce};
 
 /// The losses of all nodes, ready to be coupled by any network and strength.
 ///
@@ -23,43 +25,56 @@ pub struct Losses {
     pub(super) size: usize,
     /// How many of them are coupled.
     pub(super) coupled: usize,
-    /// The place of each of a row's weights in the model.
+    /// The index of each of a row's weights in the model.
     order: Vec<usize>,
-    /// The places of the weights that are not coupled.
+    /// The indices of the weights that are not coupled.
     levels: Vec<usize>,
     /// Whether each of a row's weights is an intercept.
     intercepts: Vec<bool>,
-    pub(super) each: Vec<Loss>,
+    pub(super) each: Vec<NodeLoss>,
     nodes: Vec<Node>,
 }
 
 /// The loss of one node.
 #[derive(Debug)]
-pub(super) enum Loss {
+pub(super) enum NodeLoss {
     /// A node without rows.
     None,
     Quadratic(Quadratic),
     Convex(Convex),
 }
 
+impl NodeLoss {
+    /// `out ← (shift I + ∇²L)⁻¹ v` of a quadratic loss, and zero along directions without curvature.
+    pub(super) fn shifted_inverse(&self, shift: f64, v: &[f64], out: &mut [f64]) {
+        // An isolated node without ridge has no curvature outside its rows' span; nothing pulls there.
+        let inverse = |curvature: f64| if curvature > 0.0 { 1.0 / curvature } else { 0.0 };
+        let quadratic = if let Self::Quadratic(quadratic) = self { Some(quadratic) } else { None };
+        let outside = inverse(shift + 2.0 * quadratic.map_or(0.0, |own| own.ridge));
+        out.iter_mut().zip(v).for_each(|(out, v)| *out = outside * v);
+        for (direction, h, _) in quadratic.iter().flat_map(|own| own.terms(v.len())) {
+            add_scaled(out, dot(direction, v) * (inverse(shift + 2.0 * h) - outside), direction);
+        }
+    }
+}
+
 /// Any other convex loss.
 #[derive(Debug)]
-pub(super) struct Convex {
-    pub(super) node: Node,
-}
+pub(super) struct Convex(Node);
 
 impl Convex {
     pub(super) fn model(&self) -> &dyn Parametric {
-        self.node.model.as_parametric().expect("only parametric models are coupled")
+        parametric(&self.0)
     }
 
     pub(super) fn data(&self) -> &Dataset {
-        &self.node.data
+        &self.0.data
     }
+}
 
-    pub(super) fn ridge(&self) -> f64 {
-        self.model().shape().ridge
-    }
+/// The model of a node whose losses have been made.
+fn parametric(node: &Node) -> &dyn Parametric {
+    node.model.as_parametric().expect("only parametric models are coupled")
 }
 
 impl Losses {
@@ -71,38 +86,44 @@ impl Losses {
         let first = nodes.first().ok_or(Error::NoData)?;
         let (columns, task) = (first.data.features().columns(), first.data.task());
         let (size, intercepts) = shape(nodes, columns, task)?;
-        let is_free = |place: &usize| !couple_intercept && intercepts.contains(place);
+        let is_free = |index: &usize| !couple_intercept && intercepts.contains(index);
         let (free, coupled): (Vec<usize>, Vec<usize>) = (0..size).partition(is_free);
+        // Least squares are minimised over free intercepts in closed form, which leaves shorter rows.
         let profile = !free.is_empty() && nodes.iter().all(|node| node.model.as_linear().is_some());
         let each = nodes.par_iter().map(|node| loss(node, profile)).collect::<Result<_>>()?;
-        let levels = free.clone();
-        let (coupled, order) = if profile {
-            (coupled.len(), coupled)
-        } else {
-            (coupled.len(), [coupled, free].concat())
-        };
-        let intercepts = order.iter().map(|place| intercepts.contains(place)).collect();
+        let order =
+            if profile { coupled.clone() } else { [coupled.as_slice(), free.as_slice()].concat() };
+        let intercepts = order.iter().map(|index| intercepts.contains(index)).collect();
         Ok(Self {
             size: order.len(),
-            coupled,
+            coupled: coupled.len(),
             order,
-            levels,
+            levels: free,
             intercepts,
             each,
             nodes: nodes.to_vec(),
         })
     }
 
-    /// Other losses of the same weights, each with the model of one of these nodes.
-    pub(super) fn with(&self, each: Vec<Loss>, nodes: &[usize]) -> Self {
+    /// The sums of the losses of clusters, each with the model of its first node.
+    pub(super) fn merged(&self, clusters: &[usize], count: usize) -> Self {
+        let mut members = vec![Vec::new(); count];
+        clusters.iter().enumerate().for_each(|(node, &cluster)| members[cluster].push(node));
+        let loss = |members: &Vec<usize>| {
+            let own = members.iter().filter_map(|&node| match &self.each[node] {
+                NodeLoss::Quadratic(quadratic) => Some(quadratic),
+                _ => None,
+            });
+            Quadratic::sum(&own.collect::<Vec<_>>(), self.size)
+                .map_or(NodeLoss::None, NodeLoss::Quadratic)
+        };
         Self {
-            size: self.size,
-            coupled: self.coupled,
             order: self.order.clone(),
             levels: self.levels.clone(),
             intercepts: self.intercepts.clone(),
-            each,
-            nodes: nodes.iter().map(|&node| self.nodes[node].clone()).collect(),
+            each: members.iter().map(loss).collect(),
+            nodes: members.iter().map(|members| self.nodes[members[0]].clone()).collect(),
+            ..*self
         }
     }
 
@@ -127,39 +148,39 @@ impl Losses {
     /// Whether a node has rows.
     #[must_use]
     pub fn has_rows(&self, node: usize) -> bool {
-        !matches!(self.each[node], Loss::None)
+        !matches!(self.each[node], NodeLoss::None)
     }
 
     /// The rows of weights to begin with: zero for most models.
     pub(super) fn start(&self) -> Vec<f64> {
         let row = |node: &Node| {
-            let model = node.model.as_parametric().expect("only parametric models are coupled");
-            let all = model.start(node.data.features().columns(), node.data.task());
-            self.row_of_model(&all)
+            let (columns, task) = (node.data.features().columns(), node.data.task());
+            self.row_of_model(&parametric(node).start(columns, task))
         };
         self.nodes.iter().flat_map(row).collect()
     }
 
     /// Whether all losses are least squares.
     pub(super) fn is_quadratic(&self) -> bool {
-        !self.each.iter().any(|loss| matches!(loss, Loss::Convex(_)))
+        !self.each.iter().any(|loss| matches!(loss, NodeLoss::Convex(_)))
     }
 
     /// The squares of all labels that quadratic losses are differences of.
     pub(super) fn squares(&self) -> f64 {
-        let own = |loss: &Loss| if let Loss::Quadratic(own) = loss { own.constant } else { 0.0 };
+        let own =
+            |loss: &NodeLoss| if let NodeLoss::Quadratic(own) = loss { own.constant } else { 0.0 };
         self.each.iter().map(own).sum()
     }
 
     /// Whether a weight of a row is an intercept.
-    pub(super) fn is_intercept(&self, place: usize) -> bool {
-        self.intercepts[place]
+    pub(super) fn is_intercept(&self, index: usize) -> bool {
+        self.intercepts[index]
     }
 
     /// Why no minimum can be certified, if a loss is not convex.
     pub(super) fn not_convex(&self) -> Option<&'static str> {
-        let convex = |loss: &Loss| match loss {
-            Loss::Convex(convex) => convex.model().shape().convex,
+        let convex = |loss: &NodeLoss| match loss {
+            NodeLoss::Convex(convex) => convex.model().shape().convex,
             _ => true,
         };
         (!self.each.iter().all(convex))
@@ -169,18 +190,18 @@ impl Losses {
     /// The loss of a node.
     pub(super) fn value(&self, node: usize, w: &[f64]) -> f64 {
         match &self.each[node] {
-            Loss::None => 0.0,
-            Loss::Quadratic(quadratic) => quadratic.value(w),
-            Loss::Convex(convex) => convex.model().loss(convex.data(), &self.model_of_row(w)),
+            NodeLoss::None => 0.0,
+            NodeLoss::Quadratic(quadratic) => quadratic.value(w),
+            NodeLoss::Convex(convex) => convex.model().loss(convex.data(), &self.model_of_row(w)),
         }
     }
 
     /// Adds the gradient of a node's loss to a row.
     pub(super) fn add_gradient(&self, node: usize, out: &mut [f64], w: &[f64]) {
         match &self.each[node] {
-            Loss::None => {}
-            Loss::Quadratic(quadratic) => quadratic.add_gradient(out, w),
-            Loss::Convex(convex) => {
+            NodeLoss::None => {}
+            NodeLoss::Quadratic(quadratic) => quadratic.add_gradient(out, w),
+            NodeLoss::Convex(convex) => {
                 let gradient = convex.model().gradient(convex.data(), &self.model_of_row(w));
                 add_scaled(out, 1.0, &self.row_of_model(&gradient));
             }
@@ -191,9 +212,9 @@ impl Losses {
     pub(super) fn hessian(&self, node: usize, w: &[f64]) -> Option<Vec<f64>> {
         let size = self.size;
         match &self.each[node] {
-            Loss::None => Some(vec![0.0; size * size]),
-            Loss::Quadratic(quadratic) => Some(quadratic.hessian(size)),
-            Loss::Convex(convex) => {
+            NodeLoss::None => Some(vec![0.0; size * size]),
+            NodeLoss::Quadratic(quadratic) => Some(quadratic.hessian(size)),
+            NodeLoss::Convex(convex) => {
                 let own = convex.model().hessian(convex.data(), &self.model_of_row(w))?;
                 let row = |a: &usize| self.order.iter().map(|b| own[a * size + b]).collect();
                 Some(self.order.iter().flat_map(|a| -> Vec<f64> { row(a) }).collect())
@@ -209,7 +230,7 @@ impl Losses {
         w: &[f64],
         wanted: &[f64],
     ) -> f64 {
-        let Loss::Convex(convex) = &self.each[node] else {
+        let NodeLoss::Convex(convex) = &self.each[node] else {
             self.add_gradient(node, out, w);
             return 0.0;
         };
@@ -222,13 +243,13 @@ impl Losses {
     /// A row's weights in the order of the model.
     pub(super) fn model_of_row(&self, w: &[f64]) -> Vec<f64> {
         let mut all = vec![0.0; w.len()];
-        self.order.iter().zip(w).for_each(|(place, w)| all[*place] = *w);
+        self.order.iter().zip(w).for_each(|(index, w)| all[*index] = *w);
         all
     }
 
     /// A model's weights in the order of a row.
     pub(super) fn row_of_model(&self, all: &[f64]) -> Vec<f64> {
-        self.order.iter().map(|place| all[*place]).collect()
+        self.order.iter().map(|index| all[*index]).collect()
     }
 
     /// The hypotheses of all nodes with these rows of weights.
@@ -258,9 +279,9 @@ impl Losses {
             }
         }
         let hypothesis = |(node, weights): (&Node, Option<Vec<f64>>)| {
-            let model = node.model.as_parametric().expect("only parametric models are coupled");
             let weights = weights.unwrap_or_else(|| vec![0.0; self.all()]);
-            model.hypothesis(node.data.features().names(), node.data.task(), &weights)
+            let names = node.data.features().names();
+            parametric(node).hypothesis(names, node.data.task(), &weights)
         };
         self.nodes.iter().zip(models).map(hypothesis).collect()
     }
@@ -273,7 +294,7 @@ impl Losses {
     /// All weights of a model with a node's row.
     fn model(&self, node: usize, row: &[f64]) -> Vec<f64> {
         match &self.each[node] {
-            Loss::Quadratic(Quadratic { centre: Some((x, y)), .. }) => {
+            NodeLoss::Quadratic(Quadratic { centre: Some((x, y)), .. }) => {
                 self.with_levels(row, &[y - dot(x, row)])
             }
             _ => self.model_of_row(row),
@@ -282,8 +303,8 @@ impl Losses {
 
     fn with_levels(&self, row: &[f64], levels: &[f64]) -> Vec<f64> {
         let mut all = vec![0.0; self.all()];
-        self.order.iter().zip(row).for_each(|(place, w)| all[*place] = *w);
-        self.levels.iter().zip(levels).for_each(|(place, level)| all[*place] = *level);
+        self.order.iter().zip(row).for_each(|(index, w)| all[*index] = *w);
+        self.levels.iter().zip(levels).for_each(|(index, level)| all[*index] = *level);
         all
     }
 
@@ -324,12 +345,12 @@ fn shape(nodes: &[Node], columns: usize, task: Task) -> Result<(usize, Vec<usize
     shape.ok_or(Error::NoData)
 }
 
-fn loss(node: &Node, profile: bool) -> Result<Loss> {
+fn loss(node: &Node, profile: bool) -> Result<NodeLoss> {
     if node.data.total_weight() == 0.0 {
-        return Ok(Loss::None);
+        return Ok(NodeLoss::None);
     }
     match node.model.as_linear() {
-        Some(model) => Ok(Loss::Quadratic(Quadratic::new(model, &node.data, profile)?)),
-        None => Ok(Loss::Convex(Convex { node: node.clone() })),
+        Some(model) => Ok(NodeLoss::Quadratic(Quadratic::new(model, &node.data, profile)?)),
+        None => Ok(NodeLoss::Convex(Convex(node.clone()))),
     }
 }

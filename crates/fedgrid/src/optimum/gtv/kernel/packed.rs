@@ -10,23 +10,21 @@
 
 use std::array;
 
-use super::{
-    layout::Layout,
-    losses::{Loss, Losses},
-    width::dot,
-};
+use super::layout::TileLayout;
 use crate::{
-    algebra::{self, add_outer, add_scaled},
+    algebra::{add_outer, add_scaled, dot, row_dot},
     error::Result,
     model::Steps,
+    optimum::gtv::losses::{Losses, NodeLoss},
 };
 
-/// The step of uncoupled intercepts, times the weight of the rows.
-const LONGEST: f64 = 1e6;
+/// The step τ of uncoupled intercepts, times the weight of the rows: no dual holds them back, so the
+/// step is as long as a model's own solver can bear in double precision.
+const INTERCEPT_STEP: f64 = 1e6;
 
 /// How a proximal step is done.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
+pub(crate) enum ProximalKind {
     /// `M v + a`, with the rows of M and a one after the other from here on.
     Product(usize),
     /// Term by term.
@@ -37,12 +35,12 @@ pub(super) enum Kind {
 
 /// The losses as the passes want them.
 #[derive(Debug)]
-pub(super) struct Packed<'a> {
-    pub(super) losses: &'a Losses,
-    pub(super) layout: &'a Layout,
-    pub(super) width: usize,
+pub(crate) struct PackedLosses<'a> {
+    pub(crate) losses: &'a Losses,
+    pub(crate) layout: &'a TileLayout,
+    pub(crate) width: usize,
     /// The steps τ of the nodes.
-    pub(super) steps: Vec<f64>,
+    pub(crate) steps: Vec<f64>,
     /// Where the terms of each node begin.
     starts: Vec<usize>,
     directions: Vec<f64>,
@@ -53,12 +51,12 @@ pub(super) struct Packed<'a> {
     coefficients: Vec<[f64; 2]>,
     outside: Vec<f64>,
     /// How the step of each node is done.
-    pub(super) kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<ProximalKind>,
     rows: Vec<f64>,
 }
 
-impl<'a> Packed<'a> {
-    pub(super) fn new(losses: &'a Losses, layout: &'a Layout, width: usize) -> Self {
+impl<'a> PackedLosses<'a> {
+    pub(crate) fn new(losses: &'a Losses, layout: &'a TileLayout, width: usize) -> Self {
         let mut packed = Self {
             losses,
             layout,
@@ -74,21 +72,24 @@ impl<'a> Packed<'a> {
             kinds: Vec::new(),
             rows: Vec::new(),
         };
-        let terms =
-            |loss: &Loss| if let Loss::Quadratic(q) = loss { q.curvatures.len() } else { 0 };
+        let terms = |loss: &NodeLoss| {
+            if let NodeLoss::Quadratic(q) = loss { q.curvatures.len() } else { 0 }
+        };
+        // All at once, because growing would hold the largest array twice.
         packed.directions.reserve(losses.each.iter().map(terms).sum::<usize>() * width);
         for &node in &layout.nodes {
             packed.push(&losses.each[node]);
         }
         packed.coefficients = vec![[0.0; 2]; packed.targets.len()];
         let mut size = 0;
-        for place in 0..layout.nodes.len() {
-            let many = 3 * (packed.starts[place + 1] - packed.starts[place]) > 2 * width;
-            let convex = matches!(losses.each[layout.nodes[place]], Loss::Convex(_));
+        for slot in 0..layout.nodes.len() {
+            // A term costs two passes over a row, a product one for each of its entries.
+            let many = 3 * (packed.starts[slot + 1] - packed.starts[slot]) > 2 * width;
+            let convex = matches!(losses.each[layout.nodes[slot]], NodeLoss::Convex(_));
             packed.kinds.push(match (convex, many) {
-                (true, _) => Kind::Convex,
-                (false, true) => Kind::Product(size),
-                (false, false) => Kind::Terms,
+                (true, _) => ProximalKind::Convex,
+                (false, true) => ProximalKind::Product(size),
+                (false, false) => ProximalKind::Terms,
             });
             size += if many { width * (width + 1) } else { 0 };
         }
@@ -96,9 +97,9 @@ impl<'a> Packed<'a> {
         packed
     }
 
-    fn push(&mut self, loss: &Loss) {
+    fn push(&mut self, loss: &NodeLoss) {
         let mut ridge = 0.0;
-        if let Loss::Quadratic(quadratic) = loss {
+        if let NodeLoss::Quadratic(quadratic) = loss {
             ridge = quadratic.ridge;
             for (direction, h, q) in quadratic.terms(self.losses.size) {
                 self.directions.extend_from_slice(direction);
@@ -112,27 +113,27 @@ impl<'a> Packed<'a> {
     }
 
     /// Sets the step of a node to τ = s / degree.
-    pub(super) fn set_scale(&mut self, place: usize, scale: f64) {
-        let tau = scale / self.layout.degrees[place].max(1.0);
-        self.steps[place] = tau;
-        let outside = 1.0 / (1.0 + 2.0 * tau * self.ridges[place]);
-        self.outside[place] = outside;
-        for k in self.starts[place]..self.starts[place + 1] {
+    pub(crate) fn set_scale(&mut self, slot: usize, scale: f64) {
+        let tau = scale / self.layout.degrees[slot].max(1.0);
+        self.steps[slot] = tau;
+        let outside = 1.0 / (1.0 + 2.0 * tau * self.ridges[slot]);
+        self.outside[slot] = outside;
+        for k in self.starts[slot]..self.starts[slot + 1] {
             let inside = 1.0 / (1.0 + 2.0 * tau * self.curvatures[k]);
             self.coefficients[k] = [2.0 * tau * self.targets[k] * inside, inside - outside];
         }
-        if let Kind::Product(start) = self.kinds[place] {
-            self.multiply_out(place, start);
+        if let ProximalKind::Product(start) = self.kinds[slot] {
+            self.multiply_out(slot, start);
         }
     }
 
     /// Writes the rows of M and a.
-    fn multiply_out(&mut self, place: usize, start: usize) {
+    fn multiply_out(&mut self, slot: usize, start: usize) {
         let width = self.width;
         let rows = &mut self.rows[start..start + width * (width + 1)];
         rows.fill(0.0);
-        rows.iter_mut().step_by(width + 1).take(width).for_each(|m| *m = self.outside[place]);
-        for k in self.starts[place]..self.starts[place + 1] {
+        rows.iter_mut().step_by(width + 1).take(width).for_each(|m| *m = self.outside[slot]);
+        for k in self.starts[slot]..self.starts[slot + 1] {
             let direction = &self.directions[k * width..(k + 1) * width];
             let [a, b] = self.coefficients[k];
             add_outer(&mut rows[..width * width], b, direction);
@@ -142,8 +143,8 @@ impl<'a> Packed<'a> {
 
     /// The proximal step of a node from a row in registers.
     #[inline(always)]
-    pub(super) fn step<const W: usize>(&self, place: usize, from: &[f64; W]) -> [f64; W] {
-        if let Kind::Product(start) = self.kinds[place] {
+    pub(crate) fn step<const W: usize>(&self, slot: usize, from: &[f64; W]) -> [f64; W] {
+        if let ProximalKind::Product(start) = self.kinds[slot] {
             let (rows, _) = self.rows[start..start + W * (W + 1)].as_chunks::<W>();
             let mut to = rows[W];
             for (row, from) in rows.iter().zip(from) {
@@ -151,12 +152,12 @@ impl<'a> Packed<'a> {
             }
             return to;
         }
-        let outside = self.outside[place];
+        let outside = self.outside[slot];
         let mut to = from.map(|from| outside * from);
-        let terms = self.starts[place]..self.starts[place + 1];
+        let terms = self.starts[slot]..self.starts[slot + 1];
         let (directions, _) = self.directions[terms.start * W..terms.end * W].as_chunks::<W>();
         for (direction, [a, b]) in directions.iter().zip(&self.coefficients[terms]) {
-            let factor = a + b * dot(direction, from);
+            let factor = a + b * row_dot(direction, from);
             for k in 0..W {
                 to[k] += factor * direction[k];
             }
@@ -165,8 +166,8 @@ impl<'a> Packed<'a> {
     }
 
     /// The same for rows of any width.
-    pub(super) fn wide_step(&self, place: usize, from: &[f64], to: &mut [f64]) {
-        if let Kind::Product(start) = self.kinds[place] {
+    pub(crate) fn wide_step(&self, slot: usize, from: &[f64], to: &mut [f64]) {
+        if let ProximalKind::Product(start) = self.kinds[slot] {
             let (rows, last) = self.rows[start..start + self.width * (self.width + 1)]
                 .split_at(self.width * self.width);
             to.copy_from_slice(last);
@@ -175,29 +176,28 @@ impl<'a> Packed<'a> {
             }
             return;
         }
-        let outside = self.outside[place];
+        let outside = self.outside[slot];
         to.iter_mut().zip(from).for_each(|(to, from)| *to = outside * from);
-        let terms = self.starts[place]..self.starts[place + 1];
+        let terms = self.starts[slot]..self.starts[slot + 1];
         let directions = &self.directions[terms.start * self.width..terms.end * self.width];
         let coefficients = &self.coefficients[terms];
         for (direction, [a, b]) in directions.chunks_exact(self.width).zip(coefficients) {
-            add_scaled(to, a + b * algebra::dot(direction, from), direction);
+            add_scaled(to, a + b * dot(direction, from), direction);
         }
     }
 
     /// The proximal step of any other loss.
-    pub(super) fn convex_step(&self, place: usize, from: &[f64], to: &mut [f64]) -> Result<()> {
-        let Loss::Convex(convex) = &self.losses.each[self.layout.nodes[place]] else {
+    pub(crate) fn convex_step(&self, slot: usize, from: &[f64], to: &mut [f64]) -> Result<()> {
+        let NodeLoss::Convex(convex) = &self.losses.each[self.layout.nodes[slot]] else {
             unreachable!("asked only for convex losses")
         };
         let size = self.losses.size;
         let centre = self.losses.model_of_row(&from[..size]);
-        let mut steps = Steps::all(self.steps[place]);
+        let mut steps = Steps::all(self.steps[slot]);
         if self.losses.coupled < size {
-            // No dual holds an uncoupled intercept, so its step may be as long as its model can bear.
-            steps.intercepts = steps.intercepts.max(LONGEST / convex.data().total_weight());
+            steps.intercepts = steps.intercepts.max(INTERCEPT_STEP / convex.data().total_weight());
         }
-        let (model, data, tau) = (convex.model(), convex.data(), self.steps[place]);
+        let (model, data, tau) = (convex.model(), convex.data(), self.steps[slot]);
         // Where rounding keeps the long step from converging, the short one does.
         let step = model
             .proximal_by(data, &centre, steps)

@@ -10,45 +10,47 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    Coupled, Goal, Minimum, clusters,
-    frame::Frame,
-    losses::{Loss, Losses},
-    minimise,
-    quadratic::Quadratic,
-    squared,
-    sweep::Point,
+use crate::{
+    network::{Edge, Network},
+    optimum::gtv::{
+        clusters::clusters,
+        kernel::operators::divergence,
+        losses::Losses,
+        minimum::{Coupled, Minimum},
+        problem::{GtvProblem, PrimalDualPoint},
+    },
 };
-use crate::network::{Edge, Network};
 
-/// Weights that differ by this share of the largest, or less, are thought to be equal.
-const EQUAL: f64 = 1e-4;
-/// The clusters have to be so many times fewer than the nodes.
-const COARSE: usize = 2;
+/// Weights that differ by this share of the largest, or less, are thought to be equal: first-order steps
+/// near the minimum leave less, and weights of different clusters differ by more.
+const EQUAL_SHARE: f64 = 1e-4;
+/// The clusters have to be so many times fewer than the nodes: else their problem costs as much.
+const MIN_REDUCTION: usize = 2;
 
-/// The contracted problem of a point.
-pub(super) struct Contracted<'a> {
-    frame: &'a Frame<'a>,
+/// The merged clusters of a point.
+pub(crate) struct MergedClusters<'a> {
+    problem: &'a GtvProblem<'a>,
     /// The cluster of each node.
     clusters: Vec<usize>,
     losses: Losses,
     network: Network,
 }
 
-impl<'a> Contracted<'a> {
+impl<'a> MergedClusters<'a> {
     /// The problem of a point's clusters; none if they are many or a loss is not quadratic.
-    pub(super) fn new(frame: &'a Frame<'a>, point: &Point) -> Option<Self> {
-        if !frame.losses.is_quadratic() {
+    pub(crate) fn new(problem: &'a GtvProblem<'a>, point: &PrimalDualPoint) -> Option<Self> {
+        // Only spectra add up to one of their kind.
+        if !problem.losses.is_quadratic() {
             return None;
         }
-        let weights = frame.layout.rows_out(&point.w, frame.losses.size, frame.width);
-        let clusters = clusters(frame.losses, frame.network, &weights, EQUAL);
+        let weights = problem.layout.rows_out(&point.w, problem.losses.size, problem.width);
+        let clusters = clusters(problem.losses, problem.network, &weights, EQUAL_SHARE);
         let count = clusters.iter().max().map_or(0, |last| last + 1);
-        if COARSE * count > frame.len() {
+        if MIN_REDUCTION * count > problem.len() {
             return None;
         }
         let mut edges = BTreeMap::new();
-        for edge in frame.network.edges() {
+        for edge in problem.network.edges() {
             let (a, b) = (clusters[edge.source], clusters[edge.target]);
             if a != b {
                 *edges.entry((a.min(b), a.max(b))).or_insert(0.0) += edge.weight;
@@ -58,65 +60,49 @@ impl<'a> Contracted<'a> {
             edges.into_iter().map(|((source, target), weight)| Edge { source, target, weight });
         let names = (0..count).map(|cluster| cluster.to_string()).collect();
         let network = Network::new(names, edges).ok()?;
-        let losses = frame.losses.merged(&clusters, count);
-        Some(Self { frame, clusters, losses, network })
+        let losses = problem.losses.merged(&clusters, count);
+        Some(Self { problem, clusters, losses, network })
     }
 
-    /// The minimum of the contracted problem.
-    pub(super) fn minimum(&self, goal: Goal) -> Option<Minimum> {
-        let coupled = Coupled { alpha: self.frame.alpha, penalty: self.frame.penalty };
-        minimise(&self.losses, &self.network, coupled, None, goal).ok()
+    /// The problem that is left.
+    pub(super) fn problem(&self) -> GtvProblem<'_> {
+        let coupled = Coupled { alpha: self.problem.alpha, penalty: self.problem.penalty };
+        GtvProblem::new(&self.losses, &self.network, coupled)
     }
 
     /// How many steps over all edges so many over those between clusters are worth.
-    pub(super) fn cost(&self, steps: usize) -> usize {
-        (steps * self.network.edges().len()).div_ceil(self.frame.network.edges().len().max(1))
+    pub(crate) fn cost(&self, steps: usize) -> usize {
+        (steps * self.network.edges().len()).div_ceil(self.problem.network.edges().len().max(1))
     }
 
     /// The point of all nodes: duals inside of clusters are those of another one.
-    pub(super) fn expanded(&self, minimum: &Minimum, inside: &Point) -> Point {
-        let Frame { losses, layout, width, network, .. } = self.frame;
+    pub(crate) fn expanded(&self, minimum: &Minimum, inside: &PrimalDualPoint) -> PrimalDualPoint {
+        let GtvProblem { losses, layout, width, network, .. } = self.problem;
         let (size, coupled) = (losses.size, losses.coupled);
         let row = |cluster: &usize| &minimum.weights[cluster * size..(cluster + 1) * size];
         let weights: Vec<f64> = self.clusters.iter().flat_map(row).copied().collect();
-        let places: BTreeMap<(usize, usize), usize> = self
+        let joined: BTreeMap<(usize, usize), usize> = self
             .network
             .edges()
             .iter()
             .enumerate()
-            .map(|(place, edge)| ((edge.source, edge.target), place))
+            .map(|(index, edge)| ((edge.source, edge.target), index))
             .collect();
         let mut duals = layout.edges_out(&inside.u, coupled, *width);
         for (edge, dual) in network.edges().iter().zip(duals.chunks_exact_mut(coupled.max(1))) {
             let (a, b) = (self.clusters[edge.source], self.clusters[edge.target]);
-            if let Some(&place) = places.get(&(a.min(b), a.max(b))) {
-                let share = edge.weight / self.network.edges()[place].weight;
+            if let Some(&index) = joined.get(&(a.min(b), a.max(b))) {
+                // Shared by weight, so that all duals of a joined edge lie in their balls alike.
+                let share = edge.weight / self.network.edges()[index].weight;
                 let sign = if a < b { share } else { -share };
-                let common = &minimum.duals[place * coupled..(place + 1) * coupled];
+                let common = &minimum.duals[index * coupled..(index + 1) * coupled];
                 dual.iter_mut().zip(common).for_each(|(dual, common)| *dual = sign * common);
             }
         }
         let w = layout.rows_in(&weights, size, *width);
         let mut u = layout.edges_in(&duals, coupled, *width);
-        let p = squared::divergence(self.frame, &mut u);
-        Point { w, u, p }
-    }
-}
-
-impl Losses {
-    /// The sums of the losses of clusters.
-    fn merged(&self, clusters: &[usize], count: usize) -> Self {
-        let mut members = vec![Vec::new(); count];
-        clusters.iter().enumerate().for_each(|(node, &cluster)| members[cluster].push(node));
-        let loss = |members: &Vec<usize>| {
-            let own = members.iter().filter_map(|&node| match &self.each[node] {
-                Loss::Quadratic(quadratic) => Some(quadratic),
-                _ => None,
-            });
-            Quadratic::sum(&own.collect::<Vec<_>>(), self.size).map_or(Loss::None, Loss::Quadratic)
-        };
-        let first: Vec<usize> = members.iter().map(|members| members[0]).collect();
-        self.with(members.iter().map(loss).collect(), &first)
+        let p = divergence(self.problem, &mut u);
+        PrimalDualPoint { w, u, p }
     }
 }
 
@@ -129,7 +115,7 @@ mod tests {
         data::{Dataset, Features, Labels},
         model::Linear,
         network::{Clustered, Node},
-        optimum::gtv::start::start_of,
+        optimum::gtv::{Goal, engine::search, minimise, start::start_of},
         penalty::Penalty,
         random::{Purpose, Stream},
     };
@@ -160,13 +146,14 @@ mod tests {
             let coupled = Coupled { alpha: 0.3, penalty };
             let goal = Goal { tolerance: 1e-7, steps: 20_000 };
             let minimum = minimise(&losses, &network, coupled, None, goal).unwrap();
-            let frame = Frame::new(&losses, &network, coupled);
-            let point = start_of(&frame, Some(&minimum)).unwrap();
-            let contracted = Contracted::new(&frame, &point).expect("the minimum is coarse");
-            assert!(contracted.network.len() >= 2);
-            let few = contracted.minimum(Goal { tolerance: 1e-12, steps: 20_000 }).unwrap();
-            let all = contracted.expanded(&few, &point);
-            let objective = frame.objective(&all.w);
+            let problem = GtvProblem::new(&losses, &network, coupled);
+            let point = start_of(&problem, Some(&minimum)).unwrap();
+            let merged = MergedClusters::new(&problem, &point).expect("the minimum is coarse");
+            assert!(merged.network.len() >= 2);
+            let goal = Goal { tolerance: 1e-12, steps: 20_000 };
+            let few = search(&merged.problem(), None, goal).unwrap();
+            let all = merged.expanded(&few, &point);
+            let objective = problem.objective(&all.w);
             assert!((objective - few.objective).abs() < 1e-10 * objective, "{penalty:?}");
             assert!(objective <= minimum.objective * (1.0 + 1e-12), "{penalty:?}");
             assert!((objective - minimum.objective).abs() < 1e-6 * objective, "{penalty:?}");

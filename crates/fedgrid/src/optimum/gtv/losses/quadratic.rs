@@ -13,28 +13,29 @@ use crate::{
     model::{Linear, LinearProximal},
 };
 
-/// Curvatures of at most this share of the largest are none: the rows do not reach that direction.
-const FLAT: f64 = 1e-26;
+/// Curvatures of at most this share of the largest are none: the rows do not reach that direction. They are
+/// squares of singular values, which are exact to 1e-13 of the largest.
+const FLAT_SHARE: f64 = 1e-26;
 
 /// Directions whose singular value is below this share of the largest are reached by no row.
-pub(super) const REACHED: f64 = 1e-12;
+pub(crate) const REACHED_SHARE: f64 = 1e-12;
 
 /// Least squares as its spectrum.
 #[derive(Debug)]
-pub(super) struct Quadratic {
-    pub(super) ridge: f64,
+pub(crate) struct Quadratic {
+    pub(crate) ridge: f64,
     /// The orthonormal directions `v_k`, one after the other.
-    pub(super) directions: Vec<f64>,
-    pub(super) curvatures: Vec<f64>,
-    pub(super) targets: Vec<f64>,
-    pub(super) constant: f64,
+    pub(crate) directions: Vec<f64>,
+    pub(crate) curvatures: Vec<f64>,
+    pub(crate) targets: Vec<f64>,
+    pub(crate) constant: f64,
     /// The mean row and label, if the intercept is left uncoupled.
-    pub(super) centre: Option<(Vec<f64>, f64)>,
+    pub(crate) centre: Option<(Vec<f64>, f64)>,
 }
 
 impl Quadratic {
     /// The spectrum of a linear model's data, its intercept minimised over in the profile.
-    pub(super) fn new(model: &Linear, data: &Dataset, profile: bool) -> Result<Self> {
+    pub(crate) fn new(model: &Linear, data: &Dataset, profile: bool) -> Result<Self> {
         let centre = (profile && model.intercept).then(|| means(data));
         let proximal = match &centre {
             Some((x, y)) => {
@@ -58,7 +59,7 @@ impl Quadratic {
         let terms = proximal.curvatures.into_iter().zip(proximal.targets);
         for ((h, q), direction) in terms.zip(proximal.directions) {
             // The rounding of no curvature is none: a target divided by it would be anything.
-            if h > FLAT * largest {
+            if h > FLAT_SHARE * largest {
                 quadratic.directions.extend(direction);
                 quadratic.curvatures.push(h);
                 quadratic.targets.push(q);
@@ -68,7 +69,7 @@ impl Quadratic {
     }
 
     /// The sum of several; none if there are none.
-    pub(super) fn sum(all: &[&Self], size: usize) -> Option<Self> {
+    pub(crate) fn sum(all: &[&Self], size: usize) -> Option<Self> {
         if all.is_empty() {
             return None;
         }
@@ -78,6 +79,7 @@ impl Quadratic {
                 rows.extend(v.iter().map(|v| v * (h - own.ridge).max(0.0).sqrt()));
                 add_scaled(&mut right, q, v);
             }
+            // As few rows as keep memory small, and seldom enough for reductions to cost little.
             if rows.len() > 4 * size * size {
                 reduce(&mut rows, size);
             }
@@ -94,7 +96,7 @@ impl Quadratic {
         let spectrum = Singular::new(&rows, size);
         let largest = spectrum.values.iter().fold(0.0, |a: f64, b| a.max(*b));
         for (value, direction) in spectrum.values.iter().zip(spectrum.right) {
-            if *value > REACHED * largest {
+            if *value > REACHED_SHARE * largest {
                 sum.targets.push(dot(&direction, &right));
                 sum.curvatures.push(value * value + sum.ridge);
                 sum.directions.extend(direction);
@@ -104,12 +106,12 @@ impl Quadratic {
     }
 
     /// The directions with their curvatures and targets.
-    pub(super) fn terms(&self, size: usize) -> impl Iterator<Item = (&[f64], f64, f64)> {
+    pub(crate) fn terms(&self, size: usize) -> impl Iterator<Item = (&[f64], f64, f64)> {
         let numbers = self.curvatures.iter().copied().zip(self.targets.iter().copied());
         self.directions.chunks_exact(size.max(1)).zip(numbers).map(|(v, (h, q))| (v, h, q))
     }
 
-    pub(super) fn value(&self, w: &[f64]) -> f64 {
+    pub(crate) fn value(&self, w: &[f64]) -> f64 {
         let mut value = self.constant + self.ridge * dot(w, w);
         for (v, h, q) in self.terms(w.len()) {
             let z = dot(v, w);
@@ -119,7 +121,7 @@ impl Quadratic {
     }
 
     /// `H w` times two.
-    pub(super) fn add_curved(&self, out: &mut [f64], w: &[f64]) {
+    pub(crate) fn add_curved(&self, out: &mut [f64], w: &[f64]) {
         add_scaled(out, 2.0 * self.ridge, w);
         for (v, h, _) in self.terms(w.len()) {
             add_scaled(out, 2.0 * (h - self.ridge) * dot(v, w), v);
@@ -127,7 +129,7 @@ impl Quadratic {
     }
 
     /// `2 H`.
-    pub(super) fn hessian(&self, size: usize) -> Vec<f64> {
+    pub(crate) fn hessian(&self, size: usize) -> Vec<f64> {
         let mut hessian = vec![0.0; size * size];
         (0..size).for_each(|k| hessian[k * (size + 1)] = 2.0 * self.ridge);
         for (v, h, _) in self.terms(size) {
@@ -137,7 +139,7 @@ impl Quadratic {
     }
 
     /// The gradient `2 (H w − q)` added to a vector.
-    pub(super) fn add_gradient(&self, out: &mut [f64], w: &[f64]) {
+    pub(crate) fn add_gradient(&self, out: &mut [f64], w: &[f64]) {
         add_scaled(out, 2.0 * self.ridge, w);
         for (v, h, q) in self.terms(w.len()) {
             add_scaled(out, 2.0 * ((h - self.ridge) * dot(v, w) - q), v);
@@ -145,7 +147,7 @@ impl Quadratic {
     }
 
     /// The least value of the loss, and where it is nearest to zero.
-    pub(super) fn least(&self, size: usize) -> (f64, Vec<f64>) {
+    pub(crate) fn least(&self, size: usize) -> (f64, Vec<f64>) {
         let mut at = vec![0.0; size];
         let mut value = self.constant;
         for (v, h, q) in self.terms(size).filter(|(_, h, _)| *h > 0.0) {
@@ -156,14 +158,14 @@ impl Quadratic {
     }
 
     /// The least curvature over all directions.
-    pub(super) fn least_curvature(&self, size: usize) -> f64 {
+    pub(crate) fn least_curvature(&self, size: usize) -> f64 {
         let outside = if self.curvatures.len() < size { self.ridge } else { f64::INFINITY };
         self.curvatures.iter().fold(outside, |least, h| least.min(*h))
     }
 }
 
 /// Replaces rows by as few of the same length in every direction.
-pub(super) fn reduce(rows: &mut Vec<f64>, size: usize) {
+pub(crate) fn reduce(rows: &mut Vec<f64>, size: usize) {
     let count = rows.len() / size.max(1);
     if count > size {
         triangularise(rows, size, &mut vec![0.0; count]);

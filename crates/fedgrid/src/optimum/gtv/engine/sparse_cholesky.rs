@@ -10,65 +10,68 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{frame::Frame, losses::Loss};
-use crate::algebra::{Cholesky, add_scaled, dot};
+use crate::{
+    algebra::{Cholesky, add_scaled, dot},
+    optimum::gtv::{losses::NodeLoss, problem::GtvProblem},
+};
 
-/// The most neighbours a node may have on average when it is eliminated.
-const FILL: usize = 20;
-/// Numbers in all blocks that are worth the time and memory.
-const NUMBERS: usize = 1 << 25;
+/// The most neighbours a node may have on average when it is eliminated: beyond that conjugate gradients
+/// are faster.
+const MAX_MEAN_DEGREE: usize = 20;
+/// Numbers in all blocks that are worth the time and memory: a quarter of a gigabyte.
+const MAX_NUMBERS: usize = 1 << 25;
 
 /// The factors of the system.
 #[derive(Debug)]
-pub(super) struct Factors {
+pub(crate) struct SparseCholesky {
     size: usize,
-    steps: Vec<Step>,
+    steps: Vec<EliminatedNode>,
 }
 
 /// One elimination: the node, its own factor and its blocks with the nodes still there.
 #[derive(Debug)]
-struct Step {
-    place: usize,
+struct EliminatedNode {
+    slot: usize,
     factor: Cholesky,
     /// `A_ik` and `A_kk⁻¹ A_ki` for each neighbour i.
     blocks: Vec<(usize, Vec<f64>, Vec<f64>)>,
 }
 
-impl Factors {
+impl SparseCholesky {
     /// The factors, or none if there would be too many blocks or the system is singular.
-    pub(super) fn new(frame: &Frame) -> Option<Self> {
-        let size = frame.losses.size;
-        let order = order(frame)?;
-        let mut entries = entries(frame);
+    pub(crate) fn new(problem: &GtvProblem) -> Option<Self> {
+        let size = problem.losses.size;
+        let order = order(problem)?;
+        let mut entries = entries(problem);
         let mut steps = Vec::with_capacity(order.len());
-        for place in order {
-            let mut own = std::mem::take(&mut entries[place]);
-            let diagonal = own.remove(&place)?;
+        for slot in order {
+            let mut own = std::mem::take(&mut entries[slot]);
+            let diagonal = own.remove(&slot)?;
             let factor = Cholesky::new(diagonal, size)?;
             let mut blocks = Vec::with_capacity(own.len());
             for (other, block) in own {
-                // The block is symmetric in its places only: rows belong to the eliminated node.
+                // A block is not symmetric: its rows belong to the eliminated node.
                 let mut solved = block.clone();
                 columns_of(&mut solved, size, |column| factor.solve(column));
                 blocks.push((other, block, solved));
             }
             for (i, left, _) in &blocks {
-                entries[*i].remove(&place);
+                entries[*i].remove(&slot);
                 for (j, _, right) in &blocks {
                     let target = entries[*i].entry(*j).or_insert_with(|| vec![0.0; size * size]);
                     subtract_product(target, left, right, size);
                 }
             }
-            steps.push(Step { place, factor, blocks });
+            steps.push(EliminatedNode { slot, factor, blocks });
         }
         Some(Self { size, steps })
     }
 
     /// Solves for rows of a width.
-    pub(super) fn solve(&self, rows: &mut [f64], width: usize) {
+    pub(crate) fn solve(&self, rows: &mut [f64], width: usize) {
         let size = self.size;
         for step in &self.steps {
-            let own = rows[step.place * width..][..size].to_vec();
+            let own = rows[step.slot * width..][..size].to_vec();
             for (other, _, solved) in &step.blocks {
                 let row = &mut rows[other * width..][..size];
                 for (k, value) in own.iter().enumerate() {
@@ -77,7 +80,7 @@ impl Factors {
             }
         }
         for step in self.steps.iter().rev() {
-            let mut own = rows[step.place * width..][..size].to_vec();
+            let mut own = rows[step.slot * width..][..size].to_vec();
             for (other, block, _) in &step.blocks {
                 let row = &rows[other * width..][..size];
                 for (k, value) in own.iter_mut().enumerate() {
@@ -85,7 +88,7 @@ impl Factors {
                 }
             }
             step.factor.solve(&mut own);
-            rows[step.place * width..][..size].copy_from_slice(&own);
+            rows[step.slot * width..][..size].copy_from_slice(&own);
         }
     }
 }
@@ -111,26 +114,22 @@ fn subtract_product(target: &mut [f64], left: &[f64], right: &[f64], size: usize
 }
 
 /// The blocks of the system, by row: `2H_i + Σ c` on the diagonal, −c elsewhere.
-fn entries(frame: &Frame) -> Vec<BTreeMap<usize, Vec<f64>>> {
-    let size = frame.losses.size;
+fn entries(problem: &GtvProblem) -> Vec<BTreeMap<usize, Vec<f64>>> {
+    let size = problem.losses.size;
     let scaled = |c: f64| -> Vec<f64> {
         (0..size * size).map(|k| if k / size == k % size { c } else { 0.0 }).collect()
     };
-    let mut entries: Vec<BTreeMap<usize, Vec<f64>>> = (0..frame.len())
-        .map(|place| {
-            let mut block = vec![0.0; size * size];
-            if let Loss::Quadratic(quadratic) = frame.loss(place) {
-                for k in 0..size {
-                    let mut unit = vec![0.0; size];
-                    unit[k] = 1.0;
-                    quadratic.add_curved(&mut block[k * size..(k + 1) * size], &unit);
-                }
-            }
-            BTreeMap::from([(place, block)])
+    let mut entries: Vec<BTreeMap<usize, Vec<f64>>> = (0..problem.len())
+        .map(|slot| {
+            let block = match problem.loss(slot) {
+                NodeLoss::Quadratic(quadratic) => quadratic.hessian(size),
+                _ => vec![0.0; size * size],
+            };
+            BTreeMap::from([(slot, block)])
         })
         .collect();
-    for (edge, from, to) in ends(frame) {
-        let c = frame.strengths[edge];
+    for (edge, from, to) in problem.layout.edge_ends() {
+        let c = problem.strengths[edge];
         for (here, there) in [(from, to), (to, from)] {
             if let Some(diagonal) = entries[here].get_mut(&here) {
                 (0..size).for_each(|k| diagonal[k * size + k] += c);
@@ -141,44 +140,35 @@ fn entries(frame: &Frame) -> Vec<BTreeMap<usize, Vec<f64>>> {
     entries
 }
 
-/// All edges with the places of their ends.
-fn ends(frame: &Frame) -> impl Iterator<Item = (usize, usize, usize)> {
-    let layout = &frame.layout;
-    layout.rounds.iter().flatten().flat_map(move |tile| {
-        let (first, second) = (tile.first * layout.block, tile.second * layout.block);
-        tile.edges.clone().map(move |edge| {
-            let ends = layout.ends[edge];
-            (edge, first + ends.source as usize, second + ends.target as usize)
-        })
-    })
-}
-
 /// The order of elimination, the node of fewest neighbours first; none if that fills in too much.
-fn order(frame: &Frame) -> Option<Vec<usize>> {
-    let mut neighbours = vec![BTreeSet::new(); frame.len()];
-    for (_, from, to) in ends(frame) {
+fn order(problem: &GtvProblem) -> Option<Vec<usize>> {
+    let mut neighbours = vec![BTreeSet::new(); problem.len()];
+    for (_, from, to) in problem.layout.edge_ends() {
         neighbours[from].insert(to);
         neighbours[to].insert(from);
     }
-    let blocks = (NUMBERS / frame.losses.size.pow(2).max(1)).min(FILL * frame.len());
+    let blocks =
+        (MAX_NUMBERS / problem.losses.size.pow(2).max(1)).min(MAX_MEAN_DEGREE * problem.len());
+    // Ordered sets, so that ties are broken by slots and every run has the same bits.
     let mut queue: BTreeSet<(usize, usize)> =
-        neighbours.iter().enumerate().map(|(place, own)| (own.len(), place)).collect();
-    let mut order = Vec::with_capacity(frame.len());
+        neighbours.iter().enumerate().map(|(slot, own)| (own.len(), slot)).collect();
+    let mut order = Vec::with_capacity(problem.len());
     let mut filled = 0;
-    while let Some((degree, place)) = queue.pop_first() {
+    while let Some((degree, slot)) = queue.pop_first() {
         filled += degree;
         // A dense rest costs its square; stop before it is built.
         if filled + degree * queue.len().min(degree) / 2 > blocks {
             return None;
         }
-        let own = std::mem::take(&mut neighbours[place]);
+        // Elimination joins all neighbours of the node to each other.
+        let own = std::mem::take(&mut neighbours[slot]);
         for &i in &own {
             queue.remove(&(neighbours[i].len(), i));
-            neighbours[i].remove(&place);
+            neighbours[i].remove(&slot);
             neighbours[i].extend(own.iter().filter(|&&j| j != i));
             queue.insert((neighbours[i].len(), i));
         }
-        order.push(place);
+        order.push(slot);
     }
     Some(order)
 }

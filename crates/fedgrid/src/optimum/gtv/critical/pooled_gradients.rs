@@ -7,37 +7,42 @@
 //! with the coupled weights v in common and uncoupled ones `f_i` of each node's own, by Newton's method;
 //! from each node's second derivative its own weights are eliminated.
 
-use super::losses::Losses;
-use crate::algebra::{Cholesky, add_scaled, dot};
+use crate::{
+    algebra::{Cholesky, add_scaled, dot},
+    optimum::gtv::losses::Losses,
+};
 
-const STEPS: usize = 100;
-const HALVINGS: usize = 40;
-/// A step has to win this share of what its slope promises.
-const SUFFICIENT: f64 = 1e-4;
-/// The share of the loss that a step must promise to be worth taking.
-const WORTH: f64 = 1e-20;
+/// Newton steps at most: near a minimum few are needed, and a loss that needs more has none.
+const MAX_STEPS: usize = 100;
+/// Halvings of a step at most: below 2⁻⁴⁰ rounding is all that changes.
+const MAX_HALVINGS: usize = 40;
+/// The share of what its slope promises that a step has to win (Armijo's rule, with his usual share).
+const SUFFICIENT_SHARE: f64 = 1e-4;
+/// The share of the loss that a step must promise to be worth taking: gradients go with its root, and are
+/// wanted to ten digits.
+const LEAST_PROMISE: f64 = 1e-20;
 /// What is added to diagonals relative to their sum: where rows leave a direction open any minimiser
 /// will do, and this one is short.
-const SHIFT: f64 = 1e-13;
+const DIAGONAL_SHIFT: f64 = 1e-13;
 
 /// The gradients by the coupled weights of the nodes of a component; none where a model does not tell its
 /// second derivative.
-pub(super) fn gradients(losses: &Losses, component: &[usize]) -> Option<Vec<f64>> {
+pub(crate) fn gradients(losses: &Losses, component: &[usize]) -> Option<Vec<f64>> {
     let (size, coupled) = (losses.size, losses.coupled);
-    let mut point = Point { losses, component, rows: vec![0.0; component.len() * size] };
+    let mut point = PooledWeights { losses, component, rows: vec![0.0; component.len() * size] };
     let mut value = point.value();
-    for _ in 0..STEPS {
+    for _ in 0..MAX_STEPS {
         let (step, slope) = point.step()?;
         // What rounding leaves of a slope promises nothing.
-        if slope.is_nan() || -slope <= WORTH * value.abs() {
+        if slope.is_nan() || -slope <= LEAST_PROMISE * value.abs() {
             break;
         }
         let mut share = 1.0;
-        let better = (0..HALVINGS).find_map(|_| {
-            let mut next = Point { rows: point.rows.clone(), ..point };
+        let better = (0..MAX_HALVINGS).find_map(|_| {
+            let mut next = PooledWeights { rows: point.rows.clone(), ..point };
             add_scaled(&mut next.rows, share, &step);
             let reached = next.value();
-            let is_enough = reached <= value + SUFFICIENT * share * slope;
+            let is_enough = reached <= value + SUFFICIENT_SHARE * share * slope;
             share *= 0.5;
             is_enough.then_some((next, reached))
         });
@@ -49,13 +54,13 @@ pub(super) fn gradients(losses: &Losses, component: &[usize]) -> Option<Vec<f64>
 }
 
 /// Rows of weights of a component's nodes, whose coupled weights are equal.
-struct Point<'a> {
+struct PooledWeights<'a> {
     losses: &'a Losses,
     component: &'a [usize],
     rows: Vec<f64>,
 }
 
-impl Point<'_> {
+impl PooledWeights<'_> {
     fn each(&self) -> impl Iterator<Item = (usize, &[f64])> {
         self.component.iter().copied().zip(self.rows.chunks_exact(self.losses.size))
     }
@@ -77,11 +82,16 @@ impl Point<'_> {
         let mut right = vec![0.0; coupled];
         let mut each = Vec::with_capacity(self.component.len());
         for (node, row) in self.each() {
-            let own = Own::new(self.losses.hessian(node, row)?, self.gradient(node, row), coupled)?;
+            let own = ReducedNode::new(
+                self.losses.hessian(node, row)?,
+                self.gradient(node, row),
+                coupled,
+            )?;
             add_scaled(&mut matrix, 1.0, &own.matrix);
             add_scaled(&mut right, -1.0, &own.slope);
             each.push(own);
         }
+        // Schur complements add up, so the common weights need one small system.
         factor(matrix, coupled)?.solve(&mut right);
         let mut step = Vec::with_capacity(self.component.len() * size);
         let mut slope = 0.0;
@@ -95,7 +105,7 @@ impl Point<'_> {
 }
 
 /// What a node adds to the system of the common weights, and what its own follow from.
-struct Own {
+struct ReducedNode {
     /// The second derivative without the node's own weights.
     matrix: Vec<f64>,
     slope: Vec<f64>,
@@ -105,7 +115,7 @@ struct Own {
     follows: Vec<(Vec<f64>, f64)>,
 }
 
-impl Own {
+impl ReducedNode {
     fn new(hessian: Vec<f64>, gradient: Vec<f64>, coupled: usize) -> Option<Self> {
         let size = gradient.len();
         if coupled == size {
@@ -152,7 +162,7 @@ impl Own {
 
 fn factor(mut matrix: Vec<f64>, size: usize) -> Option<Cholesky> {
     let trace: f64 = (0..size).map(|k| matrix[k * (size + 1)]).sum();
-    let shift = if trace > 0.0 { SHIFT * trace } else { 1.0 };
+    let shift = if trace > 0.0 { DIAGONAL_SHIFT * trace } else { 1.0 };
     (0..size).for_each(|k| matrix[k * (size + 1)] += shift);
     Cholesky::new(matrix, size)
 }

@@ -11,7 +11,9 @@
 //! whose edges are weighted anew by the potentials of the last one, until the bounds meet.
 //! ["Networked Federated Multi-Task Learning", section 2.2.]
 
-use super::{losses::Losses, pooled};
+mod pooled_gradients;
+
+use super::losses::Losses;
 use crate::{
     algebra::{add_scaled, dot},
     error::{Error, Result, same_size},
@@ -29,14 +31,18 @@ pub struct Critical {
     pub at_most: f64,
 }
 
-/// How close the bounds have to come, relative to each other.
-const CLOSE: f64 = 1e-3;
-const ROUNDS: usize = 60;
+/// How close the bounds have to come, relative to each other: a strength is not needed more exactly.
+const BOUNDS_TOLERANCE: f64 = 1e-3;
+/// Systems that are solved at most: what has not met by then is told as the two bounds that it is.
+const MAX_ROUNDS: usize = 60;
+/// Differences below this share of the largest weigh as if they were this: where nodes agree weights would
+/// be infinite.
+const LEAST_DIFFERENCE: f64 = 1e-7;
 
 /// The critical strength of a network, or none for the squared norm, which never makes weights equal.
 pub fn critical(losses: &Losses, network: &Network, penalty: Penalty) -> Result<Option<Critical>> {
     same_size("nodes", network.len(), losses.len())?;
-    if penalty == Penalty::SquaredNorm {
+    if !penalty.rule().is_norm() {
         return Ok(None);
     }
     let gradients = gradients_at_pooled(losses, network).filter(|_| losses.not_convex().is_none());
@@ -49,12 +55,13 @@ pub fn critical(losses: &Losses, network: &Network, penalty: Penalty) -> Result<
     if dot(&gradients, &gradients) == 0.0 {
         return Ok(Some(Critical { at_least: 0.0, at_most: 0.0 }));
     }
-    for _ in 0..ROUNDS {
+    // Iteratively reweighted least squares: at its fixed point the quadratic and the norm have one minimiser.
+    for _ in 0..MAX_ROUNDS {
         let z = potentials(network, &weights, &gradients, size);
-        let rows = Rows { network, z: &z, size };
+        let rows = Potentials { network, z: &z, size };
         bounds.at_most = bounds.at_most.min(rows.fullest(&weights, penalty));
         bounds.at_least = bounds.at_least.max(-dot(&gradients, &z) / rows.variation(penalty));
-        if bounds.at_most <= (1.0 + CLOSE) * bounds.at_least {
+        if bounds.at_most <= (1.0 + BOUNDS_TOLERANCE) * bounds.at_least {
             break;
         }
         rows.weigh(&mut weights, penalty);
@@ -67,7 +74,7 @@ fn gradients_at_pooled(losses: &Losses, network: &Network) -> Option<Vec<f64>> {
     let size = losses.coupled;
     let mut all = vec![0.0; network.len() * size];
     for component in network.components() {
-        let gradients = pooled::gradients(losses, &component)?;
+        let gradients = pooled_gradients::gradients(losses, &component)?;
         for (node, own) in component.iter().zip(gradients.chunks_exact(size)) {
             all[node * size..(node + 1) * size].copy_from_slice(own);
         }
@@ -113,18 +120,20 @@ fn potentials(network: &Network, weights: &[f64], gradients: &[f64], size: usize
         }
     };
     let right: Vec<f64> = gradients.iter().map(|g| -g).collect();
+    // The flow must balance at every node, or the upper bound is none; the Laplacian is singular, but the
+    // gradients add up to zero.
     let limit = Limit { tolerance: 1e-12, products: 5000 };
     conjugate_gradient(&apply, &precondition, &right, vec![0.0; gradients.len()], limit).x
 }
 
 /// Potentials of all nodes.
-struct Rows<'a> {
+struct Potentials<'a> {
     network: &'a Network,
     z: &'a [f64],
     size: usize,
 }
 
-impl Rows<'_> {
+impl Potentials<'_> {
     fn differences(&self) -> impl Iterator<Item = (f64, Vec<f64>)> {
         let row = |node: usize| &self.z[node * self.size..(node + 1) * self.size];
         self.network.edges().iter().map(move |edge| {
@@ -152,13 +161,10 @@ impl Rows<'_> {
     /// Weights ω = A / ‖Dz‖, with which z is where the sum of norms would have it.
     fn weigh(&self, weights: &mut [f64], penalty: Penalty) {
         let largest = self.differences().flat_map(|(_, z)| z).fold(0.0, |a: f64, z| a.max(z.abs()));
-        let least = 1e-7 * largest;
-        for ((weight, z), own) in self.differences().zip(weights.chunks_exact_mut(self.size)) {
-            let together = dot(&z, &z).sqrt();
-            for (own, z) in own.iter_mut().zip(&z) {
-                let size = if penalty == Penalty::Norm { together } else { z.abs() };
-                *own = weight / size.max(least);
-            }
+        let least = LEAST_DIFFERENCE * largest;
+        for ((weight, mut z), own) in self.differences().zip(weights.chunks_exact_mut(self.size)) {
+            penalty.rule().spread_sizes(&mut z);
+            own.iter_mut().zip(&z).for_each(|(own, size)| *own = weight / size.max(least));
         }
     }
 }

@@ -9,19 +9,20 @@
 //!                                                                    over the directions that rows reach
 //! ```
 
-use super::{
-    frame::Frame,
-    losses::Loss,
-    quadratic::{REACHED, reduce},
-};
 use crate::{
     algebra::{Singular, add_scaled, dot, squared_distance},
-    penalty::Penalty,
+    optimum::gtv::{
+        losses::{NodeLoss, REACHED_SHARE, reduce},
+        problem::GtvProblem,
+    },
 };
 
-/// The bounds of all places.
+/// What rounding may hide of the slack, as a share of the objective.
+const SLACK_ROUNDING: f64 = 1e-12;
+
+/// The bounds of all slots.
 #[derive(Debug)]
-pub(super) struct Radii {
+pub(crate) struct Radii {
     bounds: Vec<f64>,
     /// A ball around each node with rows that contains its minimiser: centre and radius.
     balls: Vec<Option<(Vec<f64>, f64)>>,
@@ -30,34 +31,34 @@ pub(super) struct Radii {
 }
 
 impl Radii {
-    pub(super) fn new(frame: &Frame, w: &[f64], objective: f64) -> Self {
-        let size = frame.losses.size;
-        let least: Vec<f64> = (0..frame.len()).map(|place| least(frame, place)).collect();
+    pub(crate) fn new(problem: &GtvProblem, w: &[f64], objective: f64) -> Self {
+        let size = problem.losses.size;
+        let least: Vec<f64> = (0..problem.len()).map(|slot| least(problem, slot)).collect();
         let floor: f64 = least.iter().sum();
-        let slack = (objective - floor).max(0.0) + 1e-12 * objective.abs();
-        let ball = |place: usize| match frame.loss(place) {
-            Loss::Quadratic(quadratic) => {
+        let slack = (objective - floor).max(0.0) + SLACK_ROUNDING * objective.abs();
+        let ball = |slot: usize| match problem.loss(slot) {
+            NodeLoss::Quadratic(quadratic) => {
                 let curvature = quadratic.least_curvature(size);
                 (curvature > 0.0).then(|| (quadratic.least(size).1, (slack / curvature).sqrt()))
             }
-            Loss::Convex(convex) => {
-                let radius = convex.model().radius(convex.data(), least[place] + slack)?;
+            NodeLoss::Convex(convex) => {
+                let radius = convex.model().radius(convex.data(), least[slot] + slack)?;
                 Some((vec![0.0; size], radius))
             }
-            Loss::None => None,
+            NodeLoss::None => None,
         };
-        let balls = (0..frame.len()).map(ball).collect();
-        let mut all = Self { bounds: vec![f64::INFINITY; frame.len()], balls, slack, objective };
-        all.spread(frame, w);
+        let balls = (0..problem.len()).map(ball).collect();
+        let mut all = Self { bounds: vec![f64::INFINITY; problem.len()], balls, slack, objective };
+        all.spread(problem, w);
         all
     }
 
-    /// The bound of a place; infinite if there is none.
-    pub(super) fn of(&self, place: usize) -> f64 {
-        self.bounds[place]
+    /// The bound of a slot; infinite if there is none.
+    pub(crate) fn of(&self, slot: usize) -> f64 {
+        self.bounds[slot]
     }
 
-    pub(super) fn reason(&self) -> &'static str {
+    pub(crate) fn reason(&self) -> &'static str {
         if self.slack.is_finite() {
             "some node's rows do not bound its weights, so no finite bound on the gap is known"
         } else {
@@ -66,47 +67,48 @@ impl Radii {
     }
 
     /// Uses a bound on the gap: `Σ δ_jᵀ H_j δ_j ≤ gap`.
-    pub(super) fn tighten(&mut self, frame: &Frame, w: &[f64], gap: f64) {
+    pub(crate) fn tighten(&mut self, problem: &GtvProblem, w: &[f64], gap: f64) {
         if !gap.is_finite() {
             return;
         }
-        for (place, ball) in self.balls.iter_mut().enumerate() {
-            if let (Some((centre, radius)), Loss::Quadratic(quadratic)) = (ball, frame.loss(place))
+        for (slot, ball) in self.balls.iter_mut().enumerate() {
+            if let (Some((centre, radius)), NodeLoss::Quadratic(quadratic)) =
+                (ball, problem.loss(slot))
             {
-                let smaller = (gap / quadratic.least_curvature(frame.losses.size)).sqrt();
+                let smaller = (gap / quadratic.least_curvature(problem.losses.size)).sqrt();
                 if smaller < *radius {
                     *radius = smaller;
-                    *centre = frame.row(w, place).to_vec();
+                    *centre = problem.row(w, slot).to_vec();
                 }
             }
         }
-        self.spread(frame, w);
+        self.spread(problem, w);
     }
 
     /// Bounds for all nodes of each component from those with a ball.
-    fn spread(&mut self, frame: &Frame, w: &[f64]) {
-        let mut places = vec![Vec::new(); frame.components];
-        for (place, &component) in frame.component.iter().enumerate() {
-            places[component].push(place);
+    fn spread(&mut self, problem: &GtvProblem, w: &[f64]) {
+        let mut slots = vec![Vec::new(); problem.components];
+        for (slot, &component) in problem.component.iter().enumerate() {
+            slots[component].push(slot);
         }
-        for places in places {
-            let labelled: Vec<usize> = places
+        for slots in slots {
+            let labelled: Vec<usize> = slots
                 .iter()
                 .copied()
-                .filter(|&place| !matches!(frame.loss(place), Loss::None))
+                .filter(|&slot| !matches!(problem.loss(slot), NodeLoss::None))
                 .collect();
             let (centre, radius) = if labelled.is_empty() {
                 // Nothing pulls there: any common weights are a minimiser, so take one's own.
-                (frame.row(w, places[0]).to_vec(), 0.0)
+                (problem.row(w, slots[0]).to_vec(), 0.0)
             } else {
-                self.component(frame, w, &places, &labelled)
+                self.component(problem, w, &slots, &labelled)
             };
-            for place in places {
-                let own = self.balls[place].as_ref().map_or(f64::INFINITY, |(centre, radius)| {
-                    squared_distance(frame.row(w, place), centre).sqrt() + radius
+            for slot in slots {
+                let own = self.balls[slot].as_ref().map_or(f64::INFINITY, |(centre, radius)| {
+                    squared_distance(problem.row(w, slot), centre).sqrt() + radius
                 });
-                let common = squared_distance(frame.row(w, place), &centre).sqrt() + radius;
-                self.bounds[place] = own.min(common);
+                let common = squared_distance(problem.row(w, slot), &centre).sqrt() + radius;
+                self.bounds[slot] = own.min(common);
             }
         }
     }
@@ -114,14 +116,14 @@ impl Radii {
     /// A ball that contains the minimisers of all nodes of a component.
     fn component(
         &self,
-        frame: &Frame,
+        problem: &GtvProblem,
         w: &[f64],
-        places: &[usize],
+        slots: &[usize],
         labelled: &[usize],
     ) -> (Vec<f64>, f64) {
-        let size = frame.losses.size;
+        let size = problem.losses.size;
         let balls: Vec<&(Vec<f64>, f64)> =
-            labelled.iter().filter_map(|&place| self.balls[place].as_ref()).collect();
+            labelled.iter().filter_map(|&slot| self.balls[slot].as_ref()).collect();
         if balls.len() == labelled.len() {
             let mut centre = vec![0.0; size];
             for (ball, _) in &balls {
@@ -130,53 +132,49 @@ impl Radii {
             let reach =
                 |ball: &&(Vec<f64>, f64)| squared_distance(&ball.0, &centre).sqrt() + ball.1;
             let radius = balls.iter().map(reach).fold(0.0, f64::max);
-            // The hull of the one-norm is a box.
-            let corner = if frame.penalty == Penalty::OneNorm { (size as f64).sqrt() } else { 1.0 };
-            return (centre, corner * radius);
+            // The hull in which projections raise no penalty is a ball of the dual norm.
+            return (centre, problem.penalty.rule().dual_ratio(size) * radius);
         }
-        let apart = self.apart(frame, places);
+        let apart = self.apart(problem, slots);
         if let Some(best) = balls.iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
             return (best.0.clone(), best.1 + apart);
         }
-        let (centre, radius) = self.pooled(frame, w, labelled, apart);
+        let (centre, radius) = self.pooled(problem, w, labelled, apart);
         (centre, radius + apart)
     }
 
     /// How far apart the minimisers of two nodes of a component can be.
-    fn apart(&self, frame: &Frame, places: &[usize]) -> f64 {
-        if places.len() == 1 {
+    fn apart(&self, problem: &GtvProblem, slots: &[usize]) -> f64 {
+        if slots.len() == 1 {
             return 0.0;
         }
-        if frame.losses.coupled < frame.losses.size {
+        if problem.losses.coupled < problem.losses.size {
             return f64::INFINITY;
         }
-        let component = frame.component[places[0]];
-        let mut weakest = f64::INFINITY;
-        for tile in frame.layout.rounds.iter().flatten() {
-            let block = tile.first * frame.layout.block;
-            for edge in tile.edges.clone() {
-                if frame.component[block + frame.layout.ends[edge].source as usize] == component {
-                    weakest = weakest.min(frame.strengths[edge]);
-                }
-            }
-        }
-        match frame.penalty {
-            Penalty::SquaredNorm => (2.0 * places.len() as f64 * self.slack / weakest).sqrt(),
-            _ => self.slack / weakest,
-        }
+        let component = problem.component[slots[0]];
+        let inside = problem.layout.edge_ends().filter(|e| problem.component[e.1] == component);
+        let weakest =
+            inside.map(|(edge, ..)| problem.strengths[edge]).fold(f64::INFINITY, f64::min);
+        problem.penalty.rule().largest_distance(self.slack, weakest, slots.len())
     }
 
     /// A ball that contains the minimiser of any one node of a component of quadratic losses.
     ///
     /// Directions that no row of the component reaches can be added to all its weights for nothing, so
     /// there is a minimiser that agrees with w there.
-    fn pooled(&self, frame: &Frame, w: &[f64], labelled: &[usize], apart: f64) -> (Vec<f64>, f64) {
-        let size = frame.losses.size;
-        let mut centre = frame.row(w, labelled[0]).to_vec();
+    fn pooled(
+        &self,
+        problem: &GtvProblem,
+        w: &[f64],
+        labelled: &[usize],
+        apart: f64,
+    ) -> (Vec<f64>, f64) {
+        let size = problem.losses.size;
+        let mut centre = problem.row(w, labelled[0]).to_vec();
         let mut rows = Vec::new();
         let (mut labels, mut largest) = (0.0, 0.0);
-        for &place in labelled {
-            let Loss::Quadratic(quadratic) = frame.loss(place) else {
+        for &slot in labelled {
+            let NodeLoss::Quadratic(quadratic) = problem.loss(slot) else {
                 return (centre, f64::INFINITY);
             };
             // A ridge would have given the node a ball.
@@ -194,7 +192,7 @@ impl Radii {
         let most = spectrum.values.iter().fold(0.0, |a: f64, b| a.max(*b));
         let mut least = f64::INFINITY;
         for (value, direction) in spectrum.values.iter().zip(&spectrum.right) {
-            if *value > REACHED * most {
+            if *value > REACHED_SHARE * most {
                 least = least.min(*value);
                 let part = dot(direction, &centre);
                 add_scaled(&mut centre, -part, direction);
@@ -205,11 +203,11 @@ impl Radii {
     }
 }
 
-/// The least value of the loss at a place, or something below it.
-fn least(frame: &Frame, place: usize) -> f64 {
-    match frame.loss(place) {
-        Loss::None => 0.0,
-        Loss::Quadratic(quadratic) => quadratic.least(frame.losses.size).0.max(0.0),
-        Loss::Convex(convex) => convex.model().least_loss(convex.data()),
+/// The least value of the loss at a slot, or something below it.
+fn least(problem: &GtvProblem, slot: usize) -> f64 {
+    match problem.loss(slot) {
+        NodeLoss::None => 0.0,
+        NodeLoss::Quadratic(quadratic) => quadratic.least(problem.losses.size).0.max(0.0),
+        NodeLoss::Convex(convex) => convex.model().least_loss(convex.data()),
     }
 }

@@ -8,23 +8,24 @@
 //! by convexity of the losses and the inequality of Fenchel and Young. Where a loss has kinks ∇L is the
 //! subgradient nearest to −p, and its excess is added. Along a direction in which a loss
 //! curves by h the node term is at most r²/4h; elsewhere it is at most |r| times a bound on `‖δ_i‖`
-//! ([`super::radius`]). Where no such bound exists there is no certificate, and the residuals of the
+//! (`radius`). Where no such bound exists there is no certificate, and the residuals of the
 //! optimality conditions are all that is told.
+
+mod radius;
 
 use rayon::prelude::*;
 
 use super::{
-    frame::Frame, losses::Loss, quadratic::Quadratic, radius::Radii, sweep::Point,
-    tiles::over_edges,
+    kernel::tiles::over_edges,
+    losses::{NodeLoss, Quadratic},
+    problem::{GtvProblem, PrimalDualPoint},
 };
-use crate::{
-    algebra::{add_scaled, dot, norm},
-    penalty::Penalty,
-};
+use crate::algebra::{add_scaled, dot, norm};
+use radius::Radii;
 
 /// What is known about a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Certificate {
+pub struct GapCertificate {
     /// P(w) − P* is at most this; none if no finite bound is known.
     pub gap: Option<f64>,
     /// The largest `‖∇L_i + p_i‖` over the nodes, relative to the gradient where that is above one.
@@ -36,80 +37,88 @@ pub struct Certificate {
 }
 
 /// A share of the objective, and of the squares it is a difference of, that rounding may hide.
-const ROUNDING: f64 = 1e-15;
+const ROUNDING_SHARE: f64 = 1e-15;
 
 /// Residuals below this share of the gradients are rounding, not information.
-const NEGLIGIBLE: f64 = 1e-14;
+const NEGLIGIBLE_SHARE: f64 = 1e-14;
+
+/// How often a bound is used to tighten itself at most,
+const MAX_TIGHTENINGS: usize = 4;
+/// and only while it falls to less than this share: a pass over all nodes has to be worth it.
+const WORTH_TIGHTENING: f64 = 0.7;
 
 /// The certificate of a point with P(w) = `objective` and duals in their balls.
-pub(super) fn certify(frame: &Frame, point: &Point, objective: f64) -> Certificate {
-    let Point { w, u, p } = point;
-    let (slopes, excess) = frame.subgradients(w, p);
-    let slopes = slopes.as_slice();
-    let edge_gap = over_edges(&frame.layout, |edge, from, to| {
-        let mut z = Vec::with_capacity(frame.losses.coupled);
-        frame.difference(w, (from, to), &mut z);
-        let (u, c) = (frame.edge(u, edge), frame.strengths[edge]);
-        let conjugate = match frame.penalty {
-            Penalty::SquaredNorm => frame.penalty.conjugate(u, c),
-            // Scaling into the ball costs a rounding error; the conjugate is then finite.
-            _ => frame.penalty.conjugate(u, c * (1.0 + 1e-12)),
-        };
-        (c * frame.penalty.value(&z) + conjugate - dot(u, &z)).max(0.0)
+pub(crate) fn certify(
+    problem: &GtvProblem,
+    point: &PrimalDualPoint,
+    objective: f64,
+) -> GapCertificate {
+    let PrimalDualPoint { w, u, p } = point;
+    let (slopes, excess) = problem.subgradients(w, p);
+    let (slopes, penalty) = (slopes.as_slice(), problem.penalty.rule());
+    let edge_gap = over_edges(&problem.layout, |edge, from, to| {
+        let mut z = Vec::with_capacity(problem.losses.coupled);
+        problem.difference(w, (from, to), &mut z);
+        let (u, c) = (problem.edge(u, edge), problem.strengths[edge]);
+        // Scaling into the ball costs a rounding error; the conjugate is then finite.
+        let conjugate = penalty.conjugate_nearly(u, c);
+        (c * penalty.value(&z) + conjugate - dot(u, &z)).max(0.0)
     });
-    let residual = |place: usize| {
-        let mut r = frame.row(p, place).to_vec();
-        add_scaled(&mut r, 1.0, frame.row(slopes, place));
+    let residual = |slot: usize| {
+        let mut r = problem.row(p, slot).to_vec();
+        add_scaled(&mut r, 1.0, problem.row(slopes, slot));
         r
     };
-    let rows: Vec<Vec<f64>> = (0..frame.len()).into_par_iter().map(residual).collect();
-    let (gap, unbounded) = match bound(frame, w, &rows, objective, edge_gap + excess) {
-        Ok(gap) => (Some(gap + ROUNDING * (objective.abs() + frame.losses.squares())), None),
+    let rows: Vec<Vec<f64>> = (0..problem.len()).into_par_iter().map(residual).collect();
+    let (gap, unbounded) = match bound(problem, w, &rows, objective, edge_gap + excess) {
+        Ok(gap) => {
+            (Some(gap + ROUNDING_SHARE * (objective.abs() + problem.losses.squares())), None)
+        }
         Err(reason) => (None, Some(reason)),
     };
     let node_residual = rows
         .iter()
         .enumerate()
-        .map(|(place, r)| norm(r) / norm(frame.row(slopes, place)).max(1.0))
+        .map(|(slot, r)| norm(r) / norm(problem.row(slopes, slot)).max(1.0))
         .fold(0.0, f64::max);
-    Certificate { gap, node_residual, edge_residual: edge_residual(frame, w, u), unbounded }
+    GapCertificate { gap, node_residual, edge_residual: edge_residual(problem, w, u), unbounded }
 }
 
 /// The bound, tightened by what it says about the minimiser itself.
 fn bound(
-    frame: &Frame,
+    problem: &GtvProblem,
     w: &[f64],
     residuals: &[Vec<f64>],
     objective: f64,
     edge_gap: f64,
 ) -> Result<f64, &'static str> {
-    if let Some(reason) = frame.losses.not_convex() {
+    if let Some(reason) = problem.losses.not_convex() {
         return Err(reason);
     }
-    let mut radii = Radii::new(frame, w, objective);
+    let mut radii = Radii::new(problem, w, objective);
     let mut best = f64::INFINITY;
-    for _ in 0..4 {
-        let term = |(place, r): (usize, &Vec<f64>)| node_term(frame, place, r, radii.of(place));
+    for _ in 0..MAX_TIGHTENINGS {
+        let term = |(slot, r): (usize, &Vec<f64>)| node_term(problem, slot, r, radii.of(slot));
         let terms: Vec<f64> = residuals.par_iter().enumerate().map(term).collect();
         let gap = edge_gap + terms.iter().sum::<f64>();
-        let enough = gap >= 0.7 * best;
+        let enough = gap >= WORTH_TIGHTENING * best;
         best = gap.min(best);
         if enough {
             break;
         }
-        radii.tighten(frame, w, gap);
+        radii.tighten(problem, w, gap);
     }
     if best.is_finite() { Ok(best) } else { Err(radii.reason()) }
 }
 
 /// The most that a node's residual can be worth.
-fn node_term(frame: &Frame, place: usize, r: &[f64], radius: f64) -> f64 {
+fn node_term(problem: &GtvProblem, slot: usize, r: &[f64], radius: f64) -> f64 {
     let scaled = |size: f64| if size == 0.0 { 0.0 } else { size * radius };
-    match frame.loss(place) {
-        Loss::None => scaled(norm(r)),
-        Loss::Quadratic(quadratic) => quadratic_term(quadratic, r, radius),
-        Loss::Convex(convex) => {
-            let ridge = convex.ridge();
+    match problem.loss(slot) {
+        NodeLoss::None => scaled(norm(r)),
+        NodeLoss::Quadratic(quadratic) => quadratic_term(quadratic, r, radius),
+        NodeLoss::Convex(convex) => {
+            let ridge = convex.model().shape().ridge;
             if ridge == 0.0 {
                 return scaled(norm(r));
             }
@@ -117,7 +126,7 @@ fn node_term(frame: &Frame, place: usize, r: &[f64], radius: f64) -> f64 {
             let mut slopes = 0.0;
             let mut rest = 0.0;
             for (k, r) in r.iter().enumerate() {
-                if frame.losses.is_intercept(k) { rest += r * r } else { slopes += r * r }
+                if problem.losses.is_intercept(k) { rest += r * r } else { slopes += r * r }
             }
             (slopes / (4.0 * ridge)).min(scaled(slopes.sqrt())) + scaled(rest.sqrt())
         }
@@ -138,7 +147,7 @@ fn quadratic_term(quadratic: &Quadratic, r: &[f64], radius: f64) -> f64 {
     }
     let mut rest = if quadratic.curvatures.len() < r.len() { dot(&outside, &outside) } else { 0.0 };
     // What is left of a projection is rounding where it is far below the vector itself.
-    if rest < NEGLIGIBLE * NEGLIGIBLE * dot(r, r) {
+    if rest < NEGLIGIBLE_SHARE.powi(2) * dot(r, r) {
         rest = 0.0;
     }
     if quadratic.ridge > 0.0 {
@@ -149,14 +158,14 @@ fn quadratic_term(quadratic: &Quadratic, r: &[f64], radius: f64) -> f64 {
     if flat == 0.0 { curved } else { curved + flat.sqrt() * radius }
 }
 
-fn edge_residual(frame: &Frame, w: &[f64], u: &[f64]) -> f64 {
+fn edge_residual(problem: &GtvProblem, w: &[f64], u: &[f64]) -> f64 {
     let largest = std::sync::Mutex::new(0.0_f64);
-    over_edges(&frame.layout, |edge, from, to| {
-        let mut v = Vec::with_capacity(frame.losses.coupled);
-        frame.difference(w, (from, to), &mut v);
-        let (u, c) = (frame.edge(u, edge), frame.strengths[edge]);
+    over_edges(&problem.layout, |edge, from, to| {
+        let mut v = Vec::with_capacity(problem.losses.coupled);
+        problem.difference(w, (from, to), &mut v);
+        let (u, c) = (problem.edge(u, edge), problem.strengths[edge]);
         add_scaled(&mut v, 1.0, u);
-        frame.penalty.dual_update(&mut v, c, 1.0);
+        problem.penalty.dual_update(&mut v, c, 1.0);
         add_scaled(&mut v, -1.0, u);
         let residual = norm(&v) / c.max(f64::MIN_POSITIVE);
         let mut largest = largest.lock().expect("no pass panics");

@@ -7,7 +7,7 @@ use pulp::{Arch, Simd, WithSimd};
 /// Work on many numbers, worth compiling for several widths of vectors.
 ///
 /// `run` must be inlined always, with all that it calls in its loops.
-pub(crate) trait Kernel {
+pub(crate) trait SimdTask {
     /// Does the work.
     fn run(self);
 }
@@ -15,13 +15,13 @@ pub(crate) trait Kernel {
 /// Runs work compiled for the widest vectors of this machine. The order of its operations, and with
 /// it every bit, is that of the portable code: the compiler neither joins nor reorders operations on
 /// floating-point numbers.
-pub(crate) fn widest(work: impl Kernel) {
+pub(crate) fn dispatch(work: impl SimdTask) {
     Arch::new().dispatch(Compiled(work));
 }
 
 struct Compiled<K>(K);
 
-impl<K: Kernel> WithSimd for Compiled<K> {
+impl<K: SimdTask> WithSimd for Compiled<K> {
     type Output = ();
 
     #[inline(always)]

@@ -9,39 +9,50 @@
 //! and dual have come. The paper's method is the plain iteration with s = 1. ["Networked Federated
 //! Multi-Task Learning", Algorithm 1; Lu and Yang, "Restarted Halpern PDHG for Linear Programming".]
 
-use super::{
-    frame::Frame,
-    sweep::{Moved, Next, Point, Sweep},
-};
-use crate::{algebra::squared_distance, error::Result};
+use std::borrow::Cow;
 
+use super::{Engine, EngineKind, StepEnd};
+use crate::{
+    algebra::squared_distance,
+    error::Result,
+    optimum::gtv::{
+        kernel::{
+            next_point::NextPoint,
+            sweep::{LARGEST_SCALE, LEAST_SCALE, PrimalDualSweep, StepSquares},
+        },
+        problem::{GtvProblem, PrimalDualPoint},
+    },
+};
+
+// The three rules of restarts, and their shares, are those of Lu and Yang's cuPDLP.
 /// A restart is due when the residual has fallen to this share of the last restart's,
-const ENOUGH: f64 = 0.2;
+const SUFFICIENT_FALL: f64 = 0.2;
 /// or to this one and rises again,
-const NEARLY: f64 = 0.8;
+const NECESSARY_FALL: f64 = 0.8;
 /// or after this share of all steps.
-const LONG: f64 = 0.36;
-/// The factor of the scale where only the primal has moved, or only the dual.
-const STEP_UP: f64 = 10.0;
+const LONG_RUN_SHARE: f64 = 0.36;
+/// The factor of the scale where only the primal has moved, or only the dual: there is no balance to go
+/// by, so an order of magnitude is tried.
+const SCALE_JUMP: f64 = 10.0;
 
 /// A running iteration.
 #[derive(Debug)]
-pub(super) struct Halpern<'a> {
-    pub(super) sweep: Sweep<'a>,
-    pub(super) point: Point,
-    anchor: Point,
-    pub(super) scale: f64,
+pub(crate) struct Halpern<'a> {
+    pub(crate) sweep: PrimalDualSweep<'a>,
+    pub(crate) point: PrimalDualPoint,
+    anchor: PrimalDualPoint,
+    pub(crate) scale: f64,
     /// Steps since the last restart, and in all.
     since: usize,
-    pub(super) steps: usize,
+    pub(crate) steps: usize,
     /// The residual of the first step after the last restart, and of the last step.
     first: f64,
     last: f64,
 }
 
 impl<'a> Halpern<'a> {
-    pub(super) fn new(frame: &'a Frame<'a>, point: Point, scale: f64) -> Self {
-        let mut sweep = Sweep::new(frame);
+    pub(crate) fn new(problem: &'a GtvProblem<'a>, point: PrimalDualPoint, scale: f64) -> Self {
+        let mut sweep = PrimalDualSweep::new(problem);
         sweep.set_scale(scale);
         Self {
             sweep,
@@ -56,9 +67,9 @@ impl<'a> Halpern<'a> {
     }
 
     /// One step; tells whether a restart is due.
-    pub(super) fn step(&mut self) -> Result<bool> {
+    pub(super) fn iterate(&mut self) -> Result<bool> {
         let k = self.since as f64;
-        let next = Next::Anchored { keep: (k + 1.0) / (k + 2.0), pull: 1.0 / (k + 2.0) };
+        let next = NextPoint::Anchored { keep: (k + 1.0) / (k + 2.0), pull: 1.0 / (k + 2.0) };
         let moved = self.sweep.step(&mut self.point, &self.anchor, next)?;
         let residual = self.residual(moved);
         if self.since == 0 {
@@ -66,28 +77,30 @@ impl<'a> Halpern<'a> {
         }
         self.since += 1;
         self.steps += 1;
-        let due = residual <= ENOUGH * self.first
-            || residual <= NEARLY * self.first && residual > self.last
-            || self.since > 1 && self.since as f64 >= LONG * self.steps as f64;
+        let due = residual <= SUFFICIENT_FALL * self.first
+            || residual <= NECESSARY_FALL * self.first && residual > self.last
+            // A single step would leave no time for the first two rules.
+            || self.since > 1 && self.since as f64 >= LONG_RUN_SHARE * self.steps as f64;
         self.last = residual;
         Ok(due)
     }
 
-    fn residual(&self, moved: Moved) -> f64 {
+    fn residual(&self, moved: StepSquares) -> f64 {
         (moved.primal / self.scale + 2.0 * self.scale * moved.dual).sqrt()
     }
 
     /// Moves the anchor to T(z), whose duals lie in their balls, and balances the steps.
-    pub(super) fn restart(&mut self) -> Result<()> {
-        let none = Point::default();
-        self.sweep.step(&mut self.point, &none, Next::Plain)?;
+    pub(crate) fn restart(&mut self) -> Result<()> {
+        // Reflected duals lie outside of their balls; only those of T(z) have a certificate.
+        let none = PrimalDualPoint::default();
+        self.sweep.step(&mut self.point, &none, NextPoint::Plain)?;
         self.steps += 1;
-        let frame = self.sweep.frame;
+        let problem = self.sweep.problem;
         let rows =
-            self.point.w.chunks_exact(frame.width).zip(self.anchor.w.chunks_exact(frame.width));
-        let coupled = frame.losses.coupled;
+            self.point.w.chunks_exact(problem.width).zip(self.anchor.w.chunks_exact(problem.width));
+        let coupled = problem.losses.coupled;
         let primal: f64 = rows
-            .zip(&frame.layout.degrees)
+            .zip(&problem.layout.degrees)
             .map(|((w, anchor), degree)| {
                 degree * squared_distance(&w[..coupled], &anchor[..coupled])
             })
@@ -106,11 +119,28 @@ impl<'a> Halpern<'a> {
         // Duals that all stand still on their balls tell no balance, only that weights move too slowly.
         let scale = match (primal > 0.0, dual > 0.0) {
             (true, true) => (self.scale * primal / dual).sqrt(),
-            (true, false) => STEP_UP * self.scale,
-            (false, true) => self.scale / STEP_UP,
+            (true, false) => SCALE_JUMP * self.scale,
+            (false, true) => self.scale / SCALE_JUMP,
             (false, false) => self.scale,
         };
-        self.scale = scale.clamp(1e-12, 1e12);
+        self.scale = scale.clamp(LEAST_SCALE, LARGEST_SCALE);
         self.sweep.set_scale(self.scale);
+    }
+}
+
+impl Engine for Halpern<'_> {
+    /// Steps until a restart, after which the duals lie in their balls.
+    fn step(&mut self, _products: usize) -> Result<StepEnd> {
+        while !self.iterate()? {}
+        self.restart()?;
+        Ok(StepEnd::Due)
+    }
+
+    fn steps(&self) -> usize {
+        self.steps
+    }
+
+    fn point(&self) -> (Cow<'_, PrimalDualPoint>, EngineKind) {
+        (Cow::Borrowed(&self.point), EngineKind::Halpern)
     }
 }

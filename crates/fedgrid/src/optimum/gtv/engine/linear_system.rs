@@ -1,0 +1,129 @@
+//! The squared norm with quadratic losses is one linear system,
+//!
+//! ```text
+//! (2 H_i + α Σ_j A_ij) w_i − α Σ_j A_ij w_j = 2 q_i
+//! ```
+//!
+//! solved by sparse factors where there are few, and by conjugate gradients with the diagonal blocks as
+//! preconditioner, each inverted in the basis where its H is diagonal, to ever smaller residuals.
+
+use std::borrow::Cow;
+
+use rayon::prelude::*;
+
+use super::{Engine, EngineKind, StepEnd, sparse_cholesky::SparseCholesky};
+use crate::{
+    algebra::{add_scaled, norm},
+    error::Result,
+    optimum::{
+        gtv::{
+            kernel::operators::{add_laplacian, pulls, with_duals},
+            losses::NodeLoss,
+            problem::{GtvProblem, PrimalDualPoint},
+        },
+        krylov::{Limit, conjugate_gradient},
+    },
+};
+
+/// The relative residual below which rounding is all that is left.
+const LEAST_RESIDUAL: f64 = 1e-14;
+/// The relative residual to begin with at most: a gap goes with its square, so less would tell nothing.
+const FIRST_RESIDUAL: f64 = 1e-6;
+/// The factor from one residual to the next, and from the wanted gap to the first residual.
+const RESIDUAL_FACTOR: f64 = 1e-2;
+
+/// The system and its solution so far.
+pub(super) struct LinearSystem<'a> {
+    problem: &'a GtvProblem<'a>,
+    point: PrimalDualPoint,
+    /// The factors until they have been used, if there are few.
+    factors: Option<SparseCholesky>,
+    /// The relative residual that the next conjugate gradients end at.
+    tolerance: f64,
+    kind: EngineKind,
+    steps: usize,
+}
+
+impl<'a> LinearSystem<'a> {
+    pub(super) fn new(problem: &'a GtvProblem<'a>, point: PrimalDualPoint, gap: f64) -> Self {
+        Self {
+            problem,
+            point,
+            factors: SparseCholesky::new(problem),
+            tolerance: (RESIDUAL_FACTOR * gap).clamp(LEAST_RESIDUAL, FIRST_RESIDUAL),
+            kind: EngineKind::ConjugateGradients,
+            steps: 0,
+        }
+    }
+
+    /// Conjugate gradients from where the solution stands; how many products they took.
+    fn conjugate_gradients(&mut self, limit: Limit) -> usize {
+        let (problem, right) = (self.problem, right(self.problem));
+        // Without rows any common weights solve the system; zero is the shortest.
+        if norm(&right) == 0.0 {
+            self.point = with_duals(problem, vec![0.0; right.len()]);
+            return 0;
+        }
+        let pulls = pulls(problem);
+        let apply = |v: &[f64], out: &mut [f64]| product(problem, v, out);
+        let precondition = |v: &[f64], out: &mut [f64]| {
+            out.par_chunks_mut(problem.width).enumerate().for_each(|(slot, out)| {
+                let (v, out) = (problem.row(v, slot), &mut out[..problem.losses.size]);
+                problem.loss(slot).shifted_inverse(pulls[slot], v, out);
+            });
+        };
+        // Each solution starts the next, so smaller residuals cost only what is missing.
+        let start = std::mem::take(&mut self.point.w);
+        let solved = conjugate_gradient(&apply, &precondition, &right, start, limit);
+        self.point = with_duals(problem, solved.x);
+        solved.products
+    }
+}
+
+impl Engine for LinearSystem<'_> {
+    fn step(&mut self, products: usize) -> Result<StepEnd> {
+        if let Some(factors) = self.factors.take() {
+            let mut w = right(self.problem);
+            factors.solve(&mut w, self.problem.width);
+            self.point = with_duals(self.problem, w);
+            (self.kind, self.steps) = (EngineKind::SparseFactors, 1);
+            return Ok(StepEnd::Due);
+        }
+        let tolerance = self.tolerance;
+        self.steps += self.conjugate_gradients(Limit { tolerance, products });
+        self.kind = EngineKind::ConjugateGradients;
+        self.tolerance = (RESIDUAL_FACTOR * tolerance).max(LEAST_RESIDUAL);
+        Ok(if tolerance <= LEAST_RESIDUAL { StepEnd::Exhausted } else { StepEnd::Due })
+    }
+
+    fn steps(&self) -> usize {
+        self.steps
+    }
+
+    fn point(&self) -> (Cow<'_, PrimalDualPoint>, EngineKind) {
+        (Cow::Borrowed(&self.point), self.kind)
+    }
+}
+
+/// The right side 2q.
+fn right(problem: &GtvProblem) -> Vec<f64> {
+    let mut right = vec![0.0; problem.len() * problem.width];
+    for (slot, row) in right.chunks_exact_mut(problem.width).enumerate() {
+        if let NodeLoss::Quadratic(quadratic) = problem.loss(slot) {
+            for (direction, _, q) in quadratic.terms(problem.losses.size) {
+                add_scaled(&mut row[..problem.losses.size], 2.0 * q, direction);
+            }
+        }
+    }
+    right
+}
+
+fn product(problem: &GtvProblem, v: &[f64], out: &mut [f64]) {
+    out.par_chunks_mut(problem.width).enumerate().for_each(|(slot, out)| {
+        out.fill(0.0);
+        if let NodeLoss::Quadratic(quadratic) = problem.loss(slot) {
+            quadratic.add_curved(&mut out[..problem.losses.size], problem.row(v, slot));
+        }
+    });
+    add_laplacian(problem, v, out);
+}
