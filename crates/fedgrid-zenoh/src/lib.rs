@@ -14,7 +14,7 @@ pub mod disk;
 pub mod identity;
 pub mod signed_text;
 pub mod manifest;
-pub mod kit;
+pub mod site_bundle;
 pub mod checkpoint;
 pub mod ledger;
 pub mod transport;

@@ -14,12 +14,12 @@ const BODY: usize = 1 + 8;
 
 /// An order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum OperatorOrder {
     /// Keep the state and end; the process can be started again.
     Stop,
 }
 
-impl Order {
+impl OperatorOrder {
     /// The signed order, given at this time.
     #[must_use]
     pub fn signed(self, key: &SigningKey, now: u64) -> Vec<u8> {
@@ -53,11 +53,11 @@ mod tests {
     #[test]
     fn only_the_project_orders_and_only_the_living() {
         let key = SigningKey::from_bytes(&[1; 32]);
-        let bytes = Order::Stop.signed(&key, 100);
+        let bytes = OperatorOrder::Stop.signed(&key, 100);
         let read = |bytes: &[u8], key: &SigningKey, started| {
-            Order::verified(bytes, &key.verifying_key(), started)
+            OperatorOrder::verified(bytes, &key.verifying_key(), started)
         };
-        assert_eq!(read(&bytes, &key, 90), Some(Order::Stop));
+        assert_eq!(read(&bytes, &key, 90), Some(OperatorOrder::Stop));
         assert_eq!(read(&bytes, &key, 101), None);
         assert_eq!(read(&bytes, &SigningKey::from_bytes(&[2; 32]), 90), None);
         for bit in 0..8 * bytes.len() {

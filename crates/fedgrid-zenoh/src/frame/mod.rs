@@ -10,25 +10,25 @@
 //! processes, so one signature covers them all; it is over the whole BLAKE3 hash. Frames of this
 //! layout can be read for ever: golden frames in the tests hold it.
 
-mod open;
+mod verify;
 mod refusal;
 
 use ed25519_dalek::{Signer, SigningKey};
-pub use fedgrid::runtime::protocol::{Frame, Kind};
-pub use open::{Expected, Gate};
-pub use refusal::Refusal;
+pub use fedgrid::runtime::protocol::{Frame, FrameKind};
+pub use refusal::FrameRefusal;
+pub use verify::{ExpectedSender, FrameVerifier};
 
 /// The version of the layout.
 pub const VERSION: u16 = 1;
 /// The bytes before the payload.
-pub const HEADER: usize = 84;
+pub const HEADER_BYTES: usize = 84;
 /// The bytes after the payload.
-pub const TRAILER: usize = HASH + 64;
+pub const TRAILER_BYTES: usize = HASH_BYTES + 64;
 /// The largest frame.
-pub const CAP: usize = 16 << 20;
+pub const LARGEST_FRAME_BYTES: usize = 16 << 20;
 
 const MAGIC: [u8; 4] = *b"fgrd";
-const HASH: usize = 16;
+const HASH_BYTES: usize = 16;
 /// What is signed begins with this, so that no other signature of a key can pass for a frame's.
 const DOMAIN: &[u8] = b"fedgrid frame 1\0";
 
@@ -38,8 +38,8 @@ pub type RunId = [u8; 16];
 /// A frame as signed bytes; none if it is larger than any receiver accepts.
 #[must_use]
 pub fn seal(frame: &Frame, run: &RunId, shape: u64, key: &SigningKey) -> Option<Vec<u8>> {
-    let size = HEADER + frame.payload.len() + TRAILER;
-    if size > CAP {
+    let size = HEADER_BYTES + frame.payload.len() + TRAILER_BYTES;
+    if size > LARGEST_FRAME_BYTES {
         return None;
     }
     let mut bytes = Vec::with_capacity(size);
@@ -50,14 +50,16 @@ pub fn seal(frame: &Frame, run: &RunId, shape: u64, key: &SigningKey) -> Option<
     for process in [frame.from, frame.to] {
         bytes.extend(u32::try_from(process).ok()?.to_le_bytes());
     }
-    for word in [frame.epoch, frame.round, frame.nonce, frame.known, frame.floor, shape] {
+    for word in
+        [frame.epoch, frame.round, frame.nonce, frame.known_epoch, frame.durable_round, shape]
+    {
         bytes.extend(word.to_le_bytes());
     }
     bytes.extend(u32::try_from(frame.payload.len()).ok()?.to_le_bytes());
     bytes.extend(&frame.payload);
     let hash = blake3::hash(&bytes);
     let signature = key.sign(&signed(&hash));
-    bytes.extend(&hash.as_bytes()[..HASH]);
+    bytes.extend(&hash.as_bytes()[..HASH_BYTES]);
     bytes.extend(signature.to_bytes());
     Some(bytes)
 }

@@ -1,8 +1,11 @@
-//! Planted faults: the simulator must find each of them within a thousand seeds, and nothing without.
+//! Injected bugs: the simulator must find each of them within a thousand seeds, and nothing without.
 
 use std::sync::Arc;
 
-use super::{Digests, Faults, Simulation, Violation};
+use super::{
+    Digests, Faults, Simulation, Violation, disk::Disk, injected_bug::InjectedBug,
+    run::SimulationRun,
+};
 use crate::{
     data::{Dataset, Features, Labels},
     method::{Budget, Durable, FedRelax, Method, PersFl, PrimalDual},
@@ -12,7 +15,10 @@ use crate::{
     random::{Purpose, Stream},
     runtime::{
         Layout,
-        protocol::{Mode, Settings, mutant::Mutant},
+        protocol::{
+            ProtocolSettings, RoundMode,
+            rules::{Rules, SoundRules},
+        },
     },
 };
 
@@ -38,7 +44,7 @@ fn views() -> (Vec<View>, Layout) {
     (views, Layout::apart(&network).unwrap())
 }
 
-/// What goes wrong while faults are sought.
+/// What goes wrong while bugs are sought.
 fn faults() -> Faults {
     Faults {
         loss: 0.1,
@@ -54,93 +60,99 @@ fn faults() -> Faults {
     }
 }
 
-fn settings(mode: Mode) -> Settings {
+fn settings(mode: RoundMode) -> ProtocolSettings {
     let stop = Stop { tolerance: 1e-3, rounds: 20 };
-    Settings { mode, stop, look: 4, keep: 2, ..Settings::default() }
+    ProtocolSettings {
+        mode,
+        stop,
+        check_every: 4,
+        checkpoint_every: 2,
+        ..ProtocolSettings::default()
+    }
 }
 
 /// Runs seeds until a promise is broken; how many it took, and what was found.
 fn caught<M: Method<Participant: Durable>>(
     method: &M,
-    mode: Mode,
+    mode: RoundMode,
     seeds: u64,
-    plant: impl Fn(&mut Simulation<'_, M>),
+    (rules, disk): (impl Rules, Disk),
 ) -> Option<(u64, Violation)> {
     let (views, layout) = views();
-    let calm = Simulation::new(method, &views, &layout).with_settings(settings(mode));
+    let undisturbed = Simulation::new(method, &views, &layout).with_settings(settings(mode));
     let expected: Digests = match mode {
-        Mode::Synchronous => Simulation { takes_digests: true, ..calm }.run(0).unwrap().digests,
-        Mode::Asynchronous { .. } => Digests::new(),
+        RoundMode::Synchronous => {
+            Simulation { takes_digests: true, ..undisturbed }.run(0).unwrap().digests
+        }
+        RoundMode::Asynchronous { .. } => Digests::new(),
     };
     let faults = faults();
-    let mut simulation = Simulation {
+    let simulation = Simulation {
         faults: &faults,
         deadline: 700,
         takes_digests: true,
         stops_at_violation: true,
         expected: Some(&expected),
-        ..calm
+        ..undisturbed
     };
-    plant(&mut simulation);
     (0..seeds).find_map(|seed| {
-        let outcome = simulation.run(seed).unwrap();
-        outcome.violations.into_iter().next().map(|violation| (seed + 1, violation))
+        let run = SimulationRun::new(&simulation, seed, rules.clone(), disk.clone());
+        run.run().unwrap().violations.into_iter().next().map(|violation| (seed + 1, violation))
     })
 }
 
-const LATE: Mode = Mode::Asynchronous { staleness: Some(30) };
+const LATE: RoundMode = RoundMode::Asynchronous { staleness: Some(30) };
 
 #[test]
-fn without_a_planted_fault_no_promise_is_broken() {
+fn without_an_injected_bug_no_promise_is_broken() {
     let fedrelax = FedRelax { alpha: 0.3, ..FedRelax::default() };
     let primal_dual = PrimalDual { alpha: 0.1, ..PrimalDual::default() };
     let persfl = PersFl { candidates: 2, budget: Budget::Half, ..PersFl::default() };
-    for mode in [Mode::Synchronous, LATE] {
-        assert_eq!(caught(&fedrelax, mode, 60, |_| ()), None, "{mode:?}");
-        assert_eq!(caught(&primal_dual, mode, 60, |_| ()), None, "{mode:?}");
+    for mode in [RoundMode::Synchronous, LATE] {
+        assert_eq!(caught(&fedrelax, mode, 60, (SoundRules, Disk::default())), None, "{mode:?}");
+        assert_eq!(caught(&primal_dual, mode, 60, (SoundRules, Disk::default())), None, "{mode:?}");
     }
-    assert_eq!(caught(&persfl, Mode::Synchronous, 60, |_| ()), None);
+    assert_eq!(caught(&persfl, RoundMode::Synchronous, 60, (SoundRules, Disk::default())), None);
 }
 
 #[test]
-fn every_planted_fault_is_caught_within_a_thousand_seeds() {
+fn every_injected_bug_is_caught_within_a_thousand_seeds() {
     let fedrelax = FedRelax { alpha: 0.3, ..FedRelax::default() };
     let synchronous = [
-        Mutant::OldEpochs,
-        Mutant::Copies,
-        Mutant::Rollbacks,
-        Mutant::SameEpoch,
-        Mutant::SpeakBeforeEpoch,
-        Mutant::SpeakBeforeKept,
-        Mutant::EarlyFloor,
-        Mutant::ArrivalOrder,
-        Mutant::FreshNoise,
-        Mutant::AnyRound,
-        Mutant::EarlyForgetting,
-        Mutant::NoOutbox,
-        Mutant::StopAlone,
-        Mutant::SumsTwice,
-        Mutant::Forgetful,
+        InjectedBug::OldEpochs,
+        InjectedBug::Copies,
+        InjectedBug::Rollbacks,
+        InjectedBug::SameEpoch,
+        InjectedBug::SendBeforeEpoch,
+        InjectedBug::SendBeforeDurable,
+        InjectedBug::EarlyDurable,
+        InjectedBug::ArrivalOrder,
+        InjectedBug::FreshNoise,
+        InjectedBug::AnyRound,
+        InjectedBug::EarlyForgetting,
+        InjectedBug::NothingToResend,
+        InjectedBug::StopAlone,
+        InjectedBug::SumsTwice,
+        InjectedBug::Forgetful,
     ];
-    for mutant in synchronous {
-        let found = caught(&fedrelax, Mode::Synchronous, 1000, |own| own.mutant = Some(mutant));
-        assert!(found.is_some(), "{mutant:?} was not caught");
+    for bug in synchronous {
+        let found = caught(&fedrelax, RoundMode::Synchronous, 1000, (bug, Disk::default()));
+        assert!(found.is_some(), "{bug:?} was not caught");
     }
-    let late = caught(&fedrelax, LATE, 1000, |own| own.mutant = Some(Mutant::AnyAge));
-    assert!(late.is_some(), "a word that went back was not caught");
-    let sync = caught(&fedrelax, Mode::Synchronous, 1000, |own| own.forgets_to_sync = true);
+    let late = caught(&fedrelax, LATE, 1000, (InjectedBug::AnyAge, Disk::default()));
+    assert!(late.is_some(), "a message that went back was not caught");
+    let sync = caught(&fedrelax, RoundMode::Synchronous, 1000, (SoundRules, Disk::unsynced()));
     assert!(sync.is_some(), "a disk that forgets was not caught");
 }
 
 #[test]
 fn a_ledger_and_duals_that_are_forgotten_are_caught() {
-    let forget = |own: &mut Simulation<'_, _>| own.mutant = Some(Mutant::Forgetful);
+    let forget = || (InjectedBug::Forgetful, Disk::default());
     let persfl = PersFl { candidates: 2, budget: Budget::Half, ..PersFl::default() };
-    let found = caught(&persfl, Mode::Synchronous, 1000, forget);
+    let found = caught(&persfl, RoundMode::Synchronous, 1000, forget());
     assert!(found.is_some(), "a forgotten ledger was not caught");
-    let forget = |own: &mut Simulation<'_, _>| own.mutant = Some(Mutant::Forgetful);
     let primal_dual = PrimalDual { alpha: 0.1, ..PrimalDual::default() };
-    let found = caught(&primal_dual, Mode::Synchronous, 1000, forget);
+    let found = caught(&primal_dual, RoundMode::Synchronous, 1000, forget());
     assert!(found.is_some(), "forgotten duals were not caught");
 }
 
@@ -148,8 +160,8 @@ fn a_ledger_and_duals_that_are_forgotten_are_caught() {
 fn one_seed_is_one_trace() {
     let (views, layout) = views();
     let (method, faults) = (FedRelax::default(), faults());
-    let calm = Simulation::new(&method, &views, &layout);
-    let simulation = Simulation { faults: &faults, ..calm }.with_settings(settings(LATE));
+    let undisturbed = Simulation::new(&method, &views, &layout);
+    let simulation = Simulation { faults: &faults, ..undisturbed }.with_settings(settings(LATE));
     let trace = |seed| simulation.run(seed).unwrap().trace;
     assert_eq!((trace(1), trace(2)), (trace(1), trace(2)));
     assert_ne!(trace(1), trace(2));

@@ -10,39 +10,39 @@ use fedgrid::{
 
 use crate::{
     error::{Error, Result},
-    kit::Kit,
     ledger::Ledger,
     manifest::Manifest,
+    site_bundle::SiteBundle,
 };
 
 /// One ledger for each node that has a budget.
 #[derive(Debug, Default)]
-pub(super) struct Books(BTreeMap<NodeId, Ledger>);
+pub(super) struct Ledgers(BTreeMap<NodeId, Ledger>);
 
-impl Books {
+impl Ledgers {
     /// Opens the ledgers in a folder and tells the nodes of a process, which has not been started yet,
     /// what they have answered in earlier runs.
     pub(super) fn open<P: Durable>(
         folder: &Path,
-        kit: &Kit,
+        bundle: &SiteBundle,
         process: &mut Process<P>,
     ) -> Result<Self> {
-        let manifest = &kit.manifest;
-        let mut books = BTreeMap::new();
+        let manifest = &bundle.manifest;
+        let mut ledgers = BTreeMap::new();
         for (node, participant) in process.participants() {
             if participant.memory() == Memory::Ledger {
                 let ledger = Ledger::of_node(folder, name(manifest, node), &manifest.run.0)?;
-                books.insert(node, ledger);
+                ledgers.insert(node, ledger);
             }
         }
         for &(a, b, _) in &manifest.edges {
             for (node, asker) in [(a as usize, b as usize), (b as usize, a as usize)] {
-                if let Some(ledger) = books.get(&node) {
+                if let Some(ledger) = ledgers.get(&node) {
                     process.charge(node, asker, ledger.earlier(name(manifest, asker)));
                 }
             }
         }
-        Ok(Self(books))
+        Ok(Self(ledgers))
     }
 
     /// What was given away in this run may have grown since it was last written down, never shrunk.
@@ -59,11 +59,15 @@ impl Books {
     }
 
     /// Writes down what was given away so far.
-    pub(super) fn charge<P: Durable>(&mut self, kit: &Kit, process: &Process<P>) -> Result<()> {
+    pub(super) fn charge<P: Durable>(
+        &mut self,
+        bundle: &SiteBundle,
+        process: &Process<P>,
+    ) -> Result<()> {
         for (node, participant) in process.participants() {
             if let Some(ledger) = self.0.get_mut(&node) {
                 for (asker, count) in participant.charges() {
-                    ledger.charge(name(&kit.manifest, asker), process.round(), count)?;
+                    ledger.charge(name(&bundle.manifest, asker), process.round(), count)?;
                 }
             }
         }

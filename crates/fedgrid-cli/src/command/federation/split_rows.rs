@@ -1,4 +1,4 @@
-//! A table that is at hand, dealt out: the rows of each process's nodes in a file of its own.
+//! A table that is at hand, split: the rows of each process's nodes in a file of its own.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Writes the rows of each site to a file, for its owner only; none where the table is not at hand.
-pub(super) fn rows(
+pub(super) fn write(
     experiment: &Experiment,
     base: &Path,
     (network, sites): (&Network, &[Site]),
