@@ -6,7 +6,7 @@
 //!
 //! Each is written whole or not at all (see [`disk::write`]), so a crash leaves at least one, the old
 //! or the new; and a file that is damaged later has an undamaged twin. Neighbours hold only what was
-//! said since the newest state, so an older one would be of no use to them. The owner is a hash of run,
+//! sent since the newest state, so an older one would be of no use to them. The owner is a hash of run,
 //! process and shape: the state of another is refused. There is one such pair for who a process is and
 //! whom it has met, and one for what it has learnt.
 
@@ -23,6 +23,7 @@ const MAGIC: [u8; 8] = *b"fgslot01";
 const HEADER_BYTES: usize = 8 + 32 + 2 * 8;
 const HASH_BYTES: usize = 32;
 /// The largest state that is read.
+// A gigabyte: a wrong file is refused before it fills the memory.
 pub const LARGEST_STATE_BYTES: usize = 1 << 30;
 
 /// Whose state it is.
@@ -59,6 +60,7 @@ impl StoredState {
             return Err("it ends too early");
         }
         let (body, hash) = bytes.split_at(bytes.len() - HASH_BYTES);
+        // The hash comes first: no other field of a damaged file means anything.
         if blake3::hash(body).as_bytes() != hash {
             return Err("its hash is wrong");
         }
@@ -113,7 +115,7 @@ impl Pair {
         let next = newest.as_ref().map_or(0, |slot| slot.sequence + 1);
         let pair = Self { paths, owner, next };
         // A crash between the two writes left one older file, and what follows from the newest is about
-        // to be said: from here on either must do.
+        // to be sent: from here on either must do.
         if let Some(slot) = &newest {
             let whole = slot.to_bytes(&owner);
             for path in &pair.paths {
@@ -154,6 +156,7 @@ impl Store {
         let (identity, who, mut damage) = Pair::open(folder, "identity", owner)?;
         let (state, what, more) = Pair::open(folder, "state", owner)?;
         let lost = [(&who, &damage), (&what, &more)];
+        // Starting anew would forget the epoch, and neighbours would refuse this process for good.
         if let Some((_, damage)) = lost.iter().find(|(slot, bad)| slot.is_none() && !bad.is_empty())
         {
             return Err(damage[0].clone());

@@ -1,4 +1,4 @@
-//! What can go wrong in a federation, said so that an operator knows what to do.
+//! What can go wrong in a federation, in sentences that tell an operator what to do.
 
 use std::{io, path::Path};
 
@@ -55,7 +55,7 @@ pub enum Error {
     #[error("frame refused: {0}")]
     Frame(#[from] FrameRefusal),
 
-    /// A round with more to say than a frame holds: it would be waited for without end.
+    /// A round with larger messages than a frame holds: it would be waited for without end.
     #[error(
         "the messages of a round to '{name}' take {bytes} bytes, more than the {cap} of a frame; make the \
          project with fewer public points, or with more processes"
@@ -109,9 +109,9 @@ impl Error {
 fn without_source_positions(text: &str) -> String {
     let mut words: Vec<&str> = Vec::new();
     for word in text.split_whitespace() {
-        let index = word.trim_end_matches(['.', ',', ')', ';']);
+        let position = word.trim_end_matches(['.', ',', ')', ';']);
         let is_position =
-            index.rsplit_once(".rs:").is_some_and(|(_, line)| line.parse::<u32>().is_ok());
+            position.rsplit_once(".rs:").is_some_and(|(_, line)| line.parse::<u32>().is_ok());
         if !is_position {
             words.push(word);
         } else if words.last() == Some(&"at") {

@@ -28,6 +28,7 @@ use crate::{
 
 const BODY_BYTES: usize = 40;
 const RECORD_BYTES: usize = BODY_BYTES + 32;
+// Fifteen million records; a wrong file is refused before it fills the memory.
 const LARGEST_LEDGER_BYTES: usize = 1 << 30;
 
 /// Run and asker of a count.
@@ -62,6 +63,7 @@ impl Ledger {
             return Err(Error::InUse { path: path.display().to_string() });
         }
         let bytes = disk::read(path, LARGEST_LEDGER_BYTES)?;
+        // A record that a crash has cut short was never acted on.
         let whole = bytes.len() - bytes.len() % RECORD_BYTES;
         file.set_len(whole as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(failed)?;
         let mut ledger = Self {
@@ -89,6 +91,7 @@ impl Ledger {
     /// Writes down how many questions of an asker were answered in this run so far, if that is more
     /// than was known; when this returns it survives a loss of power.
     pub fn charge(&mut self, asker: &str, round: u64, count: u64) -> Result<()> {
+        // A process that goes back to its checkpoint counts the same questions again.
         if count <= self.charged(asker) {
             return Ok(());
         }

@@ -23,9 +23,10 @@ use crate::{
 
 const KIND: &str = "fedgrid-manifest 1";
 /// The largest manifest that is read.
+// Room for about a million nodes with ten edges each.
 pub const LARGEST_MANIFEST_BYTES: usize = 256 << 20;
 
-/// What a project says about its run.
+/// The members, the network and the sizes of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -47,7 +48,7 @@ pub struct Manifest {
     pub router: Option<String>,
     /// The sizes that all must agree on.
     pub shape: SharedSizes,
-    /// How often state is written, in rounds; neighbours keep what they said since.
+    /// How often state is written, in rounds; neighbours keep what they sent since.
     pub checkpoint_every: u64,
     /// The largest magnitude of a number in a message.
     #[serde(default = "usual_largest")]
@@ -156,6 +157,7 @@ impl Manifest {
         if let Some(node) = self.nodes.iter().find(|node| self.process(node.process).is_none()) {
             return wrong(format!("node '{}' is at no process", node.name));
         }
+        // A limit that is no number would let every number pass.
         if self.largest_number.is_nan() || self.largest_number <= 0.0 {
             return wrong(format!("its largest number is {}", self.largest_number));
         }
@@ -213,6 +215,7 @@ impl Manifest {
     #[must_use]
     pub fn neighbours_of(&self, process: u32) -> Vec<u32> {
         let mut others: Vec<u32> = self.incoming(process).into_keys().collect();
+        // Nothing is sent to a revoked process, and nothing of it is waited for.
         others.retain(|&other| self.processes[other as usize].key.is_some());
         others
     }

@@ -108,6 +108,7 @@ impl Federation<'_> {
         let mut hosts = vec![0_usize; self.nodes.len()];
         for (index, site) in self.sites.iter().enumerate() {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            // A site of such a name would have a certificate that passes for the operator's.
             let reserved = [OPERATOR, ROUTER].contains(&site.name.as_str());
             if site.name.is_empty() || !site.name.chars().all(is_plain) || reserved {
                 return wrong(format!(
@@ -264,6 +265,7 @@ impl Project {
         (process.key, process.certificate) = (None, None);
         self.manifest.run = Hex(identity::random_bytes()?);
         let nodes = &self.manifest.nodes;
+        // Its nodes stay in the list, so that all others keep their numbers.
         let is_left = |&(a, b, _): &(u32, u32, f64)| {
             [a, b].iter().all(|&node| nodes[node as usize].process as usize != index)
         };
@@ -280,6 +282,7 @@ impl Project {
         process.key = Some(Hex(key.verifying_key().to_bytes()));
         if self.manifest.link != LinkProtocol::Tcp {
             let hosts = process.address.as_deref().map_or_else(Vec::new, hosts);
+            // An hour back: clocks of sites differ.
             let validity = (now().saturating_sub(3600), now() + days * 86_400);
             let link = self.authority.certify(name, &hosts, validity)?;
             process.certificate = Some(fingerprint(&link)?);

@@ -41,6 +41,7 @@ impl SharedFiles {
     #[must_use]
     pub fn experiment_hash(&self) -> Hex<32> {
         let mut hasher = blake3::Hasher::new();
+        // The length keeps the border between the two texts, which are hashed as one.
         hasher.update(&(self.experiment.len() as u64).to_le_bytes());
         hasher.update(self.experiment.as_bytes()).update(self.settings.as_bytes());
         Hex(*hasher.finalize().as_bytes())
@@ -96,6 +97,7 @@ impl SiteBundle {
         };
         let folder = folder.to_path_buf();
         let mut bundle = Self { folder, project, manifest, process, key, validity: None, shared };
+        // The key first: it tells whether the site is revoked, and then nothing else matters.
         bundle.check_key()?;
         bundle.validity = bundle.check_certificate()?;
         bundle.check_time(now)?;
@@ -209,6 +211,7 @@ impl SiteBundle {
     pub fn owner(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.manifest.run.0).update(self.name().as_bytes());
+        // A state of other shapes could not be restored, so it is not even tried.
         hasher.update(&self.manifest.fingerprint().to_le_bytes());
         *hasher.finalize().as_bytes()
     }

@@ -35,6 +35,7 @@ impl Ledgers {
                 ledgers.insert(node, ledger);
             }
         }
+        // Only neighbours can ask, so only they have a budget to charge.
         for &(a, b, _) in &manifest.edges {
             for (node, asker) in [(a as usize, b as usize), (b as usize, a as usize)] {
                 if let Some(ledger) = ledgers.get(&node) {
@@ -50,6 +51,7 @@ impl Ledgers {
         for (node, participant) in process.participants() {
             let found = participant.charges().iter().map(|(_, count)| count).sum();
             let seen = self.0.get(&node).map_or(0, Ledger::charged_in_all);
+            // Charges of all askers together: an old state has at least one that is smaller, and none larger.
             if found < seen {
                 let path = folder.display().to_string();
                 return Err(Error::RolledBack { path, found, seen });

@@ -129,6 +129,7 @@ impl<'a, P: Durable> Agent<'a, P> {
         let assignment = &layout.assignments()[bundle.process as usize];
         let protocol = ProtocolSettings {
             digests: options.trace.is_some(),
+            // All sites must have the same limit, or one would send what another refuses for ever.
             largest_number: manifest.largest_number,
             ..options.protocol
         };
@@ -136,11 +137,13 @@ impl<'a, P: Durable> Agent<'a, P> {
         let run: String = manifest.run.to_string();
         // Every run has its own state; budgets are over all of a site's runs.
         let folder = options.folder.join(format!("run-{}", &run[..8]));
+        // The folder is locked from here on: two agents on one state would be copies with the same epoch.
         let (store, found) = Store::open(&folder, bundle.owner())?;
         let ledgers = Ledgers::open(&options.ledgers, bundle, &mut process)?;
         let shared_state = Arc::new(SharedState::new(bundle.project, now()));
         let nonce = u64::from_le_bytes(random_bytes()?);
         let (identity, state) = found;
+        // What the start wants done waits in `begun` until the links are there.
         let begun = process.step(Event::Started { identity, state, nonce });
         let transport = links(bundle, options, &shared_state)?;
         let health = options.health.map(|port| {
@@ -175,6 +178,7 @@ impl<'a, P: Durable> Agent<'a, P> {
             over: false,
             _health: health,
         };
+        // Before anything is sent: an old state would answer again what its ledger has counted.
         agent.ledgers.check(&options.folder, &agent.process)?;
         agent.act(begun)?;
         agent.ask_all();
@@ -225,6 +229,7 @@ impl<'a, P: Durable> Agent<'a, P> {
             if self.finished {
                 let since = *linger.get_or_insert_with(Instant::now);
                 let waited = since.elapsed();
+                // Neighbours that have not finished may still need frames; but not for ever.
                 self.over |= waited >= self.options.linger;
                 self.over |= waited >= DESERTED_AFTER && self.is_deserted();
             }
@@ -255,6 +260,7 @@ impl<'a, P: Durable> Agent<'a, P> {
                 self.fence(from, epoch);
             }
             Err(refusal) => {
+                // Counted and named, no more: whoever sends garbage must not be able to stop an agent.
                 self.status.refused += 1;
                 self.status.notice = Some(format!("a frame was refused: {refusal}"));
             }
@@ -280,6 +286,7 @@ impl<'a, P: Durable> Agent<'a, P> {
             match action {
                 Action::Persist { ticket, slot, bytes } => {
                     self.persist(slot, bytes)?;
+                    // A write returns when it is durable, so that what follows from it may be done at once.
                     let follow = self.process.step(Event::Persisted { ticket });
                     open.extend(follow);
                 }
@@ -298,6 +305,7 @@ impl<'a, P: Durable> Agent<'a, P> {
     /// Makes bytes durable; what was given away is written down after the state that knows of it and
     /// before anything that follows from it leaves.
     fn persist(&mut self, slot: Slot, bytes: Vec<u8>) -> Result<()> {
+        // State first: a ledger that counts more than its state would take that state for an old one.
         self.store.save(slot, bytes)?;
         match slot {
             Slot::Identity => Ok(()),
@@ -317,6 +325,7 @@ impl<'a, P: Durable> Agent<'a, P> {
                 cap: LARGEST_FRAME_BYTES,
             });
         };
+        // A neighbour that is not there yet gets nothing pushed, and asks for the latest frames when it comes.
         self.shared_state.put_frame(to, frame.round, bytes.clone());
         self.transport.send(to, bytes);
         Ok(())

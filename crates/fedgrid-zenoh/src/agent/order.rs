@@ -9,6 +9,7 @@
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 
+// What is signed begins with this, so that no other signature of the project can pass for an order.
 const DOMAIN: &[u8] = b"fedgrid order 2\0";
 const BODY: usize = 1 + 8;
 
@@ -42,6 +43,8 @@ impl OperatorOrder {
         let given = u64::from_le_bytes(body[1..].try_into().ok()?);
         let signature = Signature::from_bytes(signature.try_into().ok()?);
         key.verify_strict(&[DOMAIN, body].concat(), &signature).ok()?;
+        // An order is not bound to a run: it would otherwise miss those who follow an older manifest.
+        // A recorded order is of no use later, since it is older than the next start.
         (body[0] == 1 && given >= started).then_some(Self::Stop)
     }
 }

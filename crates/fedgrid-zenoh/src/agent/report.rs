@@ -1,4 +1,4 @@
-//! What an agent tells its operator, and what it notices about its neighbours.
+//! What an agent reports to its operator, and what it finds out about its neighbours.
 
 use std::time::Instant;
 
@@ -33,6 +33,7 @@ impl<P: Durable> Agent<'_, P> {
             Notice::Learnt { round, digests } => {
                 return self.trace.as_mut().map_or(Ok(()), |trace| trace.write(*round, digests));
             }
+            // It is there: what was wrong with it before is out of date.
             Notice::Joined { .. } => None,
             Notice::Left { peer } => Some(format!("{} has left", name(*peer))),
             Notice::Rejected { peer, reason } => {
@@ -64,6 +65,7 @@ impl<P: Durable> Agent<'_, P> {
             .process
             .peers()
             .any(|peer| u32::try_from(peer.peer).is_ok_and(|index| self.is_there(index)));
+        // An expired certificate closes its links, so whoever has a link has a good one.
         if is_alone {
             self.bundle.check_time(now())?;
         }
@@ -108,6 +110,7 @@ impl<P: Durable> Agent<'_, P> {
         for (peer, accepted) in peers {
             let follows = self.transport.manifest_of(u32::try_from(peer).unwrap_or(u32::MAX));
             self.check_manifest(peer, accepted, follows)?;
+            // One that was never heard is waited for: there is no message of it to go on with.
             if is_async && accepted > 0 && follows.is_none() {
                 let actions = self.process.step(Event::PeerLost { peer });
                 self.act(actions)?;
@@ -131,6 +134,7 @@ impl<P: Durable> Agent<'_, P> {
         if *frames != accepted {
             (*since, *frames) = (Instant::now(), accepted);
         }
+        // A neighbour of the same run with a newer manifest goes on being heard, for its key is the same.
         if since.elapsed() < OUTDATED_AFTER {
             return Ok(());
         }
@@ -162,6 +166,7 @@ impl<P: Durable> Agent<'_, P> {
         let seen = self.process.peers().map(|peer| NeighbourStatus {
             name: self.bundle.manifest.processes[peer.peer].name.clone(),
             there: u32::try_from(peer.peer).is_ok_and(|index| self.is_there(index)),
+            // Its durable round is the largest number then, which nobody wants to read.
             round: if peer.has_finished { round } else { peer.durable_round },
         });
         let neighbours = seen.collect();

@@ -16,8 +16,10 @@ use super::{order::OperatorOrder, status::Status};
 use crate::transport::Answers;
 
 /// How many of the latest frames to each neighbour are kept for late joiners.
+// Enough for the state, sums and verdict of the current round and of the one before.
 const LATEST_FRAMES: usize = 8;
 /// After how long without a turn of the agent's loop something is wrong.
+// A turn may hold a whole round of learning, so this is far above a tick.
 const STALLED_AFTER: Duration = Duration::from_mins(1);
 
 /// What is shared.
@@ -60,6 +62,7 @@ impl SharedState {
         let mut state = self.lock();
         let latest = state.frames.entry(to).or_default();
         latest.push_back((round, frame));
+        // The protocol holds whole rounds; this only saves a late joiner the wait for the next tick.
         if latest.len() > LATEST_FRAMES {
             latest.pop_front();
         }
@@ -94,6 +97,7 @@ impl Answers for SharedState {
             && OperatorOrder::verified(bytes, &self.project, self.started)
                 == Some(OperatorOrder::Stop)
         {
+            // The agent's own loop does the rest: this runs on a thread of Zenoh.
             self.stop.store(true, Ordering::Relaxed);
         }
         self.health().1

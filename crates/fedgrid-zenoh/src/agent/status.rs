@@ -1,4 +1,4 @@
-//! What a process says about itself to its operator: numbers and names, never a row.
+//! What a process reports to its operator: numbers and names, never a row.
 
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,7 @@ pub struct NeighbourStatus {
     pub name: String,
     /// Whether it seems to be there.
     pub there: bool,
-    /// The last round that was heard of it.
+    /// Its last durable round.
     pub round: u64,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0 "fgrd"    4 version   6 kind    7 zero    8 run (16)   24 sender   28 receiver   32 epoch
-//! 40 round    48 nonce    56 known  64 floor  72 shape      80 payload bytes
+//! 40 round    48 nonce    56 known epoch   64 durable round   72 shape   80 payload bytes
 //! 84 payload  then 16 bytes of BLAKE3 over all before, then 64 bytes of Ed25519 signature
 //! ```
 //!
@@ -25,6 +25,7 @@ pub const HEADER_BYTES: usize = 84;
 /// The bytes after the payload.
 pub const TRAILER_BYTES: usize = HASH_BYTES + 64;
 /// The largest frame.
+// A receiver may have to hold this much for every frame in a neighbour's queue.
 pub const LARGEST_FRAME_BYTES: usize = 16 << 20;
 
 const MAGIC: [u8; 4] = *b"fgrd";
@@ -57,6 +58,7 @@ pub fn seal(frame: &Frame, run: &RunId, shape: u64, key: &SigningKey) -> Option<
     }
     bytes.extend(u32::try_from(frame.payload.len()).ok()?.to_le_bytes());
     bytes.extend(&frame.payload);
+    // The hash finds damage before the signature is checked, which costs far more.
     let hash = blake3::hash(&bytes);
     let signature = key.sign(&signed(&hash));
     bytes.extend(&hash.as_bytes()[..HASH_BYTES]);

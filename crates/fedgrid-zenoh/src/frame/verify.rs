@@ -98,6 +98,7 @@ fn kind_of(bytes: &[u8]) -> Result<FrameKind, FrameRefusal> {
     if version != VERSION {
         return Err(FrameRefusal::Version(version));
     }
+    // A later layout may give the byte a meaning; until then nobody may smuggle bits in it.
     if bytes[7] != 0 {
         return Err(FrameRefusal::Reserved);
     }

@@ -10,6 +10,7 @@ use std::{
 };
 
 /// How many frames of one neighbour wait at most.
+// Enough for the frames of several rounds that come while a long round is computed.
 const QUEUE_FRAMES: usize = 64;
 
 /// The frames that wait.
@@ -73,6 +74,7 @@ impl Inbox {
 impl InboxState {
     /// The oldest frame of the next neighbour that has one.
     fn take(&mut self) -> Option<(u32, Vec<u8>)> {
+        // Round robin: the next neighbour after the last one read, then from the first again.
         let after = self.queues.range(self.last.saturating_add(1)..);
         let from = after
             .chain(self.queues.range(..=self.last))

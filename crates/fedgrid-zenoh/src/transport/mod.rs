@@ -42,6 +42,7 @@ use crate::{
 };
 
 /// How long a question waits for its answer.
+// As long as a link may be silent before Zenoh drops it.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The keys of a run, and those that all runs of a project share: who follows an older manifest, of
@@ -198,6 +199,7 @@ impl Transport {
                 let number = number.and_then(|text| text.parse::<u64>().ok());
                 let number = number.filter(|_| sample.kind() == SampleKind::Put);
                 alive.lock().unwrap_or_else(PoisonError::into_inner).insert(other, number);
+                // The agent sends again what this neighbour has missed, without waiting for the next tick.
                 inbox.wake();
             })
             .background()
@@ -209,6 +211,8 @@ impl Transport {
         let publisher = self
             .session
             .declare_publisher(self.keys.frame(other, self.own))
+            // Frames are few and large: dropping one costs a tick, blocking only the neighbour's own thread.
+            // Batching would hold a frame back for the next one, which comes a round later.
             .congestion_control(CongestionControl::Block)
             .express(true)
             .wait()
@@ -240,7 +244,7 @@ impl Transport {
             .declare_token(self.keys.live(&own, &number.to_string()))
             .wait();
         // The token lasts as long as the session.
-        std::mem::forget(token.map_err(|error| failed("say that this process is there", &error))?);
+        std::mem::forget(token.map_err(|error| failed("announce this process", &error))?);
         Ok(())
     }
 
@@ -260,6 +264,7 @@ impl Transport {
             .session
             .get(selector)
             .timeout(ANSWER_TIMEOUT)
+            // All frames come under one key; consolidation would keep only the last.
             .consolidation(ConsolidationMode::None)
             .callback(move |reply: Reply| {
                 if let Ok(sample) = reply.result() {
@@ -304,6 +309,7 @@ impl Transport {
     /// Ends the session, within a bounded time; what is still to be sent is sent first.
     pub fn close(self) {
         self.outboxes.values().for_each(|outbox| outbox.flush(Duration::from_secs(1)));
+        // The outboxes end first: their threads must not put into a session that is closing.
         let session = self.session.clone();
         drop(self);
         close(session);
@@ -338,6 +344,7 @@ pub fn ask_all(session: &Session, manifest: &Manifest, order: Option<&[u8]>) -> 
         manifest.processes.iter().enumerate().filter(|(_, process)| process.key.is_some());
     let mut open: Vec<u32> = members.filter_map(|(index, _)| u32::try_from(index).ok()).collect();
     let (mut found, end) = (Vec::new(), Instant::now() + Duration::from_secs(4));
+    // A first question may be asked before the links are up, and is then answered by nobody.
     while !open.is_empty() && Instant::now() < end {
         let asked: Vec<_> =
             open.iter().map(|&index| (index, ask_one(session, &keys, index, order))).collect();

@@ -17,6 +17,7 @@ use std::{
 use zenoh::{Wait, pubsub::Publisher};
 
 /// How many frames to one neighbour wait at most.
+// A few rounds: with more, a neighbour that comes back would read what it no longer needs.
 const QUEUE_FRAMES: usize = 16;
 
 /// The frames to one neighbour.
@@ -87,6 +88,7 @@ impl Queue {
     /// The next frame; none once the outbox is closed and empty.
     fn next(&self) -> Option<Vec<u8>> {
         let mut state = self.lock();
+        // The put of the frame before has returned: whoever waits in `flush` may look again.
         state.is_sending = false;
         self.changed.notify_all();
         loop {

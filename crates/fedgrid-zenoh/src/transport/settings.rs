@@ -73,11 +73,13 @@ impl SessionSettings<'_> {
                     "period_increase_factor": 2,
                 },
             },
+            // A session must not wait for neighbours: they may come hours later.
             "open": { "return_conditions": { "connect_scouted": false, "declares": false } },
             "scouting": {
                 "multicast": { "enabled": self.scouting },
                 "gossip": { "enabled": false },
             },
+            // Two seconds without a sign end a link, so that asynchronous rounds soon go on without it.
             "transport": {
                 "unicast": { "qos": { "enabled": false } },
                 "link": {
@@ -137,6 +139,7 @@ impl SessionSettings<'_> {
             }
             SessionRole::Process(own) => {
                 let listens = |index: u32| processes[index as usize].address.is_some();
+                // One end calls, or each would hold two links to the other.
                 let calls = |other: &u32| *other < own || !listens(own);
                 self.manifest.neighbours_of(own).into_iter().filter(calls).collect()
             }
@@ -159,13 +162,13 @@ impl SessionSettings<'_> {
             "connect_private_key": path("link.key"),
             "enable_mtls": true,
             // Who is found on the local network has no address to be named by; its certificate, which
-            // decides what it may hear and say, is checked all the same.
+            // decides what it may read and send, is checked all the same.
             "verify_name_on_connect": !self.scouting,
             "close_link_on_expiration": true,
         })
     }
 
-    /// What each neighbour may say and hear here; everything else is denied.
+    /// What each neighbour may send and read here; everything else is denied.
     fn access_control(&self) -> Value {
         if self.manifest.link == LinkProtocol::Tcp {
             return json!({ "enabled": false });

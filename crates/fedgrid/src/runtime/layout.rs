@@ -73,6 +73,7 @@ impl Layout {
                 edges_to[b].entry(a).or_default().push((edge.target, edge.source));
             }
         }
+        // Bundles name edges by their index, so both sides must have the same order.
         edges_to.iter_mut().flat_map(BTreeMap::values_mut).for_each(|edges| edges.sort_unstable());
         let peers = |process: ProcessId| {
             let peer = |(&other, outgoing): (&ProcessId, &Vec<_>)| Peer {
@@ -104,6 +105,7 @@ impl Layout {
         let mut reached = vec![false; self.assignments.len()];
         for root in 0..self.assignments.len() {
             let mut open = VecDeque::new();
+            // Breadth first from the smallest id: all processes find the same tree without talking.
             if !std::mem::replace(&mut reached[root], true) {
                 open.push_back(root);
             }

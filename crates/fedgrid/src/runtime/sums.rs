@@ -65,6 +65,7 @@ impl Sums {
         self.size += other.size;
         self.bytes += other.bytes;
         self.gap = self.gap.zip(other.gap).and_then(|(a, b)| {
+            // Bounds of different iterates do not add up to a bound of any.
             let is_of_one = a.iterate.zip(b.iterate).is_none_or(|(a, b)| a == b);
             let iterate = a.iterate.or(b.iterate);
             is_of_one.then_some(Gap { iterate, bound: a.bound + b.bound })
@@ -74,6 +75,7 @@ impl Sums {
     /// The record of a round.
     pub(super) fn round(&self, round: usize, alpha: f64) -> Round {
         let gtv = 0.5 * self.variation;
+        // All zero: nothing has changed, and nothing is left to divide by.
         let residual = if self.size > 0.0 { (self.change / self.size).sqrt() } else { 0.0 };
         Round {
             round,

@@ -32,6 +32,7 @@ pub(super) fn check(network: &Network, sites: &[Site], message: usize) -> Result
             *between.entry((a.min(b), a.max(b))).or_default() += 1;
         }
     }
+    // The pair with the most edges decides: messages of all edges are bounded by the same size.
     let Some((&(a, b), &edges)) = between.iter().max_by_key(|(_, edges)| **edges) else {
         return Ok(());
     };

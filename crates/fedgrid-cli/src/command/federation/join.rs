@@ -102,6 +102,7 @@ impl Join {
             PathBuf::from("runs").join(format!("{}-{}", site.title, bundle.name()))
         });
         let existing = if self.force { Existing::Replace } else { Existing::Refuse };
+        // An unfinished run in the folder is what this command goes on with.
         if RunFolder::is_finished(&out) {
             RunFolder::check(&out, existing)?;
         }
@@ -178,6 +179,7 @@ impl Join {
             ..ProtocolSettings::default()
         };
         std::fs::create_dir_all(out).map_err(|error| Error::folder(out, &error))?;
+        // Beside the run, not in it: a budget outlives every run, and --force must not renew it.
         let beside = || out.parent().unwrap_or(Path::new("")).join("ledgers");
         Ok(Options {
             ledgers: self.ledgers.clone().unwrap_or_else(beside),
@@ -240,7 +242,7 @@ fn run<M: Method<Participant: Durable>>(
     let hypotheses = outcome.process.participants().map(|(node, own)| {
         own.hypothesis().cloned().ok_or_else(|| {
             let name = &bundle.manifest.nodes[node].name;
-            Error::input(format!("node '{name}' has no rows and heard of no neighbour"))
+            Error::input(format!("node '{name}' has no rows and got no message of a neighbour"))
         })
     });
     let hypotheses = hypotheses.collect::<Result<Vec<Arc<dyn Hypothesis>>>>()?;
@@ -270,6 +272,7 @@ impl StatusLine {
             let _ = write!(std::io::stderr(), "\r\x1b[K{}", status.line());
             return;
         }
+        // A log that grows by a line every status would hide the lines that matter.
         let is_due = self.last.is_none_or(|last| last.elapsed().as_secs() >= 10);
         if is_due || self.phase != status.phase || self.notice != status.notice {
             (self.last, self.phase) = (Some(Instant::now()), status.phase);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fedgrid::runtime::protocol::DEFAULT_LARGEST_NUMBER;
+use fedgrid::{bytes::NUMBER_BYTES, runtime::protocol::DEFAULT_LARGEST_NUMBER};
 use fedgrid_zenoh::{
     identity::{Hex, now},
     manifest::{LinkProtocol, Manifest, SharedSizes},
@@ -148,9 +148,11 @@ impl New {
         if let Some(link) = &self.link {
             sites.link = parse_link(link)?;
         }
+        // Sites that look for each other on a local network need no address.
         if !self.scouting {
             sites.check_reach(&common.network)?;
         }
+        // Before keys are made: a federation whose rounds do not fit in a frame would wait for ever.
         frame_size::check(&common.network, &sites.all, common.largest_message(&experiment)?)?;
         let title = self.experiment.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let out = self.out.clone().unwrap_or_else(|| Path::new("federation").join(&title));
@@ -172,6 +174,7 @@ impl New {
             },
             checkpoint_every: self.checkpoint_every.max(1),
             largest_number: self.largest_number,
+            // An hour back: clocks of sites differ.
             validity: (now().saturating_sub(3600), now() + self.days * 86_400),
         };
         let manifest = federation.write(&out).map_err(refused)?;
@@ -227,7 +230,8 @@ fn tell(
         _ => (features + 1) * outputs,
     };
     let cut = manifest.cut();
-    let bytes = 2 * cut * 8 * numbers as usize;
+    // An estimate: a message's few other bytes (`Wire::HEAD_BYTES`) are left out.
+    let bytes = 2 * cut * NUMBER_BYTES * numbers as usize;
     terminal.say(&format!(
         "{}: {} nodes at {} sites; {cut} of {} edges join two sites, which carry about {} kB a round",
         manifest.project,

@@ -149,6 +149,7 @@ impl Stop {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         let (manifest, found) = ask(&self.project, Some(OperatorOrder::Stop))?;
         let (told, all) = (found.len(), manifest.processes.len());
+        // An error, since whoever orders a stop must not believe that it was heard.
         if told == 0 {
             return Err(Error::input(format!(
                 "none of {all} sites was reached, so none was told to stop; see fedgrid federation status"
@@ -201,6 +202,7 @@ impl Collect {
                 std::fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
             let shared = share::verified(&text, &project.manifest, &path.display().to_string())?;
             let site = |other: &share::SharedMetrics| other.site == shared.site;
+            // Two files of one site would count its nodes twice.
             if let Some(first) = all[..index].iter().position(site) {
                 return Err(Error::input(format!(
                     "{}: is of '{}', as {} is, expected one file of each site",
@@ -252,6 +254,7 @@ impl Router {
         };
         let session = transport::open(&settings).map_err(refused)?;
         terminal.say(&format!("Router of '{}' at {address}; Ctrl-C ends it", manifest.project));
+        // The router's work is done by threads of Zenoh.
         while !is_interrupted() {
             std::thread::sleep(Duration::from_millis(200));
         }

@@ -85,6 +85,7 @@ impl SiteRun<'_> {
         site.notes.extend(self.spent(&learnt.tallies));
         site.notes.extend(self.helpers(&learnt.tallies));
         let mut experiment = self.experiment.clone();
+        // Baselines would need rows of other sites.
         experiment.compare.enabled = false;
         let mut outcome = summary::outcome(&experiment, &site, &verdict.cards, &fitted, seconds);
         verdict.tell(&mut outcome);
@@ -156,6 +157,7 @@ impl SiteRun<'_> {
         let name = |node: NodeId| self.bundle.manifest.nodes[node].name.as_str();
         let outside = |help: &Help| self.own.binary_search(&help.helper).is_err();
         let mut helps: Vec<Help> = tallies.iter().filter_map(help).filter(outside).collect();
+        // Only those who were kept and did help are worth naming.
         helps.retain(|help| help.kept && help.reward > 0.0);
         helps.sort_by(|a, b| b.reward.total_cmp(&a.reward));
         let named = |help: &Help| {

@@ -80,6 +80,7 @@ pub(super) fn verified(text: &str, manifest: &Manifest, source: &str) -> Result<
     if !signed_text::is_signed(KIND, text, &key) {
         return Err(wrong(&format!("is not signed by '{}'", shared.site)));
     }
+    // Errors of another run are of other models.
     if shared.run != manifest.run {
         return Err(wrong("is of another run"));
     }

@@ -34,6 +34,7 @@ pub(super) fn write(
     for site in sites {
         let mut own: Vec<&str> =
             site.nodes.iter().map(|&node| network.names()[node as usize].as_str()).collect();
+        // Tables may have many rows and sites many nodes: each row is looked up by bisection.
         own.sort_unstable();
         let is_own = |row: &usize| own.binary_search(&names[*row].as_str()).is_ok();
         let text = table.csv((0..table.rows()).filter(is_own), keys.delimiter);

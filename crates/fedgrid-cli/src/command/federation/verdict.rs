@@ -38,6 +38,7 @@ impl AloneModels {
     pub(super) fn new(study: &Study) -> Result<Self> {
         let card = study.card(Contestant::Local, &Unwatched)?;
         let names = study.network.names().to_vec();
+        // A network without edges is training alone, by the same code.
         let views = Network::new(names, [])?.views(study.nodes(card.strength.ridge))?;
         let hypotheses = InProcess::default().run(&Local, views)?.hypotheses;
         Ok(Self { card, hypotheses })

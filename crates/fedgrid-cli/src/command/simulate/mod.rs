@@ -32,9 +32,11 @@ use crate::{
 };
 
 /// The strength where the experiment leaves it to validation rows.
+// What goes wrong is simulated, not what is learnt: any strength that couples the nodes will do.
 const DEFAULT_ALPHA: f64 = 0.1;
 
 /// How near the fault-free optimum is sought.
+// Far below the distances that faults leave.
 const OPTIMUM_STOP: Stop = Stop { tolerance: 1e-12, rounds: 20_000 };
 
 /// Arguments of `fedgrid simulate`.
@@ -99,6 +101,7 @@ impl Simulate {
         let source = if self.set.is_empty() { source } else { String::new() };
         let experiment = Experiment::from_table(table, &source)?;
         let study = Assembly::new(&experiment, &base)?.study;
+        // Before any seed runs: flags are wrong for all of them alike.
         self.faults.faults().check()?;
         let alpha = study.settings.alpha.unwrap_or(DEFAULT_ALPHA);
         let nodes = nodes(&study);
@@ -184,6 +187,7 @@ impl Simulate {
         let seeds: Vec<u64> = (self.seed..self.seed.saturating_add(self.seeds)).collect();
         let ended: Vec<Ended> = seeds
             .into_par_iter()
+            // Seeds are independent, and each is one trace on any number of cores.
             .map(|seed| {
                 let outcome = simulation.run(seed)?;
                 Ok(Ended {
@@ -218,6 +222,7 @@ impl Simulate {
 fn nodes(study: &Study) -> Vec<Node> {
     let rows = || study.plan.train.iter().map(Vec::len);
     let with_rows = rows().filter(|count| *count > 0).count().max(1);
+    // As in `fit`: weights by rows are relative to the mean node, so that alpha keeps its meaning.
     let mean_rows = rows().sum::<usize>() as f64 / with_rows as f64;
     let node = |id: usize| {
         let train = &study.plan.train[id];
@@ -241,6 +246,7 @@ fn stored(hypotheses: &NodeHypotheses) -> Vec<Option<fedgrid::model::Stored>> {
 fn distance(views: &[View], found: &NodeHypotheses, best: &NodeHypotheses) -> Option<f64> {
     let (mut apart, mut size) = (0.0, 0.0);
     for ((view, found), best) in views.iter().zip(found).zip(best) {
+        // Nothing determines such a node without faults either.
         let Some(best) = best else { continue };
         let (best, found) =
             (best.predict(&view.node.public), found.as_ref()?.predict(&view.node.public));

@@ -49,6 +49,7 @@ impl SimulationReport {
     /// The distances of all seeds that ended with a model everywhere, the smallest first.
     fn distances(&self) -> Vec<f64> {
         let mut all: Vec<f64> = self.seeds.iter().filter_map(|seed| seed.distance).collect();
+        // The median is told beside the largest: one unlucky seed says little about the method.
         all.sort_by(f64::total_cmp);
         all
     }

@@ -38,7 +38,7 @@ struct Child {
 /// How far the processes have agreed to stop.
 #[derive(Debug)]
 pub(super) struct Agreement {
-    is_synchronous: bool,
+    mode: RoundMode,
     stop: Stop,
     stop_on: StopOn,
     alpha: f64,
@@ -68,7 +68,7 @@ impl Agreement {
             |process: &ProcessId| assignment.peers.iter().position(|peer| peer.process == *process);
         let child = |link| Child { link, sums: BTreeMap::new(), checked_round: 0 };
         Self {
-            is_synchronous: settings.mode == RoundMode::Synchronous,
+            mode: settings.mode,
             stop: settings.stop,
             stop_on: method.stop_on(),
             alpha: method.alpha(),
@@ -133,19 +133,16 @@ impl Agreement {
         self.record = Some(self.round(round, total));
     }
 
-    /// Whether a residual is small enough.
-    pub(super) fn is_small(&self, residual: f64) -> bool {
-        residual <= self.stop.tolerance
-    }
-
     /// Takes the sums of a child, in a process that has completed `own_round`.
     pub(super) fn receive(&mut self, link: usize, round: u64, sums: Sums, own_round: u64) {
         let Some(child) = self.children.iter_mut().find(|child| child.link == link) else { return };
-        if self.is_synchronous {
+        if self.mode == RoundMode::Synchronous {
+            // Sums of an earlier round come again when a neighbour sends again; their verdict is known.
             if round >= own_round {
                 child.sums.entry(round).or_insert(sums);
             }
         } else if child.sums.last_key_value().is_none_or(|(last, _)| *last < round) {
+            // Only the latest counts, or memory would grow with every check.
             child.sums = BTreeMap::from([(round, sums)]);
         }
     }
@@ -171,6 +168,7 @@ impl Agreement {
     pub(super) fn latest_total(&mut self, own: Sums) -> Option<Sums> {
         let latest = |child: &Child| {
             let (round, sums) = child.sums.last_key_value()?;
+            // Sums that are counted twice could agree three times without any new round.
             (*round > child.checked_round).then_some((*round, *sums))
         };
         let latest: Vec<(u64, Sums)> = self.children.iter().map(latest).collect::<Option<_>>()?;

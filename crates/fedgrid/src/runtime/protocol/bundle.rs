@@ -6,11 +6,8 @@
 //!
 //! where edges are counted in the order that both sides know from the layout.
 
-use std::collections::BTreeMap;
-
-use super::rules::Rules;
 use crate::{
-    bytes::{Reader, Writer, digest},
+    bytes::{Reader, Writer},
     error::Result,
     method::Wire,
     network::NodeId,
@@ -33,25 +30,17 @@ struct IncomingEdge<S> {
     shape: Option<S>,
 }
 
-/// What comes from one neighbouring process.
+/// The edges from one neighbouring process.
 #[derive(Debug)]
-pub(super) struct InboundLink<M: Wire> {
+pub(super) struct IncomingEdges<M: Wire> {
     edges: Vec<IncomingEdge<M::Shape>>,
     /// The most bytes that a bundle takes.
-    largest_bytes: usize,
+    pub(super) largest_bytes: usize,
     /// The largest magnitude of a number in one.
     largest_number: f64,
-    /// The messages of the next rounds, as far as they have come.
-    rounds: BTreeMap<u64, Vec<Inbound<M>>>,
-    /// The digests of payloads by round, to notice one that comes again and differs.
-    digests: BTreeMap<u64, u64>,
-    /// Epoch and round of the latest message, in asynchronous rounds.
-    latest: Option<(u64, u64)>,
-    /// For how many rounds that message was used.
-    rounds_used: u64,
 }
 
-impl<M: Wire> InboundLink<M> {
+impl<M: Wire> IncomingEdges<M> {
     pub(super) fn new(
         peer: &Peer,
         largest_number: f64,
@@ -64,24 +53,14 @@ impl<M: Wire> InboundLink<M> {
         };
         let edges: Vec<_> = peer.incoming.iter().filter_map(edge).collect();
         let shapes = edges.iter().filter_map(|edge| edge.shape.as_ref());
-        Self {
-            largest_bytes: shapes.map(|shape| EDGE_INDEX_BYTES + M::largest(shape)).sum(),
-            largest_number,
-            edges,
-            rounds: BTreeMap::new(),
-            digests: BTreeMap::new(),
-            latest: None,
-            rounds_used: 0,
-        }
-    }
-
-    pub(super) fn largest_bytes(&self) -> usize {
-        self.largest_bytes
+        let largest_bytes = shapes.map(|shape| EDGE_INDEX_BYTES + M::most_bytes(shape)).sum();
+        Self { edges, largest_bytes, largest_number }
     }
 
     /// The messages in a bundle, all checked.
     pub(super) fn unpack(&self, payload: &[u8]) -> Result<Vec<Inbound<M>>> {
         let mut from = Reader::new("a bundle", payload).with_limit(self.largest_number);
+        // Before anything is decoded: no neighbour decides how much room is made here.
         if payload.len() > self.largest_bytes {
             return Err(from.refusal("is longer than expected"));
         }
@@ -92,6 +71,7 @@ impl<M: Wire> InboundLink<M> {
             else {
                 return Err(from.refusal("holds a message for an unknown edge"));
             };
+            // One order only: otherwise two payloads of the same messages would have different digests.
             if index < next {
                 return Err(from.refusal("holds messages out of order"));
             }
@@ -99,52 +79,6 @@ impl<M: Wire> InboundLink<M> {
             messages.push((*receiver, *sender, M::decode(shape, &mut from)?));
         }
         Ok(messages)
-    }
-
-    /// Whether a payload of this round is the first, or the same as before; then it is remembered.
-    pub(super) fn is_unchanged(&mut self, round: u64, payload: &[u8], rules: &impl Rules) -> bool {
-        let now = digest(payload);
-        rules.is_unchanged(*self.digests.entry(round).or_insert(now), now)
-    }
-
-    pub(super) fn store(&mut self, round: u64, messages: Vec<Inbound<M>>) {
-        self.rounds.entry(round).or_insert(messages);
-    }
-
-    pub(super) fn has(&self, round: u64) -> bool {
-        self.rounds.contains_key(&round)
-    }
-
-    pub(super) fn take(&mut self, round: u64) -> Vec<Inbound<M>> {
-        self.rounds.remove(&round).unwrap_or_default()
-    }
-
-    /// Forgets digests of rounds before this one.
-    pub(super) fn forget_before(&mut self, round: u64) {
-        self.digests = self.digests.split_off(&round);
-    }
-
-    /// Whether a message of this epoch and round replaces the latest, in asynchronous rounds.
-    pub(super) fn replaces_latest(&mut self, now: (u64, u64), rules: &impl Rules) -> bool {
-        let replaces = self.latest.is_none_or(|latest| rules.is_newer(latest, now));
-        if replaces {
-            (self.latest, self.rounds_used) = (Some(now), 0);
-        }
-        replaces
-    }
-
-    /// Epoch and round of the latest message, and for how many rounds it was used.
-    pub(super) fn latest(&self) -> ((u64, u64), u64) {
-        (self.latest.unwrap_or_default(), self.rounds_used)
-    }
-
-    /// Whether an asynchronous round must wait for the next message.
-    pub(super) fn is_stale(&self, most_rounds: Option<u64>) -> bool {
-        self.latest.is_none() || most_rounds.is_some_and(|most| self.rounds_used >= most)
-    }
-
-    pub(super) fn use_latest(&mut self) {
-        self.rounds_used += 1;
     }
 }
 

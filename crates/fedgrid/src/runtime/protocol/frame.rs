@@ -106,6 +106,7 @@ impl Frame {
         let mut to = Writer::after(Vec::with_capacity(FRAME_HEAD_BYTES + self.payload.len()));
         to.mark(self.kind as u8);
         for process in [self.from, self.to] {
+            // An id beyond the range cannot be a neighbour's; as the largest number it reaches nobody.
             to.short(u32::try_from(process).unwrap_or(u32::MAX));
         }
         to.words(&[self.epoch, self.nonce, self.known_epoch, self.durable_round, self.round]);

@@ -8,8 +8,8 @@
 //! the seeded simulator and over a real network; whoever drives it does the actions in order.
 //!
 //! **Synchronous** rounds are those of one process: a round ends when the messages of every
-//! neighbouring process are there, messages are taken in order of the senders' ids, and so the bits are those of
-//! [`InProcess`](super::InProcess) for any split of the nodes, whatever is lost, late, doubled or killed.
+//! neighbouring process are there, and they are taken in order of the senders' ids. So the bits are those
+//! of [`InProcess`](super::InProcess) for any split of the nodes, whatever is lost, late, doubled or killed.
 //! What is missing is asked for again at every tick, and a resend has the same payload.
 //!
 //! **Asynchronous** rounds take place at every tick with the latest message of each neighbour. They are
@@ -25,8 +25,7 @@
 //!   checkpoint, too.
 //! - *Epochs fence.* A process counts its starts. No frame of a lower epoch is accepted, none of a copy
 //!   with the same epoch but another nonce, and none whose durable round has fallen: that is an
-//!   old backup.
-//!   What a process knows of others' epochs is durable before it acts on it.
+//!   old backup. What a process knows of others' epochs is durable before it acts on it.
 //! - *Agreement along a tree.* Every so many rounds sums travel to the root, and its verdict back. A
 //!   verdict ends the run at the same round everywhere.
 //!

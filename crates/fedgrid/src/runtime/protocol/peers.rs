@@ -120,10 +120,6 @@ impl Peers {
         self.process
     }
 
-    pub(super) fn process_of(&self, link: usize) -> ProcessId {
-        self.links[link].process
-    }
-
     /// The start of this process itself.
     pub(super) fn own(&self) -> PeerIdentity {
         self.own
@@ -151,7 +147,8 @@ impl Peers {
     pub(super) fn accept(&mut self, link: usize, frame: &Frame) -> bool {
         let link = &mut self.links[link];
         link.accepted_frames += 1;
-        (link.is_lost, link.has_left) = (false, false);
+        (link.is_lost, link.has_left) = (false, frame.kind == FrameKind::Leave);
+        link.has_finished |= frame.kind == FrameKind::Done;
         let knew_us = link.knows_us;
         link.knows_us |= frame.known_epoch == self.own.epoch;
         if matches!(frame.kind, FrameKind::State | FrameKind::Hello | FrameKind::Done) {
@@ -239,33 +236,13 @@ impl Peers {
         }
     }
 
-    pub(super) fn mark_left(&mut self, link: usize) {
-        self.links[link].has_left = true;
-    }
-
-    pub(super) fn mark_finished(&mut self, link: usize) {
-        self.links[link].has_finished = true;
-    }
-
-    pub(super) fn has_finished(&self, link: usize) -> bool {
-        self.links[link].has_finished
-    }
-
     pub(super) fn unfinished(&self) -> Vec<usize> {
-        (0..self.len()).filter(|&link| !self.has_finished(link)).collect()
-    }
-
-    pub(super) fn is_met(&self, link: usize) -> bool {
-        self.links[link].identity.is_some()
-    }
-
-    pub(super) fn knows_us(&self, link: usize) -> bool {
-        self.links[link].knows_us
+        (0..self.len()).filter(|&link| !self.links[link].has_finished).collect()
     }
 
     /// Whether a neighbour that was met is beyond this round.
     pub(super) fn is_beyond(&self, link: usize, round: u64) -> bool {
-        self.links[link].furthest_round > round && self.is_met(link)
+        self.links[link].furthest_round > round && self.links[link].identity.is_some()
     }
 
     /// Whether asynchronous rounds have to wait for a neighbour.
@@ -299,6 +276,7 @@ impl Peers {
         to.word(self.own.epoch);
         to.count(self.links.len());
         for link in &self.links {
+            // Pending ones count as met: this write is what makes it so.
             let peer = link.pending.or(link.identity);
             let peer = peer.unwrap_or(PeerIdentity { epoch: 0, nonce: 0 });
             to.words(&[link.process as u64, peer.epoch, peer.nonce, link.durable_round]);
@@ -317,6 +295,7 @@ impl Peers {
                 return Err(from.refusal("is of another federation"));
             }
             let peer = PeerIdentity { epoch: from.word()?, nonce: from.word()? };
+            // Epochs begin at one; zero stands for a neighbour that was never met.
             link.identity = (peer.epoch > 0).then_some(peer);
             link.acknowledge(from.word()?, self.is_synchronous);
         }

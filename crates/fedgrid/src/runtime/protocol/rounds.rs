@@ -4,17 +4,19 @@
 //! send → bundles to other processes + messages that stay here → inboxes by sender → learn → round + 1
 //! ```
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 
 use super::{
     ProtocolSettings, RoundMode,
-    bundle::{Inbound, InboundLink, pack},
+    bundle::{Inbound, IncomingEdges, pack},
     rules::Rules,
 };
 use crate::{
     bytes::{Reader, Writer, digest},
     error::{Error, Result},
-    method::{Durable, Memory, Message, Method},
+    method::{Durable, Memory, Message, Method, Wire},
     network::{NodeId, View},
     runtime::{
         layout::{Assignment, Peer},
@@ -62,6 +64,20 @@ enum Route {
     Remote(usize, u32),
 }
 
+/// What has come from one neighbouring process.
+#[derive(Debug)]
+struct InboundLink<M: Wire> {
+    edges: IncomingEdges<M>,
+    /// The messages of the next synchronous rounds, as far as they have come.
+    rounds: BTreeMap<u64, Vec<Inbound<M>>>,
+    /// The digests of payloads by round, to notice one that comes again and differs.
+    digests: BTreeMap<u64, u64>,
+    /// Epoch and round of the latest message, in asynchronous rounds.
+    latest: Option<(u64, u64)>,
+    /// For how many rounds that message was used.
+    rounds_used: u64,
+}
+
 /// What became of a payload of a synchronous round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Receipt {
@@ -101,7 +117,13 @@ impl<P: Durable> HostedRounds<P> {
         let nodes = views.into_par_iter().map(join).collect::<Result<Vec<_>>>()?;
         let index_of = |node: NodeId| assignment.nodes.binary_search(&node).ok();
         let shape = |index: usize, from: NodeId| nodes[index].participant.shape(from);
-        let link = |peer| InboundLink::new(peer, settings.largest_number, index_of, shape);
+        let link = |peer| InboundLink {
+            edges: IncomingEdges::new(peer, settings.largest_number, index_of, shape),
+            rounds: BTreeMap::new(),
+            digests: BTreeMap::new(),
+            latest: None,
+            rounds_used: 0,
+        };
         Ok(Self {
             links: assignment.peers.iter().map(link).collect(),
             nodes,
@@ -131,8 +153,20 @@ impl<P: Durable> HostedRounds<P> {
         }
     }
 
-    pub(super) fn link(&self, link: usize) -> &InboundLink<P::Message> {
-        &self.links[link]
+    /// The most bytes that a bundle from a neighbour takes.
+    pub(super) fn largest_bundle(&self, link: usize) -> usize {
+        self.links[link].edges.largest_bytes
+    }
+
+    /// Epoch and round of a neighbour's latest message, and for how many rounds it was used.
+    pub(super) fn latest(&self, link: usize) -> ((u64, u64), u64) {
+        (self.links[link].latest.unwrap_or_default(), self.links[link].rounds_used)
+    }
+
+    /// Whether an asynchronous round must wait for a neighbour's next message.
+    pub(super) fn is_stale(&self, link: usize, most_rounds: Option<u64>) -> bool {
+        let InboundLink { latest, rounds_used, .. } = &self.links[link];
+        latest.is_none() || most_rounds.is_some_and(|most| *rounds_used >= most)
     }
 
     /// Lets all nodes send: the payload to each neighbouring process.
@@ -144,11 +178,13 @@ impl<P: Durable> HostedRounds<P> {
             self.nodes.par_iter_mut().map(send).collect()
         };
         let mut bundles: Vec<Vec<(u32, P::Message)>> = vec![Vec::new(); self.links.len()];
+        // Counted where messages are sent, so that local edges count as in one process.
         self.bytes = 0;
         self.local.clear();
         for (node, outbox) in self.nodes.iter().zip(outboxes) {
             for (to, message) in outbox {
                 let route = node.routes.binary_search_by_key(&to, |(id, _)| *id);
+                // A method may send to nodes that are no neighbours; no edge carries that.
                 let Ok(route) = route else { continue };
                 self.bytes += message.bytes();
                 match node.routes[route].1 {
@@ -157,6 +193,7 @@ impl<P: Durable> HostedRounds<P> {
                 }
             }
         }
+        // An empty bundle is sent, too: it says that a round has no message.
         bundles.into_iter().map(|bundle| pack(bundle, self.largest_number)).collect()
     }
 
@@ -176,19 +213,19 @@ impl<P: Durable> HostedRounds<P> {
         rules: &impl Rules,
     ) -> Result<Receipt> {
         let round = rules.round_of(round, self.round + 1);
-        // A neighbour that has heard this process's last round may be one round ahead, never two.
+        // A neighbour that has this process's last messages may be one round ahead, never two.
         if round > self.round + 2 {
             return Ok(Receipt::Ignored);
         }
         let link = &mut self.links[link];
-        let messages = link.unpack(payload)?;
-        if !link.is_unchanged(round, payload, rules) {
+        let (messages, now) = (link.edges.unpack(payload)?, digest(payload));
+        if !rules.is_unchanged(*link.digests.entry(round).or_insert(now), now) {
             return Ok(Receipt::Changed);
         }
         if round <= self.round {
             return Ok(Receipt::Ignored);
         }
-        link.store(round, messages);
+        link.rounds.entry(round).or_insert(messages);
         Ok(Receipt::Stored)
     }
 
@@ -200,8 +237,10 @@ impl<P: Durable> HostedRounds<P> {
         payload: &[u8],
         rules: &impl Rules,
     ) -> Result<()> {
-        let messages = self.links[link].unpack(payload)?;
-        if self.links[link].replaces_latest(now, rules) {
+        let link = &mut self.links[link];
+        let messages = link.edges.unpack(payload)?;
+        if link.latest.is_none_or(|latest| rules.is_newer(latest, now)) {
+            (link.latest, link.rounds_used) = (Some(now), 0);
             for (index, sender, message) in messages {
                 self.nodes[index].replace(sender, message);
             }
@@ -212,14 +251,16 @@ impl<P: Durable> HostedRounds<P> {
     /// The links whose payload of the next synchronous round is missing.
     pub(super) fn missing(&self) -> Vec<usize> {
         let next = self.round + 1;
-        (0..self.links.len()).filter(|&link| !self.links[link].has(next)).collect()
+        (0..self.links.len()).filter(|&link| !self.links[link].rounds.contains_key(&next)).collect()
     }
 
     /// Fills the inboxes with the messages of the next synchronous round.
     pub(super) fn fill_inboxes(&mut self, accepted_frames: &[u64], rules: &impl Rules) {
         self.nodes.iter_mut().for_each(|node| node.inbox.clear());
+        // Links are in order of process ids, which is not the order of node ids: inboxes are sorted below.
         for link in rules.link_order(accepted_frames) {
-            self.local.extend(self.links[link].take(self.round + 1));
+            let messages = self.links[link].rounds.remove(&(self.round + 1));
+            self.local.extend(messages.into_iter().flatten());
         }
         for (index, sender, message) in self.local.drain(..) {
             self.nodes[index].inbox.push((sender, message));
@@ -229,7 +270,7 @@ impl<P: Durable> HostedRounds<P> {
 
     /// The latest messages are used for one more asynchronous round.
     pub(super) fn use_latest(&mut self) {
-        self.links.iter_mut().for_each(InboundLink::use_latest);
+        self.links.iter_mut().for_each(|link| link.rounds_used += 1);
     }
 
     /// Lets all nodes learn from their inboxes: the end of a round.
@@ -246,7 +287,7 @@ impl<P: Durable> HostedRounds<P> {
 
     /// Forgets what is only needed to compare payloads of rounds before this one.
     pub(super) fn forget_before(&mut self, round: u64) {
-        self.links.iter_mut().for_each(|link| link.forget_before(round));
+        self.links.iter_mut().for_each(|link| link.digests = link.digests.split_off(&round));
     }
 
     /// The digest of each node's snapshot.

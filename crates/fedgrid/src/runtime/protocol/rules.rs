@@ -113,7 +113,7 @@ pub trait Rules: Debug + Clone {
         (0..accepted_frames.len()).collect()
     }
 
-    /// A node hears its neighbours in order of their ids: sums have the same bits for any arrival.
+    /// A node takes messages in order of the senders' ids: sums have the same bits for any arrival.
     fn sort_inbox<M>(&self, inbox: &mut [(NodeId, M)]) {
         inbox.sort_by_key(|(sender, _)| *sender);
     }

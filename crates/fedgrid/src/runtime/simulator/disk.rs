@@ -98,6 +98,7 @@ impl Disk {
         self.sequence += 1;
         let sides = self.sides.entry(slot).or_default();
         let age = |side: &Vec<u8>| opened(side).map_or(0, |(sequence, _)| sequence);
+        // The newer side stays whole while the older is written over.
         let older = usize::from(age(&sides[0]) > age(&sides[1]));
         let new = sealed(self.sequence, bytes);
         match up_to {
@@ -118,6 +119,7 @@ impl Disk {
         if pending.is_empty() {
             return;
         }
+        // Writes reach the disk in order, so there is one border between done and lost.
         let done = stream.index(pending.len() + 1);
         for (index, (_, slot, bytes)) in pending.iter().enumerate() {
             if index < done && !self.forgets_to_sync {

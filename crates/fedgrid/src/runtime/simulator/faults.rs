@@ -78,6 +78,7 @@ impl Faults {
         let expected = "a share from zero to one";
         match shares.into_iter().find(|(_, value)| !(0.0..=1.0).contains(value)) {
             Some((name, value)) => Err(Error::Parameter { name, value, expected }),
+            // Nothing would ever arrive, and every run would end at its deadline.
             None if self.loss >= 1.0 => {
                 let (value, expected) = (self.loss, "a share below one: something must arrive");
                 Err(Error::Parameter { name: "loss", value, expected })

@@ -152,6 +152,7 @@ impl Invariants {
             FrameKind::State => (round - 1) / settings.checkpoint_every * settings.checkpoint_every,
             _ => 0,
         };
+        // A finished process claims all rounds, whatever its last one was.
         let claimed = if frame.durable_round == u64::MAX { 0 } else { frame.durable_round };
         if frame.epoch > epoch || kept < due.max(claimed) {
             self.note(Violation::SentTooSoon { from, round });
@@ -172,6 +173,7 @@ impl Invariants {
         let (by, from, epoch) = (frame.to, frame.from, frame.epoch);
         let now = (epoch, frame.nonce);
         let mut last = self.accepted.get(&(by, from)).copied().unwrap_or(now);
+        // What the receiver itself knows counts, too: it may have met a start from which no frame was accepted.
         if before.epoch >= last.0 {
             last = (before.epoch, before.nonce);
         }

@@ -32,8 +32,6 @@
 
 mod disk;
 mod faults;
-#[cfg(test)]
-mod injected_bug;
 mod invariants;
 mod network_faults;
 mod outcome;

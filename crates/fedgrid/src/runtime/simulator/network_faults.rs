@@ -83,7 +83,7 @@ impl<'a> FaultyNetwork<'a> {
         let is_doubled = faults.duplicate > 0.0 && stream.uniform() < faults.duplicate;
         counts.duplicated += u64::from(is_doubled);
         let mut arrivals = Vec::new();
-        for _ in 0..1 + usize::from(is_doubled) {
+        for _ in 0..=usize::from(is_doubled) {
             if is_cut || (faults.loss > 0.0 && stream.uniform() < faults.loss) {
                 counts.lost += 1;
                 continue;

@@ -34,9 +34,9 @@ impl<P: Durable, R: Rules> Process<P, R> {
                 }
             }
         }
+        let peer = frame.from;
         if let Err(error) = self.take(link, frame) {
-            let (peer, reason) = (self.peers.process_of(link), Reason::Malformed(error));
-            self.notice(Notice::Rejected { peer, reason });
+            self.notice(Notice::Rejected { peer, reason: Reason::Malformed(error) });
         }
         self.settle();
     }
@@ -72,6 +72,7 @@ impl<P: Durable, R: Rules> Process<P, R> {
     fn take(&mut self, link: usize, frame: Frame) -> Result<()> {
         let Frame { kind, round, payload, .. } = frame;
         match kind {
+            // Answered only if the sender does not know this start, or two would greet each other for ever.
             FrameKind::Hello => {
                 if frame.known_epoch != self.peers.own().epoch {
                     self.send(link, FrameKind::Hello, self.rounds.round(), Vec::new());
@@ -88,6 +89,7 @@ impl<P: Durable, R: Rules> Process<P, R> {
                 let mut from = Reader::new("sums", &payload);
                 let sums = Sums::read(&mut from)?;
                 from.finish()?;
+                // Sums of one who is no child are dropped there.
                 self.agreement.receive(link, round, sums, self.rounds.round());
                 self.try_gather();
             }
@@ -109,11 +111,10 @@ impl<P: Durable, R: Rules> Process<P, R> {
             }
             FrameKind::Refusal => self.take_refusal(link, &payload)?,
             FrameKind::Leave => {
-                self.peers.mark_left(link);
                 self.notice(Notice::Left { peer: frame.from });
             }
             FrameKind::Done => {
-                self.peers.mark_finished(link);
+                // One asks for an answer and zero does not, or two that have finished would never be silent.
                 if self.stage == Stage::Finished && payload == [1] {
                     self.send(link, FrameKind::Done, self.rounds.round(), vec![0]);
                 }
@@ -130,6 +131,7 @@ impl<P: Durable, R: Rules> Process<P, R> {
             round = newest.map_or(round, |(newest, _)| newest);
         }
         self.resend(link, asked, round);
+        // The asker may wait for a round that will never come.
         if self.stage == Stage::Finished {
             self.send(link, FrameKind::Done, self.rounds.round(), vec![0]);
         }
@@ -144,7 +146,7 @@ impl<P: Durable, R: Rules> Process<P, R> {
             Receipt::Stored => self.try_round(),
             Receipt::Ignored => {}
             Receipt::Changed => {
-                let (peer, reason) = (self.peers.process_of(link), Reason::Changed { round });
+                let (peer, reason) = (self.peers.status(link).peer, Reason::Changed { round });
                 self.notice(Notice::Rejected { peer, reason });
             }
         }
@@ -167,7 +169,7 @@ impl<P: Durable, R: Rules> Process<P, R> {
             3 => Reason::Rollback { found: first, kept: second },
             _ => return Ok(()),
         };
-        let peer = self.peers.process_of(link);
+        let peer = self.peers.status(link).peer;
         let is_outcast = self.peers.refuse(link, reason.clone());
         self.notice(Notice::RefusedBy { peer, reason: reason.clone() });
         // One neighbour may lie; but where a ledger may be too old, one is enough.

@@ -57,16 +57,16 @@ impl<P: Durable, R: Rules> Process<P, R> {
     /// What is known of each neighbour, in order of their ids.
     pub fn peers(&self) -> impl Iterator<Item = PeerStatus> {
         (0..self.peers.len()).map(|link| {
-            let (latest, rounds_used) = self.rounds.link(link).latest();
-            PeerStatus { latest, rounds_used, ..self.peers.status(link) }
+            let (latest, rounds_used) = self.rounds.latest(link);
+            PeerStatus { rounds_used, latest, ..self.peers.status(link) }
         })
     }
 
     /// The most bytes that a payload from this neighbour takes; none if it is no neighbour.
     #[must_use]
     pub fn largest_payload(&self, peer: ProcessId) -> Option<usize> {
-        let link = self.rounds.link(self.peers.index_of(peer)?);
+        let bundle = self.rounds.largest_bundle(self.peers.index_of(peer)?);
         // A verdict is a flag and sums.
-        Some(link.largest_bytes().max(1 + Sums::BYTES))
+        Some(bundle.max(1 + Sums::BYTES))
     }
 }

@@ -22,11 +22,13 @@ impl<M: Method<Participant: Durable>, R: Rules> SimulationRun<'_, M, R> {
             self.counts.backups += 1;
             self.invariants.forget_accepted(process);
             let old = self.stream.index(self.backups[process].len());
+            // Who is refused for an old backup is put back on it.
             self.replaced_disks[process] = Some(self.disks[process].clone());
             self.backups[process][old].clone()
         } else {
             self.disks[process].clone()
         };
+        // What was in memory only is gone.
         disk.begin();
         let assignment = &self.simulation.layout.assignments()[process];
         let views = assignment.nodes.iter().map(|&node| self.simulation.views[node].clone());

@@ -117,6 +117,7 @@ impl<'a, M: Method<Participant: Durable>, R: Rules> SimulationRun<'a, M, R> {
 
     fn later(&mut self, moments: u64, event: SimEvent) {
         self.queued += 1;
+        // A map by (moment, number) is a queue whose order depends on nothing but the seed.
         self.queue.insert((self.now + moments, self.queued), event);
     }
 
@@ -199,6 +200,7 @@ impl<'a, M: Method<Participant: Durable>, R: Rules> SimulationRun<'a, M, R> {
     fn arrive(&mut self, frame: &Frame) {
         self.counts.delivered += 1;
         self.mix(&[3, frame.to as u64, frame.from as u64, frame.epoch, frame.round]);
+        // A zombie and its successor both listen.
         for running in 0..self.running.len() {
             if self.running[running].as_ref().is_none_or(|own| own.process.id() != frame.to) {
                 continue;
