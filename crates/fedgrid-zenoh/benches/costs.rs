@@ -6,6 +6,7 @@
 
 use std::{
     io::Write as _,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     process::{Child, Command},
     sync::Arc,
@@ -19,14 +20,14 @@ use fedgrid::{
     network::{Network, Node, View, partition, random_regular},
     observe::Stop,
     random::{Purpose, Stream},
-    runtime::protocol::{LARGEST, Settings},
+    runtime::protocol::{DEFAULT_LARGEST_NUMBER, ProtocolSettings},
 };
 use fedgrid_zenoh::{
-    agent::{self, Flow, Options},
+    agent::{self, Options},
     identity::now,
-    kit::{Kit, Shared},
-    manifest::{Link, Shape},
+    manifest::{LinkProtocol, SharedSizes},
     provision::{Federation, Site},
+    site_bundle::{SharedFiles, SiteBundle},
 };
 
 const NODES: usize = 32;
@@ -59,31 +60,32 @@ fn views(network: &Network, own: &[usize]) -> Vec<View> {
     views.into_iter().filter(|view| own.contains(&view.node.id)).collect()
 }
 
-fn settings(rounds: usize, keep: u64) -> Settings {
+fn settings(rounds: usize, checkpoint_every: u64) -> ProtocolSettings {
     let stop = Stop { rounds, tolerance: -1.0 };
-    Settings { stop, keep, look: 0, ..Settings::default() }
+    ProtocolSettings { stop, checkpoint_every, check_every: 0, ..ProtocolSettings::default() }
 }
 
 /// One process of the federation: this binary with the environment of a part.
 fn part(root: &Path) {
     let place = std::env::var("FEDGRID_PLACE").expect("a part has a place");
     let rounds = std::env::var("FEDGRID_ROUNDS").ok().and_then(|text| text.parse().ok());
-    let keep = std::env::var("FEDGRID_KEEP").ok().and_then(|text| text.parse().ok());
-    let (rounds, keep) = (rounds.expect("rounds"), keep.expect("keep"));
-    let kit = Kit::read(&root.join(format!("kits/p{place}")), now()).expect("a good kit");
+    let checkpoint_every = std::env::var("FEDGRID_KEEP").ok().and_then(|text| text.parse().ok());
+    let (rounds, checkpoint_every) =
+        (rounds.expect("rounds"), checkpoint_every.expect("checkpoint_every"));
+    let bundle = SiteBundle::read(&root.join(format!("kits/p{place}")), now()).expect("a good kit");
     let own: Vec<usize> =
-        kit.manifest.nodes_of(kit.process).into_iter().map(|node| node as usize).collect();
+        bundle.manifest.nodes_of(bundle.process).into_iter().map(|node| node as usize).collect();
     let views = views(&network(), &own);
     let method = FedRelax { alpha: 0.3, ..FedRelax::default() };
-    let folder = root.join(format!("state{place}-{keep}-{rounds}"));
-    let options = Options::new(folder, settings(rounds, keep));
+    let folder = root.join(format!("state{place}-{checkpoint_every}-{rounds}"));
+    let options = Options::new(folder, settings(rounds, checkpoint_every));
     let mut begun = None;
-    let outcome = agent::run(&kit, &method, views, &options, &mut |status| {
+    let outcome = agent::run(&bundle, &method, views, &options, &mut |status| {
         // The clock starts when all are there and rounds go on.
         if status.round > 0 && begun.is_none() {
             begun = Some((Instant::now(), status.round));
         }
-        Flow::Continue
+        ControlFlow::Continue(())
     });
     let outcome = outcome.expect("a run");
     let seconds = begun.map_or(f64::NAN, |(begun, _)| begun.elapsed().as_secs_f64());
@@ -113,26 +115,26 @@ fn provisioned(root: &Path, port: u16) -> usize {
     let sites: Vec<Site> = (0..PROCESSES).map(site).collect();
     let federation = Federation {
         project: "costs",
-        shared: &Shared::default(),
+        shared: &SharedFiles::default(),
         nodes: network.names(),
         edges: network.edges().iter().map(|e| (number(e.source), number(e.target), 1.0)).collect(),
         sites: &sites,
-        link: Link::Tls,
+        link: LinkProtocol::Tls,
         router: None,
-        shape: Shape { features: 4, outputs: 1, points: number(POINTS) },
+        shape: SharedSizes { features: 4, outputs: 1, points: number(POINTS) },
         checkpoint_every: 10,
-        largest_number: LARGEST,
+        largest_number: DEFAULT_LARGEST_NUMBER,
         validity: (now() - 60, now() + 86_400),
     };
     federation.write(root).expect("a new folder").cut()
 }
 
-fn spawn(root: &Path, place: usize, rounds: usize, keep: u64) -> Child {
+fn spawn(root: &Path, place: usize, rounds: usize, checkpoint_every: u64) -> Child {
     Command::new(std::env::current_exe().expect("this binary"))
         .env("FEDGRID_PART", root)
         .env("FEDGRID_PLACE", place.to_string())
         .env("FEDGRID_ROUNDS", rounds.to_string())
-        .env("FEDGRID_KEEP", keep.to_string())
+        .env("FEDGRID_KEEP", checkpoint_every.to_string())
         .env("RAYON_NUM_THREADS", "1")
         .stdout(std::process::Stdio::piped())
         .spawn()
@@ -140,8 +142,9 @@ fn spawn(root: &Path, place: usize, rounds: usize, keep: u64) -> Child {
 }
 
 /// The slowest rate, the bytes of all, and the largest memory.
-fn measured(root: &Path, rounds: usize, keep: u64) -> [f64; 3] {
-    let parts: Vec<Child> = (0..PROCESSES).map(|place| spawn(root, place, rounds, keep)).collect();
+fn measured(root: &Path, rounds: usize, checkpoint_every: u64) -> [f64; 3] {
+    let parts: Vec<Child> =
+        (0..PROCESSES).map(|place| spawn(root, place, rounds, checkpoint_every)).collect();
     let mut all = [f64::INFINITY, 0.0, 0.0];
     for part in parts {
         let output = part.wait_with_output().expect("an end");

@@ -6,11 +6,13 @@
 //!
 //! Each is written whole or not at all (see [`disk::write`]), so a crash leaves at least one, the old
 //! or the new; and a file that is damaged later has an undamaged twin. Neighbours hold only what was
-//! said since the newest state, so an older one would be of no use to them. The owner is a hash of run,
+//! sent since the newest state, so an older one would be of no use to them. The owner is a hash of run,
 //! process and shape: the state of another is refused. There is one such pair for who a process is and
 //! whom it has met, and one for what it has learnt.
 
 use std::path::{Path, PathBuf};
+
+use fedgrid::runtime::protocol::Slot;
 
 use crate::{
     disk::{self, Access, Lock},
@@ -18,28 +20,29 @@ use crate::{
 };
 
 const MAGIC: [u8; 8] = *b"fgslot01";
-const HEADER: usize = 8 + 32 + 2 * 8;
-const HASH: usize = 32;
+const HEADER_BYTES: usize = 8 + 32 + 2 * 8;
+const HASH_BYTES: usize = 32;
 /// The largest state that is read.
-pub const LIMIT: usize = 1 << 30;
+// A gigabyte: a wrong file is refused before it fills the memory.
+pub const LARGEST_STATE_BYTES: usize = 1 << 30;
 
 /// Whose state it is.
 pub type Owner = [u8; 32];
 
 /// A state that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Slot {
+pub struct StoredState {
     /// Which write it was.
     pub sequence: u64,
     /// The state.
     pub state: Vec<u8>,
 }
 
-impl Slot {
+impl StoredState {
     /// The bytes of a file.
     #[must_use]
     pub fn to_bytes(&self, owner: &Owner) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(HEADER + self.state.len() + HASH);
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + self.state.len() + HASH_BYTES);
         bytes.extend(MAGIC);
         bytes.extend(owner);
         for number in [self.sequence, self.state.len() as u64] {
@@ -53,10 +56,11 @@ impl Slot {
 
     /// Reads the bytes of a file; what is wrong with them otherwise.
     pub fn from_bytes(bytes: &[u8], owner: &Owner) -> Result<Self, &'static str> {
-        if bytes.len() < HEADER + HASH {
+        if bytes.len() < HEADER_BYTES + HASH_BYTES {
             return Err("it ends too early");
         }
-        let (body, hash) = bytes.split_at(bytes.len() - HASH);
+        let (body, hash) = bytes.split_at(bytes.len() - HASH_BYTES);
+        // The hash comes first: no other field of a damaged file means anything.
         if blake3::hash(body).as_bytes() != hash {
             return Err("its hash is wrong");
         }
@@ -66,11 +70,11 @@ impl Slot {
         if body[8..40] != owner[..] {
             return Err("it is the state of another run, process or shape");
         }
-        let number = |place: usize| {
-            let bytes = &body[40 + 8 * place..48 + 8 * place];
+        let number = |index: usize| {
+            let bytes = &body[40 + 8 * index..48 + 8 * index];
             u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
         };
-        let state = body[HEADER..].to_vec();
+        let state = body[HEADER_BYTES..].to_vec();
         if number(1) != state.len() as u64 {
             return Err("its length is wrong");
         }
@@ -88,15 +92,19 @@ struct Pair {
 
 impl Pair {
     /// The newest undamaged state, and what is wrong with damaged ones.
-    fn open(folder: &Path, name: &str, owner: Owner) -> Result<(Self, Option<Slot>, Vec<Error>)> {
+    fn open(
+        folder: &Path,
+        name: &str,
+        owner: Owner,
+    ) -> Result<(Self, Option<StoredState>, Vec<Error>)> {
         let paths = ["a", "b"].map(|turn| folder.join(format!("{name}-{turn}")));
-        let (mut newest, mut damage): (Option<Slot>, _) = (None, Vec::new());
+        let (mut newest, mut damage): (Option<StoredState>, _) = (None, Vec::new());
         for path in &paths {
             if !path.exists() {
                 continue;
             }
-            let bytes = disk::read(path, LIMIT)?;
-            match Slot::from_bytes(&bytes, &owner) {
+            let bytes = disk::read(path, LARGEST_STATE_BYTES)?;
+            match StoredState::from_bytes(&bytes, &owner) {
                 Ok(slot) if newest.as_ref().is_none_or(|best| best.sequence < slot.sequence) => {
                     newest = Some(slot);
                 }
@@ -107,11 +115,11 @@ impl Pair {
         let next = newest.as_ref().map_or(0, |slot| slot.sequence + 1);
         let pair = Self { paths, owner, next };
         // A crash between the two writes left one older file, and what follows from the newest is about
-        // to be said: from here on either must do.
+        // to be sent: from here on either must do.
         if let Some(slot) = &newest {
             let whole = slot.to_bytes(&owner);
             for path in &pair.paths {
-                if disk::read(path, LIMIT).ok().as_ref() != Some(&whole) {
+                if disk::read(path, LARGEST_STATE_BYTES).ok().as_ref() != Some(&whole) {
                     disk::write(path, &whole, Access::Private)?;
                 }
             }
@@ -120,20 +128,11 @@ impl Pair {
     }
 
     fn write(&mut self, state: Vec<u8>) -> Result<()> {
-        let slot = Slot { sequence: self.next, state };
+        let slot = StoredState { sequence: self.next, state };
         let bytes = slot.to_bytes(&self.owner);
         self.next += 1;
         self.paths.iter().try_for_each(|path| disk::write(path, &bytes, Access::Private))
     }
-}
-
-/// What a process keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
-    /// Who it is and whom it has met.
-    Identity,
-    /// What it has learnt.
-    State,
 }
 
 /// The state of a process in its own folder.
@@ -146,17 +145,18 @@ pub struct Store {
     _lock: Lock,
 }
 
-/// What was kept: identity and state.
-pub type Found = (Option<Vec<u8>>, Option<Vec<u8>>);
+/// The durable bytes of identity and state.
+pub type StoredBytes = (Option<Vec<u8>>, Option<Vec<u8>>);
 
 impl Store {
-    /// Claims a folder and reads what was kept in it.
-    pub fn open(folder: &Path, owner: Owner) -> Result<(Self, Found)> {
+    /// Claims a folder and reads what was durable in it.
+    pub fn open(folder: &Path, owner: Owner) -> Result<(Self, StoredBytes)> {
         disk::make_private_folder(folder)?;
         let lock = Lock::of(folder)?;
         let (identity, who, mut damage) = Pair::open(folder, "identity", owner)?;
         let (state, what, more) = Pair::open(folder, "state", owner)?;
         let lost = [(&who, &damage), (&what, &more)];
+        // Starting anew would forget the epoch, and neighbours would refuse this process for good.
         if let Some((_, damage)) = lost.iter().find(|(slot, bad)| slot.is_none() && !bad.is_empty())
         {
             return Err(damage[0].clone());
@@ -166,11 +166,11 @@ impl Store {
         Ok((Self { identity, state, damage, _lock: lock }, found))
     }
 
-    /// Writes what is to be kept; when this returns it survives a loss of power.
-    pub fn save(&mut self, kept: Kept, bytes: Vec<u8>) -> Result<()> {
-        match kept {
-            Kept::Identity => self.identity.write(bytes),
-            Kept::State => self.state.write(bytes),
+    /// Makes bytes durable; when this returns it survives a loss of power.
+    pub fn save(&mut self, slot: Slot, bytes: Vec<u8>) -> Result<()> {
+        match slot {
+            Slot::Identity => self.identity.write(bytes),
+            Slot::State => self.state.write(bytes),
         }
     }
 }
@@ -186,7 +186,7 @@ mod tests {
     fn saved(folder: &Path, states: &[u8]) {
         let (mut store, _) = Store::open(folder, OWNER).unwrap();
         for &state in states {
-            store.save(Kept::State, vec![state; 30]).unwrap();
+            store.save(Slot::State, vec![state; 30]).unwrap();
         }
     }
 
@@ -202,8 +202,8 @@ mod tests {
             let last = (boot > 1).then(|| vec![boot - 1, 2]);
             assert_eq!(found, (last.clone(), last));
             for round in 0..3_u8 {
-                store.save(Kept::Identity, vec![boot, round]).unwrap();
-                store.save(Kept::State, vec![boot, round]).unwrap();
+                store.save(Slot::Identity, vec![boot, round]).unwrap();
+                store.save(Slot::State, vec![boot, round]).unwrap();
             }
         }
     }
@@ -214,17 +214,17 @@ mod tests {
         saved(folder.path(), &[4, 5]);
         let path = folder.path().join("state-a");
         let whole = fs::read(&path).unwrap();
-        assert_eq!(Slot::from_bytes(&whole, &OWNER).unwrap().state, [5; 30]);
+        assert_eq!(StoredState::from_bytes(&whole, &OWNER).unwrap().state, [5; 30]);
         for bit in 0..8 * whole.len() {
             let mut flipped = whole.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert!(Slot::from_bytes(&flipped, &OWNER).is_err(), "bit {bit}");
+            assert!(StoredState::from_bytes(&flipped, &OWNER).is_err(), "bit {bit}");
             fs::write(&path, &flipped).unwrap();
             let (_, slot, damage) = Pair::open(folder.path(), "state", OWNER).unwrap();
             assert_eq!((slot.unwrap().state, damage.len()), (vec![5; 30], 1), "bit {bit}");
         }
         for length in 0..whole.len() {
-            assert!(Slot::from_bytes(&whole[..length], &OWNER).is_err(), "length {length}");
+            assert!(StoredState::from_bytes(&whole[..length], &OWNER).is_err(), "length {length}");
         }
     }
 
@@ -250,7 +250,7 @@ mod tests {
     fn a_crash_between_any_two_steps_of_a_write_leaves_the_old_state_or_the_new() {
         // The folder after each step of the second write: a part of any length, the first file
         // renamed, a part of the second.
-        let new = Slot { sequence: 1, state: vec![2; 30] }.to_bytes(&OWNER);
+        let new = StoredState { sequence: 1, state: vec![2; 30] }.to_bytes(&OWNER);
         for (length, name) in (0..=new.len()).flat_map(|length| [(length, "a"), (length, "b")]) {
             let folder = tempfile::tempdir().unwrap();
             saved(folder.path(), &[1]);

@@ -33,6 +33,7 @@ pub fn write(path: &Path, bytes: &[u8], access: Access) -> Result<()> {
         options.write(true).create(true).truncate(true).mode(mode);
         let mut file = options.open(&part)?;
         file.write_all(bytes)?;
+        // Before the rename: a loss of power could otherwise leave the new name with no bytes.
         file.sync_all()?;
         fs::rename(&part, path)?;
         sync_folder(path)
@@ -49,6 +50,7 @@ pub fn read(path: &Path, limit: usize) -> Result<Vec<u8>> {
     let failed = |error| Error::file("read", path, &error);
     let file = File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
+    // One byte more than allowed tells a file that is too large from one that just fits.
     let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     file.take(most).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() > limit {

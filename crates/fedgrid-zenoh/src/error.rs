@@ -1,8 +1,8 @@
-//! What can go wrong in a federation, said so that an operator knows what to do.
+//! What can go wrong in a federation, in sentences that tell an operator what to do.
 
 use std::{io, path::Path};
 
-use crate::frame::Refusal;
+use crate::frame::FrameRefusal;
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -45,7 +45,7 @@ pub enum Error {
 
     /// Rows or messages of another shape than the manifest's.
     #[error("wrong shape: {found}")]
-    Shape { found: String },
+    SharedSizes { found: String },
 
     /// A neighbour that cannot be what the manifest says.
     #[error("neighbour '{name}': {found}")]
@@ -53,9 +53,9 @@ pub enum Error {
 
     /// A frame that is not accepted.
     #[error("frame refused: {0}")]
-    Frame(#[from] Refusal),
+    Frame(#[from] FrameRefusal),
 
-    /// A round with more to say than a frame holds: it would be waited for without end.
+    /// A round with larger messages than a frame holds: it would be waited for without end.
     #[error(
         "the messages of a round to '{name}' take {bytes} bytes, more than the {cap} of a frame; make the \
          project with fewer public points, or with more processes"
@@ -98,21 +98,21 @@ impl Error {
         Self::Damaged { path: path.display().to_string(), found: found.into() }
     }
 
-    /// What Zenoh says about a failure, without the places in its source.
+    /// What Zenoh reports about a failure, without positions in its source.
     #[must_use]
-    pub fn transport(doing: &'static str, said: &str) -> Self {
-        Self::Transport { doing, reason: without_places(said) }
+    pub fn transport(doing: &'static str, text: &str) -> Self {
+        Self::Transport { doing, reason: without_source_positions(text) }
     }
 }
 
 /// A message in which `said at /path/file.rs:388.` has become `said`.
-fn without_places(said: &str) -> String {
+fn without_source_positions(text: &str) -> String {
     let mut words: Vec<&str> = Vec::new();
-    for word in said.split_whitespace() {
-        let place = word.trim_end_matches(['.', ',', ')', ';']);
-        let is_place =
-            place.rsplit_once(".rs:").is_some_and(|(_, line)| line.parse::<u32>().is_ok());
-        if !is_place {
+    for word in text.split_whitespace() {
+        let position = word.trim_end_matches(['.', ',', ')', ';']);
+        let is_position =
+            position.rsplit_once(".rs:").is_some_and(|(_, line)| line.parse::<u32>().is_ok());
+        if !is_position {
             words.push(word);
         } else if words.last() == Some(&"at") {
             words.pop();
@@ -127,10 +127,10 @@ mod tests {
 
     #[test]
     fn places_in_source_files_are_cut_from_what_zenoh_says() {
-        let said = "Can not listen on tcp/x:1: [] at /home/me/registry/zenoh/orchestrator.rs:388. - Caused \
+        let text = "Can not listen on tcp/x:1: [] at /home/me/registry/zenoh/orchestrator.rs:388. - Caused \
                     by: Address in use at src/lib.rs:7.";
         let expected = "Can not listen on tcp/x:1: [] - Caused by: Address in use";
-        assert_eq!(without_places(said), expected);
+        assert_eq!(without_source_positions(text), expected);
         let plain = "Unable to connect to any of [tcp/a:1]!";
         assert_eq!(
             Error::transport("reach it", plain).to_string(),

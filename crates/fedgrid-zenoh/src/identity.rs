@@ -130,6 +130,7 @@ impl Authority {
     /// The authority of a project from its stored certificate and key.
     pub fn from_stored(project: &str, certificate: String, key: String) -> Result<Self> {
         let pair = KeyPair::from_pem(&key).map_err(|error| refused(&error))?;
+        // Only the name and the key of an issuer enter what it signs; its own certificate stays as stored.
         let params = authority_params(project, (0, 0));
         Ok(Self { issuer: Issuer::new(params, pair), certificate, key })
     }
@@ -139,6 +140,7 @@ impl Authority {
         let key = KeyPair::generate().map_err(|error| refused(&error))?;
         let mut params = CertificateParams::new(hosts.to_vec()).map_err(|error| refused(&error))?;
         params.distinguished_name = DistinguishedName::new();
+        // Certificates without a name are for tests of their refusal.
         if !name.is_empty() {
             params.distinguished_name.push(DnType::CommonName, name);
         }

@@ -26,9 +26,10 @@ use crate::{
     identity::Hex,
 };
 
-const BODY: usize = 40;
-const RECORD: usize = BODY + 32;
-const LIMIT: usize = 1 << 30;
+const BODY_BYTES: usize = 40;
+const RECORD_BYTES: usize = BODY_BYTES + 32;
+// Fifteen million records; a wrong file is refused before it fills the memory.
+const LARGEST_LEDGER_BYTES: usize = 1 << 30;
 
 /// Run and asker of a count.
 type Whose = ([u8; 8], [u8; 8]);
@@ -61,8 +62,9 @@ impl Ledger {
         if file.try_lock().is_err() {
             return Err(Error::InUse { path: path.display().to_string() });
         }
-        let bytes = disk::read(path, LIMIT)?;
-        let whole = bytes.len() - bytes.len() % RECORD;
+        let bytes = disk::read(path, LARGEST_LEDGER_BYTES)?;
+        // A record that a crash has cut short was never acted on.
+        let whole = bytes.len() - bytes.len() % RECORD_BYTES;
         file.set_len(whole as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(failed)?;
         let mut ledger = Self {
             file,
@@ -72,14 +74,14 @@ impl Ledger {
             records: 0,
             counts: BTreeMap::new(),
         };
-        for record in bytes[..whole].chunks_exact(RECORD) {
-            let (body, hash) = record.split_at(BODY);
+        for record in bytes[..whole].chunks_exact(RECORD_BYTES) {
+            let (body, hash) = record.split_at(BODY_BYTES);
             if body[..8] != ledger.records.to_le_bytes() || chained(&ledger.head, body) != hash {
                 let found =
                     format!("its record {} does not follow from the ones before", ledger.records);
                 return Err(Error::damaged(&ledger.path, found));
             }
-            let eight = |place: usize| body[place..place + 8].try_into().expect("eight bytes");
+            let eight = |index: usize| body[index..index + 8].try_into().expect("eight bytes");
             let whose = (eight(8), eight(16));
             ledger.take(whose, u64::from_le_bytes(eight(32)), hash.try_into().expect("32 bytes"));
         }
@@ -89,18 +91,19 @@ impl Ledger {
     /// Writes down how many questions of an asker were answered in this run so far, if that is more
     /// than was known; when this returns it survives a loss of power.
     pub fn charge(&mut self, asker: &str, round: u64, count: u64) -> Result<()> {
+        // A process that goes back to its checkpoint counts the same questions again.
         if count <= self.charged(asker) {
             return Ok(());
         }
         let whose = (self.run, short(asker));
-        let mut body = [0; BODY];
+        let mut body = [0; BODY_BYTES];
         body[..8].copy_from_slice(&self.records.to_le_bytes());
         body[8..16].copy_from_slice(&whose.0);
         body[16..24].copy_from_slice(&whose.1);
         body[24..32].copy_from_slice(&round.to_le_bytes());
         body[32..].copy_from_slice(&count.to_le_bytes());
         let hash = chained(&self.head, &body);
-        let length = self.records * RECORD as u64;
+        let length = self.records * RECORD_BYTES as u64;
         let record = [&body[..], &hash].concat();
         let written = self.file.write_all(&record).and_then(|()| self.file.sync_all());
         if let Err(error) = written {
@@ -226,7 +229,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = written(folder.path());
         let whole = fs::read(&path).unwrap();
-        for length in 2 * RECORD..3 * RECORD {
+        for length in 2 * RECORD_BYTES..3 * RECORD_BYTES {
             fs::write(&path, &whole[..length]).unwrap();
             let mut ledger = Ledger::open(&path, &RUN).unwrap();
             assert_eq!(ledger.charged("a"), 4);

@@ -2,7 +2,7 @@
 //!
 //! One process hosts one node or thousands. Processes whose nodes are neighbours exchange signed
 //! frames; edges inside a process never touch the network. A project key signs who is who (the
-//! manifest), every process keeps its state on disk before it speaks, and Zenoh is the transport,
+//! manifest), every process has its state on disk before it sends, and Zenoh is the transport,
 //! not the guarantee: what counts is checked end to end, frame by frame.
 //!
 //! The modules are listed in the order data flows, and a module uses only those above it.
@@ -14,7 +14,7 @@ pub mod disk;
 pub mod identity;
 pub mod signed_text;
 pub mod manifest;
-pub mod kit;
+pub mod site_bundle;
 pub mod checkpoint;
 pub mod ledger;
 pub mod transport;

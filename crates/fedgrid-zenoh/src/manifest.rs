@@ -11,7 +11,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use ed25519_dalek::{SigningKey, VerifyingKey};
-use fedgrid::runtime::protocol::LARGEST;
+use fedgrid::runtime::protocol::DEFAULT_LARGEST_NUMBER;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -23,15 +23,16 @@ use crate::{
 
 const KIND: &str = "fedgrid-manifest 1";
 /// The largest manifest that is read.
-pub const LIMIT: usize = 256 << 20;
+// Room for about a million nodes with ten edges each.
+pub const LARGEST_MANIFEST_BYTES: usize = 256 << 20;
 
-/// What a project says about its run.
+/// The members, the network and the sizes of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     /// The name of the project.
     pub project: String,
-    /// Its run; a new run needs new kits.
+    /// Its run; a new run needs new site bundles.
     pub run: Hex<16>,
     /// Higher numbers replace lower ones.
     pub number: u64,
@@ -40,20 +41,20 @@ pub struct Manifest {
     /// The hash of the public points.
     pub public: Hex<32>,
     /// How links are protected.
-    pub link: Link,
+    pub link: LinkProtocol,
     /// The hash of the certificate of the authority; none with plain links.
     pub authority: Option<Hex<32>>,
     /// Where a router is reached, `host:port`, for sites that cannot reach each other.
     pub router: Option<String>,
     /// The sizes that all must agree on.
-    pub shape: Shape,
-    /// How often state is written, in rounds; neighbours keep what they said since.
+    pub shape: SharedSizes,
+    /// How often state is written, in rounds; neighbours keep what they sent since.
     pub checkpoint_every: u64,
     /// The largest magnitude of a number in a message.
     #[serde(default = "usual_largest")]
     pub largest_number: f64,
     /// The processes; a frame names them by position.
-    pub processes: Vec<Process>,
+    pub processes: Vec<ProcessEntry>,
     /// The nodes, by position.
     pub nodes: Vec<NodeEntry>,
     /// The edges: two nodes and a weight.
@@ -61,13 +62,13 @@ pub struct Manifest {
 }
 
 fn usual_largest() -> f64 {
-    LARGEST
+    DEFAULT_LARGEST_NUMBER
 }
 
 /// The sizes that all sites must agree on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Shape {
+pub struct SharedSizes {
     /// How many columns rows have.
     pub features: u32,
     /// How many numbers a prediction has.
@@ -79,7 +80,7 @@ pub struct Shape {
 /// How links are protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Link {
+pub enum LinkProtocol {
     /// Plain TCP, on networks that are trusted otherwise.
     Tcp,
     /// TLS with certificates at both ends.
@@ -88,7 +89,7 @@ pub enum Link {
     Quic,
 }
 
-impl Link {
+impl LinkProtocol {
     /// Its name in an endpoint.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -103,7 +104,7 @@ impl Link {
 /// A process of the federation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Process {
+pub struct ProcessEntry {
     /// Its name, which is its certificate's.
     pub name: String,
     /// The key that its frames are signed with; none once it is revoked.
@@ -148,7 +149,7 @@ impl Manifest {
 
     /// Reads a signed file.
     pub fn read(path: &Path, key: &VerifyingKey) -> Result<Self> {
-        Self::verified(&disk::read_text(path, LIMIT)?, key)
+        Self::verified(&disk::read_text(path, LARGEST_MANIFEST_BYTES)?, key)
     }
 
     fn check(&self) -> Result<()> {
@@ -156,6 +157,7 @@ impl Manifest {
         if let Some(node) = self.nodes.iter().find(|node| self.process(node.process).is_none()) {
             return wrong(format!("node '{}' is at no process", node.name));
         }
+        // A limit that is no number would let every number pass.
         if self.largest_number.is_nan() || self.largest_number <= 0.0 {
             return wrong(format!("its largest number is {}", self.largest_number));
         }
@@ -171,15 +173,15 @@ impl Manifest {
 
     /// A process by position.
     #[must_use]
-    pub fn process(&self, place: u32) -> Option<&Process> {
-        self.processes.get(place as usize)
+    pub fn process(&self, index: u32) -> Option<&ProcessEntry> {
+        self.processes.get(index as usize)
     }
 
     /// The position of a process.
     #[must_use]
-    pub fn place_of(&self, name: &str) -> Option<u32> {
-        let place = self.processes.iter().position(|process| process.name == name)?;
-        u32::try_from(place).ok()
+    pub fn index_of(&self, name: &str) -> Option<u32> {
+        let index = self.processes.iter().position(|process| process.name == name)?;
+        u32::try_from(index).ok()
     }
 
     /// The nodes that a process hosts, in order.
@@ -213,6 +215,7 @@ impl Manifest {
     #[must_use]
     pub fn neighbours_of(&self, process: u32) -> Vec<u32> {
         let mut others: Vec<u32> = self.incoming(process).into_keys().collect();
+        // Nothing is sent to a revoked process, and nothing of it is waited for.
         others.retain(|&other| self.processes[other as usize].key.is_some());
         others
     }
@@ -227,7 +230,7 @@ impl Manifest {
     /// A fingerprint of what frames must agree on: the experiment, the public set and all sizes.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
-        let Shape { features, outputs, points } = self.shape;
+        let SharedSizes { features, outputs, points } = self.shape;
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.experiment.0).update(&self.public.0);
         for size in [features, outputs, points] {
@@ -251,8 +254,12 @@ mod tests {
     use crate::identity::new_key;
 
     fn manifest() -> Manifest {
-        let process =
-            |name: &str| Process { name: name.into(), key: None, certificate: None, address: None };
+        let process = |name: &str| ProcessEntry {
+            name: name.into(),
+            key: None,
+            certificate: None,
+            address: None,
+        };
         let node = |process| NodeEntry { name: format!("n{process}"), process };
         Manifest {
             project: "p".into(),
@@ -260,12 +267,12 @@ mod tests {
             number: 1,
             experiment: Hex([1; 32]),
             public: Hex([2; 32]),
-            link: Link::Tls,
+            link: LinkProtocol::Tls,
             authority: None,
             router: None,
-            shape: Shape::default(),
+            shape: SharedSizes::default(),
             checkpoint_every: 1,
-            largest_number: LARGEST,
+            largest_number: DEFAULT_LARGEST_NUMBER,
             processes: vec![process("a"), process("b")],
             nodes: vec![node(0), node(1), node(0)],
             edges: vec![(0, 1, 1.0), (0, 2, 0.5), (1, 2, 0.1)],
@@ -283,13 +290,13 @@ mod tests {
     fn any_changed_letter_is_noticed() {
         let key = new_key().unwrap();
         let text = manifest().signed(&key);
-        for place in 0..text.len() - 1 {
+        for index in 0..text.len() - 1 {
             let mut bytes = text.clone().into_bytes();
-            bytes[place] ^= 1;
+            bytes[index] ^= 1;
             let Ok(changed) = String::from_utf8(bytes) else { continue };
             let refused = Manifest::verified(&changed, &key.verifying_key());
             // The case of hexadecimal digits means nothing.
-            assert!(refused.is_err() || changed.to_lowercase() == text, "place {place}");
+            assert!(refused.is_err() || changed.to_lowercase() == text, "index {index}");
         }
         let other = new_key().unwrap().verifying_key();
         assert!(matches!(Manifest::verified(&text, &other), Err(Error::Manifest { .. })));

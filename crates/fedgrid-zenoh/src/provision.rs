@@ -1,4 +1,4 @@
-//! From a network and a list of sites to a project and one kit per site.
+//! From a network and a list of sites to a project and one site bundle per site.
 //!
 //! ```text
 //! FOLDER/project/    project.key, authority.key: who holds these can make and revoke members
@@ -16,8 +16,8 @@ use crate::{
     disk::{self, Access},
     error::{Error, Result},
     identity::{self, Authority, Certified, Hex, Validity, now},
-    kit::{Parts, Shared},
-    manifest::{Link, Manifest, NodeEntry, Process, Shape},
+    manifest::{LinkProtocol, Manifest, NodeEntry, ProcessEntry, SharedSizes},
+    site_bundle::{BundleFiles, SharedFiles},
     transport::{OPERATOR, ROUTER},
 };
 
@@ -38,7 +38,7 @@ pub struct Federation<'a> {
     /// The name of the project.
     pub project: &'a str,
     /// The parts of the experiment that all sites share.
-    pub shared: &'a Shared,
+    pub shared: &'a SharedFiles,
     /// The names of the nodes.
     pub nodes: &'a [String],
     /// The edges.
@@ -46,11 +46,11 @@ pub struct Federation<'a> {
     /// The sites.
     pub sites: &'a [Site],
     /// How links are protected.
-    pub link: Link,
+    pub link: LinkProtocol,
     /// Where a router is reached.
     pub router: Option<String>,
     /// The sizes that all must agree on.
-    pub shape: Shape,
+    pub shape: SharedSizes,
     /// How often state is written, in rounds.
     pub checkpoint_every: u64,
     /// The largest magnitude of a number in a message.
@@ -60,7 +60,7 @@ pub struct Federation<'a> {
 }
 
 impl Federation<'_> {
-    /// Makes keys, certificates, the manifest and the kits in a folder that is still empty.
+    /// Makes keys, certificates, the manifest and the site bundles in a folder that is still empty.
     pub fn write(&self, folder: &Path) -> Result<Manifest> {
         let project = folder.join("project");
         if project.exists() {
@@ -75,7 +75,7 @@ impl Federation<'_> {
         let manifest = self.manifest(&authority, &made)?;
         let signed = manifest.signed(&key);
         for (site, (own, link)) in self.sites.iter().zip(&made) {
-            let parts = Parts {
+            let files = BundleFiles {
                 project: key.verifying_key(),
                 manifest: &signed,
                 name: &site.name,
@@ -83,9 +83,9 @@ impl Federation<'_> {
                 link: link.as_ref().map(|link| (authority.certificate.as_str(), link)),
                 shared: self.shared,
             };
-            parts.write(&folder.join("kits").join(&site.name))?;
+            files.write(&folder.join("kits").join(&site.name))?;
         }
-        if self.link != Link::Tcp {
+        if self.link != LinkProtocol::Tcp {
             let write = |name: &str, hosts: &[String], folder: PathBuf| {
                 write_link(&folder, &authority, &authority.certify(name, hosts, self.validity)?)
             };
@@ -106,8 +106,9 @@ impl Federation<'_> {
     fn check(&self) -> Result<()> {
         let wrong = |sentence: String| Err(Error::Input(sentence));
         let mut hosts = vec![0_usize; self.nodes.len()];
-        for (place, site) in self.sites.iter().enumerate() {
+        for (index, site) in self.sites.iter().enumerate() {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            // A site of such a name would have a certificate that passes for the operator's.
             let reserved = [OPERATOR, ROUTER].contains(&site.name.as_str());
             if site.name.is_empty() || !site.name.chars().all(is_plain) || reserved {
                 return wrong(format!(
@@ -115,7 +116,7 @@ impl Federation<'_> {
                     site.name
                 ));
             }
-            if self.sites[..place].iter().any(|other| other.name == site.name) {
+            if self.sites[..index].iter().any(|other| other.name == site.name) {
                 return wrong(format!("site '{}' is listed twice", site.name));
             }
             if let Some(address) = &site.address {
@@ -138,7 +139,7 @@ impl Federation<'_> {
     fn members(&self, authority: &Authority) -> Result<Vec<(SigningKey, Option<Certified>)>> {
         let member = |site: &Site| {
             let hosts = site.address.as_deref().map_or_else(Vec::new, hosts);
-            let link = (self.link != Link::Tcp)
+            let link = (self.link != LinkProtocol::Tcp)
                 .then(|| authority.certify(&site.name, &hosts, self.validity));
             Ok((identity::new_key()?, link.transpose()?))
         };
@@ -151,7 +152,7 @@ impl Federation<'_> {
         made: &[(SigningKey, Option<Certified>)],
     ) -> Result<Manifest> {
         let process = |(site, (key, link)): (&Site, &(SigningKey, Option<Certified>))| {
-            Ok(Process {
+            Ok(ProcessEntry {
                 name: site.name.clone(),
                 key: Some(Hex(key.verifying_key().to_bytes())),
                 certificate: link.as_ref().map(fingerprint).transpose()?,
@@ -160,9 +161,9 @@ impl Federation<'_> {
         };
         let mut nodes: Vec<NodeEntry> =
             self.nodes.iter().map(|name| NodeEntry { name: name.clone(), process: 0 }).collect();
-        for (place, site) in self.sites.iter().enumerate() {
-            let place = u32::try_from(place).unwrap_or(u32::MAX);
-            site.nodes.iter().for_each(|&node| nodes[node as usize].process = place);
+        for (index, site) in self.sites.iter().enumerate() {
+            let index = u32::try_from(index).unwrap_or(u32::MAX);
+            site.nodes.iter().for_each(|&node| nodes[node as usize].process = index);
         }
         Ok(Manifest {
             project: self.project.to_string(),
@@ -172,7 +173,7 @@ impl Federation<'_> {
             public: self.shared.public_hash(),
             link: self.link,
             authority: match self.link {
-                Link::Tcp => None,
+                LinkProtocol::Tcp => None,
                 _ => Some(identity::read_certificate(&authority.certificate)?.fingerprint),
             },
             router: self.router.clone(),
@@ -259,13 +260,14 @@ impl Project {
     /// Takes a site's membership away by a new manifest. The others begin a new run without it: what
     /// it had a part in is not used any more.
     pub fn revoke(&mut self, name: &str) -> Result<()> {
-        let place = self.member(name)?;
-        let process = &mut self.manifest.processes[place];
+        let index = self.member(name)?;
+        let process = &mut self.manifest.processes[index];
         (process.key, process.certificate) = (None, None);
         self.manifest.run = Hex(identity::random_bytes()?);
         let nodes = &self.manifest.nodes;
+        // Its nodes stay in the list, so that all others keep their numbers.
         let is_left = |&(a, b, _): &(u32, u32, f64)| {
-            [a, b].iter().all(|&node| nodes[node as usize].process as usize != place)
+            [a, b].iter().all(|&node| nodes[node as usize].process as usize != index)
         };
         self.manifest.edges.retain(is_left);
         self.publish()
@@ -273,49 +275,50 @@ impl Project {
 
     /// Gives a site a new key and certificate by a new manifest; its old ones end.
     pub fn rotate(&mut self, name: &str, days: u64) -> Result<()> {
-        let place = self.member(name)?;
+        let index = self.member(name)?;
         let key = identity::new_key()?;
-        let kit = self.folder.join("kits").join(name);
-        let process = &mut self.manifest.processes[place];
+        let bundle = self.folder.join("kits").join(name);
+        let process = &mut self.manifest.processes[index];
         process.key = Some(Hex(key.verifying_key().to_bytes()));
-        if self.manifest.link != Link::Tcp {
+        if self.manifest.link != LinkProtocol::Tcp {
             let hosts = process.address.as_deref().map_or_else(Vec::new, hosts);
+            // An hour back: clocks of sites differ.
             let validity = (now().saturating_sub(3600), now() + days * 86_400);
             let link = self.authority.certify(name, &hosts, validity)?;
             process.certificate = Some(fingerprint(&link)?);
-            write_link(&kit, &self.authority, &link)?;
+            write_link(&bundle, &self.authority, &link)?;
         }
-        identity::write_key(&kit.join("process.key"), &key)?;
+        identity::write_key(&bundle.join("process.key"), &key)?;
         self.publish()
     }
 
-    /// The place of a site that is not revoked: nothing makes a revoked one a member again.
+    /// The index of a site that is not revoked: nothing makes a revoked one a member again.
     fn member(&self, name: &str) -> Result<usize> {
-        let place = self.manifest.place_of(name).ok_or_else(|| {
+        let index = self.manifest.index_of(name).ok_or_else(|| {
             let names = self.manifest.processes.iter().map(|process| process.name.as_str());
             let names = names.collect::<Vec<_>>().join(", ");
             Error::Input(format!("there is no site '{name}', expected one of {names}"))
         })?;
-        if self.manifest.processes[place as usize].key.is_none() {
+        if self.manifest.processes[index as usize].key.is_none() {
             return Err(Error::Input(format!(
                 "site '{name}' is revoked already; to let it in again, make a new project"
             )));
         }
-        Ok(place as usize)
+        Ok(index as usize)
     }
 
-    /// Signs the next manifest and puts it into all kits.
+    /// Signs the next manifest and puts it into all site bundles.
     fn publish(&mut self) -> Result<()> {
         self.manifest.number += 1;
         let signed = self.manifest.signed(&self.key);
         write_public(&self.folder.join("project"), &self.key, &signed)?;
-        let kits = self
+        let bundles = self
             .manifest
             .processes
             .iter()
             .map(|process| self.folder.join("kits").join(&process.name));
-        for kit in kits.chain([self.folder.join("router")]).filter(|kit| kit.exists()) {
-            disk::write(&kit.join("manifest.txt"), signed.as_bytes(), Access::Shared)?;
+        for bundle in bundles.chain([self.folder.join("router")]).filter(|bundle| bundle.exists()) {
+            disk::write(&bundle.join("manifest.txt"), signed.as_bytes(), Access::Shared)?;
         }
         Ok(())
     }
@@ -323,13 +326,14 @@ impl Project {
 
 #[cfg(test)]
 mod tests {
-    use fedgrid::runtime::protocol::LARGEST;
+    use fedgrid::runtime::protocol::DEFAULT_LARGEST_NUMBER;
 
     use super::*;
-    use crate::kit::Kit;
+    use crate::site_bundle::SiteBundle;
 
     fn made(folder: &Path, validity: Validity) -> Result<Manifest> {
-        let shared = Shared { experiment: "e".into(), part: "p".into(), public: "q".into() };
+        let shared =
+            SharedFiles { experiment: "e".into(), settings: "p".into(), public: "q".into() };
         let names: Vec<String> = ["a", "b", "c"].map(String::from).to_vec();
         let site = |name: &str, nodes: &[u32]| Site {
             name: name.into(),
@@ -342,11 +346,11 @@ mod tests {
             nodes: &names,
             edges: vec![(0, 1, 1.0), (1, 2, 1.0)],
             sites: &[site("east", &[0, 1]), site("west", &[2])],
-            link: Link::Tls,
+            link: LinkProtocol::Tls,
             router: None,
-            shape: Shape::default(),
+            shape: SharedSizes::default(),
             checkpoint_every: 1,
-            largest_number: LARGEST,
+            largest_number: DEFAULT_LARGEST_NUMBER,
             validity,
         };
         federation.write(folder)
@@ -356,19 +360,19 @@ mod tests {
     fn kits_are_read_and_revoked_and_rotated() {
         let folder = tempfile::tempdir().unwrap();
         made(folder.path(), (0, 4_000_000_000)).unwrap();
-        let kit = |name: &str| Kit::read(&folder.path().join("kits").join(name), 1_000);
-        assert_eq!((kit("east").unwrap().process, kit("west").unwrap().process), (0, 1));
-        let before = kit("west").unwrap().key.to_bytes();
+        let bundle = |name: &str| SiteBundle::read(&folder.path().join("kits").join(name), 1_000);
+        assert_eq!((bundle("east").unwrap().process, bundle("west").unwrap().process), (0, 1));
+        let before = bundle("west").unwrap().key.to_bytes();
         let mut project = Project::open(folder.path()).unwrap();
         project.rotate("west", 10).unwrap();
         let now = now();
-        let west = Kit::read(&folder.path().join("kits/west"), now).unwrap();
+        let west = SiteBundle::read(&folder.path().join("kits/west"), now).unwrap();
         assert_ne!(west.key.to_bytes(), before);
         assert_eq!(west.manifest.number, 2);
         project.revoke("west").unwrap();
-        let error = Kit::read(&folder.path().join("kits/west"), now).unwrap_err();
+        let error = SiteBundle::read(&folder.path().join("kits/west"), now).unwrap_err();
         assert_eq!(error.to_string(), "wrong key: process 'west' is revoked by manifest 3");
-        let east = kit("east").unwrap().manifest;
+        let east = bundle("east").unwrap().manifest;
         assert!(east.neighbours_of(0).is_empty());
         assert_ne!(east.run, west.manifest.run);
         assert!(project.revoke("north").is_err());
@@ -376,7 +380,7 @@ mod tests {
         let already = "site 'west' is revoked already; to let it in again, make a new project";
         assert_eq!(project.revoke("west").unwrap_err().to_string(), already);
         assert_eq!(project.rotate("west", 10).unwrap_err().to_string(), already);
-        assert_eq!(kit("east").unwrap().manifest.number, 3);
+        assert_eq!(bundle("east").unwrap().manifest.number, 3);
     }
 
     #[test]
@@ -386,7 +390,7 @@ mod tests {
         let other = tempfile::tempdir().unwrap();
         made(other.path(), (100, 4_000_000_000)).unwrap();
         let east = folder.path().join("kits/east");
-        let message = |now| Kit::read(&east, now).unwrap_err().to_string();
+        let message = |now| SiteBundle::read(&east, now).unwrap_err().to_string();
         assert!(message(4_000_000_001).contains("expired"));
         assert!(message(1).contains("good only in"));
         let swapped = |name: &str, from: &Path, expected: &str| {

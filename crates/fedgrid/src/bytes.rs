@@ -9,6 +9,9 @@
 
 use crate::error::{Error, Result};
 
+/// The bytes of a number.
+pub const NUMBER_BYTES: usize = 8;
+
 /// Writes values one after the other.
 #[derive(Debug, Clone, Default)]
 pub struct Writer {
@@ -74,7 +77,7 @@ impl Writer {
         self.bytes.extend_from_slice(&short.to_le_bytes());
     }
 
-    /// How many there are of something, or the place of one.
+    /// How many there are of something, or the index of one.
     pub fn count(&mut self, count: usize) {
         self.word(count as u64);
     }
@@ -86,7 +89,7 @@ impl Writer {
 
     /// Numbers, bit for bit, without their count.
     pub fn numbers(&mut self, numbers: &[f64]) {
-        self.bytes.reserve(8 * numbers.len());
+        self.bytes.reserve(NUMBER_BYTES * numbers.len());
         for number in numbers {
             self.number(*number);
         }
@@ -210,8 +213,9 @@ impl<'a> Reader<'a> {
 
     /// See [`Writer::numbers`].
     pub fn numbers(&mut self, count: usize) -> Result<Vec<f64>> {
-        let size =
-            count.checked_mul(8).ok_or_else(|| self.refusal("has a count that is too large"))?;
+        let size = count
+            .checked_mul(NUMBER_BYTES)
+            .ok_or_else(|| self.refusal("has a count that is too large"))?;
         let eights = self.take(size)?.chunks_exact(8);
         Ok(eights.map(|eight| f64::from_le_bytes(eight.try_into().expect("eight bytes"))).collect())
     }
@@ -238,8 +242,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A number that depends on every bit (FNV-1a, eight bytes at a time): it tells states apart, and
-/// protects against no one who means harm.
+/// A number that depends on every bit: it tells states apart, and protects against no one who means
+/// harm. Like FNV-1a it multiplies after every exclusive or, but eight bytes at a time by the golden
+/// ratio, and folds the upper half down.
 #[must_use]
 pub fn digest(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, word: u64| {
@@ -312,9 +317,9 @@ mod tests {
     #[test]
     fn every_bit_changes_the_digest() {
         let bytes: Vec<u8> = (0..37).collect();
-        for place in 0..bytes.len() * 8 {
+        for bit in 0..bytes.len() * 8 {
             let mut other = bytes.clone();
-            other[place / 8] ^= 1 << (place % 8);
+            other[bit / 8] ^= 1 << (bit % 8);
             assert_ne!(digest(&bytes), digest(&other));
         }
         assert_ne!(digest(&bytes), digest(&bytes[..36]));

@@ -14,6 +14,7 @@ use std::{
 use crate::error::{Error, Result};
 
 /// In so many pieces a request is read at most, of 512 bytes and within a second each.
+// Eight kilobytes: more than the head of any honest request.
 const MOST_PIECES: usize = 16;
 
 /// Gives the status, and whether all is well.
@@ -70,6 +71,7 @@ impl Drop for Health {
 }
 
 fn answer(mut stream: TcpStream, look: &Look) -> std::io::Result<()> {
+    // One client at a time is answered, so none may hold the endpoint.
     stream.set_read_timeout(Some(Duration::from_secs(1)))?;
     stream.set_write_timeout(Some(Duration::from_secs(1)))?;
     let is_health = read_request(&mut stream).starts_with(b"GET /health ");
@@ -93,7 +95,7 @@ fn read_request(stream: &mut TcpStream) -> Vec<u8> {
     let (mut request, mut piece) = (Vec::new(), [0; 512]);
     for _ in 0..MOST_PIECES {
         match stream.read(&mut piece) {
-            // Whoever says no more is answered what it has asked.
+            // The client has nothing to add: what it has asked is answered.
             Ok(0) | Err(_) => break,
             Ok(size) => request.extend_from_slice(&piece[..size]),
         }

@@ -1,62 +1,65 @@
 //! The agent: drives the protocol of one process over Zenoh, with its state on disk.
 //!
 //! ```text
-//! event (frame, tick, durable, leave) ──▶ protocol ──▶ actions (write, send, tell)
+//! event (frame, tick, durable, leave) ──▶ protocol ──▶ actions (write, send, report)
 //! ```
 //!
 //! The protocol decides; the agent checks signatures before it tells the protocol of a frame, writes
 //! before it says that something is written, and signs what is sent. It opens no link but to
 //! neighbours, and asks no clock but for ticks.
 
-mod books;
-mod desk;
+mod ledgers;
+mod shared_state;
 mod health;
 mod options;
 mod order;
 mod status;
-mod telling;
+mod report;
 mod trace;
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    ops::ControlFlow,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use books::Books;
-use desk::Desk;
 use fedgrid::{
     method::{Durable, Method},
     network::{Edge, Network, View},
     runtime::{
         Layout,
-        protocol::{Action, Event, Mode, Process, Settings as Protocol, Slot},
+        protocol::{Action, Event, Process, ProtocolSettings, RoundMode, Slot},
     },
 };
 use health::Health;
-pub use options::{Flow, Options, Outcome};
-pub use order::Order;
-pub use status::{Phase, Seen, Status};
+use ledgers::Ledgers;
+pub use options::{AgentOutcome, Options};
+pub use order::OperatorOrder;
+use shared_state::SharedState;
+pub use status::{NeighbourStatus, Phase, Status};
 use trace::Trace;
 
 use crate::{
-    checkpoint::{Kept, Store},
+    checkpoint::Store,
     error::{Error, Result},
-    frame::{CAP, Frame, Gate, seal},
+    frame::{Frame, FrameVerifier, LARGEST_FRAME_BYTES, seal},
     identity::{now, random_bytes},
-    kit::Kit,
     manifest::Manifest,
-    transport::{Answers, Role, Settings, Transport},
+    site_bundle::SiteBundle,
+    transport::{Answers, SessionRole, SessionSettings, Transport},
 };
 
-/// After how long a finished process leaves when all others that have not finished are gone.
-const GONE: Duration = Duration::from_secs(5);
-/// After how long without a frame a neighbour that follows a newer manifest is believed to be right.
-const OUTDATED: Duration = Duration::from_secs(2);
-/// If no neighbour was reached after this long, certificate errors are reported as a wrong kit.
-const UNMET: Duration = Duration::from_secs(3);
-/// How often a status is told.
-const TELL: Duration = Duration::from_millis(200);
+/// After how long a finished process leaves when all others that have not finished are gone: a neighbour
+/// that is started again needs about as long to come back.
+const DESERTED_AFTER: Duration = Duration::from_secs(5);
+/// After how long without a frame a neighbour that follows a newer manifest is believed to be right: a
+/// link is dropped after two seconds of silence, and until then frames may be on their way.
+const OUTDATED_AFTER: Duration = Duration::from_secs(2);
+/// If no neighbour was reached after this long, certificate errors are reported as a wrong site bundle.
+const UNMET_AFTER: Duration = Duration::from_secs(3);
+/// How often a status is reported: often enough for a terminal to look alive.
+const REPORT_EVERY: Duration = Duration::from_millis(200);
 
 /// The network of a manifest.
 pub fn network_of(manifest: &Manifest) -> Result<Network> {
@@ -69,19 +72,19 @@ pub fn network_of(manifest: &Manifest) -> Result<Network> {
     Ok(Network::new(names, manifest.edges.iter().map(edge))?)
 }
 
-/// Runs a process of a federation to its end, telling its status now and then.
+/// Runs a process of a federation to its end, reporting its status now and then.
 pub fn run<M>(
-    kit: &Kit,
+    bundle: &SiteBundle,
     method: &M,
     views: Vec<View>,
     options: &Options,
-    tell: &mut dyn FnMut(&Status) -> Flow,
-) -> Result<Outcome<M::Participant>>
+    report: &mut dyn FnMut(&Status) -> ControlFlow<()>,
+) -> Result<AgentOutcome<M::Participant>>
 where
     M: Method<Participant: Durable>,
 {
-    let mut agent = Agent::new(kit, method, views, options)?;
-    let ended = agent.turns(tell);
+    let mut agent = Agent::new(bundle, method, views, options)?;
+    let ended = agent.turns(report);
     agent.status.phase = match &ended {
         Ok(()) if agent.finished => Phase::Finished,
         _ => Phase::Stopped,
@@ -89,21 +92,21 @@ where
     agent.refresh();
     let Agent { process, transport, finished, converged, status, .. } = agent;
     transport.close();
-    ended.map(|()| Outcome { process, finished, converged, status })
+    ended.map(|()| AgentOutcome { process, finished, converged, status })
 }
 
 struct Agent<'a, P: Durable> {
-    kit: &'a Kit,
+    bundle: &'a SiteBundle,
     options: &'a Options,
     process: Process<P>,
-    gate: Gate,
+    verifier: FrameVerifier,
     store: Store,
-    books: Books,
+    ledgers: Ledgers,
     transport: Transport,
-    desk: Arc<Desk>,
+    shared_state: Arc<SharedState>,
     trace: Option<Trace>,
     status: Status,
-    told: Instant,
+    reported: Instant,
     /// Neighbours that follow a newer manifest: since when, and how many frames were accepted by then.
     newer: BTreeMap<usize, (Instant, u64)>,
     finished: bool,
@@ -114,38 +117,42 @@ struct Agent<'a, P: Durable> {
 
 impl<'a, P: Durable> Agent<'a, P> {
     fn new<M: Method<Participant = P>>(
-        kit: &'a Kit,
+        bundle: &'a SiteBundle,
         method: &M,
         views: Vec<View>,
         options: &'a Options,
     ) -> Result<Self> {
-        let manifest = &kit.manifest;
-        let places: Vec<usize> = manifest.nodes.iter().map(|node| node.process as usize).collect();
-        let layout = Layout::new(&network_of(manifest)?, &places)?;
-        let seat = layout.seats()[kit.process as usize].clone();
-        let protocol = Protocol {
+        let manifest = &bundle.manifest;
+        let process_of: Vec<usize> =
+            manifest.nodes.iter().map(|node| node.process as usize).collect();
+        let layout = Layout::new(&network_of(manifest)?, &process_of)?;
+        let assignment = &layout.assignments()[bundle.process as usize];
+        let protocol = ProtocolSettings {
             digests: options.trace.is_some(),
-            largest: manifest.largest_number,
+            // All sites must have the same limit, or one would send what another refuses for ever.
+            largest_number: manifest.largest_number,
             ..options.protocol
         };
-        let mut process = Process::new(method, views, seat, protocol)?;
+        let mut process = Process::new(method, views, assignment, protocol)?;
         let run: String = manifest.run.to_string();
         // Every run has its own state; budgets are over all of a site's runs.
         let folder = options.folder.join(format!("run-{}", &run[..8]));
-        let (store, found) = Store::open(&folder, kit.owner())?;
-        let books = Books::open(&options.ledgers, kit, &mut process)?;
-        let desk = Arc::new(Desk::new(kit.project, now()));
+        // The folder is locked from here on: two agents on one state would be copies with the same epoch.
+        let (store, found) = Store::open(&folder, bundle.owner())?;
+        let ledgers = Ledgers::open(&options.ledgers, bundle, &mut process)?;
+        let shared_state = Arc::new(SharedState::new(bundle.project, now()));
         let nonce = u64::from_le_bytes(random_bytes()?);
         let (identity, state) = found;
+        // What the start wants done waits in `begun` until the links are there.
         let begun = process.step(Event::Started { identity, state, nonce });
-        let transport = links(kit, options, &desk)?;
+        let transport = links(bundle, options, &shared_state)?;
         let health = options.health.map(|port| {
-            let looked = Arc::clone(&desk);
+            let looked = Arc::clone(&shared_state);
             Health::new(port, Arc::new(move || looked.health()))
         });
         let health = health.transpose()?;
         let status = Status {
-            process: kit.name().to_string(),
+            process: bundle.name().to_string(),
             run,
             manifest: manifest.number,
             nodes: process.participants().count(),
@@ -154,31 +161,32 @@ impl<'a, P: Durable> Agent<'a, P> {
             ..Status::default()
         };
         let mut agent = Self {
-            kit,
+            bundle,
             options,
-            gate: gate(kit, &process, options),
+            verifier: verifier(bundle, &process, options),
             process,
             store,
-            books,
+            ledgers,
             transport,
-            desk,
+            shared_state,
             trace: options.trace.as_deref().map(Trace::open).transpose()?,
             status,
-            told: Instant::now(),
+            reported: Instant::now(),
             newer: BTreeMap::new(),
             finished: false,
             converged: false,
             over: false,
             _health: health,
         };
-        agent.books.check(&options.folder, &agent.process)?;
+        // Before anything is sent: an old state would answer again what its ledger has counted.
+        agent.ledgers.check(&options.folder, &agent.process)?;
         agent.act(begun)?;
         agent.ask_all();
         Ok(agent)
     }
 
     /// Turns until the process has ended.
-    fn turns(&mut self, tell: &mut dyn FnMut(&Status) -> Flow) -> Result<()> {
+    fn turns(&mut self, report: &mut dyn FnMut(&Status) -> ControlFlow<()>) -> Result<()> {
         let begun = Instant::now();
         let mut tick = begun + self.options.tick;
         let mut linger: Option<Instant> = None;
@@ -186,11 +194,11 @@ impl<'a, P: Durable> Agent<'a, P> {
         while !self.over {
             let wait = tick.saturating_duration_since(Instant::now());
             if let Some((_, bytes)) = self.transport.inbox().next(wait) {
-                self.hear(&bytes)?;
-                self.hear_more()?;
+                self.receive(&bytes)?;
+                self.receive_more()?;
             } else {
-                // What was said to a neighbour before it was there is lost, and said again at once.
-                let peers = self.gate.senders.keys();
+                // What was sent to a neighbour before it was there is lost, and sent again at once.
+                let peers = self.verifier.senders.keys();
                 let now_there = peers.filter(|&&peer| self.is_there(peer)).count();
                 if now_there > there {
                     (tick, last_round) = (Instant::now(), self.process.round());
@@ -200,48 +208,50 @@ impl<'a, P: Durable> Agent<'a, P> {
             if Instant::now() >= tick {
                 tick = Instant::now() + self.options.tick;
                 self.check_neighbours()?;
-                if begun.elapsed() >= UNMET && !self.finished {
+                if begun.elapsed() >= UNMET_AFTER && !self.finished {
                     self.check_certificates()?;
                 }
                 // Where rounds go on nothing is missing, and nothing need be asked for.
                 let round = self.process.round();
-                if self.options.protocol.mode != Mode::Synchronous || last_round == round {
+                if self.options.protocol.mode != RoundMode::Synchronous || last_round == round {
                     let actions = self.process.step(Event::Tick);
                     self.act(actions)?;
                 }
                 last_round = round;
             }
-            self.desk.turn();
-            if self.told.elapsed() >= TELL {
+            self.shared_state.turn();
+            if self.reported.elapsed() >= REPORT_EVERY {
                 self.refresh();
-                if tell(&self.status) == Flow::Stop || self.desk.is_stopped() {
+                if report(&self.status).is_break() || self.shared_state.is_stopped() {
                     return self.leave();
                 }
             }
             if self.finished {
                 let since = *linger.get_or_insert_with(Instant::now);
                 let waited = since.elapsed();
+                // Neighbours that have not finished may still need frames; but not for ever.
                 self.over |= waited >= self.options.linger;
-                self.over |= waited >= GONE && self.is_deserted();
+                self.over |= waited >= DESERTED_AFTER && self.is_deserted();
             }
         }
         self.refresh();
-        tell(&self.status);
+        // It has ended: there is nothing left to stop.
+        let _ = report(&self.status);
         Ok(())
     }
 
-    /// Hears what else has come, for as long as a status may wait: where a round takes longer than a tick,
-    /// one word a round would leave neighbours' words to grow old in the inbox.
-    fn hear_more(&mut self) -> Result<()> {
-        while !self.over && self.told.elapsed() < TELL {
+    /// Takes what else has come, for as long as a status may wait: where a round takes longer than a tick,
+    /// one frame a round would leave the others to grow old in the inbox.
+    fn receive_more(&mut self) -> Result<()> {
+        while !self.over && self.reported.elapsed() < REPORT_EVERY {
             let Some((_, bytes)) = self.transport.inbox().next(Duration::ZERO) else { break };
-            self.hear(&bytes)?;
+            self.receive(&bytes)?;
         }
         Ok(())
     }
 
-    fn hear(&mut self, bytes: &[u8]) -> Result<()> {
-        match self.gate.open(bytes) {
+    fn receive(&mut self, bytes: &[u8]) -> Result<()> {
+        match self.verifier.verify(bytes) {
             Ok(frame) => {
                 self.status.received_bytes += bytes.len() as u64;
                 let (from, epoch) = (frame.from, frame.epoch);
@@ -250,6 +260,7 @@ impl<'a, P: Durable> Agent<'a, P> {
                 self.fence(from, epoch);
             }
             Err(refusal) => {
+                // Counted and named, no more: whoever sends garbage must not be able to stop an agent.
                 self.status.refused += 1;
                 self.status.notice = Some(format!("a frame was refused: {refusal}"));
             }
@@ -257,10 +268,10 @@ impl<'a, P: Durable> Agent<'a, P> {
         Ok(())
     }
 
-    /// Once the protocol has met a neighbour anew, nothing of its former self passes the gate.
+    /// Once the protocol has met a neighbour anew, nothing of its former self is accepted.
     fn fence(&mut self, from: usize, epoch: u64) {
-        let place = u32::try_from(from).unwrap_or(u32::MAX);
-        let Some(expected) = self.gate.senders.get_mut(&place) else { return };
+        let index = u32::try_from(from).unwrap_or(u32::MAX);
+        let Some(expected) = self.verifier.senders.get_mut(&index) else { return };
         if *expected.epochs.start() < epoch {
             let met = self.process.peers().find(|peer| peer.peer == from);
             let epoch = met.map_or(0, |peer| peer.epoch);
@@ -274,7 +285,8 @@ impl<'a, P: Durable> Agent<'a, P> {
         while let Some(action) = open.pop_front() {
             match action {
                 Action::Persist { ticket, slot, bytes } => {
-                    self.keep(slot, bytes)?;
+                    self.persist(slot, bytes)?;
+                    // A write returns when it is durable, so that what follows from it may be done at once.
                     let follow = self.process.step(Event::Persisted { ticket });
                     open.extend(follow);
                 }
@@ -292,32 +304,36 @@ impl<'a, P: Durable> Agent<'a, P> {
 
     /// Makes bytes durable; what was given away is written down after the state that knows of it and
     /// before anything that follows from it leaves.
-    fn keep(&mut self, slot: Slot, bytes: Vec<u8>) -> Result<()> {
+    fn persist(&mut self, slot: Slot, bytes: Vec<u8>) -> Result<()> {
+        // State first: a ledger that counts more than its state would take that state for an old one.
+        self.store.save(slot, bytes)?;
         match slot {
-            Slot::Identity => self.store.save(Kept::Identity, bytes),
-            Slot::State => {
-                self.store.save(Kept::State, bytes)?;
-                self.books.charge(self.kit, &self.process)
-            }
+            Slot::Identity => Ok(()),
+            Slot::State => self.ledgers.charge(self.bundle, &self.process),
         }
     }
 
     fn send(&mut self, frame: &Frame) -> Result<()> {
-        let manifest = &self.kit.manifest;
-        let sealed = seal(frame, &manifest.run.0, self.gate.shape, &self.kit.key);
+        let manifest = &self.bundle.manifest;
+        let sealed = seal(frame, &manifest.run.0, self.verifier.shape, &self.bundle.key);
         let to = u32::try_from(frame.to).unwrap_or(u32::MAX);
         let Some(bytes) = sealed else {
             let name = manifest.process(to).map_or_else(String::new, |to| to.name.clone());
-            return Err(Error::TooLarge { name, bytes: frame.payload.len(), cap: CAP });
+            return Err(Error::TooLarge {
+                name,
+                bytes: frame.payload.len(),
+                cap: LARGEST_FRAME_BYTES,
+            });
         };
-        self.desk.put_frame(to, frame.round, bytes.clone());
+        // A neighbour that is not there yet gets nothing pushed, and asks for the latest frames when it comes.
+        self.shared_state.put_frame(to, frame.round, bytes.clone());
         self.transport.send(to, bytes);
         Ok(())
     }
 
     /// Late joiners ask for what they missed.
     fn ask_all(&self) {
-        for &peer in self.gate.senders.keys() {
+        for &peer in self.verifier.senders.keys() {
             self.transport.ask(peer, self.process.round());
         }
     }
@@ -329,23 +345,31 @@ impl<'a, P: Durable> Agent<'a, P> {
 }
 
 /// The links of a process to its neighbours.
-fn links(kit: &Kit, options: &Options, desk: &Arc<Desk>) -> Result<Transport> {
-    let answers: Arc<dyn Answers> = Arc::clone(desk) as Arc<dyn Answers>;
-    let settings = Settings {
-        manifest: &kit.manifest,
-        role: Role::Process(kit.process),
-        folder: &kit.folder,
+fn links(
+    bundle: &SiteBundle,
+    options: &Options,
+    shared_state: &Arc<SharedState>,
+) -> Result<Transport> {
+    let answers: Arc<dyn Answers> = Arc::clone(shared_state) as Arc<dyn Answers>;
+    let settings = SessionSettings {
+        manifest: &bundle.manifest,
+        role: SessionRole::Process(bundle.process),
+        folder: &bundle.folder,
         listen: options.listen.as_deref(),
         scouting: options.scouting,
     };
-    Transport::new(&settings, kit.process, &answers)
+    Transport::new(&settings, bundle.process, &answers)
 }
 
 /// What is expected of each neighbour.
-fn gate<P: Durable>(kit: &Kit, process: &Process<P>, options: &Options) -> Gate {
+fn verifier<P: Durable>(
+    bundle: &SiteBundle,
+    process: &Process<P>,
+    options: &Options,
+) -> FrameVerifier {
     let met = process.peers().filter_map(|peer| {
-        let place = u32::try_from(peer.peer).ok()?;
-        Some((place, peer.epoch, process.largest_payload(peer.peer)?))
+        let index = u32::try_from(peer.peer).ok()?;
+        Some((index, peer.epoch, process.largest_payload(peer.peer)?))
     });
-    kit.gate(met, options.protocol.stop.rounds as u64 + 1)
+    bundle.verifier(met, options.protocol.stop.rounds as u64 + 1)
 }

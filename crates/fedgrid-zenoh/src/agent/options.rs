@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use fedgrid::{
     method::Durable,
-    runtime::protocol::{Process, Settings as Protocol},
+    runtime::protocol::{Process, ProtocolSettings},
 };
 
 use super::Status;
@@ -17,7 +17,7 @@ pub struct Options {
     /// Where nodes that answer probes keep what they have answered, over all runs.
     pub ledgers: PathBuf,
     /// How rounds go.
-    pub protocol: Protocol,
+    pub protocol: ProtocolSettings,
     /// How long a tick is: what is missing is asked for again at ticks.
     pub tick: Duration,
     /// The port of the health endpoint on this machine, zero for any; none for no endpoint.
@@ -35,7 +35,7 @@ pub struct Options {
 impl Options {
     /// Usual choices for a folder.
     #[must_use]
-    pub fn new(folder: PathBuf, protocol: Protocol) -> Self {
+    pub fn new(folder: PathBuf, protocol: ProtocolSettings) -> Self {
         Self {
             ledgers: folder.join("ledgers"),
             folder,
@@ -50,18 +50,9 @@ impl Options {
     }
 }
 
-/// Whether an agent goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flow {
-    /// It does.
-    Continue,
-    /// It keeps its state and ends.
-    Stop,
-}
-
 /// What an agent leaves.
 #[derive(Debug)]
-pub struct Outcome<P: Durable> {
+pub struct AgentOutcome<P: Durable> {
     /// The process with its participants.
     pub process: Process<P>,
     /// Whether training came to its end; otherwise it was told to stop.

@@ -9,17 +9,18 @@
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 
+// What is signed begins with this, so that no other signature of the project can pass for an order.
 const DOMAIN: &[u8] = b"fedgrid order 2\0";
 const BODY: usize = 1 + 8;
 
 /// An order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum OperatorOrder {
     /// Keep the state and end; the process can be started again.
     Stop,
 }
 
-impl Order {
+impl OperatorOrder {
     /// The signed order, given at this time.
     #[must_use]
     pub fn signed(self, key: &SigningKey, now: u64) -> Vec<u8> {
@@ -42,6 +43,8 @@ impl Order {
         let given = u64::from_le_bytes(body[1..].try_into().ok()?);
         let signature = Signature::from_bytes(signature.try_into().ok()?);
         key.verify_strict(&[DOMAIN, body].concat(), &signature).ok()?;
+        // An order is not bound to a run: it would otherwise miss those who follow an older manifest.
+        // A recorded order is of no use later, since it is older than the next start.
         (body[0] == 1 && given >= started).then_some(Self::Stop)
     }
 }
@@ -53,11 +56,11 @@ mod tests {
     #[test]
     fn only_the_project_orders_and_only_the_living() {
         let key = SigningKey::from_bytes(&[1; 32]);
-        let bytes = Order::Stop.signed(&key, 100);
+        let bytes = OperatorOrder::Stop.signed(&key, 100);
         let read = |bytes: &[u8], key: &SigningKey, started| {
-            Order::verified(bytes, &key.verifying_key(), started)
+            OperatorOrder::verified(bytes, &key.verifying_key(), started)
         };
-        assert_eq!(read(&bytes, &key, 90), Some(Order::Stop));
+        assert_eq!(read(&bytes, &key, 90), Some(OperatorOrder::Stop));
         assert_eq!(read(&bytes, &key, 101), None);
         assert_eq!(read(&bytes, &SigningKey::from_bytes(&[2; 32]), 90), None);
         for bit in 0..8 * bytes.len() {

@@ -1,4 +1,4 @@
-//! What a process says about itself to its operator: numbers and names, never a row.
+//! What a process reports to its operator: numbers and names, never a row.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ pub struct Status {
     /// Its part of a bound on the objective above its minimum, where there is one.
     pub gap: Option<f64>,
     /// Its neighbours.
-    pub neighbours: Vec<Seen>,
+    pub neighbours: Vec<NeighbourStatus>,
     /// Where health checks are answered on this machine, if anywhere.
     pub health: Option<String>,
     /// The last thing that an operator should know.
@@ -41,12 +41,12 @@ pub struct Status {
 
 /// A neighbour as a process sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Seen {
+pub struct NeighbourStatus {
     /// Its name.
     pub name: String,
     /// Whether it seems to be there.
     pub there: bool,
-    /// The last round that was heard of it.
+    /// Its last durable round.
     pub round: u64,
 }
 
@@ -69,7 +69,7 @@ impl Status {
     /// By how many rounds the neighbour that is farthest behind is behind.
     #[must_use]
     pub fn staleness(&self) -> u64 {
-        let behind = |seen: &Seen| self.round.saturating_sub(seen.round);
+        let behind = |seen: &NeighbourStatus| self.round.saturating_sub(seen.round);
         self.neighbours.iter().map(behind).max().unwrap_or(0)
     }
 
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_line_says_who_where_and_how_far() {
-        let seen = |name: &str, there, round| Seen { name: name.into(), there, round };
+        let seen = |name: &str, there, round| NeighbourStatus { name: name.into(), there, round };
         let status = Status {
             process: "east".into(),
             round: 12,

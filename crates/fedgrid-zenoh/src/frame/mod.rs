@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0 "fgrd"    4 version   6 kind    7 zero    8 run (16)   24 sender   28 receiver   32 epoch
-//! 40 round    48 nonce    56 known  64 floor  72 shape      80 payload bytes
+//! 40 round    48 nonce    56 known epoch   64 durable round   72 shape   80 payload bytes
 //! 84 payload  then 16 bytes of BLAKE3 over all before, then 64 bytes of Ed25519 signature
 //! ```
 //!
@@ -10,25 +10,26 @@
 //! processes, so one signature covers them all; it is over the whole BLAKE3 hash. Frames of this
 //! layout can be read for ever: golden frames in the tests hold it.
 
-mod open;
+mod verify;
 mod refusal;
 
 use ed25519_dalek::{Signer, SigningKey};
-pub use fedgrid::runtime::protocol::{Frame, Kind};
-pub use open::{Expected, Gate};
-pub use refusal::Refusal;
+pub use fedgrid::runtime::protocol::{Frame, FrameKind};
+pub use refusal::FrameRefusal;
+pub use verify::{ExpectedSender, FrameVerifier};
 
 /// The version of the layout.
 pub const VERSION: u16 = 1;
 /// The bytes before the payload.
-pub const HEADER: usize = 84;
+pub const HEADER_BYTES: usize = 84;
 /// The bytes after the payload.
-pub const TRAILER: usize = HASH + 64;
+pub const TRAILER_BYTES: usize = HASH_BYTES + 64;
 /// The largest frame.
-pub const CAP: usize = 16 << 20;
+// A receiver may have to hold this much for every frame in a neighbour's queue.
+pub const LARGEST_FRAME_BYTES: usize = 16 << 20;
 
 const MAGIC: [u8; 4] = *b"fgrd";
-const HASH: usize = 16;
+const HASH_BYTES: usize = 16;
 /// What is signed begins with this, so that no other signature of a key can pass for a frame's.
 const DOMAIN: &[u8] = b"fedgrid frame 1\0";
 
@@ -38,8 +39,8 @@ pub type RunId = [u8; 16];
 /// A frame as signed bytes; none if it is larger than any receiver accepts.
 #[must_use]
 pub fn seal(frame: &Frame, run: &RunId, shape: u64, key: &SigningKey) -> Option<Vec<u8>> {
-    let size = HEADER + frame.payload.len() + TRAILER;
-    if size > CAP {
+    let size = HEADER_BYTES + frame.payload.len() + TRAILER_BYTES;
+    if size > LARGEST_FRAME_BYTES {
         return None;
     }
     let mut bytes = Vec::with_capacity(size);
@@ -50,14 +51,17 @@ pub fn seal(frame: &Frame, run: &RunId, shape: u64, key: &SigningKey) -> Option<
     for process in [frame.from, frame.to] {
         bytes.extend(u32::try_from(process).ok()?.to_le_bytes());
     }
-    for word in [frame.epoch, frame.round, frame.nonce, frame.known, frame.floor, shape] {
+    for word in
+        [frame.epoch, frame.round, frame.nonce, frame.known_epoch, frame.durable_round, shape]
+    {
         bytes.extend(word.to_le_bytes());
     }
     bytes.extend(u32::try_from(frame.payload.len()).ok()?.to_le_bytes());
     bytes.extend(&frame.payload);
+    // The hash finds damage before the signature is checked, which costs far more.
     let hash = blake3::hash(&bytes);
     let signature = key.sign(&signed(&hash));
-    bytes.extend(&hash.as_bytes()[..HASH]);
+    bytes.extend(&hash.as_bytes()[..HASH_BYTES]);
     bytes.extend(signature.to_bytes());
     Some(bytes)
 }

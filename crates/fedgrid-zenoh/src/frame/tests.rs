@@ -14,34 +14,34 @@ const SHAPE: u64 = 0x0102_0304;
 fn frame() -> Frame {
     let payload = [1.0, -0.5, 2.0].iter().flat_map(|value: &f64| value.to_le_bytes()).collect();
     Frame {
-        kind: Kind::State,
+        kind: FrameKind::State,
         from: 3,
         to: 5,
         epoch: 2,
         nonce: 77,
-        known: 4,
-        floor: 40,
+        known_epoch: 4,
+        durable_round: 40,
         round: 41,
         payload,
     }
 }
 
-fn gate() -> Gate {
-    let expected = Expected { key: key().verifying_key(), epochs: 2..=1000, largest: 24 };
+fn verifier() -> FrameVerifier {
+    let expected = ExpectedSender { key: key().verifying_key(), epochs: 2..=1000, largest: 24 };
     let senders = BTreeMap::from([(3, expected)]);
-    Gate { run: RUN, own: 5, shape: SHAPE, last_round: 42, senders }
+    FrameVerifier { run: RUN, own: 5, shape: SHAPE, last_round: 42, senders }
 }
 
 fn good() -> Vec<u8> {
     seal(&frame(), &RUN, SHAPE, &key()).unwrap()
 }
 
-fn open(bytes: &[u8]) -> Result<Frame, Refusal> {
-    gate().open(bytes)
+fn open(bytes: &[u8]) -> Result<Frame, FrameRefusal> {
+    verifier().verify(bytes)
 }
 
 /// A frame that was changed before it was signed.
-fn refused(change: impl Fn(&mut Frame)) -> Refusal {
+fn refused(change: impl Fn(&mut Frame)) -> FrameRefusal {
     let mut frame = frame();
     change(&mut frame);
     open(&seal(&frame, &RUN, SHAPE, &key()).unwrap()).unwrap_err()
@@ -50,7 +50,7 @@ fn refused(change: impl Fn(&mut Frame)) -> Refusal {
 #[test]
 fn a_good_frame_is_read_as_it_was_written() {
     let bytes = good();
-    assert_eq!(bytes.len(), HEADER + 24 + TRAILER);
+    assert_eq!(bytes.len(), HEADER_BYTES + 24 + TRAILER_BYTES);
     assert_eq!(open(&bytes).unwrap(), frame());
 }
 
@@ -65,29 +65,29 @@ fn frames_of_version_one_stay_readable() {
 
 #[test]
 fn each_check_has_its_own_refusal() {
-    assert_eq!(refused(|frame| frame.to = 6), Refusal::Receiver(6));
-    assert_eq!(refused(|frame| frame.from = 4), Refusal::Sender(4));
-    assert_eq!(refused(|frame| frame.epoch = 1), Refusal::Epoch(1));
-    assert_eq!(refused(|frame| frame.epoch = 1001), Refusal::Epoch(1001));
-    assert_eq!(refused(|frame| frame.round = 43), Refusal::Round(43));
-    assert_eq!(refused(|frame| frame.payload.push(0)), Refusal::Payload(25));
+    assert_eq!(refused(|frame| frame.to = 6), FrameRefusal::Receiver(6));
+    assert_eq!(refused(|frame| frame.from = 4), FrameRefusal::Sender(4));
+    assert_eq!(refused(|frame| frame.epoch = 1), FrameRefusal::Epoch(1));
+    assert_eq!(refused(|frame| frame.epoch = 1001), FrameRefusal::Epoch(1001));
+    assert_eq!(refused(|frame| frame.round = 43), FrameRefusal::Round(43));
+    assert_eq!(refused(|frame| frame.payload.push(0)), FrameRefusal::Payload(25));
     let sealed = |run: &RunId, shape, key: &SigningKey| {
         open(&seal(&frame(), run, shape, key).unwrap()).unwrap_err()
     };
-    assert_eq!(sealed(&[0; 16], SHAPE, &key()), Refusal::Run);
-    assert_eq!(sealed(&RUN, 0, &key()), Refusal::Shape);
-    assert_eq!(sealed(&RUN, SHAPE, &SigningKey::from_bytes(&[8; 32])), Refusal::Signature);
+    assert_eq!(sealed(&[0; 16], SHAPE, &key()), FrameRefusal::Run);
+    assert_eq!(sealed(&RUN, 0, &key()), FrameRefusal::SharedSizes);
+    assert_eq!(sealed(&RUN, SHAPE, &SigningKey::from_bytes(&[8; 32])), FrameRefusal::Signature);
     let patched = |place: usize, byte: u8| {
         let mut bytes = good();
         bytes[place] = byte;
         open(&bytes).unwrap_err()
     };
-    assert_eq!(patched(0, b'F'), Refusal::Magic);
-    assert_eq!(patched(4, 2), Refusal::Version(2));
-    assert_eq!(patched(6, 99), Refusal::Kind(99));
-    assert_eq!(patched(7, 1), Refusal::Reserved);
-    assert_eq!(patched(80, 23), Refusal::Length(23));
-    assert_eq!(patched(HEADER, 1), Refusal::Hash);
+    assert_eq!(patched(0, b'F'), FrameRefusal::Magic);
+    assert_eq!(patched(4, 2), FrameRefusal::Version(2));
+    assert_eq!(patched(6, 99), FrameRefusal::FrameKind(99));
+    assert_eq!(patched(7, 1), FrameRefusal::Reserved);
+    assert_eq!(patched(80, 23), FrameRefusal::Length(23));
+    assert_eq!(patched(HEADER_BYTES, 1), FrameRefusal::Hash);
 }
 
 #[test]
@@ -166,8 +166,11 @@ fn six_thousand_bad_frames_are_refused_by_name_and_at_once() {
 
 #[test]
 fn sizes_are_checked_first() {
-    assert_eq!(open(&[]).unwrap_err(), Refusal::TooSmall(0));
-    assert_eq!(open(&vec![0; CAP + 1]).unwrap_err(), Refusal::TooLarge(CAP + 1));
+    assert_eq!(open(&[]).unwrap_err(), FrameRefusal::TooSmall(0));
+    assert_eq!(
+        open(&vec![0; LARGEST_FRAME_BYTES + 1]).unwrap_err(),
+        FrameRefusal::TooLarge(LARGEST_FRAME_BYTES + 1)
+    );
 }
 
 #[test]
@@ -182,6 +185,6 @@ fn a_frame_of_a_hundred_predictions_costs_little_more_than_they_do() {
 
 #[test]
 fn a_frame_above_the_cap_is_not_made() {
-    let frame = Frame { payload: vec![0; CAP], ..frame() };
+    let frame = Frame { payload: vec![0; LARGEST_FRAME_BYTES], ..frame() };
     assert!(seal(&frame, &RUN, SHAPE, &key()).is_none());
 }

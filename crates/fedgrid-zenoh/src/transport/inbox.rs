@@ -1,6 +1,6 @@
 //! What has arrived and was not read yet: a short queue per neighbour, read in turn.
 //!
-//! A neighbour that floods fills its own queue and no other, and its oldest words go first: frames
+//! A neighbour that floods fills its own queue and no other, and its oldest frames go first: frames
 //! hold whole states, so what is dropped can be asked for again.
 
 use std::{
@@ -10,17 +10,18 @@ use std::{
 };
 
 /// How many frames of one neighbour wait at most.
-const LENGTH: usize = 64;
+// Enough for the frames of several rounds that come while a long round is computed.
+const QUEUE_FRAMES: usize = 64;
 
 /// The frames that wait.
 #[derive(Debug, Default)]
 pub struct Inbox {
-    state: Mutex<State>,
+    state: Mutex<InboxState>,
     arrived: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct InboxState {
     queues: BTreeMap<u32, VecDeque<Vec<u8>>>,
     /// Whose queue was read last.
     last: u32,
@@ -34,7 +35,7 @@ impl Inbox {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let queue = state.queues.entry(from).or_default();
         queue.push_back(frame);
-        if queue.len() > LENGTH {
+        if queue.len() > QUEUE_FRAMES {
             queue.pop_front();
             state.dropped += 1;
         }
@@ -70,9 +71,10 @@ impl Inbox {
     }
 }
 
-impl State {
+impl InboxState {
     /// The oldest frame of the next neighbour that has one.
     fn take(&mut self) -> Option<(u32, Vec<u8>)> {
+        // Round robin: the next neighbour after the last one read, then from the first again.
         let after = self.queues.range(self.last.saturating_add(1)..);
         let from = after
             .chain(self.queues.range(..=self.last))
@@ -96,11 +98,11 @@ mod tests {
         inbox.push(3, vec![3]);
         inbox.push(9, vec![9]);
         let next = || inbox.next(Duration::ZERO);
-        let heard: Vec<u32> = (0..4).map(|_| next().unwrap().0).collect();
-        assert_eq!(heard, [3, 7, 9, 7]);
-        assert_eq!(inbox.dropped(), 1000 - LENGTH as u64);
+        let order: Vec<u32> = (0..4).map(|_| next().unwrap().0).collect();
+        assert_eq!(order, [3, 7, 9, 7]);
+        assert_eq!(inbox.dropped(), 1000 - QUEUE_FRAMES as u64);
         let left: Vec<_> = std::iter::from_fn(next).collect();
-        assert_eq!(left.len(), LENGTH - 2);
+        assert_eq!(left.len(), QUEUE_FRAMES - 2);
         assert_eq!(left.last().unwrap().1, 999_u32.to_le_bytes());
     }
 }

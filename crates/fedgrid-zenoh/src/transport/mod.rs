@@ -24,7 +24,7 @@ use std::{
 pub use inbox::Inbox;
 pub use link_faults::{Fault, watch_log};
 use outbox::Outbox;
-pub use settings::{OPERATOR, ROUTER, Role, Settings};
+pub use settings::{OPERATOR, ROUTER, SessionRole, SessionSettings};
 use zenoh::{
     Config, Session, Wait,
     bytes::ZBytes,
@@ -36,23 +36,24 @@ use zenoh::{
 
 use crate::{
     error::{Error, Result},
-    frame::CAP,
+    frame::LARGEST_FRAME_BYTES,
     identity::Hex,
     manifest::Manifest,
 };
 
 /// How long a question waits for its answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+// As long as a link may be silent before Zenoh drops it.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The keys of a run, and those that all runs of a project share: who follows an older manifest, of
 /// another run, can still be seen and told.
 #[derive(Debug, Clone)]
-pub struct Keys {
+pub struct KeyExpressions {
     run: String,
     project: String,
 }
 
-impl Keys {
+impl KeyExpressions {
     /// The keys of a manifest's run.
     #[must_use]
     pub fn new(manifest: &Manifest) -> Self {
@@ -104,7 +105,7 @@ pub trait Answers: Send + Sync {
 /// The links of a process.
 pub struct Transport {
     session: Session,
-    keys: Keys,
+    keys: KeyExpressions,
     own: u32,
     outboxes: BTreeMap<u32, Outbox>,
     inbox: Arc<Inbox>,
@@ -120,7 +121,7 @@ impl fmt::Debug for Transport {
 }
 
 /// Opens a session with these settings.
-pub fn open(settings: &Settings<'_>) -> Result<Session> {
+pub fn open(settings: &SessionSettings<'_>) -> Result<Session> {
     let text = settings.json().to_string();
     let config = Config::from_json5(&text).map_err(|error| failed("set up Zenoh", &error))?;
     let doing = if settings.has_router() { "reach the router" } else { "open a Zenoh session" };
@@ -133,11 +134,15 @@ fn failed(doing: &'static str, error: &zenoh::Error) -> Error {
 
 impl Transport {
     /// Opens the links of a process.
-    pub fn new(settings: &Settings<'_>, own: u32, answers: &Arc<dyn Answers>) -> Result<Self> {
+    pub fn new(
+        settings: &SessionSettings<'_>,
+        own: u32,
+        answers: &Arc<dyn Answers>,
+    ) -> Result<Self> {
         let session = open(settings)?;
         let mut transport = Self {
             session,
-            keys: Keys::new(settings.manifest),
+            keys: KeyExpressions::new(settings.manifest),
             own,
             outboxes: BTreeMap::new(),
             inbox: Arc::default(),
@@ -194,6 +199,7 @@ impl Transport {
                 let number = number.and_then(|text| text.parse::<u64>().ok());
                 let number = number.filter(|_| sample.kind() == SampleKind::Put);
                 alive.lock().unwrap_or_else(PoisonError::into_inner).insert(other, number);
+                // The agent sends again what this neighbour has missed, without waiting for the next tick.
                 inbox.wake();
             })
             .background()
@@ -205,6 +211,8 @@ impl Transport {
         let publisher = self
             .session
             .declare_publisher(self.keys.frame(other, self.own))
+            // Frames are few and large: dropping one costs a tick, blocking only the neighbour's own thread.
+            // Batching would hold a frame back for the next one, which comes a round later.
             .congestion_control(CongestionControl::Block)
             .express(true)
             .wait()
@@ -236,7 +244,7 @@ impl Transport {
             .declare_token(self.keys.live(&own, &number.to_string()))
             .wait();
         // The token lasts as long as the session.
-        std::mem::forget(token.map_err(|error| failed("say that this process is there", &error))?);
+        std::mem::forget(token.map_err(|error| failed("announce this process", &error))?);
         Ok(())
     }
 
@@ -255,7 +263,8 @@ impl Transport {
         let _ = self
             .session
             .get(selector)
-            .timeout(PATIENCE)
+            .timeout(ANSWER_TIMEOUT)
+            // All frames come under one key; consolidation would keep only the last.
             .consolidation(ConsolidationMode::None)
             .callback(move |reply: Reply| {
                 if let Ok(sample) = reply.result() {
@@ -300,6 +309,7 @@ impl Transport {
     /// Ends the session, within a bounded time; what is still to be sent is sent first.
     pub fn close(self) {
         self.outboxes.values().for_each(|outbox| outbox.flush(Duration::from_secs(1)));
+        // The outboxes end first: their threads must not put into a session that is closing.
         let session = self.session.clone();
         drop(self);
         close(session);
@@ -320,7 +330,7 @@ pub fn close(session: Session) {
 
 /// Puts what arrived into the inbox, unless it is larger than any frame.
 fn take(inbox: &Inbox, from: u32, payload: &ZBytes) {
-    if payload.len() <= CAP {
+    if payload.len() <= LARGEST_FRAME_BYTES {
         inbox.push(from, payload.to_bytes().into_owned());
     }
 }
@@ -329,23 +339,24 @@ fn take(inbox: &Inbox, from: u32, payload: &ZBytes) {
 /// this asks, so who does not answer is asked again for some seconds.
 #[must_use]
 pub fn ask_all(session: &Session, manifest: &Manifest, order: Option<&[u8]>) -> Vec<(u32, String)> {
-    let keys = Keys::new(manifest);
+    let keys = KeyExpressions::new(manifest);
     let members =
         manifest.processes.iter().enumerate().filter(|(_, process)| process.key.is_some());
-    let mut open: Vec<u32> = members.filter_map(|(place, _)| u32::try_from(place).ok()).collect();
+    let mut open: Vec<u32> = members.filter_map(|(index, _)| u32::try_from(index).ok()).collect();
     let (mut found, end) = (Vec::new(), Instant::now() + Duration::from_secs(4));
+    // A first question may be asked before the links are up, and is then answered by nobody.
     while !open.is_empty() && Instant::now() < end {
         let asked: Vec<_> =
-            open.iter().map(|&place| (place, ask_one(session, &keys, place, order))).collect();
-        for (place, replies) in asked {
+            open.iter().map(|&index| (index, ask_one(session, &keys, index, order))).collect();
+        for (index, replies) in asked {
             let mut samples =
                 replies.into_iter().flatten().filter_map(|reply| reply.into_result().ok());
             if let Some(sample) = samples.next() {
                 let text = sample.payload().to_bytes();
-                found.push((place, String::from_utf8_lossy(&text).into_owned()));
+                found.push((index, String::from_utf8_lossy(&text).into_owned()));
             }
         }
-        open.retain(|place| found.iter().all(|(other, _)| other != place));
+        open.retain(|index| found.iter().all(|(other, _)| other != index));
         if !open.is_empty() {
             std::thread::sleep(Duration::from_millis(100));
         }
@@ -356,11 +367,11 @@ pub fn ask_all(session: &Session, manifest: &Manifest, order: Option<&[u8]>) -> 
 
 fn ask_one(
     session: &Session,
-    keys: &Keys,
-    place: u32,
+    keys: &KeyExpressions,
+    index: u32,
     order: Option<&[u8]>,
 ) -> Option<FifoChannelHandler<Reply>> {
-    let question = session.get(keys.status(&place.to_string())).timeout(PATIENCE);
+    let question = session.get(keys.status(&index.to_string())).timeout(ANSWER_TIMEOUT);
     let question = match order {
         Some(order) => question.payload(order.to_vec()),
         None => question,

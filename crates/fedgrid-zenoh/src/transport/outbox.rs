@@ -1,8 +1,8 @@
 //! What is still to be sent to one neighbour, by a thread of its own.
 //!
 //! Zenoh may hold a sender up for seconds when a neighbour does not read; the agent's loop must not
-//! wait that long, nor may other neighbours. Oldest words go first when the queue is full: they can
-//! be asked for.
+//! wait that long, nor may other neighbours. The oldest frames go when the queue is full: they can be
+//! asked for.
 
 use std::{
     collections::VecDeque,
@@ -17,7 +17,8 @@ use std::{
 use zenoh::{Wait, pubsub::Publisher};
 
 /// How many frames to one neighbour wait at most.
-const LENGTH: usize = 16;
+// A few rounds: with more, a neighbour that comes back would read what it no longer needs.
+const QUEUE_FRAMES: usize = 16;
 
 /// The frames to one neighbour.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ pub(super) struct Outbox {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct OutboxState {
     frames: VecDeque<Vec<u8>>,
     is_sending: bool,
     is_closed: bool,
@@ -35,7 +36,7 @@ struct State {
 
 #[derive(Debug, Default)]
 struct Queue {
-    state: Mutex<State>,
+    state: Mutex<OutboxState>,
     changed: Condvar,
     sent: AtomicU64,
 }
@@ -61,7 +62,7 @@ impl Outbox {
     pub(super) fn push(&self, frame: Vec<u8>) {
         let mut state = self.queue.lock();
         state.frames.push_back(frame);
-        if state.frames.len() > LENGTH {
+        if state.frames.len() > QUEUE_FRAMES {
             state.frames.pop_front();
         }
         self.queue.changed.notify_all();
@@ -69,7 +70,7 @@ impl Outbox {
 
     /// Waits until all is sent, or for this time.
     pub(super) fn flush(&self, patience: Duration) {
-        let is_busy = |state: &mut State| state.is_sending || !state.frames.is_empty();
+        let is_busy = |state: &mut OutboxState| state.is_sending || !state.frames.is_empty();
         drop(self.queue.changed.wait_timeout_while(self.queue.lock(), patience, is_busy));
     }
 
@@ -80,13 +81,14 @@ impl Outbox {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OutboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The next frame; none once the outbox is closed and empty.
     fn next(&self) -> Option<Vec<u8>> {
         let mut state = self.lock();
+        // The put of the frame before has returned: whoever waits in `flush` may look again.
         state.is_sending = false;
         self.changed.notify_all();
         loop {

@@ -11,10 +11,10 @@ use std::{path::Path, slice};
 
 use serde_json::{Value, json};
 
-use super::Keys;
+use super::KeyExpressions;
 use crate::{
-    frame::CAP,
-    manifest::{Link, Manifest},
+    frame::LARGEST_FRAME_BYTES,
+    manifest::{LinkProtocol, Manifest},
 };
 
 /// The name of the operator in certificates.
@@ -24,7 +24,7 @@ pub const ROUTER: &str = "router";
 
 /// Who opens a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum SessionRole {
     /// A process of the federation.
     Process(u32),
     /// The operator, who asks for states and may stop a run.
@@ -35,11 +35,11 @@ pub enum Role {
 
 /// What a session is made from.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings<'a> {
+pub struct SessionSettings<'a> {
     /// The manifest.
     pub manifest: &'a Manifest,
     /// Who opens it.
-    pub role: Role,
+    pub role: SessionRole,
     /// The folder with `authority.pem`, `link.pem` and `link.key`.
     pub folder: &'a Path,
     /// Where to listen instead of the manifest's address, `host:port`.
@@ -48,12 +48,12 @@ pub struct Settings<'a> {
     pub scouting: bool,
 }
 
-impl Settings<'_> {
+impl SessionSettings<'_> {
     /// The session's configuration.
     #[must_use]
     pub fn json(&self) -> Value {
         let mode = match self.role {
-            Role::Router => "router",
+            SessionRole::Router => "router",
             _ if self.has_router() => "client",
             _ => "peer",
         };
@@ -73,17 +73,19 @@ impl Settings<'_> {
                     "period_increase_factor": 2,
                 },
             },
+            // A session must not wait for neighbours: they may come hours later.
             "open": { "return_conditions": { "connect_scouted": false, "declares": false } },
             "scouting": {
                 "multicast": { "enabled": self.scouting },
                 "gossip": { "enabled": false },
             },
+            // Two seconds without a sign end a link, so that asynchronous rounds soon go on without it.
             "transport": {
                 "unicast": { "qos": { "enabled": false } },
                 "link": {
                     "protocols": [self.manifest.link.name()],
                     "tx": { "lease": 2000, "keep_alive": 4 },
-                    "rx": { "max_message_size": CAP + 4096 },
+                    "rx": { "max_message_size": LARGEST_FRAME_BYTES + 4096 },
                     "tls": self.tls(),
                 },
             },
@@ -93,7 +95,7 @@ impl Settings<'_> {
 
     /// Whether all links of this session are to a router.
     pub(super) fn has_router(&self) -> bool {
-        self.role != Role::Router && self.manifest.router.is_some()
+        self.role != SessionRole::Router && self.manifest.router.is_some()
     }
 
     fn endpoint(&self, address: &str) -> String {
@@ -105,16 +107,20 @@ impl Settings<'_> {
             return Vec::new();
         }
         let own = match self.role {
-            Role::Process(place) => self.manifest.processes[place as usize].address.as_deref(),
-            Role::Router => self.manifest.router.as_deref(),
-            Role::Operator => None,
+            SessionRole::Process(index) => {
+                self.manifest.processes[index as usize].address.as_deref()
+            }
+            SessionRole::Router => self.manifest.router.as_deref(),
+            SessionRole::Operator => None,
         };
         self.listen.or(own).map(|address| self.endpoint(address)).into_iter().collect()
     }
 
     fn connect_endpoints(&self) -> Vec<String> {
         match (&self.manifest.router, self.role) {
-            (Some(router), Role::Process(_) | Role::Operator) => vec![self.endpoint(router)],
+            (Some(router), SessionRole::Process(_) | SessionRole::Operator) => {
+                vec![self.endpoint(router)]
+            }
             _ => self.calls().into_iter().map(|(_, endpoint)| endpoint).collect(),
         }
     }
@@ -126,22 +132,25 @@ impl Settings<'_> {
         if self.manifest.router.is_some() {
             return Vec::new();
         }
-        let places = match self.role {
-            Role::Router => Vec::new(),
-            Role::Operator => (0..u32::try_from(processes.len()).unwrap_or(u32::MAX)).collect(),
-            Role::Process(own) => {
-                let listens = |place: u32| processes[place as usize].address.is_some();
+        let indices = match self.role {
+            SessionRole::Router => Vec::new(),
+            SessionRole::Operator => {
+                (0..u32::try_from(processes.len()).unwrap_or(u32::MAX)).collect()
+            }
+            SessionRole::Process(own) => {
+                let listens = |index: u32| processes[index as usize].address.is_some();
+                // One end calls, or each would hold two links to the other.
                 let calls = |other: &u32| *other < own || !listens(own);
                 self.manifest.neighbours_of(own).into_iter().filter(calls).collect()
             }
         };
-        let address = |place: u32| processes[place as usize].address.as_deref();
-        let endpoint = |place| Some((place, self.endpoint(address(place)?)));
-        places.into_iter().filter_map(endpoint).collect()
+        let address = |index: u32| processes[index as usize].address.as_deref();
+        let endpoint = |index| Some((index, self.endpoint(address(index)?)));
+        indices.into_iter().filter_map(endpoint).collect()
     }
 
     fn tls(&self) -> Value {
-        if self.manifest.link == Link::Tcp {
+        if self.manifest.link == LinkProtocol::Tcp {
             return json!({});
         }
         let path = |name: &str| self.folder.join(name).display().to_string();
@@ -153,35 +162,35 @@ impl Settings<'_> {
             "connect_private_key": path("link.key"),
             "enable_mtls": true,
             // Who is found on the local network has no address to be named by; its certificate, which
-            // decides what it may hear and say, is checked all the same.
+            // decides what it may read and send, is checked all the same.
             "verify_name_on_connect": !self.scouting,
             "close_link_on_expiration": true,
         })
     }
 
-    /// What each neighbour may say and hear here; everything else is denied.
+    /// What each neighbour may send and read here; everything else is denied.
     fn access_control(&self) -> Value {
-        if self.manifest.link == Link::Tcp {
+        if self.manifest.link == LinkProtocol::Tcp {
             return json!({ "enabled": false });
         }
-        let keys = Keys::new(self.manifest);
+        let keys = KeyExpressions::new(self.manifest);
         let (mut rules, mut subjects, mut policies) = (Vec::new(), Vec::new(), Vec::new());
-        let mut allow = |name: &str, ways: Vec<Way>| {
+        let mut allow = |name: &str, permissions: Vec<Permission>| {
             subjects.push(json!({ "id": name, "cert_common_names": [name] }));
-            for (place, way) in ways.into_iter().enumerate() {
-                let id = format!("{name}-{place}");
+            for (index, permission) in permissions.into_iter().enumerate() {
+                let id = format!("{name}-{index}");
                 rules.push(json!({
                     "id": id,
                     "permission": "allow",
-                    "messages": way.messages,
-                    "flows": [way.flow],
-                    "key_exprs": way.keys,
+                    "messages": permission.messages,
+                    "flows": [permission.flow],
+                    "key_exprs": permission.keys,
                 }));
                 policies.push(json!({ "rules": [id], "subjects": [name] }));
             }
         };
         match self.role {
-            Role::Process(own) => {
+            SessionRole::Process(own) => {
                 for other in self.manifest.neighbours_of(own) {
                     allow(
                         &self.manifest.processes[other as usize].name,
@@ -193,7 +202,7 @@ impl Settings<'_> {
                     allow(ROUTER, vec![anything(&keys, "ingress"), anything(&keys, "egress")]);
                 }
             }
-            Role::Operator | Role::Router => {
+            SessionRole::Operator | SessionRole::Router => {
                 let names = self.manifest.processes.iter().map(|process| process.name.as_str());
                 for name in names.chain([OPERATOR, ROUTER]) {
                     allow(name, vec![anything(&keys, "ingress"), anything(&keys, "egress")]);
@@ -211,37 +220,37 @@ impl Settings<'_> {
 }
 
 /// A kind of messages on some keys in one direction.
-struct Way {
+struct Permission {
     flow: &'static str,
     messages: Vec<&'static str>,
     keys: Vec<String>,
 }
 
-fn way(flow: &'static str, messages: &[&'static str], keys: &[String]) -> Way {
-    Way { flow, messages: messages.to_vec(), keys: keys.to_vec() }
+fn permission(flow: &'static str, messages: &[&'static str], keys: &[String]) -> Permission {
+    Permission { flow, messages: messages.to_vec(), keys: keys.to_vec() }
 }
 
 /// What two neighbours may do: send frames of their own to each other, and ask for them again.
-fn neighbour(keys: &Keys, own: u32, other: u32) -> Vec<Way> {
+fn neighbour(keys: &KeyExpressions, own: u32, other: u32) -> Vec<Permission> {
     let [to_us, to_them] = [keys.frame(own, other), keys.frame(other, own)];
     let [asked_of_us, asked_of_them] = [keys.state(own, other), keys.state(other, own)];
     vec![
-        way("ingress", &["put"], slice::from_ref(&to_us)),
-        way("egress", &["put"], slice::from_ref(&to_them)),
-        way("ingress", &["declare_subscriber"], &[to_them]),
-        way("egress", &["declare_subscriber"], &[to_us]),
-        way("ingress", &["query"], slice::from_ref(&asked_of_us)),
-        way("egress", &["query"], slice::from_ref(&asked_of_them)),
-        way("ingress", &["declare_queryable", "reply"], &[asked_of_them]),
-        way("egress", &["declare_queryable", "reply"], &[asked_of_us]),
-        way("ingress", &["liveliness_token"], &[keys.live(&other.to_string(), "*")]),
-        way("egress", &["liveliness_token"], &[keys.live(&own.to_string(), "*")]),
-        way(
+        permission("ingress", &["put"], slice::from_ref(&to_us)),
+        permission("egress", &["put"], slice::from_ref(&to_them)),
+        permission("ingress", &["declare_subscriber"], &[to_them]),
+        permission("egress", &["declare_subscriber"], &[to_us]),
+        permission("ingress", &["query"], slice::from_ref(&asked_of_us)),
+        permission("egress", &["query"], slice::from_ref(&asked_of_them)),
+        permission("ingress", &["declare_queryable", "reply"], &[asked_of_them]),
+        permission("egress", &["declare_queryable", "reply"], &[asked_of_us]),
+        permission("ingress", &["liveliness_token"], &[keys.live(&other.to_string(), "*")]),
+        permission("egress", &["liveliness_token"], &[keys.live(&own.to_string(), "*")]),
+        permission(
             "ingress",
             &["declare_liveliness_subscriber", "liveliness_query"],
             &[keys.live("*", "*")],
         ),
-        way(
+        permission(
             "egress",
             &["declare_liveliness_subscriber", "liveliness_query"],
             &[keys.live("*", "*")],
@@ -250,15 +259,15 @@ fn neighbour(keys: &Keys, own: u32, other: u32) -> Vec<Way> {
 }
 
 /// The operator asks for the status and gives orders, which are signed by the project.
-fn operator(keys: &Keys, own: &str) -> Vec<Way> {
+fn operator(keys: &KeyExpressions, own: &str) -> Vec<Permission> {
     vec![
-        way("ingress", &["query"], &[keys.status(own)]),
-        way("egress", &["declare_queryable", "reply"], &[keys.status(own)]),
-        way("ingress", &["query"], &[keys.status("*")]),
+        permission("ingress", &["query"], &[keys.status(own)]),
+        permission("egress", &["declare_queryable", "reply"], &[keys.status(own)]),
+        permission("ingress", &["query"], &[keys.status("*")]),
     ]
 }
 
-fn anything(keys: &Keys, flow: &'static str) -> Way {
+fn anything(keys: &KeyExpressions, flow: &'static str) -> Permission {
     let messages = [
         "put",
         "declare_subscriber",
@@ -269,5 +278,5 @@ fn anything(keys: &Keys, flow: &'static str) -> Way {
         "declare_liveliness_subscriber",
         "liveliness_query",
     ];
-    way(flow, &messages, &keys.all())
+    permission(flow, &messages, &keys.all())
 }

@@ -1,13 +1,15 @@
 //! Asynchronous rounds over Zenoh end where one process does.
 
+use std::ops::ControlFlow;
+
 use std::time::Duration;
 
 use fedgrid::{
     method::{Durable, Method},
     observe::Stop,
-    runtime::{InProcess, protocol::Mode},
+    runtime::{InProcess, protocol::RoundMode},
 };
-use fedgrid_zenoh::{agent::Flow, manifest::Link};
+use fedgrid_zenoh::manifest::LinkProtocol;
 
 use crate::{
     here::{Bits, Here},
@@ -44,11 +46,12 @@ fn so_it_does_where_a_round_takes_longer_than_a_tick() {
 
 fn ends_at_the_minimum(processes: usize, rounds: usize, tick: Duration) {
     let problem = Problem { how: How::PrimalDual, nodes: 8, points: 10, seed: 5 };
-    let link = Link::Tcp;
-    let scene = Scene::new(Spec { problem, processes, link, rounds, keep: 10, trace: false });
+    let link = LinkProtocol::Tcp;
+    let scene =
+        Scene::new(Spec { problem, processes, link, rounds, checkpoint_every: 10, trace: false });
     let part = |place: usize| {
-        let mode = Mode::Asynchronous { staleness: None };
-        let mut tell = |_: &_| Flow::Continue;
+        let mode = RoundMode::Asynchronous { staleness: None };
+        let mut tell = |_: &_| ControlFlow::Continue(());
         Here { mode, tick, ..Here::new(&scene, place, &mut tell) }.run().unwrap().0
     };
     let found: Bits = std::thread::scope(|scope| {

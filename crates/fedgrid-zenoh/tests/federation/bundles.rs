@@ -1,6 +1,7 @@
 //! A round that no frame can hold ends a run with a sentence; it is not waited for.
 
 use std::{
+    ops::ControlFlow,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -14,22 +15,22 @@ use fedgrid::{
     model::{LocalModel, Mean},
     network::{Node, View, path},
     observe::Stop,
-    runtime::protocol::{LARGEST, Settings},
+    runtime::protocol::{DEFAULT_LARGEST_NUMBER, ProtocolSettings},
 };
 use fedgrid_zenoh::{
     Error,
-    agent::{self, Flow, Options, Status},
-    frame::CAP,
+    agent::{self, Options, Status},
+    frame::LARGEST_FRAME_BYTES,
     identity::now,
-    kit::{Kit, Shared},
-    manifest::{Link, Shape},
+    manifest::{LinkProtocol, SharedSizes},
     provision::{Federation, Site},
+    site_bundle::{SharedFiles, SiteBundle},
 };
 
 use crate::scene::free_address;
 
 /// One more prediction than fits.
-const POINTS: usize = CAP / 8;
+const POINTS: usize = LARGEST_FRAME_BYTES / 8;
 
 fn views() -> Vec<View> {
     let names: Arc<[String]> = ["x".to_string()].into();
@@ -54,34 +55,39 @@ fn a_round_above_the_cap_is_an_error_that_says_what_would_do() {
     };
     let federation = Federation {
         project: "large",
-        shared: &Shared::default(),
+        shared: &SharedFiles::default(),
         nodes: &["a".to_string(), "b".to_string()],
         edges: vec![(0, 1, 1.0)],
         sites: &[site(0), site(1)],
-        link: Link::Tcp,
+        link: LinkProtocol::Tcp,
         router: None,
-        shape: Shape { features: 1, outputs: 1, points: u32::try_from(POINTS).unwrap() },
+        shape: SharedSizes { features: 1, outputs: 1, points: u32::try_from(POINTS).unwrap() },
         checkpoint_every: 1,
-        largest_number: LARGEST,
+        largest_number: DEFAULT_LARGEST_NUMBER,
         validity: (now() - 60, now() + 3600),
     };
     federation.write(folder.path()).unwrap();
     let over = AtomicBool::new(false);
     let (over, folder) = (&over, &folder);
     let part = move |place: usize| {
-        let kit = Kit::read(&folder.path().join(format!("kits/p{place}")), now()).unwrap();
+        let bundle =
+            SiteBundle::read(&folder.path().join(format!("kits/p{place}")), now()).unwrap();
         let own = views().into_iter().filter(|view| view.node.id == place).collect();
         let stop = Stop { rounds: 2, tolerance: -1.0 };
-        let settings = Settings { stop, ..Settings::default() };
+        let settings = ProtocolSettings { stop, ..ProtocolSettings::default() };
         let options = Options {
             tick: Duration::from_millis(50),
             ..Options::new(folder.path().join(format!("state{place}")), settings)
         };
         let method = FedRelax { alpha: 0.5, ..FedRelax::default() };
         let mut tell = |_: &Status| {
-            if over.load(Ordering::Relaxed) { Flow::Stop } else { Flow::Continue }
+            if over.load(Ordering::Relaxed) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         };
-        let ended = agent::run(&kit, &method, own, &options, &mut tell).map(|_| ());
+        let ended = agent::run(&bundle, &method, own, &options, &mut tell).map(|_| ());
         over.store(true, Ordering::Relaxed);
         (place, ended)
     };
@@ -93,7 +99,13 @@ fn a_round_above_the_cap_is_an_error_that_says_what_would_do() {
     for (place, ended) in ended {
         let Err(error) = ended else { continue };
         let Error::TooLarge { name, bytes, cap } = &error else { panic!("{error}") };
-        assert_eq!((name.as_str(), *cap), (format!("p{}", 1 - place).as_str(), CAP));
-        assert!(*bytes > CAP && error.to_string().contains("fewer public points"), "{error}");
+        assert_eq!(
+            (name.as_str(), *cap),
+            (format!("p{}", 1 - place).as_str(), LARGEST_FRAME_BYTES)
+        );
+        assert!(
+            *bytes > LARGEST_FRAME_BYTES && error.to_string().contains("fewer public points"),
+            "{error}"
+        );
     }
 }

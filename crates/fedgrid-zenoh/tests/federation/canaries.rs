@@ -5,6 +5,7 @@ use std::{
     collections::BTreeSet,
     io::{Read, Write},
     net::{TcpListener, TcpStream},
+    ops::ControlFlow,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -20,14 +21,14 @@ use fedgrid::{
     network::{Node, View, ring},
     observe::Stop,
     random::{Purpose, Stream},
-    runtime::protocol::{LARGEST, Settings},
+    runtime::protocol::{DEFAULT_LARGEST_NUMBER, ProtocolSettings},
 };
 use fedgrid_zenoh::{
-    agent::{self, Flow, Options},
+    agent::{self, Options},
     identity::now,
-    kit::{Kit, Shared},
-    manifest::{Link, Manifest, Shape},
+    manifest::{LinkProtocol, Manifest, SharedSizes},
     provision::{Federation, Site},
+    site_bundle::{SharedFiles, SiteBundle},
 };
 
 use crate::scene::free_address;
@@ -56,9 +57,9 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    fn shape(self) -> Shape {
+    fn shape(self) -> SharedSizes {
         let outputs = if matches!(self, Self::Classes) { 2 } else { 1 };
-        Shape { features: 4, outputs, points: 20 }
+        SharedSizes { features: 4, outputs, points: 20 }
     }
 
     fn labels(self, rows: &[[f64; COLUMNS + 1]]) -> Labels {
@@ -221,7 +222,7 @@ fn leaving_of<M>(
 where
     M: Method<Participant: Durable> + Sync,
 {
-    let (mut all, said, _) = overheard(Link::Tcp, method, what, count, rounds);
+    let (mut all, said, _) = overheard(LinkProtocol::Tcp, method, what, count, rounds);
     all.extend(said);
     all
 }
@@ -229,7 +230,7 @@ where
 /// What is heard on the wire between two processes of two nodes each over such links, what their
 /// statuses say, and their manifest.
 pub(crate) fn overheard<M>(
-    link: Link,
+    link: LinkProtocol,
     method: &M,
     (model, target): (&Arc<dyn LocalModel>, Target),
     count: usize,
@@ -253,7 +254,7 @@ where
     let names: Vec<String> = (0..NODES).map(|node| format!("hospital-{node}")).collect();
     let federation = Federation {
         project: "canaries",
-        shared: &Shared::default(),
+        shared: &SharedFiles::default(),
         nodes: &names,
         edges: vec![(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (0, 3, 1.0)],
         sites: &[site(0), site(1)],
@@ -261,27 +262,28 @@ where
         router: None,
         shape: target.shape(),
         checkpoint_every: 1,
-        largest_number: LARGEST,
+        largest_number: DEFAULT_LARGEST_NUMBER,
         validity: (now() - 60, now() + 3600),
     };
     let manifest = federation.write(folder.path()).unwrap();
     let part = |place: usize| {
-        let kit = Kit::read(&folder.path().join(format!("kits/partner-{place}")), now()).unwrap();
+        let bundle =
+            SiteBundle::read(&folder.path().join(format!("kits/partner-{place}")), now()).unwrap();
         let nodes: Vec<Node> = (0..NODES).map(|node| view(node, count, (model, target))).collect();
         let views = ring(NODES).unwrap().views(nodes).unwrap();
         let views: Vec<View> = views.into_iter().filter(|view| view.node.id / 2 == place).collect();
         let stop = Stop { rounds, tolerance: -1.0 };
-        let settings = Settings { stop, look: 2, ..Settings::default() };
+        let settings = ProtocolSettings { stop, check_every: 2, ..ProtocolSettings::default() };
         let options = Options {
             listen: Some(inside[place].clone()),
             tick: Duration::from_millis(50),
             ..Options::new(folder.path().join(format!("state{place}")), settings)
         };
         let mut said = String::new();
-        let outcome = agent::run(&kit, method, views, &options, &mut |status| {
+        let outcome = agent::run(&bundle, method, views, &options, &mut |status| {
             said.push_str(&serde_json::to_string(status).unwrap());
             said.push_str(&status.line());
-            Flow::Continue
+            ControlFlow::Continue(())
         });
         assert!(outcome.unwrap().finished);
         said

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use fedgrid_zenoh::{identity::now, manifest::Link};
+use fedgrid_zenoh::{identity::now, manifest::LinkProtocol};
 
 use crate::{
     made::{How, Problem},
@@ -82,8 +82,15 @@ fn tells_the_time() {
 #[test]
 fn clocks_that_are_ahead_stand_still_or_go_backwards_change_no_bit() {
     let problem = Problem { how: How::FedRelax, nodes: 6, points: 10, seed: 3 };
-    let link = Link::Quic;
-    let scene = Scene::new(Spec { problem, processes: 3, link, rounds: 60, keep: 5, trace: false });
+    let link = LinkProtocol::Quic;
+    let scene = Scene::new(Spec {
+        problem,
+        processes: 3,
+        link,
+        rounds: 60,
+        checkpoint_every: 5,
+        trace: false,
+    });
     if !made(&scene) {
         return say("skipped: no compiler for a clock of its own");
     }

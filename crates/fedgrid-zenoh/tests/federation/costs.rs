@@ -6,11 +6,11 @@ use std::{
 };
 
 use fedgrid_zenoh::{
-    frame::{Frame, Kind, seal},
+    frame::{Frame, FrameKind, seal},
     identity::now,
-    kit::Kit,
-    manifest::Link,
-    transport::{Answers, Role, Settings, Transport},
+    manifest::LinkProtocol,
+    site_bundle::SiteBundle,
+    transport::{Answers, SessionRole, SessionSettings, Transport},
 };
 
 use crate::{
@@ -22,44 +22,51 @@ use crate::{
 
 const FRAMES: usize = 200;
 
-fn transport(scene: &Scene, place: u32, listen: Option<&str>) -> (Kit, Transport) {
-    let kit = Kit::read(&scene.kit(place as usize), now()).unwrap();
-    let settings = Settings {
-        manifest: &kit.manifest,
-        role: Role::Process(place),
-        folder: &kit.folder,
+fn transport(scene: &Scene, place: u32, listen: Option<&str>) -> (SiteBundle, Transport) {
+    let bundle = SiteBundle::read(&scene.bundle(place as usize), now()).unwrap();
+    let settings = SessionSettings {
+        manifest: &bundle.manifest,
+        role: SessionRole::Process(place),
+        folder: &bundle.folder,
         listen,
         scouting: false,
     };
     let answers: Arc<dyn Answers> = Arc::new(Mute);
     let transport = Transport::new(&settings, place, &answers).unwrap();
-    (kit, transport)
+    (bundle, transport)
 }
 
 /// The bytes on the wire per byte of messages, for frames of so many messages of 100 predictions.
 fn ratio(messages: usize) -> f64 {
     let problem = Problem { how: How::FedRelax, nodes: 2, points: 100, seed: 1 };
-    let spec = Spec { problem, processes: 2, link: Link::Tcp, rounds: 1, keep: 1, trace: false };
+    let spec = Spec {
+        problem,
+        processes: 2,
+        link: LinkProtocol::Tcp,
+        rounds: 1,
+        checkpoint_every: 1,
+        trace: false,
+    };
     let scene = Scene::new(spec);
     let (inside, heard) = (free_address(), Arc::new(Mutex::new(Vec::new())));
     let address = scene.manifest.processes[0].address.clone().unwrap();
     tap(&address, &inside, &heard);
     let (_, receiver) = transport(&scene, 0, Some(&inside));
-    let (kit, sender) = transport(&scene, 1, None);
+    let (bundle, sender) = transport(&scene, 1, None);
     let frame = |round: usize| Frame {
-        kind: Kind::State,
+        kind: FrameKind::State,
         from: 1,
         to: 0,
         epoch: 1,
         nonce: 1,
-        known: 1,
-        floor: 0,
+        known_epoch: 1,
+        durable_round: 0,
         round: round as u64,
         // The protocol writes the place of the edge before each message.
         payload: vec![7; messages * (800 + 4)],
     };
     let send = |round: usize, patience: Duration| {
-        let bytes = seal(&frame(round), &kit.manifest.run.0, 1, &kit.key).unwrap();
+        let bytes = seal(&frame(round), &bundle.manifest.run.0, 1, &bundle.key).unwrap();
         sender.send(0, bytes);
         receiver.inbox().next(patience)
     };

@@ -7,14 +7,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fedgrid::random::{Purpose, Stream};
+use fedgrid::{
+    random::{Purpose, Stream},
+    runtime::protocol::Slot,
+};
 use fedgrid_zenoh::{
-    Error,
-    checkpoint::{Kept, Store},
-    identity::now,
-    kit::Kit,
-    ledger::Ledger,
-    manifest::Link,
+    Error, checkpoint::Store, identity::now, ledger::Ledger, manifest::LinkProtocol,
+    site_bundle::SiteBundle,
 };
 
 use crate::{
@@ -24,7 +23,14 @@ use crate::{
 
 fn spec(rounds: usize) -> Spec {
     let problem = Problem { how: How::FedRelax, nodes: 4, points: 10, seed: 7 };
-    Spec { problem, processes: 2, link: Link::Tls, rounds, keep: 1, trace: true }
+    Spec {
+        problem,
+        processes: 2,
+        link: LinkProtocol::Tls,
+        rounds,
+        checkpoint_every: 1,
+        trace: true,
+    }
 }
 
 /// Text or bytes with one of the usual faults.
@@ -63,8 +69,8 @@ fn quick<T>(read: impl FnOnce() -> T) -> T {
 #[test]
 fn six_hundred_bad_files_are_named_and_none_is_taken() {
     let scene = Scene::new(spec(1));
-    let kit = scene.kit(0);
-    let read = || Kit::read(&kit, now());
+    let bundle = scene.bundle(0);
+    let read = || SiteBundle::read(&bundle, now());
     assert!(read().is_ok(), "the control");
     let mut stream = Stream::new(3, 0, 0, Purpose::Shuffle);
     let names = [
@@ -81,13 +87,13 @@ fn six_hundred_bad_files_are_named_and_none_is_taken() {
     ];
     let (mut bad, mut taken) = (0, 0);
     for name in names {
-        let whole = fs::read(kit.join(name)).unwrap();
+        let whole = fs::read(bundle.join(name)).unwrap();
         for way in 0..60 {
             if whole.is_empty() {
                 continue;
             }
             let spoilt = spoilt(&whole, way, &mut stream);
-            fs::write(kit.join(name), &spoilt).unwrap();
+            fs::write(bundle.join(name), &spoilt).unwrap();
             bad += 1;
             match quick(read) {
                 Err(error) => assert!(!error.to_string().is_empty()),
@@ -102,7 +108,7 @@ fn six_hundred_bad_files_are_named_and_none_is_taken() {
                 }
             }
         }
-        fs::write(kit.join(name), &whole).unwrap();
+        fs::write(bundle.join(name), &whole).unwrap();
     }
     assert!(bad >= 500, "{bad}");
     assert!(taken < bad / 10, "{taken} of {bad} changed nothing");
@@ -111,9 +117,9 @@ fn six_hundred_bad_files_are_named_and_none_is_taken() {
 
 fn read_key(scene: &Scene) -> [u8; 32] {
     // The neighbour's copy of the manifest knows the key of p0.
-    let other = Kit::read(&scene.kit(1), now()).unwrap();
+    let other = SiteBundle::read(&scene.bundle(1), now()).unwrap();
     let own = other.manifest.key_of(0).unwrap();
-    let path = scene.kit(0).join("process.key");
+    let path = scene.bundle(0).join("process.key");
     let text = fs::read_to_string(path).unwrap_or_default();
     let key = fedgrid_zenoh::identity::Hex::<32>::parse(text.trim());
     let key = key.map(|key| fedgrid_zenoh::identity::SigningKey::from_bytes(&key.0));
@@ -125,7 +131,7 @@ fn bad_checkpoints_and_ledgers_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let owner = [1; 32];
     let (mut store, _) = Store::open(folder.path(), owner).unwrap();
-    store.save(Kept::State, vec![7; 100]).unwrap();
+    store.save(Slot::State, vec![7; 100]).unwrap();
     drop(store);
     let (path, twin) = (folder.path().join("state-a"), folder.path().join("state-b"));
     let whole = fs::read(&path).unwrap();
@@ -154,7 +160,7 @@ fn bad_checkpoints_and_ledgers_are_named() {
 
 #[test]
 fn flipped_bits_in_what_a_killed_process_kept_change_no_state() {
-    let scene = Scene::new(Spec { link: Link::Tcp, ..spec(200) });
+    let scene = Scene::new(Spec { link: LinkProtocol::Tcp, ..spec(200) });
     let mut parts = scene.spawn_all();
     for name in ["state-a", "state-b", "identity-a", "identity-b"] {
         // It has got on since it was last started, or has come to its end: then it is killed where it
@@ -215,11 +221,11 @@ fn writes_until_the_disk_is_full() {
     let Ok(disk) = std::env::var("FEDGRID_DISK") else { return };
     let disk = Path::new(&disk);
     let (mut store, _) = Store::open(&disk.join("state"), [1; 32]).unwrap();
-    store.save(Kept::State, vec![1; 50_000]).unwrap();
-    store.save(Kept::State, vec![2; 50_000]).unwrap();
+    store.save(Slot::State, vec![1; 50_000]).unwrap();
+    store.save(Slot::State, vec![2; 50_000]).unwrap();
     fs::write(disk.join("ballast"), vec![0; 130_000]).unwrap();
     for _ in 0..3 {
-        let error = store.save(Kept::State, vec![3; 50_000]).unwrap_err();
+        let error = store.save(Slot::State, vec![3; 50_000]).unwrap_err();
         assert!(matches!(error, Error::NoSpace { .. }), "{error}");
     }
     drop(store);
@@ -231,7 +237,7 @@ fn writes_until_the_disk_is_full() {
     let (count, error) = filled.unwrap();
     assert!(matches!(error, Error::NoSpace { .. }), "{error}");
     fs::remove_file(disk.join("ballast")).unwrap();
-    store.save(Kept::State, vec![3; 50_000]).unwrap();
+    store.save(Slot::State, vec![3; 50_000]).unwrap();
     ledger.charge("a", count, count).unwrap();
     drop((store, ledger));
     let (_, (_, state)) = Store::open(&disk.join("state"), [1; 32]).unwrap();

@@ -4,11 +4,12 @@
 use std::{
     fs::{self, File},
     io::Write,
+    ops::ControlFlow,
     path::Path,
     time::Duration,
 };
 
-use fedgrid_zenoh::{Error, agent::Flow, manifest::Link};
+use fedgrid_zenoh::{Error, manifest::LinkProtocol};
 
 use crate::{
     damage::on_small_disk,
@@ -37,8 +38,9 @@ fn trains_on_a_small_disk() {
     let Ok(disk) = std::env::var("FEDGRID_DISK") else { return };
     let disk = Path::new(&disk);
     let problem = Problem { how: How::FedRelax, nodes: 4, points: 10, seed: 7 };
-    let (link, rounds) = (Link::Tcp, 600);
-    let scene = Scene::new(Spec { problem, processes: 2, link, rounds, keep: 1, trace: false });
+    let (link, rounds) = (LinkProtocol::Tcp, 600);
+    let scene =
+        Scene::new(Spec { problem, processes: 2, link, rounds, checkpoint_every: 1, trace: false });
     let other = scene.spawn(1);
     let mut reached = 0;
     for _ in 0..2 {
@@ -66,7 +68,7 @@ fn run(scene: &Scene, disk: &Path, is_time: &mut dyn FnMut(u64) -> bool) -> Resu
             is_full = true;
             fill(disk);
         }
-        Flow::Continue
+        ControlFlow::Continue(())
     };
     let here = Here { state: disk.join("state"), ..Here::new(scene, 0, &mut tell) };
     here.run().map(|(bits, _)| bits)

@@ -1,17 +1,17 @@
 //! A process of a federation that runs in a thread of the test, which can look at it and at how it ends.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, ops::ControlFlow, path::PathBuf, time::Duration};
 
 use fedgrid::{
     method::{Durable, Method, Participant},
     observe::Stop,
-    runtime::protocol::{Mode, Settings},
+    runtime::protocol::{ProtocolSettings, RoundMode},
 };
 use fedgrid_zenoh::{
     Error,
-    agent::{self, Flow, Options, Status},
+    agent::{self, Options, Status},
     identity::now,
-    kit::Kit,
+    site_bundle::SiteBundle,
 };
 
 use crate::{made::Visitor, scene::Scene};
@@ -24,9 +24,9 @@ pub(crate) struct Here<'a> {
     pub(crate) scene: &'a Scene,
     pub(crate) place: usize,
     pub(crate) state: PathBuf,
-    pub(crate) mode: Mode,
+    pub(crate) mode: RoundMode,
     pub(crate) tick: Duration,
-    pub(crate) tell: &'a mut dyn FnMut(&Status) -> Flow,
+    pub(crate) tell: &'a mut dyn FnMut(&Status) -> ControlFlow<()>,
 }
 
 impl<'a> Here<'a> {
@@ -34,11 +34,11 @@ impl<'a> Here<'a> {
     pub(crate) fn new(
         scene: &'a Scene,
         place: usize,
-        tell: &'a mut dyn FnMut(&Status) -> Flow,
+        tell: &'a mut dyn FnMut(&Status) -> ControlFlow<()>,
     ) -> Self {
         let state = scene.path(&format!("p{place}.state"));
         let tick = Duration::from_millis(50);
-        Self { scene, place, state, mode: Mode::Synchronous, tick, tell }
+        Self { scene, place, state, mode: RoundMode::Synchronous, tick, tell }
     }
 
     pub(crate) fn run(self) -> Result<(Bits, Status), Error> {
@@ -51,19 +51,24 @@ impl Visitor for Here<'_> {
 
     fn visit<M: Method<Participant: Durable>>(self, method: &M) -> Self::Output {
         let spec = &self.scene.spec;
-        let kit = Kit::read(&self.scene.kit(self.place), now())?;
-        let nodes = kit.manifest.nodes_of(kit.process);
+        let bundle = SiteBundle::read(&self.scene.bundle(self.place), now())?;
+        let nodes = bundle.manifest.nodes_of(bundle.process);
         let nodes: Vec<usize> = nodes.iter().map(|&node| node as usize).collect();
         let stop = Stop { rounds: spec.rounds, tolerance: -1.0 };
-        let protocol =
-            Settings { mode: self.mode, stop, keep: spec.keep, look: 0, ..Settings::default() };
+        let protocol = ProtocolSettings {
+            mode: self.mode,
+            stop,
+            checkpoint_every: spec.checkpoint_every,
+            check_every: 0,
+            ..ProtocolSettings::default()
+        };
         let options = Options {
             tick: self.tick,
             linger: Duration::from_mins(1),
             ..Options::new(self.state, protocol)
         };
         let views = spec.problem.views(&nodes);
-        let outcome = agent::run(&kit, method, views, &options, self.tell)?;
+        let outcome = agent::run(&bundle, method, views, &options, self.tell)?;
         assert!(outcome.finished, "it was told to stop at round {}", outcome.status.round);
         let public = spec.problem.public();
         let bits = outcome.process.participants().map(|(node, own)| {

@@ -8,12 +8,12 @@ use std::{
 };
 
 use fedgrid_zenoh::{
-    frame::{Frame, Gate, Kind, seal},
+    frame::{Frame, FrameKind, FrameVerifier, seal},
     identity::{Authority, Certified, SigningKey, now},
-    kit::Kit,
-    manifest::Link,
+    manifest::LinkProtocol,
     provision::Project,
-    transport::{self, Answers, Keys, Role, Settings, Transport},
+    site_bundle::SiteBundle,
+    transport::{self, Answers, KeyExpressions, SessionRole, SessionSettings, Transport},
 };
 use zenoh::{Session, Wait};
 
@@ -43,26 +43,26 @@ impl Answers for Mute {
 /// A process that listens.
 struct Victim {
     place: u32,
-    kit: Kit,
-    gate: Gate,
+    bundle: SiteBundle,
+    verifier: FrameVerifier,
     transport: Transport,
 }
 
 impl Victim {
     fn new(scene: &Scene, place: u32) -> Self {
-        let kit = Kit::read(&scene.kit(place as usize), now()).unwrap();
-        let others = kit.manifest.neighbours_of(place);
-        let gate = kit.gate(others.into_iter().map(|other| (other, EPOCH, 1000)), LAST);
-        let settings = Settings {
-            manifest: &kit.manifest,
-            role: Role::Process(place),
-            folder: &kit.folder,
+        let bundle = SiteBundle::read(&scene.bundle(place as usize), now()).unwrap();
+        let others = bundle.manifest.neighbours_of(place);
+        let verifier = bundle.verifier(others.into_iter().map(|other| (other, EPOCH, 1000)), LAST);
+        let settings = SessionSettings {
+            manifest: &bundle.manifest,
+            role: SessionRole::Process(place),
+            folder: &bundle.folder,
             listen: None,
             scouting: false,
         };
         let answers: Arc<dyn Answers> = Arc::new(Mute);
         let transport = Transport::new(&settings, place, &answers).unwrap();
-        Self { place, kit, gate, transport }
+        Self { place, bundle, verifier, transport }
     }
 
     /// How many frames came, and how many of them were accepted.
@@ -70,7 +70,7 @@ impl Victim {
         let (mut came, mut accepted) = (0, 0);
         while let Some((_, bytes)) = self.transport.inbox().next(wait) {
             came += 1;
-            accepted += usize::from(self.gate.open(&bytes).is_ok());
+            accepted += usize::from(self.verifier.verify(&bytes).is_ok());
         }
         (came, accepted)
     }
@@ -87,9 +87,9 @@ fn victims(scene: &Scene) -> Vec<Victim> {
     let end = Instant::now() + Duration::from_mins(1);
     for victim in &victims {
         let insider = &victims[victim.next() as usize];
-        let (run, shape) = (victim.kit.manifest.run.0, victim.kit.manifest.fingerprint());
+        let (run, shape) = (victim.bundle.manifest.run.0, victim.bundle.manifest.fingerprint());
         let frame = good(insider.place, victim.place);
-        let sealed = seal(&frame, &run, shape, &insider.kit.key).unwrap();
+        let sealed = seal(&frame, &run, shape, &insider.bundle.key).unwrap();
         while victim.heard(Duration::from_millis(100)).1 == 0 {
             assert!(Instant::now() < end, "p{} hears no good frame", victim.place);
             insider.transport.send(victim.place, sealed.clone());
@@ -102,9 +102,16 @@ fn victims(scene: &Scene) -> Vec<Victim> {
     victims
 }
 
-fn wheel(link: Link) -> Scene {
+fn wheel(link: LinkProtocol) -> Scene {
     let problem = Problem { how: How::FedRelax, nodes: VICTIMS + 1, points: 4, seed: 1 };
-    let spec = Spec { problem, processes: VICTIMS + 1, link, rounds: 5, keep: 1, trace: false };
+    let spec = Spec {
+        problem,
+        processes: VICTIMS + 1,
+        link,
+        rounds: 5,
+        checkpoint_every: 1,
+        trace: false,
+    };
     let hub = VICTIMS;
     let ring = (0..VICTIMS).map(|node| (node, (node + 1) % VICTIMS));
     let edges: Vec<_> = ring.chain((0..VICTIMS).map(|node| (node, hub))).collect();
@@ -114,13 +121,13 @@ fn wheel(link: Link) -> Scene {
 /// A frame that its receiver would accept from this sender.
 fn good(from: u32, to: u32) -> Frame {
     Frame {
-        kind: Kind::State,
+        kind: FrameKind::State,
         from: from as usize,
         to: to as usize,
         epoch: EPOCH,
         nonce: 1,
-        known: 1,
-        floor: 0,
+        known_epoch: 1,
+        durable_round: 0,
         round: 7,
         payload: vec![1; 64],
     }
@@ -128,9 +135,9 @@ fn good(from: u32, to: u32) -> Frame {
 
 /// What a neighbour with a valid certificate may try on its own link, in one frame each.
 fn insider_frames(victim: &Victim, insider: &Victim) -> Vec<(&'static str, Vec<u8>)> {
-    let (run, shape) = (insider.kit.manifest.run.0, insider.kit.manifest.fingerprint());
+    let (run, shape) = (insider.bundle.manifest.run.0, insider.bundle.manifest.fingerprint());
     let (from, to) = (insider.place, victim.place);
-    let key = &insider.kit.key;
+    let key = &insider.bundle.key;
     let stranger = SigningKey::from_bytes(&[9; 32]);
     let with = |change: &dyn Fn(&mut Frame)| {
         let mut frame = good(from, to);
@@ -159,7 +166,7 @@ fn insider_frames(victim: &Victim, insider: &Victim) -> Vec<(&'static str, Vec<u
         ("of another run", seal(&good(from, to), &[0; 16], shape, key).unwrap()),
         ("of another shape", seal(&good(from, to), &run, shape ^ 1, key).unwrap()),
         ("signed by a stranger", seal(&good(from, to), &run, shape, &stranger).unwrap()),
-        ("signed by the receiver", seal(&good(from, to), &run, shape, &victim.kit.key).unwrap()),
+        ("signed by the receiver", seal(&good(from, to), &run, shape, &victim.bundle.key).unwrap()),
         ("without signature", cut(84 + 64 + 16)),
         ("cut in its header", cut(40)),
         ("empty", Vec::new()),
@@ -173,10 +180,10 @@ fn insider_frames(victim: &Victim, insider: &Victim) -> Vec<(&'static str, Vec<u
 
 #[test]
 fn neighbours_cannot_speak_for_others_nor_say_again_what_is_over() {
-    [Link::Quic, Link::Tls].into_iter().for_each(insiders_against);
+    [LinkProtocol::Quic, LinkProtocol::Tls].into_iter().for_each(insiders_against);
 }
 
-fn insiders_against(link: Link) {
+fn insiders_against(link: LinkProtocol) {
     let scene = wheel(link);
     let victims = victims(&scene);
     let (mut moves, mut accepted, mut came) = (0, 0, 0);
@@ -196,7 +203,7 @@ fn insiders_against(link: Link) {
                     break;
                 };
                 came += 1;
-                accepted += usize::from(victim.gate.open(&bytes).is_ok());
+                accepted += usize::from(victim.verifier.verify(&bytes).is_ok());
             }
         }
     }
@@ -211,15 +218,15 @@ fn insiders_against(link: Link) {
 /// A session with other certificates than a member's, to all victims.
 fn stranger(scene: &Scene, folder: &Path, link: Option<(&str, &Certified)>) -> Option<Session> {
     std::fs::create_dir_all(folder).unwrap();
-    let authority = std::fs::read_to_string(scene.kit(0).join("authority.pem")).unwrap();
+    let authority = std::fs::read_to_string(scene.bundle(0).join("authority.pem")).unwrap();
     std::fs::write(folder.join("authority.pem"), authority).unwrap();
     if let Some((_, certified)) = link {
         std::fs::write(folder.join("link.pem"), &certified.certificate).unwrap();
         std::fs::write(folder.join("link.key"), &certified.key).unwrap();
     }
-    let settings = Settings {
+    let settings = SessionSettings {
         manifest: &scene.manifest,
-        role: Role::Operator,
+        role: SessionRole::Operator,
         folder,
         listen: None,
         scouting: false,
@@ -236,10 +243,10 @@ fn stranger(scene: &Scene, folder: &Path, link: Option<(&str, &Certified)>) -> O
 
 #[test]
 fn strangers_are_not_heard_whatever_their_certificate_says() {
-    [Link::Quic, Link::Tls].into_iter().for_each(strangers_against);
+    [LinkProtocol::Quic, LinkProtocol::Tls].into_iter().for_each(strangers_against);
 }
 
-fn strangers_against(link: Link) {
+fn strangers_against(link: LinkProtocol) {
     let scene = wheel(link);
     let victims = victims(&scene);
     let text = |name: &str| std::fs::read_to_string(scene.path("project").join(name)).unwrap();
@@ -294,10 +301,10 @@ fn strangers_against(link: Link) {
 /// Four moves of a stranger against one victim: a true frame said again, a forged one, an answer and
 /// a sign of life in the name of the absent neighbour.
 fn against(session: &Session, victim: &Victim, neighbour: &Victim) -> usize {
-    let keys = Keys::new(&victim.kit.manifest);
-    let (run, shape) = (victim.kit.manifest.run.0, victim.kit.manifest.fingerprint());
+    let keys = KeyExpressions::new(&victim.bundle.manifest);
+    let (run, shape) = (victim.bundle.manifest.run.0, victim.bundle.manifest.fingerprint());
     let frame = good(neighbour.place, victim.place);
-    let again = seal(&frame, &run, shape, &neighbour.kit.key).unwrap();
+    let again = seal(&frame, &run, shape, &neighbour.bundle.key).unwrap();
     let forged = seal(&frame, &run, shape, &SigningKey::from_bytes(&[9; 32])).unwrap();
     for (from, frame) in [(neighbour.place, again), (ABSENT, forged.clone())] {
         let _ = session.put(keys.frame(victim.place, from), frame).wait();
@@ -325,16 +332,16 @@ fn neither_a_revoked_site_nor_its_former_key_is_heard_by_those_who_know() {
 }
 
 fn thief_against(take_away: impl Fn(&mut Project)) {
-    let scene = wheel(Link::Quic);
+    let scene = wheel(LinkProtocol::Quic);
     let before = scene.path("before");
-    copy(&scene.kit(1), &before);
+    copy(&scene.bundle(1), &before);
     take_away(&mut Project::open(scene.folder.path()).unwrap());
     let victim = Victim::new(&scene, 0);
-    // The former kit of p1, which its thief still has.
-    let thief = Kit::read(&before, now()).unwrap();
-    let settings = Settings {
+    // The former site bundle of p1, which its thief still has.
+    let thief = SiteBundle::read(&before, now()).unwrap();
+    let settings = SessionSettings {
         manifest: &thief.manifest,
-        role: Role::Process(1),
+        role: SessionRole::Process(1),
         folder: &before,
         listen: None,
         scouting: false,

@@ -5,6 +5,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     process::{Child, Command},
     sync::Arc,
@@ -20,15 +21,15 @@ use fedgrid::{
     random::{Purpose, Stream},
     runtime::{
         InProcess,
-        protocol::{LARGEST, Settings},
+        protocol::{DEFAULT_LARGEST_NUMBER, ProtocolSettings},
     },
 };
 use fedgrid_zenoh::{
-    agent::{self, Flow, Options, network_of},
+    agent::{self, Options, network_of},
     identity::now,
-    kit::{Kit, Shared},
-    manifest::{Link, Manifest, Shape},
+    manifest::{LinkProtocol, Manifest, SharedSizes},
     provision::{Federation, Site},
+    site_bundle::{SharedFiles, SiteBundle},
 };
 
 use crate::scene::{free_address, say};
@@ -81,15 +82,15 @@ fn provisioned(network: &Network, processes: usize, root: &Path) -> Manifest {
     let edges = network.edges().iter().map(|e| (number(e.source), number(e.target), e.weight));
     let federation = Federation {
         project: "large",
-        shared: &Shared::default(),
+        shared: &SharedFiles::default(),
         nodes: network.names(),
         edges: edges.collect(),
         sites: &sites,
-        link: Link::Tcp,
+        link: LinkProtocol::Tcp,
         router: None,
-        shape: Shape { features: 2, outputs: 1, points: number(POINTS) },
+        shape: SharedSizes { features: 2, outputs: 1, points: number(POINTS) },
         checkpoint_every: 5,
-        largest_number: LARGEST,
+        largest_number: DEFAULT_LARGEST_NUMBER,
         validity: (now() - 60, now() + 86_400),
     };
     federation.write(root).unwrap()
@@ -113,17 +114,24 @@ fn part_of_a_large_network() {
         return;
     };
     let root = PathBuf::from(root);
-    let kit = Kit::read(&root.join(format!("kits/p{place}")), now()).unwrap();
-    let own = kit.manifest.nodes_of(kit.process).into_iter().map(|node| node as usize);
-    let views = views(&network_of(&kit.manifest).unwrap(), own);
+    let bundle = SiteBundle::read(&root.join(format!("kits/p{place}")), now()).unwrap();
+    let own = bundle.manifest.nodes_of(bundle.process).into_iter().map(|node| node as usize);
+    let views = views(&network_of(&bundle.manifest).unwrap(), own);
     let stop = Stop { rounds: ROUNDS, tolerance: -1.0 };
-    let settings = Settings { stop, keep: 5, look: 0, ..Settings::default() };
+    let settings = ProtocolSettings {
+        stop,
+        checkpoint_every: 5,
+        check_every: 0,
+        ..ProtocolSettings::default()
+    };
     let options = Options {
         // One machine runs all four and may be slow; what is asked for again counts as traffic.
         tick: Duration::from_secs(20),
         ..Options::new(root.join(format!("state{place}")), settings)
     };
-    let outcome = agent::run(&kit, &method(), views, &options, &mut |_| Flow::Continue).unwrap();
+    let outcome =
+        agent::run(&bundle, &method(), views, &options, &mut |_| ControlFlow::Continue(()))
+            .unwrap();
     let (peak, public) = (peak(), public());
     let predicted = outcome.process.participants().map(|(node, own)| {
         let values = own.hypothesis().unwrap().predict(&public);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use fedgrid::model::{Linear, LocalModel};
 use fedgrid_zenoh::{
     frame::VERSION,
-    manifest::{Link, Manifest},
-    transport::Keys,
+    manifest::{LinkProtocol, Manifest},
+    transport::KeyExpressions,
 };
 
 use crate::canaries::{Target, overheard, relax};
@@ -15,7 +15,7 @@ use crate::canaries::{Target, overheard, relax};
 /// What begins our frames, names their run, and names the project, its sites and its nodes.
 fn ours(manifest: &Manifest) -> Vec<(String, Vec<u8>)> {
     let magic = [b"fgrd".as_slice(), &VERSION.to_le_bytes()].concat();
-    let key = Keys::new(manifest).frame(0, 1);
+    let key = KeyExpressions::new(manifest).frame(0, 1);
     let run = key.split('/').nth(1).unwrap().to_string();
     let mut all = vec![
         ("the beginning of a frame".to_string(), magic),
@@ -38,12 +38,12 @@ fn found(bytes: &[u8], manifest: &Manifest) -> Vec<String> {
 #[test]
 fn nothing_of_ours_can_be_read_on_links_with_certificates() {
     let model: Arc<dyn LocalModel> = Arc::new(Linear { ridge: 0.01, intercept: true });
-    let listen = |link: Link| overheard(link, &relax(), (&model, Target::Numbers), 50, 10);
-    let (plain, _, manifest) = listen(Link::Tcp);
+    let listen = |link: LinkProtocol| overheard(link, &relax(), (&model, Target::Numbers), 50, 10);
+    let (plain, _, manifest) = listen(LinkProtocol::Tcp);
     let open = found(&plain, &manifest);
     let control = ["the beginning of a frame", "the run in a frame", "the run in a key"];
     assert!(control.iter().all(|what| open.iter().any(|found| found == what)), "{open:?}");
-    let (sealed, _, manifest) = listen(Link::Tls);
+    let (sealed, _, manifest) = listen(LinkProtocol::Tls);
     assert!(sealed.len() > plain.len() / 2, "as much was said");
     assert_eq!(found(&sealed, &manifest), Vec::<String>::new());
 }

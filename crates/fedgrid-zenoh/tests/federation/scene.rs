@@ -1,4 +1,4 @@
-//! A federation in a temporary folder: kits, processes of their own, and what they leave.
+//! A federation in a temporary folder: site bundles, processes of their own, and what they leave.
 //!
 //! A process is this test binary itself, started for its test `part_of_a_federation` with a file that
 //! says what to do.
@@ -8,6 +8,7 @@ use std::{
     fs,
     io::Write,
     net::TcpListener,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicU16, Ordering},
@@ -19,15 +20,15 @@ use fedgrid::{
     observe::Stop,
     runtime::{
         InProcess, Layout,
-        protocol::{Action, Event, LARGEST, Notice, Process, Settings},
+        protocol::{Action, DEFAULT_LARGEST_NUMBER, Event, Notice, Process, ProtocolSettings},
     },
 };
 use fedgrid_zenoh::{
-    agent::{self, Flow, Options},
+    agent::{self, Options},
     identity::now,
-    kit::{Kit, Shared},
-    manifest::{Link, Manifest, Shape},
+    manifest::{LinkProtocol, Manifest, SharedSizes},
     provision::{Federation, Site},
+    site_bundle::{SharedFiles, SiteBundle},
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,9 +39,9 @@ use crate::made::{Problem, Visitor};
 pub(crate) struct Spec {
     pub(crate) problem: Problem,
     pub(crate) processes: usize,
-    pub(crate) link: Link,
+    pub(crate) link: LinkProtocol,
     pub(crate) rounds: usize,
-    pub(crate) keep: u64,
+    pub(crate) checkpoint_every: u64,
     /// Whether the states of all rounds are written down.
     pub(crate) trace: bool,
 }
@@ -74,9 +75,14 @@ pub(crate) fn say(text: &str) {
 }
 
 /// What protocol settings a spec stands for.
-fn settings(spec: &Spec) -> Settings {
+fn settings(spec: &Spec) -> ProtocolSettings {
     let stop = Stop { rounds: spec.rounds, tolerance: -1.0 };
-    Settings { stop, keep: spec.keep, look: 0, ..Settings::default() }
+    ProtocolSettings {
+        stop,
+        checkpoint_every: spec.checkpoint_every,
+        check_every: 0,
+        ..ProtocolSettings::default()
+    }
 }
 
 impl Scene {
@@ -113,9 +119,9 @@ impl Scene {
         };
         let sites: Vec<Site> = (0..spec.processes).map(site).collect();
         let number = |id: usize| u32::try_from(id).unwrap();
-        let shared = Shared {
+        let shared = SharedFiles {
             experiment: serde_json::to_string(&spec).unwrap(),
-            part: String::new(),
+            settings: String::new(),
             public: format!("{:?}", spec.problem.public().values()),
         };
         let federation = Federation {
@@ -126,9 +132,9 @@ impl Scene {
             sites: &sites,
             link: spec.link,
             router: None,
-            shape: Shape { features: 4, outputs: 1, points: number(spec.problem.points) },
-            checkpoint_every: spec.keep,
-            largest_number: LARGEST,
+            shape: SharedSizes { features: 4, outputs: 1, points: number(spec.problem.points) },
+            checkpoint_every: spec.checkpoint_every,
+            largest_number: DEFAULT_LARGEST_NUMBER,
             validity: (now() - 60, now() + seconds),
         };
         let manifest = federation.write(folder.path()).unwrap();
@@ -139,7 +145,7 @@ impl Scene {
         self.folder.path().join(name)
     }
 
-    pub(crate) fn kit(&self, place: usize) -> PathBuf {
+    pub(crate) fn bundle(&self, place: usize) -> PathBuf {
         self.path("kits").join(format!("p{place}"))
     }
 
@@ -291,9 +297,10 @@ impl Visitor for Alone<'_> {
         let problem = &self.0.problem;
         let nodes: Vec<usize> = (0..problem.nodes).collect();
         let layout = Layout::new(&problem.network(), &vec![0; problem.nodes]).unwrap();
-        let seat = layout.seats()[0].clone();
-        let settings = Settings { keep: 1, digests: true, ..settings(self.0) };
-        let mut process = Process::new(method, problem.views(&nodes), seat, settings).unwrap();
+        let assignment = &layout.assignments()[0];
+        let settings = ProtocolSettings { checkpoint_every: 1, digests: true, ..settings(self.0) };
+        let mut process =
+            Process::new(method, problem.views(&nodes), assignment, settings).unwrap();
         let mut states = States::new();
         let mut open: std::collections::VecDeque<Action> =
             process.step(Event::Started { identity: None, state: None, nonce: 1 }).into();
@@ -316,7 +323,7 @@ impl Visitor for Alone<'_> {
 
 struct Join<'a> {
     root: &'a Path,
-    kit: Kit,
+    bundle: SiteBundle,
     spec: &'a Spec,
 }
 
@@ -324,8 +331,8 @@ impl Visitor for Join<'_> {
     type Output = ();
 
     fn visit<M: Method<Participant: Durable>>(self, method: &M) {
-        let name = self.kit.name().to_string();
-        let nodes = self.kit.manifest.nodes_of(self.kit.process);
+        let name = self.bundle.name().to_string();
+        let nodes = self.bundle.manifest.nodes_of(self.bundle.process);
         let nodes: Vec<usize> = nodes.iter().map(|&node| node as usize).collect();
         let views = self.spec.problem.views(&nodes);
         let options = Options {
@@ -335,12 +342,12 @@ impl Visitor for Join<'_> {
             ..Options::new(self.root.join(format!("{name}.state")), settings(self.spec))
         };
         let mut told = Instant::now();
-        let outcome = agent::run(&self.kit, method, views, &options, &mut |status| {
+        let outcome = agent::run(&self.bundle, method, views, &options, &mut |status| {
             if told.elapsed() > Duration::from_secs(1) {
                 told = Instant::now();
                 let _ = writeln!(std::io::stderr(), "{}", status.line());
             }
-            Flow::Continue
+            ControlFlow::Continue(())
         });
         let outcome = outcome.unwrap_or_else(|error| panic!("{name}: {error}"));
         let public = self.spec.problem.public();
@@ -370,7 +377,7 @@ fn part_of_a_federation() {
         return;
     };
     let root = PathBuf::from(root);
-    let kit = Kit::read(&root.join("kits").join(format!("p{place}")), now()).unwrap();
-    let spec: Spec = serde_json::from_str(&kit.shared.experiment).unwrap();
-    spec.problem.visit(Join { root: &root, kit, spec: &spec });
+    let bundle = SiteBundle::read(&root.join("kits").join(format!("p{place}")), now()).unwrap();
+    let spec: Spec = serde_json::from_str(&bundle.shared.experiment).unwrap();
+    spec.problem.visit(Join { root: &root, bundle, spec: &spec });
 }

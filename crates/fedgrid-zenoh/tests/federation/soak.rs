@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fedgrid_zenoh::manifest::Link;
+use fedgrid_zenoh::manifest::LinkProtocol;
 
 use crate::{
     made::{How, Problem},
@@ -43,8 +43,15 @@ fn agents_keep_their_size_while_a_neighbour_comes_and_goes() {
     let minutes = std::env::var("FEDGRID_SOAK_MINUTES").ok();
     let minutes: u64 = minutes.and_then(|text| text.parse().ok()).unwrap_or(30);
     let problem = Problem { how: How::FedRelax, nodes: 8, points: 20, seed: 3 };
-    let (rounds, keep) = (1_000_000_000, 10);
-    let spec = Spec { problem, processes: 4, link: Link::Quic, rounds, keep, trace: false };
+    let (rounds, checkpoint_every) = (1_000_000_000, 10);
+    let spec = Spec {
+        problem,
+        processes: 4,
+        link: LinkProtocol::Quic,
+        rounds,
+        checkpoint_every,
+        trace: false,
+    };
     let scene = Scene::new(spec);
     let mut parts = scene.spawn_all();
     let end = Instant::now() + Duration::from_mins(minutes);

@@ -3,23 +3,23 @@
 use std::time::{Duration, Instant};
 
 use fedgrid::random::{Purpose, Stream};
-use fedgrid_zenoh::manifest::Link;
+use fedgrid_zenoh::manifest::LinkProtocol;
 
 use crate::{
     made::{How, Problem},
     scene::{Scene, Spec},
 };
 
-const PATIENCE: Duration = Duration::from_mins(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
 
-fn scene(how: How, link: Link, rounds: usize, keep: u64, seed: u64) -> Scene {
+fn scene(how: How, link: LinkProtocol, rounds: usize, checkpoint_every: u64, seed: u64) -> Scene {
     let problem = Problem { how, nodes: 32, points: 10, seed };
-    Scene::new(Spec { problem, processes: 8, link, rounds, keep, trace: true })
+    Scene::new(Spec { problem, processes: 8, link, rounds, checkpoint_every, trace: true })
 }
 
 /// Waits until some process has done a round; false if all have ended.
 fn wait_for(scene: &Scene, round: u64) {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + ANSWER_TIMEOUT;
     while (0..scene.spec.processes).all(|place| scene.round(place) < round) {
         assert!(Instant::now() < end, "round {round} is not reached: {}", scene.log(0));
         std::thread::sleep(Duration::from_millis(2));
@@ -28,8 +28,8 @@ fn wait_for(scene: &Scene, round: u64) {
 
 /// A random process is killed and started again every five rounds; the states are those of a run
 /// that was not disturbed.
-fn killed_at_random(how: How, link: Link, keep: u64, rounds: usize, seed: u64) {
-    let scene = scene(how, link, rounds, keep, seed);
+fn killed_at_random(how: How, link: LinkProtocol, checkpoint_every: u64, rounds: usize, seed: u64) {
+    let scene = scene(how, link, rounds, checkpoint_every, seed);
     let mut stream = Stream::new(seed, 0, 0, Purpose::Shuffle);
     let mut parts = scene.spawn_all();
     let mut kills = 0;
@@ -40,7 +40,7 @@ fn killed_at_random(how: How, link: Link, keep: u64, rounds: usize, seed: u64) {
         parts[place] = scene.spawn(place);
         kills += 1;
     }
-    scene.wait_all(parts, PATIENCE);
+    scene.wait_all(parts, ANSWER_TIMEOUT);
     assert_eq!(kills, rounds.div_ceil(5) - 1);
     let (states, expected) = (scene.states(), scene.expected_states());
     assert!(states.iter().all(|(key, hash)| expected[key] == *hash), "a state differs");
@@ -50,24 +50,24 @@ fn killed_at_random(how: How, link: Link, keep: u64, rounds: usize, seed: u64) {
 
 #[test]
 fn a_random_process_killed_every_five_rounds_changes_no_state() {
-    killed_at_random(How::FedRelax, Link::Tcp, 1, 200, 1);
+    killed_at_random(How::FedRelax, LinkProtocol::Tcp, 1, 200, 1);
 }
 
 #[test]
 fn neither_with_a_checkpoint_every_ten_rounds() {
-    killed_at_random(How::PrimalDual, Link::Tcp, 10, 200, 2);
+    killed_at_random(How::PrimalDual, LinkProtocol::Tcp, 10, 200, 2);
 }
 
 #[test]
 fn neither_where_answers_are_counted() {
-    killed_at_random(How::PersFl, Link::Tcp, 1, 200, 3);
+    killed_at_random(How::PersFl, LinkProtocol::Tcp, 1, 200, 3);
 }
 
 /// Over datagrams nothing tells that a listener fell but its silence, which is noticed after two
 /// seconds: fewer kills here.
 #[test]
 fn neither_over_the_default_link() {
-    killed_at_random(How::FedRelax, Link::Quic, 10, 30, 5);
+    killed_at_random(How::FedRelax, LinkProtocol::Quic, 10, 30, 5);
 }
 
 #[test]
@@ -75,21 +75,22 @@ fn neither_over_the_default_link() {
 fn twenty_five_seeds_of_kills_change_no_state() {
     let kinds = [How::FedRelax, How::PrimalDual, How::PersFl, How::Trees];
     for (seed, how) in (10..35).zip(kinds.into_iter().cycle()) {
-        killed_at_random(how, Link::Tcp, if seed % 2 == 0 { 1 } else { 10 }, 200, seed);
+        killed_at_random(how, LinkProtocol::Tcp, if seed % 2 == 0 { 1 } else { 10 }, 200, seed);
     }
 }
 
 /// All processes are killed at once, again and again.
-fn all_killed(how: How, keep: u64, times: u64) {
+fn all_killed(how: How, checkpoint_every: u64, times: u64) {
     let rounds = 5 * (times + 1);
-    let scene = scene(how, Link::Tcp, usize::try_from(rounds).unwrap(), keep, 4);
+    let scene =
+        scene(how, LinkProtocol::Tcp, usize::try_from(rounds).unwrap(), checkpoint_every, 4);
     let mut parts = scene.spawn_all();
     for time in 1..=times {
         wait_for(&scene, 5 * time);
         parts.clear();
         parts = scene.spawn_all();
     }
-    scene.wait_all(parts, PATIENCE);
+    scene.wait_all(parts, ANSWER_TIMEOUT);
     let (states, expected) = (scene.states(), scene.expected_states());
     assert!(states.iter().all(|(key, hash)| expected[key] == *hash), "a state differs");
     assert_eq!(scene.predictions(), scene.expected());

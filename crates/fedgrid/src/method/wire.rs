@@ -17,7 +17,7 @@ use std::fmt::Debug;
 
 use super::{Gap, Message, Participant, Report};
 use crate::{
-    bytes::{Reader, Writer},
+    bytes::{NUMBER_BYTES, Reader, Writer},
     error::Result,
     model::{Hypothesis, Stored},
     network::NodeId,
@@ -28,8 +28,17 @@ pub trait Wire: Message + Debug {
     /// What a receiver knows of a message before it comes: the sizes of its parts.
     type Shape: Clone + Debug + PartialEq + Send + Sync;
 
+    /// The bytes of a message beside its numbers.
+    const HEAD_BYTES: usize;
+
+    /// The most numbers that a message of this shape holds.
+    fn most_numbers(shape: &Self::Shape) -> usize;
+
     /// The most bytes that a message of this shape takes.
-    fn largest(shape: &Self::Shape) -> usize;
+    #[must_use]
+    fn most_bytes(shape: &Self::Shape) -> usize {
+        Self::HEAD_BYTES + NUMBER_BYTES * Self::most_numbers(shape)
+    }
 
     /// Writes the message; refused if a number in it is not finite.
     fn encode(&self, to: &mut Writer) -> Result<()>;

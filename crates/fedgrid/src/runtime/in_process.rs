@@ -23,18 +23,18 @@ use crate::{
 pub struct InProcess {
     /// When a run stops.
     pub stop: Stop,
-    /// Who hears whom when.
+    /// When nodes learn from each other's messages.
     pub order: Order,
 }
 
-/// Who hears whom when.
+/// When nodes learn from each other's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// All learn at once from what was said in the round before (Jacobi).
+    /// All learn at once from the messages of the round before (Jacobi).
     #[default]
     AtOnce,
-    /// One after the other by id, each hearing what those before it have just learnt
+    /// One after the other by id, each from what those before it have just learnt
     /// (Gauss–Seidel): fewer rounds, on one core.
     InTurn,
 }
@@ -48,7 +48,7 @@ pub struct Run {
     pub history: Vec<Round>,
     /// Whether the residual fell to the tolerance.
     pub converged: bool,
-    /// The nodes that had to damp what they heard.
+    /// The nodes that had to damp their neighbours' pull.
     pub damped: Vec<NodeId>,
     /// The bytes that travelled from node to node.
     pub traffic: Vec<Traffic>,
@@ -112,6 +112,7 @@ impl InProcess {
             let bytes = inboxes.iter().flatten().map(|(_, message)| message.bytes()).sum();
             let sums = Sums::of(&reports, bytes);
             let mut record = sums.round(run.history.len() + 1, method.alpha());
+            // Before the observer, who may change the record it is shown.
             run.converged = is_reached(&self.stop, method.stop_on(), &record, &objectives);
             remember(record.objective, &mut objectives);
             let flow = observer.round(&mut record, &run.hypotheses);
@@ -131,7 +132,7 @@ fn current<P: Participant>(participants: &[P]) -> Vec<Option<Arc<dyn Hypothesis>
     participants.iter().map(|participant| participant.hypothesis().cloned()).collect()
 }
 
-/// What was said to each node, in order of the speakers' ids.
+/// The messages to each node, in order of the senders' ids.
 type Inboxes<M> = Vec<Vec<(NodeId, M)>>;
 
 /// Lets each node learn from the latest messages of its neighbours, and send at once.
@@ -140,11 +141,11 @@ fn in_turn<P: Participant>(
     inboxes: &mut Inboxes<P::Message>,
     traffic: &mut Vec<Traffic>,
 ) -> Result<()> {
-    let mut place = 0;
+    let mut next = 0;
     for from in 0..participants.len() {
         participants[from].receive(&inboxes[from])?;
         for (to, message) in participants[from].send() {
-            count(traffic, &mut place, Traffic { from, to, bytes: message.bytes() });
+            count(traffic, &mut next, Traffic { from, to, bytes: message.bytes() });
             match inboxes[to].binary_search_by_key(&from, |(id, _)| *id) {
                 Ok(known) => inboxes[to][known].1 = message,
                 Err(new) => inboxes[to].insert(new, (from, message)),
@@ -154,7 +155,7 @@ fn in_turn<P: Participant>(
     Ok(())
 }
 
-/// Lets all speak and sorts what was said by receiver, in place of what was said before.
+/// Lets all send and sorts the messages by receiver, instead of those of the round before.
 fn exchange<P: Participant>(
     participants: &mut [P],
     inboxes: &mut Inboxes<P::Message>,
@@ -162,26 +163,27 @@ fn exchange<P: Participant>(
 ) {
     let outboxes: Vec<_> = participants.par_iter_mut().map(Participant::send).collect();
     inboxes.resize_with(participants.len(), Vec::new);
+    // Cleared, not made anew: rounds are many, and the inboxes keep their room.
     inboxes.iter_mut().for_each(Vec::clear);
-    let mut place = 0;
+    let mut next = 0;
     for (from, outbox) in outboxes.into_iter().enumerate() {
         for (to, message) in outbox {
-            count(traffic, &mut place, Traffic { from, to, bytes: message.bytes() });
+            count(traffic, &mut next, Traffic { from, to, bytes: message.bytes() });
             inboxes[to].push((from, message));
         }
     }
 }
 
 /// Adds to the traffic of an edge, kept in order of its ends. Rounds mostly repeat themselves, so
-/// the place after that of the last message is tried first.
-fn count(traffic: &mut Vec<Traffic>, place: &mut usize, sent: Traffic) {
+/// the entry after that of the last message is tried first.
+fn count(traffic: &mut Vec<Traffic>, next: &mut usize, sent: Traffic) {
     let ends = |traffic: &Traffic| (traffic.from, traffic.to);
-    if traffic.get(*place).is_none_or(|known| ends(known) != ends(&sent)) {
-        *place = traffic.binary_search_by_key(&ends(&sent), ends).unwrap_or_else(|new| {
+    if traffic.get(*next).is_none_or(|known| ends(known) != ends(&sent)) {
+        *next = traffic.binary_search_by_key(&ends(&sent), ends).unwrap_or_else(|new| {
             traffic.insert(new, Traffic { bytes: 0, ..sent });
             new
         });
     }
-    traffic[*place].bytes += sent.bytes;
-    *place += 1;
+    traffic[*next].bytes += sent.bytes;
+    *next += 1;
 }

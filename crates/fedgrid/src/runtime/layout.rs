@@ -21,13 +21,13 @@ pub type ProcessId = usize;
 /// Where every node lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    seats: Vec<Seat>,
+    assignments: Vec<Assignment>,
     cut: usize,
 }
 
-/// What one process knows of the layout.
+/// What one process knows of the layout: its nodes, its neighbours, its part of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seat {
+pub struct Assignment {
     /// The process.
     pub process: ProcessId,
     /// The nodes it hosts, in order of their ids.
@@ -47,7 +47,7 @@ pub struct Peer {
     pub process: ProcessId,
     /// The edges to the other process as (local node, remote node), sorted.
     pub outgoing: Vec<(NodeId, NodeId)>,
-    /// Who there has something to say to whom here, in order.
+    /// The edges from the other process as (remote node, local node), sorted.
     pub incoming: Vec<(NodeId, NodeId)>,
 }
 
@@ -62,35 +62,36 @@ impl Layout {
         if let Some(empty) = nodes.iter().position(Vec::is_empty) {
             return Err(Error::Shape { what: "nodes of a process", found: empty, expected: 1 });
         }
-        let mut said: Vec<BTreeMap<ProcessId, Vec<(NodeId, NodeId)>>> =
+        let mut edges_to: Vec<BTreeMap<ProcessId, Vec<(NodeId, NodeId)>>> =
             vec![BTreeMap::new(); count];
         let mut cut = 0;
         for edge in network.edges() {
             let (a, b) = (process_of[edge.source], process_of[edge.target]);
             if a != b {
                 cut += 1;
-                said[a].entry(b).or_default().push((edge.source, edge.target));
-                said[b].entry(a).or_default().push((edge.target, edge.source));
+                edges_to[a].entry(b).or_default().push((edge.source, edge.target));
+                edges_to[b].entry(a).or_default().push((edge.target, edge.source));
             }
         }
-        said.iter_mut().flat_map(BTreeMap::values_mut).for_each(|edges| edges.sort_unstable());
+        // Bundles name edges by their index, so both sides must have the same order.
+        edges_to.iter_mut().flat_map(BTreeMap::values_mut).for_each(|edges| edges.sort_unstable());
         let peers = |process: ProcessId| {
             let peer = |(&other, outgoing): (&ProcessId, &Vec<_>)| Peer {
                 process: other,
                 outgoing: outgoing.clone(),
-                incoming: said[other][&process].clone(),
+                incoming: edges_to[other][&process].clone(),
             };
-            said[process].iter().map(peer).collect::<Vec<Peer>>()
+            edges_to[process].iter().map(peer).collect::<Vec<Peer>>()
         };
-        let seat = |(process, nodes)| Seat {
+        let assignment = |(process, nodes)| Assignment {
             process,
             nodes,
             peers: peers(process),
             parent: None,
             children: Vec::new(),
         };
-        let seats = nodes.into_iter().enumerate().map(seat).collect();
-        let mut layout = Self { seats, cut };
+        let assignments = nodes.into_iter().enumerate().map(assignment).collect();
+        let mut layout = Self { assignments, cut };
         layout.grow_trees();
         Ok(layout)
     }
@@ -101,18 +102,19 @@ impl Layout {
     }
 
     fn grow_trees(&mut self) {
-        let mut reached = vec![false; self.seats.len()];
-        for root in 0..self.seats.len() {
+        let mut reached = vec![false; self.assignments.len()];
+        for root in 0..self.assignments.len() {
             let mut open = VecDeque::new();
+            // Breadth first from the smallest id: all processes find the same tree without talking.
             if !std::mem::replace(&mut reached[root], true) {
                 open.push_back(root);
             }
             while let Some(process) = open.pop_front() {
-                for place in 0..self.seats[process].peers.len() {
-                    let other = self.seats[process].peers[place].process;
+                for index in 0..self.assignments[process].peers.len() {
+                    let other = self.assignments[process].peers[index].process;
                     if !std::mem::replace(&mut reached[other], true) {
-                        self.seats[other].parent = Some(process);
-                        self.seats[process].children.push(other);
+                        self.assignments[other].parent = Some(process);
+                        self.assignments[process].children.push(other);
                         open.push_back(other);
                     }
                 }
@@ -122,8 +124,8 @@ impl Layout {
 
     /// What each process knows.
     #[must_use]
-    pub fn seats(&self) -> &[Seat] {
-        &self.seats
+    pub fn assignments(&self) -> &[Assignment] {
+        &self.assignments
     }
 
     /// How many edges cross from one process to another.
@@ -142,21 +144,24 @@ mod tests {
     fn edges_inside_a_process_stay_there_and_the_rest_are_known_to_both_sides() {
         let layout = Layout::new(&path(5).unwrap(), &[1, 1, 0, 0, 2]).unwrap();
         assert_eq!(layout.cut(), 2);
-        let seats = layout.seats();
-        assert_eq!(seats[0].nodes, [2, 3]);
-        let others: Vec<_> = seats[0].peers.iter().map(|peer| peer.process).collect();
+        let assignments = layout.assignments();
+        assert_eq!(assignments[0].nodes, [2, 3]);
+        let others: Vec<_> = assignments[0].peers.iter().map(|peer| peer.process).collect();
         assert_eq!(others, [1, 2]);
-        assert_eq!(seats[0].peers[0].outgoing, [(2, 1)]);
-        assert_eq!(seats[0].peers[0].incoming, seats[1].peers[0].outgoing);
-        assert_eq!((seats[2].parent, &seats[0].children[..]), (Some(0), &[1, 2][..]));
+        assert_eq!(assignments[0].peers[0].outgoing, [(2, 1)]);
+        assert_eq!(assignments[0].peers[0].incoming, assignments[1].peers[0].outgoing);
+        assert_eq!((assignments[2].parent, &assignments[0].children[..]), (Some(0), &[1, 2][..]));
     }
 
     #[test]
     fn every_component_has_one_root_and_every_other_process_a_parent() {
         let layout = Layout::apart(&complete(4).unwrap()).unwrap();
-        assert_eq!(layout.seats().iter().filter(|seat| seat.parent.is_none()).count(), 1);
+        assert_eq!(
+            layout.assignments().iter().filter(|assignment| assignment.parent.is_none()).count(),
+            1
+        );
         let alone = Layout::new(&path(1).unwrap(), &[0]).unwrap();
-        assert!(alone.seats()[0].peers.is_empty());
+        assert!(alone.assignments()[0].peers.is_empty());
         assert!(Layout::new(&path(2).unwrap(), &[0, 2]).is_err());
     }
 }

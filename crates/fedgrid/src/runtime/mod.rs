@@ -7,4 +7,4 @@ pub mod simulator;
 mod sums;
 
 pub use in_process::{InProcess, Order, Run, Traffic};
-pub use layout::{Layout, Peer, ProcessId, Seat};
+pub use layout::{Assignment, Layout, Peer, ProcessId};

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! objective = Σ_i L_i + α · ½ Σ_i Σ_j A_ij δ_ij,      residual² = Σ_i change / Σ_i size
-//! gap = Σ_i gap_i      if all nodes speak of one iterate
+//! gap = Σ_i gap_i      if the parts of all nodes are of one iterate
 //! ```
 //!
 //! Both ends report an edge, so half the sum counts it once.
@@ -14,17 +14,18 @@ use crate::{
     observe::{Round, Stop},
 };
 
-/// Over how many rounds the objective must hardly change where its decrease ends a run.
-const WINDOW: usize = 10;
+/// Over how many rounds the objective must hardly change where its decrease ends a run: rounds of
+/// damped or asynchronous methods may stand still for a few before they go on.
+const WINDOW_ROUNDS: usize = 10;
 
-/// Sums over the reports of nodes.
+/// Sums over the reports of nodes. Floats are added in the order of the calls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sums {
     loss: f64,
     variation: f64,
     change: f64,
     size: f64,
-    /// The bound that these nodes make up; none if one has none, or they speak of different iterates.
+    /// The bound that these nodes make up; none if one has none, or their parts are of different iterates.
     gap: Option<Gap>,
     /// How many bytes the edges carried.
     bytes: u64,
@@ -32,7 +33,7 @@ pub(super) struct Sums {
 
 impl Sums {
     /// How many bytes they take.
-    pub(super) const SIZE: usize = 4 * 8 + 2 + 8 + 8 + 8;
+    pub(super) const BYTES: usize = 4 * 8 + 2 + 8 + 8 + 8;
 
     /// The sums of no node.
     pub(super) fn none() -> Self {
@@ -64,6 +65,7 @@ impl Sums {
         self.size += other.size;
         self.bytes += other.bytes;
         self.gap = self.gap.zip(other.gap).and_then(|(a, b)| {
+            // Bounds of different iterates do not add up to a bound of any.
             let is_of_one = a.iterate.zip(b.iterate).is_none_or(|(a, b)| a == b);
             let iterate = a.iterate.or(b.iterate);
             is_of_one.then_some(Gap { iterate, bound: a.bound + b.bound })
@@ -73,6 +75,7 @@ impl Sums {
     /// The record of a round.
     pub(super) fn round(&self, round: usize, alpha: f64) -> Round {
         let gtv = 0.5 * self.variation;
+        // All zero: nothing has changed, and nothing is left to divide by.
         let residual = if self.size > 0.0 { (self.change / self.size).sqrt() } else { 0.0 };
         Round {
             round,
@@ -86,7 +89,8 @@ impl Sums {
         }
     }
 
-    pub(super) fn write(&self, to: &mut Writer) {
+    pub(super) fn to_bytes(self) -> Vec<u8> {
+        let mut to = Writer::default();
         to.numbers(&[self.loss, self.variation, self.change, self.size]);
         to.flag(self.gap.is_some());
         let gap = self.gap.unwrap_or(Gap { iterate: None, bound: 0.0 });
@@ -94,6 +98,7 @@ impl Sums {
         to.count(gap.iterate.unwrap_or(0));
         to.number(gap.bound);
         to.word(self.bytes);
+        to.into_bytes()
     }
 
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {
@@ -118,16 +123,16 @@ pub(super) fn is_reached(stop: &Stop, stop_on: StopOn, record: &Round, earlier: 
         StopOn::Residual => record.residual <= stop.tolerance,
         StopOn::Gap => record.gap.map_or(record.residual <= stop.tolerance, |gap| gap <= allowed),
         StopOn::Decrease => {
-            let last = earlier.iter().rev().take(WINDOW);
+            let last = earlier.iter().rev().take(WINDOW_ROUNDS);
             let furthest = last.map(|then| (then - record.objective).abs()).fold(0.0, f64::max);
-            earlier.len() >= WINDOW && furthest <= allowed
+            earlier.len() >= WINDOW_ROUNDS && furthest <= allowed
         }
     }
 }
 
 /// Remembers an objective for as long as it matters.
 pub(super) fn remember(objective: f64, earlier: &mut Vec<f64>) {
-    if earlier.len() >= WINDOW {
+    if earlier.len() >= WINDOW_ROUNDS {
         earlier.remove(0);
     }
     earlier.push(objective);

@@ -2,6 +2,7 @@
 
 use std::{
     io::{IsTerminal, Write},
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
@@ -15,16 +16,16 @@ use fedgrid::{
     model::Hypothesis,
     network::{NodeId, View},
     observe::Stop,
-    runtime::protocol::{Mode, Settings},
+    runtime::protocol::{ProtocolSettings, RoundMode},
 };
 use fedgrid_zenoh::{
-    agent::{self, Flow, Options, Phase, Status, network_of},
+    agent::{self, Options, Phase, Status, network_of},
     identity::now,
-    kit::Kit,
+    site_bundle::SiteBundle,
 };
 
 use super::{
-    new::{Part, PublicPoints},
+    new::{PublicPoints, SiteSettings},
     refused,
     report::{Learnt, SiteRun},
 };
@@ -36,8 +37,9 @@ use fedgrid_lab::{
     run::{Existing, RunFolder},
 };
 
-/// After how many rounds all look together whether to stop.
-const LOOK: u64 = 10;
+/// After how many rounds all sites check together whether to stop: a check costs a round trip over the
+/// whole tree of sites.
+const CHECK_EVERY_ROUNDS: u64 = 10;
 
 /// Arguments of `fedgrid federation join`.
 #[derive(Debug, Args)]
@@ -84,34 +86,39 @@ impl Join {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         let begun = Instant::now();
         fedgrid_zenoh::transport::watch_log();
-        let kit = Kit::read(&self.kit, now()).map_err(refused)?;
-        let part: Part = serde_json::from_str(&kit.shared.part)
+        let bundle = SiteBundle::read(&self.kit, now()).map_err(refused)?;
+        let site: SiteSettings = serde_json::from_str(&bundle.shared.settings)
             .map_err(|_| Error::input("wrong manifest: part.json is damaged"))?;
-        let table = Experiment::table_from_text(&kit.shared.experiment, "experiment.toml")?;
+        let table = Experiment::table_from_text(&bundle.shared.experiment, "experiment.toml")?;
         let experiment = Experiment::from_table(table, "experiment.toml")?;
-        let own: Vec<NodeId> =
-            kit.manifest.nodes_of(kit.process).into_iter().map(|node| node as usize).collect();
-        let assembly = self.assembly(&kit, &part, &experiment, &own)?;
+        let own: Vec<NodeId> = bundle
+            .manifest
+            .nodes_of(bundle.process)
+            .into_iter()
+            .map(|node| node as usize)
+            .collect();
+        let assembly = self.assembly(&bundle, &site, &experiment, &own)?;
         let out = self.out.clone().unwrap_or_else(|| {
-            PathBuf::from("runs").join(format!("{}-{}", part.title, kit.name()))
+            PathBuf::from("runs").join(format!("{}-{}", site.title, bundle.name()))
         });
         let existing = if self.force { Existing::Replace } else { Existing::Refuse };
+        // An unfinished run in the folder is what this command goes on with.
         if RunFolder::is_finished(&out) {
             RunFolder::check(&out, existing)?;
         }
-        let site = SiteRun {
-            kit: &kit,
+        let run = SiteRun {
+            bundle: &bundle,
             experiment: &experiment,
             assembly: &assembly,
             own: &own,
-            title: format!("{} at {}", part.title, kit.name()),
+            title: format!("{} at {}", site.title, bundle.name()),
             out: &out,
             share: self.share,
         };
-        let options = self.options(&kit, &part, &experiment, &out)?;
-        let learnt = learn(&kit, &assembly, &own, &options, terminal)?;
+        let options = self.options(&bundle, &site, &experiment, &out)?;
+        let learnt = learn(&bundle, &assembly, &own, &options, terminal)?;
         if let Some(learnt) = learnt {
-            return site.finish(&learnt, begun.elapsed().as_secs_f64(), terminal);
+            return run.finish(&learnt, begun.elapsed().as_secs_f64(), terminal);
         }
         terminal.say("Stopped; its state is kept. The same command goes on.");
         Ok(())
@@ -119,16 +126,16 @@ impl Join {
 
     fn assembly(
         &self,
-        kit: &Kit,
-        part: &Part,
+        bundle: &SiteBundle,
+        site: &SiteSettings,
         experiment: &Experiment,
         own: &[NodeId],
     ) -> Result<Assembly> {
-        let points: PublicPoints = serde_json::from_str(&kit.shared.public)
+        let points: PublicPoints = serde_json::from_str(&bundle.shared.public)
             .map_err(|_| Error::input("wrong public set: public.json is damaged"))?;
-        let shape = kit.manifest.shape;
+        let shape = bundle.manifest.shape;
         let count = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
-        let found = (count(part.about.features.len()), count(points.rows.len()));
+        let found = (count(site.about.features.len()), count(points.rows.len()));
         if found != (shape.features, shape.points) {
             let (features, points) = found;
             return Err(Error::input(format!(
@@ -139,8 +146,8 @@ impl Join {
         }
         let values = points.rows.concat();
         let common = Common {
-            network: network_of(&kit.manifest).map_err(refused)?,
-            about: part.about.clone(),
+            network: network_of(&bundle.manifest).map_err(refused)?,
+            about: site.about.clone(),
             public: Arc::new(Features::new(points.names.into(), values)?),
         };
         Assembly::at_site(experiment, &self.data, common, own)
@@ -148,29 +155,36 @@ impl Join {
 
     fn options(
         &self,
-        kit: &Kit,
-        part: &Part,
+        bundle: &SiteBundle,
+        site: &SiteSettings,
         experiment: &Experiment,
         out: &Path,
     ) -> Result<Options> {
         let method = &experiment.method;
         let stop = Stop { tolerance: method.run.tolerance, rounds: method.run.rounds };
         let stop = method.approach.stop(stop);
-        let mode = if part.asynchronous {
-            Mode::Asynchronous { staleness: part.staleness }
+        let mode = if site.asynchronous {
+            RoundMode::Asynchronous { staleness: site.staleness }
         } else {
-            Mode::Synchronous
+            RoundMode::Synchronous
         };
-        let keep = kit.manifest.checkpoint_every;
-        let protocol = Settings { mode, stop, look: LOOK, keep, ..Settings::default() };
+        let checkpoint_every = bundle.manifest.checkpoint_every;
+        let protocol = ProtocolSettings {
+            mode,
+            stop,
+            check_every: CHECK_EVERY_ROUNDS,
+            checkpoint_every,
+            ..ProtocolSettings::default()
+        };
         std::fs::create_dir_all(out).map_err(|error| Error::folder(out, &error))?;
+        // Beside the run, not in it: a budget outlives every run, and --force must not renew it.
         let beside = || out.parent().unwrap_or(Path::new("")).join("ledgers");
         Ok(Options {
             ledgers: self.ledgers.clone().unwrap_or_else(beside),
             health: self.health,
             listen: self.listen.clone(),
             scouting: self.scouting,
-            tick: Duration::from_millis(part.tick),
+            tick: Duration::from_millis(site.tick),
             ..Options::new(out.join("state"), protocol)
         })
     }
@@ -178,7 +192,7 @@ impl Join {
 
 /// Takes part to the end; none if it was stopped before.
 fn learn(
-    kit: &Kit,
+    bundle: &SiteBundle,
     assembly: &Assembly,
     own: &[NodeId],
     options: &Options,
@@ -195,12 +209,12 @@ fn learn(
             "method.kind is not fedrelax, gtv or persfl, which exchange messages without a hub",
         )
     })?;
-    federated.apply(Joined { kit, views, options, terminal })
+    federated.apply(Joined { bundle, views, options, terminal })
 }
 
 /// A site takes part in a method.
 struct Joined<'a> {
-    kit: &'a Kit,
+    bundle: &'a SiteBundle,
     views: Vec<View>,
     options: &'a Options,
     terminal: Terminal,
@@ -210,12 +224,12 @@ impl RunsFederated for Joined<'_> {
     type Output = Result<Option<Learnt>>;
 
     fn run<M: Method<Participant: Durable>>(self, method: &M) -> Self::Output {
-        run(self.kit, method, self.views, self.options, self.terminal)
+        run(self.bundle, method, self.views, self.options, self.terminal)
     }
 }
 
 fn run<M: Method<Participant: Durable>>(
-    kit: &Kit,
+    bundle: &SiteBundle,
     method: &M,
     views: Vec<View>,
     options: &Options,
@@ -224,17 +238,17 @@ fn run<M: Method<Participant: Durable>>(
     let mut line = StatusLine { terminal, last: None, phase: Phase::Starting, notice: None };
     let mut tell = |status: &Status| {
         line.show(status);
-        if is_interrupted() { Flow::Stop } else { Flow::Continue }
+        if is_interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let outcome = agent::run(kit, method, views, options, &mut tell).map_err(refused)?;
+    let outcome = agent::run(bundle, method, views, options, &mut tell).map_err(refused)?;
     line.end();
     if !outcome.finished {
         return Ok(None);
     }
     let hypotheses = outcome.process.participants().map(|(node, own)| {
         own.hypothesis().cloned().ok_or_else(|| {
-            let name = &kit.manifest.nodes[node].name;
-            Error::input(format!("node '{name}' has no rows and heard of no neighbour"))
+            let name = &bundle.manifest.nodes[node].name;
+            Error::input(format!("node '{name}' has no rows and got no message of a neighbour"))
         })
     });
     let hypotheses = hypotheses.collect::<Result<Vec<Arc<dyn Hypothesis>>>>()?;
@@ -264,6 +278,7 @@ impl StatusLine {
             let _ = write!(std::io::stderr(), "\r\x1b[K{}", status.line());
             return;
         }
+        // A log that grows by a line every status would hide the lines that matter.
         let is_due = self.last.is_none_or(|last| last.elapsed().as_secs() >= 10);
         if is_due || self.phase != status.phase || self.notice != status.notice {
             (self.last, self.phase) = (Some(Instant::now()), status.phase);

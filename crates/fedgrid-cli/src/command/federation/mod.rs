@@ -1,13 +1,13 @@
 //! `fedgrid federation`: the same experiment as a federation of processes, one kit per site.
 
-mod bundle;
-mod deal;
+mod frame_size;
 mod join;
 mod new;
 mod project;
 mod report;
 mod share;
 mod sites;
+mod split_rows;
 mod verdict;
 
 use clap::Subcommand;

@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fedgrid::runtime::protocol::LARGEST;
+use fedgrid::{bytes::NUMBER_BYTES, runtime::protocol::DEFAULT_LARGEST_NUMBER};
 use fedgrid_zenoh::{
     identity::{Hex, now},
-    kit::Shared,
-    manifest::{Link, Manifest, Shape},
+    manifest::{LinkProtocol, Manifest, SharedSizes},
     provision::Federation,
+    site_bundle::SharedFiles,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{bundle, deal, refused, sites::Sites};
+use super::{frame_size, refused, sites::Sites, split_rows};
 use crate::terminal::Terminal;
 use fedgrid_lab::{
     assembly::{About, Common},
@@ -76,23 +76,23 @@ pub(in crate::command) struct New {
     checkpoint_every: u64,
 
     /// The largest magnitude of a number that sites accept of each other.
-    #[arg(long, value_name = "NUMBER", default_value_t = LARGEST)]
+    #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_LARGEST_NUMBER)]
     largest_number: f64,
 
     /// Let neighbours be without an address: they find each other on one local network, by join --scouting.
     #[arg(long)]
     scouting: bool,
 
-    /// Let rounds go on without slow sites, with the last word of each (not the bits of one process).
+    /// Let rounds go on without slow sites, with the last message of each (not the bits of one process).
     #[arg(long)]
     asynchronous: bool,
 
-    /// With --asynchronous: for how many rounds a word may be used before it is waited for; by default for
-    /// ever.
+    /// With --asynchronous: for how many rounds a message may be used before the next is waited for; by
+    /// default for ever.
     #[arg(long, value_name = "ROUNDS", requires = "asynchronous")]
     staleness: Option<u64>,
 
-    /// How long a tick is: missing words are asked for at ticks, and with --asynchronous a round takes one.
+    /// How long a tick is: missing messages are asked for at ticks, and with --asynchronous a round takes one.
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 100,
           value_parser = clap::value_parser!(u64).range(1..=600_000))]
     tick: u64,
@@ -104,14 +104,14 @@ pub(in crate::command) struct New {
 
 /// What a kit says beside the experiment.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Part {
+pub(super) struct SiteSettings {
     /// The name of the experiment.
     pub(super) title: String,
     /// How rows are read.
     pub(super) about: About,
     /// Whether rounds go on without slow sites.
     pub(super) asynchronous: bool,
-    /// For how many rounds a word may then be used, if not for ever.
+    /// For how many rounds a message may then be used, if not for ever.
     pub(super) staleness: Option<u64>,
     /// How long a tick is, in milliseconds.
     pub(super) tick: u64,
@@ -148,10 +148,12 @@ impl New {
         if let Some(link) = &self.link {
             sites.link = parse_link(link)?;
         }
+        // Sites that look for each other on a local network need no address.
         if !self.scouting {
             sites.check_reach(&common.network)?;
         }
-        bundle::check(&common.network, &sites.all, common.largest_message(&experiment)?)?;
+        // Before keys are made: a federation whose rounds do not fit in a frame would wait for ever.
+        frame_size::check(&common.network, &sites.all, common.largest_message(&experiment)?)?;
         let title = self.experiment.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let out = self.out.clone().unwrap_or_else(|| Path::new("federation").join(&title));
         let shared = self.shared(&experiment, &common, &title);
@@ -165,30 +167,31 @@ impl New {
             sites: &sites.all,
             link: sites.link,
             router: sites.router.clone(),
-            shape: Shape {
+            shape: SharedSizes {
                 features: number(common.about.features.len()),
                 outputs: number(common.about.task.outputs()),
                 points: number(common.public.rows()),
             },
             checkpoint_every: self.checkpoint_every.max(1),
             largest_number: self.largest_number,
+            // An hour back: clocks of sites differ.
             validity: (now().saturating_sub(3600), now() + self.days * 86_400),
         };
         let manifest = federation.write(&out).map_err(refused)?;
         let rows = match self.processes {
-            Some(_) => deal::rows(&experiment, &base, (&common.network, &sites.all), &out)?,
+            Some(_) => split_rows::write(&experiment, &base, (&common.network, &sites.all), &out)?,
             None => None,
         };
         tell(terminal, &experiment, &manifest, (&out, rows.as_deref()));
         Ok(())
     }
 
-    fn shared(&self, experiment: &Experiment, common: &Common, title: &str) -> Shared {
+    fn shared(&self, experiment: &Experiment, common: &Common, title: &str) -> SharedFiles {
         let mut experiment = experiment.clone();
         // A site has its own rows and is told the features, so that all read the same columns.
         experiment.data.file = PathBuf::from("data.csv");
         experiment.data.features = Some(common.about.features.clone());
-        let part = Part {
+        let settings = SiteSettings {
             title: title.to_string(),
             about: common.about.clone(),
             asynchronous: self.asynchronous,
@@ -199,16 +202,16 @@ impl New {
             names: common.public.names().to_vec(),
             rows: common.public.iter().map(<[f64]>::to_vec).collect(),
         };
-        Shared {
+        SharedFiles {
             experiment: experiment.to_text(),
-            part: to_json_pretty(&part),
+            settings: to_json_pretty(&settings),
             public: serde_json::to_string(&public).expect("plain values become JSON"),
         }
     }
 }
 
-fn parse_link(text: &str) -> Result<Link> {
-    [Link::Tls, Link::Quic, Link::Tcp]
+fn parse_link(text: &str) -> Result<LinkProtocol> {
+    [LinkProtocol::Tls, LinkProtocol::Quic, LinkProtocol::Tcp]
         .into_iter()
         .find(|link| link.name() == text)
         .ok_or_else(|| Error::input(format!("--link is '{text}', expected quic, tls or tcp")))
@@ -221,7 +224,7 @@ fn tell(
     manifest: &Manifest,
     (out, rows): (&Path, Option<&Path>),
 ) {
-    let Shape { features, outputs, points } = manifest.shape;
+    let SharedSizes { features, outputs, points } = manifest.shape;
     // Whichever of the two the method sends; heads of messages are small beside them.
     let numbers = if experiment.method.approach.facts().exchanges_predictions {
         points * outputs
@@ -229,7 +232,8 @@ fn tell(
         (features + 1) * outputs
     };
     let cut = manifest.cut();
-    let bytes = 2 * cut * 8 * numbers as usize;
+    // An estimate: a message's few other bytes (`Wire::HEAD_BYTES`) are left out.
+    let bytes = 2 * cut * NUMBER_BYTES * numbers as usize;
     terminal.say(&format!(
         "{}: {} nodes at {} sites; {cut} of {} edges join two sites, which carry about {} kB a round",
         manifest.project,
@@ -238,8 +242,8 @@ fn tell(
         manifest.edges.len(),
         bytes.div_ceil(1000),
     ));
-    for (place, process) in manifest.processes.iter().enumerate() {
-        let nodes = manifest.nodes_of(u32::try_from(place).unwrap_or(u32::MAX)).len();
+    for (index, process) in manifest.processes.iter().enumerate() {
+        let nodes = manifest.nodes_of(u32::try_from(index).unwrap_or(u32::MAX)).len();
         let address = process.address.as_deref().unwrap_or("calls others");
         let key = process.key.map_or_else(String::new, |key: Hex<32>| key.to_string());
         terminal.say(&format!(

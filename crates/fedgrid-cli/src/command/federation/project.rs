@@ -7,12 +7,12 @@ use std::{
 
 use clap::Args;
 use fedgrid_zenoh::{
-    agent::{Order, Status as Seen},
+    agent::{OperatorOrder, Status as AgentStatus},
     identity::now,
-    kit::read_project,
     manifest::Manifest,
     provision::Project,
-    transport::{self, Role, Settings},
+    site_bundle::read_project,
+    transport::{self, SessionRole, SessionSettings},
 };
 use serde_json::json;
 
@@ -86,12 +86,12 @@ pub(in crate::command) struct Router {
 }
 
 /// Asks all processes of a project, handing over an order if there is one.
-fn ask(folder: &Path, order: Option<Order>) -> Result<(Manifest, Vec<(u32, String)>)> {
+fn ask(folder: &Path, order: Option<OperatorOrder>) -> Result<(Manifest, Vec<(u32, String)>)> {
     let project = Project::open(folder).map_err(refused)?;
     let operator = project.operator();
-    let settings = Settings {
+    let settings = SessionSettings {
         manifest: &project.manifest,
-        role: Role::Operator,
+        role: SessionRole::Operator,
         folder: &operator,
         listen: None,
         scouting: false,
@@ -106,16 +106,16 @@ fn ask(folder: &Path, order: Option<Order>) -> Result<(Manifest, Vec<(u32, Strin
 impl Status {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         let (manifest, found) = ask(&self.project, None)?;
-        let seen = |place: usize| -> Option<Seen> {
-            let (_, text) = found.iter().find(|(other, _)| *other as usize == place)?;
+        let seen = |index: usize| -> Option<AgentStatus> {
+            let (_, text) = found.iter().find(|(other, _)| *other as usize == index)?;
             serde_json::from_str(text).ok()
         };
         let heading =
             ["site", "phase", "round", "behind", "epoch", "manifest", "kB sent", "gap or residual"];
         let mut rows = vec![heading.map(String::from)];
         let mut all = Vec::new();
-        for (place, process) in manifest.processes.iter().enumerate() {
-            let status = seen(place);
+        for (index, process) in manifest.processes.iter().enumerate() {
+            let status = seen(index);
             let dash = || "-".to_string();
             rows.push(status.as_ref().map_or_else(
                 || {
@@ -147,8 +147,9 @@ impl Status {
 
 impl Stop {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
-        let (manifest, found) = ask(&self.project, Some(Order::Stop))?;
+        let (manifest, found) = ask(&self.project, Some(OperatorOrder::Stop))?;
         let (told, all) = (found.len(), manifest.processes.len());
+        // An error, since whoever orders a stop must not believe that it was heard.
         if told == 0 {
             return Err(Error::input(format!(
                 "none of {all} sites was reached, so none was told to stop; see fedgrid federation status"
@@ -195,13 +196,14 @@ impl Collect {
         let project = Project::open(&self.project).map_err(refused)?;
         let mut rows =
             vec![["site", "node", "rows", "alone", "federation", "measured on"].map(String::from)];
-        let mut all: Vec<share::Shared> = Vec::new();
-        for (place, path) in self.files.iter().enumerate() {
+        let mut all: Vec<share::SharedMetrics> = Vec::new();
+        for (index, path) in self.files.iter().enumerate() {
             let text =
                 std::fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
             let shared = share::verified(&text, &project.manifest, &path.display().to_string())?;
-            let site = |other: &share::Shared| other.site == shared.site;
-            if let Some(first) = all[..place].iter().position(site) {
+            let site = |other: &share::SharedMetrics| other.site == shared.site;
+            // Two files of one site would count its nodes twice.
+            if let Some(first) = all[..index].iter().position(site) {
                 return Err(Error::input(format!(
                     "{}: is of '{}', as {} is, expected one file of each site",
                     path.display(),
@@ -243,15 +245,16 @@ impl Router {
         let Some(address) = self.listen.clone().or_else(|| manifest.router.clone()) else {
             return Err(Error::input("the manifest names no router; add one to the file of sites"));
         };
-        let settings = Settings {
+        let settings = SessionSettings {
             manifest: &manifest,
-            role: Role::Router,
+            role: SessionRole::Router,
             folder: &self.folder,
             listen: self.listen.as_deref(),
             scouting: false,
         };
         let session = transport::open(&settings).map_err(refused)?;
         terminal.say(&format!("Router of '{}' at {address}; Ctrl-C ends it", manifest.project));
+        // The router's work is done by threads of Zenoh.
         while !is_interrupted() {
             std::thread::sleep(Duration::from_millis(200));
         }
@@ -269,8 +272,8 @@ fn columns<const N: usize>(rows: &[[String; N]]) -> String {
         }
     }
     let line = |row: &[String; N]| {
-        let cells = row.iter().zip(widths).enumerate().map(|(place, (cell, width))| {
-            if place < 2 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        let cells = row.iter().zip(widths).enumerate().map(|(index, (cell, width))| {
+            if index < 2 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
         });
         cells.collect::<Vec<_>>().join("  ").trim_end().to_string()
     };

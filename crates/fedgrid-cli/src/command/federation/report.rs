@@ -8,11 +8,11 @@ use fedgrid::{
     model::Hypothesis,
     network::{Edge, NodeId},
 };
-use fedgrid_zenoh::{agent::Status, kit::Kit};
+use fedgrid_zenoh::{agent::Status, site_bundle::SiteBundle};
 
 use super::{
     share,
-    verdict::{Alone, Verdict},
+    verdict::{AloneModels, SiteVerdict},
 };
 use crate::terminal::{Terminal, table};
 use fedgrid_lab::{
@@ -54,7 +54,7 @@ impl Learnt {
 
 /// A site's run.
 pub(super) struct SiteRun<'a> {
-    pub(super) kit: &'a Kit,
+    pub(super) bundle: &'a SiteBundle,
     pub(super) experiment: &'a Experiment,
     pub(super) assembly: &'a Assembly,
     pub(super) own: &'a [NodeId],
@@ -67,13 +67,13 @@ impl SiteRun<'_> {
     /// Writes the folder and says how it went.
     pub(super) fn finish(&self, learnt: &Learnt, seconds: f64, terminal: Terminal) -> Result<()> {
         let mut site = self.assembly.of_nodes(self.own)?;
-        let alone = Alone::new(&site.study)?;
+        let alone = AloneModels::new(&site.study)?;
         let mut hypotheses = learnt.hypotheses.clone();
         let network = &self.assembly.study.network;
-        alone.replace_lonely(&mut hypotheses, |place| {
-            network.neighbours(self.own[place]).is_empty()
+        alone.replace_isolated(&mut hypotheses, |index| {
+            network.neighbours(self.own[index]).is_empty()
         });
-        let verdict = Verdict::new(&site.study, alone, &hypotheses)?;
+        let verdict = SiteVerdict::new(&site.study, alone, &hypotheses)?;
         let certificate = learnt.certificate(self.experiment);
         let mut fitted =
             Fitted::elsewhere(hypotheses, certificate, "rounds of messages between sites");
@@ -85,6 +85,7 @@ impl SiteRun<'_> {
         site.notes.extend(self.spent(&learnt.tallies));
         site.notes.extend(self.helpers(&learnt.tallies));
         let mut experiment = self.experiment.clone();
+        // Baselines would need rows of other sites.
         experiment.compare.enabled = false;
         let mut outcome = summary::outcome(&experiment, &site, &verdict.cards, &fitted, seconds);
         verdict.tell(&mut outcome);
@@ -107,12 +108,12 @@ impl SiteRun<'_> {
             experiment: &text,
             helps: &helps,
         };
-        let names = &self.kit.manifest.nodes;
+        let names = &self.bundle.manifest.nodes;
         folder.write_probes(&learnt.tallies, |node| &names[node].name)?;
         folder.finish(&site, &fitted, &outcome, &page)?;
         if self.share {
             let path = self.out.join("share.txt");
-            let text = share::signed(self.kit, &outcome);
+            let text = share::signed(self.bundle, &outcome);
             std::fs::write(&path, text).map_err(|error| Error::file("write", &path, &error))?;
         }
         terminal.say(&format!("{}\n", table(&outcome)));
@@ -143,9 +144,9 @@ impl SiteRun<'_> {
 
     /// Who of this site's nodes helps whom of them.
     fn helps(&self, tallies: &[Tally]) -> Vec<Help> {
-        let place = |node: NodeId| self.own.binary_search(&node).ok();
+        let index = |node: NodeId| self.own.binary_search(&node).ok();
         let inside = |help: Help| {
-            let (learner, helper) = (place(help.learner)?, place(help.helper)?);
+            let (learner, helper) = (index(help.learner)?, index(help.helper)?);
             Some(Help { learner, helper, ..help })
         };
         tallies.iter().filter_map(help).filter_map(inside).collect()
@@ -153,9 +154,10 @@ impl SiteRun<'_> {
 
     /// Which nodes of other sites helped most, if any did.
     fn helpers(&self, tallies: &[Tally]) -> Option<String> {
-        let name = |node: NodeId| self.kit.manifest.nodes[node].name.as_str();
+        let name = |node: NodeId| self.bundle.manifest.nodes[node].name.as_str();
         let outside = |help: &Help| self.own.binary_search(&help.helper).is_err();
         let mut helps: Vec<Help> = tallies.iter().filter_map(help).filter(outside).collect();
+        // Only those who were kept and did help are worth naming.
         helps.retain(|help| help.kept && help.reward > 0.0);
         helps.sort_by(|a, b| b.reward.total_cmp(&a.reward));
         let named = |help: &Help| {
@@ -174,7 +176,7 @@ impl SiteRun<'_> {
 
     /// Whose budget of probes ran out, if anyone's.
     fn spent(&self, tallies: &[Tally]) -> Option<String> {
-        let name = |node: NodeId| self.kit.manifest.nodes[node].name.as_str();
+        let name = |node: NodeId| self.bundle.manifest.nodes[node].name.as_str();
         let of = |tally: &Tally| (tally.budget_spent, name(tally.candidate), name(tally.target));
         let spent = tallies.iter().filter(|tally| tally.budget_spent > 0).map(of);
         let (count, candidate, target) = spent.clone().max_by_key(|&(count, ..)| count)?;

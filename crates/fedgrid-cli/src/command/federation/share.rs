@@ -7,9 +7,9 @@
 
 use fedgrid_zenoh::{
     identity::{Hex, SigningKey},
-    kit::Kit,
     manifest::Manifest,
     signed_text,
+    site_bundle::SiteBundle,
 };
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ const KIND: &str = "fedgrid-share 2";
 /// A site's metrics.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Shared {
+pub(super) struct SharedMetrics {
     pub(super) site: String,
     pub(super) run: Hex<16>,
     pub(super) metric: String,
@@ -46,16 +46,16 @@ pub(super) struct SharedNode {
 }
 
 /// The signed text of a site's metrics.
-pub(super) fn signed(kit: &Kit, outcome: &Outcome) -> String {
+pub(super) fn signed(bundle: &SiteBundle, outcome: &Outcome) -> String {
     let node = |node: &fedgrid_lab::outcome::NodeOutcome| SharedNode {
         name: node.name.clone(),
         rows: node.rows,
         local: node.local,
         network: node.network,
     };
-    let shared = Shared {
-        site: kit.name().to_string(),
-        run: kit.manifest.run,
+    let shared = SharedMetrics {
+        site: bundle.name().to_string(),
+        run: bundle.manifest.run,
         metric: outcome.metric.clone(),
         measured_on: outcome.at_site,
         rounds: outcome.rounds,
@@ -64,22 +64,23 @@ pub(super) fn signed(kit: &Kit, outcome: &Outcome) -> String {
         nodes: outcome.nodes.iter().map(node).collect(),
     };
     let body = serde_json::to_string(&shared).expect("metrics are plain values");
-    let key: &SigningKey = &kit.key;
+    let key: &SigningKey = &bundle.key;
     signed_text::sign(KIND, &body, key)
 }
 
 /// A site's metrics from their text, if a site of the manifest signed them for its run.
-pub(super) fn verified(text: &str, manifest: &Manifest, source: &str) -> Result<Shared> {
+pub(super) fn verified(text: &str, manifest: &Manifest, source: &str) -> Result<SharedMetrics> {
     let wrong = |found: &str| Error::input(format!("{source}: {found}"));
     let body =
         signed_text::body(KIND, text).ok_or_else(|| wrong("is no file of shared metrics"))?;
-    let shared: Shared = serde_json::from_str(body).map_err(|_| wrong("is damaged"))?;
-    let place = manifest.place_of(&shared.site);
-    let key = place.and_then(|place| manifest.key_of(place));
+    let shared: SharedMetrics = serde_json::from_str(body).map_err(|_| wrong("is damaged"))?;
+    let index = manifest.index_of(&shared.site);
+    let key = index.and_then(|index| manifest.key_of(index));
     let key = key.ok_or_else(|| wrong(&format!("is of '{}', which is no site", shared.site)))?;
     if !signed_text::is_signed(KIND, text, &key) {
         return Err(wrong(&format!("is not signed by '{}'", shared.site)));
     }
+    // Errors of another run are of other models.
     if shared.run != manifest.run {
         return Err(wrong("is of another run"));
     }

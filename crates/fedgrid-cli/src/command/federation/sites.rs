@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use fedgrid::network::{Network, partition};
-use fedgrid_zenoh::{manifest::Link, provision::Site};
+use fedgrid_zenoh::{manifest::LinkProtocol, provision::Site};
 use serde::Deserialize;
 
 use fedgrid_lab::{
@@ -18,7 +18,7 @@ use fedgrid_lab::{
 struct SitesFile {
     /// How links are protected: "quic" (the default), "tls" or "tcp".
     #[serde(default = "quic")]
-    link: Link,
+    link: LinkProtocol,
     /// Where a router is reached, for sites that cannot reach each other.
     router: Option<String>,
     /// The sites.
@@ -33,14 +33,14 @@ struct SiteKeys {
     nodes: Vec<String>,
 }
 
-fn quic() -> Link {
-    Link::Quic
+fn quic() -> LinkProtocol {
+    LinkProtocol::Quic
 }
 
 /// Sites, and how they are joined.
 #[derive(Debug)]
 pub(super) struct Sites {
-    pub(super) link: Link,
+    pub(super) link: LinkProtocol,
     pub(super) router: Option<String>,
     pub(super) all: Vec<Site>,
 }
@@ -83,9 +83,9 @@ impl Sites {
     /// Refuses two neighbours of whom neither can call the other.
     pub(super) fn check_reach(&self, network: &Network) -> Result<()> {
         let mut host = vec![0; network.len()];
-        for (place, site) in self.all.iter().enumerate() {
+        for (index, site) in self.all.iter().enumerate() {
             for &node in &site.nodes {
-                host[node as usize] = place;
+                host[node as usize] = index;
             }
         }
         let pairs = network.edges().iter().map(|edge| (host[edge.source], host[edge.target]));
@@ -120,10 +120,10 @@ impl Sites {
         }
         let mut sites: Vec<Site> = (0..processes)
             .map(|part| {
-                let (host, place) = (&hosts[part / share], part % share);
+                let (host, index) = (&hosts[part / share], part % share);
                 Site {
                     name: format!("part-{part}"),
-                    address: Some(format!("{host}:{}", usize::from(port) + place)),
+                    address: Some(format!("{host}:{}", usize::from(port) + index)),
                     nodes: Vec::new(),
                 }
             })
@@ -131,6 +131,6 @@ impl Sites {
         for (node, &part) in parts.iter().enumerate() {
             sites[part].nodes.extend(u32::try_from(node).ok());
         }
-        Ok(Self { link: Link::Quic, router: None, all: sites })
+        Ok(Self { link: LinkProtocol::Quic, router: None, all: sites })
     }
 }

@@ -27,30 +27,31 @@ use fedgrid_lab::{
 };
 
 /// What a site's nodes would be without all others.
-pub(super) struct Alone {
+pub(super) struct AloneModels {
     card: Card,
     hypotheses: Vec<Option<Arc<dyn Hypothesis>>>,
 }
 
-impl Alone {
+impl AloneModels {
     /// Every node by itself, with the ridge that does best on the site's own rows if the experiment
     /// leaves it open.
     pub(super) fn new(study: &Study) -> Result<Self> {
         let card = study.card(Contestant::Local, &Unwatched)?;
         let names = study.network.names().to_vec();
+        // A network without edges is training alone, by the same code.
         let views = Network::new(names, [])?.views(study.nodes(card.strength.ridge))?;
         let hypotheses = InProcess::default().run(&Local, views)?.hypotheses;
         Ok(Self { card, hypotheses })
     }
 
     /// A node without neighbours is trained alone, in a federation as in one process.
-    pub(super) fn replace_lonely(
+    pub(super) fn replace_isolated(
         &self,
         hypotheses: &mut [Arc<dyn Hypothesis>],
-        is_lonely: impl Fn(usize) -> bool,
+        is_isolated: impl Fn(usize) -> bool,
     ) {
         let own = hypotheses.iter_mut().zip(&self.hypotheses).enumerate();
-        for (_, (with, alone)) in own.filter(|(place, _)| is_lonely(*place)) {
+        for (_, (with, alone)) in own.filter(|(index, _)| is_isolated(*index)) {
             if let Some(alone) = alone {
                 *with = alone.clone();
             }
@@ -59,16 +60,16 @@ impl Alone {
 }
 
 /// Both errors of a site.
-pub(super) struct Verdict {
+pub(super) struct SiteVerdict {
     /// Alone, and with the federation.
     pub(super) cards: [Card; 2],
     pub(super) measured: Measured,
 }
 
-impl Verdict {
+impl SiteVerdict {
     pub(super) fn new(
         study: &Study,
-        alone: Alone,
+        alone: AloneModels,
         hypotheses: &[Arc<dyn Hypothesis>],
     ) -> Result<Self> {
         let plan = &study.plan;

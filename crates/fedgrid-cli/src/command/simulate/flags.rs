@@ -24,15 +24,15 @@ pub(super) struct FaultFlags {
     #[arg(long, value_name = "PROBABILITY", default_value_t = 0.0)]
     crash: f64,
 
-    /// For how many ticks a process that fell is down at most.
+    /// For how many ticks a process that crashed is down at most.
     #[arg(long, value_name = "TICKS", default_value_t = 10)]
     down: u64,
 
-    /// How often the write that a fall interrupts is torn; otherwise it is lost.
+    /// How often the write that a crash interrupts is torn; otherwise it is lost.
     #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
     torn: f64,
 
-    /// When the processes are split in two halves that do not hear each other.
+    /// When the processes are split in two halves that do not reach each other.
     #[arg(long, value_name = "FROM..UNTIL", value_parser = ticks)]
     partition: Option<Range<u64>>,
 

@@ -15,13 +15,13 @@ use fedgrid::{
     observe::Stop,
     runtime::{
         InProcess, Layout,
-        protocol::{Mode, Settings},
+        protocol::{ProtocolSettings, RoundMode},
         simulator::Simulation,
     },
 };
 use flags::FaultFlags;
 use rayon::prelude::*;
-use report::{Against, Ended, Report};
+use report::{Against, Ended, SimulationReport};
 
 use crate::terminal::Terminal;
 use fedgrid_lab::{
@@ -32,10 +32,12 @@ use fedgrid_lab::{
 };
 
 /// The strength where the experiment leaves it to validation rows.
-const ALPHA: f64 = 0.1;
+// What goes wrong is simulated, not what is learnt: any strength that couples the nodes will do.
+const DEFAULT_ALPHA: f64 = 0.1;
 
 /// How near the fault-free optimum is sought.
-const OPTIMUM: Stop = Stop { tolerance: 1e-12, rounds: 20_000 };
+// Far below the distances that faults leave.
+const OPTIMUM_STOP: Stop = Stop { tolerance: 1e-12, rounds: 20_000 };
 
 /// Arguments of `fedgrid simulate`.
 #[derive(Debug, Args)]
@@ -67,7 +69,7 @@ pub(super) struct Simulate {
     #[arg(long, value_enum, default_value_t = ModeFlag::Synchronous)]
     mode: ModeFlag,
 
-    /// In asynchronous mode: for how many rounds a word may be used; by default for ever.
+    /// In asynchronous mode: for how many rounds a message may be used; by default for ever.
     #[arg(long, value_name = "ROUNDS")]
     staleness: Option<u64>,
 
@@ -99,8 +101,9 @@ impl Simulate {
         let source = if self.set.is_empty() { source } else { String::new() };
         let experiment = Experiment::from_table(table, &source)?;
         let study = Assembly::new(&experiment, &base)?.study;
+        // Before any seed runs: flags are wrong for all of them alike.
         self.faults.faults().check()?;
-        let alpha = study.settings.alpha.unwrap_or(ALPHA);
+        let alpha = study.settings.alpha.unwrap_or(DEFAULT_ALPHA);
         let (method, kind) = (&study.settings.method, experiment.method.kind().name());
         if method.facts().asks_and_answers {
             self.check_turns()?;
@@ -142,7 +145,7 @@ impl Simulate {
         study: &Study,
         nodes: Vec<Node>,
         stop: Stop,
-    ) -> Result<Report>
+    ) -> Result<SimulationReport>
     where
         M: Method<Participant: Durable>,
     {
@@ -157,7 +160,9 @@ impl Simulate {
         let undisturbed = undisturbed.run(method, views.clone())?.hypotheses;
         // What ends after a number of rounds whatever they bring, such as probing, has no optimum.
         let optimum = (stop.tolerance >= 0.0)
-            .then(|| InProcess { stop: OPTIMUM, ..InProcess::default() }.run(method, views.clone()))
+            .then(|| {
+                InProcess { stop: OPTIMUM_STOP, ..InProcess::default() }.run(method, views.clone())
+            })
             .transpose()?
             .filter(|run| run.converged);
         let against = if optimum.is_some() { Against::Optimum } else { Against::Undisturbed };
@@ -171,6 +176,7 @@ impl Simulate {
         let seeds: Vec<u64> = (self.seed..self.seed.saturating_add(self.seeds)).collect();
         let ended: Vec<Ended> = seeds
             .into_par_iter()
+            // Seeds are independent, and each is one trace on any number of cores.
             .map(|seed| {
                 let outcome = simulation.run(seed)?;
                 Ok(Ended {
@@ -181,17 +187,23 @@ impl Simulate {
                 })
             })
             .collect::<Result<_>>()?;
-        let (nodes, processes, cut) = (network.len(), layout.seats().len(), layout.cut());
-        Ok(Report { nodes, processes, cut, mode: self.mode, against, seeds: ended })
+        let (nodes, processes, cut) = (network.len(), layout.assignments().len(), layout.cut());
+        Ok(SimulationReport { nodes, processes, cut, mode: self.mode, against, seeds: ended })
     }
 
-    fn settings(&self, stop: Stop) -> Settings {
-        // Looking at the very round in which one process would stop gives the same end.
-        let (mode, look) = match self.mode {
-            ModeFlag::Synchronous => (Mode::Synchronous, 1),
-            ModeFlag::Asynchronous => (Mode::Asynchronous { staleness: self.staleness }, 10),
+    fn settings(&self, stop: Stop) -> ProtocolSettings {
+        // Checking after the very round in which one process would stop gives the same end.
+        let (mode, check_every) = match self.mode {
+            ModeFlag::Synchronous => (RoundMode::Synchronous, 1),
+            ModeFlag::Asynchronous => (RoundMode::Asynchronous { staleness: self.staleness }, 10),
         };
-        Settings { mode, stop, look, keep: self.keep, ..Settings::default() }
+        ProtocolSettings {
+            mode,
+            stop,
+            check_every,
+            checkpoint_every: self.keep,
+            ..ProtocolSettings::default()
+        }
     }
 }
 
@@ -204,23 +216,24 @@ struct Simulated<'a> {
 }
 
 impl RunsFederated for Simulated<'_> {
-    type Output = Result<Report>;
+    type Output = Result<SimulationReport>;
 
-    fn run<M: Method<Participant: Durable>>(self, method: &M) -> Result<Report> {
+    fn run<M: Method<Participant: Durable>>(self, method: &M) -> Result<SimulationReport> {
         self.flags.simulated(method, self.study, self.nodes, self.stop)
     }
 }
 
-type Hypotheses = [Option<Arc<dyn Hypothesis>>];
+type NodeHypotheses = [Option<Arc<dyn Hypothesis>>];
 
-fn stored(hypotheses: &Hypotheses) -> Vec<Option<fedgrid::model::Stored>> {
+fn stored(hypotheses: &NodeHypotheses) -> Vec<Option<fedgrid::model::Stored>> {
     hypotheses.iter().map(|one| one.as_ref().map(|one| one.stored())).collect()
 }
 
 /// How far predictions on public points are apart, relative to their size; none if a node has none.
-fn distance(views: &[View], found: &Hypotheses, best: &Hypotheses) -> Option<f64> {
+fn distance(views: &[View], found: &NodeHypotheses, best: &NodeHypotheses) -> Option<f64> {
     let (mut apart, mut size) = (0.0, 0.0);
     for ((view, found), best) in views.iter().zip(found).zip(best) {
+        // Nothing determines such a node without faults either.
         let Some(best) = best else { continue };
         let (best, found) =
             (best.predict(&view.node.public), found.as_ref()?.predict(&view.node.public));

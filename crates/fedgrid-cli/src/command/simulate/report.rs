@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use fedgrid::runtime::simulator::{Counts, Outcome};
+use fedgrid::runtime::simulator::{FaultCounts, SimulationOutcome};
 use serde_json::{Value, json};
 
 use super::ModeFlag;
@@ -12,7 +12,7 @@ pub(super) struct Ended {
     pub(super) seed: u64,
     pub(super) distance: Option<f64>,
     pub(super) same_bits: bool,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: SimulationOutcome,
 }
 
 /// What ends are compared with.
@@ -32,7 +32,7 @@ impl Against {
 }
 
 /// What happened over all seeds.
-pub(super) struct Report {
+pub(super) struct SimulationReport {
     pub(super) nodes: usize,
     pub(super) processes: usize,
     pub(super) cut: usize,
@@ -41,14 +41,15 @@ pub(super) struct Report {
     pub(super) seeds: Vec<Ended>,
 }
 
-impl Report {
-    fn sum(&self, count: fn(&Counts) -> u64) -> u64 {
+impl SimulationReport {
+    fn sum(&self, count: fn(&FaultCounts) -> u64) -> u64 {
         self.seeds.iter().map(|seed| count(&seed.outcome.counts)).sum()
     }
 
     /// The distances of all seeds that ended with a model everywhere, the smallest first.
     fn distances(&self) -> Vec<f64> {
         let mut all: Vec<f64> = self.seeds.iter().filter_map(|seed| seed.distance).collect();
+        // The median is told beside the largest: one unlucky seed says little about the method.
         all.sort_by(f64::total_cmp);
         all
     }
@@ -75,7 +76,7 @@ impl Report {
             "\n{} seeds: {sound} ended as promised; {least} to {most} rounds\n\
              frames: {} sent, {} lost, {} doubled, {} hostile; rejected: {} of old starts, {} of old \
              backups, {} malformed\n\
-             processes: {} falls, {} torn writes, {} lost writes, {} zombies, {} old backups",
+             processes: {} crashes, {} torn writes, {} lost writes, {} zombies, {} old backups",
             self.seeds.len(),
             self.sum(|c| c.sent),
             self.sum(|c| c.lost),
@@ -113,7 +114,8 @@ impl Report {
 
     pub(super) fn json(&self, method: &str, alpha: f64) -> Value {
         let seed = |seed: &Ended| {
-            let Outcome { rounds, converged, ticks, trace, counts, violations, .. } = &seed.outcome;
+            let SimulationOutcome { rounds, converged, ticks, trace, counts, violations, .. } =
+                &seed.outcome;
             let violations: Vec<String> = violations.iter().map(ToString::to_string).collect();
             json!({
                 "seed": seed.seed,

@@ -33,6 +33,7 @@ pub use wire::Predictions;
 use super::{Hypotheses, Message, Method, PartialHypotheses, Participant, Report};
 use crate::{
     algebra::{dot, squared_distance},
+    bytes::NUMBER_BYTES,
     data::{Dataset, Labels, Task},
     error::{Error, Result, at_least_zero},
     loss::Loss,
@@ -177,7 +178,7 @@ pub struct Shared {
 impl Message for Shared {
     fn bytes(&self) -> usize {
         let numbers = |labels: &Arc<Labels>| labels.as_slice().len();
-        8 * (numbers(&self.own) + self.yours.as_ref().map_or(0, numbers))
+        NUMBER_BYTES * (numbers(&self.own) + self.yours.as_ref().map_or(0, numbers))
     }
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::super::Message;
-use crate::{data::Labels, model::LinearHypothesis};
+use crate::{bytes::NUMBER_BYTES, data::Labels, model::LinearHypothesis};
 
 /// One message of an iteration.
 #[derive(Debug, Clone)]
@@ -74,7 +74,7 @@ impl Question {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        8 * (self.numbers().len() + usize::from(!matches!(self, Self::Gradient { .. })))
+        NUMBER_BYTES * (self.numbers().len() + usize::from(!matches!(self, Self::Gradient { .. })))
     }
 
     /// Whether every number in it is one.
@@ -96,12 +96,13 @@ impl Question {
 
 impl Answer {
     pub(super) fn bytes(&self) -> usize {
-        8 * match self {
-            Self::Numbers(numbers) => numbers.len(),
-            Self::Linear(linear) => linear.slopes.len() + 1,
-            Self::Predictions(labels) => labels.as_slice().len(),
-            Self::Refused(_) => 1,
-        }
+        NUMBER_BYTES
+            * match self {
+                Self::Numbers(numbers) => numbers.len(),
+                Self::Linear(linear) => linear.slopes.len() + 1,
+                Self::Predictions(labels) => labels.as_slice().len(),
+                Self::Refused(_) => 1,
+            }
     }
 }
 

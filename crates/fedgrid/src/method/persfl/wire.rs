@@ -38,10 +38,14 @@ const REFUSED: u8 = 7;
 impl Wire for Exchange {
     type Shape = Probes;
 
-    fn largest(shape: &Probes) -> usize {
+    /// Which question or answer it is.
+    const HEAD_BYTES: usize = 1;
+
+    fn most_numbers(shape: &Probes) -> usize {
         let predictions = shape.task.outputs() * shape.theirs.max(shape.own);
         let weights = shape.weights.unwrap_or(0).max(shape.names.len() + 1);
-        1 + 8 * (1 + predictions.max(weights))
+        // A question has a step, too.
+        1 + predictions.max(weights)
     }
 
     fn encode(&self, to: &mut Writer) -> Result<()> {

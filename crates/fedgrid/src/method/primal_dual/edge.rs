@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use super::super::Message;
+use super::super::{Message, Wire};
 use crate::{
     algebra::{add_scaled, dot},
     bytes::{Reader, Writer},
@@ -34,8 +34,7 @@ pub struct Turn {
 
 impl Message for Turn {
     fn bytes(&self) -> usize {
-        // The turn, the scale and the mark are eight, eight and one.
-        8 * self.values.len() + 17
+        Self::most_bytes(&self.values.len())
     }
 }
 

@@ -15,15 +15,15 @@ use crate::{
     network::NodeId,
 };
 
-/// What the turn, the scale and the mark take.
-const HEAD: usize = 8 + 8 + 1;
-
 impl Wire for Turn {
     /// How many weights are coupled.
     type Shape = usize;
 
-    fn largest(shape: &usize) -> usize {
-        HEAD + 8 * shape
+    /// The turn, the scale and the mark.
+    const HEAD_BYTES: usize = 8 + 8 + 1;
+
+    fn most_numbers(shape: &usize) -> usize {
+        *shape
     }
 
     fn encode(&self, to: &mut Writer) -> Result<()> {

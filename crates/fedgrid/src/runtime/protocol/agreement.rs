@@ -1,147 +1,213 @@
 //! When to stop: sums travel up the tree of processes, the verdict of the root travels down.
 //!
-//! In synchronous rounds all wait for the verdict after every so many rounds, so that the run ends at
-//! the same round everywhere. Sums are formed in the order of the tree: their last bits depend on the
-//! split of the nodes into processes, those of the models do not.
+//! In synchronous rounds all wait for the verdict at every check, so that the run ends at the same round
+//! everywhere. Sums are formed in the order of the tree: their last bits depend on the split of the nodes
+//! into processes, those of the models do not.
 //!
 //! In asynchronous rounds processes are in different rounds, so their sums are of no one iterate: the
-//! rule must hold for three looks in a row between which all have been heard anew.
+//! rule must hold for three checks in a row between which all have reported anew.
 
-use super::{Kind, Process, mutant::Mutant, process::Stage};
+use std::collections::BTreeMap;
+
+use super::{ProtocolSettings, RoundMode};
 use crate::{
-    bytes::Writer,
-    method::Durable,
-    runtime::sums::{Sums, is_reached, remember},
+    bytes::{Reader, Writer},
+    error::Result,
+    method::{Method, StopOn},
+    observe::{Round, Stop},
+    runtime::{
+        layout::{Assignment, ProcessId},
+        sums::{Sums, is_reached, remember},
+    },
 };
 
-/// How many looks in a row must agree that an asynchronous run has converged.
-const CALM: u64 = 3;
+/// How many checks in a row must agree that an asynchronous run has converged: one alone may see a
+/// moment in which changes happen to be small because messages are late.
+const QUIET_CHECKS: u64 = 3;
 
-impl<P: Durable> Process<P> {
-    pub(super) fn own_sums(&self) -> Sums {
-        let reports: Vec<_> = self.hosted.iter().map(|own| own.participant.report()).collect();
-        Sums::of(&reports, self.bytes)
-    }
+/// A neighbour whose parent this process is.
+#[derive(Debug)]
+struct Child {
+    link: usize,
+    /// Its sums by round; in asynchronous rounds only the latest.
+    sums: BTreeMap<u64, Sums>,
+    /// The round of its sums at the last asynchronous check.
+    checked_round: u64,
+}
 
-    /// Begins to gather the sums of a round.
-    pub(super) fn gather(&mut self) {
-        (self.stage, self.waited) = (Stage::Gathering, 0);
-        self.try_gather();
-    }
+/// How far the processes have agreed to stop.
+#[derive(Debug)]
+pub(super) struct Agreement {
+    mode: RoundMode,
+    stop: Stop,
+    stop_on: StopOn,
+    alpha: f64,
+    parent: Option<usize>,
+    children: Vec<Child>,
+    /// The objectives of earlier checks, for the root.
+    objectives: Vec<f64>,
+    /// How many checks in a row would have ended an asynchronous run.
+    quiet_checks: u64,
+    /// The last round that all have checked together.
+    record: Option<Round>,
+    /// Whether the run has ended by agreement.
+    converged: bool,
+    /// Whether the state being made durable is the last.
+    is_last: bool,
+    /// Whether a verdict has come while a state was being made durable.
+    ends_when_durable: bool,
+}
 
-    /// The places of the children whose sums are missing.
-    pub(super) fn missing_sums(&self) -> Vec<usize> {
-        let is_missing = |place: &usize| {
-            let link = &self.links[*place];
-            self.seat.children.contains(&link.peer) && !link.sums.contains_key(&self.round)
-        };
-        (0..self.links.len()).filter(is_missing).collect()
-    }
-
-    /// Passes the sums on if all children have told theirs.
-    pub(super) fn try_gather(&mut self) {
-        if self.stage != Stage::Gathering || !self.missing_sums().is_empty() {
-            return;
+impl Agreement {
+    pub(super) fn new(
+        method: &impl Method,
+        assignment: &Assignment,
+        settings: &ProtocolSettings,
+    ) -> Self {
+        let link =
+            |process: &ProcessId| assignment.peers.iter().position(|peer| peer.process == *process);
+        let child = |link| Child { link, sums: BTreeMap::new(), checked_round: 0 };
+        Self {
+            mode: settings.mode,
+            stop: settings.stop,
+            stop_on: method.stop_on(),
+            alpha: method.alpha(),
+            parent: assignment.parent.as_ref().and_then(link),
+            children: assignment.children.iter().filter_map(link).map(child).collect(),
+            objectives: Vec::new(),
+            quiet_checks: 0,
+            record: None,
+            converged: false,
+            is_last: false,
+            ends_when_durable: false,
         }
-        let mut total = self.own_sums();
-        for link in &self.links {
-            if let Some(sums) = link.sums.get(&self.round) {
-                total.add(sums);
-                if self.errs(Mutant::SumsTwice) && link.accepted.is_multiple_of(2) {
-                    total.add(sums);
-                }
+    }
+
+    /// The link to the next process on the way to the root; none at the root.
+    pub(super) fn parent(&self) -> Option<usize> {
+        self.parent
+    }
+
+    /// The links to the children.
+    pub(super) fn children(&self) -> Vec<usize> {
+        self.children.iter().map(|child| child.link).collect()
+    }
+
+    pub(super) fn record(&self) -> Option<&Round> {
+        self.record.as_ref()
+    }
+
+    pub(super) fn converged(&self) -> bool {
+        self.converged
+    }
+
+    pub(super) fn is_last(&self) -> bool {
+        self.is_last
+    }
+
+    /// Takes note of a completed round: the number of rounds always ends a run.
+    pub(super) fn count_round(&mut self, round: u64) {
+        self.is_last = round >= self.stop.rounds as u64;
+    }
+
+    /// All have agreed that the run has converged.
+    pub(super) fn end(&mut self) {
+        (self.converged, self.is_last) = (true, true);
+    }
+
+    /// They have, but a state is still being made durable.
+    pub(super) fn end_when_durable(&mut self) {
+        self.ends_when_durable = true;
+    }
+
+    pub(super) fn ends_when_durable(&self) -> bool {
+        self.ends_when_durable
+    }
+
+    /// The record of sums over some nodes.
+    pub(super) fn round(&self, round: u64, sums: &Sums) -> Round {
+        sums.round(usize::try_from(round).unwrap_or(usize::MAX), self.alpha)
+    }
+
+    pub(super) fn set_record(&mut self, round: u64, total: &Sums) {
+        self.record = Some(self.round(round, total));
+    }
+
+    /// Takes the sums of a child, in a process that has completed `own_round`.
+    pub(super) fn receive(&mut self, link: usize, round: u64, sums: Sums, own_round: u64) {
+        let Some(child) = self.children.iter_mut().find(|child| child.link == link) else { return };
+        if self.mode == RoundMode::Synchronous {
+            // Sums of an earlier round come again when a neighbour sends again; their verdict is known.
+            if round >= own_round {
+                child.sums.entry(round).or_insert(sums);
+            }
+        } else if child.sums.last_key_value().is_none_or(|(last, _)| *last < round) {
+            // Only the latest counts, or memory would grow with every check.
+            child.sums = BTreeMap::from([(round, sums)]);
+        }
+    }
+
+    /// The links to children whose sums of a round are missing.
+    pub(super) fn missing(&self, round: u64) -> Vec<usize> {
+        let missing = self.children.iter().filter(|child| !child.sums.contains_key(&round));
+        missing.map(|child| child.link).collect()
+    }
+
+    /// Adds the children's sums of a round, each so many times.
+    pub(super) fn total(&self, own: Sums, round: u64, times: impl Fn(usize) -> usize) -> Sums {
+        let mut total = own;
+        for child in &self.children {
+            if let Some(sums) = child.sums.get(&round) {
+                (0..times(child.link)).for_each(|_| total.add(sums));
             }
         }
-        let parent = self.links.iter().position(|link| Some(link.peer) == self.seat.parent);
-        let round = self.round;
-        self.stage = Stage::Deciding;
-        if let Some(parent) = parent {
-            let mut to = Writer::default();
-            total.write(&mut to);
-            self.say_for_good(parent, Kind::Sums, round, to.into_bytes());
-        } else {
-            let converged = self.judge(&total);
-            self.take_verdict(round, converged, &total);
-        }
+        total
     }
 
-    /// The verdict of the root.
-    fn judge(&mut self, total: &Sums) -> bool {
-        let round = usize::try_from(self.round).unwrap_or(usize::MAX);
-        let record = total.round(round, self.alpha);
-        let reached = is_reached(&self.settings.stop, self.stop_on, &record, &self.objectives);
+    /// The latest sums, if all children have reported anew since the last asynchronous check.
+    pub(super) fn latest_total(&mut self, own: Sums) -> Option<Sums> {
+        let latest = |child: &Child| {
+            let (round, sums) = child.sums.last_key_value()?;
+            // Sums that are counted twice could agree three times without any new round.
+            (*round > child.checked_round).then_some((*round, *sums))
+        };
+        let latest: Vec<(u64, Sums)> = self.children.iter().map(latest).collect::<Option<_>>()?;
+        let mut total = own;
+        for (child, (round, sums)) in self.children.iter_mut().zip(&latest) {
+            child.checked_round = *round;
+            total.add(sums);
+        }
+        Some(total)
+    }
+
+    /// The verdict of the root: whether the run has converged.
+    pub(super) fn judge(&mut self, round: u64, total: &Sums) -> bool {
+        let record = self.round(round, total);
+        let reached = is_reached(&self.stop, self.stop_on, &record, &self.objectives);
         remember(record.objective, &mut self.objectives);
         reached
     }
 
-    /// Takes a verdict and passes it on.
-    pub(super) fn take_verdict(&mut self, round: u64, converged: bool, total: &Sums) {
-        let is_awaited = self.stage == Stage::Deciding && round == self.round;
-        let is_synchronous = self.settings.mode == super::Mode::Synchronous;
-        if self.stage == Stage::Finished || (is_synchronous && !is_awaited) {
-            return;
-        }
-        let number = usize::try_from(round).unwrap_or(usize::MAX);
-        self.record = Some(total.round(number, self.alpha));
-        let mut to = Writer::default();
-        to.flag(converged);
-        total.write(&mut to);
-        let payload = to.into_bytes();
-        for link in 0..self.links.len() {
-            if self.seat.children.contains(&self.links[link].peer) {
-                if !is_synchronous {
-                    self.links[link].outbox.retain(|(_, kind), _| *kind != Kind::Verdict);
-                }
-                self.say_for_good(link, Kind::Verdict, round, payload.clone());
-            }
-        }
-        if converged && self.stage == Stage::Keeping {
-            self.ends = true;
-        } else if converged {
-            (self.converged, self.is_last) = (true, true);
-            self.keep_state();
-        } else if is_synchronous {
-            self.begin_round();
-        }
+    /// The verdict of the root in asynchronous rounds.
+    pub(super) fn judge_latest(&mut self, round: u64, total: &Sums) -> bool {
+        self.quiet_checks = if self.judge(round, total) { self.quiet_checks + 1 } else { 0 };
+        self.quiet_checks >= QUIET_CHECKS
     }
 
-    /// Passes the latest sums on in asynchronous rounds; the root judges them.
-    pub(super) fn look_on(&mut self) {
-        let latest = |child: &usize| {
-            let link = self.links.iter().find(|link| link.peer == *child)?;
-            link.sums.last_key_value().map(|(round, sums)| (*round, *sums))
-        };
-        let below: Option<Vec<(u64, Sums)>> = self.seat.children.iter().map(latest).collect();
-        if let Some(below) = below {
-            let mut total = self.own_sums();
-            for (_, sums) in &below {
-                total.add(sums);
-            }
-            let rounds: Vec<u64> = below.iter().map(|(round, _)| *round).collect();
-            let is_new = rounds.iter().zip(&self.seen_sums).all(|(now, then)| now > then);
-            let parent = self.links.iter().position(|link| Some(link.peer) == self.seat.parent);
-            match parent {
-                Some(parent) if is_new => {
-                    let mut to = Writer::default();
-                    total.write(&mut to);
-                    self.links[parent].outbox.retain(|(_, kind), _| *kind != Kind::Sums);
-                    let round = self.round;
-                    self.say_for_good(parent, Kind::Sums, round, to.into_bytes());
-                }
-                None if is_new => {
-                    self.calm = if self.judge(&total) { self.calm + 1 } else { 0 };
-                    if self.calm >= CALM {
-                        return self.take_verdict(self.round, true, &total);
-                    }
-                    let number = usize::try_from(self.round).unwrap_or(usize::MAX);
-                    self.record = Some(total.round(number, self.alpha));
-                }
-                _ => {}
-            }
-            if is_new {
-                self.seen_sums = rounds;
-            }
-        }
-        self.begin_round();
+    /// Forgets sums of rounds before this one.
+    pub(super) fn forget_before(&mut self, round: u64) {
+        self.children.iter_mut().for_each(|child| child.sums = child.sums.split_off(&round));
+    }
+
+    pub(super) fn write(&self, to: &mut Writer) {
+        to.flag(self.is_last);
+        to.flag(self.converged);
+        to.list(&self.objectives);
+    }
+
+    pub(super) fn read(&mut self, from: &mut Reader<'_>) -> Result<()> {
+        (self.is_last, self.converged) = (from.flag()?, from.flag()?);
+        self.objectives = from.list()?;
+        Ok(())
     }
 }

@@ -1,328 +1,359 @@
-//! The rounds: all hosted nodes speak, their neighbours are heard, they learn, and what must be kept is
-//! kept before the next words leave.
+//! The rounds of the hosted nodes: all send, their neighbours' messages come in, all learn.
+//!
+//! ```text
+//! send → bundles to other processes + messages that stay here → inboxes by sender → learn → round + 1
+//! ```
+
+use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
 use super::{
-    Action, Kind, Mode, Notice, Process, Reason, Slot,
-    link::pack,
-    mutant::Mutant,
-    process::{Hosted, Road, Stage},
+    ProtocolSettings, RoundMode,
+    bundle::{Inbound, IncomingEdges, pack},
+    rules::Rules,
 };
 use crate::{
-    bytes::{Writer, digest},
-    error::Result,
-    method::{Durable, Memory, Message},
+    bytes::{Reader, Writer, digest},
+    error::{Error, Result},
+    method::{Durable, Memory, Message, Method, Wire},
+    network::{NodeId, View},
+    runtime::{
+        layout::{Assignment, Peer},
+        sums::Sums,
+    },
 };
 
-/// From how many hosted nodes on they learn on all cores.
-const MANY: usize = 16;
+/// From how many hosted nodes on they learn on all cores: below, handing out the work takes longer than
+/// the work of most models.
+const PARALLEL_FROM_NODES: usize = 16;
 
-impl<P: Durable> Process<P> {
-    fn is_synchronous(&self) -> bool {
-        self.settings.mode == Mode::Synchronous
+/// A node that the process hosts.
+#[derive(Debug)]
+struct HostedNode<P: Durable> {
+    id: NodeId,
+    participant: P,
+    /// Where each neighbour is, in order of their ids.
+    routes: Vec<(NodeId, Route)>,
+    /// The messages to the node, in order of the senders' ids.
+    inbox: Vec<(NodeId, P::Message)>,
+}
+
+impl<P: Durable> HostedNode<P> {
+    /// Puts a message in place of the sender's former one.
+    fn replace(&mut self, sender: NodeId, message: P::Message) {
+        match self.inbox.binary_search_by_key(&sender, |(id, _)| *id) {
+            Ok(known) => self.inbox[known].1 = message,
+            Err(new) => self.inbox.insert(new, (sender, message)),
+        }
     }
 
-    /// Lets the hosted nodes speak.
-    pub(super) fn begin_round(&mut self) {
-        if self.is_leaving {
-            return self.say_goodbye();
+    fn snapshot(&self) -> Result<Vec<u8>> {
+        let mut to = Writer::default();
+        self.participant.snapshot(&mut to)?;
+        Ok(to.into_bytes())
+    }
+}
+
+/// Where a neighbour of a hosted node is.
+#[derive(Debug, Clone, Copy)]
+enum Route {
+    /// In this process, at this index.
+    Local(usize),
+    /// Behind this link, over the edge of this index.
+    Remote(usize, u32),
+}
+
+/// What has come from one neighbouring process.
+#[derive(Debug)]
+struct InboundLink<M: Wire> {
+    edges: IncomingEdges<M>,
+    /// The messages of the next synchronous rounds, as far as they have come.
+    rounds: BTreeMap<u64, Vec<Inbound<M>>>,
+    /// The digests of payloads by round, to notice one that comes again and differs.
+    digests: BTreeMap<u64, u64>,
+    /// Epoch and round of the latest message, in asynchronous rounds.
+    latest: Option<(u64, u64)>,
+    /// For how many rounds that message was used.
+    rounds_used: u64,
+}
+
+/// What became of a payload of a synchronous round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Receipt {
+    /// It is there for its round.
+    Stored,
+    /// Its round is over, or too far ahead.
+    Ignored,
+    /// Another payload of its round came before.
+    Changed,
+}
+
+/// The hosted nodes and their messages.
+#[derive(Debug)]
+pub(super) struct HostedRounds<P: Durable> {
+    nodes: Vec<HostedNode<P>>,
+    links: Vec<InboundLink<P::Message>>,
+    /// Messages of the current round between hosted nodes.
+    local: Vec<Inbound<P::Message>>,
+    /// How many rounds have been completed.
+    round: u64,
+    /// The bytes that the edges of the own nodes carried in the last round.
+    bytes: usize,
+    largest_number: f64,
+}
+
+impl<P: Durable> HostedRounds<P> {
+    pub(super) fn new<M: Method<Participant = P>>(
+        method: &M,
+        views: Vec<View>,
+        assignment: &Assignment,
+        settings: &ProtocolSettings,
+    ) -> Result<Self> {
+        if views.iter().map(|view| view.node.id).ne(assignment.nodes.iter().copied()) {
+            return Err(Error::Malformed { what: "an assignment", reason: "is for other nodes" });
         }
-        (self.stage, self.waited) = (Stage::Exchanging, 0);
-        if let Err(error) = self.speak() {
-            return self.halt(Reason::Failed(error));
+        let join = |view| join(method, view, assignment, settings.mode);
+        let nodes = views.into_par_iter().map(join).collect::<Result<Vec<_>>>()?;
+        let index_of = |node: NodeId| assignment.nodes.binary_search(&node).ok();
+        let shape = |index: usize, from: NodeId| nodes[index].participant.shape(from);
+        let link = |peer| InboundLink {
+            edges: IncomingEdges::new(peer, settings.largest_number, index_of, shape),
+            rounds: BTreeMap::new(),
+            digests: BTreeMap::new(),
+            latest: None,
+            rounds_used: 0,
+        };
+        Ok(Self {
+            links: assignment.peers.iter().map(link).collect(),
+            nodes,
+            local: Vec::new(),
+            round: 0,
+            bytes: 0,
+            largest_number: settings.largest_number,
+        })
+    }
+
+    /// What the nodes may forget; all have the same method.
+    pub(super) fn memory(&self) -> Memory {
+        self.nodes.first().map_or(Memory::Replaceable, |node| node.participant.memory())
+    }
+
+    pub(super) fn round(&self) -> u64 {
+        self.round
+    }
+
+    pub(super) fn participants(&self) -> impl Iterator<Item = (NodeId, &P)> {
+        self.nodes.iter().map(|node| (node.id, &node.participant))
+    }
+
+    pub(super) fn charge(&mut self, node: NodeId, asker: NodeId, count: u64) {
+        if let Ok(index) = self.nodes.binary_search_by_key(&node, |node| node.id) {
+            self.nodes[index].participant.charge(asker, count);
         }
-        if self.is_synchronous() {
-            self.catch_up();
-            self.try_round();
+    }
+
+    /// The most bytes that a bundle from a neighbour takes.
+    pub(super) fn largest_bundle(&self, link: usize) -> usize {
+        self.links[link].edges.largest_bytes
+    }
+
+    /// Epoch and round of a neighbour's latest message, and for how many rounds it was used.
+    pub(super) fn latest(&self, link: usize) -> ((u64, u64), u64) {
+        (self.links[link].latest.unwrap_or_default(), self.links[link].rounds_used)
+    }
+
+    /// Whether an asynchronous round must wait for a neighbour's next message.
+    pub(super) fn is_stale(&self, link: usize, most_rounds: Option<u64>) -> bool {
+        let InboundLink { latest, rounds_used, .. } = &self.links[link];
+        latest.is_none() || most_rounds.is_some_and(|most| *rounds_used >= most)
+    }
+
+    /// Lets all nodes send: the payload to each neighbouring process.
+    pub(super) fn send(&mut self) -> Vec<Result<Vec<u8>>> {
+        let send = |node: &mut HostedNode<P>| node.participant.send();
+        let outboxes: Vec<_> = if self.nodes.len() < PARALLEL_FROM_NODES {
+            self.nodes.iter_mut().map(send).collect()
         } else {
-            self.deliver_here();
-        }
-    }
-
-    /// Asks those who are further for what they have said before.
-    fn catch_up(&mut self) {
-        let next = self.round + 1;
-        for link in 0..self.links.len() {
-            let other = &self.links[link];
-            if other.ahead > next && other.met.is_some() && !other.heard.contains_key(&next) {
-                self.say(link, Kind::Ask, next, vec![Kind::State as u8]);
-            }
-        }
-    }
-
-    fn speak(&mut self) -> Result<()> {
-        let send = |hosted: &mut Hosted<P>| hosted.participant.send();
-        let outboxes: Vec<_> = if self.hosted.len() < MANY {
-            self.hosted.iter_mut().map(send).collect()
-        } else {
-            self.hosted.par_iter_mut().map(send).collect()
+            self.nodes.par_iter_mut().map(send).collect()
         };
         let mut bundles: Vec<Vec<(u32, P::Message)>> = vec![Vec::new(); self.links.len()];
+        // Counted where messages are sent, so that local edges count as in one process.
         self.bytes = 0;
-        self.spoken.clear();
-        for (hosted, outbox) in self.hosted.iter().zip(outboxes) {
+        self.local.clear();
+        for (node, outbox) in self.nodes.iter().zip(outboxes) {
             for (to, message) in outbox {
-                let road = hosted.roads.binary_search_by_key(&to, |(id, _)| *id);
-                let Ok(road) = road else { continue };
+                let route = node.routes.binary_search_by_key(&to, |(id, _)| *id);
+                // A method may send to nodes that are no neighbours; no edge carries that.
+                let Ok(route) = route else { continue };
                 self.bytes += message.bytes();
-                match hosted.roads[road].1 {
-                    Road::Here(place) => self.spoken.push((place, hosted.node, message)),
-                    Road::There(link, edge) => bundles[link].push((edge, message)),
+                match node.routes[route].1 {
+                    Route::Local(index) => self.local.push((index, node.id, message)),
+                    Route::Remote(link, edge) => bundles[link].push((edge, message)),
                 }
             }
         }
-        let round = self.round + 1;
-        for (link, bundle) in bundles.into_iter().enumerate() {
-            let payload = pack(bundle, self.settings.largest)?;
-            if !self.is_synchronous() {
-                // Only the latest word counts.
-                self.links[link].outbox.retain(|(_, kind), _| *kind != Kind::State);
+        // An empty bundle is sent, too: it says that a round has no message.
+        bundles.into_iter().map(|bundle| pack(bundle, self.largest_number)).collect()
+    }
+
+    /// Hands on messages between hosted nodes, in asynchronous rounds.
+    pub(super) fn deliver_local(&mut self) {
+        for (index, sender, message) in self.local.drain(..) {
+            self.nodes[index].replace(sender, message);
+        }
+    }
+
+    /// Takes the payload of a synchronous round.
+    pub(super) fn receive(
+        &mut self,
+        link: usize,
+        round: u64,
+        payload: &[u8],
+        rules: &impl Rules,
+    ) -> Result<Receipt> {
+        let round = rules.round_of(round, self.round + 1);
+        // A neighbour that has this process's last messages may be one round ahead, never two.
+        if round > self.round + 2 {
+            return Ok(Receipt::Ignored);
+        }
+        let link = &mut self.links[link];
+        let (messages, now) = (link.edges.unpack(payload)?, digest(payload));
+        if !rules.is_unchanged(*link.digests.entry(round).or_insert(now), now) {
+            return Ok(Receipt::Changed);
+        }
+        if round <= self.round {
+            return Ok(Receipt::Ignored);
+        }
+        link.rounds.entry(round).or_insert(messages);
+        Ok(Receipt::Stored)
+    }
+
+    /// Takes the payload of an asynchronous round if it is newer than the latest.
+    pub(super) fn receive_latest(
+        &mut self,
+        link: usize,
+        now: (u64, u64),
+        payload: &[u8],
+        rules: &impl Rules,
+    ) -> Result<()> {
+        let link = &mut self.links[link];
+        let messages = link.edges.unpack(payload)?;
+        if link.latest.is_none_or(|latest| rules.is_newer(latest, now)) {
+            (link.latest, link.rounds_used) = (Some(now), 0);
+            for (index, sender, message) in messages {
+                self.nodes[index].replace(sender, message);
             }
-            self.say_for_good(link, Kind::State, round, payload);
         }
         Ok(())
     }
 
-    /// Hands on what was said between hosted nodes.
-    fn deliver_here(&mut self) {
-        for (place, from, message) in self.spoken.drain(..) {
-            let inbox = &mut self.hosted[place].inbox;
-            match inbox.binary_search_by_key(&from, |(id, _)| *id) {
-                Ok(known) => inbox[known].1 = message,
-                Err(new) => inbox.insert(new, (from, message)),
-            }
-        }
-    }
-
-    /// Ends a synchronous round if all neighbours have been heard.
-    pub(super) fn try_round(&mut self) {
+    /// The links whose payload of the next synchronous round is missing.
+    pub(super) fn missing(&self) -> Vec<usize> {
         let next = self.round + 1;
-        let is_heard = self.links.iter().all(|link| link.heard.contains_key(&next));
-        if self.stage != Stage::Exchanging || !is_heard {
-            return;
-        }
-        self.hosted.iter_mut().for_each(|hosted| hosted.inbox.clear());
-        let mut order: Vec<usize> = (0..self.links.len()).collect();
-        if self.errs(Mutant::ArrivalOrder) {
-            order.sort_by_key(|&link| self.links[link].accepted);
-        }
-        for link in order {
-            let said = self.links[link].heard.remove(&next).unwrap_or_default();
-            self.spoken.extend(said);
-        }
-        for (place, from, message) in self.spoken.drain(..) {
-            self.hosted[place].inbox.push((from, message));
-        }
-        if !self.errs(Mutant::ArrivalOrder) {
-            self.hosted.iter_mut().for_each(|hosted| hosted.inbox.sort_by_key(|(from, _)| *from));
-        }
-        self.learn();
+        (0..self.links.len()).filter(|&link| !self.links[link].rounds.contains_key(&next)).collect()
     }
 
-    /// Lets the hosted nodes learn from their inboxes: the end of a round.
-    fn learn(&mut self) {
-        let receive = |hosted: &mut Hosted<P>| hosted.participant.receive(&hosted.inbox);
-        let learnt = if self.hosted.len() < MANY {
-            self.hosted.iter_mut().try_for_each(receive)
+    /// Fills the inboxes with the messages of the next synchronous round.
+    pub(super) fn fill_inboxes(&mut self, accepted_frames: &[u64], rules: &impl Rules) {
+        self.nodes.iter_mut().for_each(|node| node.inbox.clear());
+        // Links are in order of process ids, which is not the order of node ids: inboxes are sorted below.
+        for link in rules.link_order(accepted_frames) {
+            let messages = self.links[link].rounds.remove(&(self.round + 1));
+            self.local.extend(messages.into_iter().flatten());
+        }
+        for (index, sender, message) in self.local.drain(..) {
+            self.nodes[index].inbox.push((sender, message));
+        }
+        self.nodes.iter_mut().for_each(|node| rules.sort_inbox(&mut node.inbox));
+    }
+
+    /// The latest messages are used for one more asynchronous round.
+    pub(super) fn use_latest(&mut self) {
+        self.links.iter_mut().for_each(|link| link.rounds_used += 1);
+    }
+
+    /// Lets all nodes learn from their inboxes: the end of a round.
+    pub(super) fn learn(&mut self) -> Result<()> {
+        let receive = |node: &mut HostedNode<P>| node.participant.receive(&node.inbox);
+        if self.nodes.len() < PARALLEL_FROM_NODES {
+            self.nodes.iter_mut().try_for_each(receive)?;
         } else {
-            self.hosted.par_iter_mut().try_for_each(receive)
-        };
-        if let Err(error) = learnt {
-            return self.halt(Reason::Failed(error));
+            self.nodes.par_iter_mut().try_for_each(receive)?;
         }
         self.round += 1;
-        let round = self.round;
-        if self.settings.digests {
-            self.tell_digests();
-        }
-        if self.is_synchronous() {
-            let oldest = round.saturating_sub(self.settings.keep + 2);
-            self.links.iter_mut().for_each(|link| link.forget_before(oldest));
-        }
-        self.is_last = round >= self.settings.stop.rounds as u64;
-        let is_due = round.is_multiple_of(self.settings.keep) || self.is_last || self.keeps_all();
-        if is_due { self.keep_state() } else { self.after_round() }
+        Ok(())
     }
 
-    fn tell_digests(&mut self) {
-        let taken = self.hosted.iter().map(|hosted| {
-            let mut to = Writer::default();
-            hosted.participant.snapshot(&mut to)?;
-            Ok((hosted.node, digest(&to.into_bytes())))
-        });
-        if let Ok(digests) = taken.collect::<Result<Vec<_>>>() {
-            let round = self.round;
-            self.notice(Notice::Learnt { round, digests });
-        }
+    /// Forgets what is only needed to compare payloads of rounds before this one.
+    pub(super) fn forget_before(&mut self, round: u64) {
+        self.links.iter_mut().for_each(|link| link.digests = link.digests.split_off(&round));
     }
 
-    /// Whether every round must be kept.
-    fn keeps_all(&self) -> bool {
-        match self.memory {
-            Memory::Replaceable => false,
-            Memory::Conversation => !self.is_synchronous(),
-            Memory::Ledger => true,
-        }
+    /// The digest of each node's snapshot.
+    pub(super) fn digests(&self) -> Result<Vec<(NodeId, u64)>> {
+        self.nodes.iter().map(|node| Ok((node.id, digest(&node.snapshot()?)))).collect()
     }
 
-    /// Asks to keep the state as it is after the round.
-    pub(super) fn keep_state(&mut self) {
-        self.stage = Stage::Keeping;
-        match self.write_state() {
-            Ok(bytes) => self.persist(Slot::State, bytes),
-            Err(error) => return self.halt(Reason::Failed(error)),
-        }
-        if self.errs(Mutant::EarlyFloor) {
-            self.floor = self.round;
-        }
-        if self.errs(Mutant::SpeakBeforeKept) {
-            self.state_kept();
-        }
+    /// How the last round went in this process.
+    pub(super) fn sums(&self) -> Sums {
+        let reports: Vec<_> = self.nodes.iter().map(|node| node.participant.report()).collect();
+        Sums::of(&reports, self.bytes)
     }
 
-    pub(super) fn state_kept(&mut self) {
-        if self.stage != Stage::Keeping {
-            return;
+    pub(super) fn write(&self, to: &mut Writer) -> Result<()> {
+        to.count(self.bytes);
+        to.count(self.nodes.len());
+        for node in &self.nodes {
+            to.count(node.id);
+            to.part(&node.snapshot()?);
         }
-        self.stage = Stage::Exchanging;
-        self.floor = self.floor.max(self.round);
-        if self.errs(Mutant::EarlyForgetting) {
-            let floor = self.round;
-            self.links.iter_mut().for_each(|link| link.outbox.retain(|key, _| key.0 > floor));
-        }
-        if self.is_last {
-            self.finish();
-        } else if self.ends {
-            (self.converged, self.is_last) = (true, true);
-            self.keep_state();
-        } else {
-            self.after_round();
-        }
+        Ok(())
     }
 
-    /// Looks whether to stop, where that is due; else the next round begins.
-    pub(super) fn after_round(&mut self) {
-        let look = self.settings.look;
-        let is_due = look > 0 && self.round.is_multiple_of(look);
-        if self.errs(Mutant::StopAlone) && is_due {
-            let record = self.own_record();
-            if record.residual <= self.settings.stop.tolerance {
-                (self.converged, self.is_last) = (true, true);
-                return self.keep_state();
+    pub(super) fn read(
+        &mut self,
+        round: u64,
+        from: &mut Reader<'_>,
+        rules: &impl Rules,
+    ) -> Result<()> {
+        (self.round, self.bytes) = (round, from.count()?);
+        if from.count()? != self.nodes.len() {
+            return Err(from.refusal("is of other nodes"));
+        }
+        for node in &mut self.nodes {
+            let id: NodeId = from.count()?;
+            let part = Reader::new("the kept state of a node", from.part()?);
+            if id != node.id {
+                return Err(part.refusal("is of another node"));
             }
+            rules.restore(&mut node.participant, part)?;
         }
-        match (is_due, self.is_synchronous()) {
-            (true, true) => self.gather(),
-            (true, false) => self.look_on(),
-            (false, _) => self.begin_round(),
-        }
+        Ok(())
     }
+}
 
-    /// Training has ended here, and that is durable.
-    pub(super) fn finish(&mut self) {
-        self.stage = Stage::Finished;
-        self.floor = u64::MAX;
-        let (round, converged) = (self.round, self.converged);
-        self.actions.push(Action::Finished { round, converged });
-        // The last word is that of the last state.
-        if !self.is_synchronous()
-            && let Err(error) = self.speak()
-        {
-            return self.halt(Reason::Failed(error));
-        }
-        (0..self.links.len()).for_each(|link| self.say(link, Kind::Done, round, vec![1]));
-        self.settle();
-    }
-
-    /// Whether no one will need anything any more.
-    pub(super) fn settle(&mut self) {
-        let is_over = self.links.iter().all(|link| link.has_finished);
-        if self.stage == Stage::Finished && is_over && !self.is_settled {
-            self.is_settled = true;
-            self.actions.push(Action::Settled);
-        }
-    }
-
-    /// Some time has passed.
-    pub(super) fn tick(&mut self) {
-        if matches!(self.stage, Stage::New | Stage::Booting) {
-            return;
-        }
-        for link in 0..self.links.len() {
-            if !self.links[link].knows_us {
-                self.say(link, Kind::Hello, self.round, Vec::new());
-            }
-        }
-        match self.stage {
-            Stage::Exchanging if self.is_synchronous() => {
-                let next = self.round + 1;
-                let missing = |place: &usize| !self.links[*place].heard.contains_key(&next);
-                let missing = (0..self.links.len()).filter(missing).collect();
-                self.ask(missing, next, Kind::State);
-            }
-            Stage::Exchanging => self.tick_on(),
-            Stage::Gathering => {
-                let missing = self.missing_sums();
-                self.ask(missing, self.round, Kind::Sums);
-            }
-            Stage::Deciding => {
-                let parent = self.links.iter().position(|link| Some(link.peer) == self.seat.parent);
-                self.ask(parent.into_iter().collect(), self.round, Kind::Verdict);
-            }
-            Stage::Finished => self.help_others(),
-            _ => {}
-        }
-    }
-
-    /// Asks neighbours for what is missing, and names them when that has taken long.
-    fn ask(&mut self, missing: Vec<usize>, round: u64, kind: Kind) {
-        self.waited += 1;
-        let is_long = self.waited.is_multiple_of(self.settings.patience.max(1));
-        if is_long && !missing.is_empty() {
-            let on = missing.iter().map(|&link| self.links[link].peer).collect();
-            self.notice(Notice::Waiting { round, on });
-        }
-        for link in missing {
-            // Whoever has not been met yet is greeted first.
-            if self.links[link].met.is_some() {
-                self.say(link, Kind::Ask, round, vec![kind as u8]);
-            }
-        }
-    }
-
-    /// An asynchronous round, unless a neighbour's word is too old.
-    fn tick_on(&mut self) {
-        let Mode::Asynchronous { staleness } = self.settings.mode else { return };
-        let is_stale = |place: &usize| {
-            let link = &self.links[*place];
-            let is_old = staleness.is_some_and(|limit| link.age >= limit) && !link.has_finished;
-            link.is_expected() && (link.latest.is_none() || is_old)
+/// A node that has joined, with the routes to its neighbours.
+fn join<M: Method<Participant: Durable>>(
+    method: &M,
+    view: View,
+    assignment: &Assignment,
+    mode: RoundMode,
+) -> Result<HostedNode<M::Participant>> {
+    let id = view.node.id;
+    let route = |other: NodeId| {
+        let remote = |(link, peer): (usize, &Peer)| {
+            let edge = peer.outgoing.binary_search(&(id, other)).ok()?;
+            Some(Route::Remote(link, u32::try_from(edge).ok()?))
         };
-        let missing: Vec<usize> = (0..self.links.len()).filter(is_stale).collect();
-        if !missing.is_empty() {
-            return self.ask(missing, self.round, Kind::State);
-        }
-        self.links.iter_mut().for_each(|link| link.age += 1);
-        self.learn();
+        let local = assignment.nodes.binary_search(&other).ok().map(Route::Local);
+        local.or_else(|| assignment.peers.iter().enumerate().find_map(remote))
+    };
+    let others = view.neighbours.iter().map(|neighbour| neighbour.id);
+    let routes = others.filter_map(|other| Some((other, route(other)?))).collect();
+    let mut participant = method.join(view)?;
+    if mode != RoundMode::Synchronous {
+        participant.expect_late_words();
     }
-
-    /// Says again what those who have not finished may be missing.
-    fn help_others(&mut self) {
-        let open: Vec<usize> =
-            (0..self.links.len()).filter(|&link| !self.links[link].has_finished).collect();
-        for link in open {
-            if !self.is_synchronous() {
-                self.answer_latest(link);
-            }
-            self.say(link, Kind::Done, self.round, vec![1]);
-        }
-    }
-
-    fn answer_latest(&mut self, link: usize) {
-        let said: Vec<_> = self.links[link].outbox.keys().copied().collect();
-        for (round, kind) in said {
-            self.say_again(link, round, kind);
-        }
-    }
+    Ok(HostedNode { id, participant, routes, inbox: Vec::new() })
 }

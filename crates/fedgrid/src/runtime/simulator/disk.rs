@@ -4,15 +4,15 @@
 //! side = sequence u64 | digest u64 | bytes
 //! ```
 //!
-//! A write that is not durable when its process falls is there, is not there, or is torn: the first part
+//! A write that is not durable when its process crashes is there, is not there, or is torn: the first part
 //! new, the rest what was there before. The side of the larger sequence whose digest is right counts.
 
 use std::collections::BTreeMap;
 
 use crate::{bytes::digest, random::Stream, runtime::protocol::Slot};
 
-/// The sector that is written as a whole.
-const SECTOR: usize = 512;
+/// The bytes of a sector, which disks write as a whole.
+const SECTOR_BYTES: usize = 512;
 
 /// The kept bytes of one process.
 #[derive(Debug, Clone, Default)]
@@ -21,8 +21,8 @@ pub(super) struct Disk {
     sequence: u64,
     /// Writes that are not durable yet, in order.
     pending: Vec<(u64, Slot, Vec<u8>)>,
-    /// Whether writes are never made durable, which is reported all the same: a planted fault.
-    pub(super) forgets_to_sync: bool,
+    /// Whether writes are never made durable, which is reported all the same: an injected bug.
+    forgets_to_sync: bool,
     /// Writes that were reported as durable though they are not.
     unsynced: Vec<(Slot, Vec<u8>)>,
     /// How many writes were torn.
@@ -46,6 +46,12 @@ fn opened(side: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 impl Disk {
+    /// A disk with an injected bug: writes are reported as durable and are not.
+    #[cfg(test)]
+    pub(super) fn unsynced() -> Self {
+        Self { forgets_to_sync: true, ..Self::default() }
+    }
+
     /// What is kept in a slot.
     pub(super) fn read(&self, slot: Slot) -> Option<&[u8]> {
         let sides = self.sides.get(&slot)?.iter().filter_map(|side| opened(side));
@@ -92,6 +98,7 @@ impl Disk {
         self.sequence += 1;
         let sides = self.sides.entry(slot).or_default();
         let age = |side: &Vec<u8>| opened(side).map_or(0, |(sequence, _)| sequence);
+        // The newer side stays whole while the older is written over.
         let older = usize::from(age(&sides[0]) > age(&sides[1]));
         let new = sealed(self.sequence, bytes);
         match up_to {
@@ -104,20 +111,22 @@ impl Disk {
         }
     }
 
-    /// The process falls: some of the writes on their way are done, the next one is torn with this
+    /// The process crashes: some of the writes on their way are done, the next one is torn with this
     /// probability or else lost, and those after it are lost.
-    pub(super) fn fall(&mut self, torn: f64, stream: &mut Stream) {
+    pub(super) fn crash(&mut self, torn: f64, stream: &mut Stream) {
         self.unsynced.clear();
         let pending = std::mem::take(&mut self.pending);
         if pending.is_empty() {
             return;
         }
+        // Writes reach the disk in order, so there is one border between done and lost.
         let done = stream.index(pending.len() + 1);
-        for (place, (_, slot, bytes)) in pending.iter().enumerate() {
-            if place < done && !self.forgets_to_sync {
+        for (index, (_, slot, bytes)) in pending.iter().enumerate() {
+            if index < done && !self.forgets_to_sync {
                 self.put(*slot, bytes, None);
-            } else if place == done && stream.uniform() < torn {
-                let end = SECTOR * stream.index(1 + bytes.len() / SECTOR) + stream.index(SECTOR);
+            } else if index == done && stream.uniform() < torn {
+                let end = SECTOR_BYTES * stream.index(1 + bytes.len() / SECTOR_BYTES)
+                    + stream.index(SECTOR_BYTES);
                 self.put(*slot, bytes, Some(end));
                 self.torn += 1;
             } else {
@@ -133,7 +142,7 @@ mod tests {
     use crate::random::Purpose;
 
     #[test]
-    fn after_a_fall_a_slot_holds_what_was_durable_or_a_write_that_was_on_its_way() {
+    fn after_a_crash_a_slot_holds_what_was_durable_or_a_write_that_was_on_its_way() {
         for seed in 0..500 {
             let mut stream = Stream::new(seed, 0, 0, Purpose::Faults);
             let mut disk = Disk::default();
@@ -143,20 +152,20 @@ mod tests {
                 disk.sync(round as u64);
             }
             disk.write(5, Slot::State, value(5));
-            disk.fall(0.5, &mut stream);
+            disk.crash(0.5, &mut stream);
             let kept = disk.read(Slot::State).unwrap();
             assert!(kept == value(4) || kept == value(5), "seed {seed}");
         }
     }
 
     #[test]
-    fn the_write_that_a_fall_interrupts_is_torn_or_lost_as_often_as_said() {
+    fn the_write_that_a_crash_interrupts_is_torn_or_lost_as_often_as_said() {
         for (share, torn, lost) in [(0.0, false, true), (1.0, true, false), (0.5, true, true)] {
             let mut found = [0, 0];
             for seed in 0..200 {
                 let mut disk = Disk::default();
                 disk.write(0, Slot::State, vec![1; 700]);
-                disk.fall(share, &mut Stream::new(seed, 0, 0, Purpose::Faults));
+                disk.crash(share, &mut Stream::new(seed, 0, 0, Purpose::Faults));
                 let is_there = disk.read(Slot::State).is_some();
                 assert!(disk.torn == 1 || is_there == (disk.lost == 0), "seed {seed}");
                 found = [found[0] + disk.torn, found[1] + disk.lost];

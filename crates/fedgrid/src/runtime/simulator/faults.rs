@@ -15,9 +15,9 @@ pub struct Faults {
     pub delay: u64,
     /// The probability that a process crashes in a tick, between any two of its actions.
     pub crash: f64,
-    /// For how many ticks a process that fell is down at most.
+    /// For how many ticks a process that crashed is down at most.
     pub down: u64,
-    /// The probability that the write that a fall interrupts is torn; otherwise it is lost.
+    /// The probability that the write that a crash interrupts is torn; otherwise it is lost.
     pub torn: f64,
     /// The probability that a process that is started again goes on as a zombie beside its successor.
     pub zombie: f64,
@@ -26,7 +26,7 @@ pub struct Faults {
     /// The probability that a process gets a hostile frame in a tick: replayed, cut, stuffed with what
     /// is no number, from a stranger, or of random bytes.
     pub hostile: f64,
-    /// When the processes are split in two halves that do not hear each other.
+    /// When the processes are split in two halves that do not reach each other.
     pub partition: Option<Range<u64>>,
     /// Whether the partition lets one direction through.
     pub one_way: bool,
@@ -78,6 +78,7 @@ impl Faults {
         let expected = "a share from zero to one";
         match shares.into_iter().find(|(_, value)| !(0.0..=1.0).contains(value)) {
             Some((name, value)) => Err(Error::Parameter { name, value, expected }),
+            // Nothing would ever arrive, and every run would end at its deadline.
             None if self.loss >= 1.0 => {
                 let (value, expected) = (self.loss, "a share below one: something must arrive");
                 Err(Error::Parameter { name: "loss", value, expected })

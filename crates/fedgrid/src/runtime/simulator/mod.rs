@@ -1,13 +1,13 @@
 //! A federation in which everything goes wrong, from one seed: the same seed gives the same trace.
 //!
 //! Processes run the [protocol](super::protocol) as they would over a real network. The network loses,
-//! doubles, delays and reorders frames and splits in two; processes fall between any two of their
+//! doubles, delays and reorders frames and splits in two; processes crash between any two of their
 //! actions, are slow, come back as zombies or from old backups; writes are lost and torn; hostile frames
-//! come in between. A judge looks on: some things must never happen ([`Violation`]), whatever the faults.
+//! come in between. Invariants are watched: some things must never happen ([`Violation`]), whatever the faults.
 //!
 //! ```
 //! use fedgrid::{data::*, method::FedRelax, model::Linear, network::{self, Node}};
-//! use fedgrid::runtime::{Layout, protocol::Settings, simulator::{Faults, Simulation}};
+//! use fedgrid::runtime::{Layout, protocol::ProtocolSettings, simulator::{Faults, Simulation}};
 //! use std::sync::Arc;
 //!
 //! # fn main() -> fedgrid::Result<()> {
@@ -23,7 +23,7 @@
 //! let faults = Faults { loss: 0.3, crash: 0.01, ..Faults::default() };
 //! let (method, layout) = (FedRelax::default(), Layout::apart(&network)?);
 //! let simulation =
-//!     Simulation::new(&method, &views, &layout).with_settings(Settings::default());
+//!     Simulation::new(&method, &views, &layout).with_settings(ProtocolSettings::default());
 //! let outcome = Simulation { faults: &faults, ..simulation }.run(1)?;
 //! assert!(outcome.violations.is_empty() && outcome.converged);
 //! # Ok(())
@@ -32,26 +32,24 @@
 
 mod disk;
 mod faults;
-mod judge;
-mod lives;
+mod invariants;
+mod network_faults;
 mod outcome;
+mod run;
 #[cfg(test)]
 mod tests;
-mod weather;
-mod world;
 
 use std::collections::BTreeMap;
 
+use disk::Disk;
 pub use faults::Faults;
-pub use judge::Violation;
-pub use outcome::{Counts, Outcome};
-use world::World;
+pub use invariants::Violation;
+pub use outcome::{FaultCounts, SimulationOutcome};
+use run::SimulationRun;
 
-#[cfg(test)]
-use super::protocol::mutant::Mutant;
 use super::{
     layout::Layout,
-    protocol::{Mode, Settings},
+    protocol::{ProtocolSettings, RoundMode, rules::SoundRules},
 };
 use crate::{
     error::Result,
@@ -72,7 +70,7 @@ pub struct Simulation<'a, M> {
     /// Where they live.
     pub layout: &'a Layout,
     /// How processes take part.
-    pub settings: Settings,
+    pub settings: ProtocolSettings,
     /// What goes wrong.
     pub faults: &'a Faults,
     /// After how many ticks whoever has not finished is stuck.
@@ -83,10 +81,6 @@ pub struct Simulation<'a, M> {
     pub expected: Option<&'a Digests>,
     /// Whether the simulation ends when a promise is broken.
     pub stops_at_violation: bool,
-    #[cfg(test)]
-    pub(crate) mutant: Option<Mutant>,
-    #[cfg(test)]
-    pub(crate) forgets_to_sync: bool,
 }
 
 impl<M> Clone for Simulation<'_, M> {
@@ -105,42 +99,30 @@ impl<'a, M: Method<Participant: Durable>> Simulation<'a, M> {
             method,
             views,
             layout,
-            settings: Settings::default(),
+            settings: ProtocolSettings::default(),
             faults: &Faults::NONE,
             deadline: 100_000,
             takes_digests: false,
             expected: None,
             stops_at_violation: false,
-            #[cfg(test)]
-            mutant: None,
-            #[cfg(test)]
-            forgets_to_sync: false,
         }
     }
 
     /// The same with these settings.
     #[must_use]
-    pub fn with_settings(self, settings: Settings) -> Self {
+    pub fn with_settings(self, settings: ProtocolSettings) -> Self {
         Self { settings, ..self }
     }
 
     /// Runs the federation to its end, or to the deadline.
-    pub fn run(&self, seed: u64) -> Result<Outcome> {
+    pub fn run(&self, seed: u64) -> Result<SimulationOutcome> {
         self.faults.check()?;
-        World::new(self, seed).run()
-    }
-
-    #[cfg_attr(not(test), expect(clippy::unused_self, reason = "only tests plant faults"))]
-    fn forgets_to_sync(&self) -> bool {
-        #[cfg(test)]
-        return self.forgets_to_sync;
-        #[cfg(not(test))]
-        false
+        SimulationRun::new(self, seed, SoundRules, Disk::default()).run()
     }
 
     /// Whether rounds wait for each other.
     #[must_use]
     pub fn is_synchronous(&self) -> bool {
-        self.settings.mode == Mode::Synchronous
+        self.settings.mode == RoundMode::Synchronous
     }
 }

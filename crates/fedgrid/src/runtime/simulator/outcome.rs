@@ -2,19 +2,12 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{
-    Digests, Violation,
-    world::{TICK, World},
-};
-use crate::{
-    method::{Durable, Method, Participant},
-    model::Hypothesis,
-    runtime::{layout::ProcessId, protocol::Mode},
-};
+use super::{Digests, Violation};
+use crate::{model::Hypothesis, runtime::layout::ProcessId};
 
 /// How often what happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct FaultCounts {
     /// Frames sent.
     pub sent: u64,
     /// Bytes of their payloads.
@@ -25,11 +18,11 @@ pub struct Counts {
     pub lost: u64,
     /// Frames doubled.
     pub duplicated: u64,
-    /// Processes that fell.
+    /// Crashes of processes.
     pub crashes: u64,
-    /// Writes torn by a fall.
+    /// Writes torn by a crash.
     pub torn: u64,
-    /// Writes lost by a fall.
+    /// Writes lost by a crash.
     pub unwritten: u64,
     /// Processes that went on beside their successor.
     pub zombies: u64,
@@ -41,7 +34,7 @@ pub struct Counts {
     pub fenced: u64,
     /// Frames rejected because their sender came from an old backup.
     pub rollbacks: u64,
-    /// Frames rejected for what they say.
+    /// Frames rejected for their content.
     pub malformed: u64,
     /// How often a neighbour that kept others waiting was named.
     pub named: u64,
@@ -49,7 +42,7 @@ pub struct Counts {
 
 /// How a simulation has ended.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct SimulationOutcome {
     /// What each node has learnt.
     pub hypotheses: Vec<Option<Arc<dyn Hypothesis>>>,
     /// The last round.
@@ -61,7 +54,7 @@ pub struct Outcome {
     /// A number that depends on all that has happened.
     pub trace: u64,
     /// How often what happened.
-    pub counts: Counts,
+    pub counts: FaultCounts,
     /// The bytes of all frames that were sent in each tick, with their heads.
     pub traffic: Vec<u64>,
     /// The processes that were slow.
@@ -72,40 +65,4 @@ pub struct Outcome {
     pub violations: Vec<Violation>,
     /// What each node was after each round, if that was asked for.
     pub digests: Digests,
-}
-
-impl<M: Method<Participant: Durable>> World<'_, M> {
-    pub(super) fn conclude(mut self) -> Outcome {
-        let is_synchronous = self.simulation.settings.mode == Mode::Synchronous;
-        let first = self.has_finished.iter().flatten().next().copied();
-        for (process, end) in self.has_finished.clone().into_iter().enumerate() {
-            match (end, first) {
-                (None, _) if self.judge.violations.is_empty() => {
-                    self.judge.note(Violation::Stuck { process });
-                }
-                (Some(round), Some(other)) if round != other && is_synchronous => {
-                    self.judge.note(Violation::OtherEnd { process, round, other });
-                }
-                _ => {}
-            }
-        }
-        for own in self.bodies.iter().flatten().filter(|own| own.is_true) {
-            for (node, participant) in own.process.participants() {
-                self.hypotheses[node] = participant.hypothesis().cloned();
-            }
-        }
-        Outcome {
-            hypotheses: self.hypotheses,
-            rounds: self.has_finished.iter().flatten().copied().max().unwrap_or(0),
-            converged: self.converged,
-            ticks: self.now / TICK,
-            trace: self.trace,
-            counts: self.counts,
-            traffic: self.traffic,
-            slow: (0..self.is_slow.len()).filter(|&process| self.is_slow[process]).collect(),
-            named: self.named,
-            violations: self.judge.violations,
-            digests: self.digests,
-        }
-    }
 }

@@ -1,20 +1,151 @@
-//! Planted faults: the simulator must find each of them within a thousand seeds, and nothing without.
+//! Injected bugs: the simulator must find each of them within a thousand seeds, and nothing without.
 
 use std::sync::Arc;
 
-use super::{Digests, Faults, Simulation, Violation};
+use super::{Digests, Faults, Simulation, Violation, disk::Disk, run::SimulationRun};
 use crate::{
+    bytes::Reader,
     data::{Dataset, Features, Labels},
+    error::Result,
     method::{Budget, Durable, FedRelax, Method, PersFl, PrimalDual},
     model::Linear,
-    network::{Node, View, complete},
+    network::{Node, NodeId, View, complete},
     observe::Stop,
     random::{Purpose, Stream},
     runtime::{
         Layout,
-        protocol::{Mode, Settings, mutant::Mutant},
+        protocol::{
+            Frame, FrameKind, ProtocolSettings, Reason, RoundMode, Slot,
+            frame::SentPayloads,
+            rules::{Admission, KnownPeer, Rules, SoundRules},
+        },
     },
 };
+
+/// A broken rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InjectedBug {
+    /// Frames of older epochs are accepted.
+    OldEpochs,
+    /// Frames of a copy with the same epoch are accepted.
+    Copies,
+    /// A durable round that has fallen is not noticed.
+    Rollbacks,
+    /// The epoch is the same at every start.
+    SameEpoch,
+    /// Frames leave before the epoch is durable.
+    SendBeforeEpoch,
+    /// Frames of a round leave before the round is durable.
+    SendBeforeDurable,
+    /// A round is reported as durable before it is.
+    EarlyDurable,
+    /// Messages are taken in the order in which they came.
+    ArrivalOrder,
+    /// What is sent again differs a little.
+    FreshNoise,
+    /// The last frame that came counts, of whatever round.
+    AnyRound,
+    /// Payloads are forgotten when the own round is durable, though a neighbour may need them.
+    EarlyForgetting,
+    /// Checkpoints do not hold what may have to be sent again.
+    NothingToResend,
+    /// Whoever has little change in its own nodes stops.
+    StopAlone,
+    /// Sums that come twice count twice.
+    SumsTwice,
+    /// A restored node has forgotten its damping and its targets, its duals, or its ledger.
+    Forgetful,
+    /// A message that comes late replaces a newer one.
+    AnyAge,
+}
+
+impl Rules for InjectedBug {
+    fn admit(&self, known: &KnownPeer, frame: &Frame) -> Admission {
+        match (self, SoundRules.admit(known, frame)) {
+            (Self::OldEpochs, Admission::Refused(Reason::OldEpoch { .. }))
+            | (Self::Copies, Admission::Refused(Reason::Copy)) => Admission::Accepted,
+            (Self::Rollbacks, Admission::Refused(Reason::Rollback { .. })) => {
+                Admission::Newcomer(frame.sender())
+            }
+            (_, sound) => sound,
+        }
+    }
+
+    fn next_epoch(&self, last: u64) -> u64 {
+        if *self == Self::SameEpoch { last.max(1) } else { last + 1 }
+    }
+
+    fn waits_for(&self, slot: Slot) -> bool {
+        match slot {
+            Slot::Identity => *self != Self::SendBeforeEpoch,
+            Slot::State => *self != Self::SendBeforeDurable,
+        }
+    }
+
+    fn durable_while_writing(&self, durable: u64, written: u64) -> u64 {
+        if *self == Self::EarlyDurable { written } else { durable }
+    }
+
+    fn forget_when_durable<'a>(
+        &self,
+        round: u64,
+        sent: impl Iterator<Item = &'a mut SentPayloads>,
+    ) {
+        if *self == Self::EarlyForgetting {
+            sent.for_each(|sent| sent.retain(|(of, _), _| *of > round));
+        }
+    }
+
+    fn restore_sent(&self, sent: SentPayloads) -> SentPayloads {
+        if *self == Self::NothingToResend { SentPayloads::new() } else { sent }
+    }
+
+    fn restore<P: Durable>(&self, participant: &mut P, from: Reader<'_>) -> Result<()> {
+        if *self == Self::Forgetful { Ok(()) } else { SoundRules.restore(participant, from) }
+    }
+
+    fn resend(&self, kind: FrameKind, payload: &[u8]) -> Vec<u8> {
+        let mut payload = payload.to_vec();
+        if *self == Self::FreshNoise && kind == FrameKind::State && payload.len() > 12 {
+            payload[4] ^= 1;
+        }
+        payload
+    }
+
+    fn round_of(&self, named: u64, next: u64) -> u64 {
+        if *self == Self::AnyRound { next } else { named }
+    }
+
+    fn is_unchanged(&self, before: u64, now: u64) -> bool {
+        before == now || *self == Self::AnyRound
+    }
+
+    fn link_order(&self, accepted_frames: &[u64]) -> Vec<usize> {
+        let mut order = SoundRules.link_order(accepted_frames);
+        if *self == Self::ArrivalOrder {
+            order.sort_by_key(|&link| accepted_frames[link]);
+        }
+        order
+    }
+
+    fn sort_inbox<M>(&self, inbox: &mut [(NodeId, M)]) {
+        if *self != Self::ArrivalOrder {
+            SoundRules.sort_inbox(inbox);
+        }
+    }
+
+    fn is_newer(&self, latest: (u64, u64), now: (u64, u64)) -> bool {
+        now > latest || *self == Self::AnyAge
+    }
+
+    fn times_counted(&self, accepted_frames: u64) -> usize {
+        1 + usize::from(*self == Self::SumsTwice && accepted_frames.is_multiple_of(2))
+    }
+
+    fn stops_alone(&self, is_own_reached: impl FnOnce() -> bool) -> bool {
+        *self == Self::StopAlone && is_own_reached()
+    }
+}
 
 const NODES: usize = 5;
 
@@ -38,7 +169,7 @@ fn views() -> (Vec<View>, Layout) {
     (views, Layout::apart(&network).unwrap())
 }
 
-/// What goes wrong while faults are sought.
+/// What goes wrong while bugs are sought.
 fn faults() -> Faults {
     Faults {
         loss: 0.1,
@@ -54,93 +185,99 @@ fn faults() -> Faults {
     }
 }
 
-fn settings(mode: Mode) -> Settings {
+fn settings(mode: RoundMode) -> ProtocolSettings {
     let stop = Stop { tolerance: 1e-3, rounds: 20 };
-    Settings { mode, stop, look: 4, keep: 2, ..Settings::default() }
+    ProtocolSettings {
+        mode,
+        stop,
+        check_every: 4,
+        checkpoint_every: 2,
+        ..ProtocolSettings::default()
+    }
 }
 
 /// Runs seeds until a promise is broken; how many it took, and what was found.
 fn caught<M: Method<Participant: Durable>>(
     method: &M,
-    mode: Mode,
+    mode: RoundMode,
     seeds: u64,
-    plant: impl Fn(&mut Simulation<'_, M>),
+    (rules, disk): (impl Rules, Disk),
 ) -> Option<(u64, Violation)> {
     let (views, layout) = views();
-    let calm = Simulation::new(method, &views, &layout).with_settings(settings(mode));
+    let undisturbed = Simulation::new(method, &views, &layout).with_settings(settings(mode));
     let expected: Digests = match mode {
-        Mode::Synchronous => Simulation { takes_digests: true, ..calm }.run(0).unwrap().digests,
-        Mode::Asynchronous { .. } => Digests::new(),
+        RoundMode::Synchronous => {
+            Simulation { takes_digests: true, ..undisturbed }.run(0).unwrap().digests
+        }
+        RoundMode::Asynchronous { .. } => Digests::new(),
     };
     let faults = faults();
-    let mut simulation = Simulation {
+    let simulation = Simulation {
         faults: &faults,
         deadline: 700,
         takes_digests: true,
         stops_at_violation: true,
         expected: Some(&expected),
-        ..calm
+        ..undisturbed
     };
-    plant(&mut simulation);
     (0..seeds).find_map(|seed| {
-        let outcome = simulation.run(seed).unwrap();
-        outcome.violations.into_iter().next().map(|violation| (seed + 1, violation))
+        let run = SimulationRun::new(&simulation, seed, rules.clone(), disk.clone());
+        run.run().unwrap().violations.into_iter().next().map(|violation| (seed + 1, violation))
     })
 }
 
-const LATE: Mode = Mode::Asynchronous { staleness: Some(30) };
+const LATE: RoundMode = RoundMode::Asynchronous { staleness: Some(30) };
 
 #[test]
-fn without_a_planted_fault_no_promise_is_broken() {
+fn without_an_injected_bug_no_promise_is_broken() {
     let fedrelax = FedRelax { alpha: 0.3, ..FedRelax::default() };
     let primal_dual = PrimalDual { alpha: 0.1, ..PrimalDual::default() };
     let persfl = PersFl { candidates: 2, budget: Budget::Half, ..PersFl::default() };
-    for mode in [Mode::Synchronous, LATE] {
-        assert_eq!(caught(&fedrelax, mode, 60, |_| ()), None, "{mode:?}");
-        assert_eq!(caught(&primal_dual, mode, 60, |_| ()), None, "{mode:?}");
+    for mode in [RoundMode::Synchronous, LATE] {
+        assert_eq!(caught(&fedrelax, mode, 60, (SoundRules, Disk::default())), None, "{mode:?}");
+        assert_eq!(caught(&primal_dual, mode, 60, (SoundRules, Disk::default())), None, "{mode:?}");
     }
-    assert_eq!(caught(&persfl, Mode::Synchronous, 60, |_| ()), None);
+    assert_eq!(caught(&persfl, RoundMode::Synchronous, 60, (SoundRules, Disk::default())), None);
 }
 
 #[test]
-fn every_planted_fault_is_caught_within_a_thousand_seeds() {
+fn every_injected_bug_is_caught_within_a_thousand_seeds() {
     let fedrelax = FedRelax { alpha: 0.3, ..FedRelax::default() };
     let synchronous = [
-        Mutant::OldEpochs,
-        Mutant::Copies,
-        Mutant::Rollbacks,
-        Mutant::SameEpoch,
-        Mutant::SpeakBeforeEpoch,
-        Mutant::SpeakBeforeKept,
-        Mutant::EarlyFloor,
-        Mutant::ArrivalOrder,
-        Mutant::FreshNoise,
-        Mutant::AnyRound,
-        Mutant::EarlyForgetting,
-        Mutant::NoOutbox,
-        Mutant::StopAlone,
-        Mutant::SumsTwice,
-        Mutant::Forgetful,
+        InjectedBug::OldEpochs,
+        InjectedBug::Copies,
+        InjectedBug::Rollbacks,
+        InjectedBug::SameEpoch,
+        InjectedBug::SendBeforeEpoch,
+        InjectedBug::SendBeforeDurable,
+        InjectedBug::EarlyDurable,
+        InjectedBug::ArrivalOrder,
+        InjectedBug::FreshNoise,
+        InjectedBug::AnyRound,
+        InjectedBug::EarlyForgetting,
+        InjectedBug::NothingToResend,
+        InjectedBug::StopAlone,
+        InjectedBug::SumsTwice,
+        InjectedBug::Forgetful,
     ];
-    for mutant in synchronous {
-        let found = caught(&fedrelax, Mode::Synchronous, 1000, |own| own.mutant = Some(mutant));
-        assert!(found.is_some(), "{mutant:?} was not caught");
+    for bug in synchronous {
+        let found = caught(&fedrelax, RoundMode::Synchronous, 1000, (bug, Disk::default()));
+        assert!(found.is_some(), "{bug:?} was not caught");
     }
-    let late = caught(&fedrelax, LATE, 1000, |own| own.mutant = Some(Mutant::AnyAge));
-    assert!(late.is_some(), "a word that went back was not caught");
-    let sync = caught(&fedrelax, Mode::Synchronous, 1000, |own| own.forgets_to_sync = true);
+    let late = caught(&fedrelax, LATE, 1000, (InjectedBug::AnyAge, Disk::default()));
+    assert!(late.is_some(), "a message that went back was not caught");
+    let sync = caught(&fedrelax, RoundMode::Synchronous, 1000, (SoundRules, Disk::unsynced()));
     assert!(sync.is_some(), "a disk that forgets was not caught");
 }
 
 #[test]
 fn a_ledger_and_duals_that_are_forgotten_are_caught() {
-    let forget = |own: &mut Simulation<'_, _>| own.mutant = Some(Mutant::Forgetful);
+    let forget = || (InjectedBug::Forgetful, Disk::default());
     let persfl = PersFl { candidates: 2, budget: Budget::Half, ..PersFl::default() };
-    let found = caught(&persfl, Mode::Synchronous, 1000, forget);
+    let found = caught(&persfl, RoundMode::Synchronous, 1000, forget());
     assert!(found.is_some(), "a forgotten ledger was not caught");
-    let forget = |own: &mut Simulation<'_, _>| own.mutant = Some(Mutant::Forgetful);
     let primal_dual = PrimalDual { alpha: 0.1, ..PrimalDual::default() };
-    let found = caught(&primal_dual, Mode::Synchronous, 1000, forget);
+    let found = caught(&primal_dual, RoundMode::Synchronous, 1000, forget());
     assert!(found.is_some(), "forgotten duals were not caught");
 }
 
@@ -148,8 +285,8 @@ fn a_ledger_and_duals_that_are_forgotten_are_caught() {
 fn one_seed_is_one_trace() {
     let (views, layout) = views();
     let (method, faults) = (FedRelax::default(), faults());
-    let calm = Simulation::new(&method, &views, &layout);
-    let simulation = Simulation { faults: &faults, ..calm }.with_settings(settings(LATE));
+    let undisturbed = Simulation::new(&method, &views, &layout);
+    let simulation = Simulation { faults: &faults, ..undisturbed }.with_settings(settings(LATE));
     let trace = |seed| simulation.run(seed).unwrap().trace;
     assert_eq!((trace(1), trace(2)), (trace(1), trace(2)));
     assert_ne!(trace(1), trace(2));

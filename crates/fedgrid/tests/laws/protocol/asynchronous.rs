@@ -11,7 +11,7 @@ use fedgrid::{
     penalty::Penalty,
     runtime::{
         InProcess, Layout,
-        protocol::{Mode, Settings},
+        protocol::{ProtocolSettings, RoundMode},
         simulator::{Faults, Simulation},
     },
 };
@@ -70,10 +70,16 @@ fn varied(network: &Network, views: &[View], hypotheses: &Hypotheses, alpha: f64
 
 pub(super) const RIDGE: f64 = 0.01;
 
-pub(super) fn settings(rounds: usize, keep: u64) -> Settings {
+pub(super) fn settings(rounds: usize, keep: u64) -> ProtocolSettings {
     let stop = Stop { tolerance: -1.0, rounds };
-    let mode = Mode::Asynchronous { staleness: None };
-    Settings { mode, stop, look: 0, keep, ..Settings::default() }
+    let mode = RoundMode::Asynchronous { staleness: None };
+    ProtocolSettings {
+        mode,
+        stop,
+        check_every: 0,
+        checkpoint_every: keep,
+        ..ProtocolSettings::default()
+    }
 }
 
 /// How far FedRelax ends from its fixed point under faults, relative to the objective there; and after
@@ -131,7 +137,7 @@ fn variation_gap(rounds: usize, loss: f64, two_copies: bool) -> f64 {
     let faults = Faults { loss, ..Faults::default() };
     let mut settings = settings(rounds, 1);
     if loss == 0.0 {
-        settings.mode = Mode::Synchronous;
+        settings.mode = RoundMode::Synchronous;
     }
     let outcome = if two_copies {
         let method = TwoCopies { alpha: method.alpha };

@@ -9,7 +9,9 @@ use fedgrid::{
     observe::Stop,
     runtime::{
         InProcess, Layout, Run,
-        protocol::{Action, Event, Frame, Kind, Mode, Notice, Process, Settings, Slot},
+        protocol::{
+            Action, Event, Frame, FrameKind, Notice, Process, ProtocolSettings, RoundMode, Slot,
+        },
         simulator::{Faults, Simulation},
     },
 };
@@ -26,7 +28,7 @@ fn all_processes_end_at_the_round_at_which_one_process_would() {
     assert!(run.converged);
     let faults = Faults { loss: 0.2, crash: 0.02, until: 200, ..Faults::default() };
     for layout in layouts(&network) {
-        let settings = Settings { stop, look: 1, ..Settings::default() };
+        let settings = ProtocolSettings { stop, check_every: 1, ..ProtocolSettings::default() };
         let simulation = Simulation::new(&method, &views, &layout).with_settings(settings);
         let outcome = Simulation { faults: &faults, ..simulation }.run(4).unwrap();
         assert_eq!(outcome.violations, []);
@@ -41,8 +43,8 @@ fn asynchronous_processes_agree_that_they_have_converged() {
     let views = Shape::default().views(&network, 3, 1);
     let method = FedRelax { alpha: 0.2, ..FedRelax::default() };
     let stop = Stop { tolerance: 1e-6, rounds: 5000 };
-    let mode = Mode::Asynchronous { staleness: Some(50) };
-    let settings = Settings { stop, mode, look: 5, ..Settings::default() };
+    let mode = RoundMode::Asynchronous { staleness: Some(50) };
+    let settings = ProtocolSettings { stop, mode, check_every: 5, ..ProtocolSettings::default() };
     let layout = Layout::apart(&network).unwrap();
     let faults = Faults { loss: 0.3, delay: 3, ..Faults::default() };
     let simulation = Simulation::new(&method, &views, &layout).with_settings(settings);
@@ -56,8 +58,9 @@ fn whoever_keeps_others_waiting_is_named_and_only_then() {
     let network = ring(6).unwrap();
     let views = Shape::default().views(&network, 2, 1);
     let (method, layout) = (FedRelax::default(), Layout::apart(&network).unwrap());
-    let settings = Settings { patience: 5, look: 0, ..Settings::default() };
-    let settings = Settings { stop: Stop { tolerance: 0.0, rounds: 30 }, ..settings };
+    let settings =
+        ProtocolSettings { patience_ticks: 5, check_every: 0, ..ProtocolSettings::default() };
+    let settings = ProtocolSettings { stop: Stop { tolerance: 0.0, rounds: 30 }, ..settings };
     let simulation = Simulation::new(&method, &views, &layout).with_settings(settings);
     assert_eq!(simulation.run(1).unwrap().counts.named, 0);
     let faults = Faults { partition: Some(5..30), ..Faults::default() };
@@ -75,7 +78,12 @@ fn carries_the_cut(nodes: usize) {
     let run = InProcess { stop, ..InProcess::default() }.run(&method, views.clone()).unwrap();
     let layout = Layout::new(&network, &partition(&network, 4).unwrap()).unwrap();
     assert!(layout.cut() < network.edges().len() / 2, "{} edges are cut", layout.cut());
-    let settings = Settings { stop, look: 0, keep: 2, ..Settings::default() };
+    let settings = ProtocolSettings {
+        stop,
+        check_every: 0,
+        checkpoint_every: 2,
+        ..ProtocolSettings::default()
+    };
     let make = |process: usize| made(&method, &views, &layout, settings, process);
     let mut room = Room::new(4);
     (0..4).for_each(|process| room.start(process, 7, make));
@@ -100,12 +108,12 @@ fn made(
     method: &FedRelax,
     views: &[View],
     layout: &Layout,
-    settings: Settings,
+    settings: ProtocolSettings,
     process: usize,
 ) -> Process<Relaxing> {
-    let seat = layout.seats()[process].clone();
-    let own: Vec<View> = seat.nodes.iter().map(|&node| views[node].clone()).collect();
-    Process::new(method, own, seat, settings).unwrap()
+    let assignment = &layout.assignments()[process];
+    let own: Vec<View> = assignment.nodes.iter().map(|&node| views[node].clone()).collect();
+    Process::new(method, own, assignment, settings).unwrap()
 }
 
 /// Whether the nodes of a process are what they are in one process.
@@ -153,7 +161,8 @@ impl Room {
                     self.step(process, Event::Persisted { ticket });
                 }
                 Action::Send { frame } => {
-                    self.bytes += if frame.kind == Kind::State { frame.payload.len() } else { 0 };
+                    self.bytes +=
+                        if frame.kind == FrameKind::State { frame.payload.len() } else { 0 };
                     self.frames.push_back(frame);
                 }
                 Action::Notice(Notice::Left { peer }) => self.left.push((process, peer)),
@@ -190,12 +199,17 @@ fn a_finite_but_absurd_number_is_refused_and_carries_nobody_off() {
     let run = InProcess { stop, ..InProcess::default() }.run(&method, views.clone()).unwrap();
     let layout = Layout::new(&network, &[0, 1, 1, 2, 2]).unwrap();
     let outcome = |largest: f64| {
-        let settings = Settings { stop, look: 0, largest, ..Settings::default() };
+        let settings = ProtocolSettings {
+            stop,
+            check_every: 0,
+            largest_number: largest,
+            ..ProtocolSettings::default()
+        };
         let make = |process: usize| made(&method, &views, &layout, settings, process);
         let mut room = Room::new(3);
         (0..3).for_each(|process| room.start(process, 7, make));
         for _ in 0..500 {
-            let next = room.frames.front().filter(|frame| frame.kind == Kind::State);
+            let next = room.frames.front().filter(|frame| frame.kind == FrameKind::State);
             if let Some(mut lie) = next.cloned() {
                 // The first number of the bundle; the sender's own words follow.
                 lie.payload[4..12].copy_from_slice(&1e300_f64.to_le_bytes());
@@ -215,7 +229,7 @@ fn a_node_that_predicts_beyond_the_limit_stops_by_itself() {
     let views = Shape::default().views(&network, 2, 8);
     let method = FedRelax { alpha: 0.4, ..FedRelax::default() };
     let layout = Layout::apart(&network).unwrap();
-    let settings = Settings { largest: 1e-9, ..Settings::default() };
+    let settings = ProtocolSettings { largest_number: 1e-9, ..ProtocolSettings::default() };
     let mut own = made(&method, &views, &layout, settings, 0);
     let begun = own.step(Event::Started { identity: None, state: None, nonce: 1 });
     let Some(Action::Persist { ticket, .. }) = begun.first() else { panic!("{begun:?}") };
@@ -236,7 +250,12 @@ fn one_who_leaves_and_comes_back_changes_nothing() {
     let stop = Stop { tolerance: -1.0, rounds: 12 };
     let run = InProcess { stop, ..InProcess::default() }.run(&method, views.clone()).unwrap();
     let layout = Layout::new(&network, &[0, 1, 1, 2, 2]).unwrap();
-    let settings = Settings { stop, look: 4, keep: 3, ..Settings::default() };
+    let settings = ProtocolSettings {
+        stop,
+        check_every: 4,
+        checkpoint_every: 3,
+        ..ProtocolSettings::default()
+    };
     let make = |process: usize| made(&method, &views, &layout, settings, process);
     let mut room = Room::new(3);
     (0..3).for_each(|process| room.start(process, 7, make));

@@ -20,8 +20,8 @@ use fedgrid::{
     observe::Stop,
     runtime::{
         InProcess, Layout,
-        protocol::{Mode, Settings},
-        simulator::{Faults, Outcome, Simulation},
+        protocol::{ProtocolSettings, RoundMode},
+        simulator::{Faults, Simulation, SimulationOutcome},
     },
 };
 
@@ -79,12 +79,12 @@ fn the_others_are_as_fast_as_without_a_slow_one_and_all_end_at_the_fixed_point()
     stubborn[slow].node.data = stubborn[slow].node.data.clone().with_total_weight(1e12);
     let (all, given) = (fixed(&method, views.clone()), fixed(&method, stubborn));
     let alone = fixed(&FedRelax { alpha: 0.0, ..method.clone() }, views.clone());
-    let after = |simulation: &Simulation<'_, _>, deadline: u64| -> Outcome {
+    let after = |simulation: &Simulation<'_, _>, deadline: u64| -> SimulationOutcome {
         Simulation { deadline, ..*simulation }.run(seed).unwrap()
     };
     // Ticks from when all others have heard all their neighbours until they are within 1e-6.
     let ticks = |simulation: &Simulation<'_, _>, best: &Hypotheses, but: Option<usize>| {
-        let is_begun = |ended: &Outcome| {
+        let is_begun = |ended: &SimulationOutcome| {
             let moved = |node: usize| {
                 let (now, local) =
                     (linear(ended.hypotheses[node].as_ref()), linear(alone[node].as_ref()));
@@ -115,8 +115,13 @@ fn in_synchronous_rounds_the_slow_one_and_nobody_else_is_named() {
     let views = Shape::default().views(&network, 2, 1);
     let (method, layout) = (FedRelax::default(), Layout::apart(&network).unwrap());
     let stop = Stop { tolerance: -1.0, rounds: 10 };
-    let settings =
-        Settings { mode: Mode::Synchronous, patience: 5, look: 0, stop, ..Settings::default() };
+    let settings = ProtocolSettings {
+        mode: RoundMode::Synchronous,
+        patience_ticks: 5,
+        check_every: 0,
+        stop,
+        ..ProtocolSettings::default()
+    };
     let calm = Simulation::new(&method, &views, &layout).with_settings(settings);
     assert!(calm.run(1).unwrap().named.is_empty());
     let late = Simulation { faults: &SLOW, ..calm };

@@ -6,8 +6,8 @@ use fedgrid::{
     observe::Stop,
     runtime::{
         InProcess, Layout,
-        protocol::{Mode, Settings},
-        simulator::{Faults, Outcome, Simulation},
+        protocol::{ProtocolSettings, RoundMode},
+        simulator::{Faults, Simulation, SimulationOutcome},
     },
 };
 
@@ -41,7 +41,12 @@ impl Problem {
         relaxed(&self.network, &self.views, hypotheses, ALPHA)
     }
 
-    fn simulated(&self, settings: Settings, faults: &Faults, seed: u64) -> Outcome {
+    fn simulated(
+        &self,
+        settings: ProtocolSettings,
+        faults: &Faults,
+        seed: u64,
+    ) -> SimulationOutcome {
         let layout = Layout::apart(&self.network).unwrap();
         let simulation = Simulation::new(&self.method, &self.views, &layout);
         let simulation = Simulation { takes_digests: true, ..simulation.with_settings(settings) };
@@ -60,7 +65,7 @@ fn busiest(traffic: &[u64], ticks: usize) -> u64 {
 
 /// No window of ticks of the disturbed run has twice the bytes that as many ticks have on average
 /// once an undisturbed run is on its way.
-fn assert_no_storm(calm: &Outcome, split: &Outcome) {
+fn assert_no_storm(calm: &SimulationOutcome, split: &SimulationOutcome) {
     let steady = &calm.traffic[10..calm.traffic.len() - 10];
     let mean = steady.iter().sum::<u64>() as f64 / steady.len() as f64;
     for ticks in [1, 5, 20] {
@@ -97,7 +102,7 @@ fn halves_that_did_not_hear_each_other_for_300_rounds_reach_the_fixed_point_soon
 #[test]
 fn a_split_that_heals_makes_no_storm() {
     let problem = Problem::new();
-    let together = Settings { mode: Mode::Synchronous, ..settings(500, 1) };
+    let together = ProtocolSettings { mode: RoundMode::Synchronous, ..settings(500, 1) };
     for (settings, seeds) in [(settings(400, 1), 1..=2), (together, 3..=4)] {
         let calm = problem.simulated(settings, &Faults::NONE, 0);
         for seed in seeds {
@@ -105,7 +110,7 @@ fn a_split_that_heals_makes_no_storm() {
             assert!(split.violations.is_empty() && split.counts.lost > 0);
             assert!(split.ticks > 330, "it has healed before the end");
             assert_no_storm(&calm, &split);
-            if settings.mode == Mode::Synchronous {
+            if settings.mode == RoundMode::Synchronous {
                 assert_eq!(split.digests, calm.digests);
             }
         }

@@ -5,7 +5,7 @@ use fedgrid::{
     network::complete,
     observe::Stop,
     runtime::{
-        protocol::{Mode, Settings},
+        protocol::{ProtocolSettings, RoundMode},
         simulator::{Faults, Simulation},
     },
 };
@@ -17,9 +17,14 @@ use super::{
     synchronous::storm,
 };
 
-const LATE: Mode = Mode::Asynchronous { staleness: Some(25) };
+const LATE: RoundMode = RoundMode::Asynchronous { staleness: Some(25) };
 
-fn sweep<M: Method<Participant: Durable>>(method: &M, mode: Mode, is_complete: bool, seeds: u64) {
+fn sweep<M: Method<Participant: Durable>>(
+    method: &M,
+    mode: RoundMode,
+    is_complete: bool,
+    seeds: u64,
+) {
     let network = if is_complete { complete(6).unwrap() } else { network(8, 2, 3) };
     let views = Shape::default().views(&network, 2, 3);
     let layouts = layouts(&network);
@@ -28,7 +33,13 @@ fn sweep<M: Method<Participant: Durable>>(method: &M, mode: Mode, is_complete: b
         let tolerance = if seed.is_multiple_of(2) { 1e-3 } else { -1.0 };
         let stop = Stop { tolerance, rounds: 20 };
         let keep = 1 + seed % 4;
-        let settings = Settings { mode, stop, look: 5, keep, ..Settings::default() };
+        let settings = ProtocolSettings {
+            mode,
+            stop,
+            check_every: 5,
+            checkpoint_every: keep,
+            ..ProtocolSettings::default()
+        };
         let simulation = Simulation::new(method, &views, layout).with_settings(settings);
         let calm = Simulation {
             takes_digests: true,
@@ -37,7 +48,7 @@ fn sweep<M: Method<Participant: Durable>>(method: &M, mode: Mode, is_complete: b
             ..simulation
         };
         let digests = calm.run(0).unwrap().digests;
-        let expected = (mode == Mode::Synchronous).then_some(&digests);
+        let expected = (mode == RoundMode::Synchronous).then_some(&digests);
         let faults = Faults { one_way: seed.is_multiple_of(5), ..storm(120) };
         let stormy = Simulation { faults: &faults, expected, ..calm };
         let outcome = stormy.run(seed).unwrap();
@@ -50,12 +61,12 @@ fn sweep<M: Method<Participant: Durable>>(method: &M, mode: Mode, is_complete: b
 }
 
 fn all(seeds: u64) {
-    for mode in [Mode::Synchronous, LATE] {
+    for mode in [RoundMode::Synchronous, LATE] {
         sweep(&FedRelax { alpha: 0.5, ..FedRelax::default() }, mode, false, seeds);
         sweep(&PrimalDual { alpha: 0.1, ..PrimalDual::default() }, mode, false, seeds);
     }
     let persfl = PersFl { candidates: 3, budget: Budget::Half, ..PersFl::default() };
-    sweep(&persfl, Mode::Synchronous, true, seeds);
+    sweep(&persfl, RoundMode::Synchronous, true, seeds);
 }
 
 #[test]

@@ -12,16 +12,16 @@ use fedgrid::{
     observe::Stop,
     runtime::{
         InProcess, Layout,
-        protocol::Settings,
+        protocol::ProtocolSettings,
         simulator::{Faults, Simulation},
     },
 };
 
 use super::setting::{Shape, layouts, network, same_bits};
 
-fn settings(rounds: usize, keep: u64) -> Settings {
+fn settings(rounds: usize, keep: u64) -> ProtocolSettings {
     let stop = Stop { tolerance: -1.0, rounds };
-    Settings { stop, look: 7, keep, ..Settings::default() }
+    ProtocolSettings { stop, check_every: 7, checkpoint_every: keep, ..ProtocolSettings::default() }
 }
 
 /// Everything at once.

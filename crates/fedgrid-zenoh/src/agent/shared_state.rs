@@ -12,34 +12,39 @@ use std::{
 
 use ed25519_dalek::VerifyingKey;
 
-use super::{order::Order, status::Status};
+use super::{order::OperatorOrder, status::Status};
 use crate::transport::Answers;
 
 /// How many of the latest frames to each neighbour are kept for late joiners.
-const LATEST: usize = 8;
+// Enough for the state, sums and verdict of the current round and of the one before.
+const LATEST_FRAMES: usize = 8;
 /// After how long without a turn of the agent's loop something is wrong.
-const STALLED: Duration = Duration::from_mins(1);
+// A turn may hold a whole round of learning, so this is far above a tick.
+const STALLED_AFTER: Duration = Duration::from_mins(1);
 
 /// What is shared.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct SharedState {
     project: VerifyingKey,
     started: u64,
     stop: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<SharedFields>,
 }
 
 #[derive(Debug)]
-struct State {
+struct SharedFields {
     status: Status,
     turned: Instant,
     frames: BTreeMap<u32, VecDeque<(u64, Vec<u8>)>>,
 }
 
-impl Desk {
+impl SharedState {
     pub(super) fn new(project: VerifyingKey, started: u64) -> Self {
-        let state =
-            State { status: Status::default(), turned: Instant::now(), frames: BTreeMap::new() };
+        let state = SharedFields {
+            status: Status::default(),
+            turned: Instant::now(),
+            frames: BTreeMap::new(),
+        };
         Self { project, started, stop: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
@@ -57,7 +62,8 @@ impl Desk {
         let mut state = self.lock();
         let latest = state.frames.entry(to).or_default();
         latest.push_back((round, frame));
-        if latest.len() > LATEST {
+        // The protocol holds whole rounds; this only saves a late joiner the wait for the next tick.
+        if latest.len() > LATEST_FRAMES {
             latest.pop_front();
         }
     }
@@ -71,15 +77,15 @@ impl Desk {
     pub(super) fn health(&self) -> (bool, String) {
         let state = self.lock();
         let text = serde_json::to_string(&state.status).expect("a status is plain values");
-        (state.turned.elapsed() < STALLED, text)
+        (state.turned.elapsed() < STALLED_AFTER, text)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, SharedFields> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Answers for Desk {
+impl Answers for SharedState {
     fn frames(&self, asker: u32, since: u64) -> Vec<Vec<u8>> {
         let state = self.lock();
         let latest = state.frames.get(&asker).into_iter().flatten();
@@ -88,8 +94,10 @@ impl Answers for Desk {
 
     fn status(&self, order: Option<&[u8]>) -> String {
         if let Some(bytes) = order
-            && Order::verified(bytes, &self.project, self.started) == Some(Order::Stop)
+            && OperatorOrder::verified(bytes, &self.project, self.started)
+                == Some(OperatorOrder::Stop)
         {
+            // The agent's own loop does the rest: this runs on a thread of Zenoh.
             self.stop.store(true, Ordering::Relaxed);
         }
         self.health().1

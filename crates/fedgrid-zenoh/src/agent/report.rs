@@ -1,23 +1,23 @@
-//! What an agent tells its operator, and what it notices about its neighbours.
+//! What an agent reports to its operator, and what it finds out about its neighbours.
 
 use std::time::Instant;
 
 use fedgrid::{
     method::Durable,
-    runtime::protocol::{Event, Mode, Notice, Reason},
+    runtime::protocol::{Event, Notice, Reason, RoundMode},
 };
 
-use super::{Agent, OUTDATED, Phase, Seen};
+use super::{Agent, NeighbourStatus, OUTDATED_AFTER, Phase};
 use crate::{
     error::{Error, Result},
     identity::now,
-    manifest::Link,
+    manifest::LinkProtocol,
 };
 
 impl<P: Durable> Agent<'_, P> {
     pub(super) fn notice(&mut self, notice: &Notice) -> Result<()> {
         let name = |peer: usize| {
-            let process = self.kit.manifest.processes.get(peer);
+            let process = self.bundle.manifest.processes.get(peer);
             process.map_or_else(|| format!("#{peer}"), |process| process.name.clone())
         };
         let text = match notice {
@@ -33,6 +33,7 @@ impl<P: Durable> Agent<'_, P> {
             Notice::Learnt { round, digests } => {
                 return self.trace.as_mut().map_or(Ok(()), |trace| trace.write(*round, digests));
             }
+            // It is there: what was wrong with it before is out of date.
             Notice::Joined { .. } => None,
             Notice::Left { peer } => Some(format!("{} has left", name(*peer))),
             Notice::Rejected { peer, reason } => {
@@ -49,33 +50,34 @@ impl<P: Durable> Agent<'_, P> {
 
     /// What is known of why a neighbour is not there, in brackets.
     fn trouble(&self, peer: usize) -> String {
-        let place = u32::try_from(peer).unwrap_or(u32::MAX);
-        match self.transport.fault(place).filter(|_| !self.is_there(place)) {
-            Some(fault) if self.transport.is_calling(place) => format!(" ({fault})"),
+        let index = u32::try_from(peer).unwrap_or(u32::MAX);
+        match self.transport.fault(index).filter(|_| !self.is_there(index)) {
+            Some(fault) if self.transport.is_calling(index) => format!(" ({fault})"),
             Some(_) => " (or one who calls was turned away for its certificate)".into(),
             None => String::new(),
         }
     }
 
     /// Stops one without a link whose own certificate is out of date, and one that has met nobody, if
-    /// all that it calls have wrong certificates: most likely its own kit is of another project.
+    /// all that it calls have wrong certificates: most likely its own site bundle is of another project.
     pub(super) fn check_certificates(&self) -> Result<()> {
         let is_alone = !self
             .process
             .peers()
-            .any(|peer| u32::try_from(peer.peer).is_ok_and(|place| self.is_there(place)));
+            .any(|peer| u32::try_from(peer.peer).is_ok_and(|index| self.is_there(index)));
+        // An expired certificate closes its links, so whoever has a link has a good one.
         if is_alone {
-            self.kit.check_time(now())?;
+            self.bundle.check_time(now())?;
         }
-        if self.process.peers().any(|peer| peer.accepted > 0) {
+        if self.process.peers().any(|peer| peer.accepted_frames > 0) {
             return Ok(());
         }
-        let places = self.process.peers().filter_map(|peer| u32::try_from(peer.peer).ok());
-        let called = places.filter(|&place| self.transport.is_calling(place));
-        let faults: Vec<_> = called.map(|place| (place, self.transport.fault(place))).collect();
+        let indices = self.process.peers().filter_map(|peer| u32::try_from(peer.peer).ok());
+        let called = indices.filter(|&index| self.transport.is_calling(index));
+        let faults: Vec<_> = called.map(|index| (index, self.transport.fault(index))).collect();
         match faults.first() {
-            Some(&(place, Some(fault))) if faults.iter().all(|(_, fault)| fault.is_some()) => {
-                let name = self.kit.manifest.processes[place as usize].name.clone();
+            Some(&(index, Some(fault))) if faults.iter().all(|(_, fault)| fault.is_some()) => {
+                let name = self.bundle.manifest.processes[index as usize].name.clone();
                 Err(Error::Neighbour {
                     name,
                     found: format!("{fault}; is this kit the right one?"),
@@ -93,7 +95,7 @@ impl<P: Durable> Agent<'_, P> {
                 Error::RolledBack { path, found, seen: kept }
             }
             reason => {
-                let name = self.kit.name().to_string();
+                let name = self.bundle.name().to_string();
                 Error::Input(format!("process '{name}' cannot go on: {reason}"))
             }
         }
@@ -103,11 +105,12 @@ impl<P: Durable> Agent<'_, P> {
     /// rounds go on without one that is gone.
     pub(super) fn check_neighbours(&mut self) -> Result<()> {
         let peers: Vec<(usize, u64)> =
-            self.process.peers().map(|peer| (peer.peer, peer.accepted)).collect();
-        let is_async = self.options.protocol.mode != Mode::Synchronous;
+            self.process.peers().map(|peer| (peer.peer, peer.accepted_frames)).collect();
+        let is_async = self.options.protocol.mode != RoundMode::Synchronous;
         for (peer, accepted) in peers {
             let follows = self.transport.manifest_of(u32::try_from(peer).unwrap_or(u32::MAX));
             self.check_manifest(peer, accepted, follows)?;
+            // One that was never heard is waited for: there is no message of it to go on with.
             if is_async && accepted > 0 && follows.is_none() {
                 let actions = self.process.step(Event::PeerLost { peer });
                 self.act(actions)?;
@@ -117,23 +120,25 @@ impl<P: Durable> Agent<'_, P> {
     }
 
     /// Who says that there is a newer manifest may lie, so that alone stops nothing; but whoever is not
-    /// heard either has a key that this kit does not know, or is in another run. On plain links
+    /// heard either has a key that this site bundle does not know, or is in another run. On plain links
     /// anyone could say so.
     fn check_manifest(&mut self, peer: usize, accepted: u64, follows: Option<u64>) -> Result<()> {
-        let own = self.kit.manifest.number;
-        let newer = follows.filter(|&number| number > own && self.kit.manifest.link != Link::Tcp);
+        let own = self.bundle.manifest.number;
+        let newer = follows
+            .filter(|&number| number > own && self.bundle.manifest.link != LinkProtocol::Tcp);
         let Some(newer) = newer else {
             self.newer.remove(&peer);
             return Ok(());
         };
-        let (since, heard) = self.newer.entry(peer).or_insert((Instant::now(), accepted));
-        if *heard != accepted {
-            (*since, *heard) = (Instant::now(), accepted);
+        let (since, frames) = self.newer.entry(peer).or_insert((Instant::now(), accepted));
+        if *frames != accepted {
+            (*since, *frames) = (Instant::now(), accepted);
         }
-        if since.elapsed() < OUTDATED {
+        // A neighbour of the same run with a newer manifest goes on being heard, for its key is the same.
+        if since.elapsed() < OUTDATED_AFTER {
             return Ok(());
         }
-        let name = &self.kit.manifest.processes[peer].name;
+        let name = &self.bundle.manifest.processes[peer].name;
         Err(Error::Manifest {
             found: format!(
                 "neighbour '{name}' follows manifest {newer}, this kit has {own}; get the newest kit"
@@ -143,7 +148,7 @@ impl<P: Durable> Agent<'_, P> {
 
     /// Whether no neighbour that has not finished seems to be there.
     pub(super) fn is_deserted(&self) -> bool {
-        let is_there = |peer: usize| u32::try_from(peer).is_ok_and(|place| self.is_there(place));
+        let is_there = |peer: usize| u32::try_from(peer).is_ok_and(|index| self.is_there(index));
         self.process.peers().all(|peer| peer.has_finished || !is_there(peer.peer))
     }
 
@@ -154,14 +159,15 @@ impl<P: Durable> Agent<'_, P> {
 
     /// Brings the status up to date.
     pub(super) fn refresh(&mut self) {
-        self.told = Instant::now();
+        self.reported = Instant::now();
         let record = self.process.own_record();
         let all = self.process.record().cloned();
         let round = self.process.round();
-        let seen = self.process.peers().map(|peer| Seen {
-            name: self.kit.manifest.processes[peer.peer].name.clone(),
-            there: u32::try_from(peer.peer).is_ok_and(|place| self.is_there(place)),
-            round: if peer.has_finished { round } else { peer.floor },
+        let seen = self.process.peers().map(|peer| NeighbourStatus {
+            name: self.bundle.manifest.processes[peer.peer].name.clone(),
+            there: u32::try_from(peer.peer).is_ok_and(|index| self.is_there(index)),
+            // Its durable round is the largest number then, which nobody wants to read.
+            round: if peer.has_finished { round } else { peer.durable_round },
         });
         let neighbours = seen.collect();
         let status = &mut self.status;
@@ -180,6 +186,6 @@ impl<P: Durable> Agent<'_, P> {
         if let Some(all) = all {
             status.residual = all.residual;
         }
-        self.desk.put_status(status.clone());
+        self.shared_state.put_status(status.clone());
     }
 }

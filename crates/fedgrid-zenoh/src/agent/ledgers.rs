@@ -10,39 +10,40 @@ use fedgrid::{
 
 use crate::{
     error::{Error, Result},
-    kit::Kit,
     ledger::Ledger,
     manifest::Manifest,
+    site_bundle::SiteBundle,
 };
 
 /// One ledger for each node that has a budget.
 #[derive(Debug, Default)]
-pub(super) struct Books(BTreeMap<NodeId, Ledger>);
+pub(super) struct Ledgers(BTreeMap<NodeId, Ledger>);
 
-impl Books {
+impl Ledgers {
     /// Opens the ledgers in a folder and tells the nodes of a process, which has not been started yet,
     /// what they have answered in earlier runs.
     pub(super) fn open<P: Durable>(
         folder: &Path,
-        kit: &Kit,
+        bundle: &SiteBundle,
         process: &mut Process<P>,
     ) -> Result<Self> {
-        let manifest = &kit.manifest;
-        let mut books = BTreeMap::new();
+        let manifest = &bundle.manifest;
+        let mut ledgers = BTreeMap::new();
         for (node, participant) in process.participants() {
             if participant.memory() == Memory::Ledger {
                 let ledger = Ledger::of_node(folder, name(manifest, node), &manifest.run.0)?;
-                books.insert(node, ledger);
+                ledgers.insert(node, ledger);
             }
         }
+        // Only neighbours can ask, so only they have a budget to charge.
         for &(a, b, _) in &manifest.edges {
             for (node, asker) in [(a as usize, b as usize), (b as usize, a as usize)] {
-                if let Some(ledger) = books.get(&node) {
+                if let Some(ledger) = ledgers.get(&node) {
                     process.charge(node, asker, ledger.earlier(name(manifest, asker)));
                 }
             }
         }
-        Ok(Self(books))
+        Ok(Self(ledgers))
     }
 
     /// What was given away in this run may have grown since it was last written down, never shrunk.
@@ -50,6 +51,7 @@ impl Books {
         for (node, participant) in process.participants() {
             let found = participant.charges().iter().map(|(_, count)| count).sum();
             let seen = self.0.get(&node).map_or(0, Ledger::charged_in_all);
+            // Charges of all askers together: an old state has at least one that is smaller, and none larger.
             if found < seen {
                 let path = folder.display().to_string();
                 return Err(Error::RolledBack { path, found, seen });
@@ -59,11 +61,15 @@ impl Books {
     }
 
     /// Writes down what was given away so far.
-    pub(super) fn charge<P: Durable>(&mut self, kit: &Kit, process: &Process<P>) -> Result<()> {
+    pub(super) fn charge<P: Durable>(
+        &mut self,
+        bundle: &SiteBundle,
+        process: &Process<P>,
+    ) -> Result<()> {
         for (node, participant) in process.participants() {
             if let Some(ledger) = self.0.get_mut(&node) {
                 for (asker, count) in participant.charges() {
-                    ledger.charge(name(&kit.manifest, asker), process.round(), count)?;
+                    ledger.charge(name(&bundle.manifest, asker), process.round(), count)?;
                 }
             }
         }

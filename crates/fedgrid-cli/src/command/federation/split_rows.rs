@@ -1,4 +1,4 @@
-//! A table that is at hand, dealt out: the rows of each process's nodes in a file of its own.
+//! A table that is at hand, split: the rows of each process's nodes in a file of its own.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use fedgrid_lab::{
 };
 
 /// Writes the rows of each site to a file, for its owner only; none where the table is not at hand.
-pub(super) fn rows(
+pub(super) fn write(
     experiment: &Experiment,
     base: &Path,
     (network, sites): (&Network, &[Site]),
@@ -34,6 +34,7 @@ pub(super) fn rows(
     for site in sites {
         let mut own: Vec<&str> =
             site.nodes.iter().map(|&node| network.names()[node as usize].as_str()).collect();
+        // Tables may have many rows and sites many nodes: each row is looked up by bisection.
         own.sort_unstable();
         let is_own = |row: &usize| own.binary_search(&names[*row].as_str()).is_ok();
         let text = table.csv((0..table.rows()).filter(is_own), keys.delimiter);

@@ -1,6 +1,6 @@
 //! What a site is given: its certificate, its key, the manifest and its part of the experiment.
 //!
-//! A kit is a folder. Reading it checks that everything in it belongs together and is still good, so
+//! A site bundle is a folder. Reading it checks that everything in it belongs together and is still good, so
 //! that a mistake is named before anything is sent:
 //!
 //! ```text
@@ -17,31 +17,33 @@ use ed25519_dalek::{SigningKey, VerifyingKey};
 use crate::{
     disk::{self, Access},
     error::{Error, Result},
-    frame::{Expected, Gate},
+    frame::{ExpectedSender, FrameVerifier},
     identity::{self, Hex, Validity},
-    manifest::{Link, Manifest},
+    manifest::{LinkProtocol, Manifest},
 };
 
-const TEXT: usize = 256 << 20;
+/// The largest file that is read: public points may be many, and a wrong folder may hold anything.
+const LARGEST_TEXT_BYTES: usize = 256 << 20;
 
 /// The parts of an experiment that all sites share.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Shared {
+pub struct SharedFiles {
     /// The experiment file.
     pub experiment: String,
-    /// How rows are read, for the front end that made the kit.
-    pub part: String,
+    /// How rows are read, for the front end that made the site bundle.
+    pub settings: String,
     /// The public points.
     pub public: String,
 }
 
-impl Shared {
+impl SharedFiles {
     /// The hash of the experiment.
     #[must_use]
     pub fn experiment_hash(&self) -> Hex<32> {
         let mut hasher = blake3::Hasher::new();
+        // The length keeps the border between the two texts, which are hashed as one.
         hasher.update(&(self.experiment.len() as u64).to_le_bytes());
-        hasher.update(self.experiment.as_bytes()).update(self.part.as_bytes());
+        hasher.update(self.experiment.as_bytes()).update(self.settings.as_bytes());
         Hex(*hasher.finalize().as_bytes())
     }
 
@@ -52,9 +54,9 @@ impl Shared {
     }
 }
 
-/// A kit that has been checked.
+/// A site bundle that has been checked.
 #[derive(Debug, Clone)]
-pub struct Kit {
+pub struct SiteBundle {
     /// Where it is.
     pub folder: PathBuf,
     /// The project's key.
@@ -68,13 +70,13 @@ pub struct Kit {
     /// When its certificate is good; none if links have none.
     pub validity: Option<Validity>,
     /// The parts of the experiment.
-    pub shared: Shared,
+    pub shared: SharedFiles,
 }
 
-impl Kit {
-    /// Reads a kit and checks that it belongs together and is good at this time.
+impl SiteBundle {
+    /// Reads a site bundle and checks that it belongs together and is good at this time.
     pub fn read(folder: &Path, now: u64) -> Result<Self> {
-        let text = |name: &str| disk::read_text(&folder.join(name), TEXT);
+        let text = |name: &str| disk::read_text(&folder.join(name), LARGEST_TEXT_BYTES);
         if !folder.join("project.pub").exists() {
             let folder = folder.display();
             return Err(Error::Input(format!(
@@ -85,21 +87,22 @@ impl Kit {
         let manifest = Manifest::read(&folder.join("manifest.txt"), &project)?;
         let name = text("process.txt")?.trim().to_string();
         let process = manifest
-            .place_of(&name)
+            .index_of(&name)
             .ok_or_else(|| Error::Manifest { found: format!("process '{name}' is not in it") })?;
         let key = identity::read_key(&folder.join("process.key"))?;
-        let shared = Shared {
+        let shared = SharedFiles {
             experiment: text("experiment.toml")?,
-            part: text("part.json")?,
+            settings: text("part.json")?,
             public: text("public.json")?,
         };
         let folder = folder.to_path_buf();
-        let mut kit = Self { folder, project, manifest, process, key, validity: None, shared };
-        kit.check_key()?;
-        kit.validity = kit.check_certificate()?;
-        kit.check_time(now)?;
-        kit.check_shared()?;
-        Ok(kit)
+        let mut bundle = Self { folder, project, manifest, process, key, validity: None, shared };
+        // The key first: it tells whether the site is revoked, and then nothing else matters.
+        bundle.check_key()?;
+        bundle.validity = bundle.check_certificate()?;
+        bundle.check_time(now)?;
+        bundle.check_shared()?;
+        Ok(bundle)
     }
 
     /// The name of the process.
@@ -125,11 +128,11 @@ impl Kit {
 
     /// The certificate is the manifest's and for this process; when it is good.
     fn check_certificate(&self) -> Result<Option<Validity>> {
-        if self.manifest.link == Link::Tcp {
+        if self.manifest.link == LinkProtocol::Tcp {
             return Ok(None);
         }
         let wrong = |found: String| Err(Error::Certificate { found });
-        let pem = disk::read_text(&self.folder.join("link.pem"), TEXT)?;
+        let pem = disk::read_text(&self.folder.join("link.pem"), LARGEST_TEXT_BYTES)?;
         let statement = identity::read_certificate(&pem)?;
         if statement.name != self.name() {
             return wrong(format!("it is for '{}', expected '{}'", statement.name, self.name()));
@@ -141,12 +144,12 @@ impl Kit {
                 self.manifest.number
             ));
         }
-        let authority = disk::read_text(&self.folder.join("authority.pem"), TEXT)?;
+        let authority = disk::read_text(&self.folder.join("authority.pem"), LARGEST_TEXT_BYTES)?;
         let found = identity::read_certificate(&authority)?.fingerprint;
         if Some(found) != self.manifest.authority {
             return wrong("authority.pem is not the one that the manifest names".into());
         }
-        let key = disk::read_text(&self.folder.join("link.key"), TEXT)?;
+        let key = disk::read_text(&self.folder.join("link.key"), LARGEST_TEXT_BYTES)?;
         if !identity::belong_together(&pem, &key) {
             return wrong("link.key does not belong to link.pem".into());
         }
@@ -182,20 +185,24 @@ impl Kit {
         Ok(())
     }
 
-    /// What this process expects of its neighbours: `met` has each with the highest epoch that was
+    /// What this process expects of its neighbours: `known` has each with the highest epoch that was
     /// seen of it and the largest payload that its edges can fill.
     #[must_use]
-    pub fn gate(&self, met: impl Iterator<Item = (u32, u64, usize)>, last_round: u64) -> Gate {
-        let expected = |(place, epoch, largest)| {
-            let key = self.manifest.key_of(place)?;
-            Some((place, Expected { key, epochs: epoch..=u64::MAX, largest }))
+    pub fn verifier(
+        &self,
+        known: impl Iterator<Item = (u32, u64, usize)>,
+        last_round: u64,
+    ) -> FrameVerifier {
+        let expected = |(index, epoch, largest)| {
+            let key = self.manifest.key_of(index)?;
+            Some((index, ExpectedSender { key, epochs: epoch..=u64::MAX, largest }))
         };
-        Gate {
+        FrameVerifier {
             run: self.manifest.run.0,
             own: self.process,
             shape: self.manifest.fingerprint(),
             last_round,
-            senders: met.filter_map(expected).collect(),
+            senders: known.filter_map(expected).collect(),
         }
     }
 
@@ -204,6 +211,7 @@ impl Kit {
     pub fn owner(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.manifest.run.0).update(self.name().as_bytes());
+        // A state of other shapes could not be restored, so it is not even tried.
         hasher.update(&self.manifest.fingerprint().to_le_bytes());
         *hasher.finalize().as_bytes()
     }
@@ -218,9 +226,9 @@ pub fn read_project(path: &Path) -> Result<VerifyingKey> {
         .ok_or_else(|| Error::damaged(path, "expected a public key of 64 hexadecimal digits"))
 }
 
-/// What a kit is made of.
+/// What a site bundle is made of.
 #[derive(Debug, Clone)]
-pub struct Parts<'a> {
+pub struct BundleFiles<'a> {
     /// The project's key.
     pub project: VerifyingKey,
     /// The signed manifest.
@@ -232,11 +240,11 @@ pub struct Parts<'a> {
     /// The certificate of the authority, the process's own and its key; none with plain links.
     pub link: Option<(&'a str, &'a identity::Certified)>,
     /// The parts of the experiment.
-    pub shared: &'a Shared,
+    pub shared: &'a SharedFiles,
 }
 
-impl Parts<'_> {
-    /// Writes a kit into a folder.
+impl BundleFiles<'_> {
+    /// Writes a site bundle into a folder.
     pub fn write(&self, folder: &Path) -> Result<()> {
         disk::make_private_folder(folder)?;
         let put = |name: &str, text: &str, access| {
@@ -252,7 +260,7 @@ impl Parts<'_> {
             put("link.key", &own.key, Access::Private)?;
         }
         put("experiment.toml", &self.shared.experiment, Access::Shared)?;
-        put("part.json", &self.shared.part, Access::Shared)?;
+        put("part.json", &self.shared.settings, Access::Shared)?;
         put("public.json", &self.shared.public, Access::Shared)
     }
 }

@@ -1,4 +1,4 @@
-//! How much one site tells another in a round: the messages of all edges between the two travel as one
+//! How much one site sends another in a round: the messages of all edges between the two travel as one
 //! frame,
 //!
 //! ```text
@@ -9,23 +9,20 @@
 
 use std::collections::BTreeMap;
 
-use fedgrid::network::Network;
+use fedgrid::{network::Network, runtime::protocol::EDGE_INDEX_BYTES};
 use fedgrid_zenoh::{
-    frame::{CAP, HEADER, TRAILER},
+    frame::{HEADER_BYTES, LARGEST_FRAME_BYTES, TRAILER_BYTES},
     provision::Site,
 };
 
 use fedgrid_lab::error::{Error, Result};
 
-/// The place of its edge that each message begins with.
-const PLACE: usize = 4;
-
 /// Refuses sites that have more to tell each other than a frame holds.
 pub(super) fn check(network: &Network, sites: &[Site], message: usize) -> Result<()> {
     let mut host = vec![0; network.len()];
-    for (place, site) in sites.iter().enumerate() {
+    for (index, site) in sites.iter().enumerate() {
         for &node in &site.nodes {
-            host[node as usize] = place;
+            host[node as usize] = index;
         }
     }
     let mut between: BTreeMap<(usize, usize), usize> = BTreeMap::new();
@@ -35,15 +32,18 @@ pub(super) fn check(network: &Network, sites: &[Site], message: usize) -> Result
             *between.entry((a.min(b), a.max(b))).or_default() += 1;
         }
     }
+    // The pair with the most edges decides: messages of all edges are bounded by the same size.
     let Some((&(a, b), &edges)) = between.iter().max_by_key(|(_, edges)| **edges) else {
         return Ok(());
     };
-    let bytes = edges.saturating_mul(PLACE + message).saturating_add(HEADER + TRAILER);
-    if bytes <= CAP {
+    let bytes = edges
+        .saturating_mul(EDGE_INDEX_BYTES + message)
+        .saturating_add(HEADER_BYTES + TRAILER_BYTES);
+    if bytes <= LARGEST_FRAME_BYTES {
         return Ok(());
     }
     Err(Error::input(format!(
-        "sites '{}' and '{}' would tell each other {bytes} bytes a round over {edges} edges, more than the {CAP} \
+        "sites '{}' and '{}' would tell each other {bytes} bytes a round over {edges} edges, more than the {LARGEST_FRAME_BYTES} \
          of a frame; use fewer public points (or features, for methods of weights), or divide the \
          nodes among more sites or processes",
         sites[a].name, sites[b].name
@@ -65,7 +65,7 @@ mod tests {
             nodes: nodes.to_vec(),
         };
         let sites = [site("odd", &[1, 3]), site("even", &[0, 2])];
-        let most = (CAP - HEADER - TRAILER) / 3 - PLACE;
+        let most = (LARGEST_FRAME_BYTES - HEADER_BYTES - TRAILER_BYTES) / 3 - EDGE_INDEX_BYTES;
         assert!(check(&network, &sites, most).is_ok());
         let refused = check(&network, &sites, most + 1).unwrap_err().to_string();
         assert!(

@@ -8,7 +8,7 @@ use crate::{
     network::NodeId,
     runtime::{
         layout::ProcessId,
-        protocol::{Frame, Kind, Mode, PeerStatus, Settings, Slot},
+        protocol::{Frame, FrameKind, PeerStatus, ProtocolSettings, RoundMode, Slot},
     },
 };
 
@@ -23,20 +23,20 @@ pub enum Violation {
         /// The round.
         round: u64,
     },
-    /// Something was said again, but differently.
-    #[error("process {from} said something else of round {round} to {to} the second time")]
-    OtherWords {
-        /// Who said it.
+    /// A payload was sent again, but with other bytes.
+    #[error("process {from} sent another payload for round {round} to {to} the second time")]
+    OtherPayload {
+        /// The sender.
         from: ProcessId,
-        /// To whom.
+        /// The receiver.
         to: ProcessId,
         /// The round.
         round: u64,
     },
     /// A frame left before what it rests on was durable.
-    #[error("process {from} spoke of round {round} before it was durable")]
-    SpokeTooSoon {
-        /// Who spoke.
+    #[error("process {from} sent a frame of round {round} before what it rests on was durable")]
+    SentTooSoon {
+        /// The sender.
         from: ProcessId,
         /// The round.
         round: u64,
@@ -59,12 +59,12 @@ pub enum Violation {
         /// Who was started from it.
         from: ProcessId,
     },
-    /// An older word of a neighbour has replaced a newer one.
-    #[error("process {by} took an older word of {from} for the latest")]
+    /// An older message of a neighbour has replaced a newer one.
+    #[error("process {by} took an older message of {from} for the latest")]
     WentBack {
-        /// Who did.
+        /// The receiver.
         by: ProcessId,
-        /// Whose word.
+        /// The sender.
         from: ProcessId,
     },
     /// Processes did not end at one round.
@@ -88,37 +88,58 @@ pub enum Violation {
     Halted {
         /// Which process.
         process: ProcessId,
-        /// What it said.
+        /// Its reason.
         reason: String,
     },
 }
 
-/// Looks on and remembers what was promised.
+/// How many broken promises are listed: one is enough to fail, and one fault can break thousands.
+const MOST_VIOLATIONS: usize = 100;
+
+/// Watches all frames and remembers what was promised.
 #[derive(Debug, Default)]
-pub(super) struct Judge {
-    pub(super) violations: Vec<Violation>,
-    /// What was said: digest by sender, receiver, kind and round.
-    said: BTreeMap<(ProcessId, ProcessId, Kind, u64), u64>,
+pub(super) struct Invariants {
+    violations: Vec<Violation>,
+    /// The digests of payloads by sender, receiver, kind and round.
+    sent: BTreeMap<(ProcessId, ProcessId, FrameKind, u64), u64>,
     /// The last start of each sender that each receiver has accepted.
     accepted: BTreeMap<(ProcessId, ProcessId), (u64, u64)>,
-    /// Who has heard from an old backup and knew better: receiver and nonce of the sender.
-    pub(super) warned: BTreeSet<(ProcessId, u64)>,
+    /// Who has got a frame from an old backup and knew better: receiver and nonce of the sender.
+    warned: BTreeSet<(ProcessId, u64)>,
 }
 
-impl Judge {
+impl Invariants {
     pub(super) fn note(&mut self, violation: Violation) {
-        if self.violations.len() < 100 {
+        if self.violations.len() < MOST_VIOLATIONS {
             self.violations.push(violation);
         }
     }
 
-    /// A process is started from an old backup: whom it has met, it may have forgotten.
-    pub(super) fn forgets(&mut self, process: ProcessId) {
+    pub(super) fn violations(&self) -> &[Violation] {
+        &self.violations
+    }
+
+    pub(super) fn into_violations(self) -> Vec<Violation> {
+        self.violations
+    }
+
+    /// A process is started from an old backup: it may have forgotten whom it has met.
+    pub(super) fn forget_accepted(&mut self, process: ProcessId) {
         self.accepted.retain(|(by, _), _| *by != process);
     }
 
+    /// A process has crashed: it may have to learn anew which rounds of others are durable.
+    pub(super) fn forget_warnings(&mut self, process: ProcessId) {
+        self.warned.retain(|(by, _)| *by != process);
+    }
+
+    /// A frame from an old backup reaches one who knows better.
+    pub(super) fn warn(&mut self, frame: &Frame) {
+        self.warned.insert((frame.to, frame.nonce));
+    }
+
     /// A frame leaves a process with this disk.
-    pub(super) fn sent(&mut self, frame: &Frame, disk: &Disk, settings: &Settings) {
+    pub(super) fn sent(&mut self, frame: &Frame, disk: &Disk, settings: &ProtocolSettings) {
         let (from, to, round) = (frame.from, frame.to, frame.round);
         let word = |slot: Slot, at: usize| {
             let bytes = disk.seen(slot)?.get(at..at + 8)?;
@@ -128,27 +149,31 @@ impl Judge {
         // The state begins with its version and its round.
         let kept = word(Slot::State, 1).unwrap_or(0);
         let due = match frame.kind {
-            Kind::State => (round - 1) / settings.keep * settings.keep,
+            FrameKind::State => (round - 1) / settings.checkpoint_every * settings.checkpoint_every,
             _ => 0,
         };
-        let floor = if frame.floor == u64::MAX { 0 } else { frame.floor };
-        if frame.epoch > epoch || kept < due.max(floor) {
-            self.note(Violation::SpokeTooSoon { from, round });
+        // A finished process claims all rounds, whatever its last one was.
+        let claimed = if frame.durable_round == u64::MAX { 0 } else { frame.durable_round };
+        if frame.epoch > epoch || kept < due.max(claimed) {
+            self.note(Violation::SentTooSoon { from, round });
         }
-        let is_final = matches!(frame.kind, Kind::State | Kind::Sums | Kind::Verdict);
-        if is_final && settings.mode == Mode::Synchronous {
+        let is_final =
+            matches!(frame.kind, FrameKind::State | FrameKind::Sums | FrameKind::Verdict);
+        // In asynchronous rounds a restarted process may come to other states.
+        if is_final && settings.mode == RoundMode::Synchronous {
             let now = digest(&frame.payload);
-            if *self.said.entry((from, to, frame.kind, round)).or_insert(now) != now {
-                self.note(Violation::OtherWords { from, to, round });
+            if *self.sent.entry((from, to, frame.kind, round)).or_insert(now) != now {
+                self.note(Violation::OtherPayload { from, to, round });
             }
         }
     }
 
-    /// A process that may be believed has accepted a frame.
+    /// A process that is no zombie has accepted a frame.
     pub(super) fn accepted(&mut self, frame: &Frame, before: PeerStatus) {
         let (by, from, epoch) = (frame.to, frame.from, frame.epoch);
         let now = (epoch, frame.nonce);
         let mut last = self.accepted.get(&(by, from)).copied().unwrap_or(now);
+        // What the receiver itself knows counts, too: it may have met a start from which no frame was accepted.
         if before.epoch >= last.0 {
             last = (before.epoch, before.nonce);
         }
@@ -160,6 +185,22 @@ impl Judge {
         }
         if epoch >= last.0 {
             self.accepted.insert((by, from), now);
+        }
+    }
+
+    /// The run is over, and each process has finished at this round, or has not.
+    pub(super) fn ended(&mut self, finished_at: &[Option<u64>], is_synchronous: bool) {
+        let first = finished_at.iter().flatten().next().copied();
+        for (process, end) in finished_at.iter().enumerate() {
+            match (*end, first) {
+                (None, _) if self.violations.is_empty() => {
+                    self.note(Violation::Stuck { process });
+                }
+                (Some(round), Some(other)) if round != other && is_synchronous => {
+                    self.note(Violation::OtherEnd { process, round, other });
+                }
+                _ => {}
+            }
         }
     }
 }
