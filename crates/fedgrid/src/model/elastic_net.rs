@@ -13,10 +13,10 @@ use std::sync::Arc;
 use super::{
     Hypothesis, Linear, LinearHypothesis, LinearProximal, LocalModel, Parametric, Shape, Steps,
     Vanishing,
-    affine::{Affine, Pulls, check_data, check_numbers, check_proximal},
-    coordinate_descent::{Descent, Separable},
-    level_set::RowShape,
     linear::mean_row,
+    solver::affine::{Affine, QuadraticPulls, check_data, check_numbers, check_proximal},
+    solver::coordinate_descent::{CoordinateDescent, Separable},
+    solver::level_set::RowShape,
 };
 use crate::{
     algebra::{dot, scale, triangularise},
@@ -83,8 +83,10 @@ impl LocalModel for ElasticNet {
             rows.extend(x.iter().zip(&centre).map(|(x, c)| root * (x - c)));
             residual.push(root * (label - y));
         }
-        let pulls =
-            Pulls { strengths: vec![2.0 * self.ridge; columns], centres: vec![0.0; columns] };
+        let pulls = QuadraticPulls {
+            strengths: vec![2.0 * self.ridge; columns],
+            centres: vec![0.0; columns],
+        };
         let slopes = descend(rows, residual, &pulls, &vec![self.lasso; columns])?;
         let intercept = label - dot(&slopes, &centre);
         let names = data.features().names().clone();
@@ -179,16 +181,16 @@ impl Parametric for ElasticNet {
 fn descend(
     mut rows: Vec<f64>,
     mut residual: Vec<f64>,
-    pulls: &Pulls,
+    pulls: &QuadraticPulls,
     lassos: &[f64],
 ) -> Result<Vec<f64>> {
     let zeros = vec![0.0; lassos.len()];
     if residual.len() > zeros.len() {
         triangularise(&mut rows, zeros.len(), &mut residual);
     }
-    let Pulls { strengths, centres } = pulls;
+    let QuadraticPulls { strengths, centres } = pulls;
     let own = Separable { linear: &zeros, strengths, centres, lassos };
-    Descent::new(&rows, residual, &zeros, &own).minimise()
+    CoordinateDescent::new(&rows, residual, &zeros, &own).minimise()
 }
 
 #[cfg(test)]

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use super::{
     Hypothesis, LocalModel, Parametric, Shape, Steps, Vanishing,
-    affine::{Affine, Pulls, check_data, check_numbers},
-    basis::Centred,
-    clipped::Clipped,
-    level_set::RowShape,
+    solver::affine::{Affine, QuadraticPulls, check_data, check_numbers},
+    solver::basis::CentredRegression,
+    solver::level_set::RowShape,
+    solver::piecewise_quadratic::PiecewiseQuadratic,
 };
 use crate::{
     data::{Dataset, Task},
@@ -62,10 +62,10 @@ impl Huber {
         rows: &[f64],
         labels: &[f64],
         weights: &[f64],
-        pulls: &Pulls,
+        pulls: &QuadraticPulls,
     ) -> Result<Vec<f64>> {
         let (low, high) = (-2.0 * self.threshold, 2.0 * self.threshold);
-        let problem = Clipped { rows, labels, weights, pulls, slope: 2.0, low, high };
+        let problem = PiecewiseQuadratic { rows, labels, weights, pulls, slope: 2.0, low, high };
         problem.minimise(&vec![0.0; labels.len()], pulls.centres.clone())
     }
 }
@@ -87,12 +87,12 @@ impl LocalModel for Huber {
         self.check()?;
         check_data(NAME, data)?;
         let data = data.without_zero_weights();
-        let centred = Centred::new(&data, self.intercept);
-        let Centred { basis, rows, labels, .. } = &centred;
+        let centred = CentredRegression::new(&data, self.intercept);
+        let CentredRegression { basis, rows, labels, .. } = &centred;
         let choice = CHOICE * data.total_weight();
         let penalties = basis.penalties(self.ridge, self.intercept);
         let strengths: Vec<f64> = penalties.iter().map(|ridge| 2.0 * ridge + choice).collect();
-        let mut pulls = Pulls { centres: vec![0.0; strengths.len()], strengths };
+        let mut pulls = QuadraticPulls { centres: vec![0.0; strengths.len()], strengths };
         let mut parameters = self.minimise(rows, labels, data.weights(), &pulls)?;
         for _ in 0..2 {
             // From the chosen minimiser on, its pull is to itself: then it is one without the pull.

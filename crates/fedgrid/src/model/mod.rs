@@ -9,20 +9,12 @@
 //!
 //! and is put under the laws of `testing::check_local_model` by one line.
 
-mod affine;
-mod basis;
 mod check;
-mod clipped;
-mod coordinate_descent;
-mod curved;
 mod kernel;
-mod kink;
-mod level_set;
 mod parametric;
-mod places;
 #[cfg(test)]
 mod reference;
-mod smooth;
+mod solver;
 mod stored;
 mod vanishing;
 

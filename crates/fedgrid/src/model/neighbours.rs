@@ -5,7 +5,7 @@
 //! h(x) = Σ_p part_p weight_p y_p / Σ_p part_p weight_p      budget = k · Σ_p weight_p² / Σ_p weight_p
 //! ```
 //!
-//! over the places p (distinct feature rows). Places are taken by distance until their weights
+//! over the places p (distinct feature rows). DistinctRows are taken by distance until their weights
 //! reach the budget; the last ones, all at one distance, count in equal parts. The unit of the budget
 //! is the mean weight of a place, drawn by weight. It is one row for distinct rows of equal weight,
 //! where this is the common rule of k nearest neighbours. It does not change when a row is split
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LocalModel, Stored, Vanishing, check, places::Places,
+    Hypothesis, LocalModel, Stored, Vanishing, check, solver::distinct_rows::DistinctRows,
     vanishing::every_column_varies,
 };
 use crate::{
@@ -55,7 +55,7 @@ impl LocalModel for Neighbours {
             return Err(Error::Parameter { name: "k", value: 0.0, expected: "one or more" });
         }
         let model = "a model of nearest neighbours";
-        let places = Places::new(data.features(), data.weights(), model)?;
+        let places = DistinctRows::new(data.features(), data.weights(), model)?;
         let (scaling, _) = places.scaled(self.standardise);
         let shares = places.shares();
         let unit: f64 = shares.iter().map(|share| share * share).sum();

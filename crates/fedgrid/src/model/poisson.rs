@@ -12,12 +12,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LocalModel, Parametric, Shape, Steps, Stored, Vanishing,
-    affine::{Affine, check_data, check_numbers, check_proximal},
-    basis::Basis,
-    check,
-    level_set::RowShape,
-    smooth::{RowLoss, Smooth},
+    Hypothesis, LocalModel, Parametric, Shape, Steps, Stored, Vanishing, check,
+    solver::affine::{Affine, check_data, check_numbers, check_proximal},
+    solver::basis::Basis,
+    solver::damped_newton::{PenalisedLoss, RowLoss},
+    solver::level_set::RowShape,
 };
 use crate::{
     algebra::dot,
@@ -99,7 +98,7 @@ impl LocalModel for Poisson {
             start[basis.scales.len()] = mean.ln();
         }
         let zeros = vec![0.0; start.len()];
-        let problem = Smooth {
+        let problem = PenalisedLoss {
             loss: &Likelihood(data.labels().as_slice()),
             rows: &basis.rows(&data, self.intercept),
             width: start.len(),
@@ -160,7 +159,7 @@ impl Parametric for Poisson {
         check_proximal(centre, self.affine().size(columns), steps.slopes)?;
         let data = data.without_zero_weights();
         let pulls = self.affine().proximal_pulls(columns, centre, steps);
-        let problem = Smooth {
+        let problem = PenalisedLoss {
             loss: &Likelihood(data.labels().as_slice()),
             rows: &self.affine().rows(data.features()),
             width: centre.len(),

@@ -22,10 +22,10 @@ use std::sync::Arc;
 
 use super::{
     Hypothesis, LocalModel, Parametric, Shape, Steps, Vanishing,
-    affine::{Affine, Pulls, check_data, check_numbers},
-    basis::Centred,
-    clipped::Clipped,
-    level_set::RowShape,
+    solver::affine::{Affine, QuadraticPulls, check_data, check_numbers},
+    solver::basis::CentredRegression,
+    solver::level_set::RowShape,
+    solver::piecewise_quadratic::PiecewiseQuadratic,
 };
 use crate::{
     data::{Dataset, Task},
@@ -87,10 +87,11 @@ impl Quantile {
         rows: &[f64],
         labels: &[f64],
         weights: &[f64],
-        pulls: &Pulls,
+        pulls: &QuadraticPulls,
     ) -> Result<Vec<f64>> {
         let (low, high) = (self.level - 1.0, self.level);
-        let clipped = |slope: f64| Clipped { rows, labels, weights, pulls, slope, low, high };
+        let clipped =
+            |slope: f64| PiecewiseQuadratic { rows, labels, weights, pulls, slope, low, high };
         let mut place = pulls.centres.clone();
         let mut multipliers = vec![0.0; labels.len()];
         let scale = mean_size(&clipped(1.0).residuals(&place), weights);
@@ -154,13 +155,13 @@ impl LocalModel for Quantile {
         self.check()?;
         check_data(NAME, data)?;
         let data = data.without_zero_weights();
-        let centred = Centred::new(&data, self.intercept);
-        let Centred { basis, rows, labels, .. } = &centred;
+        let centred = CentredRegression::new(&data, self.intercept);
+        let CentredRegression { basis, rows, labels, .. } = &centred;
         let spread = mean_size(labels, data.weights());
         let choice = if spread > 0.0 { CHOICE * data.total_weight() / spread } else { 1.0 };
         let penalties = basis.penalties(self.ridge, self.intercept);
         let strengths: Vec<f64> = penalties.iter().map(|ridge| (2.0 * ridge).max(choice)).collect();
-        let pulls = Pulls { centres: vec![0.0; strengths.len()], strengths };
+        let pulls = QuadraticPulls { centres: vec![0.0; strengths.len()], strengths };
         let parameters = self.minimise(rows, labels, data.weights(), &pulls)?;
         Ok(Box::new(centred.hypothesis(&parameters)))
     }

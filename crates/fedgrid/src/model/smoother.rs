@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Hypothesis, LocalModel, Stored, Vanishing, check,
     kernel::{Kernel, total_variance},
-    places::{Places, mean_of},
+    solver::distinct_rows::{DistinctRows, mean_of},
 };
 use crate::{
     algebra::{add_scaled, scale},
@@ -47,7 +47,7 @@ impl LocalModel for Smoother {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.kernel.check()?;
         refuse_signed(self.kernel)?;
-        let places = Places::new(data.features(), data.weights(), "a smoother")?;
+        let places = DistinctRows::new(data.features(), data.weights(), "a smoother")?;
         let (scaling, points) = places.scaled(self.standardise);
         let (columns, shares) = (data.features().columns(), places.shares());
         let labels = places.labels(data.labels())?;

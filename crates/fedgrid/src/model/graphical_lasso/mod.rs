@@ -20,11 +20,10 @@ mod spectrum;
 
 use std::{f64::consts::SQRT_2, sync::Arc};
 
-use self::solve::Problem;
+use self::solve::PrecisionProblem;
 use super::{
-    Hypothesis, LocalModel, Parametric, Shape, Stored, Vanishing,
-    affine::{check_data, check_numbers, check_proximal},
-    check,
+    Hypothesis, LocalModel, Parametric, Shape, Stored, Vanishing, check,
+    solver::affine::{check_data, check_numbers, check_proximal},
 };
 use crate::{
     algebra::{Cholesky, add_outer, dot},
@@ -65,7 +64,7 @@ impl GraphicalLasso {
         columns + 1 + usize::from(self.intercept)
     }
 
-    fn problem(&self, data: &Dataset) -> Problem {
+    fn problem(&self, data: &Dataset) -> PrecisionProblem {
         let columns = data.features().columns();
         let size = self.variables(columns);
         let mut moments = vec![0.0; size * size];
@@ -81,7 +80,7 @@ impl GraphicalLasso {
             if is_free { 0.0 } else { self.lasso }
         };
         let lassos = (0..size * size).map(lasso).collect();
-        Problem { size, moments, total: data.total_weight(), lassos }
+        PrecisionProblem { size, moments, total: data.total_weight(), lassos }
     }
 }
 

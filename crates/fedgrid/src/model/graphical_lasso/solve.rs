@@ -25,7 +25,7 @@ const LAST_BALANCE: usize = 1000;
 
 /// What is minimised, but for the centre V.
 #[derive(Debug, Clone)]
-pub(super) struct Problem {
+pub(super) struct PrecisionProblem {
     /// The number of variables.
     pub(super) size: usize,
     /// C, row by row.
@@ -36,7 +36,7 @@ pub(super) struct Problem {
     pub(super) lassos: Vec<f64>,
 }
 
-impl Problem {
+impl PrecisionProblem {
     fn has_lasso(&self) -> bool {
         self.lassos.iter().any(|lasso| *lasso > 0.0)
     }

@@ -14,7 +14,7 @@ use crate::{
     model::{
         Hypothesis, Prepared,
         kernel::{Kernel, total_variance},
-        places::{Places, mean_of},
+        solver::distinct_rows::{DistinctRows, mean_of},
     },
 };
 
@@ -26,9 +26,9 @@ const ATTEMPTS: usize = 6;
 
 /// A kernel ridge model with the factor of its rows.
 #[derive(Debug)]
-pub(super) struct Factored {
+pub(super) struct FactoredKernel {
     names: Arc<[String]>,
-    places: Places,
+    places: DistinctRows,
     scaling: Scaling,
     points: Vec<f64>,
     shares: Vec<f64>,
@@ -42,9 +42,9 @@ pub(super) struct Factored {
     level: Option<Vec<f64>>,
 }
 
-impl Factored {
+impl FactoredKernel {
     pub(super) fn new(model: &KernelRidge, rows: &Features, weights: &[f64]) -> Result<Self> {
-        let places = Places::new(rows, weights, "a kernel model")?;
+        let places = DistinctRows::new(rows, weights, "a kernel model")?;
         let (scaling, points) = places.scaled(model.standardise);
         let shares = places.shares();
         let distance = (2.0 * total_variance(&points, rows.columns(), &shares)).sqrt();
@@ -82,7 +82,7 @@ impl Factored {
     }
 }
 
-impl Prepared for Factored {
+impl Prepared for FactoredKernel {
     fn fit(&self, labels: &Labels) -> Result<Box<dyn Hypothesis>> {
         let (task, count) = (labels.task(), self.places.count());
         let outputs = task.outputs();

@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use self::{factored::Factored, mixture::mix};
+use self::{factored::FactoredKernel, mixture::mix};
 use super::{
     Hypothesis, LocalModel, Prepared, Stored, Vanishing, check,
     kernel::Kernel,
@@ -93,10 +93,10 @@ impl LocalModel for KernelRidge {
 }
 
 impl KernelRidge {
-    fn factor(&self, rows: &Features, weights: &[f64]) -> Result<Factored> {
+    fn factor(&self, rows: &Features, weights: &[f64]) -> Result<FactoredKernel> {
         at_least_zero("ridge", self.ridge)?;
         self.kernel.check()?;
-        Factored::new(self, rows, weights)
+        FactoredKernel::new(self, rows, weights)
     }
 }
 

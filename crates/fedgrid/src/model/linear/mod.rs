@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use self::prepared::Factored;
+use self::prepared::FactoredRows;
 pub use self::proximal::LinearProximal;
 use super::{Hypothesis, LocalModel, Parametric, Prepared, Stored, Vanishing, check};
 use crate::{
@@ -42,13 +42,13 @@ impl Default for Linear {
 impl LocalModel for Linear {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         at_least_zero("ridge", self.ridge)?;
-        Factored::new(self, data.features(), data.weights())?.fit(data.labels())
+        FactoredRows::new(self, data.features(), data.weights())?.fit(data.labels())
     }
 
     fn prepare(&self, rows: &Features, weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
         at_least_zero("ridge", self.ridge)?;
         same_size("row weights", weights.len(), rows.rows())?;
-        Ok(Some(Box::new(Factored::new(self, rows, weights)?)))
+        Ok(Some(Box::new(FactoredRows::new(self, rows, weights)?)))
     }
 
     fn vanishing_rows(&self, own: &Dataset) -> Vanishing {
@@ -61,7 +61,7 @@ impl LocalModel for Linear {
 
     fn with_centre(&self, centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
         match centre.stored() {
-            Stored::Linear(centre) => Some(Box::new(Centred { model: self.clone(), centre })),
+            Stored::Linear(centre) => Some(Box::new(CentredLinear { model: self.clone(), centre })),
             _ => None,
         }
     }
@@ -77,12 +77,12 @@ impl LocalModel for Linear {
 
 /// A linear model whose ridge pulls to given slopes: it fits what those leave over.
 #[derive(Debug)]
-struct Centred {
+struct CentredLinear {
     model: Linear,
     centre: LinearHypothesis,
 }
 
-impl LocalModel for Centred {
+impl LocalModel for CentredLinear {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         let known = self.centre.predict(data.features());
         let left = data.labels().as_slice().iter().zip(known.as_slice()).map(|(y, p)| y - p);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn fit(model: &Linear, data: &Dataset) -> (Vec<f64>, f64) {
-        let factored = Factored::new(model, data.features(), data.weights()).unwrap();
+        let factored = FactoredRows::new(model, data.features(), data.weights()).unwrap();
         factored.solve(data.labels().as_slice())
     }
 

@@ -6,7 +6,7 @@ use super::{Linear, LinearProximal};
 use crate::{
     data::{Dataset, Task},
     error::Result,
-    model::{Hypothesis, Parametric, Shape, affine::Affine},
+    model::{Hypothesis, Parametric, Shape, solver::affine::Affine},
 };
 
 impl From<&Linear> for Affine {

@@ -21,7 +21,7 @@ const RANK_TOLERANCE: f64 = 1e-12;
 
 /// The factors of a linear model's rows.
 #[derive(Debug)]
-pub(super) struct Factored {
+pub(super) struct FactoredRows {
     names: Arc<[String]>,
     ridge: f64,
     intercept: bool,
@@ -32,7 +32,7 @@ pub(super) struct Factored {
     svd: Singular,
 }
 
-impl Factored {
+impl FactoredRows {
     /// Factors rows, of which some must have weight.
     pub(super) fn new(model: &Linear, features: &Features, weights: &[f64]) -> Result<Self> {
         let total: f64 = weights.iter().sum();
@@ -89,7 +89,7 @@ impl Factored {
     }
 }
 
-impl Prepared for Factored {
+impl Prepared for FactoredRows {
     fn fit(&self, labels: &Labels) -> Result<Box<dyn Hypothesis>> {
         if labels.task() != Task::Regression {
             let reason = "it predicts numbers, the target is a class".into();

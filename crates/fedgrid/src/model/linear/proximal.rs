@@ -13,7 +13,7 @@ use crate::{
     algebra::{Singular, add_scaled, dot, triangularise},
     data::Dataset,
     error::{Result, at_least_zero},
-    model::affine::{Affine, check_numbers, check_proximal},
+    model::solver::affine::{Affine, check_numbers, check_proximal},
 };
 
 /// Singular values below this share of the largest count as zero.

@@ -22,8 +22,8 @@ mod sparse;
 mod parametric;
 
 pub use self::hypothesis::LogisticHypothesis;
-use self::objective::Problem;
-use super::{Hypothesis, LocalModel, Parametric, Vanishing, basis::Basis};
+use self::objective::LogisticProblem;
+use super::{Hypothesis, LocalModel, Parametric, Vanishing, solver::basis::Basis};
 use crate::{
     data::{Dataset, Task},
     error::{Error, Result, at_least_zero},
@@ -115,13 +115,13 @@ impl Logistic {
     }
 
     /// The objective in the coordinates of the basis, the intercept last.
-    fn problem(&self, data: &Dataset, basis: &Basis, reference: bool) -> Problem {
+    fn problem(&self, data: &Dataset, basis: &Basis, reference: bool) -> LogisticProblem {
         let rows = basis.rows(data, self.intercept);
         let labels = probabilities(data);
         let classes = data.task().outputs();
         let penalties = basis.penalties(self.ridge, self.intercept);
         let (width, weights) = (penalties.len(), data.weights().to_vec());
-        Problem { rows, width, labels, weights, classes, reference, penalties }
+        LogisticProblem { rows, width, labels, weights, classes, reference, penalties }
     }
 
     /// Back from the coordinates of the basis.

@@ -8,10 +8,10 @@
 //! multiplied with (conjugate gradients). Adding the same to all vectors changes no probability;
 //! the steps have mean zero over the vectors, which fixes that freedom.
 
-use super::objective::{Point, Problem};
+use super::objective::{LogisticPoint, LogisticProblem};
 use crate::{
     algebra::{add_scaled, dot, norm},
-    model::curved::damped_direction,
+    model::solver::newton_system::damped_direction,
 };
 
 /// The fit ends when the gradient is this share of the total weight.
@@ -26,7 +26,7 @@ const MOST_HALVINGS: usize = 40;
 /// Rounding of the objective, relative to its value.
 const ROUNDING: f64 = 1e-13;
 
-impl Problem {
+impl LogisticProblem {
     /// The parameters of smallest value, one vector after the other.
     pub(super) fn minimise(&self, factored: bool) -> Vec<f64> {
         let total: f64 = self.weights.iter().sum();
@@ -52,7 +52,7 @@ impl Problem {
     }
 
     /// −H⁻¹ ∇f by conjugate gradients, the more exact the closer the minimum is.
-    fn conjugate_direction(&self, point: &Point, gradient: &[f64], total: f64) -> Vec<f64> {
+    fn conjugate_direction(&self, point: &LogisticPoint, gradient: &[f64], total: f64) -> Vec<f64> {
         let size = norm(gradient);
         let target = size * (size / total).sqrt().min(0.1);
         let mut residual: Vec<f64> = gradient.iter().map(|g| -g).collect();
@@ -88,7 +88,12 @@ impl Problem {
     }
 
     /// The longest of the steps 1, ½, ¼, … that decreases f enough, or none.
-    fn line_search(&self, point: &Point, direction: &[f64], slope: f64) -> Option<Point> {
+    fn line_search(
+        &self,
+        point: &LogisticPoint,
+        direction: &[f64],
+        slope: f64,
+    ) -> Option<LogisticPoint> {
         if slope >= 0.0 || !slope.is_finite() {
             return None;
         }

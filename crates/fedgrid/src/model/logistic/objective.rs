@@ -9,7 +9,7 @@
 use crate::algebra::{add_scaled, dot};
 
 /// The objective f; all rows have positive weight and labels of sum one.
-pub(super) struct Problem {
+pub(super) struct LogisticProblem {
     /// The coordinates u of each row, `width` numbers per row.
     pub(super) rows: Vec<f64>,
     /// How many parameters a vector has.
@@ -27,7 +27,7 @@ pub(super) struct Problem {
 }
 
 /// Parameters with what they predict for every row.
-pub(super) struct Point {
+pub(super) struct LogisticPoint {
     /// One vector after the other.
     pub(super) parameters: Vec<f64>,
     /// The objective.
@@ -38,7 +38,7 @@ pub(super) struct Point {
     complements: Vec<f64>,
 }
 
-impl Problem {
+impl LogisticProblem {
     pub(super) fn vectors(&self) -> usize {
         self.classes - usize::from(self.reference)
     }
@@ -64,7 +64,7 @@ impl Problem {
         &values[row * self.classes + usize::from(self.reference)..(row + 1) * self.classes]
     }
 
-    pub(super) fn at(&self, parameters: Vec<f64>) -> Point {
+    pub(super) fn at(&self, parameters: Vec<f64>) -> LogisticPoint {
         let size = self.labels.len();
         let (mut probabilities, mut complements) = (vec![0.0; size], vec![0.0; size]);
         let mut logits = vec![0.0; self.classes];
@@ -85,10 +85,10 @@ impl Problem {
                 value += penalty * parameter * parameter;
             }
         }
-        Point { parameters, value, probabilities, complements }
+        LogisticPoint { parameters, value, probabilities, complements }
     }
 
-    pub(super) fn gradient(&self, point: &Point) -> Vec<f64> {
+    pub(super) fn gradient(&self, point: &LogisticPoint) -> Vec<f64> {
         let mut gradient = self.penalty_product(&point.parameters);
         for (row, weight) in self.weights.iter().enumerate() {
             let labels = self.of_vectors(&self.labels, row);
@@ -112,7 +112,7 @@ impl Problem {
     }
 
     /// The lower blocks of the Hessian, and its freedom filled with curvature of its own size.
-    pub(super) fn hessian(&self, point: &Point) -> Vec<f64> {
+    pub(super) fn hessian(&self, point: &LogisticPoint) -> Vec<f64> {
         let (vectors, width) = (self.vectors(), self.width);
         let size = vectors * width;
         let mut hessian = vec![0.0; size * size];
@@ -161,7 +161,7 @@ impl Problem {
         }
     }
 
-    pub(super) fn hessian_product(&self, point: &Point, v: &[f64]) -> Vec<f64> {
+    pub(super) fn hessian_product(&self, point: &LogisticPoint, v: &[f64]) -> Vec<f64> {
         let mut product = self.penalty_product(v);
         let mut slopes = vec![0.0; self.classes];
         for (row, weight) in self.weights.iter().enumerate() {
@@ -212,7 +212,7 @@ mod tests {
         assert!((q.iter().sum::<f64>() - 1.0).abs() < 1e-15);
     }
     /// Five random rows of two coordinates, with soft labels.
-    fn random_problem(classes: usize, reference: bool, penalty: f64) -> Problem {
+    fn random_problem(classes: usize, reference: bool, penalty: f64) -> LogisticProblem {
         let mut stream = Stream::new(classes as u64, 0, 0, Purpose::Data);
         let rows = (0..10).map(|_| stream.normal()).collect();
         let mut labels: Vec<f64> = (0..5 * classes).map(|_| stream.uniform()).collect();
@@ -224,11 +224,11 @@ mod tests {
         }
         let weights = (0..5).map(|_| stream.uniform()).collect();
         let penalties = vec![penalty, 0.5 * penalty];
-        Problem { rows, width: 2, labels, weights, classes, reference, penalties }
+        LogisticProblem { rows, width: 2, labels, weights, classes, reference, penalties }
     }
 
     /// Parameters and a direction, both of mean zero over the vectors unless there is a reference.
-    fn place_and_direction(problem: &Problem) -> (Vec<f64>, Vec<f64>) {
+    fn place_and_direction(problem: &LogisticProblem) -> (Vec<f64>, Vec<f64>) {
         let mut stream = Stream::new(9, 0, 0, Purpose::Start);
         let mut draw = || {
             let mut v: Vec<f64> = (0..problem.vectors() * 2).map(|_| stream.normal()).collect();
@@ -238,7 +238,12 @@ mod tests {
         (draw(), draw())
     }
 
-    fn moved(problem: &Problem, place: &[f64], step: f64, direction: &[f64]) -> Point {
+    fn moved(
+        problem: &LogisticProblem,
+        place: &[f64],
+        step: f64,
+        direction: &[f64],
+    ) -> LogisticPoint {
         let mut parameters = place.to_vec();
         add_scaled(&mut parameters, step, direction);
         problem.at(parameters)

@@ -10,9 +10,9 @@ use crate::{
     error::Result,
     model::{
         Hypothesis, Parametric, Shape, Steps, Stored,
-        affine::check_proximal,
-        level_set::RowShape,
-        smooth::{RowLoss, Smooth},
+        solver::affine::check_proximal,
+        solver::damped_newton::{PenalisedLoss, RowLoss},
+        solver::level_set::RowShape,
     },
 };
 
@@ -122,7 +122,7 @@ impl Parametric for Logistic {
             centres.extend(pulls.centres);
             strengths = pulls.strengths;
         }
-        let problem = Smooth {
+        let problem = PenalisedLoss {
             loss: &CrossEntropy::new(&data),
             rows: &self.affine().rows(data.features()),
             width,

@@ -12,9 +12,9 @@ use crate::{
     data::Dataset,
     error::Result,
     model::{
-        affine::Affine,
         linear::mean_row,
-        smooth::{RowLoss, Smooth},
+        solver::affine::Affine,
+        solver::damped_newton::{PenalisedLoss, RowLoss},
     },
 };
 
@@ -41,7 +41,7 @@ impl Logistic {
         let mut strengths = vec![2.0 * self.ridge; columns];
         strengths.resize(width, 0.0);
         let zeros = vec![0.0; loss.outputs() * width];
-        let problem = Smooth {
+        let problem = PenalisedLoss {
             loss: &loss,
             rows: &rows,
             width,

@@ -97,7 +97,7 @@ impl LocalModel for Perceptron {
 
     fn with_centre(&self, centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
         let centre = self.weights(centre)?;
-        Some(Box::new(Centred { model: self.clone(), centre }))
+        Some(Box::new(CentredPerceptron { model: self.clone(), centre }))
     }
 
     fn as_parametric(&self) -> Option<&dyn Parametric> {
@@ -107,12 +107,12 @@ impl LocalModel for Perceptron {
 
 /// A perceptron that starts at given weights, and whose ridge pulls to them.
 #[derive(Debug)]
-struct Centred {
+struct CentredPerceptron {
     model: Perceptron,
     centre: Vec<f64>,
 }
 
-impl LocalModel for Centred {
+impl LocalModel for CentredPerceptron {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         let size = self.model.size(data.features().columns(), data.task());
         same_size("weights of the centre", self.centre.len(), size)?;

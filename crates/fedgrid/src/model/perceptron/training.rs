@@ -16,7 +16,7 @@ use crate::{
     data::{Dataset, Scaling, Task},
     descent::Descent,
     error::{Error, Result},
-    model::places::{Places, mean_of},
+    model::solver::distinct_rows::{DistinctRows, mean_of},
     random::{Purpose, Stream},
 };
 
@@ -57,7 +57,7 @@ impl<'a> Training<'a> {
         data: &Dataset,
         centre: Option<&[f64]>,
     ) -> Result<Self> {
-        let places = Places::new(data.features(), data.weights(), "a perceptron")?;
+        let places = DistinctRows::new(data.features(), data.weights(), "a perceptron")?;
         let mut labels = places.labels(data.labels())?;
         let (shares, total) = (places.shares(), places.weights.iter().sum::<f64>());
         let mean = mean_of(&labels, layers.task().outputs(), &shares);

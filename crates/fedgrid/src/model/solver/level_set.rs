@@ -15,13 +15,13 @@ use crate::{
 };
 
 /// The loss of one row as a function of its output: convex, with a point in every level set.
-pub(super) struct RowShape<L, M, I> {
+pub(crate) struct RowShape<L, M, I> {
     /// The loss of label and output.
-    pub(super) loss: L,
+    pub(crate) loss: L,
     /// The least loss for a label.
-    pub(super) least: M,
+    pub(crate) least: M,
     /// An output near where the loss is least.
-    pub(super) inside: I,
+    pub(crate) inside: I,
 }
 
 /// Outputs beyond this count as unbounded.
@@ -29,13 +29,13 @@ const FAR: f64 = 1e12;
 
 impl Affine {
     /// What the loss is at least.
-    pub(super) fn least_loss(data: &Dataset, least: impl Fn(f64) -> f64) -> f64 {
+    pub(crate) fn least_loss(data: &Dataset, least: impl Fn(f64) -> f64) -> f64 {
         let rows = data.labels().as_slice().iter().zip(data.weights());
         rows.filter(|(_, weight)| **weight > 0.0).map(|(y, weight)| weight * least(*y)).sum()
     }
 
     /// A radius around zero that contains all weights whose loss is at most the bound.
-    pub(super) fn radius(
+    pub(crate) fn radius(
         self,
         data: &Dataset,
         bound: f64,
@@ -58,7 +58,7 @@ impl Affine {
     }
 
     /// The length of slopes whose penalty is at most so much.
-    pub(super) fn by_penalty(self, left: f64) -> f64 {
+    pub(crate) fn by_penalty(self, left: f64) -> f64 {
         let by_ridge = if self.ridge > 0.0 { (left / self.ridge).sqrt() } else { f64::INFINITY };
         let by_lasso = if self.lasso > 0.0 { left / self.lasso } else { f64::INFINITY };
         by_ridge.min(by_lasso)

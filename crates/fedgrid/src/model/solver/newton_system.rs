@@ -11,7 +11,7 @@
 use crate::algebra::{Cholesky, add_scaled, dot};
 
 /// Rows and pulls, ready for Newton's equations with ever other curvatures.
-pub(super) struct Curved<'a> {
+pub(crate) struct NewtonSystem<'a> {
     rows: &'a [f64],
     width: usize,
     /// The pull p of each column.
@@ -20,9 +20,9 @@ pub(super) struct Curved<'a> {
     kernel: Option<Vec<f64>>,
 }
 
-impl<'a> Curved<'a> {
+impl<'a> NewtonSystem<'a> {
     /// Rows of the given width.
-    pub(super) fn new(rows: &'a [f64], width: usize, strengths: &'a [f64]) -> Self {
+    pub(crate) fn new(rows: &'a [f64], width: usize, strengths: &'a [f64]) -> Self {
         let count = rows.len().checked_div(width).unwrap_or(0);
         let wide = count < width && strengths.iter().all(|p| *p > 0.0);
         let kernel = wide.then(|| {
@@ -35,7 +35,7 @@ impl<'a> Curved<'a> {
     }
 
     /// The direction d for roots R, given row after row, and a gradient of so many outputs.
-    pub(super) fn direction(&self, roots: &[f64], outputs: usize, gradient: &[f64]) -> Vec<f64> {
+    pub(crate) fn direction(&self, roots: &[f64], outputs: usize, gradient: &[f64]) -> Vec<f64> {
         match &self.kernel {
             Some(kernel) => self.by_rows(kernel, roots, outputs, gradient),
             None => self.by_columns(roots, outputs, gradient),
@@ -122,7 +122,7 @@ impl<'a> Curved<'a> {
 }
 
 /// −H⁻¹ g by Cholesky from the lower triangle, with damping where rounding has left H indefinite.
-pub(super) fn damped_direction(hessian: &[f64], gradient: &[f64]) -> Vec<f64> {
+pub(crate) fn damped_direction(hessian: &[f64], gradient: &[f64]) -> Vec<f64> {
     let size = gradient.len();
     let largest = (0..size).map(|k| hessian[k * size + k]).fold(0.0, f64::max);
     let mut damping = 0.0;
@@ -152,9 +152,9 @@ mod tests {
         let (rows, gradient) = (draw(count * width), draw(outputs * width));
         let roots = draw(count * 2 * outputs);
         let strengths: Vec<f64> = draw(width).iter().map(|x| 0.1 + x * x).collect();
-        let wide = Curved::new(&rows, width, &strengths);
+        let wide = NewtonSystem::new(&rows, width, &strengths);
         assert!(wide.kernel.is_some());
-        let tall = Curved { kernel: None, ..Curved::new(&rows, width, &strengths) };
+        let tall = NewtonSystem { kernel: None, ..NewtonSystem::new(&rows, width, &strengths) };
         let by_rows = wide.direction(&roots, outputs, &gradient);
         let by_columns = tall.direction(&roots, outputs, &gradient);
         for (a, b) in by_rows.iter().zip(&by_columns) {

@@ -9,8 +9,8 @@
 //! that of the proximal Newton method, found by coordinate descent. [Lee, Sun & Saunders 2014.]
 
 use super::{
-    coordinate_descent::{Descent, Separable},
-    curved::Curved,
+    coordinate_descent::{CoordinateDescent, Separable},
+    newton_system::NewtonSystem,
 };
 use crate::{
     algebra::{add_scaled, dot, triangularise},
@@ -30,7 +30,7 @@ const MOST_HALVINGS: usize = 40;
 const ROUNDING: f64 = 1e-13;
 
 /// A convex loss of the linear outputs of each row.
-pub(super) trait RowLoss {
+pub(crate) trait RowLoss {
     /// How many outputs a row has.
     fn outputs(&self) -> usize;
     /// The loss of a row.
@@ -42,33 +42,33 @@ pub(super) trait RowLoss {
 }
 
 /// The problem F.
-pub(super) struct Smooth<'a, L> {
-    pub(super) loss: &'a L,
+pub(crate) struct PenalisedLoss<'a, L> {
+    pub(crate) loss: &'a L,
     /// Rows x of positive weight, `width` numbers each.
-    pub(super) rows: &'a [f64],
-    pub(super) width: usize,
-    pub(super) weights: &'a [f64],
+    pub(crate) rows: &'a [f64],
+    pub(crate) width: usize,
+    pub(crate) weights: &'a [f64],
     /// The pull p of each column.
-    pub(super) strengths: &'a [f64],
+    pub(crate) strengths: &'a [f64],
     /// The centre c of each column for every output.
-    pub(super) centres: &'a [f64],
+    pub(crate) centres: &'a [f64],
     /// The lasso λ of each column.
-    pub(super) lassos: &'a [f64],
+    pub(crate) lassos: &'a [f64],
 }
 
 /// A place Z with the outputs of all rows and the objective there.
-struct Point {
+struct NewtonPoint {
     place: Vec<f64>,
     outputs: Vec<f64>,
     value: f64,
 }
 
-impl<L: RowLoss> Smooth<'_, L> {
+impl<L: RowLoss> PenalisedLoss<'_, L> {
     /// The minimiser, sought from a first place.
-    pub(super) fn minimise(&self, start: Vec<f64>) -> Result<Vec<f64>> {
+    pub(crate) fn minimise(&self, start: Vec<f64>) -> Result<Vec<f64>> {
         let total: f64 = self.weights.iter().sum();
         let sparse = self.lassos.iter().any(|lasso| *lasso > 0.0);
-        let curved = Curved::new(self.rows, self.width, self.strengths);
+        let curved = NewtonSystem::new(self.rows, self.width, self.strengths);
         let mut point = self.at(start);
         for _ in 0..MOST_STEPS {
             let loss_gradient = self.loss_gradient(&point);
@@ -96,14 +96,14 @@ impl<L: RowLoss> Smooth<'_, L> {
 
     /// The minimiser, sought from the best of some places between a centre and zero: far away,
     /// where exponentials are large or all probabilities certain, Newton steps hardly get on.
-    pub(super) fn minimise_near(&self, centre: &[f64]) -> Result<Vec<f64>> {
+    pub(crate) fn minimise_near(&self, centre: &[f64]) -> Result<Vec<f64>> {
         let shares = (0..8).map(|halvings| 0.5_f64.powi(halvings)).chain([0.0]);
         let at = |share: f64| self.at(centre.iter().map(|v| share * v).collect());
         let best = shares.map(at).min_by(|a, b| a.value.total_cmp(&b.value));
         self.minimise(best.expect("there are nine places").place)
     }
 
-    fn at(&self, place: Vec<f64>) -> Point {
+    fn at(&self, place: Vec<f64>) -> NewtonPoint {
         let count = self.loss.outputs();
         let outputs = self.products(&place);
         let mut value = self.lasso(&place);
@@ -113,7 +113,7 @@ impl<L: RowLoss> Smooth<'_, L> {
         for (k, (z, c)) in place.iter().zip(self.centres).enumerate() {
             value += 0.5 * self.strengths[k % self.width] * (z - c).powi(2);
         }
-        Point { place, outputs, value }
+        NewtonPoint { place, outputs, value }
     }
 
     /// The outputs `Z x` of all rows.
@@ -132,7 +132,7 @@ impl<L: RowLoss> Smooth<'_, L> {
         place.iter().enumerate().map(size).sum()
     }
 
-    fn loss_gradient(&self, point: &Point) -> Vec<f64> {
+    fn loss_gradient(&self, point: &NewtonPoint) -> Vec<f64> {
         let count = self.loss.outputs();
         let mut gradient = vec![0.0; point.place.len()];
         let mut slopes = vec![0.0; count];
@@ -147,7 +147,7 @@ impl<L: RowLoss> Smooth<'_, L> {
     }
 
     /// The roots of the weighted second derivatives, row after row.
-    fn roots(&self, point: &Point) -> Vec<f64> {
+    fn roots(&self, point: &NewtonPoint) -> Vec<f64> {
         let count = self.loss.outputs();
         let root = |(row, weight): (usize, &f64)| {
             let root = self.loss.root(row, &point.outputs[row * count..(row + 1) * count]);
@@ -177,7 +177,7 @@ impl<L: RowLoss> Smooth<'_, L> {
         square
     }
 
-    fn sparse_direction(&self, point: &Point, roots: &[f64], linear: &[f64]) -> Vec<f64> {
+    fn sparse_direction(&self, point: &NewtonPoint, roots: &[f64], linear: &[f64]) -> Vec<f64> {
         let (count, size) = (self.loss.outputs(), point.place.len());
         let lines = roots.len() / count;
         let per_row = lines.checked_div(self.weights.len()).unwrap_or(1);
@@ -193,13 +193,19 @@ impl<L: RowLoss> Smooth<'_, L> {
         let (strengths, lassos) = (self.strengths.repeat(count), self.lassos.repeat(count));
         let own =
             Separable { linear, strengths: &strengths, centres: self.centres, lassos: &lassos };
-        let mut direction = Descent::new(&rows, residual, &point.place, &own).minimise_roughly();
+        let mut direction =
+            CoordinateDescent::new(&rows, residual, &point.place, &own).minimise_roughly();
         add_scaled(&mut direction, -1.0, &point.place);
         direction
     }
 
     /// The longest of the steps 1, ½, ¼, … that decreases F enough, or none.
-    fn line_search(&self, point: &Point, gradient: &[f64], direction: &[f64]) -> Option<Point> {
+    fn line_search(
+        &self,
+        point: &NewtonPoint,
+        gradient: &[f64],
+        direction: &[f64],
+    ) -> Option<NewtonPoint> {
         let mut whole = point.place.clone();
         add_scaled(&mut whole, 1.0, direction);
         let slope = dot(gradient, direction) + (self.lasso(&whole) - self.lasso(&point.place));

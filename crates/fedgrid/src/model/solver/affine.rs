@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::{Hypothesis, LinearHypothesis, Steps, Stored};
+use crate::model::{Hypothesis, LinearHypothesis, Steps, Stored};
 use crate::{
     algebra::{add_outer, add_scaled, dot},
     data::{Dataset, Features, Task},
@@ -17,33 +17,33 @@ use crate::{
 
 /// The shape and the penalty of a linear output.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Affine {
-    pub(super) ridge: f64,
-    pub(super) lasso: f64,
-    pub(super) intercept: bool,
+pub(crate) struct Affine {
+    pub(crate) ridge: f64,
+    pub(crate) lasso: f64,
+    pub(crate) intercept: bool,
 }
 
 /// Quadratic pulls `½ strength_j (z_j − centre_j)²` on every weight.
 #[derive(Debug, Clone)]
-pub(super) struct Pulls {
-    pub(super) strengths: Vec<f64>,
-    pub(super) centres: Vec<f64>,
+pub(crate) struct QuadraticPulls {
+    pub(crate) strengths: Vec<f64>,
+    pub(crate) centres: Vec<f64>,
 }
 
 impl Affine {
     /// How many weights there are for so many feature columns.
-    pub(super) fn size(self, columns: usize) -> usize {
+    pub(crate) fn size(self, columns: usize) -> usize {
         columns + usize::from(self.intercept)
     }
 
     /// The places of the intercepts of so many outputs: the last weight of each.
-    pub(super) fn intercepts(self, columns: usize, outputs: usize) -> Vec<usize> {
+    pub(crate) fn intercepts(self, columns: usize, outputs: usize) -> Vec<usize> {
         let own = if self.intercept { outputs } else { 0 };
         (0..own).map(|output| output * (columns + 1) + columns).collect()
     }
 
     /// Rows of features, each followed by a one where there is an intercept.
-    pub(super) fn rows(self, features: &Features) -> Vec<f64> {
+    pub(crate) fn rows(self, features: &Features) -> Vec<f64> {
         let mut rows = Vec::with_capacity(features.rows() * self.size(features.columns()));
         for x in features.iter() {
             rows.extend_from_slice(x);
@@ -57,7 +57,7 @@ impl Affine {
     }
 
     /// The loss L for a loss of label and output.
-    pub(super) fn loss(
+    pub(crate) fn loss(
         self,
         data: &Dataset,
         weights: &[f64],
@@ -75,7 +75,7 @@ impl Affine {
 
     /// The gradient of L for the derivative of a loss by the output; zero is the slope of |w| at
     /// its kink.
-    pub(super) fn gradient(
+    pub(crate) fn gradient(
         self,
         data: &Dataset,
         weights: &[f64],
@@ -98,7 +98,7 @@ impl Affine {
     }
 
     /// The second derivative of L without its lasso, for that of a loss by the output.
-    pub(super) fn hessian(
+    pub(crate) fn hessian(
         self,
         data: &Dataset,
         weights: &[f64],
@@ -118,33 +118,38 @@ impl Affine {
     }
 
     /// `ridge ‖w‖² + lasso ‖w‖₁`
-    pub(super) fn penalty(self, slopes: &[f64]) -> f64 {
+    pub(crate) fn penalty(self, slopes: &[f64]) -> f64 {
         slopes.iter().map(|w| self.ridge * w * w + self.lasso * w.abs()).sum()
     }
 
     /// The derivative of the penalty, with zero at the kink.
-    pub(super) fn penalty_gradient(self, slopes: &[f64]) -> Vec<f64> {
+    pub(crate) fn penalty_gradient(self, slopes: &[f64]) -> Vec<f64> {
         let sign = |w: f64| if w == 0.0 { 0.0 } else { w.signum() };
         slopes.iter().map(|w| 2.0 * self.ridge * w + self.lasso * sign(*w)).collect()
     }
 
     /// The ridge and the term `‖w − centre‖² / 2 step` as one pull on each weight.
-    pub(super) fn proximal_pulls(self, columns: usize, centre: &[f64], steps: Steps) -> Pulls {
+    pub(crate) fn proximal_pulls(
+        self,
+        columns: usize,
+        centre: &[f64],
+        steps: Steps,
+    ) -> QuadraticPulls {
         let ridge = |place: usize| if place < columns { self.ridge } else { 0.0 };
         let step = |place: usize| if place < columns { steps.slopes } else { steps.intercepts };
         let strengths = (0..centre.len()).map(|k| 2.0 * ridge(k) + 1.0 / step(k)).collect();
         let shrunk = |(k, v): (usize, &f64)| v / (1.0 + 2.0 * step(k) * ridge(k));
-        Pulls { strengths, centres: centre.iter().enumerate().map(shrunk).collect() }
+        QuadraticPulls { strengths, centres: centre.iter().enumerate().map(shrunk).collect() }
     }
 
     /// The proximal step of a model of numbers, by what minimises its loss with pulls for given
     /// rows, labels and row weights.
-    pub(super) fn proximal(
+    pub(crate) fn proximal(
         self,
         data: &Dataset,
         centre: &[f64],
         steps: Steps,
-        minimise: impl FnOnce(&[f64], &[f64], &[f64], &Pulls) -> Result<Vec<f64>>,
+        minimise: impl FnOnce(&[f64], &[f64], &[f64], &QuadraticPulls) -> Result<Vec<f64>>,
     ) -> Result<Vec<f64>> {
         let columns = data.features().columns();
         check_proximal(centre, self.size(columns), steps.slopes)?;
@@ -154,21 +159,21 @@ impl Affine {
     }
 
     /// The lasso of every weight: none on the intercept.
-    pub(super) fn lassos(self, columns: usize) -> Vec<f64> {
+    pub(crate) fn lassos(self, columns: usize) -> Vec<f64> {
         let mut lassos = vec![self.lasso; columns];
         lassos.extend(self.intercept.then_some(0.0));
         lassos
     }
 
     /// The hypothesis of given weights.
-    pub(super) fn hypothesis(names: &Arc<[String]>, weights: &[f64]) -> LinearHypothesis {
+    pub(crate) fn hypothesis(names: &Arc<[String]>, weights: &[f64]) -> LinearHypothesis {
         let slopes = weights[..names.len()].to_vec();
         let intercept = weights.get(names.len()).copied().unwrap_or(0.0);
         LinearHypothesis { names: names.clone(), slopes, intercept }
     }
 
     /// The weights of a linear hypothesis; none if it is of another kind.
-    pub(super) fn weights(self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
+    pub(crate) fn weights(self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
         match hypothesis.stored() {
             Stored::Linear(linear) => {
                 let mut weights = linear.slopes;
@@ -181,7 +186,7 @@ impl Affine {
 }
 
 /// Refuses targets that are classes.
-pub(super) fn check_numbers(model: &'static str, data: &Dataset) -> Result<()> {
+pub(crate) fn check_numbers(model: &'static str, data: &Dataset) -> Result<()> {
     if data.task() == Task::Regression {
         return Ok(());
     }
@@ -189,7 +194,7 @@ pub(super) fn check_numbers(model: &'static str, data: &Dataset) -> Result<()> {
 }
 
 /// Refuses targets that are classes, and data without any weight.
-pub(super) fn check_data(model: &'static str, data: &Dataset) -> Result<()> {
+pub(crate) fn check_data(model: &'static str, data: &Dataset) -> Result<()> {
     check_numbers(model, data)?;
     if data.total_weight() > 0.0 {
         return Ok(());
@@ -198,7 +203,7 @@ pub(super) fn check_data(model: &'static str, data: &Dataset) -> Result<()> {
 }
 
 /// Refuses a proximal step of another size than the model, or that is not positive.
-pub(super) fn check_proximal(centre: &[f64], size: usize, step: f64) -> Result<()> {
+pub(crate) fn check_proximal(centre: &[f64], size: usize, step: f64) -> Result<()> {
     same_size("weights of the centre", centre.len(), size)?;
     if step > 0.0 && step.is_finite() {
         return Ok(());

@@ -38,7 +38,7 @@ const DAMPING: f64 = 1e-10;
 const MOST_STALE: usize = 100;
 
 /// One problem, with columns scaled so that `H_jj` is one.
-pub(super) struct Descent {
+pub(crate) struct CoordinateDescent {
     columns: Vec<Vec<f64>>,
     scales: Vec<f64>,
     strengths: Vec<f64>,
@@ -54,20 +54,20 @@ pub(super) struct Descent {
 }
 
 /// The parts of the problem that belong to single coordinates.
-pub(super) struct Separable<'a> {
+pub(crate) struct Separable<'a> {
     /// ℓ
-    pub(super) linear: &'a [f64],
+    pub(crate) linear: &'a [f64],
     /// p
-    pub(super) strengths: &'a [f64],
+    pub(crate) strengths: &'a [f64],
     /// c
-    pub(super) centres: &'a [f64],
+    pub(crate) centres: &'a [f64],
     /// λ
-    pub(super) lassos: &'a [f64],
+    pub(crate) lassos: &'a [f64],
 }
 
-impl Descent {
+impl CoordinateDescent {
     /// The problem at a first point z, from the rows of B and the residual B z − t there.
-    pub(super) fn new(rows: &[f64], residual: Vec<f64>, start: &[f64], own: &Separable) -> Self {
+    pub(crate) fn new(rows: &[f64], residual: Vec<f64>, start: &[f64], own: &Separable) -> Self {
         let width = start.len();
         let column = |j: usize| rows.iter().skip(j).step_by(width).copied().collect::<Vec<f64>>();
         let mut columns: Vec<Vec<f64>> = (0..width).map(column).collect();
@@ -103,7 +103,7 @@ impl Descent {
     }
 
     /// The minimiser.
-    pub(super) fn minimise(mut self) -> Result<Vec<f64>> {
+    pub(crate) fn minimise(mut self) -> Result<Vec<f64>> {
         if self.descend() > self.tolerance * WORST_TOLERANCE / TOLERANCE {
             return Err(Error::NotConverged { what: "coordinate descent", steps: MOST_ROUNDS });
         }
@@ -111,7 +111,7 @@ impl Descent {
     }
 
     /// The minimiser, as far as rounding lets it be found.
-    pub(super) fn minimise_roughly(mut self) -> Vec<f64> {
+    pub(crate) fn minimise_roughly(mut self) -> Vec<f64> {
         self.descend();
         self.unscaled()
     }
@@ -295,7 +295,7 @@ mod tests {
             };
             // With twins a linear term that differs from the lasso would have no minimum.
             let residual = t.iter().map(|t| -t).collect();
-            let z = Descent::new(&rows, residual, &vec![0.0; n], &own).minimise();
+            let z = CoordinateDescent::new(&rows, residual, &vec![0.0; n], &own).minimise();
             if lasso > 0.0 || strength > 0.0 {
                 let violation = violation(&rows, &t, &own, &z.unwrap());
                 assert!(violation < 1e-10, "{m} rows, {n} columns: {violation}");

@@ -7,7 +7,7 @@
 //! The objective is quadratic in pieces. A Newton step is exact inside a piece, and the minimum
 //! along it is found by walking over the kinks, so the method ends after finitely many steps.
 
-use super::{affine::Pulls, curved::Curved};
+use super::{affine::QuadraticPulls, newton_system::NewtonSystem};
 use crate::{
     algebra::{add_scaled, dot},
     error::{Error, Result},
@@ -23,22 +23,22 @@ const TOLERANCE: f64 = 1e-14;
 const WORST_TOLERANCE: f64 = 1e-8;
 
 /// The problem without its shifts.
-pub(super) struct Clipped<'a> {
+pub(crate) struct PiecewiseQuadratic<'a> {
     /// Rows x of positive weight, one number per weight z.
-    pub(super) rows: &'a [f64],
-    pub(super) labels: &'a [f64],
-    pub(super) weights: &'a [f64],
+    pub(crate) rows: &'a [f64],
+    pub(crate) labels: &'a [f64],
+    pub(crate) weights: &'a [f64],
     /// The pulls p to the centres c.
-    pub(super) pulls: &'a Pulls,
-    pub(super) slope: f64,
-    pub(super) low: f64,
-    pub(super) high: f64,
+    pub(crate) pulls: &'a QuadraticPulls,
+    pub(crate) slope: f64,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
 }
 
-impl Clipped<'_> {
+impl PiecewiseQuadratic<'_> {
     /// The minimiser for given shifts, sought from a first place.
-    pub(super) fn minimise(&self, shifts: &[f64], mut place: Vec<f64>) -> Result<Vec<f64>> {
-        let curved = Curved::new(self.rows, place.len(), &self.pulls.strengths);
+    pub(crate) fn minimise(&self, shifts: &[f64], mut place: Vec<f64>) -> Result<Vec<f64>> {
+        let curved = NewtonSystem::new(self.rows, place.len(), &self.pulls.strengths);
         let (mut pieces, mut whole) = (Vec::new(), false);
         let mut error = f64::INFINITY;
         for _ in 0..MOST_STEPS {
@@ -74,7 +74,7 @@ impl Clipped<'_> {
     }
 
     /// The residuals y − xᵀz.
-    pub(super) fn residuals(&self, place: &[f64]) -> Vec<f64> {
+    pub(crate) fn residuals(&self, place: &[f64]) -> Vec<f64> {
         if place.is_empty() {
             return self.labels.to_vec();
         }
@@ -83,7 +83,7 @@ impl Clipped<'_> {
     }
 
     /// The derivatives φ' at given residuals.
-    pub(super) fn forces(&self, shifts: &[f64], residuals: &[f64]) -> Vec<f64> {
+    pub(crate) fn forces(&self, shifts: &[f64], residuals: &[f64]) -> Vec<f64> {
         let force = |(t, shift): (&f64, &f64)| (self.slope * t + shift).clamp(self.low, self.high);
         residuals.iter().zip(shifts).map(force).collect()
     }

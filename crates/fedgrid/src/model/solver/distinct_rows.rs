@@ -17,11 +17,11 @@ use crate::{
 
 /// The distinct rows of positive weight.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(crate) struct DistinctRows {
     /// The features of the places, in lexical order.
-    pub(super) features: Features,
+    pub(crate) features: Features,
     /// The weight of each place.
-    pub(super) weights: Vec<f64>,
+    pub(crate) weights: Vec<f64>,
     /// The rows at the first place, then those at the second, and so on.
     rows: Vec<usize>,
     /// Where the rows of each place end.
@@ -30,9 +30,9 @@ pub(super) struct Places {
     row_weights: Vec<f64>,
 }
 
-impl Places {
+impl DistinctRows {
     /// Merges rows of equal features; refused, in the name of the model, where no row has a weight.
-    pub(super) fn new(features: &Features, weights: &[f64], model: &'static str) -> Result<Self> {
+    pub(crate) fn new(features: &Features, weights: &[f64], model: &'static str) -> Result<Self> {
         same_size("row weights", weights.len(), features.rows())?;
         let mut rows: Vec<usize> = (0..weights.len()).filter(|&row| weights[row] > 0.0).collect();
         if rows.is_empty() {
@@ -60,18 +60,18 @@ impl Places {
     }
 
     /// How many places there are.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.weights.len()
     }
 
     /// The share of each place in the total weight.
-    pub(super) fn shares(&self) -> Vec<f64> {
+    pub(crate) fn shares(&self) -> Vec<f64> {
         let total: f64 = self.weights.iter().sum();
         self.weights.iter().map(|weight| weight / total).collect()
     }
 
     /// The labels of the places, one after the other, from the labels of all given rows.
-    pub(super) fn labels(&self, labels: &Labels) -> Result<Vec<f64>> {
+    pub(crate) fn labels(&self, labels: &Labels) -> Result<Vec<f64>> {
         same_size("labelled rows", labels.rows(), self.row_weights.len())?;
         let mut means = Vec::with_capacity(self.count() * labels.task().outputs());
         for place in 0..self.count() {
@@ -86,7 +86,7 @@ impl Places {
     }
 
     /// The places under the scaling that the models of this folder use, and that scaling.
-    pub(super) fn scaled(&self, standardise: bool) -> (Scaling, Vec<f64>) {
+    pub(crate) fn scaled(&self, standardise: bool) -> (Scaling, Vec<f64>) {
         let scaling = if standardise {
             Scaling::weighted(&self.features, &self.weights)
         } else {
@@ -121,7 +121,7 @@ impl Places {
 }
 
 /// The weighted mean of rows of `outputs` numbers each, with shares of sum one.
-pub(super) fn mean_of(rows: &[f64], outputs: usize, shares: &[f64]) -> Vec<f64> {
+pub(crate) fn mean_of(rows: &[f64], outputs: usize, shares: &[f64]) -> Vec<f64> {
     let mut mean = vec![0.0; outputs];
     for (row, share) in rows.chunks_exact(outputs).zip(shares) {
         crate::algebra::add_scaled(&mut mean, *share, row);
@@ -150,12 +150,12 @@ mod tests {
         let features = Features::new(["a", "b"].map(String::from).into(), values).unwrap();
         let labels = Labels::values((0..40).map(|_| stream.normal()).collect());
         let weights: Vec<f64> = (0..40).map(|_| stream.uniform()).collect();
-        let places = Places::new(&features, &weights, "a test").unwrap();
+        let places = DistinctRows::new(&features, &weights, "a test").unwrap();
         assert_eq!(places.count(), 9);
 
         let order = stream.permutation(40);
         let shuffled: Vec<f64> = order.iter().map(|&row| weights[row]).collect();
-        let other = Places::new(&features.select(&order), &shuffled, "a test").unwrap();
+        let other = DistinctRows::new(&features.select(&order), &shuffled, "a test").unwrap();
         assert_eq!(places.features, other.features);
         assert_eq!(places.weights, other.weights);
         let means = places.labels(&labels).unwrap();
@@ -163,7 +163,7 @@ mod tests {
 
         let thrice: Vec<usize> = (0..9).flat_map(|place| [place; 3]).collect();
         let merged = places.features.select(&thrice);
-        let merged = Places::new(&merged, &[1.0; 27], "a test").unwrap();
+        let merged = DistinctRows::new(&merged, &[1.0; 27], "a test").unwrap();
         assert_eq!(merged.weights, [3.0; 9]);
         assert_eq!(merged.labels(&Labels::values(means.clone()).select(&thrice)).unwrap(), means);
     }
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn both_zeros_are_one_place_and_a_row_without_weight_is_none() {
         let features = Features::from_rows(&["x"], &[[0.0], [5.0], [-0.0]]).unwrap();
-        let places = Places::new(&features, &[1.0, 0.0, 3.0], "a test").unwrap();
+        let places = DistinctRows::new(&features, &[1.0, 0.0, 3.0], "a test").unwrap();
         assert_eq!(places.weights, [4.0]);
         assert_eq!(places.labels(&Labels::values(vec![8.0, 1.0, 0.0])).unwrap(), [2.0]);
     }

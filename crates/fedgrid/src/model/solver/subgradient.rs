@@ -23,7 +23,7 @@ const RANK_TOLERANCE: f64 = 1e-10;
 
 impl Affine {
     /// Moves a subgradient towards what is wanted where slopes are zero.
-    pub(super) fn nearest_lasso(self, slopes: &[f64], gradient: &mut [f64], wanted: &[f64]) {
+    pub(crate) fn nearest_lasso(self, slopes: &[f64], gradient: &mut [f64], wanted: &[f64]) {
         for ((w, g), wanted) in slopes.iter().zip(gradient).zip(wanted) {
             if *w == 0.0 {
                 *g += (wanted - *g).clamp(-self.lasso, self.lasso);
@@ -32,7 +32,7 @@ impl Affine {
     }
 
     /// The subgradient of Σ weight max(−level (η − y), (1 − level)(η − y)) + penalty, and its excess.
-    pub(super) fn nearest_quantile(
+    pub(crate) fn nearest_quantile(
         self,
         data: &Dataset,
         weights: &[f64],

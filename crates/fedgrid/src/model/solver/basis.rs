@@ -18,18 +18,18 @@ use crate::{
 const RANK_TOLERANCE: f64 = 1e-12;
 
 /// A centre c, orthonormal directions V and their scales S.
-pub(super) struct Basis {
+pub(crate) struct Basis {
     /// The weighted mean row, or zero without intercept.
-    pub(super) centre: Vec<f64>,
+    pub(crate) centre: Vec<f64>,
     /// The spread along each direction; infinite for a column that does not vary.
-    pub(super) scales: Vec<f64>,
+    pub(crate) scales: Vec<f64>,
     /// The directions, or none where they are the columns themselves.
     rotation: Option<Vec<Vec<f64>>>,
 }
 
 impl Basis {
     /// The principal directions; directions in which the rows do not vary are left out.
-    pub(super) fn principal(data: &Dataset, intercept: bool) -> Self {
+    pub(crate) fn principal(data: &Dataset, intercept: bool) -> Self {
         let columns = data.features().columns();
         let centre = centre(data, intercept);
         let total = data.total_weight();
@@ -50,7 +50,7 @@ impl Basis {
     }
 
     /// The columns themselves, scaled so that loss and ridge together curve alike along each.
-    pub(super) fn columns(data: &Dataset, intercept: bool, ridge: f64) -> Self {
+    pub(crate) fn columns(data: &Dataset, intercept: bool, ridge: f64) -> Self {
         let centre = centre(data, intercept);
         let total = data.total_weight();
         let mut squares = vec![8.0 * ridge / total; centre.len()];
@@ -75,7 +75,7 @@ impl Basis {
     }
 
     /// The coordinates of all rows, each followed by a one where there is an intercept.
-    pub(super) fn rows(&self, data: &Dataset, intercept: bool) -> Vec<f64> {
+    pub(crate) fn rows(&self, data: &Dataset, intercept: bool) -> Vec<f64> {
         let mut rows = Vec::with_capacity(data.rows() * (self.scales.len() + 1));
         for x in data.features().iter() {
             self.extend_with_coordinates(&mut rows, x);
@@ -85,7 +85,7 @@ impl Basis {
     }
 
     /// The ridge in these coordinates, none on the intercept.
-    pub(super) fn penalties(&self, ridge: f64, intercept: bool) -> Vec<f64> {
+    pub(crate) fn penalties(&self, ridge: f64, intercept: bool) -> Vec<f64> {
         let mut penalties: Vec<f64> =
             self.scales.iter().map(|scale| ridge / (scale * scale)).collect();
         penalties.extend(intercept.then_some(0.0));
@@ -93,7 +93,7 @@ impl Basis {
     }
 
     /// The slopes and the intercept that parameters stand for, the level last where there is one.
-    pub(super) fn affine(&self, parameters: &[f64]) -> (Vec<f64>, f64) {
+    pub(crate) fn affine(&self, parameters: &[f64]) -> (Vec<f64>, f64) {
         let slopes = self.slopes(&parameters[..self.scales.len()]);
         let level = parameters.get(self.scales.len()).copied().unwrap_or(0.0);
         let intercept = level - dot(&slopes, &self.centre);
@@ -117,18 +117,18 @@ impl Basis {
 }
 
 /// A regression in the principal basis of its rows, with labels around their mean.
-pub(super) struct Centred {
-    pub(super) basis: Basis,
+pub(crate) struct CentredRegression {
+    pub(crate) basis: Basis,
     /// The coordinates of the rows.
-    pub(super) rows: Vec<f64>,
+    pub(crate) rows: Vec<f64>,
     /// The labels less their mean, or as they are without an intercept.
-    pub(super) labels: Vec<f64>,
+    pub(crate) labels: Vec<f64>,
     mean: f64,
     names: Arc<[String]>,
 }
 
-impl Centred {
-    pub(super) fn new(data: &Dataset, intercept: bool) -> Self {
+impl CentredRegression {
+    pub(crate) fn new(data: &Dataset, intercept: bool) -> Self {
         let basis = Basis::principal(data, intercept);
         let rows = basis.rows(data, intercept);
         let mean = if intercept { data.mean_label()[0] } else { 0.0 };
@@ -137,7 +137,7 @@ impl Centred {
     }
 
     /// The hypothesis of parameters in this basis.
-    pub(super) fn hypothesis(&self, parameters: &[f64]) -> LinearHypothesis {
+    pub(crate) fn hypothesis(&self, parameters: &[f64]) -> LinearHypothesis {
         let (slopes, intercept) = self.basis.affine(parameters);
         LinearHypothesis { names: self.names.clone(), slopes, intercept: intercept + self.mean }
     }
