@@ -5,7 +5,7 @@ use fedgrid::{
     loss::Loss,
     model::{
         Boosting, ElasticNet, ExtraTrees, Forest, Kernel, KernelRidge, Linear, LocalModel,
-        Logistic, Nodes, Stored, Tree,
+        Logistic, Nodes, Tree, TreeHypothesis,
     },
     random::{Purpose, Stream},
 };
@@ -169,9 +169,12 @@ fn exact(sample: &Sample, answer: &Value) -> Vec<Line> {
 fn tree(sample: &Sample, answer: &Value) -> Line {
     let data = sample.data(&sample.train, sample.labels[0].clone());
     let tree = Tree { max_depth: 5, min_leaf_weight: 0.02 };
-    let Stored::Tree(tree) = tree.fit(&data).expect("the tree grows").stored() else {
-        unreachable!("a tree stores a tree")
-    };
+    let tree = tree
+        .fit(&data)
+        .expect("the tree grows")
+        .downcast_ref::<TreeHypothesis>()
+        .expect("a tree stores a tree")
+        .clone();
     let Nodes { features, thresholds, right, labels } = &tree.nodes;
     let of = |inner: bool| (0..right.len()).filter(move |&node| (right[node] > 0) == inner);
     let pick = |values: &[f64], inner: bool| of(inner).map(|node| values[node]).collect::<Vec<_>>();

@@ -21,7 +21,10 @@ pub(super) fn with_ridge(
         let known = models[..place].iter().position(|other| Arc::ptr_eq(other, model));
         changed.push(match known {
             Some(known) => changed[known].clone(),
-            None => model.with_ridge(ridge).map_or_else(|| model.clone(), Arc::from),
+            None => {
+                let other = model.as_tunable().and_then(|model| model.with_ridge(ridge));
+                other.map_or_else(|| model.clone(), Arc::from)
+            }
         });
     }
     changed

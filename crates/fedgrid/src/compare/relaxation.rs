@@ -11,7 +11,7 @@ use super::{
 use crate::{
     error::Result,
     method::{FedRelax, Method, Shrunk},
-    model::{Hypothesis, Stored},
+    model::{Hypothesis, LinearHypothesis},
     network::{Network, View},
     observe::{Observer, Round, Stop, Validation},
     optimum::{Anchor, Limit, LinearNetwork},
@@ -23,8 +23,8 @@ impl Trainer<'_> {
     pub(super) fn shrunk(&self, alpha: f64, effort: Effort) -> Result<Fitted> {
         let network = &self.without_edges()?;
         let pooled = self.anchor()?;
-        if let (Some(linear), Stored::Linear(centre)) = (&self.linear, pooled[0].stored()) {
-            let linear = linear.clone().with_centre(&centre);
+        if let (Some(linear), Some(centre)) = (&self.linear, pooled[0].downcast_ref()) {
+            let linear = linear.clone().with_centre(centre);
             let pulled = Pulled { network, alpha, warm: Warm::Cold, effort };
             if let Some(fitted) = self.solved(&linear, &pulled, 1.0)? {
                 return Ok(fitted);
@@ -60,9 +60,9 @@ impl Trainer<'_> {
             return Ok(None);
         }
         let anchor = if hub > 0.0 {
-            match self.anchor()?[0].stored() {
-                Stored::Linear(hypothesis) => Some(Anchor { weight: hub, hypothesis }),
-                _ => return Ok(None),
+            match self.anchor()?[0].downcast_ref::<LinearHypothesis>().cloned() {
+                Some(hypothesis) => Some(Anchor { weight: hub, hypothesis }),
+                None => return Ok(None),
             }
         } else {
             None

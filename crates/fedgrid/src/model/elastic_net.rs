@@ -8,19 +8,19 @@
 //! ridge it is the lasso, whose slopes are one of the minimisers where there are several.
 //! [Zou & Hastie 2005; Tibshirani 1996.]
 
-use std::sync::Arc;
-
 use super::{
-    Hypothesis, Linear, LinearHypothesis, LinearProximal, LocalModel, Parametric, Shape, Steps,
+    Hypothesis, Linear, LinearHypothesis, LinearProximal, LocalModel, Parametric, Steps, Tunable,
     Vanishing,
-    linear::mean_row,
-    solver::affine::{Affine, QuadraticPulls, check_data, check_numbers, check_proximal},
-    solver::coordinate_descent::{CoordinateDescent, Separable},
-    solver::level_set::RowShape,
+    solver::{
+        affine::{Affine, QuadraticPulls, check_data, check_numbers, check_proximal},
+        affine_model::AffineModel,
+        basis::centre,
+        coordinate_descent::{CoordinateDescent, Separable},
+    },
 };
 use crate::{
     algebra::{dot, scale, triangularise},
-    data::{Dataset, Task},
+    data::Dataset,
     error::{Result, at_least_zero},
 };
 
@@ -50,10 +50,6 @@ impl ElasticNet {
         at_least_zero("lasso", self.lasso)
     }
 
-    fn affine(&self) -> Affine {
-        Affine { ridge: self.ridge, lasso: self.lasso, intercept: self.intercept }
-    }
-
     /// The same model without its lasso.
     fn linear(&self) -> Linear {
         Linear { ridge: self.ridge, intercept: self.intercept }
@@ -68,13 +64,8 @@ impl LocalModel for ElasticNet {
         }
         check_data(NAME, data)?;
         let columns = data.features().columns();
-        // Centring by the weighted means removes the intercept exactly, because it is not
-        // penalised.
-        let (centre, label) = if self.intercept {
-            (mean_row(data.features(), data.weights()), data.mean_label()[0])
-        } else {
-            (vec![0.0; columns], 0.0)
-        };
+        let centre = centre(data.features(), data.weights(), self.intercept);
+        let label = if self.intercept { data.mean_label()[0] } else { 0.0 };
         let (mut rows, mut residual) = (Vec::new(), Vec::new());
         let data = data.without_zero_weights();
         let labels = data.labels().as_slice().iter();
@@ -98,8 +89,8 @@ impl LocalModel for ElasticNet {
         Vanishing::of_linear(self.ridge + self.lasso, self.intercept, own)
     }
 
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
+    fn as_tunable(&self) -> Option<&dyn Tunable> {
+        Some(self)
     }
 
     fn as_parametric(&self) -> Option<&dyn Parametric> {
@@ -107,31 +98,36 @@ impl LocalModel for ElasticNet {
     }
 }
 
-impl Parametric for ElasticNet {
-    fn size(&self, columns: usize, _task: Task) -> usize {
-        self.affine().size(columns)
+impl Tunable for ElasticNet {
+    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
+        Some(Box::new(Self { ridge, ..*self }))
+    }
+}
+
+impl AffineModel for ElasticNet {
+    fn affine(&self) -> Affine {
+        Affine { ridge: self.ridge, lasso: self.lasso, intercept: self.intercept }
     }
 
-    fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
-        self.affine().loss(data, weights, |y, output| (output - y).powi(2))
+    fn row_loss(&self, label: f64, output: f64) -> f64 {
+        (output - label).powi(2)
     }
 
-    fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
-        self.affine().gradient(data, weights, |y, output| 2.0 * (output - y))
+    fn row_slope(&self, label: f64, output: f64) -> f64 {
+        2.0 * (output - label)
     }
 
-    fn subgradient(&self, data: &Dataset, weights: &[f64], wanted: &[f64]) -> (Vec<f64>, f64) {
-        let mut gradient = self.gradient(data, weights);
-        let columns = data.features().columns();
-        self.affine().nearest_lasso(&weights[..columns], &mut gradient, wanted);
+    fn is_smooth(&self) -> bool {
+        self.lasso == 0.0
+    }
+
+    fn subgradient_near(&self, data: &Dataset, w: &[f64], wanted: &[f64]) -> (Vec<f64>, f64) {
+        let mut gradient = self.gradient_of(data, w);
+        self.affine().nearest_lasso(&w[..data.features().columns()], &mut gradient, wanted);
         (gradient, 0.0)
     }
 
-    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
-        self.proximal_by(data, centre, Steps::all(step))
-    }
-
-    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
+    fn proximal_step(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         self.check()?;
         if self.lasso == 0.0 && steps == Steps::all(steps.slopes) {
             return LinearProximal::new(&self.linear(), data)?.step(centre, steps.slopes);
@@ -149,31 +145,6 @@ impl Parametric for ElasticNet {
         let residual = labels.map(|(y, root)| -root * y).collect();
         let pulls = self.affine().proximal_pulls(columns, centre, steps);
         descend(rows, residual, &pulls, &self.affine().lassos(columns))
-    }
-
-    fn shape(&self) -> Shape {
-        Shape { convex: true, smooth: self.lasso == 0.0, ridge: self.ridge }
-    }
-
-    fn radius(&self, data: &Dataset, bound: f64) -> Option<f64> {
-        let shape = RowShape {
-            loss: |y: f64, output: f64| (output - y).powi(2),
-            least: |_| 0.0,
-            inside: |y| y,
-        };
-        self.affine().radius(data, bound, &shape)
-    }
-
-    fn hypothesis(&self, names: &Arc<[String]>, _: Task, weights: &[f64]) -> Box<dyn Hypothesis> {
-        Box::new(Affine::hypothesis(names, weights))
-    }
-
-    fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
-        self.affine().weights(hypothesis)
-    }
-
-    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
-        self.affine().intercepts(columns, 1)
     }
 }
 
@@ -197,8 +168,7 @@ fn descend(
 mod tests {
     use super::*;
     use crate::{
-        data::{Features, Labels},
-        model::Stored,
+        data::{Features, Labels, Task},
         random::{Purpose, Stream},
         testing,
     };
@@ -216,7 +186,8 @@ mod tests {
     }
 
     fn fit(model: &dyn LocalModel, data: &Dataset) -> LinearHypothesis {
-        let Stored::Linear(fitted) = model.fit(data).unwrap().stored() else { panic!("linear") };
+        let fitted =
+            model.fit(data).unwrap().downcast_ref::<LinearHypothesis>().expect("linear").clone();
         fitted
     }
 

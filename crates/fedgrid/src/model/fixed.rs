@@ -1,6 +1,9 @@
 //! A model whose ridge was given and is not to be chosen anew.
 
-use super::{Hypothesis, Linear, LocalModel, Parametric, Prepared, Vanishing};
+use super::{
+    Hypothesis, HypothesisKinds, Linear, LocalModel, Parametric, Prepared, Tunable, Vanishing,
+    WarmStart,
+};
 use crate::{
     data::{Dataset, Features},
     error::Result,
@@ -15,8 +18,20 @@ impl<M: LocalModel> LocalModel for Fixed<M> {
         self.0.fit(data)
     }
 
-    fn refit(&self, data: &Dataset, current: &dyn Hypothesis) -> Result<Box<dyn Hypothesis>> {
-        self.0.refit(data, current)
+    fn as_warm_start(&self) -> Option<&dyn WarmStart> {
+        self.0.as_warm_start()
+    }
+
+    fn as_tunable(&self) -> Option<&dyn Tunable> {
+        Some(self)
+    }
+
+    fn as_parametric(&self) -> Option<&dyn Parametric> {
+        self.0.as_parametric()
+    }
+
+    fn as_linear(&self) -> Option<&Linear> {
+        self.0.as_linear()
     }
 
     fn prepare(&self, rows: &Features, weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
@@ -31,15 +46,17 @@ impl<M: LocalModel> LocalModel for Fixed<M> {
         self.0.vanishing_rows(own)
     }
 
+    fn kinds(&self) -> HypothesisKinds {
+        self.0.kinds()
+    }
+}
+
+impl<M: LocalModel> Tunable for Fixed<M> {
+    fn with_ridge(&self, _ridge: f64) -> Option<Box<dyn LocalModel>> {
+        None
+    }
+
     fn with_centre(&self, centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
-        self.0.with_centre(centre)
-    }
-
-    fn as_parametric(&self) -> Option<&dyn Parametric> {
-        self.0.as_parametric()
-    }
-
-    fn as_linear(&self) -> Option<&Linear> {
-        self.0.as_linear()
+        self.0.as_tunable()?.with_centre(centre)
     }
 }

@@ -7,17 +7,17 @@
 //!
 //! so that a large threshold gives `Linear`. The intercept b is never penalised. [Huber 1964.]
 
-use std::sync::Arc;
-
 use super::{
-    Hypothesis, LocalModel, Parametric, Shape, Steps, Vanishing,
-    solver::affine::{Affine, QuadraticPulls, check_data, check_numbers},
-    solver::basis::CentredRegression,
-    solver::level_set::RowShape,
-    solver::piecewise_quadratic::PiecewiseQuadratic,
+    Hypothesis, LocalModel, Parametric, Steps, Tunable, Vanishing,
+    solver::{
+        affine::{Affine, QuadraticPulls, check_data, check_numbers},
+        affine_model::AffineModel,
+        basis::CentredRegression,
+        piecewise_quadratic::PiecewiseQuadratic,
+    },
 };
 use crate::{
-    data::{Dataset, Task},
+    data::Dataset,
     error::{Error, Result, at_least_zero},
 };
 
@@ -53,10 +53,6 @@ impl Huber {
         Err(Error::Parameter { name: "threshold", value: self.threshold, expected })
     }
 
-    fn affine(&self) -> Affine {
-        Affine { ridge: self.ridge, lasso: 0.0, intercept: self.intercept }
-    }
-
     fn minimise(
         &self,
         rows: &[f64],
@@ -67,18 +63,6 @@ impl Huber {
         let (low, high) = (-2.0 * self.threshold, 2.0 * self.threshold);
         let problem = PiecewiseQuadratic { rows, labels, weights, pulls, slope: 2.0, low, high };
         problem.minimise(&vec![0.0; labels.len()], pulls.centres.clone())
-    }
-}
-
-impl Huber {
-    /// The loss of an output: a parabola near the label, straight lines beyond the threshold.
-    fn row_loss(&self, label: f64, output: f64) -> f64 {
-        let size = (output - label).abs();
-        if size <= self.threshold {
-            size * size
-        } else {
-            self.threshold * (2.0 * size - self.threshold)
-        }
     }
 }
 
@@ -107,8 +91,8 @@ impl LocalModel for Huber {
         Vanishing::of_linear(self.ridge, self.intercept, own)
     }
 
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
+    fn as_tunable(&self) -> Option<&dyn Tunable> {
+        Some(self)
     }
 
     fn as_parametric(&self) -> Option<&dyn Parametric> {
@@ -116,59 +100,41 @@ impl LocalModel for Huber {
     }
 }
 
-impl Parametric for Huber {
-    fn size(&self, columns: usize, _task: Task) -> usize {
-        self.affine().size(columns)
+impl Tunable for Huber {
+    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
+        Some(Box::new(Self { ridge, ..*self }))
+    }
+}
+
+impl AffineModel for Huber {
+    fn affine(&self) -> Affine {
+        Affine { ridge: self.ridge, lasso: 0.0, intercept: self.intercept }
     }
 
-    fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
-        self.affine().loss(data, weights, |y, output| self.row_loss(y, output))
+    /// A parabola near the label, straight lines beyond the threshold.
+    fn row_loss(&self, label: f64, output: f64) -> f64 {
+        let size = (output - label).abs();
+        if size <= self.threshold {
+            size * size
+        } else {
+            self.threshold * (2.0 * size - self.threshold)
+        }
     }
 
-    fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
-        let k = self.threshold;
-        self.affine().gradient(data, weights, |y, output| 2.0 * (output - y).clamp(-k, k))
+    fn row_slope(&self, label: f64, output: f64) -> f64 {
+        2.0 * (output - label).clamp(-self.threshold, self.threshold)
     }
 
-    fn hessian(&self, data: &Dataset, weights: &[f64]) -> Option<Vec<f64>> {
-        let curvature = |y: f64, output: f64| {
-            if (output - y).abs() <= self.threshold { 2.0 } else { 0.0 }
-        };
-        Some(self.affine().hessian(data, weights, curvature))
+    fn row_curvature(&self, label: f64, output: f64) -> Option<f64> {
+        Some(if (output - label).abs() <= self.threshold { 2.0 } else { 0.0 })
     }
 
-    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
-        self.proximal_by(data, centre, Steps::all(step))
-    }
-
-    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
+    fn proximal_step(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         self.check()?;
         check_numbers(NAME, data)?;
         self.affine().proximal(data, centre, steps, |rows, labels, weights, pulls| {
             self.minimise(rows, labels, weights, pulls)
         })
-    }
-
-    fn shape(&self) -> Shape {
-        Shape { convex: true, smooth: true, ridge: self.ridge }
-    }
-
-    fn radius(&self, data: &Dataset, bound: f64) -> Option<f64> {
-        let shape =
-            RowShape { loss: |y, output| self.row_loss(y, output), least: |_| 0.0, inside: |y| y };
-        self.affine().radius(data, bound, &shape)
-    }
-
-    fn hypothesis(&self, names: &Arc<[String]>, _: Task, weights: &[f64]) -> Box<dyn Hypothesis> {
-        Box::new(Affine::hypothesis(names, weights))
-    }
-
-    fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
-        self.affine().weights(hypothesis)
-    }
-
-    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
-        self.affine().intercepts(columns, 1)
     }
 }
 
@@ -176,8 +142,8 @@ impl Parametric for Huber {
 mod tests {
     use super::*;
     use crate::{
-        data::{Features, Labels},
-        model::{Linear, LinearHypothesis, Stored},
+        data::{Features, Labels, Task},
+        model::{Linear, LinearHypothesis},
         testing::{self, Yardstick},
     };
 
@@ -188,7 +154,8 @@ mod tests {
     }
 
     fn fit(model: &dyn LocalModel, data: &Dataset) -> LinearHypothesis {
-        let Stored::Linear(fitted) = model.fit(data).unwrap().stored() else { panic!("linear") };
+        let fitted =
+            model.fit(data).unwrap().downcast_ref::<LinearHypothesis>().expect("linear").clone();
         fitted
     }
 

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LocalModel, Stored, Vanishing, check, solver::distinct_rows::DistinctRows,
-    vanishing::every_column_varies,
+    Hypothesis, LocalModel, Storable, Stored, Vanishing, check,
+    solver::distinct_rows::DistinctRows, vanishing::every_column_varies,
 };
 use crate::{
     algebra::{add_scaled, scale},
@@ -103,23 +103,6 @@ pub struct NeighboursHypothesis {
 }
 
 impl NeighboursHypothesis {
-    /// Refuses lengths that disagree and numbers out of range, as a file may hold.
-    pub fn check(&self) -> Result<()> {
-        let (columns, count) = (self.names.len(), self.shares.len());
-        same_size("deviations of neighbours", self.deviations.len(), columns)?;
-        check::positive("deviation", &self.deviations)?;
-        check::shares(&self.shares)?;
-        same_size("features of neighbours", self.points.len(), columns * count)?;
-        same_size("labels of neighbours", self.labels.len(), self.task.outputs() * count)?;
-        check::finite("a feature of a neighbour", &self.points)?;
-        check::finite("a label of a neighbour", &self.labels)?;
-        if self.budget > 0.0 && self.budget <= 1.0 {
-            return Ok(());
-        }
-        let expected = "a number above 0, at most 1";
-        Err(Error::Parameter { name: "budget", value: self.budget, expected })
-    }
-
     /// The squared distance of two rows. Differences are scaled, not rows, so that rows at one
     /// distance on both sides are seen to be.
     fn squared_distance(&self, x: &[f64], z: &[f64]) -> f64 {
@@ -167,8 +150,33 @@ impl Hypothesis for NeighboursHypothesis {
         labels
     }
 
-    fn stored(&self) -> Stored {
-        Stored::Neighbours(self.clone())
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for NeighboursHypothesis {
+    const KIND: &'static str = "neighbours";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        (Some(&self.names), self.task)
+    }
+
+    /// Refuses lengths that disagree and numbers out of range, as a file may hold.
+    fn check(&self) -> Result<()> {
+        let (columns, count) = (self.names.len(), self.shares.len());
+        same_size("deviations of neighbours", self.deviations.len(), columns)?;
+        check::positive("deviation", &self.deviations)?;
+        check::shares(&self.shares)?;
+        same_size("features of neighbours", self.points.len(), columns * count)?;
+        same_size("labels of neighbours", self.labels.len(), self.task.outputs() * count)?;
+        check::finite("a feature of a neighbour", &self.points)?;
+        check::finite("a label of a neighbour", &self.labels)?;
+        if self.budget > 0.0 && self.budget <= 1.0 {
+            return Ok(());
+        }
+        let expected = "a number above 0, at most 1";
+        Err(Error::Parameter { name: "budget", value: self.budget, expected })
     }
 }
 
@@ -266,9 +274,12 @@ mod tests {
         let data = line(&[0.0, 3.0], &[1.0, 4.0], &[1.0; 2]);
         let error = Neighbours { k: 0, ..Neighbours::default() }.fit(&data).unwrap_err();
         assert_eq!(error.to_string(), "k is 0, expected one or more");
-        let Stored::Neighbours(sound) = Neighbours::default().fit(&data).unwrap().stored() else {
-            panic!("neighbours store neighbours")
-        };
+        let sound = Neighbours::default()
+            .fit(&data)
+            .unwrap()
+            .downcast_ref::<NeighboursHypothesis>()
+            .expect("neighbours store neighbours")
+            .clone();
         assert!(sound.check().is_ok());
         assert!(NeighboursHypothesis { labels: vec![1.0], ..sound.clone() }.check().is_err());
         assert!(NeighboursHypothesis { budget: 0.0, ..sound.clone() }.check().is_err());

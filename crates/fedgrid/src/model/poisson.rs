@@ -12,11 +12,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LocalModel, Parametric, Shape, Steps, Stored, Vanishing, check,
-    solver::affine::{Affine, check_data, check_numbers, check_proximal},
-    solver::basis::Basis,
-    solver::damped_newton::{PenalisedLoss, RowLoss},
-    solver::level_set::RowShape,
+    Hypothesis, LinearHypothesis, LocalModel, Parametric, Steps, Storable, Stored, Tunable,
+    Vanishing, check,
+    solver::{
+        affine::{Affine, check_data, check_numbers, check_proximal},
+        affine_model::AffineModel,
+        basis::Basis,
+        damped_newton::{PenalisedLoss, RowLoss},
+    },
 };
 use crate::{
     algebra::dot,
@@ -41,12 +44,6 @@ pub struct Poisson {
 impl Default for Poisson {
     fn default() -> Self {
         Self { ridge: 1e-4, intercept: true }
-    }
-}
-
-impl Poisson {
-    fn affine(&self) -> Affine {
-        Affine { ridge: self.ridge, lasso: 0.0, intercept: self.intercept }
     }
 }
 
@@ -121,8 +118,8 @@ impl LocalModel for Poisson {
         if self.ridge > 0.0 { Vanishing::Forgotten } else { Vanishing::Choosing }
     }
 
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
+    fn as_tunable(&self) -> Option<&dyn Tunable> {
+        Some(self)
     }
 
     fn as_parametric(&self) -> Option<&dyn Parametric> {
@@ -130,28 +127,39 @@ impl LocalModel for Poisson {
     }
 }
 
-impl Parametric for Poisson {
-    fn size(&self, columns: usize, _task: Task) -> usize {
-        self.affine().size(columns)
+impl Tunable for Poisson {
+    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
+        Some(Box::new(Self { ridge, ..*self }))
+    }
+}
+
+impl AffineModel for Poisson {
+    fn affine(&self) -> Affine {
+        Affine { ridge: self.ridge, lasso: 0.0, intercept: self.intercept }
     }
 
-    fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
-        self.affine().loss(data, weights, |y, output| output.exp() - y * output)
+    fn row_loss(&self, label: f64, output: f64) -> f64 {
+        output.exp() - label * output
     }
 
-    fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
-        self.affine().gradient(data, weights, |y, output| output.exp() - y)
+    fn row_slope(&self, label: f64, output: f64) -> f64 {
+        output.exp() - label
     }
 
-    fn hessian(&self, data: &Dataset, weights: &[f64]) -> Option<Vec<f64>> {
-        Some(self.affine().hessian(data, weights, |_, output| output.exp()))
+    fn row_curvature(&self, _label: f64, output: f64) -> Option<f64> {
+        Some(output.exp())
     }
 
-    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
-        self.proximal_by(data, centre, Steps::all(step))
+    fn least_row_loss(&self, label: f64) -> f64 {
+        if label > 0.0 { label - label * label.ln() } else { 0.0 }
     }
 
-    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
+    fn best_output(&self, label: f64) -> f64 {
+        // A count of zero has its least loss at minus infinity.
+        label.max(1e-6).ln()
+    }
+
+    fn proximal_step(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         at_least_zero("ridge", self.ridge)?;
         check_numbers(NAME, data)?;
         check_counts(data)?;
@@ -171,48 +179,21 @@ impl Parametric for Poisson {
         problem.minimise_near(centre)
     }
 
-    fn shape(&self) -> Shape {
-        Shape { convex: true, smooth: true, ridge: self.ridge }
+    fn lower_bound(&self, data: &Dataset) -> f64 {
+        Affine::least_loss(data, |label| self.least_row_loss(label))
     }
 
-    fn least_loss(&self, data: &Dataset) -> f64 {
-        Affine::least_loss(data, least_row)
+    fn hypothesis_of(&self, names: &Arc<[String]>, weights: &[f64]) -> Box<dyn Hypothesis> {
+        let LinearHypothesis { names, slopes, intercept } = Affine::hypothesis(names, weights);
+        Box::new(PoissonHypothesis { names, slopes, intercept })
     }
 
-    fn radius(&self, data: &Dataset, bound: f64) -> Option<f64> {
-        let shape = RowShape {
-            loss: |y: f64, output: f64| output.exp() - y * output,
-            least: least_row,
-            inside: |y: f64| y.max(1e-6).ln(),
-        };
-        self.affine().radius(data, bound, &shape)
+    fn weights_of(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
+        let own = hypothesis.downcast_ref::<PoissonHypothesis>()?;
+        let mut weights = own.slopes.clone();
+        weights.extend(self.intercept.then_some(own.intercept));
+        Some(weights)
     }
-
-    fn hypothesis(&self, names: &Arc<[String]>, _: Task, weights: &[f64]) -> Box<dyn Hypothesis> {
-        let linear = Affine::hypothesis(names, weights);
-        let (slopes, intercept) = (linear.slopes, linear.intercept);
-        Box::new(PoissonHypothesis { names: names.clone(), slopes, intercept })
-    }
-
-    fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
-        match hypothesis.stored() {
-            Stored::Poisson(hypothesis) => {
-                let mut weights = hypothesis.slopes;
-                weights.extend(self.intercept.then_some(hypothesis.intercept));
-                Some(weights)
-            }
-            _ => None,
-        }
-    }
-
-    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
-        self.affine().intercepts(columns, 1)
-    }
-}
-
-/// The least loss of a row: that of the output ln y.
-fn least_row(y: f64) -> f64 {
-    if y > 0.0 { y - y * y.ln() } else { 0.0 }
 }
 
 /// A learnt log-linear map to means: `exp(wᵀx + b)`.
@@ -226,23 +207,29 @@ pub struct PoissonHypothesis {
     pub intercept: f64,
 }
 
-impl PoissonHypothesis {
-    /// Refuses slopes of another number than there are features, and such without a value.
-    pub fn check(&self) -> Result<()> {
-        same_size("slopes of a Poisson regression", self.slopes.len(), self.names.len())?;
-        check::finite("a slope of a Poisson regression", &self.slopes)?;
-        check::finite("the intercept of a Poisson regression", &[self.intercept])
-    }
-}
-
 impl Hypothesis for PoissonHypothesis {
     fn predict(&self, features: &Features) -> Labels {
         let mean = |x: &[f64]| (dot(&self.slopes, x) + self.intercept).min(LARGEST_OUTPUT).exp();
         Labels::values(features.iter().map(mean).collect())
     }
 
-    fn stored(&self) -> Stored {
-        Stored::Poisson(self.clone())
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for PoissonHypothesis {
+    const KIND: &'static str = "poisson";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        (Some(&self.names), Task::Regression)
+    }
+
+    /// Refuses slopes of another number than there are features, and such without a value.
+    fn check(&self) -> Result<()> {
+        same_size("slopes of a Poisson regression", self.slopes.len(), self.names.len())?;
+        check::finite("a slope of a Poisson regression", &self.slopes)?;
+        check::finite("the intercept of a Poisson regression", &[self.intercept])
     }
 }
 

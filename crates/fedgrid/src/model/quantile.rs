@@ -18,17 +18,17 @@
 //! conditions of the minimum then hold to about 10⁻⁹ of the total weight. [Koenker & Bassett 1978;
 //! Rockafellar 1976.]
 
-use std::sync::Arc;
-
 use super::{
-    Hypothesis, LocalModel, Parametric, Shape, Steps, Vanishing,
-    solver::affine::{Affine, QuadraticPulls, check_data, check_numbers},
-    solver::basis::CentredRegression,
-    solver::level_set::RowShape,
-    solver::piecewise_quadratic::PiecewiseQuadratic,
+    Hypothesis, LocalModel, Parametric, Steps, Tunable, Vanishing,
+    solver::{
+        affine::{Affine, QuadraticPulls, check_data, check_numbers},
+        affine_model::AffineModel,
+        basis::CentredRegression,
+        piecewise_quadratic::PiecewiseQuadratic,
+    },
 };
 use crate::{
-    data::{Dataset, Task},
+    data::Dataset,
     error::{Error, Result, at_least_zero},
 };
 
@@ -75,10 +75,6 @@ impl Quantile {
         }
         let expected = "a number between zero and one";
         Err(Error::Parameter { name: "level", value: self.level, expected })
-    }
-
-    fn affine(&self) -> Affine {
-        Affine { ridge: self.ridge, lasso: 0.0, intercept: self.intercept }
     }
 
     /// The minimiser, sought from the centres of the pulls.
@@ -143,13 +139,6 @@ fn mean_size(values: &[f64], weights: &[f64]) -> f64 {
     if total > 0.0 { sum / total } else { 0.0 }
 }
 
-impl Quantile {
-    /// The loss of an output: level per unit below the label, 1 − level per unit above it.
-    fn row_loss(&self, label: f64, output: f64) -> f64 {
-        (self.level * (label - output)).max((self.level - 1.0) * (label - output))
-    }
-}
-
 impl LocalModel for Quantile {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.check()?;
@@ -171,8 +160,8 @@ impl LocalModel for Quantile {
         Vanishing::Choosing
     }
 
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
+    fn as_tunable(&self) -> Option<&dyn Tunable> {
+        Some(self)
     }
 
     fn as_parametric(&self) -> Option<&dyn Parametric> {
@@ -180,60 +169,44 @@ impl LocalModel for Quantile {
     }
 }
 
-impl Parametric for Quantile {
-    fn size(&self, columns: usize, _task: Task) -> usize {
-        self.affine().size(columns)
+impl Tunable for Quantile {
+    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
+        Some(Box::new(Self { ridge, ..*self }))
+    }
+}
+
+impl AffineModel for Quantile {
+    fn affine(&self) -> Affine {
+        Affine { ridge: self.ridge, lasso: 0.0, intercept: self.intercept }
     }
 
-    fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
-        self.affine().loss(data, weights, |y, output| self.row_loss(y, output))
+    /// The level per unit below the label, one less the level per unit above it.
+    fn row_loss(&self, label: f64, output: f64) -> f64 {
+        (self.level * (label - output)).max((self.level - 1.0) * (label - output))
     }
 
-    fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
-        let level = self.level;
-        self.affine().gradient(data, weights, |y, output| match y - output {
+    fn row_slope(&self, label: f64, output: f64) -> f64 {
+        match label - output {
             0.0 => 0.0,
-            t if t > 0.0 => -level,
-            _ => 1.0 - level,
-        })
+            t if t > 0.0 => -self.level,
+            _ => 1.0 - self.level,
+        }
     }
 
-    fn subgradient(&self, data: &Dataset, weights: &[f64], wanted: &[f64]) -> (Vec<f64>, f64) {
-        self.affine().nearest_quantile(data, weights, self.level, wanted)
+    fn is_smooth(&self) -> bool {
+        false
     }
 
-    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
-        self.proximal_by(data, centre, Steps::all(step))
+    fn subgradient_near(&self, data: &Dataset, w: &[f64], wanted: &[f64]) -> (Vec<f64>, f64) {
+        self.affine().nearest_quantile(data, w, self.level, wanted)
     }
 
-    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
+    fn proximal_step(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         self.check()?;
         check_numbers(NAME, data)?;
         self.affine().proximal(data, centre, steps, |rows, labels, weights, pulls| {
             self.minimise(rows, labels, weights, pulls)
         })
-    }
-
-    fn shape(&self) -> Shape {
-        Shape { convex: true, smooth: false, ridge: self.ridge }
-    }
-
-    fn radius(&self, data: &Dataset, bound: f64) -> Option<f64> {
-        let shape =
-            RowShape { loss: |y, output| self.row_loss(y, output), least: |_| 0.0, inside: |y| y };
-        self.affine().radius(data, bound, &shape)
-    }
-
-    fn hypothesis(&self, names: &Arc<[String]>, _: Task, weights: &[f64]) -> Box<dyn Hypothesis> {
-        Box::new(Affine::hypothesis(names, weights))
-    }
-
-    fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
-        self.affine().weights(hypothesis)
-    }
-
-    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
-        self.affine().intercepts(columns, 1)
     }
 }
 
@@ -242,8 +215,8 @@ mod tests {
     use super::*;
     use crate::{
         algebra::dot,
-        data::{Features, Labels},
-        model::{LinearHypothesis, Stored},
+        data::{Features, Labels, Task},
+        model::LinearHypothesis,
         random::{Purpose, Stream},
         testing::{self, Yardstick},
     };
@@ -254,7 +227,8 @@ mod tests {
     }
 
     fn fit(model: &Quantile, data: &Dataset) -> LinearHypothesis {
-        let Stored::Linear(fitted) = model.fit(data).unwrap().stored() else { panic!("linear") };
+        let fitted =
+            model.fit(data).unwrap().downcast_ref::<LinearHypothesis>().expect("linear").clone();
         fitted
     }
 

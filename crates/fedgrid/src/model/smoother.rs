@@ -17,7 +17,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LocalModel, Stored, Vanishing, check,
+    Hypothesis, LocalModel, Storable, Stored, Vanishing, check,
     kernel::{Kernel, total_variance},
     solver::distinct_rows::{DistinctRows, mean_of},
 };
@@ -108,24 +108,6 @@ pub struct SmootherHypothesis {
     pub mean: Vec<f64>,
 }
 
-impl SmootherHypothesis {
-    /// Refuses lengths that disagree and numbers out of range, as a file may hold.
-    pub fn check(&self) -> Result<()> {
-        let (columns, outputs) = (self.names.len(), self.task.outputs());
-        let count = self.shares.len();
-        self.kernel.check_complete()?;
-        refuse_signed(self.kernel)?;
-        check::scaling(&self.scaling, columns)?;
-        check::shares(&self.shares)?;
-        same_size("features of a smoother", self.points.len(), columns * count)?;
-        same_size("labels of a smoother", self.labels.len(), outputs * count)?;
-        same_size("mean label of a smoother", self.mean.len(), outputs)?;
-        check::finite("a feature of a smoother", &self.points)?;
-        check::finite("a label of a smoother", &self.labels)?;
-        check::finite("the mean label of a smoother", &self.mean)
-    }
-}
-
 impl Hypothesis for SmootherHypothesis {
     fn predict(&self, features: &Features) -> Labels {
         let outputs = self.task.outputs();
@@ -153,8 +135,32 @@ impl Hypothesis for SmootherHypothesis {
         labels
     }
 
-    fn stored(&self) -> Stored {
-        Stored::Smoother(self.clone())
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for SmootherHypothesis {
+    const KIND: &'static str = "smoother";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        (Some(&self.names), self.task)
+    }
+
+    /// Refuses lengths that disagree and numbers out of range, as a file may hold.
+    fn check(&self) -> Result<()> {
+        let (columns, outputs) = (self.names.len(), self.task.outputs());
+        let count = self.shares.len();
+        self.kernel.check_complete()?;
+        refuse_signed(self.kernel)?;
+        check::scaling(&self.scaling, columns)?;
+        check::shares(&self.shares)?;
+        same_size("features of a smoother", self.points.len(), columns * count)?;
+        same_size("labels of a smoother", self.labels.len(), outputs * count)?;
+        same_size("mean label of a smoother", self.mean.len(), outputs)?;
+        check::finite("a feature of a smoother", &self.points)?;
+        check::finite("a label of a smoother", &self.labels)?;
+        check::finite("the mean label of a smoother", &self.mean)
     }
 }
 
@@ -210,9 +216,12 @@ mod tests {
         let kernel = Kernel::Polynomial { degree: 2, offset: 1.0 };
         let error = Smoother { kernel, standardise: true }.fit(&data).unwrap_err();
         assert_eq!(error.to_string(), "a smoother needs a Gaussian or Laplace kernel");
-        let Stored::Smoother(sound) = Smoother::default().fit(&data).unwrap().stored() else {
-            panic!("a smoother stores a smoother")
-        };
+        let sound = Smoother::default()
+            .fit(&data)
+            .unwrap()
+            .downcast_ref::<SmootherHypothesis>()
+            .expect("a smoother stores a smoother")
+            .clone();
         assert!(sound.check().is_ok());
         assert!(SmootherHypothesis { points: vec![1.0], ..sound.clone() }.check().is_err());
         assert!(SmootherHypothesis { mean: vec![f64::NAN], ..sound.clone() }.check().is_err());

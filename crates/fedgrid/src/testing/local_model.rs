@@ -167,13 +167,15 @@ impl Laws<'_> {
     fn a_stored_hypothesis_predicts_the_same_bits(&self) {
         let new = features(50, 6);
         let fitted = self.fit(&self.data());
-        let stored = fitted.stored();
+        // A model need not be stored, and what cannot be stored has nothing to keep.
+        let Some(stored) = fitted.save() else { return };
         #[cfg(test)]
         let stored = through_json(&stored);
-        let restored = stored.clone().restore();
+        let problem = |error| panic!("{:?}: a stored hypothesis is refused: {error}", self.model);
+        let restored = self.model.kinds().load(stored.clone()).unwrap_or_else(problem);
         let same = bits(&restored.predict(&new)) == bits(&fitted.predict(&new));
         assert!(same, "{:?}: a restored hypothesis predicts something else", self.model);
-        assert_eq!(restored.stored(), stored, "{:?}: storing again differs", self.model);
+        assert_eq!(restored.save(), Some(stored), "{:?}: storing again differs", self.model);
     }
 
     /// Wide rows too, where a minimiser must be chosen, and rows without weight.

@@ -59,7 +59,7 @@ impl Laws<'_> {
         let weights = model.weights(fitted.as_ref()).expect("a fit of its own model");
         assert_eq!(weights.len(), self.size(), "{model:?}: a fit of another size");
         let again = model.hypothesis(&names(), self.task, &weights);
-        assert_eq!(again.stored(), fitted.stored(), "{model:?}: a fit changes with its weights");
+        assert_eq!(again.save(), fitted.save(), "{model:?}: a fit changes with its weights");
     }
 
     fn the_gradient_is_that_of_the_loss(&self) {

@@ -226,7 +226,7 @@ fn nodes(study: &Study) -> Vec<Node> {
 type Hypotheses = [Option<Arc<dyn Hypothesis>>];
 
 fn stored(hypotheses: &Hypotheses) -> Vec<Option<fedgrid::model::Stored>> {
-    hypotheses.iter().map(|one| one.as_ref().map(|one| one.stored())).collect()
+    hypotheses.iter().map(|one| one.as_ref().and_then(|one| one.save())).collect()
 }
 
 /// How far predictions on public points are apart, relative to their size; none if a node has none.

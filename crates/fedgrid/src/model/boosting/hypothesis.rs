@@ -8,7 +8,7 @@ use crate::{
     algebra::scale,
     data::{Features, Labels, Task},
     error::{Result, same_size},
-    model::{Hypothesis, Nodes, Stored, check},
+    model::{Hypothesis, Nodes, Storable, Stored, check},
 };
 
 /// A learnt sum of trees: a number, the log-odds of the second of two classes, or one score for
@@ -27,16 +27,6 @@ pub struct BoostingHypothesis {
     pub nodes: Nodes,
 }
 
-impl BoostingHypothesis {
-    /// Refuses a sum of trees that no fit gives and that could not predict.
-    pub fn check(&self) -> Result<()> {
-        check::task(self.task)?;
-        same_size("starting scores", self.start.len(), width(self.task))?;
-        check::finite("a starting score", &self.start)?;
-        self.nodes.check(&self.roots, self.names.len(), self.start.len())
-    }
-}
-
 impl Hypothesis for BoostingHypothesis {
     fn predict(&self, features: &Features) -> Labels {
         let width = self.start.len();
@@ -49,8 +39,24 @@ impl Hypothesis for BoostingHypothesis {
         Labels::new(self.task, scores).expect("sums of checked leaves are finite")
     }
 
-    fn stored(&self) -> Stored {
-        Stored::Boosting(self.clone())
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for BoostingHypothesis {
+    const KIND: &'static str = "boosting";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        (Some(&self.names), self.task)
+    }
+
+    /// Refuses a sum of trees that no fit gives and that could not predict.
+    fn check(&self) -> Result<()> {
+        check::task(self.task)?;
+        same_size("starting scores", self.start.len(), width(self.task))?;
+        check::finite("a starting score", &self.start)?;
+        self.nodes.check(&self.roots, self.names.len(), self.start.len())
     }
 }
 

@@ -215,7 +215,7 @@ mod tests {
             let model = Boosting { trees: 5, subsample: 0.5, ..Boosting::default() };
             let prepared = model.prepare(data.features(), data.weights()).unwrap().unwrap();
             let (one, other) = (prepared.fit(data.labels()), model.fit(&data));
-            assert_eq!(one.unwrap().stored(), other.unwrap().stored());
+            assert_eq!(one.unwrap().save(), other.unwrap().save());
         }
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     data::{Features, Labels, Task},
     error::{Error, Result},
-    model::{Hypothesis, Nodes, Stored, check},
+    model::{Hypothesis, Nodes, Storable, Stored, check},
 };
 
 /// A learnt forest: the mean of its trees.
@@ -23,17 +23,6 @@ pub struct ForestHypothesis {
     pub nodes: Nodes,
 }
 
-impl ForestHypothesis {
-    /// Refuses a forest that no fit gives and that could not predict.
-    pub fn check(&self) -> Result<()> {
-        check::task(self.task)?;
-        if self.roots.is_empty() {
-            return Err(Error::Shape { what: "trees of a forest", found: 0, expected: 1 });
-        }
-        self.nodes.check(&self.roots, self.names.len(), self.task.outputs())
-    }
-}
-
 impl Hypothesis for ForestHypothesis {
     fn predict(&self, features: &Features) -> Labels {
         let mut labels = Labels::neutral(self.task, features.rows());
@@ -47,7 +36,24 @@ impl Hypothesis for ForestHypothesis {
         labels
     }
 
-    fn stored(&self) -> Stored {
-        Stored::Forest(self.clone())
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for ForestHypothesis {
+    const KIND: &'static str = "forest";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        (Some(&self.names), self.task)
+    }
+
+    /// Refuses a forest that no fit gives and that could not predict.
+    fn check(&self) -> Result<()> {
+        check::task(self.task)?;
+        if self.roots.is_empty() {
+            return Err(Error::Shape { what: "trees of a forest", found: 0, expected: 1 });
+        }
+        self.nodes.check(&self.roots, self.names.len(), self.task.outputs())
     }
 }

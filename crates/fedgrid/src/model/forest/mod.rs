@@ -196,7 +196,7 @@ mod tests {
         let data = data(Task::Classification { classes: 3 }, 60);
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| Forest { trees: 11, ..Forest::default() }.fit(&data).unwrap().stored())
+            pool.install(|| Forest { trees: 11, ..Forest::default() }.fit(&data).unwrap().save())
         };
         assert_eq!(on(1), on(4));
     }
@@ -209,7 +209,7 @@ mod tests {
             let forest = Forest { trees: 5, ..Forest::default() };
             let prepared = forest.prepare(doubled.features(), doubled.weights()).unwrap().unwrap();
             let (one, other) = (prepared.fit(doubled.labels()), forest.fit(&doubled));
-            assert_eq!(one.unwrap().stored(), other.unwrap().stored());
+            assert_eq!(one.unwrap().save(), other.unwrap().save());
         }
     }
 
@@ -253,8 +253,8 @@ mod tests {
             let labels = (0..rows).map(|_| stream.normal()).collect();
             let data = Dataset::new(moved, Labels::values(labels)).unwrap();
             let forest = Forest { features: Tried::Share(1.0), ..Forest::default() };
-            let stored = forest.fit(&data).unwrap().stored();
-            let crate::model::Stored::Forest(fitted) = stored else { panic!("a forest") };
+            let fitted = forest.fit(&data).unwrap();
+            let fitted: &ForestHypothesis = fitted.downcast_ref().expect("a forest");
             let nodes = fitted.nodes.right.iter().zip(&fitted.nodes.features);
             let asked = nodes.filter(|(right, _)| **right > 0).map(|(_, &feature)| feature);
             let column = (4 - place) % 4;

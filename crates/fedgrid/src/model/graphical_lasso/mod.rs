@@ -22,7 +22,7 @@ use std::{f64::consts::SQRT_2, sync::Arc};
 
 use self::solve::PrecisionProblem;
 use super::{
-    Hypothesis, LocalModel, Parametric, Shape, Stored, Vanishing, check,
+    Hypothesis, LocalModel, Parametric, Shape, Storable, Stored, Tunable, Vanishing, check,
     solver::affine::{check_data, check_numbers, check_proximal},
 };
 use crate::{
@@ -101,12 +101,18 @@ impl LocalModel for GraphicalLasso {
         Vanishing::Forgotten
     }
 
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
+    fn as_tunable(&self) -> Option<&dyn Tunable> {
+        Some(self)
     }
 
     fn as_parametric(&self) -> Option<&dyn Parametric> {
         Some(self)
+    }
+}
+
+impl Tunable for GraphicalLasso {
+    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
+        Some(Box::new(Self { ridge, ..*self }))
     }
 }
 
@@ -170,10 +176,8 @@ impl Parametric for GraphicalLasso {
     }
 
     fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
-        match hypothesis.stored() {
-            Stored::GraphicalLasso(own) if own.intercept == self.intercept => Some(own.weights),
-            _ => None,
-        }
+        let own = hypothesis.downcast_ref::<GraphicalLassoHypothesis>()?;
+        (own.intercept == self.intercept).then(|| own.weights.clone())
     }
 
     /// Independent variables of variance one.
@@ -236,16 +240,6 @@ impl GraphicalLassoHypothesis {
     pub fn precision(&self) -> Vec<f64> {
         matrix_of(&self.weights, self.variables())
     }
-
-    /// Refuses a triangle of another size, entries without a value, and a target of no variance.
-    pub fn check(&self) -> Result<()> {
-        let size = self.variables();
-        let what = "entries of a precision matrix";
-        same_size(what, self.weights.len(), size * (size + 1) / 2)?;
-        check::finite("an entry of a precision matrix", &self.weights)?;
-        let target = self.names.len();
-        check::positive("precision of the target", &[self.precision()[target * size + target]])
-    }
 }
 
 impl Hypothesis for GraphicalLassoHypothesis {
@@ -260,8 +254,26 @@ impl Hypothesis for GraphicalLassoHypothesis {
         Labels::values(features.iter().map(|x| if is_sound { predict(x) } else { 0.0 }).collect())
     }
 
-    fn stored(&self) -> Stored {
-        Stored::GraphicalLasso(self.clone())
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for GraphicalLassoHypothesis {
+    const KIND: &'static str = "graphical-lasso";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        (Some(&self.names), Task::Regression)
+    }
+
+    /// Refuses a triangle of another size, entries without a value, and a target of no variance.
+    fn check(&self) -> Result<()> {
+        let size = self.variables();
+        let what = "entries of a precision matrix";
+        same_size(what, self.weights.len(), size * (size + 1) / 2)?;
+        check::finite("an entry of a precision matrix", &self.weights)?;
+        let target = self.names.len();
+        check::positive("precision of the target", &[self.precision()[target * size + target]])
     }
 }
 

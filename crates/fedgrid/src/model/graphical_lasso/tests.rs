@@ -123,7 +123,7 @@ fn without_ridge_and_lasso_it_predicts_as_least_squares() {
 fn a_strong_lasso_finds_everything_independent_and_predicts_the_mean() {
     let data = data(12, 1);
     let fitted = GraphicalLasso { lasso: 1e4, ridge: 0.0, intercept: true }.fit(&data).unwrap();
-    let Stored::GraphicalLasso(own) = fitted.stored() else { panic!("a graphical lasso") };
+    let own = fitted.downcast_ref::<GraphicalLassoHypothesis>().expect("a graphical lasso").clone();
     let precision = own.precision();
     assert!([1, 2, 6].iter().all(|&k| precision[k] == 0.0), "{precision:?}");
     let mean = data.mean_label()[0];
@@ -157,9 +157,12 @@ fn rows_that_leave_a_variance_zero_and_odd_values_are_refused() {
          would do"
     );
     assert!(GraphicalLasso { lasso: -1.0, ..model.clone() }.fit(&data(9, 1)).is_err());
-    let Stored::GraphicalLasso(sound) = model.fit(&data(9, 1)).unwrap().stored() else {
-        panic!("a graphical lasso")
-    };
+    let sound = model
+        .fit(&data(9, 1))
+        .unwrap()
+        .downcast_ref::<GraphicalLassoHypothesis>()
+        .expect("a graphical lasso")
+        .clone();
     sound.check().unwrap();
     let refused =
         |weights: Vec<f64>| GraphicalLassoHypothesis { weights, ..sound.clone() }.check().is_err();

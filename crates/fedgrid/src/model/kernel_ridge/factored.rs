@@ -161,7 +161,7 @@ mod tests {
             let whole =
                 Dataset::weighted(features.clone(), labels.clone(), weights.clone()).unwrap();
             let hypothesis = KernelRidge::default().fit(&whole).unwrap();
-            assert_eq!(prepared.fit(&labels).unwrap().stored(), hypothesis.stored());
+            assert_eq!(prepared.fit(&labels).unwrap().save(), hypothesis.save());
         }
         assert!(prepared.fit(&Labels::values(vec![1.0])).is_err());
     }

@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use self::{factored::FactoredKernel, mixture::mix};
 use super::{
-    Hypothesis, LocalModel, Prepared, Stored, Vanishing, check,
+    Hypothesis, LocalModel, Prepared, Storable, Stored, Tunable, Vanishing, check,
     kernel::Kernel,
     vanishing::{every_column_varies, some_column_varies},
 };
@@ -87,6 +87,12 @@ impl LocalModel for KernelRidge {
         }
     }
 
+    fn as_tunable(&self) -> Option<&dyn Tunable> {
+        Some(self)
+    }
+}
+
+impl Tunable for KernelRidge {
     fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
         Some(Box::new(Self { ridge, ..self.clone() }))
     }
@@ -123,29 +129,6 @@ pub struct KernelRidgeHypothesis {
     pub share: f64,
 }
 
-impl KernelRidgeHypothesis {
-    /// Refuses lengths that disagree and numbers out of range, as a file may hold.
-    pub fn check(&self) -> Result<()> {
-        let (columns, outputs) = (self.names.len(), self.task.outputs());
-        let count = self.points.len().checked_div(columns).unwrap_or(0);
-        self.kernel.check_complete()?;
-        check::scaling(&self.scaling, columns)?;
-        same_size("features of a kernel model", self.points.len(), columns * count)?;
-        same_size("coefficients of a kernel model", self.coefficients.len(), outputs * count)?;
-        same_size("intercepts of a kernel model", self.intercepts.len(), outputs)?;
-        same_size("mean label of a kernel model", self.mean.len(), outputs)?;
-        check::finite("a feature of a kernel model", &self.points)?;
-        check::finite("a coefficient of a kernel model", &self.coefficients)?;
-        check::finite("an intercept of a kernel model", &self.intercepts)?;
-        check::finite("the mean label of a kernel model", &self.mean)?;
-        if (0.0..=1.0).contains(&self.share) {
-            return Ok(());
-        }
-        let (value, expected) = (self.share, "a number from 0 to 1");
-        Err(Error::Parameter { name: "share", value, expected })
-    }
-}
-
 impl Hypothesis for KernelRidgeHypothesis {
     fn predict(&self, features: &Features) -> Labels {
         let outputs = self.task.outputs();
@@ -167,8 +150,37 @@ impl Hypothesis for KernelRidgeHypothesis {
         labels
     }
 
-    fn stored(&self) -> Stored {
-        Stored::KernelRidge(self.clone())
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for KernelRidgeHypothesis {
+    const KIND: &'static str = "kernel-ridge";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        (Some(&self.names), self.task)
+    }
+
+    /// Refuses lengths that disagree and numbers out of range, as a file may hold.
+    fn check(&self) -> Result<()> {
+        let (columns, outputs) = (self.names.len(), self.task.outputs());
+        let count = self.points.len().checked_div(columns).unwrap_or(0);
+        self.kernel.check_complete()?;
+        check::scaling(&self.scaling, columns)?;
+        same_size("features of a kernel model", self.points.len(), columns * count)?;
+        same_size("coefficients of a kernel model", self.coefficients.len(), outputs * count)?;
+        same_size("intercepts of a kernel model", self.intercepts.len(), outputs)?;
+        same_size("mean label of a kernel model", self.mean.len(), outputs)?;
+        check::finite("a feature of a kernel model", &self.points)?;
+        check::finite("a coefficient of a kernel model", &self.coefficients)?;
+        check::finite("an intercept of a kernel model", &self.intercepts)?;
+        check::finite("the mean label of a kernel model", &self.mean)?;
+        if (0.0..=1.0).contains(&self.share) {
+            return Ok(());
+        }
+        let (value, expected) = (self.share, "a number from 0 to 1");
+        Err(Error::Parameter { name: "share", value, expected })
     }
 }
 
@@ -196,9 +208,12 @@ mod tests {
     }
 
     fn fitted(model: &KernelRidge, data: &Dataset) -> KernelRidgeHypothesis {
-        let Stored::KernelRidge(hypothesis) = model.fit(data).unwrap().stored() else {
-            panic!("a kernel model stores a kernel model")
-        };
+        let hypothesis = model
+            .fit(data)
+            .unwrap()
+            .downcast_ref::<KernelRidgeHypothesis>()
+            .expect("a kernel model stores a kernel model")
+            .clone();
         hypothesis
     }
 
@@ -306,7 +321,7 @@ mod tests {
         let data = six_rows();
         let one = plain(LAPLACE, true).with_ridge(2.0).unwrap().fit(&data).unwrap();
         let other = KernelRidge { ridge: 2.0, ..plain(LAPLACE, true) }.fit(&data).unwrap();
-        assert_eq!(one.stored(), other.stored());
+        assert_eq!(one.save(), other.save());
         assert!(KernelRidge { ridge: -1.0, ..KernelRidge::default() }.fit(&data).is_err());
         assert!(plain(Kernel::Gaussian { width: -1.0 }, true).fit(&data).is_err());
     }

@@ -1,50 +1,35 @@
 //! A linear model as a vector of weights: slopes, then the intercept.
 
-use std::sync::Arc;
-
 use super::{Linear, LinearProximal};
 use crate::{
-    data::{Dataset, Task},
+    data::Dataset,
     error::Result,
-    model::{Hypothesis, Parametric, Shape, solver::affine::Affine},
+    model::{
+        Steps,
+        solver::{affine::Affine, affine_model::AffineModel},
+    },
 };
 
-impl From<&Linear> for Affine {
-    fn from(model: &Linear) -> Self {
-        Self { ridge: model.ridge, lasso: 0.0, intercept: model.intercept }
-    }
-}
-
-impl Parametric for Linear {
-    fn size(&self, columns: usize, _task: Task) -> usize {
-        Affine::from(self).size(columns)
+impl AffineModel for Linear {
+    fn affine(&self) -> Affine {
+        Affine { ridge: self.ridge, lasso: 0.0, intercept: self.intercept }
     }
 
-    fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
-        Affine::from(self).loss(data, weights, |y, output| (output - y).powi(2))
+    fn row_loss(&self, label: f64, output: f64) -> f64 {
+        (output - label).powi(2)
     }
 
-    fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
-        Affine::from(self).gradient(data, weights, |y, output| 2.0 * (output - y))
+    fn row_slope(&self, label: f64, output: f64) -> f64 {
+        2.0 * (output - label)
     }
 
-    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
-        LinearProximal::new(self, data)?.step(centre, step)
+    // Networks of linear models profile their intercepts out, so these have no step of their own.
+    fn proximal_step(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
+        LinearProximal::new(self, data)?.step(centre, steps.slopes)
     }
 
-    fn shape(&self) -> Shape {
-        Shape { convex: true, smooth: true, ridge: self.ridge }
-    }
-
-    fn hypothesis(&self, names: &Arc<[String]>, _: Task, weights: &[f64]) -> Box<dyn Hypothesis> {
-        Box::new(Affine::hypothesis(names, weights))
-    }
-
-    fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
-        Affine::from(self).weights(hypothesis)
-    }
-
-    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
-        Affine::from(self).intercepts(columns, 1)
+    // Certificates bound a quadratic by its own factors, which is tighter.
+    fn radius_of(&self, _data: &Dataset, _bound: f64) -> Option<f64> {
+        None
     }
 }

@@ -8,12 +8,12 @@
 
 use std::sync::Arc;
 
-use super::{Linear, LinearHypothesis, mean_row};
+use super::{Linear, LinearHypothesis};
 use crate::{
     algebra::{Reflections, Singular, add_scaled, dot},
     data::{Features, Labels, Task},
     error::{Error, Result, same_size},
-    model::{Hypothesis, Prepared},
+    model::{Hypothesis, Prepared, solver::basis::centre},
 };
 
 /// Singular values below this share of the largest count as zero.
@@ -41,9 +41,7 @@ impl FactoredRows {
             return Err(Error::Fit { model: "a linear model", reason });
         }
         let columns = features.columns();
-        // Centring by the weighted means removes the intercept exactly, because it is not
-        // penalised.
-        let centre = if model.intercept { mean_row(features, weights) } else { vec![0.0; columns] };
+        let centre = centre(features, weights, model.intercept);
         let mut rows = Vec::new();
         for (x, weight) in features.iter().zip(weights).filter(|(_, weight)| **weight > 0.0) {
             let root = weight.sqrt();
@@ -87,16 +85,21 @@ impl FactoredRows {
         }
         solution
     }
-}
 
-impl Prepared for FactoredRows {
-    fn fit(&self, labels: &Labels) -> Result<Box<dyn Hypothesis>> {
+    /// The hypothesis for these labels.
+    pub(super) fn hypothesis(&self, labels: &Labels) -> Result<LinearHypothesis> {
         if labels.task() != Task::Regression {
             let reason = "it predicts numbers, the target is a class".into();
             return Err(Error::Fit { model: "a linear model", reason });
         }
         same_size("labelled rows", labels.rows(), self.weights.len())?;
         let (slopes, intercept) = self.solve(labels.as_slice());
-        Ok(Box::new(LinearHypothesis { names: self.names.clone(), slopes, intercept }))
+        Ok(LinearHypothesis { names: self.names.clone(), slopes, intercept })
+    }
+}
+
+impl Prepared for FactoredRows {
+    fn fit(&self, labels: &Labels) -> Result<Box<dyn Hypothesis>> {
+        Ok(Box::new(self.hypothesis(labels)?))
     }
 }

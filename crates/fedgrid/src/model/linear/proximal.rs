@@ -13,7 +13,10 @@ use crate::{
     algebra::{Singular, add_scaled, dot, triangularise},
     data::Dataset,
     error::{Result, at_least_zero},
-    model::solver::affine::{Affine, check_numbers, check_proximal},
+    model::solver::{
+        affine::{check_numbers, check_proximal},
+        affine_model::AffineModel,
+    },
 };
 
 /// Singular values below this share of the largest count as zero.
@@ -47,7 +50,7 @@ impl LinearProximal {
         at_least_zero("ridge", model.ridge)?;
         check_numbers("a linear model", data)?;
         let columns = data.features().columns();
-        let size = Affine::from(model).size(columns);
+        let size = model.affine().size(columns);
         let data = data.without_zero_weights();
         let roots: Vec<f64> = data.weights().iter().map(|weight| weight.sqrt()).collect();
         let labels = data.labels().as_slice().iter().zip(&roots);

@@ -9,7 +9,7 @@ use crate::{
     algebra::dot,
     data::{Features, Labels, Task},
     error::{Result, same_size},
-    model::{Hypothesis, Stored, check},
+    model::{Hypothesis, Storable, Stored, check},
 };
 
 /// Learnt class probabilities: `softmax(W x + b)`.
@@ -23,25 +23,6 @@ pub struct LogisticHypothesis {
     pub slopes: Vec<Vec<f64>>,
     /// The intercept that belongs to each list of slopes, zero for models without one.
     pub intercepts: Vec<f64>,
-}
-
-impl LogisticHypothesis {
-    /// Refuses slopes and intercepts of other numbers than there are classes and features, and such
-    /// without a value.
-    pub fn check(&self) -> Result<()> {
-        check::task(Task::Classification { classes: self.classes })?;
-        // With a vector too few, the first class has none.
-        let vectors = self.slopes.len();
-        let expected = self.classes - usize::from(vectors + 1 == self.classes);
-        same_size("vectors of a logistic model", vectors, expected)?;
-        same_size("intercepts of a logistic model", self.intercepts.len(), vectors)?;
-        check::finite("an intercept of a logistic model", &self.intercepts)?;
-        for slopes in &self.slopes {
-            same_size("slopes of a logistic model", slopes.len(), self.names.len())?;
-            check::finite("a slope of a logistic model", slopes)?;
-        }
-        Ok(())
-    }
 }
 
 impl Hypothesis for LogisticHypothesis {
@@ -64,7 +45,32 @@ impl Hypothesis for LogisticHypothesis {
         labels
     }
 
-    fn stored(&self) -> Stored {
-        Stored::Logistic(self.clone())
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for LogisticHypothesis {
+    const KIND: &'static str = "logistic";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        (Some(&self.names), Task::Classification { classes: self.classes })
+    }
+
+    /// Refuses slopes and intercepts of other numbers than there are classes and features, and such
+    /// without a value.
+    fn check(&self) -> Result<()> {
+        check::task(Task::Classification { classes: self.classes })?;
+        // With a vector too few, the first class has none.
+        let vectors = self.slopes.len();
+        let expected = self.classes - usize::from(vectors + 1 == self.classes);
+        same_size("vectors of a logistic model", vectors, expected)?;
+        same_size("intercepts of a logistic model", self.intercepts.len(), vectors)?;
+        check::finite("an intercept of a logistic model", &self.intercepts)?;
+        for slopes in &self.slopes {
+            same_size("slopes of a logistic model", slopes.len(), self.names.len())?;
+            check::finite("a slope of a logistic model", slopes)?;
+        }
+        Ok(())
     }
 }

@@ -23,7 +23,7 @@ mod parametric;
 
 pub use self::hypothesis::LogisticHypothesis;
 use self::objective::LogisticProblem;
-use super::{Hypothesis, LocalModel, Parametric, Vanishing, solver::basis::Basis};
+use super::{Hypothesis, LocalModel, Parametric, Tunable, Vanishing, solver::basis::Basis};
 use crate::{
     data::{Dataset, Task},
     error::{Error, Result, at_least_zero},
@@ -72,12 +72,18 @@ impl LocalModel for Logistic {
         if self.ridge + self.lasso > 0.0 { Vanishing::Forgotten } else { Vanishing::Choosing }
     }
 
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
+    fn as_tunable(&self) -> Option<&dyn Tunable> {
+        Some(self)
     }
 
     fn as_parametric(&self) -> Option<&dyn Parametric> {
         Some(self)
+    }
+}
+
+impl Tunable for Logistic {
+    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
+        Some(Box::new(Self { ridge, ..*self }))
     }
 }
 

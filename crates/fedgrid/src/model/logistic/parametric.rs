@@ -9,7 +9,7 @@ use crate::{
     data::{Dataset, Labels, Task},
     error::Result,
     model::{
-        Hypothesis, Parametric, Shape, Steps, Stored,
+        Hypothesis, Parametric, Shape, Steps,
         solver::affine::check_proximal,
         solver::damped_newton::{PenalisedLoss, RowLoss},
         solver::level_set::RowShape,
@@ -177,7 +177,7 @@ impl Parametric for Logistic {
     }
 
     fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
-        let Stored::Logistic(hypothesis) = hypothesis.stored() else { return None };
+        let hypothesis = hypothesis.downcast_ref::<LogisticHypothesis>()?;
         let mut weights = Vec::new();
         for (slopes, intercept) in hypothesis.slopes.iter().zip(&hypothesis.intercepts) {
             weights.extend_from_slice(slopes);

@@ -12,8 +12,8 @@ use crate::{
     data::Dataset,
     error::Result,
     model::{
-        linear::mean_row,
         solver::affine::Affine,
+        solver::basis::centre,
         solver::damped_newton::{PenalisedLoss, RowLoss},
     },
 };
@@ -27,11 +27,7 @@ impl Logistic {
     /// The minimiser for rows of positive weight.
     pub(super) fn solve_sparse(&self, data: &Dataset) -> Result<LogisticHypothesis> {
         let columns = data.features().columns();
-        let centre = if self.intercept {
-            mean_row(data.features(), data.weights())
-        } else {
-            vec![0.0; columns]
-        };
+        let centre = centre(data.features(), data.weights(), self.intercept);
         let width = self.affine().size(columns);
         let mut rows = self.affine().rows(data.features());
         for row in rows.chunks_exact_mut(width.max(1)) {
@@ -71,7 +67,7 @@ mod tests {
     use super::*;
     use crate::{
         data::{Features, Labels, Task},
-        model::{Hypothesis, LocalModel, Parametric, Stored},
+        model::{Hypothesis, LocalModel, Parametric},
         random::{Purpose, Stream},
         testing,
     };
@@ -91,9 +87,12 @@ mod tests {
     }
 
     fn fit(model: &Logistic, data: &Dataset) -> LogisticHypothesis {
-        let Stored::Logistic(fitted) = model.fit(data).unwrap().stored() else {
-            panic!("logistic")
-        };
+        let fitted = model
+            .fit(data)
+            .unwrap()
+            .downcast_ref::<LogisticHypothesis>()
+            .expect("logistic")
+            .clone();
         fitted
     }
 

@@ -30,7 +30,7 @@ use self::{
     layers::{Layers, Pass, softmax},
     training::Training,
 };
-use super::{Hypothesis, LocalModel, Parametric, Stored, check};
+use super::{Hypothesis, LocalModel, Parametric, Storable, Stored, Tunable, WarmStart, check};
 use crate::{
     data::{Dataset, Features, Labels, Task},
     descent::Optimiser,
@@ -85,12 +85,28 @@ impl LocalModel for Perceptron {
         self.train(data, None, None)
     }
 
+    fn as_warm_start(&self) -> Option<&dyn WarmStart> {
+        Some(self)
+    }
+
+    fn as_tunable(&self) -> Option<&dyn Tunable> {
+        Some(self)
+    }
+
+    fn as_parametric(&self) -> Option<&dyn Parametric> {
+        Some(self)
+    }
+}
+
+impl WarmStart for Perceptron {
     fn refit(&self, data: &Dataset, current: &dyn Hypothesis) -> Result<Box<dyn Hypothesis>> {
         let start = self.weights(current);
         let size = self.size(data.features().columns(), data.task());
         self.train(data, start.filter(|start| start.len() == size).as_deref(), None)
     }
+}
 
+impl Tunable for Perceptron {
     fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
         Some(Box::new(Self { ridge, ..self.clone() }))
     }
@@ -98,10 +114,6 @@ impl LocalModel for Perceptron {
     fn with_centre(&self, centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
         let centre = self.weights(centre)?;
         Some(Box::new(CentredPerceptron { model: self.clone(), centre }))
-    }
-
-    fn as_parametric(&self) -> Option<&dyn Parametric> {
-        Some(self)
     }
 }
 
@@ -173,17 +185,6 @@ pub struct PerceptronHypothesis {
 }
 
 impl PerceptronHypothesis {
-    /// Refuses weights of another number than the layers have, and such without a value.
-    pub fn check(&self) -> Result<()> {
-        let layers = self.shape();
-        let expected = layers.checked_weight_count().ok_or(Error::Unsupported {
-            what: "a perceptron",
-            needs: "layers of which the weights can be counted",
-        })?;
-        same_size("weights of a perceptron", self.weights.len(), expected)?;
-        check::finite("a weight of a perceptron", &self.weights)
-    }
-
     fn shape(&self) -> Layers {
         Layers::new(self.names.len(), &self.layers, self.activation, self.task)
     }
@@ -204,8 +205,27 @@ impl Hypothesis for PerceptronHypothesis {
         labels
     }
 
-    fn stored(&self) -> Stored {
-        Stored::Perceptron(self.clone())
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for PerceptronHypothesis {
+    const KIND: &'static str = "perceptron";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        (Some(&self.names), self.task)
+    }
+
+    /// Refuses weights of another number than the layers have, and such without a value.
+    fn check(&self) -> Result<()> {
+        let layers = self.shape();
+        let expected = layers.checked_weight_count().ok_or(Error::Unsupported {
+            what: "a perceptron",
+            needs: "layers of which the weights can be counted",
+        })?;
+        same_size("weights of a perceptron", self.weights.len(), expected)?;
+        check::finite("a weight of a perceptron", &self.weights)
     }
 }
 
@@ -243,7 +263,7 @@ mod tests {
         assert!(p.as_slice().iter().zip(q.as_slice()).all(|(p, q)| (p - q).abs() < 1e-12));
         let other = small(&[5], Activation::Tanh).fit(&data).unwrap();
         let anew = model.refit(&data, other.as_ref()).unwrap();
-        assert_eq!(anew.stored(), first.stored(), "another shape is no start");
+        assert_eq!(anew.save(), first.save(), "another shape is no start");
     }
 
     #[test]
@@ -272,8 +292,8 @@ mod tests {
         let odd = Dataset::new(data.features().clone(), odd).unwrap();
         assert!(Perceptron::default().fit(&odd).is_err());
 
-        let fitted = small(&[3], Activation::Relu).fit(&data).unwrap().stored();
-        let Stored::Perceptron(sound) = fitted else { panic!("a perceptron stores a perceptron") };
+        let fitted = small(&[3], Activation::Relu).fit(&data).unwrap();
+        let sound = fitted.downcast_ref::<PerceptronHypothesis>().unwrap().clone();
         assert!(sound.check().is_ok());
         let huge = vec![usize::MAX, usize::MAX];
         assert!(PerceptronHypothesis { layers: huge, ..sound.clone() }.check().is_err());

@@ -18,7 +18,7 @@ use crate::{
     algebra::{add_scaled, dot, norm},
     data::{Dataset, Task},
     error::{Error, Result, same_size},
-    model::{Hypothesis, Parametric, Shape, Stored},
+    model::{Hypothesis, Parametric, Shape},
     random::{Purpose, Stream},
 };
 
@@ -103,14 +103,9 @@ impl Parametric for Perceptron {
     }
 
     fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
-        match hypothesis.stored() {
-            Stored::Perceptron(own)
-                if own.layers == self.layers && own.activation == self.activation =>
-            {
-                Some(own.weights)
-            }
-            _ => None,
-        }
+        let own = hypothesis.downcast_ref::<PerceptronHypothesis>()?;
+        let is_alike = own.layers == self.layers && own.activation == self.activation;
+        is_alike.then(|| own.weights.clone())
     }
 
     fn start(&self, columns: usize, task: Task) -> Vec<f64> {

@@ -305,7 +305,7 @@ mod tests {
         let data = wave(40, Task::Regression);
         let model = Perceptron { held_back: 0.3, patience: 5, ..small(&[8], Activation::Tanh) };
         let (fitted, all) = (model.fit(&data).unwrap(), small(&[8], Activation::Tanh));
-        assert_ne!(fitted.stored(), all.fit(&data).unwrap().stored());
+        assert_ne!(fitted.save(), all.fit(&data).unwrap().save());
         testing::check_local_model(&model, Task::Classification { classes: 2 });
     }
 }

@@ -8,11 +8,11 @@
 
 use std::sync::Arc;
 
-use crate::model::{Hypothesis, LinearHypothesis, Steps, Stored};
 use crate::{
     algebra::{add_outer, add_scaled, dot},
     data::{Dataset, Features, Task},
     error::{Error, Result, same_size},
+    model::{Hypothesis, LinearHypothesis, Steps},
 };
 
 /// The shape and the penalty of a linear output.
@@ -174,14 +174,10 @@ impl Affine {
 
     /// The weights of a linear hypothesis; none if it is of another kind.
     pub(crate) fn weights(self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
-        match hypothesis.stored() {
-            Stored::Linear(linear) => {
-                let mut weights = linear.slopes;
-                weights.extend(self.intercept.then_some(linear.intercept));
-                Some(weights)
-            }
-            _ => None,
-        }
+        let linear = hypothesis.downcast_ref::<LinearHypothesis>()?;
+        let mut weights = linear.slopes.clone();
+        weights.extend(self.intercept.then_some(linear.intercept));
+        Some(weights)
     }
 }
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use crate::{
     algebra::{Singular, add_scaled, dot, triangularise},
-    data::Dataset,
-    model::{LinearHypothesis, linear::mean_row},
+    data::{Dataset, Features},
+    model::LinearHypothesis,
 };
 
 /// Directions whose spread is below this share of the largest do not vary.
@@ -31,7 +31,7 @@ impl Basis {
     /// The principal directions; directions in which the rows do not vary are left out.
     pub(crate) fn principal(data: &Dataset, intercept: bool) -> Self {
         let columns = data.features().columns();
-        let centre = centre(data, intercept);
+        let centre = centre(data.features(), data.weights(), intercept);
         let total = data.total_weight();
         let mut rows = Vec::with_capacity(data.rows() * columns);
         for (x, weight) in data.features().iter().zip(data.weights()) {
@@ -51,7 +51,7 @@ impl Basis {
 
     /// The columns themselves, scaled so that loss and ridge together curve alike along each.
     pub(crate) fn columns(data: &Dataset, intercept: bool, ridge: f64) -> Self {
-        let centre = centre(data, intercept);
+        let centre = centre(data.features(), data.weights(), intercept);
         let total = data.total_weight();
         let mut squares = vec![8.0 * ridge / total; centre.len()];
         for (x, weight) in data.features().iter().zip(data.weights()) {
@@ -143,11 +143,25 @@ impl CentredRegression {
     }
 }
 
-/// The weighted mean row, or zero without intercept.
-fn centre(data: &Dataset, intercept: bool) -> Vec<f64> {
-    if intercept {
-        mean_row(data.features(), data.weights())
-    } else {
-        vec![0.0; data.features().columns()]
+/// The weighted mean row, or zero without intercept; a column that never varies has exactly its value.
+///
+/// Centring by it removes the intercept exactly, because the intercept is not penalised.
+pub(crate) fn centre(features: &Features, weights: &[f64], intercept: bool) -> Vec<f64> {
+    let columns = features.columns();
+    let mut mean = vec![0.0; columns];
+    if !intercept {
+        return mean;
     }
+    let total: f64 = weights.iter().sum();
+    let (mut low, mut high) = (vec![f64::INFINITY; columns], vec![f64::NEG_INFINITY; columns]);
+    for (x, weight) in features.iter().zip(weights).filter(|(_, w)| **w > 0.0) {
+        add_scaled(&mut mean, weight / total, x);
+        low.iter_mut().zip(x).for_each(|(low, x)| *low = low.min(*x));
+        high.iter_mut().zip(x).for_each(|(high, x)| *high = high.max(*x));
+    }
+    // A mean that rounding moved out of the range would give a constant column a slope.
+    for (mean, (low, high)) in mean.iter_mut().zip(low.iter().zip(&high)) {
+        *mean = mean.max(*low).min(*high);
+    }
+    mean
 }

@@ -2,7 +2,7 @@
 //!
 //! | file | solves | used by |
 //! |---|---|---|
-//! | `affine` | loss, gradient and proximal step of one linear output | all linear models |
+//! | `affine`, `affine_model` | loss, gradient and proximal step of one linear output | all linear models |
 //! | `basis` | coordinates of equal spread | Huber, quantile, Poisson, logistic |
 //! | `coordinate_descent` | quadratic + lasso | elastic net, logistic with a lasso |
 //! | `damped_newton` | smooth convex loss + penalties | Poisson, proximal steps of logistic |
@@ -12,6 +12,7 @@
 //! | `distinct_rows` | rows of equal features as one | neighbours, kernels, perceptron |
 
 pub(super) mod affine;
+pub(super) mod affine_model;
 pub(super) mod basis;
 pub(super) mod coordinate_descent;
 pub(super) mod damped_newton;
