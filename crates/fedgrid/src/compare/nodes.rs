@@ -21,10 +21,10 @@ pub(super) fn with_ridge(
         let known = models[..place].iter().position(|other| Arc::ptr_eq(other, model));
         changed.push(match known {
             Some(known) => changed[known].clone(),
-            None => {
-                let other = model.as_tunable().and_then(|model| model.with_ridge(ridge));
-                other.map_or_else(|| model.clone(), Arc::from)
-            }
+            None => match model.as_tunable() {
+                Some(tunable) => tunable.with_ridge(ridge).into(),
+                None => model.clone(),
+            },
         });
     }
     changed

@@ -26,9 +26,7 @@ impl Method for Shrunk {
     type Participant = Relaxing;
 
     fn join(&self, mut view: View) -> Result<Relaxing> {
-        let pooled = self.pooled[view.node.id].as_ref();
-        let tunable = view.node.model.as_tunable();
-        if let Some(centred) = tunable.and_then(|model| model.with_centre(pooled)) {
+        if let Some(centred) = view.node.model.with_centre(self.pooled[view.node.id].as_ref()) {
             view.node.model = centred.into();
         }
         let method = FedRelax {

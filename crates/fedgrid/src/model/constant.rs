@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{Hypothesis, LocalModel, Storable, Stored, Vanishing, check};
 use crate::{
     data::{Dataset, Features, Labels, Task},
-    error::{Error, Result, same_size},
+    error::{Result, same_size},
 };
 
 /// A model that learns the weighted mean label and looks at no feature.
@@ -20,10 +20,7 @@ pub struct Mean;
 
 impl LocalModel for Mean {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
-        if data.total_weight() == 0.0 {
-            let reason = "no row has a positive weight".into();
-            return Err(Error::Fit { model: "a mean", reason });
-        }
+        check::weight("a mean", data.total_weight())?;
         Ok(Box::new(Constant { task: data.task(), label: data.mean_label() }))
     }
 

@@ -10,12 +10,9 @@
 
 use super::{
     Hypothesis, Linear, LinearHypothesis, LinearProximal, LocalModel, Parametric, Steps, Tunable,
-    Vanishing,
+    Vanishing, check,
     solver::{
-        affine::{Affine, QuadraticPulls, check_data, check_numbers, check_proximal},
-        affine_model::AffineModel,
-        basis::centre,
-        coordinate_descent::{CoordinateDescent, Separable},
+        Affine, AffineModel, CoordinateDescent, QuadraticPulls, Separable, centre, check_proximal,
     },
 };
 use crate::{
@@ -62,7 +59,8 @@ impl LocalModel for ElasticNet {
         if self.lasso == 0.0 {
             return self.linear().fit(data);
         }
-        check_data(NAME, data)?;
+        check::numbers(NAME, data.task())?;
+        check::weight(NAME, data.total_weight())?;
         let columns = data.features().columns();
         let centre = centre(data.features(), data.weights(), self.intercept);
         let label = if self.intercept { data.mean_label()[0] } else { 0.0 };
@@ -99,8 +97,8 @@ impl LocalModel for ElasticNet {
 }
 
 impl Tunable for ElasticNet {
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel> {
+        Box::new(Self { ridge, ..*self })
     }
 }
 
@@ -122,7 +120,7 @@ impl AffineModel for ElasticNet {
     }
 
     fn subgradient_near(&self, data: &Dataset, w: &[f64], wanted: &[f64]) -> (Vec<f64>, f64) {
-        let mut gradient = self.gradient_of(data, w);
+        let mut gradient = self.gradient(data, w);
         self.affine().nearest_lasso(&w[..data.features().columns()], &mut gradient, wanted);
         (gradient, 0.0)
     }
@@ -132,7 +130,7 @@ impl AffineModel for ElasticNet {
         if self.lasso == 0.0 && steps == Steps::all(steps.slopes) {
             return LinearProximal::new(&self.linear(), data)?.step(centre, steps.slopes);
         }
-        check_numbers(NAME, data)?;
+        check::numbers(NAME, data.task())?;
         let columns = data.features().columns();
         check_proximal(centre, self.affine().size(columns), steps.slopes)?;
         let data = data.without_zero_weights();

@@ -1,8 +1,7 @@
 //! A model whose ridge was given and is not to be chosen anew.
 
 use super::{
-    Hypothesis, HypothesisKinds, Linear, LocalModel, Parametric, Prepared, Tunable, Vanishing,
-    WarmStart,
+    Hypothesis, HypothesisKinds, Linear, LocalModel, Parametric, Prepared, Vanishing, WarmStart,
 };
 use crate::{
     data::{Dataset, Features},
@@ -22,8 +21,8 @@ impl<M: LocalModel> LocalModel for Fixed<M> {
         self.0.as_warm_start()
     }
 
-    fn as_tunable(&self) -> Option<&dyn Tunable> {
-        Some(self)
+    fn with_centre(&self, centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
+        self.0.with_centre(centre)
     }
 
     fn as_parametric(&self) -> Option<&dyn Parametric> {
@@ -48,15 +47,5 @@ impl<M: LocalModel> LocalModel for Fixed<M> {
 
     fn kinds(&self) -> HypothesisKinds {
         self.0.kinds()
-    }
-}
-
-impl<M: LocalModel> Tunable for Fixed<M> {
-    fn with_ridge(&self, _ridge: f64) -> Option<Box<dyn LocalModel>> {
-        None
-    }
-
-    fn with_centre(&self, centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
-        self.0.as_tunable()?.with_centre(centre)
     }
 }

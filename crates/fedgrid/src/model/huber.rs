@@ -8,13 +8,8 @@
 //! so that a large threshold gives `Linear`. The intercept b is never penalised. [Huber 1964.]
 
 use super::{
-    Hypothesis, LocalModel, Parametric, Steps, Tunable, Vanishing,
-    solver::{
-        affine::{Affine, QuadraticPulls, check_data, check_numbers},
-        affine_model::AffineModel,
-        basis::CentredRegression,
-        piecewise_quadratic::PiecewiseQuadratic,
-    },
+    Hypothesis, LocalModel, Parametric, Steps, Tunable, Vanishing, check,
+    solver::{Affine, AffineModel, CentredRegression, PiecewiseQuadratic, QuadraticPulls},
 };
 use crate::{
     data::Dataset,
@@ -69,7 +64,8 @@ impl Huber {
 impl LocalModel for Huber {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.check()?;
-        check_data(NAME, data)?;
+        check::numbers(NAME, data.task())?;
+        check::weight(NAME, data.total_weight())?;
         let data = data.without_zero_weights();
         let centred = CentredRegression::new(&data, self.intercept);
         let CentredRegression { basis, rows, labels, .. } = &centred;
@@ -101,8 +97,8 @@ impl LocalModel for Huber {
 }
 
 impl Tunable for Huber {
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel> {
+        Box::new(Self { ridge, ..*self })
     }
 }
 
@@ -131,7 +127,7 @@ impl AffineModel for Huber {
 
     fn proximal_step(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         self.check()?;
-        check_numbers(NAME, data)?;
+        check::numbers(NAME, data.task())?;
         self.affine().proximal(data, centre, steps, |rows, labels, weights, pulls| {
             self.minimise(rows, labels, weights, pulls)
         })

@@ -84,6 +84,12 @@ pub trait LocalModel: Debug + Send + Sync {
         None
     }
 
+    /// The same model with its ridge pulling to a hypothesis instead of to zero, or none if it
+    /// cannot.
+    fn with_centre(&self, _centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
+        None
+    }
+
     /// The model as one of weights with a gradient, if it is.
     fn as_parametric(&self) -> Option<&dyn Parametric> {
         None
@@ -140,14 +146,8 @@ pub trait WarmStart {
 
 /// A model whose ridge can be chosen.
 pub trait Tunable {
-    /// The same model with another ridge; none if its ridge is fixed.
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>>;
-
-    /// The same model with its ridge pulling to a hypothesis instead of to zero, or none if it
-    /// cannot.
-    fn with_centre(&self, _centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
-        None
-    }
+    /// The same model with another ridge.
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel>;
 }
 
 /// A model with the rows it will be fitted to: sort orders, factors and kernels are kept, because

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LocalModel, Storable, Stored, Vanishing, check,
-    solver::distinct_rows::DistinctRows, vanishing::every_column_varies,
+    Hypothesis, LocalModel, Storable, Stored, Vanishing, check, solver::DistinctRows,
+    vanishing::every_column_varies,
 };
 use crate::{
     algebra::{add_scaled, scale},

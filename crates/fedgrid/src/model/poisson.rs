@@ -7,22 +7,14 @@
 //! The intercept b is never penalised. Targets must be zero or more; they need not be whole. Where the
 //! minimum lies at infinity (all targets zero and no ridge), predictions end near 10⁻²⁰.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
 use super::{
     Hypothesis, LinearHypothesis, LocalModel, Parametric, Steps, Storable, Stored, Tunable,
     Vanishing, check,
-    solver::{
-        affine::{Affine, check_data, check_numbers, check_proximal},
-        affine_model::AffineModel,
-        basis::Basis,
-        damped_newton::{PenalisedLoss, RowLoss},
-    },
+    solver::{Affine, AffineModel, Basis, PenalisedLoss, RowLoss, check_proximal},
 };
 use crate::{
-    algebra::dot,
     data::{Dataset, Features, Labels, Task},
     error::{Error, Result, at_least_zero, same_size},
 };
@@ -83,7 +75,8 @@ impl RowLoss for Likelihood<'_> {
 impl LocalModel for Poisson {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         at_least_zero("ridge", self.ridge)?;
-        check_data(NAME, data)?;
+        check::numbers(NAME, data.task())?;
+        check::weight(NAME, data.total_weight())?;
         check_counts(data)?;
         let data = data.without_zero_weights();
         let basis = Basis::principal(&data, self.intercept);
@@ -106,7 +99,7 @@ impl LocalModel for Poisson {
         };
         let (slopes, intercept) = basis.affine(&problem.minimise(start)?);
         let names = data.features().names().clone();
-        Ok(Box::new(PoissonHypothesis { names, slopes, intercept }))
+        Ok(self.hypothesis_of(LinearHypothesis { names, slopes, intercept }))
     }
 
     fn smallest_label(&self) -> f64 {
@@ -128,8 +121,8 @@ impl LocalModel for Poisson {
 }
 
 impl Tunable for Poisson {
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel> {
+        Box::new(Self { ridge, ..*self })
     }
 }
 
@@ -161,7 +154,7 @@ impl AffineModel for Poisson {
 
     fn proximal_step(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         at_least_zero("ridge", self.ridge)?;
-        check_numbers(NAME, data)?;
+        check::numbers(NAME, data.task())?;
         check_counts(data)?;
         let columns = data.features().columns();
         check_proximal(centre, self.affine().size(columns), steps.slopes)?;
@@ -179,38 +172,28 @@ impl AffineModel for Poisson {
         problem.minimise_near(centre)
     }
 
-    fn lower_bound(&self, data: &Dataset) -> f64 {
-        Affine::least_loss(data, |label| self.least_row_loss(label))
+    fn hypothesis_of(&self, outputs: LinearHypothesis) -> Box<dyn Hypothesis> {
+        Box::new(PoissonHypothesis(outputs))
     }
 
-    fn hypothesis_of(&self, names: &Arc<[String]>, weights: &[f64]) -> Box<dyn Hypothesis> {
-        let LinearHypothesis { names, slopes, intercept } = Affine::hypothesis(names, weights);
-        Box::new(PoissonHypothesis { names, slopes, intercept })
-    }
-
-    fn weights_of(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
-        let own = hypothesis.downcast_ref::<PoissonHypothesis>()?;
-        let mut weights = own.slopes.clone();
-        weights.extend(self.intercept.then_some(own.intercept));
-        Some(weights)
+    fn outputs_of<'a>(&self, hypothesis: &'a dyn Hypothesis) -> Option<&'a LinearHypothesis> {
+        hypothesis.downcast_ref::<PoissonHypothesis>().map(|own| &own.0)
     }
 }
 
 /// A learnt log-linear map to means: `exp(wᵀx + b)`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PoissonHypothesis {
-    /// The names of the features, in order.
-    pub names: Arc<[String]>,
-    /// The slopes w.
-    pub slopes: Vec<f64>,
-    /// The intercept b, zero for models without one.
-    pub intercept: f64,
-}
+#[serde(transparent)]
+pub struct PoissonHypothesis(
+    /// The map `wᵀx + b` to the logarithm of the mean.
+    pub LinearHypothesis,
+);
 
 impl Hypothesis for PoissonHypothesis {
     fn predict(&self, features: &Features) -> Labels {
-        let mean = |x: &[f64]| (dot(&self.slopes, x) + self.intercept).min(LARGEST_OUTPUT).exp();
-        Labels::values(features.iter().map(mean).collect())
+        let mut means = self.0.predict(features);
+        means.as_mut_slice().iter_mut().for_each(|mean| *mean = mean.min(LARGEST_OUTPUT).exp());
+        means
     }
 
     fn save(&self) -> Option<Stored> {
@@ -222,14 +205,15 @@ impl Storable for PoissonHypothesis {
     const KIND: &'static str = "poisson";
 
     fn domain(&self) -> (Option<&[String]>, Task) {
-        (Some(&self.names), Task::Regression)
+        self.0.domain()
     }
 
     /// Refuses slopes of another number than there are features, and such without a value.
     fn check(&self) -> Result<()> {
-        same_size("slopes of a Poisson regression", self.slopes.len(), self.names.len())?;
-        check::finite("a slope of a Poisson regression", &self.slopes)?;
-        check::finite("the intercept of a Poisson regression", &[self.intercept])
+        let LinearHypothesis { names, slopes, intercept } = &self.0;
+        same_size("slopes of a Poisson regression", slopes.len(), names.len())?;
+        check::finite("a slope of a Poisson regression", slopes)?;
+        check::finite("the intercept of a Poisson regression", &[*intercept])
     }
 }
 

@@ -19,13 +19,8 @@
 //! Rockafellar 1976.]
 
 use super::{
-    Hypothesis, LocalModel, Parametric, Steps, Tunable, Vanishing,
-    solver::{
-        affine::{Affine, QuadraticPulls, check_data, check_numbers},
-        affine_model::AffineModel,
-        basis::CentredRegression,
-        piecewise_quadratic::PiecewiseQuadratic,
-    },
+    Hypothesis, LocalModel, Parametric, Steps, Tunable, Vanishing, check,
+    solver::{Affine, AffineModel, CentredRegression, PiecewiseQuadratic, QuadraticPulls},
 };
 use crate::{
     data::Dataset,
@@ -142,7 +137,8 @@ fn mean_size(values: &[f64], weights: &[f64]) -> f64 {
 impl LocalModel for Quantile {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.check()?;
-        check_data(NAME, data)?;
+        check::numbers(NAME, data.task())?;
+        check::weight(NAME, data.total_weight())?;
         let data = data.without_zero_weights();
         let centred = CentredRegression::new(&data, self.intercept);
         let CentredRegression { basis, rows, labels, .. } = &centred;
@@ -170,8 +166,8 @@ impl LocalModel for Quantile {
 }
 
 impl Tunable for Quantile {
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel> {
+        Box::new(Self { ridge, ..*self })
     }
 }
 
@@ -203,7 +199,7 @@ impl AffineModel for Quantile {
 
     fn proximal_step(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         self.check()?;
-        check_numbers(NAME, data)?;
+        check::numbers(NAME, data.task())?;
         self.affine().proximal(data, centre, steps, |rows, labels, weights, pulls| {
             self.minimise(rows, labels, weights, pulls)
         })

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Hypothesis, LocalModel, Storable, Stored, Vanishing, check,
     kernel::{Kernel, total_variance},
-    solver::distinct_rows::{DistinctRows, mean_of},
+    solver::{DistinctRows, mean_of},
 };
 use crate::{
     algebra::{add_scaled, scale},

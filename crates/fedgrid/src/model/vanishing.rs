@@ -7,7 +7,7 @@
 //! Methods that pull by predictions add public points to a node's rows, with weights that are
 //! proportional to α. So this says what α → 0 is for the model.
 
-use crate::{data::Dataset, model::solver::basis::Basis};
+use crate::{data::Dataset, model::solver::Basis};
 
 /// What a fit to a node's own rows and others becomes as the weight of the others goes to zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

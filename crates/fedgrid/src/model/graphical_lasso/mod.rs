@@ -23,7 +23,7 @@ use std::{f64::consts::SQRT_2, sync::Arc};
 use self::solve::PrecisionProblem;
 use super::{
     Hypothesis, LocalModel, Parametric, Shape, Storable, Stored, Tunable, Vanishing, check,
-    solver::affine::{check_data, check_numbers, check_proximal},
+    solver::check_proximal,
 };
 use crate::{
     algebra::{Cholesky, add_outer, dot},
@@ -56,7 +56,7 @@ impl GraphicalLasso {
     fn check(&self, data: &Dataset) -> Result<()> {
         at_least_zero("ridge", self.ridge)?;
         at_least_zero("lasso", self.lasso)?;
-        check_numbers(NAME, data)
+        check::numbers(NAME, data.task())
     }
 
     /// How many variables there are for so many features.
@@ -87,7 +87,7 @@ impl GraphicalLasso {
 impl LocalModel for GraphicalLasso {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.check(data)?;
-        check_data(NAME, data)?;
+        check::weight(NAME, data.total_weight())?;
         let Some(precision) = self.problem(data).minimum()? else {
             let reason = "its rows leave a variance zero; a ridge above zero would do".into();
             return Err(Error::Fit { model: NAME, reason });
@@ -111,8 +111,8 @@ impl LocalModel for GraphicalLasso {
 }
 
 impl Tunable for GraphicalLasso {
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel> {
+        Box::new(Self { ridge, ..*self })
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{
     model::{
         Hypothesis, Prepared,
         kernel::{Kernel, total_variance},
-        solver::distinct_rows::{DistinctRows, mean_of},
+        solver::{DistinctRows, mean_of},
     },
 };
 

@@ -93,8 +93,8 @@ impl LocalModel for KernelRidge {
 }
 
 impl Tunable for KernelRidge {
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..self.clone() }))
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel> {
+        Box::new(Self { ridge, ..self.clone() })
     }
 }
 
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn another_ridge_is_another_model_and_wrong_parameters_are_refused() {
         let data = six_rows();
-        let one = plain(LAPLACE, true).with_ridge(2.0).unwrap().fit(&data).unwrap();
+        let one = plain(LAPLACE, true).with_ridge(2.0).fit(&data).unwrap();
         let other = KernelRidge { ridge: 2.0, ..plain(LAPLACE, true) }.fit(&data).unwrap();
         assert_eq!(one.save(), other.save());
         assert!(KernelRidge { ridge: -1.0, ..KernelRidge::default() }.fit(&data).is_err());

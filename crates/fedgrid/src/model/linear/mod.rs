@@ -60,6 +60,11 @@ impl LocalModel for Linear {
         Some(self)
     }
 
+    fn with_centre(&self, centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
+        let centre = centre.downcast_ref::<LinearHypothesis>()?.clone();
+        Some(Box::new(CentredLinear { model: self.clone(), centre }))
+    }
+
     fn as_parametric(&self) -> Option<&dyn Parametric> {
         Some(self)
     }
@@ -70,13 +75,8 @@ impl LocalModel for Linear {
 }
 
 impl Tunable for Linear {
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
-    }
-
-    fn with_centre(&self, centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
-        let centre = centre.downcast_ref::<LinearHypothesis>()?.clone();
-        Some(Box::new(CentredLinear { model: self.clone(), centre }))
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel> {
+        Box::new(Self { ridge, ..*self })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{
     error::Result,
     model::{
         Steps,
-        solver::{affine::Affine, affine_model::AffineModel},
+        solver::{Affine, AffineModel},
     },
 };
 

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use super::{Linear, LinearHypothesis};
 use crate::{
     algebra::{Reflections, Singular, add_scaled, dot},
-    data::{Features, Labels, Task},
-    error::{Error, Result, same_size},
-    model::{Hypothesis, Prepared, solver::basis::centre},
+    data::{Features, Labels},
+    error::{Result, same_size},
+    model::{Hypothesis, Prepared, check, solver::centre},
 };
 
 /// Singular values below this share of the largest count as zero.
@@ -36,10 +36,7 @@ impl FactoredRows {
     /// Factors rows, of which some must have weight.
     pub(super) fn new(model: &Linear, features: &Features, weights: &[f64]) -> Result<Self> {
         let total: f64 = weights.iter().sum();
-        if total == 0.0 {
-            let reason = "no row has a positive weight".into();
-            return Err(Error::Fit { model: "a linear model", reason });
-        }
+        check::weight("a linear model", total)?;
         let columns = features.columns();
         let centre = centre(features, weights, model.intercept);
         let mut rows = Vec::new();
@@ -88,10 +85,7 @@ impl FactoredRows {
 
     /// The hypothesis for these labels.
     pub(super) fn hypothesis(&self, labels: &Labels) -> Result<LinearHypothesis> {
-        if labels.task() != Task::Regression {
-            let reason = "it predicts numbers, the target is a class".into();
-            return Err(Error::Fit { model: "a linear model", reason });
-        }
+        check::numbers("a linear model", labels.task())?;
         same_size("labelled rows", labels.rows(), self.weights.len())?;
         let (slopes, intercept) = self.solve(labels.as_slice());
         Ok(LinearHypothesis { names: self.names.clone(), slopes, intercept })

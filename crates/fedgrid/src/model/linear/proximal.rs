@@ -13,9 +13,9 @@ use crate::{
     algebra::{Singular, add_scaled, dot, triangularise},
     data::Dataset,
     error::{Result, at_least_zero},
-    model::solver::{
-        affine::{check_numbers, check_proximal},
-        affine_model::AffineModel,
+    model::{
+        check,
+        solver::{AffineModel, check_proximal},
     },
 };
 
@@ -48,7 +48,7 @@ impl LinearProximal {
     /// Factors the data once; they may have no weight at all.
     pub fn new(model: &Linear, data: &Dataset) -> Result<Self> {
         at_least_zero("ridge", model.ridge)?;
-        check_numbers("a linear model", data)?;
+        check::numbers("a linear model", data.task())?;
         let columns = data.features().columns();
         let size = model.affine().size(columns);
         let data = data.without_zero_weights();

@@ -23,11 +23,13 @@ mod parametric;
 
 pub use self::hypothesis::LogisticHypothesis;
 use self::objective::LogisticProblem;
-use super::{Hypothesis, LocalModel, Parametric, Tunable, Vanishing, solver::basis::Basis};
+use super::{Hypothesis, LocalModel, Parametric, Tunable, Vanishing, check, solver::Basis};
 use crate::{
     data::{Dataset, Task},
     error::{Error, Result, at_least_zero},
 };
+
+const NAME: &str = "a logistic model";
 
 /// Up to so many parameters the Hessian is factored; beyond, it is only multiplied with.
 const MOST_FACTORED: usize = 400;
@@ -57,9 +59,7 @@ impl Default for Logistic {
 impl LocalModel for Logistic {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         let classes = self.check(data)?;
-        if data.total_weight() == 0.0 {
-            return Err(refusal("no row has a positive weight".into()));
-        }
+        check::weight(NAME, data.total_weight())?;
         let data = data.without_zero_weights();
         if self.lasso > 0.0 {
             return Ok(Box::new(self.solve_sparse(&data)?));
@@ -82,8 +82,8 @@ impl LocalModel for Logistic {
 }
 
 impl Tunable for Logistic {
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel> {
+        Box::new(Self { ridge, ..*self })
     }
 }
 
@@ -158,7 +158,7 @@ impl Logistic {
 }
 
 fn refusal(reason: String) -> Error {
-    Error::Fit { model: "a logistic model", reason }
+    Error::Fit { model: NAME, reason }
 }
 
 /// The labels with each row's sum made one.

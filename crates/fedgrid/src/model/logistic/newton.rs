@@ -11,7 +11,7 @@
 use super::objective::{LogisticPoint, LogisticProblem};
 use crate::{
     algebra::{add_scaled, dot, norm},
-    model::solver::newton_system::damped_direction,
+    model::solver::damped_direction,
 };
 
 /// The fit ends when the gradient is this share of the total weight.

@@ -10,9 +10,7 @@ use crate::{
     error::Result,
     model::{
         Hypothesis, Parametric, Shape, Steps,
-        solver::affine::check_proximal,
-        solver::damped_newton::{PenalisedLoss, RowLoss},
-        solver::level_set::RowShape,
+        solver::{PenalisedLoss, RowLoss, RowShape, check_proximal},
     },
 };
 

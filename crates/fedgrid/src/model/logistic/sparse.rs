@@ -11,11 +11,7 @@ use crate::{
     algebra::dot,
     data::Dataset,
     error::Result,
-    model::{
-        solver::affine::Affine,
-        solver::basis::centre,
-        solver::damped_newton::{PenalisedLoss, RowLoss},
-    },
+    model::solver::{Affine, PenalisedLoss, RowLoss, centre},
 };
 
 impl Logistic {

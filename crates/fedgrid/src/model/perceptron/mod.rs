@@ -93,6 +93,11 @@ impl LocalModel for Perceptron {
         Some(self)
     }
 
+    fn with_centre(&self, centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
+        let centre = self.weights(centre)?;
+        Some(Box::new(CentredPerceptron { model: self.clone(), centre }))
+    }
+
     fn as_parametric(&self) -> Option<&dyn Parametric> {
         Some(self)
     }
@@ -107,13 +112,8 @@ impl WarmStart for Perceptron {
 }
 
 impl Tunable for Perceptron {
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..self.clone() }))
-    }
-
-    fn with_centre(&self, centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
-        let centre = self.weights(centre)?;
-        Some(Box::new(CentredPerceptron { model: self.clone(), centre }))
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel> {
+        Box::new(Self { ridge, ..self.clone() })
     }
 }
 

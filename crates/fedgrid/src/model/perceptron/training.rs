@@ -16,7 +16,7 @@ use crate::{
     data::{Dataset, Scaling, Task},
     descent::Descent,
     error::{Error, Result},
-    model::solver::distinct_rows::{DistinctRows, mean_of},
+    model::solver::{DistinctRows, mean_of},
     random::{Purpose, Stream},
 };
 

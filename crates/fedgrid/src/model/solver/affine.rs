@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use crate::{
     algebra::{add_outer, add_scaled, dot},
-    data::{Dataset, Features, Task},
+    data::{Dataset, Features},
     error::{Error, Result, same_size},
-    model::{Hypothesis, LinearHypothesis, Steps},
+    model::{LinearHypothesis, Steps},
 };
 
 /// The shape and the penalty of a linear output.
@@ -172,30 +172,12 @@ impl Affine {
         LinearHypothesis { names: names.clone(), slopes, intercept }
     }
 
-    /// The weights of a linear hypothesis; none if it is of another kind.
-    pub(crate) fn weights(self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
-        let linear = hypothesis.downcast_ref::<LinearHypothesis>()?;
-        let mut weights = linear.slopes.clone();
-        weights.extend(self.intercept.then_some(linear.intercept));
-        Some(weights)
+    /// The weights of a hypothesis.
+    pub(crate) fn weights(self, hypothesis: &LinearHypothesis) -> Vec<f64> {
+        let mut weights = hypothesis.slopes.clone();
+        weights.extend(self.intercept.then_some(hypothesis.intercept));
+        weights
     }
-}
-
-/// Refuses targets that are classes.
-pub(crate) fn check_numbers(model: &'static str, data: &Dataset) -> Result<()> {
-    if data.task() == Task::Regression {
-        return Ok(());
-    }
-    Err(Error::Fit { model, reason: "it predicts numbers, the target is a class".into() })
-}
-
-/// Refuses targets that are classes, and data without any weight.
-pub(crate) fn check_data(model: &'static str, data: &Dataset) -> Result<()> {
-    check_numbers(model, data)?;
-    if data.total_weight() > 0.0 {
-        return Ok(());
-    }
-    Err(Error::Fit { model, reason: "no row has a positive weight".into() })
 }
 
 /// Refuses a proximal step of another size than the model, or that is not positive.

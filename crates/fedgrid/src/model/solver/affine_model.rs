@@ -11,7 +11,7 @@ use super::{affine::Affine, level_set::RowShape};
 use crate::{
     data::{Dataset, Task},
     error::Result,
-    model::{Hypothesis, LocalModel, Parametric, Shape, Steps},
+    model::{Hypothesis, LinearHypothesis, LocalModel, Parametric, Shape, Steps},
 };
 
 /// What one model of a linear output has that others have not. Its loss is convex.
@@ -48,21 +48,12 @@ pub(crate) trait AffineModel: LocalModel {
 
     /// [`Parametric::subgradient`]
     fn subgradient_near(&self, data: &Dataset, w: &[f64], _wanted: &[f64]) -> (Vec<f64>, f64) {
-        (self.gradient_of(data, w), 0.0)
+        let slope = |label, output| self.row_slope(label, output);
+        (self.affine().gradient(data, w, slope), 0.0)
     }
 
     /// [`Parametric::proximal_by`]
     fn proximal_step(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>>;
-
-    /// [`Parametric::gradient`]
-    fn gradient_of(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
-        self.affine().gradient(data, weights, |label, output| self.row_slope(label, output))
-    }
-
-    /// [`Parametric::least_loss`]
-    fn lower_bound(&self, _data: &Dataset) -> f64 {
-        0.0
-    }
 
     /// [`Parametric::radius`]
     fn radius_of(&self, data: &Dataset, bound: f64) -> Option<f64> {
@@ -74,14 +65,14 @@ pub(crate) trait AffineModel: LocalModel {
         self.affine().radius(data, bound, &shape)
     }
 
-    /// [`Parametric::hypothesis`]
-    fn hypothesis_of(&self, names: &Arc<[String]>, weights: &[f64]) -> Box<dyn Hypothesis> {
-        Box::new(Affine::hypothesis(names, weights))
+    /// The hypothesis of a linear map to outputs.
+    fn hypothesis_of(&self, outputs: LinearHypothesis) -> Box<dyn Hypothesis> {
+        Box::new(outputs)
     }
 
-    /// [`Parametric::weights`]
-    fn weights_of(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
-        self.affine().weights(hypothesis)
+    /// The linear map to outputs of a hypothesis of this model; none if it is of another.
+    fn outputs_of<'a>(&self, hypothesis: &'a dyn Hypothesis) -> Option<&'a LinearHypothesis> {
+        hypothesis.downcast_ref()
     }
 }
 
@@ -95,7 +86,7 @@ impl<M: AffineModel> Parametric for M {
     }
 
     fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
-        self.gradient_of(data, weights)
+        self.affine().gradient(data, weights, |label, output| self.row_slope(label, output))
     }
 
     fn hessian(&self, data: &Dataset, weights: &[f64]) -> Option<Vec<f64>> {
@@ -122,7 +113,7 @@ impl<M: AffineModel> Parametric for M {
     }
 
     fn least_loss(&self, data: &Dataset) -> f64 {
-        self.lower_bound(data)
+        Affine::least_loss(data, |label| self.least_row_loss(label))
     }
 
     fn radius(&self, data: &Dataset, bound: f64) -> Option<f64> {
@@ -130,11 +121,11 @@ impl<M: AffineModel> Parametric for M {
     }
 
     fn hypothesis(&self, names: &Arc<[String]>, _: Task, weights: &[f64]) -> Box<dyn Hypothesis> {
-        self.hypothesis_of(names, weights)
+        self.hypothesis_of(Affine::hypothesis(names, weights))
     }
 
     fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
-        self.weights_of(hypothesis)
+        Some(self.affine().weights(self.outputs_of(hypothesis)?))
     }
 
     fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {

@@ -11,13 +11,25 @@
 //! | `subgradient`, `level_set` | what certificates of networks need | all linear models |
 //! | `distinct_rows` | rows of equal features as one | neighbours, kernels, perceptron |
 
-pub(super) mod affine;
-pub(super) mod affine_model;
-pub(super) mod basis;
-pub(super) mod coordinate_descent;
-pub(super) mod damped_newton;
-pub(super) mod distinct_rows;
-pub(super) mod level_set;
-pub(super) mod newton_system;
-pub(super) mod piecewise_quadratic;
+mod affine;
+mod affine_model;
+mod basis;
+mod coordinate_descent;
+mod damped_newton;
+mod distinct_rows;
+mod level_set;
+mod newton_system;
+mod piecewise_quadratic;
 mod subgradient;
+
+pub(super) use self::{
+    affine::{Affine, QuadraticPulls, check_proximal},
+    affine_model::AffineModel,
+    basis::{Basis, CentredRegression, centre},
+    coordinate_descent::{CoordinateDescent, Separable},
+    damped_newton::{PenalisedLoss, RowLoss},
+    distinct_rows::{DistinctRows, mean_of},
+    level_set::RowShape,
+    newton_system::damped_direction,
+    piecewise_quadratic::PiecewiseQuadratic,
+};
