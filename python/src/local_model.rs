@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use fedgrid::{
     Result,
     data::{Dataset, Features, Labels, Task},
-    model::{Constant, Hypothesis, LocalModel, Parametric, Prepared, WarmStart},
+    model::{Constant, Hypothesis, LocalModel, Parametric, Prepared, Steps, WarmStart},
 };
 use pyo3::prelude::*;
 
@@ -195,9 +195,9 @@ impl Parametric for PythonModel {
         gradient.unwrap_or_else(|_| vec![0.0; weights.len()])
     }
 
-    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
+    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         self.weighed(data, |adapter, rows, labels| {
-            let arguments = (rows.features, labels, rows.weights, centre.to_vec(), step);
+            let arguments = (rows.features, labels, rows.weights, centre.to_vec(), steps.slopes);
             Adapter::numbers(adapter, "proximal", arguments)
         })
     }

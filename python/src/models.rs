@@ -40,8 +40,8 @@ impl Models {
         let restored = |model: Bound<'_, PyAny>| -> PyResult<Arc<dyn Hypothesis>> {
             if let Ok(text) = model.cast::<PyString>() {
                 let stored: Stored = from_json(&text.to_cow()?)?;
-                let loaded =
-                    HypothesisKinds::builtin().load_for(stored, &about.features, about.task);
+                let rows = Some((&about.features[..], about.task));
+                let loaded = HypothesisKinds::builtin().load(stored, rows);
                 return loaded.map(Arc::from).map_err(|_| {
                     PyValueError::new_err("a stored model does not belong to the run")
                 });

@@ -333,7 +333,7 @@ impl Models {
         for (row, line) in text.lines().enumerate() {
             let line: Option<ModelLine> = serde_json::from_str(line).ok();
             let read = line.and_then(|ModelLine { node, model }| {
-                let model = kinds.load_for(model, &about.features, about.task).ok()?;
+                let model = kinds.load(model, Some((&about.features, about.task))).ok()?;
                 Some((node, model))
             });
             let Some((node, model)) = read else {

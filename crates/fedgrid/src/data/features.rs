@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::shared::Shared;
+use super::shared_numbers::SharedNumbers;
 use crate::error::{Error, Result, same_size};
 
 /// Rows of named, finite features, row by row. Clones and neighbouring rows share their numbers.
@@ -10,7 +10,7 @@ use crate::error::{Error, Result, same_size};
 pub struct Features {
     names: Arc<[String]>,
     rows: usize,
-    values: Shared,
+    values: SharedNumbers,
 }
 
 impl Features {
@@ -60,7 +60,7 @@ impl Features {
     /// No row, under the same names.
     #[must_use]
     pub fn empty(names: Arc<[String]>) -> Self {
-        Self { names, rows: 0, values: Shared::default() }
+        Self { names, rows: 0, values: SharedNumbers::default() }
     }
 
     /// The names of the columns.

@@ -90,10 +90,10 @@ impl Plan {
             let first = share(count, train);
             let second = share(count, train + validation);
             let order = Stream::new(seed, node, 0, Purpose::Split).permutation(count);
-            for (place, &row) in order.iter().enumerate() {
-                if place < first {
+            for (rank, &row) in order.iter().enumerate() {
+                if rank < first {
                     roles[row] = Role::Train;
-                } else if place < second {
+                } else if rank < second {
                     roles[row] = Role::Validation;
                 }
             }

@@ -116,7 +116,7 @@ pub(super) fn read_hypothesis(
     model: &dyn LocalModel,
 ) -> Result<Box<dyn Hypothesis>> {
     let stored = serde_json::from_slice(from.part()?).ok();
-    let loaded = stored.map(|stored| model.kinds().load(stored));
+    let loaded = stored.map(|stored| model.kinds().load(stored, None));
     match loaded {
         None | Some(Err(Error::Malformed { .. })) => {
             Err(from.refusal("holds something else than a hypothesis"))

@@ -22,6 +22,15 @@ pub(super) fn weight(model: &'static str, total: f64) -> Result<()> {
     Err(Error::Fit { model, reason: "no row has a positive weight".into() })
 }
 
+/// Class probabilities of a row may miss the sum one by so much.
+const SUM_TOLERANCE: f64 = 1e-6;
+
+/// Whether a label is a list of probabilities: cross-entropy has a lower bound for no other.
+pub(super) fn is_distribution(label: &[f64]) -> bool {
+    let sum: f64 = label.iter().sum();
+    label.iter().all(|p| *p >= 0.0) && (sum - 1.0).abs() <= SUM_TOLERANCE
+}
+
 /// Refuses numbers that are not finite.
 pub(super) fn finite(what: &'static str, values: &[f64]) -> Result<()> {
     match values.iter().position(|value| !value.is_finite()) {

@@ -13,13 +13,13 @@ use super::{
 };
 use crate::{
     data::Dataset,
-    error::{Error, Result, at_least_zero},
+    error::{Result, at_least_zero},
 };
 
 const NAME: &str = "a Huber regression";
 
 /// A pull relative to the total weight that chooses among several minimisers.
-const CHOICE: f64 = 1e-10;
+const TIE_BREAKING_PULL: f64 = 1e-10;
 
 /// A linear regression model with bounded influence of every row.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,11 +41,7 @@ impl Default for Huber {
 impl Huber {
     fn check(&self) -> Result<()> {
         at_least_zero("ridge", self.ridge)?;
-        if self.threshold > 0.0 && self.threshold.is_finite() {
-            return Ok(());
-        }
-        let expected = "a positive number";
-        Err(Error::Parameter { name: "threshold", value: self.threshold, expected })
+        check::positive("threshold", &[self.threshold])
     }
 
     fn minimise(
@@ -69,7 +65,7 @@ impl LocalModel for Huber {
         let data = data.without_zero_weights();
         let centred = CentredRegression::new(&data, self.intercept);
         let CentredRegression { basis, rows, labels, .. } = &centred;
-        let choice = CHOICE * data.total_weight();
+        let choice = TIE_BREAKING_PULL * data.total_weight();
         let penalties = basis.penalties(self.ridge, self.intercept);
         let strengths: Vec<f64> = penalties.iter().map(|ridge| 2.0 * ridge + choice).collect();
         let mut pulls = QuadraticPulls { centres: vec![0.0; strengths.len()], strengths };

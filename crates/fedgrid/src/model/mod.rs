@@ -42,7 +42,7 @@ pub use boosting::{Boosting, BoostingHypothesis};
 pub use constant::{Constant, Mean};
 pub use elastic_net::ElasticNet;
 pub use fixed::Fixed;
-pub use forest::{ExtraTrees, Forest, ForestHypothesis, Tried};
+pub use forest::{ExtraTrees, Forest, ForestHypothesis, TriedFeatures};
 pub use graphical_lasso::{GraphicalLasso, GraphicalLassoHypothesis};
 pub use huber::Huber;
 pub use kernel::Kernel;
@@ -50,13 +50,13 @@ pub use kernel_ridge::{KernelRidge, KernelRidgeHypothesis};
 pub use linear::{Linear, LinearHypothesis, LinearProximal};
 pub use logistic::{Logistic, LogisticHypothesis};
 pub use neighbours::{Neighbours, NeighboursHypothesis};
-pub use parametric::{Parametric, Shape, Steps};
+pub use parametric::{LossShape, Parametric, Steps};
 pub use perceptron::{Activation, Perceptron, PerceptronHypothesis};
 pub use poisson::{Poisson, PoissonHypothesis};
 pub use quantile::Quantile;
 pub use smoother::{Smoother, SmootherHypothesis};
 pub use stored::{HypothesisKinds, Storable, Stored};
-pub use tree::{Nodes, Tree, TreeHypothesis};
+pub use tree::{Tree, TreeHypothesis, TreeNodes};
 pub use vanishing::Vanishing;
 
 use crate::{

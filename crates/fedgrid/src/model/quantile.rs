@@ -31,19 +31,19 @@ const NAME: &str = "a quantile regression";
 
 /// A pull relative to the total weight over the spread of the target, which chooses among several
 /// minimisers.
-const CHOICE: f64 = 1e-9;
+const TIE_BREAKING_PULL: f64 = 1e-9;
 
 /// A row is met if its residual is this share of the mean one.
-const TOLERANCE: f64 = 1e-10;
+const RESIDUAL_TOLERANCE: f64 = 1e-10;
 
 /// Where rounding prevents the tolerance, so much is still a solution.
-const WORST_TOLERANCE: f64 = 1e-7;
+const WORST_RESIDUAL_TOLERANCE: f64 = 1e-7;
 
 /// Updates of the multipliers at most.
 const MOST_UPDATES: usize = 60;
 
 /// The narrowest smoothing δ, as a share of the mean residual.
-const NARROWEST: f64 = 1e-6;
+const NARROWEST_WIDTH_SHARE: f64 = 1e-6;
 
 /// A linear model of a quantile of the target.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,20 +83,20 @@ impl Quantile {
         let (low, high) = (self.level - 1.0, self.level);
         let clipped =
             |slope: f64| PiecewiseQuadratic { rows, labels, weights, pulls, slope, low, high };
-        let mut place = pulls.centres.clone();
+        let mut point = pulls.centres.clone();
         let mut multipliers = vec![0.0; labels.len()];
-        let scale = mean_size(&clipped(1.0).residuals(&place), weights);
+        let scale = mean_size(&clipped(1.0).residuals(&point), weights);
         let rounding = 1e-14 * labels.iter().fold(0.0, |a: f64, y| a.max(y.abs()));
         if scale <= rounding {
-            return Ok(place);
+            return Ok(point);
         }
         let mut violation = f64::INFINITY;
         let mut width = scale;
-        let mut narrowest = NARROWEST * scale;
+        let mut narrowest = NARROWEST_WIDTH_SHARE * scale;
         for _ in 0..MOST_UPDATES {
             let narrower = (0.1 * width).max(narrowest);
             let mut problem = clipped(1.0 / narrower);
-            place = match problem.minimise(&multipliers, place.clone()) {
+            point = match problem.minimise(&multipliers, point.clone()) {
                 Ok(next) => {
                     width = narrower;
                     next
@@ -105,23 +105,23 @@ impl Quantile {
                 Err(_) if narrower < width => {
                     narrowest = width;
                     problem = clipped(1.0 / width);
-                    problem.minimise(&multipliers, place)?
+                    problem.minimise(&multipliers, point)?
                 }
                 Err(error) => return Err(error),
             };
-            let residuals = problem.residuals(&place);
+            let residuals = problem.residuals(&point);
             multipliers = problem.forces(&multipliers, &residuals);
             let unmet = |(t, force): (&f64, &f64)| {
                 let met = (*t > 0.0 && *force >= high) || (*t < 0.0 && *force <= low);
                 if met { 0.0 } else { t.abs() }
             };
             violation = residuals.iter().zip(&multipliers).map(unmet).fold(0.0, f64::max);
-            if violation <= TOLERANCE * scale + rounding {
-                return Ok(place);
+            if violation <= RESIDUAL_TOLERANCE * scale + rounding {
+                return Ok(point);
             }
         }
-        if violation <= WORST_TOLERANCE * scale {
-            return Ok(place);
+        if violation <= WORST_RESIDUAL_TOLERANCE * scale {
+            return Ok(point);
         }
         Err(Error::NotConverged { what: "the method of multipliers", steps: MOST_UPDATES })
     }
@@ -143,7 +143,8 @@ impl LocalModel for Quantile {
         let centred = CentredRegression::new(&data, self.intercept);
         let CentredRegression { basis, rows, labels, .. } = &centred;
         let spread = mean_size(labels, data.weights());
-        let choice = if spread > 0.0 { CHOICE * data.total_weight() / spread } else { 1.0 };
+        let choice =
+            if spread > 0.0 { TIE_BREAKING_PULL * data.total_weight() / spread } else { 1.0 };
         let penalties = basis.penalties(self.ridge, self.intercept);
         let strengths: Vec<f64> = penalties.iter().map(|ridge| (2.0 * ridge).max(choice)).collect();
         let pulls = QuadraticPulls { centres: vec![0.0; strengths.len()], strengths };

@@ -47,10 +47,10 @@ impl LocalModel for Smoother {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.kernel.check()?;
         refuse_signed(self.kernel)?;
-        let places = DistinctRows::new(data.features(), data.weights(), "a smoother")?;
-        let (scaling, points) = places.scaled(self.standardise);
-        let (columns, shares) = (data.features().columns(), places.shares());
-        let labels = places.labels(data.labels())?;
+        let distinct = DistinctRows::new(data.features(), data.weights(), "a smoother")?;
+        let (scaling, points) = distinct.scaled(self.standardise);
+        let (columns, shares) = (data.features().columns(), distinct.shares());
+        let labels = distinct.labels(data.labels())?;
         Ok(Box::new(SmootherHypothesis {
             names: data.features().names().clone(),
             task: data.task(),
@@ -79,7 +79,7 @@ fn refuse_signed(kernel: Kernel) -> Result<()> {
     }
 }
 
-/// Scott's width for weighted places; one where all rows are at one place.
+/// Scott's width for weighted distinct rows; one where there is only one.
 fn scott_width(points: &[f64], columns: usize, shares: &[f64]) -> f64 {
     let effective = 1.0 / shares.iter().map(|share| share * share).sum::<f64>();
     let deviation = (total_variance(points, columns, shares) / columns as f64).sqrt();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_kernels_and_places_far_from_all_rows_give_the_weighted_mean() {
+    fn wide_kernels_and_points_far_from_all_rows_give_the_weighted_mean() {
         let data = line(&[0.0, 2.0], &[1.0, 5.0], &[3.0, 1.0]);
         assert!((at(Kernel::Laplace { width: 1e12 }, &data, 0.0) - 2.0).abs() < 1e-9);
         assert!((at(Kernel::Gaussian { width: 1.0 }, &data, 1e3) - 2.0).abs() < 1e-15);

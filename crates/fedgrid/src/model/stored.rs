@@ -66,24 +66,15 @@ impl HypothesisKinds {
         self
     }
 
-    /// The hypothesis that was stored, if it passes its check.
-    pub fn load(&self, stored: Stored) -> Result<Box<dyn Hypothesis>> {
-        self.loader(&stored)?(stored, None)
-    }
-
-    /// The hypothesis that was stored, if it passes its check and is one for rows of these features
-    /// and this task.
-    pub fn load_for(
+    /// The hypothesis that was stored, if it passes its check; and, where features and task are given,
+    /// if it is one for rows of these.
+    pub fn load(
         &self,
         stored: Stored,
-        names: &[String],
-        task: Task,
+        rows: Option<(&[String], Task)>,
     ) -> Result<Box<dyn Hypothesis>> {
-        self.loader(&stored)?(stored, Some((names, task)))
-    }
-
-    fn loader(&self, stored: &Stored) -> Result<Load> {
-        self.0.get(stored.kind.as_str()).copied().ok_or(malformed("is of no known kind"))
+        let load = self.0.get(stored.kind.as_str());
+        load.ok_or(malformed("is of no known kind"))?(stored, rows)
     }
 }
 
@@ -148,7 +139,7 @@ mod tests {
 
     fn load(value: Value) -> Result<Box<dyn Hypothesis>> {
         let stored = serde_json::from_value(value).map_err(|_| malformed("has no kind"))?;
-        HypothesisKinds::builtin().load(stored)
+        HypothesisKinds::builtin().load(stored, None)
     }
 
     /// All paths into nested lists and objects.
@@ -214,7 +205,7 @@ mod tests {
             for value in stored(task) {
                 let stored: Stored = serde_json::from_value(value).unwrap();
                 let fits = |names: &[String], task: Task| {
-                    HypothesisKinds::builtin().load_for(stored.clone(), names, task).is_ok()
+                    HypothesisKinds::builtin().load(stored.clone(), Some((names, task))).is_ok()
                 };
                 assert!(fits(&names, task), "{stored:?}");
                 assert!(!fits(&names[..1], task) && !fits(&names, other));
@@ -232,7 +223,7 @@ mod tests {
         assert_eq!(text, expected);
         let again: Stored = serde_json::from_str(&text).unwrap();
         assert_eq!(serde_json::to_string(&again).unwrap(), text);
-        let loaded = HypothesisKinds::builtin().load(again).unwrap();
+        let loaded = HypothesisKinds::builtin().load(again, None).unwrap();
         assert_eq!(loaded.downcast_ref(), Some(&linear));
     }
 
@@ -269,10 +260,10 @@ mod tests {
         let stored = |factor| Doubled { factor }.save().unwrap();
         let kinds = HypothesisKinds::builtin().with::<Doubled>();
         let features = data(Task::Regression).features().clone();
-        let loaded = kinds.load(stored(2.0)).unwrap();
+        let loaded = kinds.load(stored(2.0), None).unwrap();
         assert_eq!(loaded.predict(&features), Doubled { factor: 2.0 }.predict(&features));
-        assert!(kinds.load(stored(-1.0)).is_err());
-        let refusal = HypothesisKinds::builtin().load(stored(2.0)).unwrap_err().to_string();
+        assert!(kinds.load(stored(-1.0), None).is_err());
+        let refusal = HypothesisKinds::builtin().load(stored(2.0), None).unwrap_err().to_string();
         assert_eq!(refusal, "a stored hypothesis is of no known kind");
     }
 }

@@ -16,14 +16,14 @@
 //! weights is that of matrices. The loss is convex, but infinite where Θ is not positive definite.
 
 mod solve;
-mod spectrum;
+mod eigenvalues;
 
 use std::{f64::consts::SQRT_2, sync::Arc};
 
 use self::solve::PrecisionProblem;
 use super::{
-    Hypothesis, LocalModel, Parametric, Shape, Storable, Stored, Tunable, Vanishing, check,
-    solver::check_proximal,
+    Hypothesis, LocalModel, LossShape, Parametric, Steps, Storable, Stored, Tunable, Vanishing,
+    check, solver::check_proximal,
 };
 use crate::{
     algebra::{Cholesky, add_outer, dot},
@@ -161,7 +161,8 @@ impl Parametric for GraphicalLasso {
         weights_of(&gradient, size)
     }
 
-    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
+    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
+        let step = steps.slopes;
         self.check(data)?;
         let columns = data.features().columns();
         check_proximal(centre, self.size(columns, data.task()), step)?;
@@ -188,8 +189,8 @@ impl Parametric for GraphicalLasso {
         weights_of(&identity, size)
     }
 
-    fn shape(&self) -> Shape {
-        Shape { convex: true, smooth: false, ridge: 0.0 }
+    fn shape(&self) -> LossShape {
+        LossShape { convex: true, smooth: false, ridge: 0.0 }
     }
 
     /// None that is known: the logarithm of the determinant has no bound.
@@ -210,8 +211,8 @@ fn weights_of(matrix: &[f64], size: usize) -> Vec<f64> {
 /// The matrix of these weights.
 fn matrix_of(weights: &[f64], size: usize) -> Vec<f64> {
     let mut matrix = vec![0.0; size * size];
-    let places = (0..size).flat_map(|row| (row..size).map(move |column| (row, column)));
-    for ((row, column), weight) in places.zip(weights) {
+    let entries = (0..size).flat_map(|row| (row..size).map(move |column| (row, column)));
+    for ((row, column), weight) in entries.zip(weights) {
         let entry = if row == column { *weight } else { weight / SQRT_2 };
         (matrix[row * size + column], matrix[column * size + row]) = (entry, entry);
     }

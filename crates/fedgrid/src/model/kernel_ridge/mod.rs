@@ -28,13 +28,13 @@
 //! and Vovk, "Ridge Regression Learning Algorithm in Dual Variables", 1998.]
 
 mod factored;
-mod mixture;
+mod class_shares;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use self::{factored::FactoredKernel, mixture::mix};
+use self::{class_shares::mix, factored::FactoredKernel};
 use super::{
     Hypothesis, LocalModel, Prepared, Storable, Stored, Tunable, Vanishing, check,
     kernel::Kernel,
@@ -195,7 +195,7 @@ mod tests {
 
     const LAPLACE: Kernel = Kernel::Laplace { width: 0.8 };
 
-    /// Six rows, the second and the last at one place, with unequal weights.
+    /// Six rows, the second and the last of equal features, with unequal weights.
     fn six_rows() -> Dataset {
         let rows = [[0.0, 1.0], [1.0, -0.5], [2.0, 0.3], [-1.0, 0.8], [0.5, 0.5], [1.0, -0.5]];
         let features = Features::from_rows(&["a", "b"], &rows).unwrap();
@@ -286,9 +286,9 @@ mod tests {
         let best = fitted(&model, &data);
         assert_eq!(best.coefficients.len(), 5, "equal rows are merged");
         for change in [-1e-3, 1e-3] {
-            for place in 0..best.coefficients.len() {
+            for index in 0..best.coefficients.len() {
                 let mut other = best.clone();
-                other.coefficients[place] += change;
+                other.coefficients[index] += change;
                 assert!(objective(&other) > objective(&best));
             }
             let mut other = best.clone();

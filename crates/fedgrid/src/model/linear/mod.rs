@@ -7,18 +7,19 @@
 //! The intercept b is never penalised. With ridge = 0 the slopes are the limit ridge → 0: the
 //! shortest of all minimisers, which is unique even with fewer rows than features.
 
-mod parametric;
-mod prepared;
-mod proximal;
+mod factored_rows;
+mod linear_proximal;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use self::prepared::FactoredRows;
-pub use self::proximal::LinearProximal;
+use self::factored_rows::FactoredRows;
+pub use self::linear_proximal::LinearProximal;
 use super::{
-    Hypothesis, LocalModel, Parametric, Prepared, Storable, Stored, Tunable, Vanishing, check,
+    Hypothesis, LocalModel, Parametric, Prepared, Steps, Storable, Stored, Tunable, Vanishing,
+    check,
+    solver::{Affine, AffineModel},
 };
 use crate::{
     algebra::{add_scaled, dot},
@@ -77,6 +78,30 @@ impl LocalModel for Linear {
 impl Tunable for Linear {
     fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel> {
         Box::new(Self { ridge, ..*self })
+    }
+}
+
+impl AffineModel for Linear {
+    fn affine(&self) -> Affine {
+        Affine { ridge: self.ridge, lasso: 0.0, intercept: self.intercept }
+    }
+
+    fn row_loss(&self, label: f64, output: f64) -> f64 {
+        (output - label).powi(2)
+    }
+
+    fn row_slope(&self, label: f64, output: f64) -> f64 {
+        2.0 * (output - label)
+    }
+
+    // Networks of linear models profile their intercepts out, so these have no step of their own.
+    fn proximal_step(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
+        LinearProximal::new(self, data)?.step(centre, steps.slopes)
+    }
+
+    // Certificates bound a quadratic by its own factors, which is tighter.
+    fn radius_of(&self, _data: &Dataset, _bound: f64) -> Option<f64> {
+        None
     }
 }
 

@@ -14,16 +14,19 @@
 //! ridge), the fit stops as soon as the gradient is 10⁻¹² of the total weight: probabilities are
 //! then within about 10⁻¹² of zero and one, and the log-odds of the closest rows are below thirty.
 
-mod hypothesis;
+mod logistic_hypothesis;
 mod objective;
-mod newton;
+mod logistic_newton;
 mod row_loss;
 mod sparse;
-mod parametric;
+mod logistic_weights;
 
-pub use self::hypothesis::LogisticHypothesis;
+pub use self::logistic_hypothesis::LogisticHypothesis;
 use self::objective::LogisticProblem;
-use super::{Hypothesis, LocalModel, Parametric, Tunable, Vanishing, check, solver::Basis};
+use super::{
+    Hypothesis, LocalModel, Parametric, Tunable, Vanishing, check,
+    solver::{Basis, divide_by_sum},
+};
 use crate::{
     data::{Dataset, Task},
     error::{Error, Result, at_least_zero},
@@ -32,10 +35,7 @@ use crate::{
 const NAME: &str = "a logistic model";
 
 /// Up to so many parameters the Hessian is factored; beyond, it is only multiplied with.
-const MOST_FACTORED: usize = 400;
-
-/// Class probabilities of a row may miss the sum one by so much.
-const SUM_TOLERANCE: f64 = 1e-6;
+const MOST_FACTORED_PARAMETERS: usize = 400;
 
 /// A logistic regression model.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,11 +97,11 @@ impl Logistic {
             return Err(refusal("it predicts classes, the target is a number".into()));
         };
         let weighted = (0..data.rows()).filter(|&row| data.weights()[row] > 0.0);
-        match weighted.enumerate().find(|(_, row)| !is_distribution(data.labels().row(*row))) {
-            Some((place, _)) => {
-                let place = format!("weighted row {place}");
-                Err(refusal(format!("the label of {place} is not a list of probabilities")))
-            }
+        match weighted.enumerate().find(|(_, row)| !check::is_distribution(data.labels().row(*row)))
+        {
+            Some((row, _)) => Err(refusal(format!(
+                "the label of weighted row {row} is not a list of probabilities"
+            ))),
             None => Ok(classes),
         }
     }
@@ -109,7 +109,7 @@ impl Logistic {
     /// The minimiser; with a reference, the first class has the logit zero and no vector.
     fn solve(&self, data: &Dataset, reference: bool) -> LogisticHypothesis {
         let vectors = data.task().outputs() - usize::from(reference);
-        let factored = vectors * (data.features().columns() + 1) <= MOST_FACTORED;
+        let factored = vectors * (data.features().columns() + 1) <= MOST_FACTORED_PARAMETERS;
         let basis = if factored {
             Basis::principal(data, self.intercept)
         } else {
@@ -138,21 +138,23 @@ impl Logistic {
         parameters: &[f64],
         vectors: usize,
     ) -> LogisticHypothesis {
-        let classes = data.task().outputs();
-        let mut slopes = Vec::new();
-        let mut intercepts = Vec::new();
         // Without any direction and intercept there is no parameter, but still a logit of zero.
         let width = parameters.len() / vectors;
-        for vector in 0..vectors {
-            let own = &parameters[vector * width..(vector + 1) * width];
-            let (slope, intercept) = basis.affine(own);
-            intercepts.push(intercept);
-            slopes.push(slope);
-        }
-        if self.intercept && vectors == classes {
+        let own = |vector: usize| &parameters[vector * width..(vector + 1) * width];
+        self.hypothesis_of(data, (0..vectors).map(|vector| basis.affine(own(vector))))
+    }
+
+    /// The hypothesis of slopes and intercept of each vector.
+    fn hypothesis_of(
+        &self,
+        data: &Dataset,
+        vectors: impl Iterator<Item = (Vec<f64>, f64)>,
+    ) -> LogisticHypothesis {
+        let (slopes, mut intercepts): (Vec<_>, Vec<_>) = vectors.unzip();
+        let (names, classes) = (data.features().names().clone(), data.task().outputs());
+        if self.intercept && slopes.len() == classes {
             remove_mean(&mut intercepts);
         }
-        let names = data.features().names().clone();
         LogisticHypothesis { names, classes, slopes, intercepts }
     }
 }
@@ -164,12 +166,7 @@ fn refusal(reason: String) -> Error {
 /// The labels with each row's sum made one.
 fn probabilities(data: &Dataset) -> Vec<f64> {
     let mut labels = data.labels().as_slice().to_vec();
-    for label in labels.chunks_exact_mut(data.task().outputs()) {
-        let sum: f64 = label.iter().sum();
-        for p in label {
-            *p /= sum;
-        }
-    }
+    labels.chunks_exact_mut(data.task().outputs()).for_each(divide_by_sum);
     labels
 }
 
@@ -179,11 +176,6 @@ fn remove_mean(intercepts: &mut [f64]) {
     for intercept in intercepts {
         *intercept -= mean;
     }
-}
-
-fn is_distribution(label: &[f64]) -> bool {
-    let sum: f64 = label.iter().sum();
-    label.iter().all(|p| *p >= 0.0) && (sum - 1.0).abs() <= SUM_TOLERANCE
 }
 
 #[cfg(test)]

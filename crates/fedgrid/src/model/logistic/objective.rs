@@ -27,7 +27,7 @@ pub(super) struct LogisticProblem {
 }
 
 /// Parameters with what they predict for every row.
-pub(super) struct LogisticPoint {
+pub(super) struct Estimate {
     /// One vector after the other.
     pub(super) parameters: Vec<f64>,
     /// The objective.
@@ -64,7 +64,7 @@ impl LogisticProblem {
         &values[row * self.classes + usize::from(self.reference)..(row + 1) * self.classes]
     }
 
-    pub(super) fn at(&self, parameters: Vec<f64>) -> LogisticPoint {
+    pub(super) fn at(&self, parameters: Vec<f64>) -> Estimate {
         let size = self.labels.len();
         let (mut probabilities, mut complements) = (vec![0.0; size], vec![0.0; size]);
         let mut logits = vec![0.0; self.classes];
@@ -85,10 +85,10 @@ impl LogisticProblem {
                 value += penalty * parameter * parameter;
             }
         }
-        LogisticPoint { parameters, value, probabilities, complements }
+        Estimate { parameters, value, probabilities, complements }
     }
 
-    pub(super) fn gradient(&self, point: &LogisticPoint) -> Vec<f64> {
+    pub(super) fn gradient(&self, point: &Estimate) -> Vec<f64> {
         let mut gradient = self.penalty_product(&point.parameters);
         for (row, weight) in self.weights.iter().enumerate() {
             let labels = self.of_vectors(&self.labels, row);
@@ -112,7 +112,7 @@ impl LogisticProblem {
     }
 
     /// The lower blocks of the Hessian, and its freedom filled with curvature of its own size.
-    pub(super) fn hessian(&self, point: &LogisticPoint) -> Vec<f64> {
+    pub(super) fn hessian(&self, point: &Estimate) -> Vec<f64> {
         let (vectors, width) = (self.vectors(), self.width);
         let size = vectors * width;
         let mut hessian = vec![0.0; size * size];
@@ -161,7 +161,7 @@ impl LogisticProblem {
         }
     }
 
-    pub(super) fn hessian_product(&self, point: &LogisticPoint, v: &[f64]) -> Vec<f64> {
+    pub(super) fn hessian_product(&self, point: &Estimate, v: &[f64]) -> Vec<f64> {
         let mut product = self.penalty_product(v);
         let mut slopes = vec![0.0; self.classes];
         for (row, weight) in self.weights.iter().enumerate() {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     /// Parameters and a direction, both of mean zero over the vectors unless there is a reference.
-    fn place_and_direction(problem: &LogisticProblem) -> (Vec<f64>, Vec<f64>) {
+    fn point_and_direction(problem: &LogisticProblem) -> (Vec<f64>, Vec<f64>) {
         let mut stream = Stream::new(9, 0, 0, Purpose::Start);
         let mut draw = || {
             let mut v: Vec<f64> = (0..problem.vectors() * 2).map(|_| stream.normal()).collect();
@@ -238,13 +238,8 @@ mod tests {
         (draw(), draw())
     }
 
-    fn moved(
-        problem: &LogisticProblem,
-        place: &[f64],
-        step: f64,
-        direction: &[f64],
-    ) -> LogisticPoint {
-        let mut parameters = place.to_vec();
+    fn moved(problem: &LogisticProblem, point: &[f64], step: f64, direction: &[f64]) -> Estimate {
+        let mut parameters = point.to_vec();
         add_scaled(&mut parameters, step, direction);
         problem.at(parameters)
     }
@@ -255,9 +250,9 @@ mod tests {
     fn the_gradient_is_the_derivative_of_the_value() {
         for (classes, reference) in CASES {
             let problem = random_problem(classes, reference, 0.3);
-            let (place, direction) = place_and_direction(&problem);
-            let value = |step| moved(&problem, &place, step, &direction).value;
-            let slope = dot(&problem.gradient(&problem.at(place.clone())), &direction);
+            let (point, direction) = point_and_direction(&problem);
+            let value = |step| moved(&problem, &point, step, &direction).value;
+            let slope = dot(&problem.gradient(&problem.at(point.clone())), &direction);
             assert!(((value(1e-5) - value(-1e-5)) / 2e-5 - slope).abs() < 1e-8);
         }
     }
@@ -266,12 +261,12 @@ mod tests {
     fn the_hessian_and_its_product_are_the_derivative_of_the_gradient() {
         for (classes, reference) in CASES {
             let problem = random_problem(classes, reference, 0.3);
-            let (place, direction) = place_and_direction(&problem);
-            let gradient = |step| problem.gradient(&moved(&problem, &place, step, &direction));
+            let (point, direction) = point_and_direction(&problem);
+            let gradient = |step| problem.gradient(&moved(&problem, &point, step, &direction));
             let (after, before) = (gradient(1e-5), gradient(-1e-5));
-            let point = problem.at(place.clone());
-            let product = problem.hessian_product(&point, &direction);
-            let (hessian, size) = (problem.hessian(&point), direction.len());
+            let at = problem.at(point.clone());
+            let product = problem.hessian_product(&at, &direction);
+            let (hessian, size) = (problem.hessian(&at), direction.len());
             for row in 0..size {
                 let difference = (after[row] - before[row]) / 2e-5;
                 // Only the lower triangle counts; what fills the freedom has no part in a
@@ -287,8 +282,8 @@ mod tests {
     #[test]
     fn the_freedom_of_the_softmax_is_filled_with_curvature() {
         let problem = random_problem(3, false, 0.0);
-        let (place, _) = place_and_direction(&problem);
-        let (hessian, shift) = (problem.hessian(&problem.at(place)), [1.0, 0.0].repeat(3));
+        let (point, _) = point_and_direction(&problem);
+        let (hessian, shift) = (problem.hessian(&problem.at(point)), [1.0, 0.0].repeat(3));
         let size = shift.len();
         let entry = |row: usize, column: usize| hessian[row.max(column) * size + row.min(column)];
         let row = |row: usize| (0..size).map(|k| entry(row, k) * shift[k]).sum::<f64>();

@@ -6,7 +6,7 @@
 //!
 //! with c the weighted mean row, so that slopes and intercepts hardly depend on each other.
 
-use super::{Logistic, LogisticHypothesis, remove_mean, row_loss::CrossEntropy};
+use super::{Logistic, LogisticHypothesis, row_loss::CrossEntropy};
 use crate::{
     algebra::dot,
     data::Dataset,
@@ -43,18 +43,12 @@ impl Logistic {
             lassos: &self.affine().lassos(columns),
         };
         let parameters = problem.minimise(zeros.clone())?;
-        let (mut slopes, mut intercepts) = (Vec::new(), Vec::new());
-        for own in parameters.chunks_exact(width.max(1)) {
-            let slope = own[..columns].to_vec();
-            let level = own.get(columns).copied().unwrap_or(0.0);
-            intercepts.push(level - dot(&slope, &centre));
-            slopes.push(slope);
-        }
-        if self.intercept && loss.outputs() > 1 {
-            remove_mean(&mut intercepts);
-        }
-        let (names, classes) = (data.features().names().clone(), data.task().outputs());
-        Ok(LogisticHypothesis { names, classes, slopes, intercepts })
+        let vectors = parameters.chunks_exact(width.max(1)).map(|own| {
+            let slopes = own[..columns].to_vec();
+            let intercept = own.get(columns).copied().unwrap_or(0.0) - dot(&slopes, &centre);
+            (slopes, intercept)
+        });
+        Ok(self.hypothesis_of(data, vectors))
     }
 }
 

@@ -16,7 +16,7 @@
 
 mod coordinates;
 mod layers;
-mod proximal;
+mod perceptron_weights;
 #[cfg(test)]
 mod samples;
 mod training;
@@ -27,10 +27,13 @@ use serde::{Deserialize, Serialize};
 
 pub use self::layers::Activation;
 use self::{
-    layers::{Layers, Pass, softmax},
+    layers::{Layers, RowPass},
     training::Training,
 };
-use super::{Hypothesis, LocalModel, Parametric, Storable, Stored, Tunable, WarmStart, check};
+use super::{
+    Hypothesis, LocalModel, Parametric, Storable, Stored, Tunable, WarmStart, check,
+    solver::softmax,
+};
 use crate::{
     data::{Dataset, Features, Labels, Task},
     descent::Optimiser,
@@ -193,7 +196,7 @@ impl PerceptronHypothesis {
 impl Hypothesis for PerceptronHypothesis {
     fn predict(&self, features: &Features) -> Labels {
         let shape = self.shape();
-        let mut pass = Pass::new(&shape);
+        let mut pass = RowPass::new(&shape);
         let mut labels = Labels::neutral(self.task, features.rows());
         let rows = labels.as_mut_slice().chunks_exact_mut(self.task.outputs());
         for (label, x) in rows.zip(features.iter()) {

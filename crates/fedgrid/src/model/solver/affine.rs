@@ -11,8 +11,8 @@ use std::sync::Arc;
 use crate::{
     algebra::{add_outer, add_scaled, dot},
     data::{Dataset, Features},
-    error::{Error, Result, same_size},
-    model::{LinearHypothesis, Steps},
+    error::{Result, same_size},
+    model::{LinearHypothesis, Steps, check},
 };
 
 /// The shape and the penalty of a linear output.
@@ -36,7 +36,7 @@ impl Affine {
         columns + usize::from(self.intercept)
     }
 
-    /// The places of the intercepts of so many outputs: the last weight of each.
+    /// The indices of the intercepts of so many outputs: the last weight of each.
     pub(crate) fn intercepts(self, columns: usize, outputs: usize) -> Vec<usize> {
         let own = if self.intercept { outputs } else { 0 };
         (0..own).map(|output| output * (columns + 1) + columns).collect()
@@ -135,8 +135,8 @@ impl Affine {
         centre: &[f64],
         steps: Steps,
     ) -> QuadraticPulls {
-        let ridge = |place: usize| if place < columns { self.ridge } else { 0.0 };
-        let step = |place: usize| if place < columns { steps.slopes } else { steps.intercepts };
+        let ridge = |index: usize| if index < columns { self.ridge } else { 0.0 };
+        let step = |index: usize| if index < columns { steps.slopes } else { steps.intercepts };
         let strengths = (0..centre.len()).map(|k| 2.0 * ridge(k) + 1.0 / step(k)).collect();
         let shrunk = |(k, v): (usize, &f64)| v / (1.0 + 2.0 * step(k) * ridge(k));
         QuadraticPulls { strengths, centres: centre.iter().enumerate().map(shrunk).collect() }
@@ -183,8 +183,5 @@ impl Affine {
 /// Refuses a proximal step of another size than the model, or that is not positive.
 pub(crate) fn check_proximal(centre: &[f64], size: usize, step: f64) -> Result<()> {
     same_size("weights of the centre", centre.len(), size)?;
-    if step > 0.0 && step.is_finite() {
-        return Ok(());
-    }
-    Err(Error::Parameter { name: "step", value: step, expected: "a positive number" })
+    check::positive("step", &[step])
 }

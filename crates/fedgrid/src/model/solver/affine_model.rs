@@ -11,7 +11,7 @@ use super::{affine::Affine, level_set::RowShape};
 use crate::{
     data::{Dataset, Task},
     error::Result,
-    model::{Hypothesis, LinearHypothesis, LocalModel, Parametric, Shape, Steps},
+    model::{Hypothesis, LinearHypothesis, LocalModel, LossShape, Parametric, Steps},
 };
 
 /// What one model of a linear output has that others have not. Its loss is convex.
@@ -100,16 +100,12 @@ impl<M: AffineModel> Parametric for M {
         self.subgradient_near(data, weights, wanted)
     }
 
-    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
-        self.proximal_step(data, centre, Steps::all(step))
-    }
-
     fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         self.proximal_step(data, centre, steps)
     }
 
-    fn shape(&self) -> Shape {
-        Shape { convex: true, smooth: self.is_smooth(), ridge: self.affine().ridge }
+    fn shape(&self) -> LossShape {
+        LossShape { convex: true, smooth: self.is_smooth(), ridge: self.affine().ridge }
     }
 
     fn least_loss(&self, data: &Dataset) -> f64 {

@@ -16,10 +16,10 @@ use crate::{
 };
 
 /// The conditions of the minimum hold to this share of the problem's size.
-const TOLERANCE: f64 = 1e-13;
+const VIOLATION_TOLERANCE: f64 = 1e-13;
 
 /// Where rounding prevents the tolerance, so much is still a solution.
-const WORST_TOLERANCE: f64 = 1e-9;
+const WORST_VIOLATION_TOLERANCE: f64 = 1e-9;
 
 /// Full sweeps at most.
 const MOST_ROUNDS: usize = 2000;
@@ -28,14 +28,14 @@ const MOST_ROUNDS: usize = 2000;
 const INNER_SWEEPS: usize = 20;
 
 /// Up to so many coordinates the linear equations are solved at once.
-const MOST_SOLVED: usize = 2000;
+const MOST_SOLVED_COORDINATES: usize = 2000;
 
 /// Curvature relative to `H_jj` that stands in where columns depend on each other; every step begins
 /// at the point reached, so it changes the way and not the end.
-const DAMPING: f64 = 1e-10;
+const RELATIVE_DAMPING: f64 = 1e-10;
 
 /// Rounds after which a violation that does not become smaller is one of rounding.
-const MOST_STALE: usize = 100;
+const MOST_STALE_ROUNDS: usize = 100;
 
 /// One problem, with columns scaled so that `H_jj` is one.
 pub(crate) struct CoordinateDescent {
@@ -44,7 +44,7 @@ pub(crate) struct CoordinateDescent {
     strengths: Vec<f64>,
     lassos: Vec<f64>,
     /// The point z.
-    place: Vec<f64>,
+    point: Vec<f64>,
     /// B z − t at that point.
     residual: Vec<f64>,
     /// `ℓ_j − p_j c_j`
@@ -73,7 +73,7 @@ impl CoordinateDescent {
         let mut columns: Vec<Vec<f64>> = (0..width).map(column).collect();
         let scale = |j: usize| (dot(&columns[j], &columns[j]) + own.strengths[j]).sqrt();
         let scales: Vec<f64> = (0..width).map(scale).collect();
-        // A coordinate without curvature has nothing to say; it stays at its place.
+        // A coordinate without curvature has nothing to say; it stays at its point.
         let over = |value: f64, scale: f64| if scale > 0.0 { value / scale } else { 0.0 };
         for (column, scale) in columns.iter_mut().zip(&scales) {
             for x in column {
@@ -87,24 +87,24 @@ impl CoordinateDescent {
         let largest = linear.iter().fold(0.0, |a: f64, b| a.max(b.abs()));
         let pulled = own.strengths.iter().zip(start).map(|(p, z)| p.sqrt() * z.abs());
         let size = norm(&residual) + largest + pulled.fold(0.0, f64::max);
-        let place: Vec<f64> = start.iter().zip(&scales).map(|(z, scale)| z * scale).collect();
-        let furthest = place.iter().fold(0.0, |a: f64, z| a.max(z.abs()));
+        let point: Vec<f64> = start.iter().zip(&scales).map(|(z, scale)| z * scale).collect();
+        let furthest = point.iter().fold(0.0, |a: f64, z| a.max(z.abs()));
         Self {
             columns,
             strengths,
             lassos: (0..width).map(|j| over(own.lassos[j], scales[j])).collect(),
-            place,
+            point,
             residual,
             linear,
-            // A place is known to its own rounding only.
-            tolerance: TOLERANCE * size + 1e-15 * furthest,
+            // A point is known to its own rounding only.
+            tolerance: VIOLATION_TOLERANCE * size + 1e-15 * furthest,
             scales,
         }
     }
 
     /// The minimiser.
     pub(crate) fn minimise(mut self) -> Result<Vec<f64>> {
-        if self.descend() > self.tolerance * WORST_TOLERANCE / TOLERANCE {
+        if self.descend() > self.tolerance * WORST_VIOLATION_TOLERANCE / VIOLATION_TOLERANCE {
             return Err(Error::NotConverged { what: "coordinate descent", steps: MOST_ROUNDS });
         }
         Ok(self.unscaled())
@@ -118,11 +118,11 @@ impl CoordinateDescent {
 
     /// Goes to the minimum, and returns by how much its conditions are still violated.
     fn descend(&mut self) -> f64 {
-        let all: Vec<usize> = (0..self.place.len()).collect();
+        let all: Vec<usize> = (0..self.point.len()).collect();
         let mut violation = self.violation();
         let (mut smallest, mut stale) = (violation, 0);
         for _ in 0..MOST_ROUNDS {
-            if violation <= self.tolerance || stale > MOST_STALE {
+            if violation <= self.tolerance || stale > MOST_STALE_ROUNDS {
                 break;
             }
             self.sweep(&all);
@@ -132,7 +132,7 @@ impl CoordinateDescent {
                     break;
                 }
             }
-            if active.len() <= MOST_SOLVED {
+            if active.len() <= MOST_SOLVED_COORDINATES {
                 self.solve_signs();
             }
             violation = self.violation();
@@ -142,15 +142,15 @@ impl CoordinateDescent {
         violation
     }
 
-    /// The place in the coordinates of the caller.
+    /// The point in the coordinates of the caller.
     fn unscaled(&self) -> Vec<f64> {
         // Adding zero takes the sign from a negative zero.
         let unscaled = |(z, scale): (&f64, &f64)| if *scale > 0.0 { z / scale + 0.0 } else { *z };
-        self.place.iter().zip(&self.scales).map(unscaled).collect()
+        self.point.iter().zip(&self.scales).map(unscaled).collect()
     }
 
     fn gradient(&self, j: usize) -> f64 {
-        dot(&self.columns[j], &self.residual) + self.strengths[j] * self.place[j] + self.linear[j]
+        dot(&self.columns[j], &self.residual) + self.strengths[j] * self.point[j] + self.linear[j]
     }
 
     fn is_fixed(&self, j: usize) -> bool {
@@ -159,8 +159,8 @@ impl CoordinateDescent {
 
     /// Coordinates that are not zero, or are free to be so at no cost.
     fn active(&self) -> Vec<usize> {
-        let free = |j: &usize| self.place[*j] != 0.0 || self.lassos[*j] == 0.0;
-        (0..self.place.len()).filter(free).filter(|j| !self.is_fixed(*j)).collect()
+        let free = |j: &usize| self.point[*j] != 0.0 || self.lassos[*j] == 0.0;
+        (0..self.point.len()).filter(free).filter(|j| !self.is_fixed(*j)).collect()
     }
 
     /// Minimises along each of the coordinates in turn; returns the largest change.
@@ -170,12 +170,12 @@ impl CoordinateDescent {
             if self.is_fixed(j) {
                 continue;
             }
-            let free = self.place[j] - self.gradient(j);
+            let free = self.point[j] - self.gradient(j);
             let next = free.signum() * (free.abs() - self.lassos[j]).max(0.0);
-            let change = next - self.place[j];
+            let change = next - self.point[j];
             if change != 0.0 {
                 add_scaled(&mut self.residual, change, &self.columns[j]);
-                self.place[j] = next;
+                self.point[j] = next;
                 largest = largest.max(change.abs());
             }
         }
@@ -188,13 +188,13 @@ impl CoordinateDescent {
             let (g, lasso) = (self.gradient(j), self.lassos[j]);
             if self.is_fixed(j) {
                 0.0
-            } else if self.place[j] == 0.0 {
+            } else if self.point[j] == 0.0 {
                 g.abs() - lasso
             } else {
-                (g + lasso * self.place[j].signum()).abs()
+                (g + lasso * self.point[j].signum()).abs()
             }
         };
-        (0..self.place.len()).map(of).fold(0.0, f64::max)
+        (0..self.point.len()).map(of).fold(0.0, f64::max)
     }
 
     /// The minimum over points of the present signs: either inside, or with a coordinate less.
@@ -204,7 +204,7 @@ impl CoordinateDescent {
             let Some(factor) = self.factor(&active) else { return };
             for _ in 0..10 {
                 let slope = |j: &usize| {
-                    let sign = if self.place[*j] == 0.0 { 0.0 } else { self.place[*j].signum() };
+                    let sign = if self.point[*j] == 0.0 { 0.0 } else { self.point[*j].signum() };
                     self.gradient(*j) + self.lassos[*j] * sign
                 };
                 let mut direction: Vec<f64> = active.iter().map(|j| -slope(j)).collect();
@@ -227,15 +227,15 @@ impl CoordinateDescent {
         let mut length = 1.0;
         let mut blocked = None;
         for (j, d) in active.iter().zip(direction) {
-            let crosses = -self.place[*j] / d;
+            let crosses = -self.point[*j] / d;
             if self.lassos[*j] > 0.0 && crosses > 0.0 && crosses < length {
                 (length, blocked) = (crosses, Some(*j));
             }
         }
         for (j, d) in active.iter().zip(direction) {
-            let next = if blocked == Some(*j) { 0.0 } else { self.place[*j] + length * d };
-            add_scaled(&mut self.residual, next - self.place[*j], &self.columns[*j]);
-            self.place[*j] = next;
+            let next = if blocked == Some(*j) { 0.0 } else { self.point[*j] + length * d };
+            add_scaled(&mut self.residual, next - self.point[*j], &self.columns[*j]);
+            self.point[*j] = next;
         }
         blocked
     }
@@ -248,7 +248,7 @@ impl CoordinateDescent {
             for (b, &k) in active[..=a].iter().enumerate() {
                 gram[a * size + b] = dot(&self.columns[j], &self.columns[k]);
             }
-            gram[a * size + a] += self.strengths[j] + DAMPING;
+            gram[a * size + a] += self.strengths[j] + RELATIVE_DAMPING;
         }
         Cholesky::new(gram, size)
     }

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A step whose square in the metric of H is this share of the weight is the last.
-const TOLERANCE: f64 = 1e-20;
+const STEP_TOLERANCE: f64 = 1e-20;
 
 /// Newton steps at most; a minimum at infinity is left after about fifty.
 const MOST_STEPS: usize = 300;
@@ -27,7 +27,7 @@ const MOST_STEPS: usize = 300;
 const MOST_HALVINGS: usize = 40;
 
 /// Rounding of the objective, relative to its value.
-const ROUNDING: f64 = 1e-13;
+const VALUE_ROUNDING: f64 = 1e-13;
 
 /// A convex loss of the linear outputs of each row.
 pub(crate) trait RowLoss {
@@ -56,15 +56,15 @@ pub(crate) struct PenalisedLoss<'a, L> {
     pub(crate) lassos: &'a [f64],
 }
 
-/// A place Z with the outputs of all rows and the objective there.
-struct NewtonPoint {
-    place: Vec<f64>,
+/// Weights Z with the outputs of all rows and the objective there.
+struct Iterate {
+    z: Vec<f64>,
     outputs: Vec<f64>,
     value: f64,
 }
 
 impl<L: RowLoss> PenalisedLoss<'_, L> {
-    /// The minimiser, sought from a first place.
+    /// The minimiser, sought from a first Z.
     pub(crate) fn minimise(&self, start: Vec<f64>) -> Result<Vec<f64>> {
         let total: f64 = self.weights.iter().sum();
         let sparse = self.lassos.iter().any(|lasso| *lasso > 0.0);
@@ -75,7 +75,7 @@ impl<L: RowLoss> PenalisedLoss<'_, L> {
             let roots = self.roots(&point);
             let mut gradient = loss_gradient.clone();
             for (k, slope) in gradient.iter_mut().enumerate() {
-                *slope += self.strengths[k % self.width] * (point.place[k] - self.centres[k]);
+                *slope += self.strengths[k % self.width] * (point.z[k] - self.centres[k]);
             }
             let direction = if sparse {
                 self.sparse_direction(&point, &roots, &loss_gradient)
@@ -84,57 +84,57 @@ impl<L: RowLoss> PenalisedLoss<'_, L> {
             };
             let square = self.square(&roots, &direction);
             let Some(next) = self.line_search(&point, &gradient, &direction) else {
-                return Ok(point.place);
+                return Ok(point.z);
             };
             point = next;
-            if square <= TOLERANCE * total + self.rounding(&point.place) {
-                return Ok(point.place);
+            if square <= STEP_TOLERANCE * total + self.rounding(&point.z) {
+                return Ok(point.z);
             }
         }
         Err(Error::NotConverged { what: "the damped Newton method", steps: MOST_STEPS })
     }
 
-    /// The minimiser, sought from the best of some places between a centre and zero: far away,
+    /// The minimiser, sought from the best of some points between a centre and zero: far away,
     /// where exponentials are large or all probabilities certain, Newton steps hardly get on.
     pub(crate) fn minimise_near(&self, centre: &[f64]) -> Result<Vec<f64>> {
         let shares = (0..8).map(|halvings| 0.5_f64.powi(halvings)).chain([0.0]);
         let at = |share: f64| self.at(centre.iter().map(|v| share * v).collect());
         let best = shares.map(at).min_by(|a, b| a.value.total_cmp(&b.value));
-        self.minimise(best.expect("there are nine places").place)
+        self.minimise(best.expect("there are nine points").z)
     }
 
-    fn at(&self, place: Vec<f64>) -> NewtonPoint {
+    fn at(&self, z: Vec<f64>) -> Iterate {
         let count = self.loss.outputs();
-        let outputs = self.products(&place);
-        let mut value = self.lasso(&place);
+        let outputs = self.products(&z);
+        let mut value = self.lasso(&z);
         for (row, weight) in self.weights.iter().enumerate() {
             value += weight * self.loss.value(row, &outputs[row * count..(row + 1) * count]);
         }
-        for (k, (z, c)) in place.iter().zip(self.centres).enumerate() {
+        for (k, (z, c)) in z.iter().zip(self.centres).enumerate() {
             value += 0.5 * self.strengths[k % self.width] * (z - c).powi(2);
         }
-        NewtonPoint { place, outputs, value }
+        Iterate { z, outputs, value }
     }
 
     /// The outputs `Z x` of all rows.
-    fn products(&self, place: &[f64]) -> Vec<f64> {
+    fn products(&self, z: &[f64]) -> Vec<f64> {
         let mut outputs = Vec::with_capacity(self.weights.len() * self.loss.outputs());
         for row in 0..self.weights.len() {
             let x = &self.rows[row * self.width..(row + 1) * self.width];
-            let vector = |v: usize| &place[v * self.width..(v + 1) * self.width];
+            let vector = |v: usize| &z[v * self.width..(v + 1) * self.width];
             outputs.extend((0..self.loss.outputs()).map(|v| dot(vector(v), x)));
         }
         outputs
     }
 
-    fn lasso(&self, place: &[f64]) -> f64 {
+    fn lasso(&self, z: &[f64]) -> f64 {
         let size = |(k, z): (usize, &f64)| self.lassos[k % self.width] * z.abs();
-        place.iter().enumerate().map(size).sum()
+        z.iter().enumerate().map(size).sum()
     }
 
-    fn loss_gradient(&self, point: &NewtonPoint) -> Vec<f64> {
+    fn loss_gradient(&self, point: &Iterate) -> Vec<f64> {
         let count = self.loss.outputs();
-        let mut gradient = vec![0.0; point.place.len()];
+        let mut gradient = vec![0.0; point.z.len()];
         let mut slopes = vec![0.0; count];
         for (row, weight) in self.weights.iter().enumerate() {
             self.loss.slopes(row, &point.outputs[row * count..(row + 1) * count], &mut slopes);
@@ -147,7 +147,7 @@ impl<L: RowLoss> PenalisedLoss<'_, L> {
     }
 
     /// The roots of the weighted second derivatives, row after row.
-    fn roots(&self, point: &NewtonPoint) -> Vec<f64> {
+    fn roots(&self, point: &Iterate) -> Vec<f64> {
         let count = self.loss.outputs();
         let root = |(row, weight): (usize, &f64)| {
             let root = self.loss.root(row, &point.outputs[row * count..(row + 1) * count]);
@@ -156,10 +156,10 @@ impl<L: RowLoss> PenalisedLoss<'_, L> {
         self.weights.iter().enumerate().flat_map(root).collect()
     }
 
-    /// What a step may measure because places are rounded.
-    fn rounding(&self, place: &[f64]) -> f64 {
+    /// What a step may measure because Z is rounded.
+    fn rounding(&self, z: &[f64]) -> f64 {
         let pull = |(k, z): (usize, &f64)| self.strengths[k % self.width] * z * z;
-        1e-28 * place.iter().enumerate().map(pull).sum::<f64>()
+        1e-28 * z.iter().enumerate().map(pull).sum::<f64>()
     }
 
     /// `dᵀ H d`
@@ -177,8 +177,8 @@ impl<L: RowLoss> PenalisedLoss<'_, L> {
         square
     }
 
-    fn sparse_direction(&self, point: &NewtonPoint, roots: &[f64], linear: &[f64]) -> Vec<f64> {
-        let (count, size) = (self.loss.outputs(), point.place.len());
+    fn sparse_direction(&self, point: &Iterate, roots: &[f64], linear: &[f64]) -> Vec<f64> {
+        let (count, size) = (self.loss.outputs(), point.z.len());
         let lines = roots.len() / count;
         let per_row = lines.checked_div(self.weights.len()).unwrap_or(1);
         let mut rows = Vec::with_capacity(lines * size);
@@ -194,30 +194,26 @@ impl<L: RowLoss> PenalisedLoss<'_, L> {
         let own =
             Separable { linear, strengths: &strengths, centres: self.centres, lassos: &lassos };
         let mut direction =
-            CoordinateDescent::new(&rows, residual, &point.place, &own).minimise_roughly();
-        add_scaled(&mut direction, -1.0, &point.place);
+            CoordinateDescent::new(&rows, residual, &point.z, &own).minimise_roughly();
+        add_scaled(&mut direction, -1.0, &point.z);
         direction
     }
 
     /// The longest of the steps 1, ½, ¼, … that decreases F enough, or none.
-    fn line_search(
-        &self,
-        point: &NewtonPoint,
-        gradient: &[f64],
-        direction: &[f64],
-    ) -> Option<NewtonPoint> {
-        let mut whole = point.place.clone();
+    fn line_search(&self, point: &Iterate, gradient: &[f64], direction: &[f64]) -> Option<Iterate> {
+        let mut whole = point.z.clone();
         add_scaled(&mut whole, 1.0, direction);
-        let slope = dot(gradient, direction) + (self.lasso(&whole) - self.lasso(&point.place));
+        let slope = dot(gradient, direction) + (self.lasso(&whole) - self.lasso(&point.z));
         if slope >= 0.0 || !slope.is_finite() {
             return None;
         }
         let mut step = 1.0;
         for _ in 0..MOST_HALVINGS {
-            let mut place = point.place.clone();
-            add_scaled(&mut place, step, direction);
-            let next = self.at(place);
-            if next.value <= point.value + 1e-4 * step * slope + ROUNDING * point.value.abs() {
+            let mut z = point.z.clone();
+            add_scaled(&mut z, step, direction);
+            let next = self.at(z);
+            if next.value <= point.value + 1e-4 * step * slope + VALUE_ROUNDING * point.value.abs()
+            {
                 return Some(next);
             }
             step *= 0.5;

@@ -1,12 +1,11 @@
 //! The distinct rows of weighted data, in an order of their own,
 //!
 //! ```text
-//! weight of a place = Σ_r weight_r      label of a place = Σ_r weight_r y_r / Σ_r weight_r
+//! weight of a distinct row = Σ_r weight_r      its label = Σ_r weight_r y_r / Σ_r weight_r
 //! ```
 //!
-//! over the rows r with the features of that place. A model that sees rows only through their
-//! places keeps the laws of weights to the last bit: every sum is formed in an order that does not
-//! depend on the order of the given rows, and a row k times is one place of k times its weight.
+//! over the rows r with its features. A model that sees rows only through the distinct ones keeps the laws of weights to the last bit: every sum is formed in an order that does not
+//! depend on the order of the given rows, and a row k times is one of k times its weight.
 
 use std::{cmp::Ordering, ops::Range};
 
@@ -18,13 +17,13 @@ use crate::{
 /// The distinct rows of positive weight.
 #[derive(Debug, Clone)]
 pub(crate) struct DistinctRows {
-    /// The features of the places, in lexical order.
+    /// The features of the distinct rows, in lexical order.
     pub(crate) features: Features,
-    /// The weight of each place.
+    /// The weight of each distinct row.
     pub(crate) weights: Vec<f64>,
-    /// The rows at the first place, then those at the second, and so on.
+    /// The given rows of the first distinct row, then those of the second, and so on.
     rows: Vec<usize>,
-    /// Where the rows of each place end.
+    /// Where the given rows of each distinct row end.
     ends: Vec<usize>,
     /// The weight of each given row.
     row_weights: Vec<f64>,
@@ -39,7 +38,7 @@ impl DistinctRows {
             return Err(Error::Fit { model, reason: "no row has a positive weight".into() });
         }
         rows.sort_by(|&a, &b| lexical(features.row(a), features.row(b)));
-        let mut places = Self {
+        let mut distinct = Self {
             features: Features::empty(features.names().clone()),
             weights: Vec::new(),
             rows,
@@ -48,34 +47,34 @@ impl DistinctRows {
         };
         let same = |a: &usize, b: &usize| features.row(*a) == features.row(*b);
         let mut firsts = Vec::new();
-        for group in places.rows.chunk_by(same) {
+        for group in distinct.rows.chunk_by(same) {
             let mut own: Vec<f64> = group.iter().map(|&row| weights[row]).collect();
             own.sort_by(f64::total_cmp);
-            places.weights.push(own.iter().sum());
-            places.ends.push(places.ends.last().unwrap_or(&0) + group.len());
+            distinct.weights.push(own.iter().sum());
+            distinct.ends.push(distinct.ends.last().unwrap_or(&0) + group.len());
             firsts.push(group[0]);
         }
-        places.features = features.select(&firsts);
-        Ok(places)
+        distinct.features = features.select(&firsts);
+        Ok(distinct)
     }
 
-    /// How many places there are.
+    /// How many distinct rows there are.
     pub(crate) fn count(&self) -> usize {
         self.weights.len()
     }
 
-    /// The share of each place in the total weight.
+    /// The share of each distinct row in the total weight.
     pub(crate) fn shares(&self) -> Vec<f64> {
         let total: f64 = self.weights.iter().sum();
         self.weights.iter().map(|weight| weight / total).collect()
     }
 
-    /// The labels of the places, one after the other, from the labels of all given rows.
+    /// The labels of the distinct rows, one after the other, from the labels of all given rows.
     pub(crate) fn labels(&self, labels: &Labels) -> Result<Vec<f64>> {
         same_size("labelled rows", labels.rows(), self.row_weights.len())?;
         let mut means = Vec::with_capacity(self.count() * labels.task().outputs());
-        for place in 0..self.count() {
-            let rows = &self.rows[self.range(place)];
+        for index in 0..self.count() {
+            let rows = &self.rows[self.range(index)];
             if let [row] = rows {
                 means.extend_from_slice(labels.row(*row));
             } else {
@@ -85,7 +84,7 @@ impl DistinctRows {
         Ok(means)
     }
 
-    /// The places under the scaling that the models of this folder use, and that scaling.
+    /// The distinct rows under the scaling that the models of this folder use, and that scaling.
     pub(crate) fn scaled(&self, standardise: bool) -> (Scaling, Vec<f64>) {
         let scaling = if standardise {
             Scaling::weighted(&self.features, &self.weights)
@@ -96,9 +95,9 @@ impl DistinctRows {
         (scaling, points)
     }
 
-    fn range(&self, place: usize) -> Range<usize> {
-        let start = if place == 0 { 0 } else { self.ends[place - 1] };
-        start..self.ends[place]
+    fn range(&self, index: usize) -> Range<usize> {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        start..self.ends[index]
     }
 
     /// The weighted mean of the labels of some rows, summed in an order of their numbers.
@@ -150,29 +149,29 @@ mod tests {
         let features = Features::new(["a", "b"].map(String::from).into(), values).unwrap();
         let labels = Labels::values((0..40).map(|_| stream.normal()).collect());
         let weights: Vec<f64> = (0..40).map(|_| stream.uniform()).collect();
-        let places = DistinctRows::new(&features, &weights, "a test").unwrap();
-        assert_eq!(places.count(), 9);
+        let distinct = DistinctRows::new(&features, &weights, "a test").unwrap();
+        assert_eq!(distinct.count(), 9);
 
         let order = stream.permutation(40);
         let shuffled: Vec<f64> = order.iter().map(|&row| weights[row]).collect();
         let other = DistinctRows::new(&features.select(&order), &shuffled, "a test").unwrap();
-        assert_eq!(places.features, other.features);
-        assert_eq!(places.weights, other.weights);
-        let means = places.labels(&labels).unwrap();
+        assert_eq!(distinct.features, other.features);
+        assert_eq!(distinct.weights, other.weights);
+        let means = distinct.labels(&labels).unwrap();
         assert_eq!(means, other.labels(&labels.select(&order)).unwrap());
 
-        let thrice: Vec<usize> = (0..9).flat_map(|place| [place; 3]).collect();
-        let merged = places.features.select(&thrice);
+        let thrice: Vec<usize> = (0..9).flat_map(|index| [index; 3]).collect();
+        let merged = distinct.features.select(&thrice);
         let merged = DistinctRows::new(&merged, &[1.0; 27], "a test").unwrap();
         assert_eq!(merged.weights, [3.0; 9]);
         assert_eq!(merged.labels(&Labels::values(means.clone()).select(&thrice)).unwrap(), means);
     }
 
     #[test]
-    fn both_zeros_are_one_place_and_a_row_without_weight_is_none() {
+    fn both_zeros_are_one_row_and_a_row_without_weight_is_none() {
         let features = Features::from_rows(&["x"], &[[0.0], [5.0], [-0.0]]).unwrap();
-        let places = DistinctRows::new(&features, &[1.0, 0.0, 3.0], "a test").unwrap();
-        assert_eq!(places.weights, [4.0]);
-        assert_eq!(places.labels(&Labels::values(vec![8.0, 1.0, 0.0])).unwrap(), [2.0]);
+        let distinct = DistinctRows::new(&features, &[1.0, 0.0, 3.0], "a test").unwrap();
+        assert_eq!(distinct.weights, [4.0]);
+        assert_eq!(distinct.labels(&Labels::values(vec![8.0, 1.0, 0.0])).unwrap(), [2.0]);
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct RowShape<L, M, I> {
 }
 
 /// Outputs beyond this count as unbounded.
-const FAR: f64 = 1e12;
+const UNBOUNDED_OUTPUT: f64 = 1e12;
 
 impl Affine {
     /// What the loss is at least.
@@ -105,7 +105,7 @@ fn interval(loss: impl Fn(f64) -> f64, inside: f64, level: f64) -> (f64, f64) {
         let mut reach = 1e-3;
         while loss(inside + direction * reach) <= level {
             reach *= 2.0;
-            if reach > FAR {
+            if reach > UNBOUNDED_OUTPUT {
                 return direction * f64::INFINITY;
             }
         }

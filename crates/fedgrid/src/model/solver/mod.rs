@@ -9,6 +9,7 @@
 //! | `piecewise_quadratic` | losses whose derivative is a clipped line | Huber, quantile |
 //! | `newton_system` | the linear equations of a Newton step | both of the above, logistic |
 //! | `subgradient`, `level_set` | what certificates of networks need | all linear models |
+//! | `softmax` | scores as probabilities | boosting, perceptron |
 //! | `distinct_rows` | rows of equal features as one | neighbours, kernels, perceptron |
 
 mod affine;
@@ -20,6 +21,7 @@ mod distinct_rows;
 mod level_set;
 mod newton_system;
 mod piecewise_quadratic;
+mod softmax;
 mod subgradient;
 
 pub(super) use self::{
@@ -32,4 +34,5 @@ pub(super) use self::{
     level_set::RowShape,
     newton_system::damped_direction,
     piecewise_quadratic::PiecewiseQuadratic,
+    softmax::{divide_by_sum, softmax},
 };

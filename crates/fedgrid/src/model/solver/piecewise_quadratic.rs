@@ -17,10 +17,10 @@ use crate::{
 const MOST_STEPS: usize = 500;
 
 /// A gradient of this share of its terms is zero.
-const TOLERANCE: f64 = 1e-14;
+const GRADIENT_TOLERANCE: f64 = 1e-14;
 
 /// Where rounding prevents the tolerance, so much is still a solution.
-const WORST_TOLERANCE: f64 = 1e-8;
+const WORST_GRADIENT_TOLERANCE: f64 = 1e-8;
 
 /// The problem without its shifts.
 pub(crate) struct PiecewiseQuadratic<'a> {
@@ -36,23 +36,23 @@ pub(crate) struct PiecewiseQuadratic<'a> {
 }
 
 impl PiecewiseQuadratic<'_> {
-    /// The minimiser for given shifts, sought from a first place.
-    pub(crate) fn minimise(&self, shifts: &[f64], mut place: Vec<f64>) -> Result<Vec<f64>> {
-        let curved = NewtonSystem::new(self.rows, place.len(), &self.pulls.strengths);
+    /// The minimiser for given shifts, sought from a first point.
+    pub(crate) fn minimise(&self, shifts: &[f64], mut point: Vec<f64>) -> Result<Vec<f64>> {
+        let curved = NewtonSystem::new(self.rows, point.len(), &self.pulls.strengths);
         let (mut pieces, mut whole) = (Vec::new(), false);
         let mut error = f64::INFINITY;
         for _ in 0..MOST_STEPS {
-            let lines = self.lines(shifts, &place);
+            let lines = self.lines(shifts, &point);
             let now: Vec<i8> = lines.iter().map(|line| self.piece(*line)).collect();
-            let (gradient, size) = self.gradient(&lines, &place);
-            let noise = self.noise(&now, &place);
+            let (gradient, size) = self.gradient(&lines, &point);
+            let noise = self.noise(&now, &point);
             let share = |k: usize| {
                 let known = (gradient[k].abs() - noise[k]).max(0.0);
                 if size[k] > 0.0 { known / size[k] } else { 0.0 }
             };
-            error = (0..place.len()).map(share).fold(0.0, f64::max);
-            if error <= TOLERANCE || (whole && now == pieces) {
-                return Ok(place);
+            error = (0..point.len()).map(share).fold(0.0, f64::max);
+            if error <= GRADIENT_TOLERANCE || (whole && now == pieces) {
+                return Ok(point);
             }
             pieces = now;
             let inside = |(piece, weight): (&i8, &f64)| {
@@ -64,22 +64,22 @@ impl PiecewiseQuadratic<'_> {
             if !(length > 0.0 && length.is_finite()) {
                 break;
             }
-            add_scaled(&mut place, length, &direction);
+            add_scaled(&mut point, length, &direction);
             whole = (length - 1.0).abs() < 1e-9;
         }
-        if error <= WORST_TOLERANCE {
-            return Ok(place);
+        if error <= WORST_GRADIENT_TOLERANCE {
+            return Ok(point);
         }
         Err(Error::NotConverged { what: "the Newton method on kinks", steps: MOST_STEPS })
     }
 
     /// The residuals y − xᵀz.
-    pub(crate) fn residuals(&self, place: &[f64]) -> Vec<f64> {
-        if place.is_empty() {
+    pub(crate) fn residuals(&self, point: &[f64]) -> Vec<f64> {
+        if point.is_empty() {
             return self.labels.to_vec();
         }
-        let rows = self.rows.chunks_exact(place.len());
-        rows.zip(self.labels).map(|(x, y)| y - dot(x, place)).collect()
+        let rows = self.rows.chunks_exact(point.len());
+        rows.zip(self.labels).map(|(x, y)| y - dot(x, point)).collect()
     }
 
     /// The derivatives φ' at given residuals.
@@ -89,8 +89,8 @@ impl PiecewiseQuadratic<'_> {
     }
 
     /// The lines before they are clipped.
-    fn lines(&self, shifts: &[f64], place: &[f64]) -> Vec<f64> {
-        let residuals = self.residuals(place);
+    fn lines(&self, shifts: &[f64], point: &[f64]) -> Vec<f64> {
+        let residuals = self.residuals(point);
         residuals.iter().zip(shifts).map(|(t, shift)| self.slope * t + shift).collect()
     }
 
@@ -99,11 +99,11 @@ impl PiecewiseQuadratic<'_> {
     }
 
     /// The gradient, and the sum of the sizes of its terms.
-    fn gradient(&self, lines: &[f64], place: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let pulls = self.pulls.strengths.iter().zip(&self.pulls.centres).zip(place);
+    fn gradient(&self, lines: &[f64], point: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let pulls = self.pulls.strengths.iter().zip(&self.pulls.centres).zip(point);
         let mut gradient: Vec<f64> = pulls.map(|((p, c), z)| p * (z - c)).collect();
         let mut size: Vec<f64> = gradient.iter().map(|g| g.abs()).collect();
-        let rows = self.rows.chunks_exact(place.len().max(1));
+        let rows = self.rows.chunks_exact(point.len().max(1));
         for ((x, line), weight) in rows.zip(lines).zip(self.weights) {
             let force = weight * line.clamp(self.low, self.high);
             for ((g, size), x) in gradient.iter_mut().zip(&mut size).zip(x) {
@@ -115,11 +115,11 @@ impl PiecewiseQuadratic<'_> {
     }
 
     /// How much of the gradient may be the rounding of residuals.
-    fn noise(&self, pieces: &[i8], place: &[f64]) -> Vec<f64> {
-        let mut noise = vec![0.0; place.len()];
-        let rows = self.rows.chunks_exact(place.len().max(1));
+    fn noise(&self, pieces: &[i8], point: &[f64]) -> Vec<f64> {
+        let mut noise = vec![0.0; point.len()];
+        let rows = self.rows.chunks_exact(point.len().max(1));
         for (row, x) in rows.enumerate().filter(|(row, _)| pieces[*row] == 0) {
-            let terms: f64 = x.iter().zip(place).map(|(x, z)| (x * z).abs()).sum();
+            let terms: f64 = x.iter().zip(point).map(|(x, z)| (x * z).abs()).sum();
             let residual = f64::EPSILON * (terms + self.labels[row].abs());
             for (noise, x) in noise.iter_mut().zip(x) {
                 *noise += self.weights[row] * self.slope * residual * x.abs();

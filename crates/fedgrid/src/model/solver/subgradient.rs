@@ -15,8 +15,11 @@ use crate::{
     data::Dataset,
 };
 
-/// A row's residual below this share of the mean one, or of the labels, is at its kink.
-const NEAR: (f64, f64) = (1e-7, 1e-9);
+/// A row whose residual is below this share of the mean one is at its kink.
+const KINK_RESIDUAL_SHARE: f64 = 1e-7;
+
+/// And so is one whose residual is below this share of the largest label: less is rounding.
+const KINK_LABEL_SHARE: f64 = 1e-9;
 
 /// Singular values below this share of the largest say nothing about slopes.
 const RANK_TOLERANCE: f64 = 1e-10;
@@ -46,7 +49,7 @@ impl Affine {
             rows.chunks_exact(width).zip(labels).map(|(x, y)| dot(x, weights) - y).collect();
         let mean = over.iter().map(|t| t.abs()).sum::<f64>() / over.len().max(1) as f64;
         let largest = labels.iter().fold(0.0, |a: f64, y| a.max(y.abs()));
-        let near = NEAR.0 * mean + NEAR.1 * largest;
+        let near = KINK_RESIDUAL_SHARE * mean + KINK_LABEL_SHARE * largest;
         let mut gradient = self.penalty_gradient(&weights[..data.features().columns()]);
         gradient.resize(weights.len(), 0.0);
         let mut kinks = (Vec::new(), Vec::new());

@@ -9,13 +9,13 @@
 //! Olshen and Stone, "Classification and Regression Trees", 1984.]
 
 mod sort;
-mod rows;
-mod nodes;
-mod split;
-mod tried;
+mod merged_rows;
+mod tree_nodes;
+mod split_search;
+mod feature_draws;
 mod passes;
 mod grow;
-mod prepared;
+mod sorted_rows;
 #[cfg(test)]
 mod exhaustive;
 
@@ -23,12 +23,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use self::prepared::PreparedTree;
+use self::sorted_rows::PreparedTree;
 pub(super) use self::{
+    feature_draws::Draws,
     grow::Grower,
-    prepared::{Limits, Sorted},
-    rows::{Parts, Rows, Targets},
-    tried::Draws,
+    merged_rows::{Parts, Rows, Targets},
+    sorted_rows::{Limits, Sorted},
 };
 use super::{Hypothesis, LocalModel, Prepared, Storable, Stored, check};
 use crate::{
@@ -36,7 +36,7 @@ use crate::{
     error::Result,
 };
 
-pub use nodes::Nodes;
+pub use tree_nodes::TreeNodes;
 
 /// A decision tree model.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,7 +79,7 @@ pub struct TreeHypothesis {
     /// What is predicted.
     pub task: Task,
     /// The nodes, the root first.
-    pub nodes: Nodes,
+    pub nodes: TreeNodes,
 }
 
 impl TreeHypothesis {

@@ -10,15 +10,15 @@
 
 use std::ops::Range;
 
-use super::rows::Rows;
+use super::merged_rows::Rows;
 use crate::random::Stream;
 
 /// Scores closer than this share are equal: the first feature and the lowest threshold win, and
 /// rounding does not decide.
-const TIE: f64 = 1e-10;
+const TIE_SHARE: f64 = 1e-10;
 
 /// What a node's rows look like to the search.
-pub(super) struct Scene<'a> {
+pub(super) struct NodeScene<'a> {
     /// All rows of the tree.
     pub(super) rows: &'a Rows,
     /// The orders in which the node's rows are a range.
@@ -36,22 +36,22 @@ pub(super) struct Scene<'a> {
 }
 
 /// The best split found so far.
-pub(super) struct Search {
+pub(super) struct SplitSearch {
     /// What the score of a better split is above.
     limit: f64,
-    pub(super) found: Option<Split>,
+    pub(super) found: Option<TreeSplit>,
 }
 
 /// Where a node is split.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Split {
+pub(super) struct TreeSplit {
     pub(super) feature: usize,
     pub(super) threshold: f64,
     /// How many of the node's rows go left.
     pub(super) left: usize,
 }
 
-impl Search {
+impl SplitSearch {
     /// A search for a split whose score is above the given one.
     pub(super) fn above(score: f64) -> Self {
         Self { limit: score, found: None }
@@ -60,7 +60,7 @@ impl Search {
     /// Tries every threshold of some features.
     pub(super) fn try_all<const FEATURES: usize>(
         &mut self,
-        scene: &Scene,
+        scene: &NodeScene,
         features: [usize; FEATURES],
     ) {
         let best = match scene.width {
@@ -69,12 +69,12 @@ impl Search {
             3 => self.scan(scene, scene.work.as_chunks::<4>().0, &features),
             _ => features.map(|feature| self.scan_lists(scene, feature)),
         };
-        for (feature, Best { score, left, .. }) in features.into_iter().zip(best) {
+        for (feature, BestSplit { score, left, .. }) in features.into_iter().zip(best) {
             if left > 0 && score > self.limit {
-                self.limit = score * (1.0 + TIE);
-                let value = |place| scene.value(feature, place);
+                self.limit = score * (1.0 + TIE_SHARE);
+                let value = |slot| scene.value(feature, slot);
                 let threshold = midpoint(value(left - 1), value(left));
-                self.found = Some(Split { feature, threshold, left });
+                self.found = Some(TreeSplit { feature, threshold, left });
             }
         }
     }
@@ -84,17 +84,17 @@ impl Search {
     /// Features go side by side, so that their sums need not wait for one another.
     fn scan<const STRIDE: usize, const FEATURES: usize>(
         &self,
-        scene: &Scene,
+        scene: &NodeScene,
         work: &[[f64; STRIDE]],
         features: &[usize; FEATURES],
-    ) -> [Best; FEATURES] {
+    ) -> [BestSplit; FEATURES] {
         let last = scene.range.len() - 1;
         let orders = features.map(|feature| &scene.order(feature)[..last]);
-        let mut best = [Best { limit: self.limit, score: 0.0, left: 0 }; FEATURES];
+        let mut best = [BestSplit { limit: self.limit, score: 0.0, left: 0 }; FEATURES];
         let (mut sums, mut floor) = ([[0.0; STRIDE]; FEATURES], self.limit);
-        for place in 0..last {
+        for slot in 0..last {
             for (sums, order) in sums.iter_mut().zip(&orders) {
-                let row = &work[order[place] as usize];
+                let row = &work[order[slot] as usize];
                 (0..STRIDE).for_each(|k| sums[k] += row[k]);
             }
             // Without a division but where a score is good.
@@ -104,8 +104,8 @@ impl Search {
             if (0..FEATURES).fold(false, |any, k| any | good(k, floor)) {
                 for k in 0..FEATURES {
                     if good(k, floor) {
-                        best[k].offer(scene, &sums[k], features[k], place + 1);
-                        floor = floor.max(best[k].score * (1.0 - 2.0 * TIE));
+                        best[k].offer(scene, &sums[k], features[k], slot + 1);
+                        floor = floor.max(best[k].score * (1.0 - 2.0 * TIE_SHARE));
                     }
                 }
             }
@@ -114,19 +114,19 @@ impl Search {
     }
 
     /// The same where labels are lists of any length, for one feature.
-    fn scan_lists(&self, scene: &Scene, feature: usize) -> Best {
-        let mut best = Best { limit: self.limit, score: 0.0, left: 0 };
+    fn scan_lists(&self, scene: &NodeScene, feature: usize) -> BestSplit {
+        let mut best = BestSplit { limit: self.limit, score: 0.0, left: 0 };
         let mut sums = vec![0.0; 1 + scene.width];
-        for (place, &row) in scene.order(feature)[..scene.range.len() - 1].iter().enumerate() {
+        for (slot, &row) in scene.order(feature)[..scene.range.len() - 1].iter().enumerate() {
             let row = &scene.work[row as usize * sums.len()..][..sums.len()];
             sums.iter_mut().zip(row).for_each(|(sum, number)| *sum += number);
-            best.offer(scene, &sums, feature, place + 1);
+            best.offer(scene, &sums, feature, slot + 1);
         }
         best
     }
 
     /// Tries one threshold, drawn uniformly between the smallest and the largest value.
-    pub(super) fn try_random(&mut self, scene: &Scene, feature: usize, stream: &mut Stream) {
+    pub(super) fn try_random(&mut self, scene: &NodeScene, feature: usize, stream: &mut Stream) {
         let (order, column) = (scene.order(feature), scene.rows.column(feature));
         let (low, high) = (scene.value(feature, 0), scene.value(feature, order.len() - 1));
         let drawn = low + stream.uniform() * (high - low);
@@ -140,15 +140,15 @@ impl Search {
             _ => side_of_lists(scene, shorter),
         };
         if let Some(score) = scene.score(weight, square).filter(|score| *score > self.limit) {
-            self.limit = score * (1.0 + TIE);
-            self.found = Some(Split { feature, threshold, left });
+            self.limit = score * (1.0 + TIE_SHARE);
+            self.found = Some(TreeSplit { feature, threshold, left });
         }
     }
 }
 
 /// The best split by one feature.
 #[derive(Clone, Copy)]
-struct Best {
+struct BestSplit {
     /// What the score of a better split is above.
     limit: f64,
     score: f64,
@@ -156,32 +156,32 @@ struct Best {
     left: usize,
 }
 
-impl Best {
+impl BestSplit {
     /// Takes a split that is better by more than rounding and lies between different values.
-    fn offer(&mut self, scene: &Scene, sums: &[f64], feature: usize, left: usize) {
+    fn offer(&mut self, scene: &NodeScene, sums: &[f64], feature: usize, left: usize) {
         let score = scene.score(sums[0], square(sums)).filter(|score| *score > self.limit);
         if let Some(score) = score
             && scene.differs(feature, left)
         {
-            *self = Self { limit: score * (1.0 + TIE), score, left };
+            *self = Self { limit: score * (1.0 + TIE_SHARE), score, left };
         }
     }
 }
 
-impl Scene<'_> {
+impl NodeScene<'_> {
     /// The node's rows in the order of a feature.
     fn order(&self, feature: usize) -> &[u32] {
         &self.orders[feature * self.rows.count..][self.range.clone()]
     }
 
-    /// The value of a feature at a place of its order.
-    fn value(&self, feature: usize, place: usize) -> f64 {
-        self.rows.column(feature)[self.order(feature)[place] as usize]
+    /// The value of a feature at a slot of its order.
+    fn value(&self, feature: usize, slot: usize) -> f64 {
+        self.rows.column(feature)[self.order(feature)[slot] as usize]
     }
 
-    /// Whether the value of a feature rises from the place before to this one.
-    fn differs(&self, feature: usize, place: usize) -> bool {
-        self.value(feature, place - 1) < self.value(feature, place)
+    /// Whether the value of a feature rises from the slot before to this one.
+    fn differs(&self, feature: usize, slot: usize) -> bool {
+        self.value(feature, slot - 1) < self.value(feature, slot)
     }
 
     /// Whether all of the node's rows have the same value.
@@ -212,7 +212,7 @@ fn side<const STRIDE: usize>(work: &[[f64; STRIDE]], rows: &[u32]) -> (f64, f64)
 }
 
 /// The same where labels are lists of any length.
-fn side_of_lists(scene: &Scene, rows: &[u32]) -> (f64, f64) {
+fn side_of_lists(scene: &NodeScene, rows: &[u32]) -> (f64, f64) {
     let mut sums = vec![0.0; 1 + scene.width];
     for &row in rows {
         let row = &scene.work[row as usize * sums.len()..][..sums.len()];

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     data::{Features, Labels, Task},
     error::{Error, Result},
-    model::{Hypothesis, Nodes, Storable, Stored, check},
+    model::{Hypothesis, Storable, Stored, TreeNodes, check},
 };
 
 /// A learnt forest: the mean of its trees.
@@ -20,7 +20,7 @@ pub struct ForestHypothesis {
     /// The first node of each tree.
     pub roots: Vec<u32>,
     /// The nodes of all trees, tree by tree.
-    pub nodes: Nodes,
+    pub nodes: TreeNodes,
 }
 
 impl Hypothesis for ForestHypothesis {

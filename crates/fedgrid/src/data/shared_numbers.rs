@@ -6,19 +6,19 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Neighbouring numbers. Clones and parts share them; who changes them gets a copy of their own.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Shared {
+pub(super) struct SharedNumbers {
     all: Arc<Vec<f64>>,
     first: usize,
     length: usize,
 }
 
-impl From<Vec<f64>> for Shared {
+impl From<Vec<f64>> for SharedNumbers {
     fn from(numbers: Vec<f64>) -> Self {
         Self { first: 0, length: numbers.len(), all: Arc::new(numbers) }
     }
 }
 
-impl Deref for Shared {
+impl Deref for SharedNumbers {
     type Target = [f64];
 
     fn deref(&self) -> &[f64] {
@@ -26,25 +26,25 @@ impl Deref for Shared {
     }
 }
 
-impl PartialEq for Shared {
+impl PartialEq for SharedNumbers {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }
 }
 
-impl Serialize for Shared {
+impl Serialize for SharedNumbers {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         (**self).serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Shared {
+impl<'de> Deserialize<'de> for SharedNumbers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Vec::deserialize(deserializer).map(Self::from)
     }
 }
 
-impl Shared {
+impl SharedNumbers {
     /// Some neighbouring numbers of these, without a copy.
     pub(super) fn part(&self, first: usize, length: usize) -> Self {
         debug_assert!(first + length <= self.length);
@@ -98,7 +98,7 @@ impl Shared {
 mod tests {
     use super::*;
 
-    fn four() -> Shared {
+    fn four() -> SharedNumbers {
         vec![1.0, 2.0, 3.0, 4.0].into()
     }
 

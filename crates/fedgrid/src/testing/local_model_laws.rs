@@ -1,6 +1,6 @@
 //! The laws of local models: what a fit owes to its rows, whatever the model is.
 
-use super::made::{self, ROWS, dataset, features, heavy, names, with_constants};
+use super::law_data::{self, ROWS, dataset, features, heavy, names, with_constants};
 use crate::{
     data::{Dataset, Labels, Task},
     loss::Loss,
@@ -9,14 +9,14 @@ use crate::{
 };
 
 /// How much two fits that are equal in exact arithmetic may differ in their predictions.
-const TOLERANCE: f64 = 1e-8;
+const PREDICTION_TOLERANCE: f64 = 1e-8;
 
 /// The share of the total weight that is next to nothing.
-const VANISHING: f64 = 1e-13;
+const VANISHING_SHARE: f64 = 1e-13;
 
 /// How much rows of that share may move predictions: 10⁹ times as much, because the ridges that hold
 /// a model against them are small, and far from all rows kernels are large.
-const FORGOTTEN: f64 = 1e-4;
+const FORGOTTEN_CHANGE: f64 = 1e-4;
 
 /// Puts a model for the given task under the laws of local models.
 ///
@@ -51,7 +51,7 @@ pub struct Yardstick<'a> {
 ///
 /// If the model breaks a law; the message says which.
 pub fn check_local_model_by(model: &dyn LocalModel, task: Task, yardstick: &Yardstick) {
-    let laws = Laws { model, task, yardstick };
+    let laws = LocalModelLaws { model, task, yardstick };
     laws.weight_k_is_the_row_k_times();
     laws.weight_zero_is_no_row();
     laws.the_order_of_the_rows_does_not_matter();
@@ -67,13 +67,13 @@ pub fn check_local_model_by(model: &dyn LocalModel, task: Task, yardstick: &Yard
     laws.rows_of_vanishing_weight_are_forgotten_where_the_model_says_so();
 }
 
-struct Laws<'a> {
+struct LocalModelLaws<'a> {
     model: &'a dyn LocalModel,
     task: Task,
     yardstick: &'a Yardstick<'a>,
 }
 
-impl Laws<'_> {
+impl LocalModelLaws<'_> {
     fn weight_k_is_the_row_k_times(&self) {
         let (features, labels) = (features(ROWS, 1), self.labels(ROWS, 2));
         let counts: Vec<usize> = (0..ROWS).map(|row| 1 + row % 3).collect();
@@ -172,7 +172,7 @@ impl Laws<'_> {
         #[cfg(test)]
         let stored = through_json(&stored);
         let problem = |error| panic!("{:?}: a stored hypothesis is refused: {error}", self.model);
-        let restored = self.model.kinds().load(stored.clone()).unwrap_or_else(problem);
+        let restored = self.model.kinds().load(stored.clone(), None).unwrap_or_else(problem);
         let same = bits(&restored.predict(&new)) == bits(&fitted.predict(&new));
         assert!(same, "{:?}: a restored hypothesis predicts something else", self.model);
         assert_eq!(restored.save(), Some(stored), "{:?}: storing again differs", self.model);
@@ -202,19 +202,19 @@ impl Laws<'_> {
 
     /// Many rows, few, one, and some with constant columns, beside others of hardly any weight.
     fn rows_of_vanishing_weight_are_forgotten_where_the_model_says_so(&self) {
-        let constant = dataset(with_constants(1, 1), self.labels(ROWS, 2), made::weights(ROWS));
+        let constant = dataset(with_constants(1, 1), self.labels(ROWS, 2), law_data::weights(ROWS));
         let few = self.data().select(&[0, 3, 7, 9, 20, 21]);
         for own in [self.data(), few, self.data().select(&[3]), constant] {
             if self.model.vanishing_rows(&own) != Vanishing::Forgotten {
                 continue;
             }
-            let weight = VANISHING * own.total_weight() / 12.0;
+            let weight = VANISHING_SHARE * own.total_weight() / 12.0;
             let others = dataset(features(12, 3), self.labels(12, 4), vec![weight; 12]);
             let all = own.clone().stacked(&others).expect("both have the same columns");
             let new = features(50, 6);
             let (one, other) = (self.fit(&own).predict(&new), self.fit(&all).predict(&new));
             for (p, q) in one.as_slice().iter().zip(other.as_slice()) {
-                let close = (p - q).abs() <= FORGOTTEN * (1.0 + p.abs());
+                let close = (p - q).abs() <= FORGOTTEN_CHANGE * (1.0 + p.abs());
                 assert!(close, "{:?}: rows of next to no weight turn {p} into {q}", self.model);
             }
         }
@@ -222,11 +222,11 @@ impl Laws<'_> {
 
     /// Labels that depend on the features, within the targets that the model takes.
     fn labels(&self, rows: usize, seed: u64) -> Labels {
-        made::labels(self.task, rows, seed, self.yardstick.target)
+        law_data::labels(self.task, rows, seed, self.yardstick.target)
     }
 
     fn data(&self) -> Dataset {
-        dataset(features(ROWS, 1), self.labels(ROWS, 2), made::weights(ROWS))
+        dataset(features(ROWS, 1), self.labels(ROWS, 2), law_data::weights(ROWS))
     }
 
     fn fit(&self, data: &Dataset) -> Box<dyn Hypothesis> {
@@ -252,7 +252,7 @@ impl Laws<'_> {
             self.assert_sound("sound data", &p);
             assert_eq!(p.rows(), seen.rows(), "{:?}: one label per row", self.model);
             for (p, q) in p.as_slice().iter().zip(q.as_slice()) {
-                let close = (p - q).abs() <= TOLERANCE * (1.0 + p.abs());
+                let close = (p - q).abs() <= PREDICTION_TOLERANCE * (1.0 + p.abs());
                 assert!(close, "{:?}: {violation}: {p} and {q} are predicted", self.model);
             }
         }

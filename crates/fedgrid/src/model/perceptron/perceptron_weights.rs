@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use super::{
     Perceptron, PerceptronHypothesis,
-    layers::{Layers, Pass},
+    layers::{Layers, RowPass},
 };
 use crate::{
     algebra::{add_scaled, dot, norm},
     data::{Dataset, Task},
-    error::{Error, Result, same_size},
-    model::{Hypothesis, Parametric, Shape},
+    error::{Result, same_size},
+    model::{Hypothesis, LossShape, Parametric, Steps, check},
     random::{Purpose, Stream},
 };
 
@@ -29,10 +29,10 @@ const MOST_STEPS: usize = 200;
 const MOST_HALVINGS: usize = 40;
 
 /// Steps end where the gradient, times τ, is this share of the weights' size.
-const TOLERANCE: f64 = 1e-9;
+const GRADIENT_TOLERANCE: f64 = 1e-9;
 
 /// The share of the promised decrease that a step must keep.
-const KEPT_PROMISE: f64 = 1e-4;
+const LEAST_DECREASE_SHARE: f64 = 1e-4;
 
 impl Parametric for Perceptron {
     fn size(&self, columns: usize, task: Task) -> usize {
@@ -41,7 +41,7 @@ impl Parametric for Perceptron {
 
     fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
         let layers = self.layers(data.features().columns(), data.task());
-        let mut pass = Pass::new(&layers);
+        let mut pass = RowPass::new(&layers);
         let penalty: f64 =
             slopes(&layers).iter().zip(weights).map(|(is_slope, w)| is_slope * w * w).sum();
         let mut loss = |row: usize| {
@@ -53,7 +53,7 @@ impl Parametric for Perceptron {
 
     fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
         let layers = self.layers(data.features().columns(), data.task());
-        let mut pass = Pass::new(&layers);
+        let mut pass = RowPass::new(&layers);
         let pulls = slopes(&layers);
         let mut gradient: Vec<f64> = pulls
             .iter()
@@ -68,12 +68,10 @@ impl Parametric for Perceptron {
         gradient
     }
 
-    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
+    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
+        let step = steps.slopes;
         same_size("weights", centre.len(), self.size(data.features().columns(), data.task()))?;
-        if !(step > 0.0 && step.is_finite()) {
-            let expected = "a positive number";
-            return Err(Error::Parameter { name: "proximal step", value: step, expected });
-        }
+        check::positive("proximal step", &[step])?;
         let objective = |w: &[f64]| {
             let squares = w.iter().zip(centre).map(|(w, c)| (w - c).powi(2));
             self.loss(data, w) + squares.sum::<f64>() / (2.0 * step)
@@ -113,8 +111,8 @@ impl Parametric for Perceptron {
         self.layers(columns, task).start(&mut stream)
     }
 
-    fn shape(&self) -> Shape {
-        Shape { convex: false, smooth: true, ridge: 0.0 }
+    fn shape(&self) -> LossShape {
+        LossShape { convex: false, smooth: true, ridge: 0.0 }
     }
 
     fn intercepts(&self, columns: usize, task: Task) -> Vec<usize> {
@@ -140,7 +138,7 @@ fn descend(
     let (mut value, mut g, mut length) = (objective(&w), slope(&w), first);
     for _ in 0..MOST_STEPS {
         let square = dot(&g, &g);
-        if square.sqrt() * first <= TOLERANCE * (1.0 + norm(&w)) {
+        if square.sqrt() * first <= GRADIENT_TOLERANCE * (1.0 + norm(&w)) {
             break;
         }
         let mut found = None;
@@ -148,7 +146,7 @@ fn descend(
             let mut next = w.clone();
             add_scaled(&mut next, -length, &g);
             let next_value = objective(&next);
-            if next_value <= value - KEPT_PROMISE * length * square {
+            if next_value <= value - LEAST_DECREASE_SHARE * length * square {
                 found = Some((next, next_value));
                 break;
             }
@@ -190,15 +188,15 @@ mod tests {
             let model = Perceptron { ridge: 0.3, ..small(&[5, 4], activation) };
             let weights = random_weights(model.size(2, task));
             let gradient = model.gradient(&data, &weights);
-            for place in 0..weights.len() {
+            for index in 0..weights.len() {
                 let shifted = |by: f64| {
                     let mut weights = weights.clone();
-                    weights[place] += by;
+                    weights[index] += by;
                     model.loss(&data, &weights)
                 };
                 let slope = (shifted(1e-6) - shifted(-1e-6)) / 2e-6;
-                let close = (slope - gradient[place]).abs() < 1e-6 * (1.0 + slope.abs());
-                assert!(close, "{task:?} {activation:?}: {slope} and {}", gradient[place]);
+                let close = (slope - gradient[index]).abs() < 1e-6 * (1.0 + slope.abs());
+                assert!(close, "{task:?} {activation:?}: {slope} and {}", gradient[index]);
             }
         }
     }

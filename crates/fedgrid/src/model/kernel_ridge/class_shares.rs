@@ -10,7 +10,7 @@
 const LEAST_SHARE: f64 = 1e-3;
 
 /// How often the interval of shares is halved: to the last bit.
-const HALVINGS: usize = 60;
+const SHARE_HALVINGS: usize = 60;
 
 /// Replaces regression values by probabilities.
 pub(super) fn mix(values: &mut [f64], mean: &[f64], share: f64) {
@@ -39,7 +39,7 @@ pub(super) fn best_share(labels: &[f64], values: &[f64], weights: &[f64], mean: 
     if slope(low) >= 0.0 {
         return low;
     }
-    for _ in 0..HALVINGS {
+    for _ in 0..SHARE_HALVINGS {
         let middle = 0.5 * (low + high);
         if slope(middle) < 0.0 { low = middle } else { high = middle }
     }

@@ -16,13 +16,13 @@ use crate::{
 };
 
 /// The largest δ with δ² + δ + 1 ≥ exp(δ), rounded down: so far a full step decreases the loss.
-const FULL_STEP: f64 = 1.79;
+const LARGEST_FULL_STEP: f64 = 1.79;
 
 /// Added to the diagonal of H, as a share of its trace, where classes are nearly impossible.
-const RIDGE: f64 = 1e-9;
+const TRACE_RIDGE_SHARE: f64 = 1e-9;
 
 /// Gradients and curvatures of all nodes of a tree.
-pub(super) struct Steps {
+pub(super) struct LeafSteps {
     task: Task,
     width: usize,
     gradients: Vec<f64>,
@@ -30,7 +30,7 @@ pub(super) struct Steps {
     curvatures: Vec<f64>,
 }
 
-impl Steps {
+impl LeafSteps {
     /// Nothing yet for so many nodes, with scores of so many numbers.
     pub(super) fn new(task: Task, nodes: usize, width: usize) -> Self {
         let (gradients, curvatures) = (vec![0.0; nodes * width], vec![0.0; nodes * width * width]);
@@ -86,7 +86,7 @@ fn newton_step(gradient: &[f64], curvature: &[f64]) -> Vec<f64> {
     for h in &mut matrix {
         *h += trace / width as f64;
     }
-    matrix.iter_mut().step_by(width + 1).for_each(|h| *h += RIDGE * trace);
+    matrix.iter_mut().step_by(width + 1).for_each(|h| *h += TRACE_RIDGE_SHARE * trace);
     let Some(factor) = Cholesky::new(matrix, width) else { return zero };
     let mut step = gradient.to_vec();
     factor.solve(&mut step);
@@ -101,5 +101,5 @@ fn shortening(step: &[f64]) -> f64 {
         (low, high) = (f64::min(low, *n), f64::max(high, *n));
     }
     let range = high - low;
-    if range <= FULL_STEP { 1.0 } else { FULL_STEP.max(range.ln_1p()) / range }
+    if range <= LARGEST_FULL_STEP { 1.0 } else { LARGEST_FULL_STEP.max(range.ln_1p()) / range }
 }

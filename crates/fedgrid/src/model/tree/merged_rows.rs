@@ -16,17 +16,17 @@ const SUM_TOLERANCE: f64 = 1e-12;
 
 /// The different rows of positive weight in a fixed order.
 #[derive(Debug)]
-pub(in crate::model) struct Rows {
+pub(crate) struct Rows {
     /// How many different rows there are.
-    pub(in crate::model) count: usize,
+    pub(crate) count: usize,
     /// How many columns there are.
-    pub(in crate::model) columns: usize,
+    pub(crate) columns: usize,
     /// The features, column by column.
     values: Vec<f64>,
     /// The rows in the order of each column, column by column.
     orders: Vec<u32>,
     /// The weight of each row; the sum is one.
-    pub(in crate::model) weights: Vec<f64>,
+    pub(crate) weights: Vec<f64>,
     /// The given rows of positive weight that became each row, one list after the other.
     sources: Vec<u32>,
     /// The weights of the sources; the sum is one.
@@ -36,28 +36,28 @@ pub(in crate::model) struct Rows {
 }
 
 /// The labels of the rows of a fit, with as few numbers as describe them.
-pub(in crate::model) struct Targets {
+pub(crate) struct Targets {
     /// How many numbers describe the label of a row.
-    pub(in crate::model) width: usize,
+    pub(crate) width: usize,
     /// These numbers, row by row.
-    pub(in crate::model) values: Vec<f64>,
+    pub(crate) values: Vec<f64>,
 }
 
 /// The given rows with those merged that are equal in features and label.
-pub(in crate::model) struct Parts {
+pub(crate) struct Parts {
     /// How many numbers describe a label.
-    pub(in crate::model) width: usize,
+    pub(crate) width: usize,
     /// The row that each is a part of, in ascending order.
-    pub(in crate::model) rows: Vec<u32>,
+    pub(crate) rows: Vec<u32>,
     /// The weight of each; the sum is one.
-    pub(in crate::model) weights: Vec<f64>,
+    pub(crate) weights: Vec<f64>,
     /// The label of each.
-    pub(in crate::model) labels: Vec<f64>,
+    pub(crate) labels: Vec<f64>,
 }
 
 impl Rows {
     /// Sorts and merges the rows of positive weight; there is one.
-    pub(in crate::model) fn new(features: &Features, weights: &[f64]) -> Self {
+    pub(crate) fn new(features: &Features, weights: &[f64]) -> Self {
         let columns = features.columns();
         let mut sorter = Sorter::default();
         let sources = sorted_rows(features, weights, &mut sorter);
@@ -78,17 +78,17 @@ impl Rows {
     }
 
     /// One column of features.
-    pub(in crate::model) fn column(&self, column: usize) -> &[f64] {
+    pub(crate) fn column(&self, column: usize) -> &[f64] {
         &self.values[column * self.count..][..self.count]
     }
 
     /// The rows in the order of each column, column by column.
-    pub(in crate::model) fn orders(&self) -> &[u32] {
+    pub(crate) fn orders(&self) -> &[u32] {
         &self.orders
     }
 
     /// Tells of every given row of positive weight which row it has become.
-    pub(in crate::model) fn each_source(&self, mut tell: impl FnMut(usize, usize)) {
+    pub(crate) fn each_source(&self, mut tell: impl FnMut(usize, usize)) {
         for (row, ends) in self.starts.windows(2).enumerate() {
             let sources = &self.sources[ends[0] as usize..ends[1] as usize];
             for &source in sources {
@@ -98,7 +98,7 @@ impl Rows {
     }
 
     /// The mean label of every row.
-    pub(in crate::model) fn targets(&self, labels: &Labels) -> Targets {
+    pub(crate) fn targets(&self, labels: &Labels) -> Targets {
         let numbers = Numbers::of(labels);
         let mut values = Vec::with_capacity(self.count * numbers.width);
         if self.sources.len() == self.count {
@@ -118,7 +118,7 @@ impl Rows {
     }
 
     /// The different rows of different labels, in a fixed order.
-    pub(in crate::model) fn parts(&self, labels: &Labels) -> Parts {
+    pub(crate) fn parts(&self, labels: &Labels) -> Parts {
         let numbers = Numbers::of(labels);
         let mut parts = Parts {
             width: numbers.width,
@@ -182,7 +182,7 @@ fn sorted_rows(features: &Features, weights: &[f64], sorter: &mut Sorter) -> Vec
     let first = |row: &u32| features.row(*row as usize)[0];
     let mut order = Vec::with_capacity(kept.len());
     sorter.sort(kept.iter().map(first), &mut order);
-    let mut rows: Vec<u32> = order.into_iter().map(|place| kept[place as usize]).collect();
+    let mut rows: Vec<u32> = order.into_iter().map(|index| kept[index as usize]).collect();
     let same_first = |a: &u32, b: &u32| key(first(a)) == key(first(b));
     for run in rows.chunk_by_mut(same_first).filter(|run| run.len() > 1) {
         run.sort_unstable_by(|&a, &b| {
@@ -209,14 +209,14 @@ fn distinct(features: &Features, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
 /// The given rows column by column, without minus zeros.
 fn transposed(features: &Features, rows: &[u32]) -> Vec<f64> {
     // A few columns at a time, so that what is read and written stays close.
-    const TOGETHER: usize = 8;
+    const COLUMNS_TOGETHER: usize = 8;
     let (count, columns) = (rows.len(), features.columns());
     let mut values = vec![0.0; count * columns];
-    for first in (0..columns).step_by(TOGETHER) {
-        let last = columns.min(first + TOGETHER);
-        for (place, &row) in rows.iter().enumerate() {
+    for first in (0..columns).step_by(COLUMNS_TOGETHER) {
+        let last = columns.min(first + COLUMNS_TOGETHER);
+        for (index, &row) in rows.iter().enumerate() {
             for (column, x) in features.row(row as usize)[first..last].iter().enumerate() {
-                values[(first + column) * count + place] = unsigned_zero(*x);
+                values[(first + column) * count + index] = unsigned_zero(*x);
             }
         }
     }

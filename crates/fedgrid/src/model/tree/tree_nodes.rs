@@ -12,7 +12,7 @@ use crate::{
 
 /// The nodes of one tree, or of several one after the other.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Nodes {
+pub struct TreeNodes {
     /// The feature that each node asks for; zero for leaves.
     pub features: Vec<u32>,
     /// A row goes left if its feature is at most this; zero for leaves.
@@ -23,7 +23,7 @@ pub struct Nodes {
     pub labels: Vec<f64>,
 }
 
-impl Nodes {
+impl TreeNodes {
     /// How many nodes there are.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -37,7 +37,7 @@ impl Nodes {
     }
 
     /// The same, with the row's features as a function.
-    pub(in crate::model) fn leaf_of(&self, root: usize, x: impl Fn(usize) -> f64) -> usize {
+    pub(crate) fn leaf_of(&self, root: usize, x: impl Fn(usize) -> f64) -> usize {
         let mut node = root;
         while self.right[node] as usize > node {
             let left = x(self.features[node] as usize) <= self.thresholds[node];
@@ -47,7 +47,7 @@ impl Nodes {
     }
 
     /// Adds the labels of the leaves of all trees to the numbers of each row, tree by tree.
-    pub(in crate::model) fn add_labels(
+    pub(crate) fn add_labels(
         &self,
         roots: &[u32],
         features: &Features,
@@ -55,11 +55,11 @@ impl Nodes {
         sums: &mut [f64],
     ) {
         // A tree stays close while some rows pass through it.
-        const TOGETHER: usize = 64;
-        sums.par_chunks_mut(TOGETHER * width).enumerate().for_each(|(chunk, sums)| {
+        const ROWS_TOGETHER: usize = 64;
+        sums.par_chunks_mut(ROWS_TOGETHER * width).enumerate().for_each(|(chunk, sums)| {
             for &root in roots {
-                for (place, sums) in sums.chunks_exact_mut(width).enumerate() {
-                    let leaf = self.leaf(root as usize, features.row(chunk * TOGETHER + place));
+                for (row, sums) in sums.chunks_exact_mut(width).enumerate() {
+                    let leaf = self.leaf(root as usize, features.row(chunk * ROWS_TOGETHER + row));
                     add_scaled(sums, 1.0, &self.labels[leaf * width..(leaf + 1) * width]);
                 }
             }
@@ -67,7 +67,7 @@ impl Nodes {
     }
 
     /// Forgets all nodes.
-    pub(in crate::model) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.features.clear();
         self.thresholds.clear();
         self.right.clear();
@@ -75,14 +75,14 @@ impl Nodes {
     }
 
     /// Appends a leaf; its label is appended to the labels by the caller.
-    pub(in crate::model) fn push(&mut self) {
+    pub(crate) fn push(&mut self) {
         self.features.push(0);
         self.thresholds.push(0.0);
         self.right.push(0);
     }
 
     /// Appends the nodes of another tree and returns its root.
-    pub(in crate::model) fn append(&mut self, tree: &Self) -> u32 {
+    pub(crate) fn append(&mut self, tree: &Self) -> u32 {
         let root = u32::try_from(self.count()).expect("fewer than 2³² nodes");
         self.features.extend_from_slice(&tree.features);
         self.thresholds.extend_from_slice(&tree.thresholds);
@@ -92,7 +92,7 @@ impl Nodes {
     }
 
     /// Gives two-class labels that hold only the second probability the first one too.
-    pub(in crate::model) fn complete_labels(&mut self, outputs: usize) {
+    pub(crate) fn complete_labels(&mut self, outputs: usize) {
         if outputs == 2 && self.labels.len() == self.count() {
             self.labels = self.labels.iter().flat_map(|p| [1.0 - p, *p]).collect();
         }
@@ -100,12 +100,7 @@ impl Nodes {
 
     /// Refuses nodes that no fit gives: lists of other lengths, numbers that are not finite,
     /// features that do not exist, branches that leave their tree.
-    pub(in crate::model) fn check(
-        &self,
-        roots: &[u32],
-        columns: usize,
-        outputs: usize,
-    ) -> Result<()> {
+    pub(crate) fn check(&self, roots: &[u32], columns: usize, outputs: usize) -> Result<()> {
         let count = self.count();
         same_size("features of tree nodes", self.features.len(), count)?;
         same_size("thresholds of tree nodes", self.thresholds.len(), count)?;
@@ -119,11 +114,7 @@ impl Nodes {
         for (&root, end) in roots.iter().zip(ends) {
             same_size("the root of a tree", root as usize, next)?;
             if end <= next || end > count {
-                return Err(Error::Shape {
-                    what: "the end of a tree",
-                    found: end,
-                    expected: count,
-                });
+                return Err(shape("the end of a tree", end, count));
             }
             (next..end).try_for_each(|node| self.check_node(node, end, columns))?;
             next = end;
@@ -135,19 +126,15 @@ impl Nodes {
     fn check_node(&self, node: usize, end: usize, columns: usize) -> Result<()> {
         let (right, feature) = (self.right[node] as usize, self.features[node] as usize);
         if right != 0 && !(node + 2..end).contains(&right) {
-            return Err(Error::Shape {
-                what: "the right branch",
-                found: right,
-                expected: node + 2,
-            });
+            return Err(shape("the right branch", right, node + 2));
         }
         if right != 0 && feature >= columns {
-            return Err(Error::Shape {
-                what: "a split feature",
-                found: feature,
-                expected: columns,
-            });
+            return Err(shape("a split feature", feature, columns));
         }
         Ok(())
     }
+}
+
+fn shape(what: &'static str, found: usize, expected: usize) -> Error {
+    Error::Shape { what, found, expected }
 }

@@ -6,36 +6,30 @@ use super::{Grower, Rows, Targets, TreeHypothesis};
 use crate::{
     data::{Features, Labels},
     error::{Error, Result, same_size},
-    model::{Hypothesis, Prepared},
+    model::{Hypothesis, Prepared, check},
 };
 
 /// Sorted rows, with what else is known before there are labels.
 #[derive(Debug)]
-pub(in crate::model) struct Sorted {
+pub(crate) struct Sorted {
     /// The names of the features.
-    pub(in crate::model) names: Arc<[String]>,
+    pub(crate) names: Arc<[String]>,
     /// How many rows were given.
     given: usize,
     /// The given rows of weight zero.
     absent: Vec<u32>,
     /// The different rows of positive weight.
-    pub(in crate::model) rows: Rows,
+    pub(crate) rows: Rows,
 }
 
 impl Sorted {
     /// Sorts the rows, of which one must have a positive weight.
-    pub(in crate::model) fn new(
-        model: &'static str,
-        features: &Features,
-        weights: &[f64],
-    ) -> Result<Self> {
+    pub(crate) fn new(model: &'static str, features: &Features, weights: &[f64]) -> Result<Self> {
         same_size("row weights", weights.len(), features.rows())?;
         if let Some(row) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
             return Err(Error::RowWeight { row, value: weights[row] });
         }
-        if weights.iter().all(|weight| *weight == 0.0) {
-            return Err(Error::Fit { model, reason: "no row has a positive weight".into() });
-        }
+        check::weight(model, weights.iter().sum())?;
         let rows = Rows::new(features, weights);
         let given = 0..u32::try_from(features.rows()).expect("a node has fewer than 2³² rows");
         let absent = given.filter(|&row| weights[row as usize] == 0.0).collect();
@@ -43,7 +37,7 @@ impl Sorted {
     }
 
     /// The mean labels of the different rows.
-    pub(in crate::model) fn targets(&self, labels: &Labels) -> Result<Targets> {
+    pub(crate) fn targets(&self, labels: &Labels) -> Result<Targets> {
         same_size("labelled rows", labels.rows(), self.given)?;
         Ok(self.rows.targets(labels))
     }
@@ -95,16 +89,16 @@ impl Prepared for PreparedTree {
 
 /// What bounds the growth of a tree.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::model) struct Limits {
+pub(crate) struct Limits {
     /// The largest number of splits between the root and a leaf.
-    pub(in crate::model) max_depth: usize,
+    pub(crate) max_depth: usize,
     /// The smallest share of the total weight in a leaf.
-    pub(in crate::model) min_leaf_weight: f64,
+    pub(crate) min_leaf_weight: f64,
 }
 
 impl Limits {
     /// Limits whose share of weight is in its range.
-    pub(in crate::model) fn checked(max_depth: usize, min_leaf_weight: f64) -> Result<Self> {
+    pub(crate) fn checked(max_depth: usize, min_leaf_weight: f64) -> Result<Self> {
         if (0.0..=0.5).contains(&min_leaf_weight) {
             return Ok(Self { max_depth, min_leaf_weight });
         }

@@ -1,21 +1,19 @@
 //! Adding tree after tree to sorted rows.
 
-use super::{Boosting, BoostingHypothesis, hypothesis::link, newton::Steps};
+use super::{Boosting, BoostingHypothesis, boosting_hypothesis::link, leaf_steps::LeafSteps};
 use crate::{
     algebra::add_scaled,
     data::{Labels, Task},
     error::{Error, Result},
     model::{
-        Hypothesis, Nodes, Prepared,
+        Hypothesis, Prepared, TreeNodes, check,
+        solver::divide_by_sum,
         tree::{Grower, Limits, Sorted, Targets},
     },
 };
 
-/// Class probabilities of a row may miss the sum one by so much.
-const SUM_TOLERANCE: f64 = 1e-6;
-
 /// The smallest probability of a class at the start.
-const LEAST_START: f64 = 1e-12;
+const LEAST_START_PROBABILITY: f64 = 1e-12;
 
 /// A boosting model with its sorted rows.
 #[derive(Debug)]
@@ -33,7 +31,7 @@ impl Prepared for PreparedBoosting {
         let start = start(task, &rows.weights, &targets);
         let mut scores = start.repeat(rows.count);
         let mut grower = Grower::new(rows, width);
-        let (mut roots, mut nodes) = (Vec::new(), Nodes::default());
+        let (mut roots, mut nodes) = (Vec::new(), TreeNodes::default());
         for tree in 0..self.model.trees {
             let sample = self.model.subsampled(rows, tree);
             let weights = sample.as_ref().unwrap_or(&rows.weights);
@@ -54,7 +52,7 @@ impl PreparedBoosting {
         targets: &Targets,
         scores: &mut [f64],
         task: Task,
-    ) -> Nodes {
+    ) -> TreeNodes {
         let (rows, width) = (&self.sorted.rows, targets.width);
         let mut predictions = scores.to_vec();
         predictions.chunks_exact_mut(width).for_each(|row| link(task, row));
@@ -63,7 +61,7 @@ impl PreparedBoosting {
         let mut tree = grower.grow(self.limits, weights, &residuals, None);
         let leaf = |row: usize| tree.leaf_of(0, |feature| rows.column(feature)[row]);
         let leaves: Vec<usize> = (0..rows.count).map(leaf).collect();
-        let mut steps = Steps::new(task, tree.count(), width);
+        let mut steps = LeafSteps::new(task, tree.count(), width);
         let given = predictions.chunks_exact(width).zip(residuals.values.chunks_exact(width));
         for ((&leaf, &weight), (prediction, residual)) in leaves.iter().zip(weights).zip(given) {
             steps.add(leaf, weight, prediction, residual);
@@ -81,14 +79,11 @@ fn proper(labels: &Labels) -> Result<Labels> {
     let mut labels = labels.clone();
     if let Task::Classification { classes } = labels.task() {
         for (row, label) in labels.as_mut_slice().chunks_exact_mut(classes).enumerate() {
-            let sum: f64 = label.iter().sum();
-            if label.iter().any(|p| *p < 0.0) || (sum - 1.0).abs() > SUM_TOLERANCE {
+            if !check::is_distribution(label) {
                 let reason = format!("the label of row {row} is not a list of probabilities");
                 return Err(Error::Fit { model: "a boosting model", reason });
             }
-            for p in label {
-                *p /= sum;
-            }
+            divide_by_sum(label);
         }
     }
     Ok(labels)
@@ -103,7 +98,7 @@ fn start(task: Task, weights: &[f64], targets: &Targets) -> Vec<f64> {
             *mean += weight * (y - first);
         }
     }
-    let bounded = |p: f64| p.clamp(LEAST_START, 1.0 - LEAST_START);
+    let bounded = |p: f64| p.clamp(LEAST_START_PROBABILITY, 1.0 - LEAST_START_PROBABILITY);
     match task {
         Task::Regression => mean,
         Task::Classification { classes: 2 } => {

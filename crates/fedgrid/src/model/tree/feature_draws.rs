@@ -1,23 +1,23 @@
 //! Which features a node tries: all of them, or drawn ones.
 
-use super::split::{Scene, Search};
+use super::split_search::{NodeScene, SplitSearch};
 use crate::random::Stream;
 
 /// The random choices of a tree.
 #[derive(Debug)]
-pub(in crate::model) struct Draws {
+pub(crate) struct Draws {
     /// Where they come from.
-    pub(in crate::model) stream: Stream,
+    pub(crate) stream: Stream,
     /// How many features that vary are tried per split.
-    pub(in crate::model) tried: usize,
+    pub(crate) tried: usize,
     /// Whether features are tried in random order, so that none is favoured among equal splits.
-    pub(in crate::model) shuffled: bool,
+    pub(crate) shuffled: bool,
     /// Whether one threshold per feature is drawn, instead of trying all.
-    pub(in crate::model) thresholds: bool,
+    pub(crate) thresholds: bool,
 }
 
 /// Tries all features.
-pub(super) fn try_every(scene: &Scene, search: &mut Search, features: &[usize]) {
+pub(super) fn try_every(scene: &NodeScene, search: &mut SplitSearch, features: &[usize]) {
     let (fours, rest) = features.as_chunks::<4>();
     for four in fours {
         search.try_all(scene, *four);
@@ -33,27 +33,27 @@ pub(super) fn try_every(scene: &Scene, search: &mut Search, features: &[usize]) 
 
 /// Tries drawn features until enough of them vary and one gives a split.
 pub(super) fn try_drawn(
-    scene: &Scene,
-    search: &mut Search,
+    scene: &NodeScene,
+    search: &mut SplitSearch,
     draws: &mut Draws,
     features: &mut [usize],
 ) {
     let mut tried = 0;
-    for place in 0..features.len() {
+    for slot in 0..features.len() {
         if tried >= draws.tried && search.found.is_some() {
             break;
         }
         if draws.shuffled {
-            features.swap(place, place + draws.stream.index(features.len() - place));
+            features.swap(slot, slot + draws.stream.index(features.len() - slot));
         }
-        if scene.is_constant(features[place]) {
+        if scene.is_constant(features[slot]) {
             continue;
         }
         tried += 1;
         if draws.thresholds {
-            search.try_random(scene, features[place], &mut draws.stream);
+            search.try_random(scene, features[slot], &mut draws.stream);
         } else {
-            search.try_all(scene, [features[place]]);
+            search.try_all(scene, [features[slot]]);
         }
     }
 }

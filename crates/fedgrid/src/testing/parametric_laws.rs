@@ -1,6 +1,6 @@
 //! The laws of parametric models: weights, gradients and proximal steps belong to one loss.
 
-use super::made::{self, ROWS, dataset, features, names};
+use super::law_data::{self, ROWS, dataset, features, names};
 use crate::{
     algebra::{add_scaled, dot, norm, scale},
     data::{Dataset, Task},
@@ -30,7 +30,7 @@ pub fn check_parametric(model: &dyn Parametric, task: Task) {
 ///
 /// If the model breaks a law; the message says which.
 pub fn check_parametric_by(model: &dyn Parametric, task: Task, target: fn(f64) -> f64) {
-    let laws = Laws { model, task, target };
+    let laws = ParametricLaws { model, task, target };
     laws.weights_and_hypotheses_are_the_same_thing();
     laws.the_gradient_is_that_of_the_loss();
     laws.the_hessian_is_that_of_the_gradient();
@@ -42,13 +42,13 @@ pub fn check_parametric_by(model: &dyn Parametric, task: Task, target: fn(f64) -
     laws.wrong_steps_and_sizes_are_refused();
 }
 
-struct Laws<'a> {
+struct ParametricLaws<'a> {
     model: &'a dyn Parametric,
     task: Task,
     target: fn(f64) -> f64,
 }
 
-impl Laws<'_> {
+impl ParametricLaws<'_> {
     fn weights_and_hypotheses_are_the_same_thing(&self) {
         let model = self.model;
         let known = self.centre(1);
@@ -65,11 +65,11 @@ impl Laws<'_> {
     fn the_gradient_is_that_of_the_loss(&self) {
         let data = self.data();
         for seed in 0..5 {
-            let place = self.centre(seed);
-            let gradient = self.model.gradient(&data, &place);
+            let point = self.centre(seed);
+            let gradient = self.model.gradient(&data, &point);
             for k in 0..self.size() {
                 let loss = |step: f64| {
-                    let mut moved = place.clone();
+                    let mut moved = point.clone();
                     moved[k] += step;
                     self.model.loss(&data, &moved)
                 };
@@ -82,11 +82,11 @@ impl Laws<'_> {
 
     fn the_hessian_is_that_of_the_gradient(&self) {
         let (data, size) = (self.data(), self.size());
-        for place in (0..5).map(|seed| self.centre(seed)) {
-            let Some(hessian) = self.model.hessian(&data, &place) else { return };
+        for point in (0..5).map(|seed| self.centre(seed)) {
+            let Some(hessian) = self.model.hessian(&data, &point) else { return };
             for k in 0..size {
                 let gradient = |step: f64| {
-                    let mut moved = place.clone();
+                    let mut moved = point.clone();
                     moved[k] += step;
                     self.model.gradient(&data, &moved)
                 };
@@ -185,7 +185,7 @@ impl Laws<'_> {
     /// Tall, wide and no data, rows without weight among them, with short and long steps.
     fn cases(&self) -> Vec<(Dataset, Vec<f64>, f64)> {
         let silent =
-            dataset(features(2, 3), made::labels(self.task, 2, 4, self.target), vec![0.0; 2]);
+            dataset(features(2, 3), law_data::labels(self.task, 2, 4, self.target), vec![0.0; 2]);
         let wide = self.data().select(&[2, 7]).stacked(&silent).expect("the same columns");
         let mut cases = Vec::new();
         for (seed, step) in [(1, 0.01), (2, 1.0), (3, 30.0)] {
@@ -209,11 +209,11 @@ impl Laws<'_> {
         let mut columns: Vec<Vec<f64>> = (0..size)
             .map(|k| (0..size).map(|j| if j == k { radius } else { 0.0 }).collect())
             .collect();
-        let (mut place, mut best) = (centre.to_vec(), centre.to_vec());
+        let (mut point, mut best) = (centre.to_vec(), centre.to_vec());
         let of = |weights: &[f64]| self.objective(data, centre, step, weights);
         for _ in 0..100 * size * (size + 1) {
-            let mut gradient = self.model.gradient(data, &place);
-            add_scaled(&mut gradient, 1.0 / step, &place);
+            let mut gradient = self.model.gradient(data, &point);
+            add_scaled(&mut gradient, 1.0 / step, &point);
             add_scaled(&mut gradient, -1.0 / step, centre);
             let mut shares: Vec<f64> = columns.iter().map(|c| dot(c, &gradient)).collect();
             let depth = norm(&shares);
@@ -223,13 +223,13 @@ impl Laws<'_> {
             scale(&mut shares, 1.0 / depth);
             let mut cut = vec![0.0; size];
             columns.iter().zip(&shares).for_each(|(c, share)| add_scaled(&mut cut, *share, c));
-            add_scaled(&mut place, -1.0 / (n + 1.0), &cut);
+            add_scaled(&mut point, -1.0 / (n + 1.0), &cut);
             for (column, share) in columns.iter_mut().zip(&shares) {
                 add_scaled(column, (((n - 1.0) / (n + 1.0)).sqrt() - 1.0) * share, &cut);
                 scale(column, n / (n * n - 1.0).sqrt());
             }
-            if of(&place) < of(&best) {
-                best.clone_from(&place);
+            if of(&point) < of(&best) {
+                best.clone_from(&point);
             }
         }
         best
@@ -257,8 +257,8 @@ impl Laws<'_> {
     }
 
     fn data(&self) -> Dataset {
-        let labels = made::labels(self.task, ROWS, 2, self.target);
-        dataset(features(ROWS, 1), labels, made::weights(ROWS))
+        let labels = law_data::labels(self.task, ROWS, 2, self.target);
+        dataset(features(ROWS, 1), labels, law_data::weights(ROWS))
     }
 
     fn fit(&self) -> Box<dyn Hypothesis> {

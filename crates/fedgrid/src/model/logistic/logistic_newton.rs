@@ -8,14 +8,14 @@
 //! multiplied with (conjugate gradients). Adding the same to all vectors changes no probability;
 //! the steps have mean zero over the vectors, which fixes that freedom.
 
-use super::objective::{LogisticPoint, LogisticProblem};
+use super::objective::{Estimate, LogisticProblem};
 use crate::{
     algebra::{add_scaled, dot, norm},
     model::solver::damped_direction,
 };
 
 /// The fit ends when the gradient is this share of the total weight.
-const TOLERANCE: f64 = 1e-12;
+const GRADIENT_TOLERANCE: f64 = 1e-12;
 
 /// Newton steps at most; a minimum at infinity is left after about thirty.
 const MOST_STEPS: usize = 100;
@@ -24,7 +24,7 @@ const MOST_STEPS: usize = 100;
 const MOST_HALVINGS: usize = 40;
 
 /// Rounding of the objective, relative to its value.
-const ROUNDING: f64 = 1e-13;
+const VALUE_ROUNDING: f64 = 1e-13;
 
 impl LogisticProblem {
     /// The parameters of smallest value, one vector after the other.
@@ -33,7 +33,7 @@ impl LogisticProblem {
         let mut point = self.at(vec![0.0; self.vectors() * self.width]);
         for _ in 0..MOST_STEPS {
             let gradient = self.gradient(&point);
-            if norm(&gradient) <= TOLERANCE * total {
+            if norm(&gradient) <= GRADIENT_TOLERANCE * total {
                 break;
             }
             let mut direction = if factored {
@@ -52,7 +52,7 @@ impl LogisticProblem {
     }
 
     /// −H⁻¹ ∇f by conjugate gradients, the more exact the closer the minimum is.
-    fn conjugate_direction(&self, point: &LogisticPoint, gradient: &[f64], total: f64) -> Vec<f64> {
+    fn conjugate_direction(&self, point: &Estimate, gradient: &[f64], total: f64) -> Vec<f64> {
         let size = norm(gradient);
         let target = size * (size / total).sqrt().min(0.1);
         let mut residual: Vec<f64> = gradient.iter().map(|g| -g).collect();
@@ -88,12 +88,7 @@ impl LogisticProblem {
     }
 
     /// The longest of the steps 1, ½, ¼, … that decreases f enough, or none.
-    fn line_search(
-        &self,
-        point: &LogisticPoint,
-        direction: &[f64],
-        slope: f64,
-    ) -> Option<LogisticPoint> {
+    fn line_search(&self, point: &Estimate, direction: &[f64], slope: f64) -> Option<Estimate> {
         if slope >= 0.0 || !slope.is_finite() {
             return None;
         }
@@ -102,7 +97,7 @@ impl LogisticProblem {
             let mut parameters = point.parameters.clone();
             add_scaled(&mut parameters, step, direction);
             let next = self.at(parameters);
-            if next.value <= point.value + 1e-4 * step * slope + ROUNDING * point.value {
+            if next.value <= point.value + 1e-4 * step * slope + VALUE_ROUNDING * point.value {
                 return Some(next);
             }
             step *= 0.5;

@@ -9,7 +9,7 @@ use crate::{
     data::{Dataset, Labels, Task},
     error::Result,
     model::{
-        Hypothesis, Parametric, Shape, Steps,
+        Hypothesis, LossShape, Parametric, Steps,
         solver::{PenalisedLoss, RowLoss, RowShape, check_proximal},
     },
 };
@@ -104,10 +104,6 @@ impl Parametric for Logistic {
         (gradient, 0.0)
     }
 
-    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
-        self.proximal_by(data, centre, Steps::all(step))
-    }
-
     fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         self.check(data)?;
         let columns = data.features().columns();
@@ -132,8 +128,8 @@ impl Parametric for Logistic {
         problem.minimise_near(centre)
     }
 
-    fn shape(&self) -> Shape {
-        Shape { convex: true, smooth: self.lasso == 0.0, ridge: self.ridge }
+    fn shape(&self) -> LossShape {
+        LossShape { convex: true, smooth: self.lasso == 0.0, ridge: self.ridge }
     }
 
     fn radius(&self, data: &Dataset, bound: f64) -> Option<f64> {

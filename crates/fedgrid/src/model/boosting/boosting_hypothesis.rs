@@ -5,10 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    algebra::scale,
     data::{Features, Labels, Task},
     error::{Result, same_size},
-    model::{Hypothesis, Nodes, Storable, Stored, check},
+    model::{Hypothesis, Storable, Stored, TreeNodes, check, solver::softmax},
 };
 
 /// A learnt sum of trees: a number, the log-odds of the second of two classes, or one score for
@@ -24,7 +23,7 @@ pub struct BoostingHypothesis {
     /// The first node of each tree.
     pub roots: Vec<u32>,
     /// The nodes of all trees, tree by tree; leaves hold what is added, other nodes zero.
-    pub nodes: Nodes,
+    pub nodes: TreeNodes,
 }
 
 impl Hypothesis for BoostingHypothesis {
@@ -73,13 +72,6 @@ pub(super) fn link(task: Task, scores: &mut [f64]) {
     match task {
         Task::Regression => {}
         Task::Classification { classes: 2 } => scores[0] = 1.0 / (1.0 + (-scores[0]).exp()),
-        Task::Classification { .. } => {
-            let highest = scores.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
-            for score in scores.iter_mut() {
-                *score = (*score - highest).exp();
-            }
-            let sum: f64 = scores.iter().sum();
-            scale(scores, 1.0 / sum);
-        }
+        Task::Classification { .. } => softmax(scores),
     }
 }
