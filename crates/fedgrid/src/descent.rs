@@ -29,9 +29,16 @@ pub enum Optimiser {
     Plain,
 }
 
+/// γ of RMSprop, as in the papers' experiments.
 const RMSPROP_DECAY: f64 = 0.99;
+
+/// ε, which bounds a step where gradients vanish.
 const ROOT_FLOOR: f64 = 1e-8;
+
+/// β₁ of Adam, by its authors. [Kingma & Ba 2015.]
 const ADAM_MEAN_DECAY: f64 = 0.9;
+
+/// β₂ of Adam, by its authors.
 const ADAM_SQUARE_DECAY: f64 = 0.999;
 
 /// A descent under way.
@@ -71,6 +78,7 @@ impl Descent {
 
     /// Takes one step.
     pub fn step(&mut self, weights: &mut [f64], gradient: &[f64]) {
+        // After so many steps the powers of the decays are zero.
         self.steps = self.steps.saturating_add(1);
         widest(DescentTask { descent: self, weights, gradient });
     }
@@ -88,6 +96,8 @@ impl Descent {
                 }
             }
             Optimiser::Adam => {
+                // Both means begin at zero: divided by what they can have reached they are
+                // unbiased.
                 let (first, second) = (
                     1.0 - ADAM_MEAN_DECAY.powi(self.steps),
                     1.0 - ADAM_SQUARE_DECAY.powi(self.steps),

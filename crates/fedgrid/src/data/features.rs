@@ -17,6 +17,7 @@ impl Features {
     /// Features from values given row by row.
     pub fn new(names: Arc<[String]>, values: Vec<f64>) -> Result<Self> {
         let columns = names.len();
+        // Without columns no rows can be told apart.
         let rows = values.len().checked_div(columns).unwrap_or(0);
         same_size("feature values", values.len(), rows * columns)?;
         if let Some(position) = values.iter().position(|value| !value.is_finite()) {

@@ -94,6 +94,7 @@ impl Dataset {
         let part = |(features, rows): (Features, usize)| {
             let values = labels.values.part(first * outputs, rows * outputs);
             first += rows;
+            // Thousands of nodes of one size hold one list of weights.
             if weights.len() != rows {
                 weights = vec![1.0 / rows as f64; rows].into();
             }
@@ -213,6 +214,7 @@ impl Dataset {
         let mut mean = vec![0.0; self.task().outputs()];
         for (row, weight) in self.weights.iter().enumerate() {
             for (sum, value) in mean.iter_mut().zip(self.labels.row(row)) {
+                // Shares first: huge weights must not overflow in the sum.
                 *sum += weight / total * value;
             }
         }

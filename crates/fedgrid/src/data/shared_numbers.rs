@@ -54,6 +54,7 @@ impl SharedNumbers {
     /// Rows of so many numbers in the given order; neighbouring ones are shared.
     pub(super) fn select(&self, rows: &[usize], width: usize) -> Self {
         let start = rows.first().copied().unwrap_or(0);
+        // Rows in sequence are the commonest selection.
         if rows.iter().copied().eq(start..start + rows.len()) {
             return self.part(start * width, rows.len() * width);
         }
@@ -87,6 +88,7 @@ impl SharedNumbers {
 
     /// All numbers of a store that holds no others and that nobody else looks at.
     fn own(&mut self) -> &mut Vec<f64> {
+        // Changes must not reach numbers of others in the same store.
         if self.length < self.all.len() {
             *self = self.to_vec().into();
         }

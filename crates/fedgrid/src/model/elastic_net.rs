@@ -11,9 +11,7 @@
 use super::{
     Hypothesis, Linear, LinearHypothesis, LinearProximal, LocalModel, Parametric, Steps, Tunable,
     Vanishing, check,
-    solver::{
-        Affine, AffineModel, CoordinateDescent, QuadraticPulls, Separable, centre, check_proximal,
-    },
+    solver::{Affine, AffineModel, CoordinateDescent, QuadraticPulls, Separable, centre},
 };
 use crate::{
     algebra::{dot, scale, triangularise},
@@ -56,6 +54,7 @@ impl ElasticNet {
 impl LocalModel for ElasticNet {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.check()?;
+        // Without absolute values one factorisation gives the exact solution.
         if self.lasso == 0.0 {
             return self.linear().fit(data);
         }
@@ -68,6 +67,7 @@ impl LocalModel for ElasticNet {
         let data = data.without_zero_weights();
         let labels = data.labels().as_slice().iter();
         for ((x, y), weight) in data.features().iter().zip(labels).zip(data.weights()) {
+            // Coordinate descent minimises half of a square.
             let root = (2.0 * weight).sqrt();
             rows.extend(x.iter().zip(&centre).map(|(x, c)| root * (x - c)));
             residual.push(root * (label - y));
@@ -131,18 +131,15 @@ impl AffineModel for ElasticNet {
             return LinearProximal::new(&self.linear(), data)?.step(centre, steps.slopes);
         }
         check::numbers(NAME, data.task())?;
-        let columns = data.features().columns();
-        check_proximal(centre, self.affine().size(columns), steps.slopes)?;
-        let data = data.without_zero_weights();
-        let roots: Vec<f64> = data.weights().iter().map(|weight| (2.0 * weight).sqrt()).collect();
-        let mut rows = self.affine().rows(data.features());
-        for (row, root) in rows.chunks_exact_mut(centre.len().max(1)).zip(&roots) {
-            scale(row, *root);
-        }
-        let labels = data.labels().as_slice().iter().zip(&roots);
-        let residual = labels.map(|(y, root)| -root * y).collect();
-        let pulls = self.affine().proximal_pulls(columns, centre, steps);
-        descend(rows, residual, &pulls, &self.affine().lassos(columns))
+        self.affine().proximal(data, centre, steps, |rows, labels, weights, pulls| {
+            let roots: Vec<f64> = weights.iter().map(|weight| (2.0 * weight).sqrt()).collect();
+            let mut rows = rows.to_vec();
+            for (row, root) in rows.chunks_exact_mut(centre.len().max(1)).zip(&roots) {
+                scale(row, *root);
+            }
+            let residual = labels.iter().zip(&roots).map(|(y, root)| -root * y).collect();
+            descend(rows, residual, pulls, &self.affine().lassos(data.features().columns()))
+        })
     }
 }
 

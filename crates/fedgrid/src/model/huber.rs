@@ -68,6 +68,7 @@ impl LocalModel for Huber {
         let choice = TIE_BREAKING_PULL * data.total_weight();
         let penalties = basis.penalties(self.ridge, self.intercept);
         let strengths: Vec<f64> = penalties.iter().map(|ridge| 2.0 * ridge + choice).collect();
+        // Without the small pull a plateau of the loss has no Newton step, and many minimisers.
         let mut pulls = QuadraticPulls { centres: vec![0.0; strengths.len()], strengths };
         let mut parameters = self.minimise(rows, labels, data.weights(), &pulls)?;
         for _ in 0..2 {

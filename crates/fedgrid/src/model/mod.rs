@@ -122,6 +122,7 @@ pub trait LocalModel: Debug + Send + Sync {
     /// Models of one family are one model, pooled once for all their nodes. By default a model is a
     /// family by itself; one that is another value at every node names what these have in common.
     fn family(&self) -> usize {
+        // Nodes with one model share one pointer.
         std::ptr::from_ref(self).cast::<()>().addr()
     }
 
@@ -134,6 +135,7 @@ pub trait LocalModel: Debug + Send + Sync {
 
 /// The kind of a model, as messages name it.
 pub(crate) fn kind_of(model: &dyn LocalModel) -> String {
+    // A model derives this name, so it need not say twice what it is called.
     let text = format!("{model:?}");
     text.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default().to_string()
 }

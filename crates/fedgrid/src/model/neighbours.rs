@@ -115,6 +115,7 @@ impl NeighboursHypothesis {
         order.clear();
         let points = self.points.chunks_exact(x.len().max(1)).enumerate();
         order.extend(points.map(|(index, z)| (self.squared_distance(x, z), index)));
+        // Ties by index: an unstable sort must not decide which row is nearer.
         order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         label.fill(0.0);
         let (mut left, mut total) = (self.budget, 0.0);

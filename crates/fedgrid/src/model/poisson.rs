@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Hypothesis, LinearHypothesis, LocalModel, Parametric, Steps, Storable, Stored, Tunable,
     Vanishing, check,
-    solver::{Affine, AffineModel, Basis, PenalisedLoss, RowLoss, check_proximal},
+    solver::{Affine, AffineModel, Basis, PenalisedLoss, RowLoss},
 };
 use crate::{
     data::{Dataset, Features, Labels, Task},
@@ -84,6 +84,7 @@ impl LocalModel for Poisson {
         let strengths: Vec<f64> = penalties.iter().map(|ridge| 2.0 * ridge).collect();
         let mut start = vec![0.0; strengths.len()];
         let mean = data.mean_label()[0];
+        // The best constant, where exponentials neither overflow nor vanish.
         if self.intercept && mean > 0.0 {
             start[basis.scales.len()] = mean.ln();
         }
@@ -156,20 +157,18 @@ impl AffineModel for Poisson {
         at_least_zero("ridge", self.ridge)?;
         check::numbers(NAME, data.task())?;
         check_counts(data)?;
-        let columns = data.features().columns();
-        check_proximal(centre, self.affine().size(columns), steps.slopes)?;
-        let data = data.without_zero_weights();
-        let pulls = self.affine().proximal_pulls(columns, centre, steps);
-        let problem = PenalisedLoss {
-            loss: &Likelihood(data.labels().as_slice()),
-            rows: &self.affine().rows(data.features()),
-            width: centre.len(),
-            weights: data.weights(),
-            strengths: &pulls.strengths,
-            centres: &pulls.centres,
-            lassos: &vec![0.0; centre.len()],
-        };
-        problem.minimise_near(centre)
+        self.affine().proximal(data, centre, steps, |rows, labels, weights, pulls| {
+            let problem = PenalisedLoss {
+                loss: &Likelihood(labels),
+                rows,
+                width: centre.len(),
+                weights,
+                strengths: &pulls.strengths,
+                centres: &pulls.centres,
+                lassos: &vec![0.0; centre.len()],
+            };
+            problem.minimise_near(centre)
+        })
     }
 
     fn hypothesis_of(&self, outputs: LinearHypothesis) -> Box<dyn Hypothesis> {

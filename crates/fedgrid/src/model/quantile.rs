@@ -87,6 +87,7 @@ impl Quantile {
         let mut multipliers = vec![0.0; labels.len()];
         let scale = mean_size(&clipped(1.0).residuals(&point), weights);
         let rounding = 1e-14 * labels.iter().fold(0.0, |a: f64, y| a.max(y.abs()));
+        // The start meets all rows, and a smoothing of no width would divide by zero.
         if scale <= rounding {
             return Ok(point);
         }
@@ -94,6 +95,7 @@ impl Quantile {
         let mut width = scale;
         let mut narrowest = NARROWEST_WIDTH_SHARE * scale;
         for _ in 0..MOST_UPDATES {
+            // A narrow smoothing meets rows sooner, but its Newton steps need a near start.
             let narrower = (0.1 * width).max(narrowest);
             let mut problem = clipped(1.0 / narrower);
             point = match problem.minimise(&multipliers, point.clone()) {

@@ -84,6 +84,7 @@ fn load<H: Storable>(
 ) -> Result<Box<dyn Hypothesis>> {
     let hypothesis: H = serde_json::from_value(Value::Object(stored.values))
         .map_err(|_| malformed("does not hold the values of its kind"))?;
+    // Before anything asks it to predict: a file may be damaged, or made by hand.
     hypothesis.check()?;
     let (own_names, own_task) = hypothesis.domain();
     let fits = |(names, task)| own_task == task && own_names.is_none_or(|own| own == names);

@@ -37,6 +37,7 @@ impl Vanishing {
 fn determines_slopes(own: &Dataset, intercept: bool) -> bool {
     let own = own.without_zero_weights();
     let columns = own.features().columns();
+    // Fewer rows than unknowns leave a direction free, whatever they are.
     let enough = own.rows() >= columns + usize::from(intercept);
     enough && Basis::principal(&own, intercept).scales.len() == columns
 }

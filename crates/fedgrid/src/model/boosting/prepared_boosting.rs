@@ -59,6 +59,7 @@ impl PreparedBoosting {
         let left_over = targets.values.iter().zip(&predictions).map(|(y, p)| y - p);
         let residuals = Targets { width, values: left_over.collect() };
         let mut tree = grower.grow(self.limits, weights, &residuals, None);
+        // The grower knows no leaf of rows that a subsample has left out.
         let leaf = |row: usize| tree.leaf_of(0, |feature| rows.column(feature)[row]);
         let leaves: Vec<usize> = (0..rows.count).map(leaf).collect();
         let mut steps = LeafSteps::new(task, tree.count(), width);
@@ -92,12 +93,14 @@ fn proper(labels: &Labels) -> Result<Labels> {
 /// The best constant: the mean, the log-odds of the mean, or the logarithms of the means.
 fn start(task: Task, weights: &[f64], targets: &Targets) -> Vec<f64> {
     let mut mean = targets.values[..targets.width].to_vec();
+    // Differences to one label keep their digits where all labels are large.
     let first = mean.clone();
     for (weight, label) in weights.iter().zip(targets.values.chunks_exact(targets.width)) {
         for ((mean, y), first) in mean.iter_mut().zip(label).zip(&first) {
             *mean += weight * (y - first);
         }
     }
+    // A class that no row has would begin at minus infinity, and never leave it.
     let bounded = |p: f64| p.clamp(LEAST_START_PROBABILITY, 1.0 - LEAST_START_PROBABILITY);
     match task {
         Task::Regression => mean,

@@ -56,6 +56,7 @@ fn rotate(matrix: &mut [f64], vectors: &mut [Vec<f64>], (p, q): (usize, usize)) 
         return false;
     }
     let zeta = (aqq - app) / (2.0 * entry);
+    // The smaller of two angles: with the larger one sweeps need not converge.
     let tangent = 1.0_f64.copysign(zeta) / (zeta.abs() + zeta.hypot(1.0));
     let cos = 1.0 / tangent.hypot(1.0);
     let sin = cos * tangent;
@@ -67,6 +68,7 @@ fn rotate(matrix: &mut [f64], vectors: &mut [Vec<f64>], (p, q): (usize, usize)) 
         let (a, b) = (matrix[at(p, k)], matrix[at(q, k)]);
         (matrix[at(p, k)], matrix[at(q, k)]) = (cos * a - sin * b, sin * a + cos * b);
     }
+    // Zero by construction; what rounding leaves would keep the sweeps going.
     (matrix[at(p, q)], matrix[at(q, p)]) = (0.0, 0.0);
     let (head, tail) = vectors.split_at_mut(q);
     for (a, b) in head[p].iter_mut().zip(&mut tail[0]) {

@@ -127,6 +127,7 @@ impl Parametric for GraphicalLasso {
         let matrix = matrix_of(weights, problem.size);
         let lasso = matrix.iter().zip(&problem.lassos).map(|(entry, lasso)| lasso * entry.abs());
         let linear = dot(&matrix, &problem.moments) + lasso.sum::<f64>();
+        // Without weight a matrix need not be positive definite, and has no logarithm to speak of.
         if problem.total == 0.0 {
             return linear;
         }
@@ -162,12 +163,11 @@ impl Parametric for GraphicalLasso {
     }
 
     fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
-        let step = steps.slopes;
         self.check(data)?;
         let columns = data.features().columns();
-        check_proximal(centre, self.size(columns, data.task()), step)?;
+        check_proximal(centre, self.size(columns, data.task()), steps.slopes)?;
         let problem = self.problem(data);
-        let matrix = problem.proximal(&matrix_of(centre, problem.size), 1.0 / step)?;
+        let matrix = problem.proximal(&matrix_of(centre, problem.size), 1.0 / steps.slopes)?;
         Ok(weights_of(&matrix, problem.size))
     }
 

@@ -54,6 +54,7 @@ impl PrecisionProblem {
     pub(super) fn minimum(&self) -> Result<Option<Vec<f64>>> {
         let spectrum = Spectrum::new(self.moments.clone(), self.size);
         let largest = spectrum.values.iter().fold(0.0, |a: f64, b| a.max(*b));
+        // A variance of zero has a likelihood without bound.
         if spectrum.values.iter().any(|value| *value <= 1e-15 * largest) {
             return Ok(None);
         }
@@ -94,9 +95,13 @@ impl PrecisionProblem {
             sparse = next;
             let size = 1.0 + sparse.iter().map(|z| z * z).sum::<f64>().sqrt();
             if apart.max(moved) <= AGREEMENT_TOLERANCE * size {
+                // Thresholding may leave a matrix that is not positive definite; the other side
+                // always is.
                 let is_sound = Cholesky::new(sparse.clone(), self.size).is_some();
                 return Ok(if is_sound { sparse } else { dense });
             }
+            // Too weak a pull leaves the sides apart, too strong a one holds both back. It must
+            // end: turns are sure to converge under a constant pull only.
             if turn % TURNS_PER_BALANCE == 0 && turn <= LAST_BALANCE_TURN {
                 let factor = if apart > 10.0 * moved {
                     2.0

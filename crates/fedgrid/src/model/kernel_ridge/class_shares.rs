@@ -35,6 +35,7 @@ pub(super) fn best_share(labels: &[f64], values: &[f64], weights: &[f64], mean: 
         }
         sum
     };
+    // Always some share of the mean: one certain mistake would cost infinity.
     let (mut low, mut high) = (LEAST_SHARE, 1.0);
     if slope(low) >= 0.0 {
         return low;

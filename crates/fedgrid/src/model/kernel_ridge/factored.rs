@@ -47,6 +47,7 @@ impl FactoredKernel {
         let distinct = DistinctRows::new(rows, weights, "a kernel model")?;
         let (scaling, points) = distinct.scaled(model.standardise);
         let shares = distinct.shares();
+        // The root mean square distance of two rows: a width in the units of the features.
         let distance = (2.0 * total_variance(&points, rows.columns(), &shares)).sqrt();
         let kernel = model.kernel.with_width(if distance > 0.0 { distance } else { 1.0 });
         let roots: Vec<f64> = distinct.weights.iter().map(|weight| weight.sqrt()).collect();
@@ -136,6 +137,7 @@ fn factor(kernel: Kernel, points: &[f64], roots: &[f64], ridge: f64) -> Result<(
         if let Some(factor) = Cholesky::new(matrix, roots.len()) {
             return Ok((ridge, factor));
         }
+        // Large strides: every attempt costs the cube of the rows.
         ridge *= 100.0;
     }
     let reason = "its kernel matrix has no finite factor".into();

@@ -44,6 +44,8 @@ impl FactoredRows {
             let root = weight.sqrt();
             rows.extend(x.iter().zip(&centre).map(|(x, c)| root * (x - c)));
         }
+        // Reflections turn tall rows into a triangle once; other labels then cost one product with
+        // them.
         let tall = weights.iter().filter(|weight| **weight > 0.0).count() > columns;
         let reflections = tall.then(|| Reflections::triangularising(&mut rows, columns));
         let svd = Singular::new(&rows, columns);

@@ -60,6 +60,7 @@ impl LinearProximal {
                 data.features().row(row).iter().map(|x| x * roots[row]).collect::<Vec<_>>()
             })
             .collect();
+        // Wide rows span few directions, and outside of their span a step only shrinks.
         let span = span(&rows, columns);
         let width = span.len() + size - columns;
         let mut reduced = reduced(&rows, &span, model, &roots);

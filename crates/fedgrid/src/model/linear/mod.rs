@@ -94,12 +94,12 @@ impl AffineModel for Linear {
         2.0 * (output - label)
     }
 
-    // Networks of linear models profile their intercepts out, so these have no step of their own.
+    // Methods solve linear models apart, and none asks for steps of their intercepts alone.
     fn proximal_step(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         LinearProximal::new(self, data)?.step(centre, steps.slopes)
     }
 
-    // Certificates bound a quadratic by its own factors, which is tighter.
+    // Certificates know the whole parabola of a linear model and need no bound from its rows.
     fn radius_of(&self, _data: &Dataset, _bound: f64) -> Option<f64> {
         None
     }

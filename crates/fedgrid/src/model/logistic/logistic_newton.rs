@@ -26,6 +26,10 @@ const MOST_HALVINGS: usize = 40;
 /// Rounding of the objective, relative to its value.
 const VALUE_ROUNDING: f64 = 1e-13;
 
+// A Newton method of its own beside `solver::PenalisedLoss`: this one ends by the gradient, which
+// leaves a minimum at infinity after thirty steps, and knows the freedom of common shifts; the
+// other takes centres and lassos and ends by its decrement. One method for both would change the
+// last bits of every fit.
 impl LogisticProblem {
     /// The parameters of smallest value, one vector after the other.
     pub(super) fn minimise(&self, factored: bool) -> Vec<f64> {
@@ -41,6 +45,7 @@ impl LogisticProblem {
             } else {
                 self.conjugate_direction(&point, &gradient, total)
             };
+            // A common shift is free, and rounding would drift along it.
             self.remove_mean(&mut direction);
             let Some(next) = self.line_search(&point, &direction, dot(&gradient, &direction))
             else {
@@ -54,6 +59,7 @@ impl LogisticProblem {
     /// −H⁻¹ ∇f by conjugate gradients, the more exact the closer the minimum is.
     fn conjugate_direction(&self, point: &Estimate, gradient: &[f64], total: f64) -> Vec<f64> {
         let size = norm(gradient);
+        // Rough far from the minimum, and exact enough near it to keep the superlinear end.
         let target = size * (size / total).sqrt().min(0.1);
         let mut residual: Vec<f64> = gradient.iter().map(|g| -g).collect();
         let mut search = residual.clone();
@@ -61,6 +67,8 @@ impl LogisticProblem {
         for step in 0..gradient.len() {
             let product = self.hessian_product(point, &search);
             let (square, curvature) = (dot(&residual, &residual), dot(&search, &product));
+            // A convex objective has no such direction: rounding has used up what the iterations
+            // can find.
             if curvature <= 0.0 || !curvature.is_finite() {
                 return if step == 0 { search } else { direction };
             }

@@ -71,6 +71,7 @@ impl Parametric for Logistic {
     }
 
     fn hessian(&self, data: &Dataset, weights: &[f64]) -> Option<Vec<f64>> {
+        // Newton steps across the kinks of the lasso would be wrong steps.
         if self.lasso > 0.0 {
             return None;
         }
@@ -150,6 +151,7 @@ impl Parametric for Logistic {
                 output.max(0.0) + (-output.abs()).exp().ln_1p() - y * output
             },
             least: |_| 0.0,
+            // Certain labels have their least loss at infinity.
             inside: |y: f64| (y.clamp(1e-9, 1.0 - 1e-9) / (1.0 - y.clamp(1e-9, 1.0 - 1e-9))).ln(),
         };
         self.affine().radius(&labelled.ok()?, bound, &shape)

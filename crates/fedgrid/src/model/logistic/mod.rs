@@ -110,6 +110,8 @@ impl Logistic {
     fn solve(&self, data: &Dataset, reference: bool) -> LogisticHypothesis {
         let vectors = data.task().outputs() - usize::from(reference);
         let factored = vectors * (data.features().columns() + 1) <= MOST_FACTORED_PARAMETERS;
+        // Rotating many columns costs more than the fit; conjugate gradients do well with scaled
+        // ones.
         let basis = if factored {
             Basis::principal(data, self.intercept)
         } else {

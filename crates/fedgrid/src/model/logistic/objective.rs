@@ -6,7 +6,10 @@
 //! H_vw  = Σ_r weight_r (q_rv [v = w] − q_rv q_rw) u_r u_rᵀ + 2 [v = w] penalty
 //! ```
 
-use crate::algebra::{add_scaled, dot};
+use crate::{
+    algebra::{add_scaled, dot},
+    model::solver::add_block,
+};
 
 /// The objective f; all rows have positive weight and labels of sum one.
 pub(super) struct LogisticProblem {
@@ -123,7 +126,7 @@ impl LogisticProblem {
                 for b in 0..=a {
                     let curvature = if a == b { q[a] * rest[a] } else { -q[a] * q[b] };
                     let corner = a * width * size + b * width;
-                    self.add_block(&mut hessian, corner, weight * curvature, row);
+                    add_block(&mut hessian, corner, weight * curvature, self.row(row));
                 }
             }
         }
@@ -136,16 +139,6 @@ impl LogisticProblem {
             self.fill_freedom(&mut hessian);
         }
         hessian
-    }
-
-    /// Adds `factor · u uᵀ` to the block that begins at a corner.
-    fn add_block(&self, hessian: &mut [f64], corner: usize, factor: f64, row: usize) {
-        let u = self.row(row);
-        let size = self.vectors() * self.width;
-        for (k, a) in u.iter().enumerate() {
-            let begin = corner + k * size;
-            add_scaled(&mut hessian[begin..begin + self.width], factor * a, u);
-        }
     }
 
     /// The gradient has mean zero over the vectors, so this curvature does not change the step.

@@ -185,6 +185,8 @@ impl Layers {
         match self.task {
             Task::Regression => (outputs[0] - label[0]).powi(2),
             Task::Classification { .. } => {
+                // With the sum of the label, which may miss one a little, the gradient is that of
+                // the loss.
                 label.iter().sum::<f64>() * log_sum_exp(outputs) - dot(label, outputs)
             }
         }
@@ -221,6 +223,7 @@ impl Layers {
             for ((unit, sum), slope) in units.zip(sums).zip(&above[0]) {
                 add_scaled(&mut sum[..input.len()], *slope, input);
                 sum[input.len()] += slope;
+                // Features need no derivative.
                 if layer > 0 {
                     add_scaled(&mut below[layer], *slope, &unit[..input.len()]);
                 }
@@ -234,6 +237,7 @@ impl Layers {
 
 /// `log Σ_c exp(z_c)`
 fn log_sum_exp(logits: &[f64]) -> f64 {
+    // The largest exponent is zero, so nothing overflows.
     let top = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     top + logits.iter().map(|z| (z - top).exp()).sum::<f64>().ln()
 }

@@ -108,6 +108,7 @@ impl LocalModel for Perceptron {
 
 impl WarmStart for Perceptron {
     fn refit(&self, data: &Dataset, current: &dyn Hypothesis) -> Result<Box<dyn Hypothesis>> {
+        // A hypothesis of other features, classes or layers is no start.
         let start = self.weights(current);
         let size = self.size(data.features().columns(), data.task());
         self.train(data, start.filter(|start| start.len() == size).as_deref(), None)

@@ -72,6 +72,7 @@ impl<'a> Training<'a> {
                 }
             }
         }
+        // The objective is divided by total weight and label variance, and so is the ridge.
         let squared_spread = coordinates.spread * coordinates.spread;
         let strength = model.ridge / (total * squared_spread);
         let pulls = coordinates.squares(&layers).iter().map(|square| strength * square).collect();
@@ -79,6 +80,7 @@ impl<'a> Training<'a> {
             || vec![0.0; layers.weight_count()],
             |centre| coordinates.scaled(&layers, centre.to_vec()),
         );
+        // A stream of its own: holding rows back must not change the start.
         let order = Stream::new(model.seed, 0, 1, Purpose::Model).permutation(distinct.count());
         let kept = (distinct.count() as f64 * (1.0 - model.held_back)).ceil().max(1.0);
         let is_kept = |index: usize| (order[index] as f64) < kept;
@@ -109,6 +111,7 @@ impl<'a> Training<'a> {
         let mut gradient = vec![0.0; weights.len()];
         let mut best = weights.clone();
         let (mut least, mut goal, mut waited) = (f64::INFINITY, f64::INFINITY, 0);
+        // One score more than epochs: the last step may be the best.
         for epoch in 0..=self.model.epochs {
             let score = self.score(&weights, &mut pass);
             if score < least {
@@ -136,6 +139,7 @@ impl<'a> Training<'a> {
         let mut stream = Stream::new(self.model.seed, 0, 0, Purpose::Model);
         let mut weights = self.layers.start(&mut stream);
         let columns = self.layers.width(0) - 1;
+        // A random slope of a constant feature would be a random bias wherever it is not constant.
         let varies: Vec<bool> = (0..columns)
             .map(|column| self.points.iter().skip(column).step_by(columns).any(|x| *x != 0.0))
             .collect();

@@ -66,6 +66,8 @@ impl Affine {
         let labels = data.labels().as_slice();
         let mut loss = self.penalty(&weights[..data.features().columns()]);
         for ((x, y), weight) in data.features().iter().zip(labels).zip(data.weights()) {
+            // The loss of a row without weight may be infinite, and zero times that is not a
+            // number.
             if *weight > 0.0 {
                 loss += weight * row_loss(*y, Self::output(x, weights));
             }
@@ -124,6 +126,8 @@ impl Affine {
 
     /// The derivative of the penalty, with zero at the kink.
     pub(crate) fn penalty_gradient(self, slopes: &[f64]) -> Vec<f64> {
+        // The signum of zero is one. At the kink every slope in [−lasso, lasso] is right; zero
+        // favours no side.
         let sign = |w: f64| if w == 0.0 { 0.0 } else { w.signum() };
         slopes.iter().map(|w| 2.0 * self.ridge * w + self.lasso * sign(*w)).collect()
     }
@@ -138,6 +142,8 @@ impl Affine {
         let ridge = |index: usize| if index < columns { self.ridge } else { 0.0 };
         let step = |index: usize| if index < columns { steps.slopes } else { steps.intercepts };
         let strengths = (0..centre.len()).map(|k| 2.0 * ridge(k) + 1.0 / step(k)).collect();
+        // Completing the square: ridge w² + (w − v)² / 2τ is one parabola around v / (1 + 2τ
+        // ridge).
         let shrunk = |(k, v): (usize, &f64)| v / (1.0 + 2.0 * step(k) * ridge(k));
         QuadraticPulls { strengths, centres: centre.iter().enumerate().map(shrunk).collect() }
     }
@@ -161,6 +167,7 @@ impl Affine {
     /// The lasso of every weight: none on the intercept.
     pub(crate) fn lassos(self, columns: usize) -> Vec<f64> {
         let mut lassos = vec![self.lasso; columns];
+        // A level of zero is not a sparser model, only a biased one.
         lassos.extend(self.intercept.then_some(0.0));
         lassos
     }

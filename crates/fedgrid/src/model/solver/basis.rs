@@ -35,15 +35,20 @@ impl Basis {
         let total = data.total_weight();
         let mut rows = Vec::with_capacity(data.rows() * columns);
         for (x, weight) in data.features().iter().zip(data.weights()) {
+            // Shares, so that the scales do not depend on the total weight and one tolerance fits
+            // all.
             let root = (weight / total).sqrt();
             rows.extend(x.iter().zip(&centre).map(|(x, c)| root * (x - c)));
         }
+        // The triangle has the singular values of all rows, and is never larger than a square.
         if data.rows() > columns {
             triangularise(&mut rows, columns, &mut vec![0.0; data.rows()]);
         }
         let svd = Singular::thin(&rows, columns);
         let largest = svd.values.iter().fold(0.0, |a: f64, b| a.max(*b));
         let varying = svd.values.into_iter().zip(svd.right);
+        // A direction without spread cannot be told from the centre: its slope would be rounding
+        // over rounding.
         let (scales, directions) =
             varying.filter(|(spread, _)| *spread > RANK_TOLERANCE * largest).unzip();
         Self { centre, scales, rotation: Some(directions) }
@@ -53,12 +58,15 @@ impl Basis {
     pub(crate) fn columns(data: &Dataset, intercept: bool, ridge: f64) -> Self {
         let centre = centre(data.features(), data.weights(), intercept);
         let total = data.total_weight();
+        // The cross-entropy curves by at most a quarter of the square, the ridge by two: a factor
+        // of eight makes both one sum.
         let mut squares = vec![8.0 * ridge / total; centre.len()];
         for (x, weight) in data.features().iter().zip(data.weights()) {
             for ((square, x), c) in squares.iter_mut().zip(x).zip(&centre) {
                 *square += weight / total * (x - c).powi(2);
             }
         }
+        // A column that never varies has coordinates of zero, and gets a slope of zero.
         let scale = |square: f64| if square > 0.0 { square.sqrt() } else { f64::INFINITY };
         Self { centre, scales: squares.into_iter().map(scale).collect(), rotation: None }
     }

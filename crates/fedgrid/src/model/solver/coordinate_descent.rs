@@ -75,6 +75,8 @@ impl CoordinateDescent {
         let scales: Vec<f64> = (0..width).map(scale).collect();
         // A coordinate without curvature has nothing to say; it stays at its point.
         let over = |value: f64, scale: f64| if scale > 0.0 { value / scale } else { 0.0 };
+        // With unit curvature a step along a coordinate is its gradient, and one tolerance fits all
+        // units.
         for (column, scale) in columns.iter_mut().zip(&scales) {
             for x in column {
                 *x = over(*x, *scale);
@@ -125,6 +127,8 @@ impl CoordinateDescent {
             if violation <= self.tolerance || stale > MOST_STALE_ROUNDS {
                 break;
             }
+            // Only a full sweep brings a zero coordinate in. The cheap ones after it settle the
+            // others.
             self.sweep(&all);
             let active = self.active();
             for _ in 0..INNER_SWEEPS {
@@ -132,6 +136,7 @@ impl CoordinateDescent {
                     break;
                 }
             }
+            // A factor costs the cube of their number.
             if active.len() <= MOST_SOLVED_COORDINATES {
                 self.solve_signs();
             }
@@ -202,6 +207,8 @@ impl CoordinateDescent {
         let mut active = self.active();
         'fewer: while !active.is_empty() {
             let Some(factor) = self.factor(&active) else { return };
+            // The damping leaves each solution a little short of the minimum; repeating removes the
+            // rest.
             for _ in 0..10 {
                 let slope = |j: &usize| {
                     let sign = if self.point[*j] == 0.0 { 0.0 } else { self.point[*j].signum() };
@@ -233,6 +240,7 @@ impl CoordinateDescent {
             }
         }
         for (j, d) in active.iter().zip(direction) {
+            // Exactly zero: rounding must not leave it on the other side.
             let next = if blocked == Some(*j) { 0.0 } else { self.point[*j] + length * d };
             add_scaled(&mut self.residual, next - self.point[*j], &self.columns[*j]);
             self.point[*j] = next;

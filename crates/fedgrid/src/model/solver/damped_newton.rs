@@ -82,7 +82,10 @@ impl<L: RowLoss> PenalisedLoss<'_, L> {
             } else {
                 curved.direction(&roots, self.loss.outputs(), &gradient)
             };
+            // Unlike the gradient, this square has the units of F: it bounds what can still be
+            // gained.
             let square = self.square(&roots, &direction);
+            // Where no step along a descent direction decreases F, what is left is rounding.
             let Some(next) = self.line_search(&point, &gradient, &direction) else {
                 return Ok(point.z);
             };
@@ -187,6 +190,7 @@ impl<L: RowLoss> PenalisedLoss<'_, L> {
             rows.extend(line.iter().flat_map(|factor| x.iter().map(move |x| factor * x)));
         }
         let mut residual = vec![0.0; lines];
+        // The triangle gives the same quadratic with as many rows as weights.
         if lines > size {
             triangularise(&mut rows, size, &mut residual);
         }
@@ -203,6 +207,7 @@ impl<L: RowLoss> PenalisedLoss<'_, L> {
     fn line_search(&self, point: &Iterate, gradient: &[f64], direction: &[f64]) -> Option<Iterate> {
         let mut whole = point.z.clone();
         add_scaled(&mut whole, 1.0, direction);
+        // The lasso has no derivative at zero, so its change over the whole step stands in for one.
         let slope = dot(gradient, direction) + (self.lasso(&whole) - self.lasso(&point.z));
         if slope >= 0.0 || !slope.is_finite() {
             return None;
@@ -212,6 +217,7 @@ impl<L: RowLoss> PenalisedLoss<'_, L> {
             let mut z = point.z.clone();
             add_scaled(&mut z, step, direction);
             let next = self.at(z);
+            // Near the minimum the gain is below the rounding of F, which must not end the search.
             if next.value <= point.value + 1e-4 * step * slope + VALUE_ROUNDING * point.value.abs()
             {
                 return Some(next);

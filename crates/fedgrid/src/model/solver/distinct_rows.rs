@@ -49,6 +49,8 @@ impl DistinctRows {
         let mut firsts = Vec::new();
         for group in distinct.rows.chunk_by(same) {
             let mut own: Vec<f64> = group.iter().map(|&row| weights[row]).collect();
+            // Sums round differently in another order, so the order is that of the numbers
+            // themselves.
             own.sort_by(f64::total_cmp);
             distinct.weights.push(own.iter().sum());
             distinct.ends.push(distinct.ends.last().unwrap_or(&0) + group.len());
@@ -75,6 +77,7 @@ impl DistinctRows {
         let mut means = Vec::with_capacity(self.count() * labels.task().outputs());
         for index in 0..self.count() {
             let rows = &self.rows[self.range(index)];
+            // The usual case; its label keeps every bit.
             if let [row] = rows {
                 means.extend_from_slice(labels.row(*row));
             } else {

@@ -43,6 +43,8 @@ impl Affine {
     ) -> Option<f64> {
         let data = data.without_zero_weights();
         let left = bound - Self::least_loss(&data, &shape.least);
+        // A little more than is left, so that rounding cuts off no weights that just reach the
+        // bound.
         let left = left.max(0.0) + 1e-12 * bound.abs();
         let rows = data.labels().as_slice().iter().zip(data.weights());
         let intervals: Vec<(f64, f64)> = rows
@@ -88,6 +90,8 @@ impl Affine {
         triangularise(&mut rows, width, &mut vec![0.0; intervals.len()]);
         let values = Singular::new(&rows, width).values;
         let least = values.iter().fold(f64::INFINITY, |a: f64, b| a.min(*b));
+        // A least singular value of the size of rounding may be too large, and the radius then too
+        // small.
         if values.len() < width || least <= 1e-10 * values.iter().fold(0.0, |a: f64, b| a.max(*b)) {
             return f64::INFINITY;
         }
@@ -102,6 +106,7 @@ fn interval(loss: impl Fn(f64) -> f64, inside: f64, level: f64) -> (f64, f64) {
     // A loss that is least at infinity may exceed a low level where the search begins.
     let level = level.max(loss(inside));
     let end = |direction: f64| {
+        // Doubling goes too far by a factor of two at most: that costs tightness, never truth.
         let mut reach = 1e-3;
         while loss(inside + direction * reach) <= level {
             reach *= 2.0;

@@ -32,7 +32,7 @@ pub(super) use self::{
     damped_newton::{PenalisedLoss, RowLoss},
     distinct_rows::{DistinctRows, mean_of},
     level_set::RowShape,
-    newton_system::damped_direction,
+    newton_system::{add_block, damped_direction},
     piecewise_quadratic::PiecewiseQuadratic,
     softmax::{divide_by_sum, softmax},
 };

@@ -24,6 +24,8 @@ impl<'a> NewtonSystem<'a> {
     /// Rows of the given width.
     pub(crate) fn new(rows: &'a [f64], width: usize, strengths: &'a [f64]) -> Self {
         let count = rows.len().checked_div(width).unwrap_or(0);
+        // With fewer rows than columns the system of the rows is the smaller one; it divides by
+        // every pull.
         let wide = count < width && strengths.iter().all(|p| *p > 0.0);
         let kernel = wide.then(|| {
             let over = |x: &[f64]| x.iter().zip(strengths).map(|(x, p)| x / p).collect::<Vec<_>>();
@@ -60,9 +62,10 @@ impl<'a> NewtonSystem<'a> {
                 for b in 0..=a {
                     let lines = root.chunks_exact(outputs);
                     let curvature: f64 = lines.map(|line| line[a] * line[b]).sum();
+                    // Rows on a straight part of their loss are many, and add nothing.
                     if curvature != 0.0 {
                         let corner = a * self.width * size + b * self.width;
-                        self.add_block(&mut hessian, corner, curvature, row);
+                        add_block(&mut hessian, corner, curvature, self.row(row));
                     }
                 }
             }
@@ -71,16 +74,6 @@ impl<'a> NewtonSystem<'a> {
             hessian[k * (size + 1)] += self.strengths[k % self.width];
         }
         damped_direction(&hessian, gradient)
-    }
-
-    /// Adds `factor · x xᵀ` to the block that begins at a corner.
-    fn add_block(&self, hessian: &mut [f64], corner: usize, factor: f64, row: usize) {
-        let x = self.row(row);
-        let size = hessian.len().isqrt();
-        for (k, a) in x.iter().enumerate() {
-            let begin = corner + k * size;
-            add_scaled(&mut hessian[begin..begin + self.width], factor * a, x);
-        }
     }
 
     fn by_rows(&self, kernel: &[f64], roots: &[f64], outputs: usize, gradient: &[f64]) -> Vec<f64> {
@@ -105,6 +98,7 @@ impl<'a> NewtonSystem<'a> {
             (0..outputs).map(|a| line(i)[a] * of(a)).sum::<f64>()
         };
         let mut solution: Vec<f64> = (0..lines).map(product).collect();
+        // I + B P⁻¹ Bᵀ has no eigenvalue below one: it fails for numbers that are not finite only.
         if let Some(factor) = Cholesky::new(matrix, lines) {
             factor.solve(&mut solution);
         }
@@ -121,6 +115,15 @@ impl<'a> NewtonSystem<'a> {
     }
 }
 
+/// Adds `factor · x xᵀ` to the block of a square matrix that begins at a corner.
+pub(crate) fn add_block(matrix: &mut [f64], corner: usize, factor: f64, x: &[f64]) {
+    let size = matrix.len().isqrt();
+    for (k, a) in x.iter().enumerate() {
+        let begin = corner + k * size;
+        add_scaled(&mut matrix[begin..begin + x.len()], factor * a, x);
+    }
+}
+
 /// −H⁻¹ g by Cholesky from the lower triangle, with damping where rounding has left H indefinite.
 pub(crate) fn damped_direction(hessian: &[f64], gradient: &[f64]) -> Vec<f64> {
     let size = gradient.len();
@@ -134,6 +137,8 @@ pub(crate) fn damped_direction(hessian: &[f64], gradient: &[f64]) -> Vec<f64> {
             factor.solve(&mut direction);
             break;
         }
+        // From the size of rounding, sixteen trials reach the largest entry, where any finite
+        // matrix has a factor.
         damping = (10.0 * damping).max(1e-14 * largest);
     }
     direction

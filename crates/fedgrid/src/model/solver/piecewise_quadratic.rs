@@ -45,12 +45,16 @@ impl PiecewiseQuadratic<'_> {
             let lines = self.lines(shifts, &point);
             let now: Vec<i8> = lines.iter().map(|line| self.piece(*line)).collect();
             let (gradient, size) = self.gradient(&lines, &point);
+            // Residuals that are small differences of large numbers let no gradient be known better
+            // than this.
             let noise = self.noise(&now, &point);
             let share = |k: usize| {
                 let known = (gradient[k].abs() - noise[k]).max(0.0);
                 if size[k] > 0.0 { known / size[k] } else { 0.0 }
             };
             error = (0..point.len()).map(share).fold(0.0, f64::max);
+            // A whole Newton step that stays in its piece ends at the exact minimum of that
+            // parabola.
             if error <= GRADIENT_TOLERANCE || (whole && now == pieces) {
                 return Ok(point);
             }
@@ -61,6 +65,7 @@ impl PiecewiseQuadratic<'_> {
             let roots: Vec<f64> = pieces.iter().zip(self.weights).map(inside).collect();
             let direction = curved.direction(&roots, 1, &gradient);
             let length = self.length(&lines, &direction, dot(&gradient, &direction));
+            // Only rounding lets a Newton direction lead nowhere.
             if !(length > 0.0 && length.is_finite()) {
                 break;
             }
@@ -149,6 +154,7 @@ impl PiecewiseQuadratic<'_> {
                 kinks.push((leaves, -own));
             }
         }
+        // Between kinks the derivative is a line: where it changes its sign lies the minimum.
         kinks.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (mut length, mut derivative) = (0.0, derivative);
         for (kink, change) in kinks {
@@ -158,6 +164,7 @@ impl PiecewiseQuadratic<'_> {
             }
             derivative += rise;
             length = kink;
+            // Rounding must not take away the curvature that the pulls always leave.
             curvature = (curvature + change).max(pull);
         }
         if curvature > 0.0 { length - derivative / curvature } else { length }

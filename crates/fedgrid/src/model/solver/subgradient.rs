@@ -61,6 +61,7 @@ impl Affine {
                 add_scaled(&mut gradient, weight * if *t > 0.0 { 1.0 - level } else { -level }, x);
             }
         }
+        // What the rows away from their kinks leave over is for the free slopes to make up.
         let mut left = wanted.to_vec();
         add_scaled(&mut left, -1.0, &gradient);
         let slopes = nearest_slopes(&kinks.0, left, (-level, 1.0 - level));
@@ -90,6 +91,8 @@ fn nearest_slopes(rows: &[f64], mut wanted: Vec<f64>, bounds: (f64, f64)) -> Vec
                 add_scaled(&mut found, dot(right, &wanted) / (s * s), left);
             }
         }
+        // Every turn but the last puts a slope on its bound for good, so there are no more turns
+        // than rows.
         let before = free.len();
         let mut kept = Vec::new();
         for (&row, slope) in free.iter().zip(&found) {

@@ -18,6 +18,7 @@ pub(crate) struct Draws {
 
 /// Tries all features.
 pub(super) fn try_every(scene: &NodeScene, search: &mut SplitSearch, features: &[usize]) {
+    // Four independent sums keep the processor busy; what is left over goes by two and by one.
     let (fours, rest) = features.as_chunks::<4>();
     for four in fours {
         search.try_all(scene, *four);
@@ -40,10 +41,12 @@ pub(super) fn try_drawn(
 ) {
     let mut tried = 0;
     for slot in 0..features.len() {
+        // A node that can be split is no leaf because the drawn features happen to be useless.
         if tried >= draws.tried && search.found.is_some() {
             break;
         }
         if draws.shuffled {
+            // One step of a shuffle: no more is drawn than is tried.
             features.swap(slot, slot + draws.stream.index(features.len() - slot));
         }
         if scene.is_constant(features[slot]) {

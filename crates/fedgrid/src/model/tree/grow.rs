@@ -76,6 +76,7 @@ pub(crate) struct Grower<'a> {
 impl<'a> Grower<'a> {
     /// Gets ready for labels of so many numbers.
     pub(crate) fn new(rows: &'a Rows, width: usize) -> Self {
+        // A forest grows many trees per thread: each spares the next its allocations.
         let mut buffers = BUFFERS.take();
         buffers.given.resize(rows.count * (1 + width), 0.0);
         buffers.work.resize(rows.count * (1 + width), 0.0);
@@ -151,6 +152,7 @@ impl<'a> Grower<'a> {
             {
                 let mut next = 0;
                 for &row in from {
+                    // Always written, and kept by the count: no branch to mispredict.
                     to[next] = row;
                     next += usize::from(weights[row as usize] > 0.0);
                 }
@@ -224,6 +226,7 @@ impl<'a> Grower<'a> {
             return None;
         }
         let error = self.centre(branch, mean);
+        // Of equal labels no split gains anything, and a share of nothing is no limit.
         if error == 0.0 {
             return None;
         }
@@ -272,6 +275,7 @@ impl<'a> Grower<'a> {
                 self.buffers.goes_right[row as usize] = u8::from(slot >= split.left);
             }
             let range = branch.begin..branch.end;
+            // Two orders at a time: their writes need not wait for one another.
             let (mut from, mut to) = (from.chunks_exact(2 * count), to.chunks_exact_mut(2 * count));
             for (from, to) in from.by_ref().zip(to.by_ref()) {
                 let (a, b) = from.split_at(count);

@@ -101,6 +101,7 @@ impl Rows {
     pub(crate) fn targets(&self, labels: &Labels) -> Targets {
         let numbers = Numbers::of(labels);
         let mut values = Vec::with_capacity(self.count * numbers.width);
+        // No two rows are alike: labels are taken as they are, bit for bit.
         if self.sources.len() == self.count {
             self.sources.iter().for_each(|&row| values.extend_from_slice(numbers.row(row)));
             return Targets { width: numbers.width, values };
@@ -108,6 +109,7 @@ impl Rows {
         for row in 0..self.count {
             let sources = self.sorted_sources(row, &numbers);
             let total: f64 = sources.iter().map(|(_, share)| share).sum();
+            // Differences to one label keep their digits where all labels are large.
             let first = numbers.row(sources[0].0);
             for (k, first) in first.iter().enumerate() {
                 let term = |(row, share): &(u32, f64)| share * (numbers.row(*row)[k] - first);
@@ -180,6 +182,7 @@ fn sorted_rows(features: &Features, weights: &[f64], sorter: &mut Sorter) -> Vec
     let given = 0..u32::try_from(features.rows()).expect("a node has fewer than 2³² rows");
     let kept: Vec<u32> = given.filter(|&row| weights[row as usize] > 0.0).collect();
     let first = |row: &u32| features.row(*row as usize)[0];
+    // Few rows share their first feature, so few are compared as a whole.
     let mut order = Vec::with_capacity(kept.len());
     sorter.sort(kept.iter().map(first), &mut order);
     let mut rows: Vec<u32> = order.into_iter().map(|index| kept[index as usize]).collect();

@@ -51,8 +51,10 @@ impl Sorter {
         self.keys.extend(numbers.map(|x| key(x).cast_unsigned() ^ (1 << 63)));
         let low = self.keys.iter().copied().min().unwrap_or(0);
         let range = self.keys.iter().copied().max().unwrap_or(0) - low;
+        // As many leading bits as the range leaves: then few numbers agree in all digits.
         let shift = (u64::BITS - DIGIT_COUNT * DIGIT_BITS).saturating_sub(range.leading_zeros());
         let indices = 0..u64::from(u32::try_from(self.keys.len()).expect("fewer than 2³² rows"));
+        // With the index in its lower half a record equals no other, so every sort is stable.
         self.records.clear();
         self.records
             .extend(self.keys.iter().zip(indices).map(|(k, i)| (k - low) >> shift << 32 | i));
@@ -85,6 +87,7 @@ impl Sorter {
         }
         self.spare.resize(self.records.len(), 0);
         for (pass, counts) in counts.iter_mut().enumerate() {
+            // All numbers share this digit: the pass would copy them and change nothing.
             if counts[digit(self.records[0], pass)] as usize == self.records.len() {
                 continue;
             }

@@ -71,6 +71,8 @@ impl SplitSearch {
         };
         for (feature, BestSplit { score, left, .. }) in features.into_iter().zip(best) {
             if left > 0 && score > self.limit {
+                // A later feature must be better by more than rounding, so the first of equals
+                // stays.
                 self.limit = score * (1.0 + TIE_SHARE);
                 let value = |slot| scene.value(feature, slot);
                 let threshold = midpoint(value(left - 1), value(left));
@@ -130,6 +132,7 @@ impl SplitSearch {
         let (order, column) = (scene.order(feature), scene.rows.column(feature));
         let (low, high) = (scene.value(feature, 0), scene.value(feature, order.len() - 1));
         let drawn = low + stream.uniform() * (high - low);
+        // Rounding may reach the largest value, where no row would go right.
         let threshold = if low <= drawn && drawn < high { drawn } else { low };
         let left = order.partition_point(|&row| column[row as usize] <= threshold);
         let shorter = if 2 * left <= order.len() { &order[..left] } else { &order[left..] };
@@ -161,6 +164,7 @@ impl BestSplit {
     fn offer(&mut self, scene: &NodeScene, sums: &[f64], feature: usize, left: usize) {
         let score = scene.score(sums[0], square(sums)).filter(|score| *score > self.limit);
         if let Some(score) = score
+            // Asked last, because it reads two rows from anywhere in memory.
             && scene.differs(feature, left)
         {
             *self = Self { limit: score * (1.0 + TIE_SHARE), score, left };

@@ -39,6 +39,7 @@ impl TreeNodes {
     /// The same, with the row's features as a function.
     pub(crate) fn leaf_of(&self, root: usize, x: impl Fn(usize) -> f64) -> usize {
         let mut node = root;
+        // Nodes only lead on, so not even a damaged list can trap a row.
         while self.right[node] as usize > node {
             let left = x(self.features[node] as usize) <= self.thresholds[node];
             node = if left { node + 1 } else { self.right[node] as usize };
