@@ -181,9 +181,7 @@ mod tests {
     }
 
     fn fit(model: &dyn LocalModel, data: &Dataset) -> LinearHypothesis {
-        let fitted =
-            model.fit(data).unwrap().downcast_ref::<LinearHypothesis>().expect("linear").clone();
-        fitted
+        model.fit(data).unwrap().downcast_ref::<LinearHypothesis>().expect("linear").clone()
     }
 
     #[test]

@@ -226,9 +226,7 @@ mod tests {
     }
 
     fn fit(model: &Quantile, data: &Dataset) -> LinearHypothesis {
-        let fitted =
-            model.fit(data).unwrap().downcast_ref::<LinearHypothesis>().expect("linear").clone();
-        fitted
+        model.fit(data).unwrap().downcast_ref::<LinearHypothesis>().expect("linear").clone()
     }
 
     #[test]

@@ -208,13 +208,12 @@ mod tests {
     }
 
     fn fitted(model: &KernelRidge, data: &Dataset) -> KernelRidgeHypothesis {
-        let hypothesis = model
+        model
             .fit(data)
             .unwrap()
             .downcast_ref::<KernelRidgeHypothesis>()
             .expect("a kernel model stores a kernel model")
-            .clone();
-        hypothesis
+            .clone()
     }
 
     #[test]

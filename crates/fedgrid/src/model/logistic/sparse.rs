@@ -77,13 +77,7 @@ mod tests {
     }
 
     fn fit(model: &Logistic, data: &Dataset) -> LogisticHypothesis {
-        let fitted = model
-            .fit(data)
-            .unwrap()
-            .downcast_ref::<LogisticHypothesis>()
-            .expect("logistic")
-            .clone();
-        fitted
+        model.fit(data).unwrap().downcast_ref::<LogisticHypothesis>().expect("logistic").clone()
     }
 
     #[test]

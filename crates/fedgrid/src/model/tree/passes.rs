@@ -5,7 +5,7 @@
 //! ```
 
 /// The weight of some rows and their mean label, within the labels' range also after rounding.
-// Inlined into a large function, the loop would keep its sums in buffers.
+// Inlined into a large function, the loop would keep its sums in memory.
 #[inline(never)]
 pub(super) fn weight_and_mean(
     members: &[u32],

@@ -33,7 +33,7 @@ pub(super) fn compare(a: &[f64], b: &[f64]) -> Ordering {
     a.iter().map(|x| key(*x)).cmp(b.iter().map(|x| key(*x)))
 }
 
-/// GrowBuffers that is kept from one sort to the next.
+/// Buffers that are kept from one sort to the next.
 #[derive(Default)]
 pub(super) struct Sorter {
     keys: Vec<u64>,
