@@ -63,14 +63,12 @@ impl Models {
     fn export(&self, py: Python<'_>, node: usize) -> PyResult<Py<PyAny>> {
         let hypothesis = self.hypotheses.get(node);
         let hypothesis = hypothesis.ok_or_else(|| PyValueError::new_err("no such node"))?;
-        match own(hypothesis.as_ref()) {
-            Some(own) => pair(py, &own.adapter, &own.fitted),
-            None => {
-                let stored = hypothesis.save();
-                let stored = stored.ok_or_else(|| PyValueError::new_err("it cannot be stored"))?;
-                Ok(PyString::new(py, &to_json(&stored)).into_any().unbind())
-            }
+        if let Some(own) = own(hypothesis.as_ref()) {
+            return pair(py, &own.adapter, &own.fitted);
         }
+        let stored =
+            hypothesis.save().ok_or_else(|| PyValueError::new_err("it cannot be stored"))?;
+        Ok(PyString::new(py, &to_json(&stored)).into_any().unbind())
     }
 
     /// The predictions for rows, each by its own node's model, one row after the other.
