@@ -1,11 +1,11 @@
 //! Python objects as local models: any `fit` and `predict` under the method of a network.
 
-use std::{any::Any, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use fedgrid::{
     Result,
     data::{Dataset, Features, Labels, Task},
-    model::{Constant, Hypothesis, LocalModel, Parametric, Prepared, Stored},
+    model::{Constant, Hypothesis, LocalModel, Parametric, Prepared, Steps, WarmStart},
 };
 use pyo3::prelude::*;
 
@@ -59,16 +59,7 @@ impl Hypothesis for PythonHypothesis {
         self.answers(features.rows(), |py| array(py, features))
     }
 
-    /// No plain values stand for a Python object: what is stored does not pass its own check, so it
-    /// cannot be taken for the model. Python keeps the object itself.
-    fn stored(&self) -> Stored {
-        let label = vec![f64::NAN; self.task.outputs()];
-        Stored::Constant(Constant { task: self.task, label })
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
+    // No plain values stand for a Python object, so it is not saved: Python keeps the object itself.
 }
 
 impl PythonModel {
@@ -103,7 +94,7 @@ impl PythonModel {
 
 /// A hypothesis of Python's, if it is one.
 pub(crate) fn own(hypothesis: &dyn Hypothesis) -> Option<&PythonHypothesis> {
-    hypothesis.as_any()?.downcast_ref()
+    hypothesis.downcast_ref()
 }
 
 impl LocalModel for PythonModel {
@@ -111,8 +102,8 @@ impl LocalModel for PythonModel {
         Ok(Box::new(self.fitted(data, None)?))
     }
 
-    fn refit(&self, data: &Dataset, current: &dyn Hypothesis) -> Result<Box<dyn Hypothesis>> {
-        Ok(Box::new(self.fitted(data, Some(current))?))
+    fn as_warm_start(&self) -> Option<&dyn WarmStart> {
+        Some(self)
     }
 
     fn prepare(&self, rows: &Features, weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
@@ -131,6 +122,12 @@ impl LocalModel for PythonModel {
 
     fn family(&self) -> usize {
         self.0.family
+    }
+}
+
+impl WarmStart for PythonModel {
+    fn refit(&self, data: &Dataset, current: &dyn Hypothesis) -> Result<Box<dyn Hypothesis>> {
+        Ok(Box::new(self.fitted(data, Some(current))?))
     }
 }
 
@@ -198,9 +195,9 @@ impl Parametric for PythonModel {
         gradient.unwrap_or_else(|_| vec![0.0; weights.len()])
     }
 
-    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
+    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         self.weighed(data, |adapter, rows, labels| {
-            let arguments = (rows.features, labels, rows.weights, centre.to_vec(), step);
+            let arguments = (rows.features, labels, rows.weights, centre.to_vec(), steps.slopes);
             Adapter::numbers(adapter, "proximal", arguments)
         })
     }

@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use fedgrid::{
     data::Features,
-    model::{Hypothesis, Stored},
+    model::{Hypothesis, HypothesisKinds, Stored},
 };
 use fedgrid_lab::assembly::About;
 use numpy::{PyArray1, PyReadonlyArray1};
@@ -40,10 +40,11 @@ impl Models {
         let restored = |model: Bound<'_, PyAny>| -> PyResult<Arc<dyn Hypothesis>> {
             if let Ok(text) = model.cast::<PyString>() {
                 let stored: Stored = from_json(&text.to_cow()?)?;
-                if !stored.fits(&about.features, about.task) {
-                    return Err(PyValueError::new_err("a stored model does not belong to the run"));
-                }
-                return Ok(stored.restore().into());
+                let rows = Some((&about.features[..], about.task));
+                let loaded = HypothesisKinds::builtin().load(stored, rows);
+                return loaded.map(Arc::from).map_err(|_| {
+                    PyValueError::new_err("a stored model does not belong to the run")
+                });
             }
             let (adapter, fitted): (Bound<'_, PyAny>, Py<PyAny>) = model.extract()?;
             let adapter = Arc::new(Adapter::new(&adapter)?);
@@ -62,10 +63,12 @@ impl Models {
     fn export(&self, py: Python<'_>, node: usize) -> PyResult<Py<PyAny>> {
         let hypothesis = self.hypotheses.get(node);
         let hypothesis = hypothesis.ok_or_else(|| PyValueError::new_err("no such node"))?;
-        match own(hypothesis.as_ref()) {
-            Some(own) => pair(py, &own.adapter, &own.fitted),
-            None => Ok(PyString::new(py, &to_json(&hypothesis.stored())).into_any().unbind()),
+        if let Some(own) = own(hypothesis.as_ref()) {
+            return pair(py, &own.adapter, &own.fitted);
         }
+        let stored =
+            hypothesis.save().ok_or_else(|| PyValueError::new_err("it cannot be stored"))?;
+        Ok(PyString::new(py, &to_json(&stored)).into_any().unbind())
     }
 
     /// The predictions for rows, each by its own node's model, one row after the other.

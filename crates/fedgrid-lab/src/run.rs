@@ -22,7 +22,7 @@ use fedgrid::{
     compare::{Card, Contestant, Fitted, Watch},
     data::Task,
     method::Tally,
-    model::{Hypothesis, Stored},
+    model::{Hypothesis, HypothesisKinds, Stored},
     network::NodeId,
 };
 use serde::{Deserialize, Serialize};
@@ -235,7 +235,10 @@ impl RunFolder {
         self.write("models/about.json", &(to_json_pretty(&about) + "\n"))?;
         let mut lines = String::new();
         for (name, hypothesis) in assembly.study.network.names().iter().zip(&fitted.hypotheses) {
-            let line = ModelLine { node: name.clone(), model: hypothesis.stored() };
+            let model = hypothesis.save().ok_or_else(|| {
+                Error::input(format!("the model of node '{name}' cannot be stored"))
+            })?;
+            let line = ModelLine { node: name.clone(), model };
             lines.push_str(&(to_json(&line) + "\n"));
         }
         self.write("models/nodes.jsonl", &lines)?;
@@ -326,14 +329,17 @@ impl Models {
             ));
         }
         let (path, text) = read("nodes.jsonl")?;
-        let mut by_node = BTreeMap::new();
+        let (mut by_node, kinds) = (BTreeMap::new(), HypothesisKinds::builtin());
         for (row, line) in text.lines().enumerate() {
             let line: Option<ModelLine> = serde_json::from_str(line).ok();
-            let Some(line) = line.filter(|line| line.model.fits(&about.features, about.task))
-            else {
+            let read = line.and_then(|ModelLine { node, model }| {
+                let model = kinds.load(model, Some((&about.features, about.task))).ok()?;
+                Some((node, model))
+            });
+            let Some((node, model)) = read else {
                 return Err(broken(&path, &format!("line {} is not a model of the run", row + 1)));
             };
-            by_node.insert(line.node, line.model.restore().into());
+            by_node.insert(node, model.into());
         }
         Ok(Self { about, by_node })
     }

@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use fedgrid::{
     Result,
-    data::{Dataset, Features, Labels},
+    data::{Dataset, Features, Labels, Task},
     method::FedRelax,
-    model::{Constant, Hypothesis, Linear, LocalModel, Stored},
+    model::{Hypothesis, HypothesisKinds, Linear, LocalModel, Storable, Stored},
     network::{self, Node},
     runtime::InProcess,
 };
+use serde::{Deserialize, Serialize};
 
 /// Predicts the mean label on either side of a given threshold of the first feature.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ struct Step {
     threshold: f64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct StepHypothesis {
     threshold: f64,
     below: f64,
@@ -46,6 +47,11 @@ impl LocalModel for Step {
         let (below, above) = (mean(false), mean(true));
         Ok(Box::new(StepHypothesis { threshold: self.threshold, below, above }))
     }
+
+    /// With its own kind, so that it is read from checkpoints, too.
+    fn kinds(&self) -> HypothesisKinds {
+        HypothesisKinds::builtin().with::<StepHypothesis>()
+    }
 }
 
 impl Hypothesis for StepHypothesis {
@@ -54,10 +60,21 @@ impl Hypothesis for StepHypothesis {
         Labels::values(features.iter().map(label).collect())
     }
 
-    /// Files hold kinds that the library knows; of this one they keep the mean of both sides.
-    fn stored(&self) -> Stored {
-        let task = fedgrid::data::Task::Regression;
-        Stored::Constant(Constant { task, label: vec![f64::midpoint(self.below, self.above)] })
+    /// Needed only for files and checkpoints: what can be saved is also `Storable`.
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for StepHypothesis {
+    const KIND: &'static str = "step";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        (None, Task::Regression)
+    }
+
+    fn check(&self) -> Result<()> {
+        Ok(())
     }
 }
 
@@ -77,6 +94,8 @@ pub(crate) fn main() -> Result<()> {
         let hypothesis = hypothesis.as_ref().expect("both have rows");
         println!("node {node} predicts {:.3?}", hypothesis.predict(&public).as_slice());
     }
+    let stored = run.hypotheses[0].as_ref().and_then(|hypothesis| hypothesis.save());
+    println!("node 0 in a file: {}", serde_json::to_string(&stored).expect("plain values"));
     println!("converged after {} rounds: {}", run.history.len(), run.converged);
     Ok(())
 }

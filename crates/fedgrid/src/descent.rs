@@ -30,10 +30,17 @@ pub enum Optimiser {
     Plain,
 }
 
-const SMOOTHING: f64 = 0.99;
-const FLOOR: f64 = 1e-8;
-const FIRST: f64 = 0.9;
-const SECOND: f64 = 0.999;
+/// γ of RMSprop, as in the papers' experiments.
+const RMSPROP_DECAY: f64 = 0.99;
+
+/// ε, which bounds a step where gradients vanish.
+const ROOT_FLOOR: f64 = 1e-8;
+
+/// β₁ of Adam, by its authors. [Kingma & Ba 2015.]
+const ADAM_MEAN_DECAY: f64 = 0.9;
+
+/// β₂ of Adam, by its authors.
+const ADAM_SQUARE_DECAY: f64 = 0.999;
 
 /// A descent under way.
 #[derive(Debug, Clone)]
@@ -72,8 +79,9 @@ impl Descent {
 
     /// Takes one step.
     pub fn step(&mut self, weights: &mut [f64], gradient: &[f64]) {
+        // After so many steps the powers of the decays are zero.
         self.steps = self.steps.saturating_add(1);
-        simd::dispatch(Step { descent: self, weights, gradient });
+        simd::dispatch(DescentTask { descent: self, weights, gradient });
     }
 
     #[inline(always)]
@@ -84,30 +92,35 @@ impl Descent {
             Optimiser::RmsProp => {
                 let memory = weights.iter_mut().zip(gradient).zip(&mut self.squares);
                 for ((w, g), s) in memory {
-                    *s = SMOOTHING * *s + (1.0 - SMOOTHING) * g * g;
-                    *w -= step * g / (s.sqrt() + FLOOR);
+                    *s = RMSPROP_DECAY * *s + (1.0 - RMSPROP_DECAY) * g * g;
+                    *w -= step * g / (s.sqrt() + ROOT_FLOOR);
                 }
             }
             Optimiser::Adam => {
-                let (first, second) = (1.0 - FIRST.powi(self.steps), 1.0 - SECOND.powi(self.steps));
+                // Both means begin at zero: divided by what they can have reached they are
+                // unbiased.
+                let (first, second) = (
+                    1.0 - ADAM_MEAN_DECAY.powi(self.steps),
+                    1.0 - ADAM_SQUARE_DECAY.powi(self.steps),
+                );
                 let memory = weights.iter_mut().zip(gradient).zip(&mut self.mean);
                 for (((w, g), m), s) in memory.zip(&mut self.squares) {
-                    *m = FIRST * *m + (1.0 - FIRST) * g;
-                    *s = SECOND * *s + (1.0 - SECOND) * g * g;
-                    *w -= step * (*m / first) / ((*s / second).sqrt() + FLOOR);
+                    *m = ADAM_MEAN_DECAY * *m + (1.0 - ADAM_MEAN_DECAY) * g;
+                    *s = ADAM_SQUARE_DECAY * *s + (1.0 - ADAM_SQUARE_DECAY) * g * g;
+                    *w -= step * (*m / first) / ((*s / second).sqrt() + ROOT_FLOOR);
                 }
             }
         }
     }
 }
 
-struct Step<'a> {
+struct DescentTask<'a> {
     descent: &'a mut Descent,
     weights: &'a mut [f64],
     gradient: &'a [f64],
 }
 
-impl SimdTask for Step<'_> {
+impl SimdTask for DescentTask<'_> {
     #[inline(always)]
     fn run(self) {
         self.descent.advance(self.weights, self.gradient);

@@ -61,9 +61,8 @@ pub enum Error {
 
     /// A model without weights is asked for its weights.
     #[error(
-        "the model of node {node} is {model}, which has no weights to couple; expected linear, \
-         elastic-net, huber, quantile, poisson, logistic, perceptron or graphical-lasso, or a method \
-         that couples predictions"
+        "the model of node {node} is {model}, which has no weights to couple; expected a model of \
+         weights, such as linear or logistic, or a method that couples predictions"
     )]
     NotParametric { node: usize, model: String },
 

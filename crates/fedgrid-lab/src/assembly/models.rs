@@ -9,7 +9,7 @@ use fedgrid::{
     model::{
         Activation, Boosting, ElasticNet, ExtraTrees, Fixed, Forest, GraphicalLasso, Huber, Kernel,
         KernelRidge, Linear, LocalModel, Logistic, Mean, Neighbours, Perceptron, Poisson, Quantile,
-        Smoother, Tree, Tried,
+        Smoother, Tree, TriedFeatures,
     },
 };
 
@@ -192,7 +192,7 @@ fn without_ridge(kind: ModelKind, keys: &ModelKeys, seed: u64) -> Arc<dyn LocalM
     let min_leaf_weight = keys.min_leaf_weight.unwrap_or(0.0);
     let max_depth = |default: usize| keys.max_depth.unwrap_or(default);
     let trees = |default: usize| keys.trees.unwrap_or(default);
-    let features = keys.features_tried.map_or(Tried::Auto, Tried::Share);
+    let features = keys.features_tried.map_or(TriedFeatures::Auto, TriedFeatures::Share);
     match kind {
         Kind::Tree => Arc::new(Tree { max_depth: max_depth(5), min_leaf_weight }),
         Kind::Forest => {

@@ -5,7 +5,7 @@ use fedgrid::{
     loss::Loss,
     model::{
         Boosting, ElasticNet, ExtraTrees, Forest, Kernel, KernelRidge, Linear, LocalModel,
-        Logistic, Nodes, Stored, Tree,
+        Logistic, Tree, TreeHypothesis, TreeNodes,
     },
     random::{Purpose, Stream},
 };
@@ -169,10 +169,13 @@ fn exact(sample: &Sample, answer: &Value) -> Vec<Line> {
 fn tree(sample: &Sample, answer: &Value) -> Line {
     let data = sample.data(&sample.train, sample.labels[0].clone());
     let tree = Tree { max_depth: 5, min_leaf_weight: 0.02 };
-    let Stored::Tree(tree) = tree.fit(&data).expect("the tree grows").stored() else {
-        unreachable!("a tree stores a tree")
-    };
-    let Nodes { features, thresholds, right, labels } = &tree.nodes;
+    let tree = tree
+        .fit(&data)
+        .expect("the tree grows")
+        .downcast_ref::<TreeHypothesis>()
+        .expect("a tree stores a tree")
+        .clone();
+    let TreeNodes { features, thresholds, right, labels } = &tree.nodes;
     let of = |inner: bool| (0..right.len()).filter(move |&node| (right[node] > 0) == inner);
     let pick = |values: &[f64], inner: bool| of(inner).map(|node| values[node]).collect::<Vec<_>>();
     let splits: Vec<f64> = of(true).map(|node| f64::from(features[node])).collect();

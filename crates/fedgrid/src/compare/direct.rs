@@ -10,7 +10,7 @@ use super::{
 use crate::{
     error::Result,
     method::Shrunk,
-    model::{Hypothesis, Stored},
+    model::{Hypothesis, LinearHypothesis},
     optimum::{Anchor, Limit, LinearNetwork},
 };
 
@@ -24,8 +24,8 @@ impl Trainer<'_> {
     pub(super) fn shrunk(&self, strength: f64, effort: Effort) -> Result<Fitted> {
         let network = &self.without_edges()?;
         let pooled = self.anchor()?;
-        if let (Some(linear), Stored::Linear(centre)) = (&self.linear, pooled[0].stored()) {
-            let linear = linear.clone().with_centre(&centre);
+        if let (Some(linear), Some(centre)) = (&self.linear, pooled[0].downcast_ref()) {
+            let linear = linear.clone().with_centre(centre);
             let request = FitRequest { network, strength, warm: WarmStart::Cold, effort };
             if let Some(fitted) = self.solved(&linear, &request, 1.0)? {
                 return Ok(fitted);
@@ -48,9 +48,9 @@ impl Trainer<'_> {
             return Ok(None);
         }
         let anchor = if hub > 0.0 {
-            match self.anchor()?[0].stored() {
-                Stored::Linear(hypothesis) => Some(Anchor { weight: hub, hypothesis }),
-                _ => return Ok(None),
+            match self.anchor()?[0].downcast_ref::<LinearHypothesis>().cloned() {
+                Some(hypothesis) => Some(Anchor { weight: hub, hypothesis }),
+                None => return Ok(None),
             }
         } else {
             None

@@ -21,7 +21,10 @@ pub(super) fn with_ridge(
         let known = models[..place].iter().position(|other| Arc::ptr_eq(other, model));
         changed.push(match known {
             Some(known) => changed[known].clone(),
-            None => model.with_ridge(ridge).map_or_else(|| model.clone(), Arc::from),
+            None => match model.as_tunable() {
+                Some(tunable) => tunable.with_ridge(ridge).into(),
+                None => model.clone(),
+            },
         });
     }
     changed

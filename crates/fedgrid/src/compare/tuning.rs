@@ -219,7 +219,7 @@ impl<'a> Search<'a> {
         let mean_degree = degrees / network.len() as f64;
         let variance = feature_variance(study);
         let grid = Grid::of(&Units { study, variance, mean_degree }, contestant)?;
-        let has_ridge = study.models.iter().any(|model| model.with_ridge(0.0).is_some());
+        let has_ridge = study.models.iter().any(|model| model.as_tunable().is_some());
         Ok(Self {
             study,
             contestant,

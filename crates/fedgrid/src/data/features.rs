@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::shared::Shared;
+use super::shared_numbers::SharedNumbers;
 use crate::error::{Error, Result, same_size};
 
 /// Rows of named, finite features, row by row. Clones and neighbouring rows share their numbers.
@@ -10,13 +10,14 @@ use crate::error::{Error, Result, same_size};
 pub struct Features {
     names: Arc<[String]>,
     rows: usize,
-    values: Shared,
+    values: SharedNumbers,
 }
 
 impl Features {
     /// Features from values given row by row.
     pub fn new(names: Arc<[String]>, values: Vec<f64>) -> Result<Self> {
         let columns = names.len();
+        // Without columns no rows can be told apart.
         let rows = values.len().checked_div(columns).unwrap_or(0);
         same_size("feature values", values.len(), rows * columns)?;
         if let Some(position) = values.iter().position(|value| !value.is_finite()) {
@@ -60,7 +61,7 @@ impl Features {
     /// No row, under the same names.
     #[must_use]
     pub fn empty(names: Arc<[String]>) -> Self {
-        Self { names, rows: 0, values: Shared::default() }
+        Self { names, rows: 0, values: SharedNumbers::default() }
     }
 
     /// The names of the columns.

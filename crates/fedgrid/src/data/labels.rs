@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Task, shared::Shared};
+use super::{Task, shared_numbers::SharedNumbers};
 use crate::error::{Error, Result, same_size};
 
 /// The labels of rows: regression targets, or one probability per class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Labels {
     pub(super) task: Task,
-    pub(super) values: Shared,
+    pub(super) values: SharedNumbers,
 }
 
 impl Labels {

@@ -7,7 +7,7 @@ mod features;
 mod labels;
 mod public;
 mod scaling;
-mod shared;
+mod shared_numbers;
 mod split;
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub use labels::Labels;
 pub use public::{distinct_rows, normal_points, uniform_points};
 pub use scaling::Scaling;
 use serde::{Deserialize, Serialize};
-use shared::Shared;
+use shared_numbers::SharedNumbers;
 pub use split::{Fold, Plan, Role};
 
 use crate::error::{Error, Result, same_size};
@@ -60,7 +60,7 @@ impl Task {
 pub struct Dataset {
     features: Features,
     labels: Labels,
-    weights: Shared,
+    weights: SharedNumbers,
 }
 
 impl Dataset {
@@ -90,10 +90,11 @@ impl Dataset {
     ) -> Result<Vec<Self>> {
         same_size("labelled rows", labels.rows(), features.rows())?;
         let (outputs, mut first) = (labels.task().outputs(), 0);
-        let mut weights = Shared::default();
+        let mut weights = SharedNumbers::default();
         let part = |(features, rows): (Features, usize)| {
             let values = labels.values.part(first * outputs, rows * outputs);
             first += rows;
+            // Thousands of nodes of one size hold one list of weights.
             if weights.len() != rows {
                 weights = vec![1.0 / rows as f64; rows].into();
             }
@@ -106,8 +107,8 @@ impl Dataset {
     /// No row, of the given columns and task.
     #[must_use]
     pub fn empty(names: Arc<[String]>, task: Task) -> Self {
-        let labels = Labels { task, values: Shared::default() };
-        Self { features: Features::empty(names), labels, weights: Shared::default() }
+        let labels = Labels { task, values: SharedNumbers::default() };
+        Self { features: Features::empty(names), labels, weights: SharedNumbers::default() }
     }
 
     /// The features of the rows.
@@ -174,7 +175,7 @@ impl Dataset {
     /// The same for many: what each should sum to. Those that share their weights still do if their
     /// sums are the same.
     pub(crate) fn weigh_all(data: &mut [Self], total: impl Fn(&Self) -> f64) {
-        let mut last: Option<(Shared, f64, Shared)> = None;
+        let mut last: Option<(SharedNumbers, f64, SharedNumbers)> = None;
         for own in data {
             let (before, total) = (own.weights.clone(), total(own));
             own.weights = match &last {
@@ -213,6 +214,7 @@ impl Dataset {
         let mut mean = vec![0.0; self.task().outputs()];
         for (row, weight) in self.weights.iter().enumerate() {
             for (sum, value) in mean.iter_mut().zip(self.labels.row(row)) {
+                // Shares first: huge weights must not overflow in the sum.
                 *sum += weight / total * value;
             }
         }

@@ -62,6 +62,8 @@ pub fn distinct_rows(rows: &Features, points: usize, stream: &mut Stream) -> Fea
         (0..rows.rows()).filter(|&row| seen.insert(bits(rows.row(row)))).collect();
     let mut chosen = stream.permutation(distinct.len());
     chosen.truncate(points);
+    // In the order of the table: only which rows are chosen is random, not how sums over them
+    // round.
     chosen.sort_unstable();
     rows.select(&chosen.into_iter().map(|position| distinct[position]).collect::<Vec<_>>())
 }

@@ -23,6 +23,7 @@ impl Scaling {
         let means: Vec<f64> = (0..rows.columns()).map(|c| mean_of(&|row| row[c])).collect();
         let deviation = |(column, mean): (usize, &f64)| {
             let deviation = mean_of(&|row| (row[column] - mean).powi(2)).sqrt();
+            // Less is the rounding of the mean, which would be blown up to variance one.
             if deviation > 1e-12 * mean.abs() { deviation } else { 1.0 }
         };
         let deviations = means.iter().enumerate().map(deviation).collect();
@@ -50,6 +51,7 @@ impl Scaling {
                 scaling.means[column] = low;
                 continue;
             }
+            // Rounding must not carry the mean out of the range of its values.
             let mean = values().map(|(x, share)| share * x).sum::<f64>().max(low).min(high);
             let variance: f64 = values().map(|(x, share)| share * (x - mean).powi(2)).sum();
             scaling.means[column] = mean;

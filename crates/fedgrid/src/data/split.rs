@@ -89,11 +89,12 @@ impl Plan {
             let mut roles = vec![Role::Test; count];
             let first = share(count, train);
             let second = share(count, train + validation);
+            // A stream per node: its roles do not depend on the rows of others.
             let order = Stream::new(seed, node, 0, Purpose::Split).permutation(count);
-            for (place, &row) in order.iter().enumerate() {
-                if place < first {
+            for (rank, &row) in order.iter().enumerate() {
+                if rank < first {
                     roles[row] = Role::Train;
-                } else if place < second {
+                } else if rank < second {
                     roles[row] = Role::Validation;
                 }
             }
@@ -141,6 +142,7 @@ fn turns(train: &[Vec<usize>], folds: usize, seed: u64) -> Vec<Fold> {
             turn = (turn + 1) % folds;
         }
     }
+    // In the order of the table, so that sums over rows round alike in all folds.
     for fold in &mut dealt {
         fold.train.iter_mut().chain(&mut fold.validation).for_each(|rows| rows.sort_unstable());
     }

@@ -18,8 +18,8 @@ use std::fmt::Debug;
 use super::{Gap, Message, Participant, Report};
 use crate::{
     bytes::{NUMBER_BYTES, Reader, Writer},
-    error::Result,
-    model::{Hypothesis, Stored},
+    error::{Error, Result},
+    model::{Hypothesis, LocalModel},
     network::NodeId,
 };
 
@@ -113,17 +113,23 @@ pub(super) fn read_report(from: &mut Reader<'_>) -> Result<Report> {
 
 /// Writes a hypothesis as it is stored in files.
 pub(super) fn write_hypothesis(hypothesis: &dyn Hypothesis, to: &mut Writer) -> Result<()> {
-    match serde_json::to_vec(&hypothesis.stored()) {
-        Ok(text) => to.part(&text),
-        Err(_) => return Err(Reader::new("a hypothesis", &[]).refusal("cannot be stored")),
-    }
+    let text = hypothesis.save().and_then(|stored| serde_json::to_vec(&stored).ok());
+    let refused = || Reader::new("a hypothesis", &[]).refusal("cannot be stored");
+    to.part(&text.ok_or_else(refused)?);
     Ok(())
 }
 
-/// Reads a hypothesis as it is stored in files.
-pub(super) fn read_hypothesis(from: &mut Reader<'_>) -> Result<Box<dyn Hypothesis>> {
-    let stored: Stored = serde_json::from_slice(from.part()?)
-        .map_err(|_| from.refusal("holds something else than a hypothesis"))?;
-    stored.check()?;
-    Ok(stored.restore())
+/// Reads a hypothesis of a node with this model as it is stored in files.
+pub(super) fn read_hypothesis(
+    from: &mut Reader<'_>,
+    model: &dyn LocalModel,
+) -> Result<Box<dyn Hypothesis>> {
+    let stored = serde_json::from_slice(from.part()?).ok();
+    let loaded = stored.map(|stored| model.kinds().load(stored, None));
+    match loaded {
+        None | Some(Err(Error::Malformed { .. })) => {
+            Err(from.refusal("holds something else than a hypothesis"))
+        }
+        Some(loaded) => loaded,
+    }
 }

@@ -1,10 +1,35 @@
-//! What a hypothesis from a file must fulfil before it may predict: lengths that agree and numbers
-//! that are finite.
+//! What rows must fulfil before a model is fitted, and what a hypothesis from a file must fulfil before
+//! it may predict: lengths that agree and numbers that are finite.
 
 use crate::{
     data::{Scaling, Task},
     error::{Error, Result, same_size},
 };
+
+/// Refuses targets that are classes.
+pub(super) fn numbers(model: &'static str, task: Task) -> Result<()> {
+    if task == Task::Regression {
+        return Ok(());
+    }
+    Err(Error::Fit { model, reason: "it predicts numbers, the target is a class".into() })
+}
+
+/// Refuses rows without any weight.
+pub(super) fn weight(model: &'static str, total: f64) -> Result<()> {
+    if total > 0.0 {
+        return Ok(());
+    }
+    Err(Error::Fit { model, reason: "no row has a positive weight".into() })
+}
+
+/// Class probabilities of a row may miss the sum one by so much.
+const SUM_TOLERANCE: f64 = 1e-6;
+
+/// Whether a label is a list of probabilities: cross-entropy has a lower bound for no other.
+pub(super) fn is_distribution(label: &[f64]) -> bool {
+    let sum: f64 = label.iter().sum();
+    label.iter().all(|p| *p >= 0.0) && (sum - 1.0).abs() <= SUM_TOLERANCE
+}
 
 /// Refuses numbers that are not finite.
 pub(super) fn finite(what: &'static str, values: &[f64]) -> Result<()> {

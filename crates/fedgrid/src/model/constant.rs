@@ -8,10 +8,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Hypothesis, LocalModel, Stored, Vanishing, check};
+use super::{Hypothesis, LocalModel, Storable, Stored, Vanishing, check};
 use crate::{
     data::{Dataset, Features, Labels, Task},
-    error::{Error, Result, same_size},
+    error::{Result, same_size},
 };
 
 /// A model that learns the weighted mean label and looks at no feature.
@@ -20,10 +20,7 @@ pub struct Mean;
 
 impl LocalModel for Mean {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
-        if data.total_weight() == 0.0 {
-            let reason = "no row has a positive weight".into();
-            return Err(Error::Fit { model: "a mean", reason });
-        }
+        check::weight("a mean", data.total_weight())?;
         Ok(Box::new(Constant { task: data.task(), label: data.mean_label() }))
     }
 
@@ -41,22 +38,28 @@ pub struct Constant {
     pub label: Vec<f64>,
 }
 
-impl Constant {
-    /// Refuses a label of the wrong length or without a value, as a file may hold.
-    pub fn check(&self) -> Result<()> {
-        same_size("numbers of a constant label", self.label.len(), self.task.outputs())?;
-        check::finite("a constant label", &self.label)
-    }
-}
-
 impl Hypothesis for Constant {
     fn predict(&self, features: &Features) -> Labels {
         Labels::new(self.task, self.label.repeat(features.rows()))
             .expect("a constant's label is finite and of the task's size")
     }
 
-    fn stored(&self) -> Stored {
-        Stored::Constant(self.clone())
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for Constant {
+    const KIND: &'static str = "constant";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        (None, self.task)
+    }
+
+    /// Refuses a label of the wrong length or without a value, as a file may hold.
+    fn check(&self) -> Result<()> {
+        same_size("numbers of a constant label", self.label.len(), self.task.outputs())?;
+        check::finite("a constant label", &self.label)
     }
 }
 

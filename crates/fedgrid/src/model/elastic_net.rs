@@ -8,19 +8,14 @@
 //! ridge it is the lasso, whose slopes are one of the minimisers where there are several.
 //! [Zou & Hastie 2005; Tibshirani 1996.]
 
-use std::sync::Arc;
-
 use super::{
-    Hypothesis, Linear, LinearHypothesis, LinearProximal, LocalModel, Parametric, Shape, Steps,
-    Vanishing,
-    affine::{Affine, Pulls, check_data, check_numbers, check_proximal},
-    coordinate_descent::{Descent, Separable},
-    level_set::RowShape,
-    linear::mean_row,
+    Hypothesis, Linear, LinearHypothesis, LinearProximal, LocalModel, Parametric, Steps, Tunable,
+    Vanishing, check,
+    solver::{Affine, AffineModel, CoordinateDescent, QuadraticPulls, Separable, centre},
 };
 use crate::{
     algebra::{dot, scale, triangularise},
-    data::{Dataset, Task},
+    data::Dataset,
     error::{Result, at_least_zero},
 };
 
@@ -50,10 +45,6 @@ impl ElasticNet {
         at_least_zero("lasso", self.lasso)
     }
 
-    fn affine(&self) -> Affine {
-        Affine { ridge: self.ridge, lasso: self.lasso, intercept: self.intercept }
-    }
-
     /// The same model without its lasso.
     fn linear(&self) -> Linear {
         Linear { ridge: self.ridge, intercept: self.intercept }
@@ -63,28 +54,28 @@ impl ElasticNet {
 impl LocalModel for ElasticNet {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.check()?;
+        // Without absolute values one factorisation gives the exact solution.
         if self.lasso == 0.0 {
             return self.linear().fit(data);
         }
-        check_data(NAME, data)?;
+        check::numbers(NAME, data.task())?;
+        check::weight(NAME, data.total_weight())?;
         let columns = data.features().columns();
-        // Centring by the weighted means removes the intercept exactly, because it is not
-        // penalised.
-        let (centre, label) = if self.intercept {
-            (mean_row(data.features(), data.weights()), data.mean_label()[0])
-        } else {
-            (vec![0.0; columns], 0.0)
-        };
+        let centre = centre(data.features(), data.weights(), self.intercept);
+        let label = if self.intercept { data.mean_label()[0] } else { 0.0 };
         let (mut rows, mut residual) = (Vec::new(), Vec::new());
         let data = data.without_zero_weights();
         let labels = data.labels().as_slice().iter();
         for ((x, y), weight) in data.features().iter().zip(labels).zip(data.weights()) {
+            // Coordinate descent minimises half of a square.
             let root = (2.0 * weight).sqrt();
             rows.extend(x.iter().zip(&centre).map(|(x, c)| root * (x - c)));
             residual.push(root * (label - y));
         }
-        let pulls =
-            Pulls { strengths: vec![2.0 * self.ridge; columns], centres: vec![0.0; columns] };
+        let pulls = QuadraticPulls {
+            strengths: vec![2.0 * self.ridge; columns],
+            centres: vec![0.0; columns],
+        };
         let slopes = descend(rows, residual, &pulls, &vec![self.lasso; columns])?;
         let intercept = label - dot(&slopes, &centre);
         let names = data.features().names().clone();
@@ -96,8 +87,8 @@ impl LocalModel for ElasticNet {
         Vanishing::of_linear(self.ridge + self.lasso, self.intercept, own)
     }
 
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
+    fn as_tunable(&self) -> Option<&dyn Tunable> {
+        Some(self)
     }
 
     fn as_parametric(&self) -> Option<&dyn Parametric> {
@@ -105,73 +96,50 @@ impl LocalModel for ElasticNet {
     }
 }
 
-impl Parametric for ElasticNet {
-    fn size(&self, columns: usize, _task: Task) -> usize {
-        self.affine().size(columns)
+impl Tunable for ElasticNet {
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel> {
+        Box::new(Self { ridge, ..*self })
+    }
+}
+
+impl AffineModel for ElasticNet {
+    fn affine(&self) -> Affine {
+        Affine { ridge: self.ridge, lasso: self.lasso, intercept: self.intercept }
     }
 
-    fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
-        self.affine().loss(data, weights, |y, output| (output - y).powi(2))
+    fn row_loss(&self, label: f64, output: f64) -> f64 {
+        (output - label).powi(2)
     }
 
-    fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
-        self.affine().gradient(data, weights, |y, output| 2.0 * (output - y))
+    fn row_slope(&self, label: f64, output: f64) -> f64 {
+        2.0 * (output - label)
     }
 
-    fn subgradient(&self, data: &Dataset, weights: &[f64], wanted: &[f64]) -> (Vec<f64>, f64) {
-        let mut gradient = self.gradient(data, weights);
-        let columns = data.features().columns();
-        self.affine().nearest_lasso(&weights[..columns], &mut gradient, wanted);
+    fn is_smooth(&self) -> bool {
+        self.lasso == 0.0
+    }
+
+    fn subgradient_near(&self, data: &Dataset, w: &[f64], wanted: &[f64]) -> (Vec<f64>, f64) {
+        let mut gradient = self.gradient(data, w);
+        self.affine().nearest_lasso(&w[..data.features().columns()], &mut gradient, wanted);
         (gradient, 0.0)
     }
 
-    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
-        self.proximal_by(data, centre, Steps::all(step))
-    }
-
-    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
+    fn proximal_step(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         self.check()?;
         if self.lasso == 0.0 && steps == Steps::all(steps.slopes) {
             return LinearProximal::new(&self.linear(), data)?.step(centre, steps.slopes);
         }
-        check_numbers(NAME, data)?;
-        let columns = data.features().columns();
-        check_proximal(centre, self.affine().size(columns), steps.slopes)?;
-        let data = data.without_zero_weights();
-        let roots: Vec<f64> = data.weights().iter().map(|weight| (2.0 * weight).sqrt()).collect();
-        let mut rows = self.affine().rows(data.features());
-        for (row, root) in rows.chunks_exact_mut(centre.len().max(1)).zip(&roots) {
-            scale(row, *root);
-        }
-        let labels = data.labels().as_slice().iter().zip(&roots);
-        let residual = labels.map(|(y, root)| -root * y).collect();
-        let pulls = self.affine().proximal_pulls(columns, centre, steps);
-        descend(rows, residual, &pulls, &self.affine().lassos(columns))
-    }
-
-    fn shape(&self) -> Shape {
-        Shape { convex: true, smooth: self.lasso == 0.0, ridge: self.ridge }
-    }
-
-    fn radius(&self, data: &Dataset, bound: f64) -> Option<f64> {
-        let shape = RowShape {
-            loss: |y: f64, output: f64| (output - y).powi(2),
-            least: |_| 0.0,
-            inside: |y| y,
-        };
-        self.affine().radius(data, bound, &shape)
-    }
-
-    fn hypothesis(&self, names: &Arc<[String]>, _: Task, weights: &[f64]) -> Box<dyn Hypothesis> {
-        Box::new(Affine::hypothesis(names, weights))
-    }
-
-    fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
-        self.affine().weights(hypothesis)
-    }
-
-    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
-        self.affine().intercepts(columns, 1)
+        check::numbers(NAME, data.task())?;
+        self.affine().proximal(data, centre, steps, |rows, labels, weights, pulls| {
+            let roots: Vec<f64> = weights.iter().map(|weight| (2.0 * weight).sqrt()).collect();
+            let mut rows = rows.to_vec();
+            for (row, root) in rows.chunks_exact_mut(centre.len().max(1)).zip(&roots) {
+                scale(row, *root);
+            }
+            let residual = labels.iter().zip(&roots).map(|(y, root)| -root * y).collect();
+            descend(rows, residual, pulls, &self.affine().lassos(data.features().columns()))
+        })
     }
 }
 
@@ -179,24 +147,23 @@ impl Parametric for ElasticNet {
 fn descend(
     mut rows: Vec<f64>,
     mut residual: Vec<f64>,
-    pulls: &Pulls,
+    pulls: &QuadraticPulls,
     lassos: &[f64],
 ) -> Result<Vec<f64>> {
     let zeros = vec![0.0; lassos.len()];
     if residual.len() > zeros.len() {
         triangularise(&mut rows, zeros.len(), &mut residual);
     }
-    let Pulls { strengths, centres } = pulls;
+    let QuadraticPulls { strengths, centres } = pulls;
     let own = Separable { linear: &zeros, strengths, centres, lassos };
-    Descent::new(&rows, residual, &zeros, &own).minimise()
+    CoordinateDescent::new(&rows, residual, &zeros, &own).minimise()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        data::{Features, Labels},
-        model::Stored,
+        data::{Features, Labels, Task},
         random::{Purpose, Stream},
         testing,
     };
@@ -214,8 +181,7 @@ mod tests {
     }
 
     fn fit(model: &dyn LocalModel, data: &Dataset) -> LinearHypothesis {
-        let Stored::Linear(fitted) = model.fit(data).unwrap().stored() else { panic!("linear") };
-        fitted
+        model.fit(data).unwrap().downcast_ref::<LinearHypothesis>().expect("linear").clone()
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! A model whose ridge was given and is not to be chosen anew.
 
-use super::{Hypothesis, Linear, LocalModel, Parametric, Prepared, Vanishing};
+use super::{
+    Hypothesis, HypothesisKinds, Linear, LocalModel, Parametric, Prepared, Vanishing, WarmStart,
+};
 use crate::{
     data::{Dataset, Features},
     error::Result,
@@ -15,8 +17,20 @@ impl<M: LocalModel> LocalModel for Fixed<M> {
         self.0.fit(data)
     }
 
-    fn refit(&self, data: &Dataset, current: &dyn Hypothesis) -> Result<Box<dyn Hypothesis>> {
-        self.0.refit(data, current)
+    fn as_warm_start(&self) -> Option<&dyn WarmStart> {
+        self.0.as_warm_start()
+    }
+
+    fn with_centre(&self, centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
+        self.0.with_centre(centre)
+    }
+
+    fn as_parametric(&self) -> Option<&dyn Parametric> {
+        self.0.as_parametric()
+    }
+
+    fn as_linear(&self) -> Option<&Linear> {
+        self.0.as_linear()
     }
 
     fn prepare(&self, rows: &Features, weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
@@ -31,15 +45,7 @@ impl<M: LocalModel> LocalModel for Fixed<M> {
         self.0.vanishing_rows(own)
     }
 
-    fn with_centre(&self, centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
-        self.0.with_centre(centre)
-    }
-
-    fn as_parametric(&self) -> Option<&dyn Parametric> {
-        self.0.as_parametric()
-    }
-
-    fn as_linear(&self) -> Option<&Linear> {
-        self.0.as_linear()
+    fn kinds(&self) -> HypothesisKinds {
+        self.0.kinds()
     }
 }

@@ -98,7 +98,7 @@ pub(super) fn squared_distance(x: &[f64], z: &[f64]) -> f64 {
 /// The sum of the weighted variances of all columns: half the mean of `‖x − z‖²` over two rows
 /// drawn by their shares. It does not change when a row is split into copies.
 pub(super) fn total_variance(points: &[f64], columns: usize, shares: &[f64]) -> f64 {
-    let mean = super::places::mean_of(points, columns, shares);
+    let mean = super::solver::mean_of(points, columns, shares);
     let rows = points.chunks_exact(columns.max(1)).zip(shares);
     rows.map(|(x, share)| share * squared_distance(x, &mean)).sum()
 }

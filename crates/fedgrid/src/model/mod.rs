@@ -9,20 +9,13 @@
 //!
 //! and is put under the laws of `testing::check_local_model` by one line.
 
-mod affine;
-mod basis;
+mod builtin;
 mod check;
-mod clipped;
-mod coordinate_descent;
-mod curved;
 mod kernel;
-mod kink;
-mod level_set;
 mod parametric;
-mod places;
 #[cfg(test)]
 mod reference;
-mod smooth;
+mod solver;
 mod stored;
 mod vanishing;
 
@@ -49,7 +42,7 @@ pub use boosting::{Boosting, BoostingHypothesis};
 pub use constant::{Constant, Mean};
 pub use elastic_net::ElasticNet;
 pub use fixed::Fixed;
-pub use forest::{ExtraTrees, Forest, ForestHypothesis, Tried};
+pub use forest::{ExtraTrees, Forest, ForestHypothesis, TriedFeatures};
 pub use graphical_lasso::{GraphicalLasso, GraphicalLassoHypothesis};
 pub use huber::Huber;
 pub use kernel::Kernel;
@@ -57,13 +50,13 @@ pub use kernel_ridge::{KernelRidge, KernelRidgeHypothesis};
 pub use linear::{Linear, LinearHypothesis, LinearProximal};
 pub use logistic::{Logistic, LogisticHypothesis};
 pub use neighbours::{Neighbours, NeighboursHypothesis};
-pub use parametric::{Parametric, Shape, Steps};
+pub use parametric::{LossShape, Parametric, Steps};
 pub use perceptron::{Activation, Perceptron, PerceptronHypothesis};
 pub use poisson::{Poisson, PoissonHypothesis};
 pub use quantile::Quantile;
 pub use smoother::{Smoother, SmootherHypothesis};
-pub use stored::Stored;
-pub use tree::{Nodes, Tree, TreeHypothesis};
+pub use stored::{HypothesisKinds, Storable, Stored};
+pub use tree::{Tree, TreeHypothesis, TreeNodes};
 pub use vanishing::Vanishing;
 
 use crate::{
@@ -72,16 +65,39 @@ use crate::{
 };
 
 /// A kind of model that a node trains on weighted rows: the `.fit()` that the papers ask for.
+///
+/// A model needs no more than `fit`. What else it can do it offers through the accessors, which are
+/// `None` by default, and methods that need more than a model offers say so.
 pub trait LocalModel: Debug + Send + Sync {
     /// The hypothesis of smallest weighted loss on these rows.
     ///
     /// Rows of weight zero do not matter; data without any weight are refused.
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>>;
 
-    /// The hypothesis of smallest weighted loss, sought from a current one. Models that cannot start
-    /// from there fit anew.
-    fn refit(&self, data: &Dataset, _current: &dyn Hypothesis) -> Result<Box<dyn Hypothesis>> {
-        self.fit(data)
+    /// The model as one that goes on from a hypothesis, if it can.
+    fn as_warm_start(&self) -> Option<&dyn WarmStart> {
+        None
+    }
+
+    /// The model as one whose ridge can be chosen, if it has one.
+    fn as_tunable(&self) -> Option<&dyn Tunable> {
+        None
+    }
+
+    /// The same model with its ridge pulling to a hypothesis instead of to zero, or none if it
+    /// cannot.
+    fn with_centre(&self, _centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
+        None
+    }
+
+    /// The model as one of weights with a gradient, if it is.
+    fn as_parametric(&self) -> Option<&dyn Parametric> {
+        None
+    }
+
+    /// The model as a linear one, if it is: then networks of it have a direct solution.
+    fn as_linear(&self) -> Option<&Linear> {
+        None
     }
 
     /// Prepares repeated fits to the same rows with different labels; none if nothing can be reused.
@@ -103,38 +119,37 @@ pub trait LocalModel: Debug + Send + Sync {
         Vanishing::Remembered
     }
 
-    /// The same model with another ridge, or none if the model has no such strength.
-    fn with_ridge(&self, _ridge: f64) -> Option<Box<dyn LocalModel>> {
-        None
-    }
-
-    /// The same model with its ridge pulling to a hypothesis instead of to zero, or none if it
-    /// cannot.
-    fn with_centre(&self, _centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
-        None
-    }
-
-    /// The model as one of weights with a gradient, if it is.
-    fn as_parametric(&self) -> Option<&dyn Parametric> {
-        None
-    }
-
-    /// The model as a linear one, if it is: then networks of it have a direct solution.
-    fn as_linear(&self) -> Option<&Linear> {
-        None
-    }
-
     /// Models of one family are one model, pooled once for all their nodes. By default a model is a
     /// family by itself; one that is another value at every node names what these have in common.
     fn family(&self) -> usize {
+        // Nodes with one model share one pointer.
         std::ptr::from_ref(self).cast::<()>().addr()
+    }
+
+    /// The kinds of hypotheses in files of a node with this model; one from outside of this crate adds
+    /// its own.
+    fn kinds(&self) -> HypothesisKinds {
+        HypothesisKinds::builtin()
     }
 }
 
 /// The kind of a model, as messages name it.
 pub(crate) fn kind_of(model: &dyn LocalModel) -> String {
+    // A model derives this name, so it need not say twice what it is called.
     let text = format!("{model:?}");
     text.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default().to_string()
+}
+
+/// A model that can go on from a hypothesis instead of beginning anew.
+pub trait WarmStart {
+    /// The hypothesis of smallest weighted loss, sought from a current one.
+    fn refit(&self, data: &Dataset, current: &dyn Hypothesis) -> Result<Box<dyn Hypothesis>>;
+}
+
+/// A model whose ridge can be chosen.
+pub trait Tunable {
+    /// The same model with another ridge.
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel>;
 }
 
 /// A model with the rows it will be fitted to: sort orders, factors and kernels are kept, because
@@ -157,15 +172,21 @@ pub trait Prepared: Debug + Send + Sync {
 }
 
 /// What a model has learnt: a prediction for every row of features.
-pub trait Hypothesis: Debug + Send + Sync {
+pub trait Hypothesis: Any + Debug + Send + Sync {
     /// One label per row: a number, or a probability for each class.
     fn predict(&self, features: &Features) -> Labels;
 
-    /// The hypothesis as plain values that can be kept and restored.
-    fn stored(&self) -> Stored;
-
-    /// The hypothesis as what it is, for a model from outside this crate to know its own again.
-    fn as_any(&self) -> Option<&dyn Any> {
+    /// The hypothesis as plain values for a file; none if no plain values stand for it.
+    fn save(&self) -> Option<Stored> {
         None
+    }
+}
+
+impl dyn Hypothesis {
+    /// The hypothesis as one of a known type, if it is.
+    #[must_use]
+    pub fn downcast_ref<H: Hypothesis>(&self) -> Option<&H> {
+        let any: &dyn Any = self;
+        any.downcast_ref()
     }
 }

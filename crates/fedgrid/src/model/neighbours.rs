@@ -5,9 +5,9 @@
 //! h(x) = Σ_p part_p weight_p y_p / Σ_p part_p weight_p      budget = k · Σ_p weight_p² / Σ_p weight_p
 //! ```
 //!
-//! over the places p (distinct feature rows). Places are taken by distance until their weights
+//! over the distinct feature rows p. These are taken by distance until their weights
 //! reach the budget; the last ones, all at one distance, count in equal parts. The unit of the budget
-//! is the mean weight of a place, drawn by weight. It is one row for distinct rows of equal weight,
+//! is the mean weight of a distinct row, drawn by weight. It is one row for distinct rows of equal weight,
 //! where this is the common rule of k nearest neighbours. It does not change when a row is split
 //! into copies, scales with all weights, and hardly notices rows of little weight, so that weakly
 //! weighted public points cannot crowd out a node's own rows.
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LocalModel, Stored, Vanishing, check, places::Places,
+    Hypothesis, LocalModel, Storable, Stored, Vanishing, check, solver::DistinctRows,
     vanishing::every_column_varies,
 };
 use crate::{
@@ -55,16 +55,16 @@ impl LocalModel for Neighbours {
             return Err(Error::Parameter { name: "k", value: 0.0, expected: "one or more" });
         }
         let model = "a model of nearest neighbours";
-        let places = Places::new(data.features(), data.weights(), model)?;
-        let (scaling, _) = places.scaled(self.standardise);
-        let shares = places.shares();
+        let distinct = DistinctRows::new(data.features(), data.weights(), model)?;
+        let (scaling, _) = distinct.scaled(self.standardise);
+        let shares = distinct.shares();
         let unit: f64 = shares.iter().map(|share| share * share).sum();
         Ok(Box::new(NeighboursHypothesis {
             names: data.features().names().clone(),
             task: data.task(),
             deviations: scaling.deviations,
-            points: places.features.values().to_vec(),
-            labels: places.labels(data.labels())?,
+            points: distinct.features.values().to_vec(),
+            labels: distinct.labels(data.labels())?,
             budget: (self.k as f64 * unit).min(1.0),
             shares,
             by_distance: self.by_distance,
@@ -90,11 +90,11 @@ pub struct NeighboursHypothesis {
     pub task: Task,
     /// What the difference in each column is divided by.
     pub deviations: Vec<f64>,
-    /// The features of the places, one place after the other.
+    /// The features of the distinct rows, one after the other.
     pub points: Vec<f64>,
-    /// The mean label of each place, one place after the other.
+    /// The mean label of each distinct row, one after the other.
     pub labels: Vec<f64>,
-    /// The share of each place in the total weight.
+    /// The share of each distinct row in the total weight.
     pub shares: Vec<f64>,
     /// The share of the total weight that the neighbours hold together, above zero and at most one.
     pub budget: f64,
@@ -103,23 +103,6 @@ pub struct NeighboursHypothesis {
 }
 
 impl NeighboursHypothesis {
-    /// Refuses lengths that disagree and numbers out of range, as a file may hold.
-    pub fn check(&self) -> Result<()> {
-        let (columns, count) = (self.names.len(), self.shares.len());
-        same_size("deviations of neighbours", self.deviations.len(), columns)?;
-        check::positive("deviation", &self.deviations)?;
-        check::shares(&self.shares)?;
-        same_size("features of neighbours", self.points.len(), columns * count)?;
-        same_size("labels of neighbours", self.labels.len(), self.task.outputs() * count)?;
-        check::finite("a feature of a neighbour", &self.points)?;
-        check::finite("a label of a neighbour", &self.labels)?;
-        if self.budget > 0.0 && self.budget <= 1.0 {
-            return Ok(());
-        }
-        let expected = "a number above 0, at most 1";
-        Err(Error::Parameter { name: "budget", value: self.budget, expected })
-    }
-
     /// The squared distance of two rows. Differences are scaled, not rows, so that rows at one
     /// distance on both sides are seen to be.
     fn squared_distance(&self, x: &[f64], z: &[f64]) -> f64 {
@@ -127,25 +110,26 @@ impl NeighboursHypothesis {
         columns.map(|((x, z), deviation)| ((x - z) / deviation).powi(2)).sum()
     }
 
-    /// Writes the label of one row; `order` is scratch for distances and places.
+    /// Writes the label of one row; `order` is scratch for distances and indices.
     fn label(&self, x: &[f64], order: &mut Vec<(f64, usize)>, label: &mut [f64]) {
         order.clear();
         let points = self.points.chunks_exact(x.len().max(1)).enumerate();
-        order.extend(points.map(|(place, z)| (self.squared_distance(x, z), place)));
+        order.extend(points.map(|(index, z)| (self.squared_distance(x, z), index)));
+        // Ties by index: an unstable sort must not decide which row is nearer.
         order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         label.fill(0.0);
         let (mut left, mut total) = (self.budget, 0.0);
         for group in order.chunk_by(|a, b| b.0 <= a.0 * (1.0 + SAME_DISTANCE)) {
-            let held: f64 = group.iter().map(|(_, place)| self.shares[*place]).sum();
+            let held: f64 = group.iter().map(|(_, index)| self.shares[*index]).sum();
             // A row at no distance outweighs all others.
             let met = self.by_distance && group[0].0 == 0.0;
             let nearness = if self.by_distance && !met { 1.0 / group[0].0.sqrt() } else { 1.0 };
             let part = (left / held).min(1.0) * nearness;
-            for (_, place) in group {
+            for (_, index) in group {
                 let outputs = label.len();
-                let own = &self.labels[place * outputs..(place + 1) * outputs];
-                add_scaled(label, part * self.shares[*place], own);
-                total += part * self.shares[*place];
+                let own = &self.labels[index * outputs..(index + 1) * outputs];
+                add_scaled(label, part * self.shares[*index], own);
+                total += part * self.shares[*index];
             }
             left -= held;
             if left <= 0.0 || met {
@@ -167,8 +151,33 @@ impl Hypothesis for NeighboursHypothesis {
         labels
     }
 
-    fn stored(&self) -> Stored {
-        Stored::Neighbours(self.clone())
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for NeighboursHypothesis {
+    const KIND: &'static str = "neighbours";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        (Some(&self.names), self.task)
+    }
+
+    /// Refuses lengths that disagree and numbers out of range, as a file may hold.
+    fn check(&self) -> Result<()> {
+        let (columns, count) = (self.names.len(), self.shares.len());
+        same_size("deviations of neighbours", self.deviations.len(), columns)?;
+        check::positive("deviation", &self.deviations)?;
+        check::shares(&self.shares)?;
+        same_size("features of neighbours", self.points.len(), columns * count)?;
+        same_size("labels of neighbours", self.labels.len(), self.task.outputs() * count)?;
+        check::finite("a feature of a neighbour", &self.points)?;
+        check::finite("a label of a neighbour", &self.labels)?;
+        if self.budget > 0.0 && self.budget <= 1.0 {
+            return Ok(());
+        }
+        let expected = "a number above 0, at most 1";
+        Err(Error::Parameter { name: "budget", value: self.budget, expected })
     }
 }
 
@@ -266,9 +275,12 @@ mod tests {
         let data = line(&[0.0, 3.0], &[1.0, 4.0], &[1.0; 2]);
         let error = Neighbours { k: 0, ..Neighbours::default() }.fit(&data).unwrap_err();
         assert_eq!(error.to_string(), "k is 0, expected one or more");
-        let Stored::Neighbours(sound) = Neighbours::default().fit(&data).unwrap().stored() else {
-            panic!("neighbours store neighbours")
-        };
+        let sound = Neighbours::default()
+            .fit(&data)
+            .unwrap()
+            .downcast_ref::<NeighboursHypothesis>()
+            .expect("neighbours store neighbours")
+            .clone();
         assert!(sound.check().is_ok());
         assert!(NeighboursHypothesis { labels: vec![1.0], ..sound.clone() }.check().is_err());
         assert!(NeighboursHypothesis { budget: 0.0, ..sound.clone() }.check().is_err());

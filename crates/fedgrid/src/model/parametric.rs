@@ -15,7 +15,7 @@ use crate::{
 
 /// What is known about the shape of a loss as a function of the weights.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Shape {
+pub struct LossShape {
     /// Whether it is convex; only then a minimum can be certified.
     pub convex: bool,
     /// Whether it has a gradient everywhere.
@@ -65,16 +65,17 @@ pub trait Parametric: LocalModel {
     }
 
     /// The proximal step `argmin L(w) + ‖w − centre‖² / 2τ` with τ = `step` > 0.
-    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>>;
-
-    /// The proximal step with a step of its own for the intercepts; by default there is one for all.
-    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
-        self.proximal(data, centre, steps.slopes)
+    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
+        self.proximal_by(data, centre, Steps::all(step))
     }
 
+    /// The proximal step with a step of its own for the intercepts. A model that cannot tell them apart
+    /// takes that of the slopes for all.
+    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>>;
+
     /// The shape of the loss; by default nothing is known.
-    fn shape(&self) -> Shape {
-        Shape::default()
+    fn shape(&self) -> LossShape {
+        LossShape::default()
     }
 
     /// A value that the loss never falls below.
@@ -100,7 +101,7 @@ pub trait Parametric: LocalModel {
         vec![0.0; self.size(columns, task)]
     }
 
-    /// The places of the intercepts among the weights; none for models without.
+    /// The indices of the intercepts among the weights; none for models without.
     fn intercepts(&self, _columns: usize, _task: Task) -> Vec<usize> {
         Vec::new()
     }

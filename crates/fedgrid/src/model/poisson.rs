@@ -7,20 +7,14 @@
 //! The intercept b is never penalised. Targets must be zero or more; they need not be whole. Where the
 //! minimum lies at infinity (all targets zero and no ridge), predictions end near 10⁻²⁰.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LocalModel, Parametric, Shape, Steps, Stored, Vanishing,
-    affine::{Affine, check_data, check_numbers, check_proximal},
-    basis::Basis,
-    check,
-    level_set::RowShape,
-    smooth::{RowLoss, Smooth},
+    Hypothesis, LinearHypothesis, LocalModel, Parametric, Steps, Storable, Stored, Tunable,
+    Vanishing, check,
+    solver::{Affine, AffineModel, Basis, PenalisedLoss, RowLoss},
 };
 use crate::{
-    algebra::dot,
     data::{Dataset, Features, Labels, Task},
     error::{Error, Result, at_least_zero, same_size},
 };
@@ -42,12 +36,6 @@ pub struct Poisson {
 impl Default for Poisson {
     fn default() -> Self {
         Self { ridge: 1e-4, intercept: true }
-    }
-}
-
-impl Poisson {
-    fn affine(&self) -> Affine {
-        Affine { ridge: self.ridge, lasso: 0.0, intercept: self.intercept }
     }
 }
 
@@ -87,7 +75,8 @@ impl RowLoss for Likelihood<'_> {
 impl LocalModel for Poisson {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         at_least_zero("ridge", self.ridge)?;
-        check_data(NAME, data)?;
+        check::numbers(NAME, data.task())?;
+        check::weight(NAME, data.total_weight())?;
         check_counts(data)?;
         let data = data.without_zero_weights();
         let basis = Basis::principal(&data, self.intercept);
@@ -95,11 +84,12 @@ impl LocalModel for Poisson {
         let strengths: Vec<f64> = penalties.iter().map(|ridge| 2.0 * ridge).collect();
         let mut start = vec![0.0; strengths.len()];
         let mean = data.mean_label()[0];
+        // The best constant, where exponentials neither overflow nor vanish.
         if self.intercept && mean > 0.0 {
             start[basis.scales.len()] = mean.ln();
         }
         let zeros = vec![0.0; start.len()];
-        let problem = Smooth {
+        let problem = PenalisedLoss {
             loss: &Likelihood(data.labels().as_slice()),
             rows: &basis.rows(&data, self.intercept),
             width: start.len(),
@@ -110,7 +100,7 @@ impl LocalModel for Poisson {
         };
         let (slopes, intercept) = basis.affine(&problem.minimise(start)?);
         let names = data.features().names().clone();
-        Ok(Box::new(PoissonHypothesis { names, slopes, intercept }))
+        Ok(self.hypothesis_of(LinearHypothesis { names, slopes, intercept }))
     }
 
     fn smallest_label(&self) -> f64 {
@@ -122,8 +112,8 @@ impl LocalModel for Poisson {
         if self.ridge > 0.0 { Vanishing::Forgotten } else { Vanishing::Choosing }
     }
 
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
+    fn as_tunable(&self) -> Option<&dyn Tunable> {
+        Some(self)
     }
 
     fn as_parametric(&self) -> Option<&dyn Parametric> {
@@ -131,119 +121,98 @@ impl LocalModel for Poisson {
     }
 }
 
-impl Parametric for Poisson {
-    fn size(&self, columns: usize, _task: Task) -> usize {
-        self.affine().size(columns)
-    }
-
-    fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
-        self.affine().loss(data, weights, |y, output| output.exp() - y * output)
-    }
-
-    fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
-        self.affine().gradient(data, weights, |y, output| output.exp() - y)
-    }
-
-    fn hessian(&self, data: &Dataset, weights: &[f64]) -> Option<Vec<f64>> {
-        Some(self.affine().hessian(data, weights, |_, output| output.exp()))
-    }
-
-    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
-        self.proximal_by(data, centre, Steps::all(step))
-    }
-
-    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
-        at_least_zero("ridge", self.ridge)?;
-        check_numbers(NAME, data)?;
-        check_counts(data)?;
-        let columns = data.features().columns();
-        check_proximal(centre, self.affine().size(columns), steps.slopes)?;
-        let data = data.without_zero_weights();
-        let pulls = self.affine().proximal_pulls(columns, centre, steps);
-        let problem = Smooth {
-            loss: &Likelihood(data.labels().as_slice()),
-            rows: &self.affine().rows(data.features()),
-            width: centre.len(),
-            weights: data.weights(),
-            strengths: &pulls.strengths,
-            centres: &pulls.centres,
-            lassos: &vec![0.0; centre.len()],
-        };
-        problem.minimise_near(centre)
-    }
-
-    fn shape(&self) -> Shape {
-        Shape { convex: true, smooth: true, ridge: self.ridge }
-    }
-
-    fn least_loss(&self, data: &Dataset) -> f64 {
-        Affine::least_loss(data, least_row)
-    }
-
-    fn radius(&self, data: &Dataset, bound: f64) -> Option<f64> {
-        let shape = RowShape {
-            loss: |y: f64, output: f64| output.exp() - y * output,
-            least: least_row,
-            inside: |y: f64| y.max(1e-6).ln(),
-        };
-        self.affine().radius(data, bound, &shape)
-    }
-
-    fn hypothesis(&self, names: &Arc<[String]>, _: Task, weights: &[f64]) -> Box<dyn Hypothesis> {
-        let linear = Affine::hypothesis(names, weights);
-        let (slopes, intercept) = (linear.slopes, linear.intercept);
-        Box::new(PoissonHypothesis { names: names.clone(), slopes, intercept })
-    }
-
-    fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
-        match hypothesis.stored() {
-            Stored::Poisson(hypothesis) => {
-                let mut weights = hypothesis.slopes;
-                weights.extend(self.intercept.then_some(hypothesis.intercept));
-                Some(weights)
-            }
-            _ => None,
-        }
-    }
-
-    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
-        self.affine().intercepts(columns, 1)
+impl Tunable for Poisson {
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel> {
+        Box::new(Self { ridge, ..*self })
     }
 }
 
-/// The least loss of a row: that of the output ln y.
-fn least_row(y: f64) -> f64 {
-    if y > 0.0 { y - y * y.ln() } else { 0.0 }
+impl AffineModel for Poisson {
+    fn affine(&self) -> Affine {
+        Affine { ridge: self.ridge, lasso: 0.0, intercept: self.intercept }
+    }
+
+    fn row_loss(&self, label: f64, output: f64) -> f64 {
+        output.exp() - label * output
+    }
+
+    fn row_slope(&self, label: f64, output: f64) -> f64 {
+        output.exp() - label
+    }
+
+    fn row_curvature(&self, _label: f64, output: f64) -> Option<f64> {
+        Some(output.exp())
+    }
+
+    fn least_row_loss(&self, label: f64) -> f64 {
+        if label > 0.0 { label - label * label.ln() } else { 0.0 }
+    }
+
+    fn best_output(&self, label: f64) -> f64 {
+        // A count of zero has its least loss at minus infinity.
+        label.max(1e-6).ln()
+    }
+
+    fn proximal_step(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
+        at_least_zero("ridge", self.ridge)?;
+        check::numbers(NAME, data.task())?;
+        check_counts(data)?;
+        self.affine().proximal(data, centre, steps, |rows, labels, weights, pulls| {
+            let problem = PenalisedLoss {
+                loss: &Likelihood(labels),
+                rows,
+                width: centre.len(),
+                weights,
+                strengths: &pulls.strengths,
+                centres: &pulls.centres,
+                lassos: &vec![0.0; centre.len()],
+            };
+            problem.minimise_near(centre)
+        })
+    }
+
+    fn hypothesis_of(&self, outputs: LinearHypothesis) -> Box<dyn Hypothesis> {
+        Box::new(PoissonHypothesis(outputs))
+    }
+
+    fn outputs_of<'a>(&self, hypothesis: &'a dyn Hypothesis) -> Option<&'a LinearHypothesis> {
+        hypothesis.downcast_ref::<PoissonHypothesis>().map(|own| &own.0)
+    }
 }
 
 /// A learnt log-linear map to means: `exp(wᵀx + b)`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PoissonHypothesis {
-    /// The names of the features, in order.
-    pub names: Arc<[String]>,
-    /// The slopes w.
-    pub slopes: Vec<f64>,
-    /// The intercept b, zero for models without one.
-    pub intercept: f64,
-}
-
-impl PoissonHypothesis {
-    /// Refuses slopes of another number than there are features, and such without a value.
-    pub fn check(&self) -> Result<()> {
-        same_size("slopes of a Poisson regression", self.slopes.len(), self.names.len())?;
-        check::finite("a slope of a Poisson regression", &self.slopes)?;
-        check::finite("the intercept of a Poisson regression", &[self.intercept])
-    }
-}
+#[serde(transparent)]
+pub struct PoissonHypothesis(
+    /// The map `wᵀx + b` to the logarithm of the mean.
+    pub LinearHypothesis,
+);
 
 impl Hypothesis for PoissonHypothesis {
     fn predict(&self, features: &Features) -> Labels {
-        let mean = |x: &[f64]| (dot(&self.slopes, x) + self.intercept).min(LARGEST_OUTPUT).exp();
-        Labels::values(features.iter().map(mean).collect())
+        let mut means = self.0.predict(features);
+        means.as_mut_slice().iter_mut().for_each(|mean| *mean = mean.min(LARGEST_OUTPUT).exp());
+        means
     }
 
-    fn stored(&self) -> Stored {
-        Stored::Poisson(self.clone())
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for PoissonHypothesis {
+    const KIND: &'static str = "poisson";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        self.0.domain()
+    }
+
+    /// Refuses slopes of another number than there are features, and such without a value.
+    fn check(&self) -> Result<()> {
+        let LinearHypothesis { names, slopes, intercept } = &self.0;
+        same_size("slopes of a Poisson regression", slopes.len(), names.len())?;
+        check::finite("a slope of a Poisson regression", slopes)?;
+        check::finite("the intercept of a Poisson regression", &[*intercept])
     }
 }
 

@@ -18,17 +18,12 @@
 //! conditions of the minimum then hold to about 10⁻⁹ of the total weight. [Koenker & Bassett 1978;
 //! Rockafellar 1976.]
 
-use std::sync::Arc;
-
 use super::{
-    Hypothesis, LocalModel, Parametric, Shape, Steps, Vanishing,
-    affine::{Affine, Pulls, check_data, check_numbers},
-    basis::Centred,
-    clipped::Clipped,
-    level_set::RowShape,
+    Hypothesis, LocalModel, Parametric, Steps, Tunable, Vanishing, check,
+    solver::{Affine, AffineModel, CentredRegression, PiecewiseQuadratic, QuadraticPulls},
 };
 use crate::{
-    data::{Dataset, Task},
+    data::Dataset,
     error::{Error, Result, at_least_zero},
 };
 
@@ -36,19 +31,19 @@ const NAME: &str = "a quantile regression";
 
 /// A pull relative to the total weight over the spread of the target, which chooses among several
 /// minimisers.
-const CHOICE: f64 = 1e-9;
+const TIE_BREAKING_PULL: f64 = 1e-9;
 
 /// A row is met if its residual is this share of the mean one.
-const TOLERANCE: f64 = 1e-10;
+const RESIDUAL_TOLERANCE: f64 = 1e-10;
 
 /// Where rounding prevents the tolerance, so much is still a solution.
-const WORST_TOLERANCE: f64 = 1e-7;
+const WORST_RESIDUAL_TOLERANCE: f64 = 1e-7;
 
 /// Updates of the multipliers at most.
 const MOST_UPDATES: usize = 60;
 
 /// The narrowest smoothing δ, as a share of the mean residual.
-const NARROWEST: f64 = 1e-6;
+const NARROWEST_WIDTH_SHARE: f64 = 1e-6;
 
 /// A linear model of a quantile of the target.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,34 +72,33 @@ impl Quantile {
         Err(Error::Parameter { name: "level", value: self.level, expected })
     }
 
-    fn affine(&self) -> Affine {
-        Affine { ridge: self.ridge, lasso: 0.0, intercept: self.intercept }
-    }
-
     /// The minimiser, sought from the centres of the pulls.
     fn minimise(
         &self,
         rows: &[f64],
         labels: &[f64],
         weights: &[f64],
-        pulls: &Pulls,
+        pulls: &QuadraticPulls,
     ) -> Result<Vec<f64>> {
         let (low, high) = (self.level - 1.0, self.level);
-        let clipped = |slope: f64| Clipped { rows, labels, weights, pulls, slope, low, high };
-        let mut place = pulls.centres.clone();
+        let clipped =
+            |slope: f64| PiecewiseQuadratic { rows, labels, weights, pulls, slope, low, high };
+        let mut point = pulls.centres.clone();
         let mut multipliers = vec![0.0; labels.len()];
-        let scale = mean_size(&clipped(1.0).residuals(&place), weights);
+        let scale = mean_size(&clipped(1.0).residuals(&point), weights);
         let rounding = 1e-14 * labels.iter().fold(0.0, |a: f64, y| a.max(y.abs()));
+        // The start meets all rows, and a smoothing of no width would divide by zero.
         if scale <= rounding {
-            return Ok(place);
+            return Ok(point);
         }
         let mut violation = f64::INFINITY;
         let mut width = scale;
-        let mut narrowest = NARROWEST * scale;
+        let mut narrowest = NARROWEST_WIDTH_SHARE * scale;
         for _ in 0..MOST_UPDATES {
+            // A narrow smoothing meets rows sooner, but its Newton steps need a near start.
             let narrower = (0.1 * width).max(narrowest);
             let mut problem = clipped(1.0 / narrower);
-            place = match problem.minimise(&multipliers, place.clone()) {
+            point = match problem.minimise(&multipliers, point.clone()) {
                 Ok(next) => {
                     width = narrower;
                     next
@@ -113,23 +107,23 @@ impl Quantile {
                 Err(_) if narrower < width => {
                     narrowest = width;
                     problem = clipped(1.0 / width);
-                    problem.minimise(&multipliers, place)?
+                    problem.minimise(&multipliers, point)?
                 }
                 Err(error) => return Err(error),
             };
-            let residuals = problem.residuals(&place);
+            let residuals = problem.residuals(&point);
             multipliers = problem.forces(&multipliers, &residuals);
             let unmet = |(t, force): (&f64, &f64)| {
                 let met = (*t > 0.0 && *force >= high) || (*t < 0.0 && *force <= low);
                 if met { 0.0 } else { t.abs() }
             };
             violation = residuals.iter().zip(&multipliers).map(unmet).fold(0.0, f64::max);
-            if violation <= TOLERANCE * scale + rounding {
-                return Ok(place);
+            if violation <= RESIDUAL_TOLERANCE * scale + rounding {
+                return Ok(point);
             }
         }
-        if violation <= WORST_TOLERANCE * scale {
-            return Ok(place);
+        if violation <= WORST_RESIDUAL_TOLERANCE * scale {
+            return Ok(point);
         }
         Err(Error::NotConverged { what: "the method of multipliers", steps: MOST_UPDATES })
     }
@@ -142,25 +136,20 @@ fn mean_size(values: &[f64], weights: &[f64]) -> f64 {
     if total > 0.0 { sum / total } else { 0.0 }
 }
 
-impl Quantile {
-    /// The loss of an output: level per unit below the label, 1 − level per unit above it.
-    fn row_loss(&self, label: f64, output: f64) -> f64 {
-        (self.level * (label - output)).max((self.level - 1.0) * (label - output))
-    }
-}
-
 impl LocalModel for Quantile {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.check()?;
-        check_data(NAME, data)?;
+        check::numbers(NAME, data.task())?;
+        check::weight(NAME, data.total_weight())?;
         let data = data.without_zero_weights();
-        let centred = Centred::new(&data, self.intercept);
-        let Centred { basis, rows, labels, .. } = &centred;
+        let centred = CentredRegression::new(&data, self.intercept);
+        let CentredRegression { basis, rows, labels, .. } = &centred;
         let spread = mean_size(labels, data.weights());
-        let choice = if spread > 0.0 { CHOICE * data.total_weight() / spread } else { 1.0 };
+        let choice =
+            if spread > 0.0 { TIE_BREAKING_PULL * data.total_weight() / spread } else { 1.0 };
         let penalties = basis.penalties(self.ridge, self.intercept);
         let strengths: Vec<f64> = penalties.iter().map(|ridge| (2.0 * ridge).max(choice)).collect();
-        let pulls = Pulls { centres: vec![0.0; strengths.len()], strengths };
+        let pulls = QuadraticPulls { centres: vec![0.0; strengths.len()], strengths };
         let parameters = self.minimise(rows, labels, data.weights(), &pulls)?;
         Ok(Box::new(centred.hypothesis(&parameters)))
     }
@@ -170,8 +159,8 @@ impl LocalModel for Quantile {
         Vanishing::Choosing
     }
 
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
+    fn as_tunable(&self) -> Option<&dyn Tunable> {
+        Some(self)
     }
 
     fn as_parametric(&self) -> Option<&dyn Parametric> {
@@ -179,60 +168,44 @@ impl LocalModel for Quantile {
     }
 }
 
-impl Parametric for Quantile {
-    fn size(&self, columns: usize, _task: Task) -> usize {
-        self.affine().size(columns)
+impl Tunable for Quantile {
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel> {
+        Box::new(Self { ridge, ..*self })
+    }
+}
+
+impl AffineModel for Quantile {
+    fn affine(&self) -> Affine {
+        Affine { ridge: self.ridge, lasso: 0.0, intercept: self.intercept }
     }
 
-    fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
-        self.affine().loss(data, weights, |y, output| self.row_loss(y, output))
+    /// The level per unit below the label, one less the level per unit above it.
+    fn row_loss(&self, label: f64, output: f64) -> f64 {
+        (self.level * (label - output)).max((self.level - 1.0) * (label - output))
     }
 
-    fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
-        let level = self.level;
-        self.affine().gradient(data, weights, |y, output| match y - output {
+    fn row_slope(&self, label: f64, output: f64) -> f64 {
+        match label - output {
             0.0 => 0.0,
-            t if t > 0.0 => -level,
-            _ => 1.0 - level,
-        })
+            t if t > 0.0 => -self.level,
+            _ => 1.0 - self.level,
+        }
     }
 
-    fn subgradient(&self, data: &Dataset, weights: &[f64], wanted: &[f64]) -> (Vec<f64>, f64) {
-        self.affine().nearest_quantile(data, weights, self.level, wanted)
+    fn is_smooth(&self) -> bool {
+        false
     }
 
-    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
-        self.proximal_by(data, centre, Steps::all(step))
+    fn subgradient_near(&self, data: &Dataset, w: &[f64], wanted: &[f64]) -> (Vec<f64>, f64) {
+        self.affine().nearest_quantile(data, w, self.level, wanted)
     }
 
-    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
+    fn proximal_step(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         self.check()?;
-        check_numbers(NAME, data)?;
+        check::numbers(NAME, data.task())?;
         self.affine().proximal(data, centre, steps, |rows, labels, weights, pulls| {
             self.minimise(rows, labels, weights, pulls)
         })
-    }
-
-    fn shape(&self) -> Shape {
-        Shape { convex: true, smooth: false, ridge: self.ridge }
-    }
-
-    fn radius(&self, data: &Dataset, bound: f64) -> Option<f64> {
-        let shape =
-            RowShape { loss: |y, output| self.row_loss(y, output), least: |_| 0.0, inside: |y| y };
-        self.affine().radius(data, bound, &shape)
-    }
-
-    fn hypothesis(&self, names: &Arc<[String]>, _: Task, weights: &[f64]) -> Box<dyn Hypothesis> {
-        Box::new(Affine::hypothesis(names, weights))
-    }
-
-    fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
-        self.affine().weights(hypothesis)
-    }
-
-    fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
-        self.affine().intercepts(columns, 1)
     }
 }
 
@@ -241,8 +214,8 @@ mod tests {
     use super::*;
     use crate::{
         algebra::dot,
-        data::{Features, Labels},
-        model::{LinearHypothesis, Stored},
+        data::{Features, Labels, Task},
+        model::LinearHypothesis,
         random::{Purpose, Stream},
         testing::{self, Yardstick},
     };
@@ -253,8 +226,7 @@ mod tests {
     }
 
     fn fit(model: &Quantile, data: &Dataset) -> LinearHypothesis {
-        let Stored::Linear(fitted) = model.fit(data).unwrap().stored() else { panic!("linear") };
-        fitted
+        model.fit(data).unwrap().downcast_ref::<LinearHypothesis>().expect("linear").clone()
     }
 
     #[test]

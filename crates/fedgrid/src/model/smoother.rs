@@ -17,9 +17,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LocalModel, Stored, Vanishing, check,
+    Hypothesis, LocalModel, Storable, Stored, Vanishing, check,
     kernel::{Kernel, total_variance},
-    places::{Places, mean_of},
+    solver::{DistinctRows, mean_of},
 };
 use crate::{
     algebra::{add_scaled, scale},
@@ -47,10 +47,10 @@ impl LocalModel for Smoother {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.kernel.check()?;
         refuse_signed(self.kernel)?;
-        let places = Places::new(data.features(), data.weights(), "a smoother")?;
-        let (scaling, points) = places.scaled(self.standardise);
-        let (columns, shares) = (data.features().columns(), places.shares());
-        let labels = places.labels(data.labels())?;
+        let distinct = DistinctRows::new(data.features(), data.weights(), "a smoother")?;
+        let (scaling, points) = distinct.scaled(self.standardise);
+        let (columns, shares) = (data.features().columns(), distinct.shares());
+        let labels = distinct.labels(data.labels())?;
         Ok(Box::new(SmootherHypothesis {
             names: data.features().names().clone(),
             task: data.task(),
@@ -79,7 +79,7 @@ fn refuse_signed(kernel: Kernel) -> Result<()> {
     }
 }
 
-/// Scott's width for weighted places; one where all rows are at one place.
+/// Scott's width for weighted distinct rows; one where there is only one.
 fn scott_width(points: &[f64], columns: usize, shares: &[f64]) -> f64 {
     let effective = 1.0 / shares.iter().map(|share| share * share).sum::<f64>();
     let deviation = (total_variance(points, columns, shares) / columns as f64).sqrt();
@@ -106,24 +106,6 @@ pub struct SmootherHypothesis {
     pub shares: Vec<f64>,
     /// The weighted mean label, where nothing is alike.
     pub mean: Vec<f64>,
-}
-
-impl SmootherHypothesis {
-    /// Refuses lengths that disagree and numbers out of range, as a file may hold.
-    pub fn check(&self) -> Result<()> {
-        let (columns, outputs) = (self.names.len(), self.task.outputs());
-        let count = self.shares.len();
-        self.kernel.check_complete()?;
-        refuse_signed(self.kernel)?;
-        check::scaling(&self.scaling, columns)?;
-        check::shares(&self.shares)?;
-        same_size("features of a smoother", self.points.len(), columns * count)?;
-        same_size("labels of a smoother", self.labels.len(), outputs * count)?;
-        same_size("mean label of a smoother", self.mean.len(), outputs)?;
-        check::finite("a feature of a smoother", &self.points)?;
-        check::finite("a label of a smoother", &self.labels)?;
-        check::finite("the mean label of a smoother", &self.mean)
-    }
 }
 
 impl Hypothesis for SmootherHypothesis {
@@ -153,8 +135,32 @@ impl Hypothesis for SmootherHypothesis {
         labels
     }
 
-    fn stored(&self) -> Stored {
-        Stored::Smoother(self.clone())
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for SmootherHypothesis {
+    const KIND: &'static str = "smoother";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        (Some(&self.names), self.task)
+    }
+
+    /// Refuses lengths that disagree and numbers out of range, as a file may hold.
+    fn check(&self) -> Result<()> {
+        let (columns, outputs) = (self.names.len(), self.task.outputs());
+        let count = self.shares.len();
+        self.kernel.check_complete()?;
+        refuse_signed(self.kernel)?;
+        check::scaling(&self.scaling, columns)?;
+        check::shares(&self.shares)?;
+        same_size("features of a smoother", self.points.len(), columns * count)?;
+        same_size("labels of a smoother", self.labels.len(), outputs * count)?;
+        same_size("mean label of a smoother", self.mean.len(), outputs)?;
+        check::finite("a feature of a smoother", &self.points)?;
+        check::finite("a label of a smoother", &self.labels)?;
+        check::finite("the mean label of a smoother", &self.mean)
     }
 }
 
@@ -197,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_kernels_and_places_far_from_all_rows_give_the_weighted_mean() {
+    fn wide_kernels_and_points_far_from_all_rows_give_the_weighted_mean() {
         let data = line(&[0.0, 2.0], &[1.0, 5.0], &[3.0, 1.0]);
         assert!((at(Kernel::Laplace { width: 1e12 }, &data, 0.0) - 2.0).abs() < 1e-9);
         assert!((at(Kernel::Gaussian { width: 1.0 }, &data, 1e3) - 2.0).abs() < 1e-15);
@@ -210,9 +216,12 @@ mod tests {
         let kernel = Kernel::Polynomial { degree: 2, offset: 1.0 };
         let error = Smoother { kernel, standardise: true }.fit(&data).unwrap_err();
         assert_eq!(error.to_string(), "a smoother needs a Gaussian or Laplace kernel");
-        let Stored::Smoother(sound) = Smoother::default().fit(&data).unwrap().stored() else {
-            panic!("a smoother stores a smoother")
-        };
+        let sound = Smoother::default()
+            .fit(&data)
+            .unwrap()
+            .downcast_ref::<SmootherHypothesis>()
+            .expect("a smoother stores a smoother")
+            .clone();
         assert!(sound.check().is_ok());
         assert!(SmootherHypothesis { points: vec![1.0], ..sound.clone() }.check().is_err());
         assert!(SmootherHypothesis { mean: vec![f64::NAN], ..sound.clone() }.check().is_err());

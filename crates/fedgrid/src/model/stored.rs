@@ -1,93 +1,101 @@
-//! Hypotheses as plain values, to be kept in a file and checked when they come back.
+//! Hypotheses as plain values in files,
+//!
+//! ```text
+//! {"kind": "linear", "names": ["x"], "slopes": [2.0], "intercept": 0.5}
+//! ```
+//!
+//! and the registry of kinds that reads them back. A hypothesis that can be stored implements
+//! [`Storable`] in its own file; those of this crate are listed in `builtin.rs`, those of other crates
+//! are added with [`HypothesisKinds::with`].
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-use super::{
-    BoostingHypothesis, Constant, ForestHypothesis, GraphicalLassoHypothesis, Hypothesis,
-    KernelRidgeHypothesis, LinearHypothesis, LogisticHypothesis, NeighboursHypothesis,
-    PerceptronHypothesis, PoissonHypothesis, SmootherHypothesis, TreeHypothesis,
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use super::Hypothesis;
+use crate::{
+    data::Task,
+    error::{Error, Result},
 };
-use crate::{data::Task, error::Result};
 
 /// A hypothesis of any kind as plain values, to be kept in a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "each variant is the hypothesis it is named after")]
-pub enum Stored {
-    Constant(Constant),
-    Linear(LinearHypothesis),
-    Logistic(LogisticHypothesis),
-    Poisson(PoissonHypothesis),
-    Tree(TreeHypothesis),
-    Forest(ForestHypothesis),
-    Boosting(BoostingHypothesis),
-    Neighbours(NeighboursHypothesis),
-    KernelRidge(KernelRidgeHypothesis),
-    Smoother(SmootherHypothesis),
-    Perceptron(PerceptronHypothesis),
-    GraphicalLasso(GraphicalLassoHypothesis),
+pub struct Stored {
+    kind: String,
+    // In the order of the hypothesis's own fields, so that files keep their text.
+    #[serde(flatten)]
+    values: Map<String, Value>,
 }
 
 impl Stored {
-    /// Refuses values that no fit gives: lists of the wrong length, places that do not exist,
+    /// The values of a hypothesis; none if they cannot be written as JSON.
+    pub fn of<H: Storable>(hypothesis: &H) -> Option<Self> {
+        match serde_json::to_value(hypothesis) {
+            Ok(Value::Object(values)) => Some(Self { kind: H::KIND.into(), values }),
+            _ => None,
+        }
+    }
+}
+
+/// A hypothesis that can be kept in a file and read again.
+pub trait Storable: Hypothesis + Serialize + DeserializeOwned {
+    /// The name of the kind in files.
+    const KIND: &'static str;
+
+    /// The features that it reads, in order, or none if it reads no features; and what it predicts.
+    fn domain(&self) -> (Option<&[String]>, Task);
+
+    /// Refuses values that no fit gives: lists of the wrong length, indices that do not exist,
     /// numbers that are not finite. A hypothesis that passes predicts for every row.
-    pub fn check(&self) -> Result<()> {
-        match self {
-            Self::Constant(hypothesis) => hypothesis.check(),
-            Self::Linear(hypothesis) => hypothesis.check(),
-            Self::Logistic(hypothesis) => hypothesis.check(),
-            Self::Poisson(hypothesis) => hypothesis.check(),
-            Self::Tree(hypothesis) => hypothesis.check(),
-            Self::Forest(hypothesis) => hypothesis.check(),
-            Self::Boosting(hypothesis) => hypothesis.check(),
-            Self::Neighbours(hypothesis) => hypothesis.check(),
-            Self::KernelRidge(hypothesis) => hypothesis.check(),
-            Self::Smoother(hypothesis) => hypothesis.check(),
-            Self::Perceptron(hypothesis) => hypothesis.check(),
-            Self::GraphicalLasso(hypothesis) => hypothesis.check(),
-        }
+    fn check(&self) -> Result<()>;
+}
+
+/// Reads a hypothesis, for rows of these features and this task if they are given.
+type Load = fn(Stored, Option<(&[String], Task)>) -> Result<Box<dyn Hypothesis>>;
+
+/// The kinds of hypotheses that can be read from files.
+#[derive(Debug, Clone, Default)]
+pub struct HypothesisKinds(BTreeMap<&'static str, Load>);
+
+impl HypothesisKinds {
+    /// These and one more.
+    #[must_use]
+    pub fn with<H: Storable>(mut self) -> Self {
+        self.0.insert(H::KIND, load::<H>);
+        self
     }
 
-    /// Whether this is a hypothesis for rows of these features and this task, and can predict them.
-    #[must_use]
-    pub fn fits(&self, names: &[String], task: Task) -> bool {
-        let (own, predicts) = match self {
-            Self::Constant(hypothesis) => (None, hypothesis.task),
-            Self::Linear(hypothesis) => (Some(&hypothesis.names), Task::Regression),
-            Self::Logistic(hypothesis) => {
-                (Some(&hypothesis.names), Task::Classification { classes: hypothesis.classes })
-            }
-            Self::Poisson(hypothesis) => (Some(&hypothesis.names), Task::Regression),
-            Self::Tree(hypothesis) => (Some(&hypothesis.names), hypothesis.task),
-            Self::Forest(hypothesis) => (Some(&hypothesis.names), hypothesis.task),
-            Self::Boosting(hypothesis) => (Some(&hypothesis.names), hypothesis.task),
-            Self::Neighbours(hypothesis) => (Some(&hypothesis.names), hypothesis.task),
-            Self::KernelRidge(hypothesis) => (Some(&hypothesis.names), hypothesis.task),
-            Self::Smoother(hypothesis) => (Some(&hypothesis.names), hypothesis.task),
-            Self::Perceptron(hypothesis) => (Some(&hypothesis.names), hypothesis.task),
-            Self::GraphicalLasso(hypothesis) => (Some(&hypothesis.names), Task::Regression),
-        };
-        predicts == task && own.is_none_or(|own| **own == *names) && self.check().is_ok()
+    /// The hypothesis that was stored, if it passes its check; and, where features and task are given,
+    /// if it is one for rows of these.
+    pub fn load(
+        &self,
+        stored: Stored,
+        rows: Option<(&[String], Task)>,
+    ) -> Result<Box<dyn Hypothesis>> {
+        let load = self.0.get(stored.kind.as_str());
+        load.ok_or(malformed("is of no known kind"))?(stored, rows)
     }
+}
 
-    /// The hypothesis that was stored; [`Stored::check`] says whether it can be used.
-    #[must_use]
-    pub fn restore(self) -> Box<dyn Hypothesis> {
-        match self {
-            Self::Constant(hypothesis) => Box::new(hypothesis),
-            Self::Linear(hypothesis) => Box::new(hypothesis),
-            Self::Logistic(hypothesis) => Box::new(hypothesis),
-            Self::Poisson(hypothesis) => Box::new(hypothesis),
-            Self::Tree(hypothesis) => Box::new(hypothesis),
-            Self::Forest(hypothesis) => Box::new(hypothesis),
-            Self::Boosting(hypothesis) => Box::new(hypothesis),
-            Self::Neighbours(hypothesis) => Box::new(hypothesis),
-            Self::KernelRidge(hypothesis) => Box::new(hypothesis),
-            Self::Smoother(hypothesis) => Box::new(hypothesis),
-            Self::Perceptron(hypothesis) => Box::new(hypothesis),
-            Self::GraphicalLasso(hypothesis) => Box::new(hypothesis),
-        }
+fn load<H: Storable>(
+    stored: Stored,
+    rows: Option<(&[String], Task)>,
+) -> Result<Box<dyn Hypothesis>> {
+    let hypothesis: H = serde_json::from_value(Value::Object(stored.values))
+        .map_err(|_| malformed("does not hold the values of its kind"))?;
+    // Before anything asks it to predict: a file may be damaged, or made by hand.
+    hypothesis.check()?;
+    let (own_names, own_task) = hypothesis.domain();
+    let fits = |(names, task)| own_task == task && own_names.is_none_or(|own| own == names);
+    if rows.is_none_or(fits) {
+        return Ok(Box::new(hypothesis));
     }
+    Err(malformed("is for other features or another task"))
+}
+
+fn malformed(reason: &'static str) -> Error {
+    Error::Malformed { what: "a stored hypothesis", reason }
 }
 
 #[cfg(test)]
@@ -95,7 +103,9 @@ mod tests {
     use super::*;
     use crate::{
         data::{Dataset, Features, Labels},
-        model::{Boosting, ExtraTrees, Forest, Linear, LocalModel, Logistic, Tree},
+        model::{
+            Boosting, ExtraTrees, Forest, Linear, LinearHypothesis, LocalModel, Logistic, Tree,
+        },
         random::{Purpose, Stream},
     };
     use serde_json::{Value, json};
@@ -124,25 +134,26 @@ mod tests {
         };
         let tree = Box::new(Tree::default());
         let models = [own, tree, Box::new(forest), Box::new(boosting), Box::new(extra)];
-        let fitted = models.iter().map(|model| model.fit(&data(task)).unwrap().stored());
+        let fitted = models.iter().map(|model| model.fit(&data(task)).unwrap().save().unwrap());
         fitted.map(|stored| serde_json::to_value(stored).unwrap()).collect()
     }
 
-    fn accepted(value: Value) -> bool {
-        serde_json::from_value::<Stored>(value).is_ok_and(|stored| stored.check().is_ok())
+    fn load(value: Value) -> Result<Box<dyn Hypothesis>> {
+        let stored = serde_json::from_value(value).map_err(|_| malformed("has no kind"))?;
+        HypothesisKinds::builtin().load(stored, None)
     }
 
-    /// All places in nested lists and objects.
-    fn places(value: &Value, at: &str, all: &mut Vec<String>) {
+    /// All paths into nested lists and objects.
+    fn paths(value: &Value, at: &str, all: &mut Vec<String>) {
         all.push(at.to_string());
         match value {
             Value::Array(items) => items
                 .iter()
                 .enumerate()
                 .take(4)
-                .for_each(|(k, item)| places(item, &format!("{at}/{k}"), all)),
+                .for_each(|(k, item)| paths(item, &format!("{at}/{k}"), all)),
             Value::Object(items) => {
-                items.iter().for_each(|(k, item)| places(item, &format!("{at}/{k}"), all));
+                items.iter().for_each(|(k, item)| paths(item, &format!("{at}/{k}"), all));
             }
             _ => {}
         }
@@ -152,7 +163,7 @@ mod tests {
     fn what_a_fit_gives_is_accepted() {
         let classes = |classes| Task::Classification { classes };
         for task in [Task::Regression, classes(2), classes(3)] {
-            assert!(stored(task).into_iter().all(accepted));
+            assert!(stored(task).into_iter().all(|value| load(value).is_ok()));
         }
     }
 
@@ -165,15 +176,14 @@ mod tests {
         for task in [Task::Regression, classes(2), classes(3)] {
             for value in stored(task) {
                 let mut all = Vec::new();
-                places(&value, "", &mut all);
+                paths(&value, "", &mut all);
                 for (at, change) in all.iter().flat_map(|at| changes.iter().map(move |c| (at, c))) {
                     let mut changed = value.clone();
                     *changed.pointer_mut(at).unwrap() = change.clone();
-                    let Ok(changed) = serde_json::from_value::<Stored>(changed) else { continue };
-                    if changed.check().is_ok() {
-                        changed.restore().predict(data(task).features());
-                    } else {
-                        refused += 1;
+                    match load(changed) {
+                        Ok(changed) => drop(changed.predict(data(task).features())),
+                        Err(Error::Malformed { .. }) => {}
+                        Err(_) => refused += 1,
                     }
                 }
             }
@@ -185,8 +195,7 @@ mod tests {
     fn a_branch_that_leads_back_is_refused() {
         let mut value = stored(Task::Regression).remove(2);
         value["nodes"]["right"][0] = json!(1);
-        let error = serde_json::from_value::<Stored>(value).unwrap().check().unwrap_err();
-        assert_eq!(error.to_string(), "the right branch: found 1, expected 2");
+        assert_eq!(load(value).unwrap_err().to_string(), "the right branch: found 1, expected 2");
     }
 
     #[test]
@@ -196,9 +205,66 @@ mod tests {
         for (task, other) in [(Task::Regression, classes), (classes, Task::Regression)] {
             for value in stored(task) {
                 let stored: Stored = serde_json::from_value(value).unwrap();
-                assert!(stored.fits(&names, task), "{stored:?}");
-                assert!(!stored.fits(&names[..1], task) && !stored.fits(&names, other));
+                let fits = |names: &[String], task: Task| {
+                    HypothesisKinds::builtin().load(stored.clone(), Some((names, task))).is_ok()
+                };
+                assert!(fits(&names, task), "{stored:?}");
+                assert!(!fits(&names[..1], task) && !fits(&names, other));
             }
         }
+    }
+
+    #[test]
+    fn the_text_begins_with_the_kind_and_keeps_the_order_of_the_fields() {
+        let names: std::sync::Arc<[String]> = ["b", "a"].map(String::from).into();
+        let linear = LinearHypothesis { names, slopes: vec![1.0, -0.1], intercept: 1e-300 };
+        let text = serde_json::to_string(&linear.save().unwrap()).unwrap();
+        let expected =
+            r#"{"kind":"linear","names":["b","a"],"slopes":[1.0,-0.1],"intercept":1e-300}"#;
+        assert_eq!(text, expected);
+        let again: Stored = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_string(&again).unwrap(), text);
+        let loaded = HypothesisKinds::builtin().load(again, None).unwrap();
+        assert_eq!(loaded.downcast_ref(), Some(&linear));
+    }
+
+    /// As another crate would write it.
+    #[derive(Debug, Serialize, Deserialize)]
+    struct Doubled {
+        factor: f64,
+    }
+
+    impl Hypothesis for Doubled {
+        fn predict(&self, features: &Features) -> Labels {
+            Labels::values(features.iter().map(|x| self.factor * x[0]).collect())
+        }
+
+        fn save(&self) -> Option<Stored> {
+            Stored::of(self)
+        }
+    }
+
+    impl Storable for Doubled {
+        const KIND: &'static str = "doubled";
+
+        fn domain(&self) -> (Option<&[String]>, Task) {
+            (None, Task::Regression)
+        }
+
+        fn check(&self) -> Result<()> {
+            crate::error::at_least_zero("factor", self.factor)
+        }
+    }
+
+    #[test]
+    fn a_kind_that_is_added_is_loaded_and_checked_and_one_that_is_not_is_refused() {
+        let stored = |factor| Doubled { factor }.save().unwrap();
+        let kinds = HypothesisKinds::builtin().with::<Doubled>();
+        let features = data(Task::Regression).features().clone();
+        let loaded = kinds.load(stored(2.0), None).unwrap();
+        assert_eq!(loaded.predict(&features), Doubled { factor: 2.0 }.predict(&features));
+        assert!(kinds.load(stored(-1.0), None).is_err());
+        let refusal = HypothesisKinds::builtin().load(stored(2.0), None).unwrap_err().to_string();
+        assert_eq!(refusal, "a stored hypothesis is of no known kind");
     }
 }

@@ -7,7 +7,7 @@
 //! Methods that pull by predictions add public points to a node's rows, with weights that are
 //! proportional to α. So this says what α → 0 is for the model.
 
-use crate::{data::Dataset, model::basis::Basis};
+use crate::{data::Dataset, model::solver::Basis};
 
 /// What a fit to a node's own rows and others becomes as the weight of the others goes to zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,7 @@ impl Vanishing {
 fn determines_slopes(own: &Dataset, intercept: bool) -> bool {
     let own = own.without_zero_weights();
     let columns = own.features().columns();
+    // Fewer rows than unknowns leave a direction free, whatever they are.
     let enough = own.rows() >= columns + usize::from(intercept);
     enough && Basis::principal(&own, intercept).scales.len() == columns
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use fedgrid::{
     data::{Dataset, Features, Labels, Task},
     method::{FedRelax, Method, Participant, Shared},
-    model::{Linear, LocalModel, Logistic, Stored, Tree},
+    model::{Hypothesis, Linear, LocalModel, Logistic, Tree, TreeHypothesis},
     network::{Neighbour, Node, View},
     random::{Purpose, Stream},
 };
@@ -36,7 +36,11 @@ fn labels(task: Task, rows: usize, stream: &mut Stream) -> Labels {
 
 /// What a node learns from seven neighbours in one round, and what its model learns from its rows
 /// with the copies of all neighbours below.
-fn collapsed_and_stacked(model: &Arc<dyn LocalModel>, task: Task, seed: u64) -> [Stored; 2] {
+fn collapsed_and_stacked(
+    model: &Arc<dyn LocalModel>,
+    task: Task,
+    seed: u64,
+) -> [Arc<dyn Hypothesis>; 2] {
     let stream = &mut Stream::new(seed, 0, 0, Purpose::Data);
     let data = Dataset::new(features(12, stream), labels(task, 12, stream)).unwrap();
     let public = Arc::new(features(POINTS, stream));
@@ -54,7 +58,7 @@ fn collapsed_and_stacked(model: &Arc<dyn LocalModel>, task: Task, seed: u64) -> 
     let method = FedRelax { alpha: ALPHA, ..FedRelax::default() };
     let mut participant = method.join(View { node, neighbours }).unwrap();
     participant.receive(&inbox).unwrap();
-    [participant.hypothesis().unwrap().stored(), model.fit(&stacked).unwrap().stored()]
+    [participant.hypothesis().unwrap().clone(), model.fit(&stacked).unwrap().into()]
 }
 
 #[test]
@@ -62,12 +66,8 @@ fn the_tree_of_the_stacked_copies_is_the_tree_of_one_copy() {
     for seed in 0..20 {
         for task in [Task::Regression, Task::Classification { classes: 3 }] {
             let model: Arc<dyn LocalModel> = Arc::new(Tree::default());
-            let [Stored::Tree(one), Stored::Tree(other)] =
-                collapsed_and_stacked(&model, task, seed)
-            else {
-                panic!("a tree stores a tree")
-            };
-            let (one, other) = (one.nodes, other.nodes);
+            let [one, other] = collapsed_and_stacked(&model, task, seed)
+                .map(|fitted| fitted.downcast_ref::<TreeHypothesis>().unwrap().nodes.clone());
             assert!(one.count() > 8, "the tree has something to get wrong");
             assert_eq!(one.features, other.features, "{task:?} seed {seed}");
             assert_eq!(one.thresholds, other.thresholds, "{task:?} seed {seed}");
@@ -87,14 +87,8 @@ fn the_weights_of_the_stacked_copies_are_those_of_one_copy() {
     let cases = [(&linear, Task::Regression), (&logistic, classes(2)), (&logistic, classes(3))];
     for (model, task) in cases {
         for seed in 0..20 {
-            let [one, other] =
-                collapsed_and_stacked(model, task, seed).map(|stored| match stored {
-                    Stored::Linear(linear) => [linear.slopes, vec![linear.intercept]].concat(),
-                    Stored::Logistic(logistic) => {
-                        [logistic.slopes.concat(), logistic.intercepts].concat()
-                    }
-                    _ => panic!("linear models store linear ones"),
-                });
+            let [one, other] = collapsed_and_stacked(model, task, seed)
+                .map(|fitted| model.as_parametric().unwrap().weights(fitted.as_ref()).unwrap());
             assert!(one.iter().any(|weight| weight.abs() > 0.01));
             let apart = one.iter().zip(&other).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(apart < 1e-9, "{task:?} seed {seed}: {apart}");

@@ -6,7 +6,7 @@ use fedgrid::{
     algebra::Cholesky,
     data::{Dataset, Features, Labels, Task},
     method::PrimalDual,
-    model::{Huber, Linear, LocalModel, Logistic, Stored},
+    model::{Huber, Hypothesis, Linear, LinearHypothesis, LocalModel, Logistic},
     network::{Clustered, Edge, Network, Node, grid, path},
     observe::Stop,
     optimum::gtv::{
@@ -176,9 +176,10 @@ fn certificates_hold_and_minima_agree_from_rough_and_fine_runs() {
 #[test]
 fn without_strength_every_node_is_alone_and_with_much_all_are_equal() {
     let (nodes, network) = (nodes(20, 2, 6, 1.0, &linear(0.0, true)), network(20, 3));
-    let weights = |model: &dyn LocalModel, data: &Dataset| match model.fit(data).unwrap().stored() {
-        Stored::Linear(h) => [h.slopes, vec![h.intercept]].concat(),
-        other => panic!("{other:?}"),
+    let weights = |model: &dyn LocalModel, data: &Dataset| {
+        let fitted = model.fit(data).unwrap();
+        let linear: &LinearHypothesis = fitted.downcast_ref().unwrap();
+        [&linear.slopes[..], &[linear.intercept]].concat()
     };
     let pooled = nodes
         .iter()
@@ -206,11 +207,10 @@ fn uncoupled_intercepts_are_those_of_the_nodes_and_spread_to_nodes_without_rows(
     let network = path(2).unwrap();
     let coupled = Coupled { alpha: 1.0, penalty: Penalty::SquaredNorm };
     let minimum = minimise(&losses, &network, coupled, None, Goal::default()).unwrap();
-    let fitted = all[0].model.fit(&all[0].data).unwrap().stored();
+    let fitted = all[0].model.fit(&all[0].data).unwrap();
     for hypothesis in losses.hypotheses(&network, &minimum.weights) {
-        let (Stored::Linear(a), Stored::Linear(b)) = (hypothesis.stored(), &fitted) else {
-            panic!("linear")
-        };
+        let linear = |one: &dyn Hypothesis| one.downcast_ref::<LinearHypothesis>().unwrap().clone();
+        let (a, b) = (linear(hypothesis.as_ref()), linear(fitted.as_ref()));
         assert!(
             (a.intercept - b.intercept).abs() < 1e-6 && (a.slopes[0] - b.slopes[0]).abs() < 1e-6
         );
@@ -394,9 +394,9 @@ fn the_federated_method_and_the_solver_reach_the_same_minimum() {
             let weights: Vec<f64> = run
                 .hypotheses
                 .iter()
-                .flat_map(|own| match own.as_ref().unwrap().stored() {
-                    Stored::Linear(linear) => linear.slopes,
-                    other => panic!("{other:?}"),
+                .flat_map(|own| {
+                    let linear = own.as_ref().unwrap().downcast_ref::<LinearHypothesis>();
+                    linear.unwrap().slopes.clone()
                 })
                 .collect();
             let reached = objective(&losses, &network, coupled, &weights).unwrap();

@@ -191,7 +191,7 @@ fn next_to_no_pull_is_local_training_through_a_hub_and_to_the_pooled_model() {
     // Among them trees, forests, neighbours and kernels.
     for model in kinds.iter().step_by(2) {
         // A model whose ridge pulls to the pooled one is another at any strength, even none.
-        if model.with_ridge(1.0).is_none() && model.as_parametric().is_none() {
+        if model.as_tunable().is_none() && model.as_parametric().is_none() {
             let shrunk = |alpha, nodes: &[Node]| {
                 let pooled = Pooled.fit(nodes).unwrap().into();
                 Shrunk { alpha, couple_intercept: true, pooled }

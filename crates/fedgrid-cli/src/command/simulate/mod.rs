@@ -226,7 +226,7 @@ impl RunsFederated for Simulated<'_> {
 type NodeHypotheses = [Option<Arc<dyn Hypothesis>>];
 
 fn stored(hypotheses: &NodeHypotheses) -> Vec<Option<fedgrid::model::Stored>> {
-    hypotheses.iter().map(|one| one.as_ref().map(|one| one.stored())).collect()
+    hypotheses.iter().map(|one| one.as_ref().and_then(|one| one.save())).collect()
 }
 
 /// How far predictions on public points are apart, relative to their size; none if a node has none.

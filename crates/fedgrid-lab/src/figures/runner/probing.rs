@@ -237,7 +237,7 @@ fn squares(data: &Dataset, weights: &[f64]) -> f64 {
 mod tests {
     use fedgrid::{
         method::{Feed, Online},
-        model::Stored,
+        model::LinearHypothesis,
         network::{NodeId, complete},
         observe::Stop,
         runtime::InProcess,
@@ -299,9 +299,12 @@ mod tests {
         let run = InProcess { stop: Stop::after_probes(20), ..InProcess::default() }
             .run(&method, views)
             .unwrap();
-        let Stored::Linear(found) = run.hypotheses[0].as_ref().unwrap().stored() else {
-            panic!("a linear model")
-        };
+        let found = run.hypotheses[0]
+            .as_ref()
+            .unwrap()
+            .downcast_ref::<LinearHypothesis>()
+            .expect("a linear model")
+            .clone();
         let (_, expected) = curve[19];
         let error = clients.error(0, &found.slopes);
         assert!((error / expected - 1.0).abs() < 1e-9, "{error} {expected}");

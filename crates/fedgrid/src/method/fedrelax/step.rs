@@ -175,9 +175,9 @@ impl Stepper {
             let (next, predictions) = prepared.fit_and_predict(labels, rows)?;
             return Ok((next.into(), predictions));
         }
-        let next = match current {
-            Some(current) => node.model.refit(augmented, current.as_ref())?,
-            None => node.model.fit(augmented)?,
+        let next = match (node.model.as_warm_start(), current) {
+            (Some(model), Some(current)) => model.refit(augmented, current.as_ref())?,
+            _ => node.model.fit(augmented)?,
         };
         let predictions = next.predict(augmented.features());
         Ok((next.into(), predictions))

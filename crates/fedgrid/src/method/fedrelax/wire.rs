@@ -79,7 +79,11 @@ impl Durable for Relaxing {
 
     fn restore(&mut self, from: &mut Reader<'_>) -> Result<()> {
         let task = self.node.data.task();
-        self.hypothesis = if from.flag()? { Some(read_hypothesis(from)?.into()) } else { None };
+        self.hypothesis = if from.flag()? {
+            Some(read_hypothesis(from, self.node.model.as_ref())?.into())
+        } else {
+            None
+        };
         let grounds = &self.pulls.grounds;
         self.predictions = match from.count()? {
             0 => Vec::new(),

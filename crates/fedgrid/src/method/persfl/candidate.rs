@@ -6,7 +6,7 @@ use super::{Answer, Budget, Question, Refusal, budget::Spent};
 use crate::{
     data::{Dataset, Features, Labels},
     error::Result,
-    model::{Hypothesis, LocalModel, Stored},
+    model::{Hypothesis, LinearHypothesis, LocalModel},
     network::NodeId,
 };
 
@@ -111,7 +111,8 @@ impl Candidate {
             return Ok(Answer::Refused(Refusal::OtherModel));
         };
         let fitted = refitted(self.model.as_ref(), data, (points, predictions), *step)?;
-        if let Stored::Linear(mut linear) = fitted.stored() {
+        if let Some(linear) = fitted.downcast_ref::<LinearHypothesis>() {
+            let mut linear = linear.clone();
             linear.slopes.push(linear.intercept);
             linear.slopes = blurred(linear.slopes);
             linear.intercept = linear.slopes.pop().unwrap_or(0.0);

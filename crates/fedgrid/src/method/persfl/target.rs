@@ -17,7 +17,7 @@ use crate::{
         Report,
         wire::{read_hypothesis, read_report, write_hypothesis, write_report},
     },
-    model::{Hypothesis, LinearHypothesis, Stored},
+    model::{Hypothesis, LinearHypothesis, Storable},
     network::{Node, NodeId},
 };
 
@@ -112,7 +112,7 @@ impl Target {
             self.hypothesis = model.hypothesis(names, task, &read).into();
             *weights = read.into();
         } else {
-            self.hypothesis = read_hypothesis(from)?.into();
+            self.hypothesis = read_hypothesis(from, self.node.model.as_ref())?.into();
         }
         self.iteration = from.count()?;
         let (drawn, known) = (from.count()?, self.chooser.tallies.len());
@@ -334,12 +334,12 @@ impl Target {
         let mut labels = Labels::neutral(self.train.task(), self.node.public.rows());
         labels.as_mut_slice().fill(0.0);
         for (share, hypothesis) in several {
-            match hypothesis.stored() {
-                Stored::Linear(linear) => {
+            match hypothesis.downcast_ref::<LinearHypothesis>() {
+                Some(linear) => {
                     add_scaled(&mut sum.slopes, *share, &linear.slopes);
                     sum.intercept += share * linear.intercept;
                 }
-                _ => all_linear = false,
+                None => all_linear = false,
             }
             let predicted = hypothesis.predict(&self.node.public);
             add_scaled(labels.as_mut_slice(), *share, predicted.as_slice());

@@ -13,12 +13,12 @@
 //! A step is shortened where the curvature may have changed too much along it, so that without
 //! subsampling every tree decreases the loss.
 
-mod newton;
-mod hypothesis;
-mod prepared;
+mod leaf_steps;
+mod boosting_hypothesis;
+mod prepared_boosting;
 
-pub use self::hypothesis::BoostingHypothesis;
-use self::prepared::PreparedBoosting;
+pub use self::boosting_hypothesis::BoostingHypothesis;
+use self::prepared_boosting::PreparedBoosting;
 use super::{
     Hypothesis, LocalModel, Prepared,
     tree::{Limits, Rows, Sorted},
@@ -215,7 +215,7 @@ mod tests {
             let model = Boosting { trees: 5, subsample: 0.5, ..Boosting::default() };
             let prepared = model.prepare(data.features(), data.weights()).unwrap().unwrap();
             let (one, other) = (prepared.fit(data.labels()), model.fit(&data));
-            assert_eq!(one.unwrap().stored(), other.unwrap().stored());
+            assert_eq!(one.unwrap().save(), other.unwrap().save());
         }
     }
 

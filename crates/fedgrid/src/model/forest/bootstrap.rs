@@ -44,6 +44,7 @@ impl Bootstrap {
     ) -> (Vec<f64>, Option<Targets>) {
         let counts = self.counts(stream);
         let (width, size) = (self.parts.width, targets.values.len() / targets.width);
+        // Where every row is one part, labels do not depend on the draw.
         if size == counts.len() {
             return (counts.iter().map(|count| count / self.draws as f64).collect(), None);
         }
@@ -70,6 +71,7 @@ impl Bootstrap {
         let size = self.cumulative.len();
         let mut counts = vec![0.0; size];
         for _ in 0..self.draws {
+            // Up to the last sum, which rounding may leave beside one.
             let drawn = stream.uniform() * self.cumulative[size - 1];
             let part = self.cumulative.partition_point(|sum| *sum <= drawn);
             counts[part.min(size - 1)] += 1.0;

@@ -10,11 +10,11 @@
 //! not depend on threads.
 
 mod bootstrap;
-mod hypothesis;
-mod recipe;
+mod forest_hypothesis;
+mod prepared_forest;
 
-pub use self::hypothesis::ForestHypothesis;
-use self::recipe::Recipe;
+pub use self::forest_hypothesis::ForestHypothesis;
+use self::prepared_forest::PreparedForest;
 use super::{Hypothesis, LocalModel, Prepared};
 use crate::{
     data::{Dataset, Features},
@@ -23,7 +23,7 @@ use crate::{
 
 /// How many features are tried per split; those that are constant in the node do not count.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Tried {
+pub enum TriedFeatures {
     /// The square root of their number for classes; for numbers a third (random forest) or all
     /// (extra trees). Rounded down, at least one.
     Auto,
@@ -43,7 +43,7 @@ pub struct Forest {
     /// The smallest share of the total weight that a leaf may hold, from zero (no limit) to a half.
     pub min_leaf_weight: f64,
     /// How many features are tried per split.
-    pub features: Tried,
+    pub features: TriedFeatures,
     /// Whether every tree has resampled rows; without, and with all features, all trees are equal.
     ///
     /// Rows of equal features and labels are one, in an order of their own. As many as there are are
@@ -59,7 +59,7 @@ pub struct Forest {
 impl Default for Forest {
     fn default() -> Self {
         let (trees, max_depth, min_leaf_weight) = (100, 64, 0.0);
-        let (features, bootstrap, seed) = (Tried::Auto, true, 0);
+        let (features, bootstrap, seed) = (TriedFeatures::Auto, true, 0);
         Self { trees, max_depth, min_leaf_weight, features, bootstrap, seed }
     }
 }
@@ -77,29 +77,21 @@ impl Default for ExtraTrees {
 
 impl LocalModel for Forest {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
-        Recipe::of(self).on("a forest", data.features(), data.weights())?.fit(data.labels())
+        PreparedForest::new(self, false, data.features(), data.weights())?.fit(data.labels())
     }
 
     fn prepare(&self, rows: &Features, weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
-        Ok(Some(Box::new(Recipe::of(self).on("a forest", rows, weights)?)))
+        Ok(Some(Box::new(PreparedForest::new(self, false, rows, weights)?)))
     }
 }
 
 impl LocalModel for ExtraTrees {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
-        self.recipe()
-            .on("a model of extra trees", data.features(), data.weights())?
-            .fit(data.labels())
+        PreparedForest::new(&self.0, true, data.features(), data.weights())?.fit(data.labels())
     }
 
     fn prepare(&self, rows: &Features, weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
-        Ok(Some(Box::new(self.recipe().on("a model of extra trees", rows, weights)?)))
-    }
-}
-
-impl ExtraTrees {
-    fn recipe(&self) -> Recipe {
-        Recipe { forest: self.0.clone(), thresholds: true }
+        Ok(Some(Box::new(PreparedForest::new(&self.0, true, rows, weights)?)))
     }
 }
 
@@ -142,7 +134,9 @@ mod tests {
     #[test]
     fn forests_keep_the_laws_of_local_models() {
         for task in tasks() {
-            for (bootstrap, features) in [(true, Tried::Auto), (false, Tried::Share(0.7))] {
+            for (bootstrap, features) in
+                [(true, TriedFeatures::Auto), (false, TriedFeatures::Share(0.7))]
+            {
                 let forest =
                     Forest { trees: 40, features, bootstrap, seed: 3, ..Forest::default() };
                 testing::check_local_model(&forest, task);
@@ -158,7 +152,9 @@ mod tests {
     #[test]
     fn extra_trees_keep_the_laws_of_local_models() {
         for task in tasks() {
-            for (bootstrap, features) in [(false, Tried::Auto), (true, Tried::Count(2))] {
+            for (bootstrap, features) in
+                [(false, TriedFeatures::Auto), (true, TriedFeatures::Count(2))]
+            {
                 let model = Forest { trees: 40, features, bootstrap, ..Forest::default() };
                 testing::check_local_model(&ExtraTrees(model), task);
             }
@@ -170,7 +166,7 @@ mod tests {
         for task in tasks() {
             let (data, new) = (data(task, 80), features(200, 5));
             let tree = Tree { max_depth: 4, min_leaf_weight: 0.02 };
-            let features = Tried::Share(1.0);
+            let features = TriedFeatures::Share(1.0);
             let forest =
                 Forest { trees: 1, max_depth: 4, features, bootstrap: false, ..Forest::default() };
             let forest = Forest { min_leaf_weight: 0.02, ..forest };
@@ -196,7 +192,7 @@ mod tests {
         let data = data(Task::Classification { classes: 3 }, 60);
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| Forest { trees: 11, ..Forest::default() }.fit(&data).unwrap().stored())
+            pool.install(|| Forest { trees: 11, ..Forest::default() }.fit(&data).unwrap().save())
         };
         assert_eq!(on(1), on(4));
     }
@@ -209,7 +205,7 @@ mod tests {
             let forest = Forest { trees: 5, ..Forest::default() };
             let prepared = forest.prepare(doubled.features(), doubled.weights()).unwrap().unwrap();
             let (one, other) = (prepared.fit(doubled.labels()), forest.fit(&doubled));
-            assert_eq!(one.unwrap().stored(), other.unwrap().stored());
+            assert_eq!(one.unwrap().save(), other.unwrap().save());
         }
     }
 
@@ -243,21 +239,21 @@ mod tests {
     #[test]
     fn the_order_of_the_columns_does_not_favour_a_feature() {
         // The same feature is asked as often in the first column as in the last.
-        let first_used = |place: usize| {
+        let first_used = |shift: usize| {
             let rows = 200;
             let given = features(rows, 7);
-            let order: Vec<usize> = (0..4).map(|column| (column + place) % 4).collect();
+            let order: Vec<usize> = (0..4).map(|column| (column + shift) % 4).collect();
             let values = given.iter().flat_map(|x| order.iter().map(|&column| x[column]));
             let moved = Features::new(given.names().clone(), values.collect()).unwrap();
             let mut stream = Stream::new(8, 0, 0, Purpose::Data);
             let labels = (0..rows).map(|_| stream.normal()).collect();
             let data = Dataset::new(moved, Labels::values(labels)).unwrap();
-            let forest = Forest { features: Tried::Share(1.0), ..Forest::default() };
-            let stored = forest.fit(&data).unwrap().stored();
-            let crate::model::Stored::Forest(fitted) = stored else { panic!("a forest") };
+            let forest = Forest { features: TriedFeatures::Share(1.0), ..Forest::default() };
+            let fitted = forest.fit(&data).unwrap();
+            let fitted: &ForestHypothesis = fitted.downcast_ref().expect("a forest");
             let nodes = fitted.nodes.right.iter().zip(&fitted.nodes.features);
             let asked = nodes.filter(|(right, _)| **right > 0).map(|(_, &feature)| feature);
-            let column = (4 - place) % 4;
+            let column = (4 - shift) % 4;
             asked.filter(|&feature| feature as usize == column).count() as f64
         };
         let (first, last) = (first_used(0), first_used(1));
@@ -290,10 +286,10 @@ mod tests {
         let refusal = |forest: Forest| forest.fit(&data).unwrap_err().to_string();
         let forest = Forest::default;
         assert_eq!(refusal(Forest { trees: 0, ..forest() }), "trees is 0, expected at least one");
-        let features = Tried::Share(1.5);
+        let features = TriedFeatures::Share(1.5);
         let expected = "features is 1.5, expected a share above 0, up to 1";
         assert_eq!(refusal(Forest { features, ..forest() }), expected);
-        let features = Tried::Count(0);
+        let features = TriedFeatures::Count(0);
         assert_eq!(
             refusal(Forest { features, ..forest() }),
             "features is 0, expected at least one"

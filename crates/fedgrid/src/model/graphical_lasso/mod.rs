@@ -16,15 +16,14 @@
 //! weights is that of matrices. The loss is convex, but infinite where Θ is not positive definite.
 
 mod solve;
-mod spectrum;
+mod eigenvalues;
 
 use std::{f64::consts::SQRT_2, sync::Arc};
 
-use self::solve::Problem;
+use self::solve::PrecisionProblem;
 use super::{
-    Hypothesis, LocalModel, Parametric, Shape, Stored, Vanishing,
-    affine::{check_data, check_numbers, check_proximal},
-    check,
+    Hypothesis, LocalModel, LossShape, Parametric, Steps, Storable, Stored, Tunable, Vanishing,
+    check, solver::check_proximal,
 };
 use crate::{
     algebra::{Cholesky, add_outer, dot},
@@ -57,7 +56,7 @@ impl GraphicalLasso {
     fn check(&self, data: &Dataset) -> Result<()> {
         at_least_zero("ridge", self.ridge)?;
         at_least_zero("lasso", self.lasso)?;
-        check_numbers(NAME, data)
+        check::numbers(NAME, data.task())
     }
 
     /// How many variables there are for so many features.
@@ -65,7 +64,7 @@ impl GraphicalLasso {
         columns + 1 + usize::from(self.intercept)
     }
 
-    fn problem(&self, data: &Dataset) -> Problem {
+    fn problem(&self, data: &Dataset) -> PrecisionProblem {
         let columns = data.features().columns();
         let size = self.variables(columns);
         let mut moments = vec![0.0; size * size];
@@ -81,14 +80,14 @@ impl GraphicalLasso {
             if is_free { 0.0 } else { self.lasso }
         };
         let lassos = (0..size * size).map(lasso).collect();
-        Problem { size, moments, total: data.total_weight(), lassos }
+        PrecisionProblem { size, moments, total: data.total_weight(), lassos }
     }
 }
 
 impl LocalModel for GraphicalLasso {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.check(data)?;
-        check_data(NAME, data)?;
+        check::weight(NAME, data.total_weight())?;
         let Some(precision) = self.problem(data).minimum()? else {
             let reason = "its rows leave a variance zero; a ridge above zero would do".into();
             return Err(Error::Fit { model: NAME, reason });
@@ -102,12 +101,18 @@ impl LocalModel for GraphicalLasso {
         Vanishing::Forgotten
     }
 
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
+    fn as_tunable(&self) -> Option<&dyn Tunable> {
+        Some(self)
     }
 
     fn as_parametric(&self) -> Option<&dyn Parametric> {
         Some(self)
+    }
+}
+
+impl Tunable for GraphicalLasso {
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel> {
+        Box::new(Self { ridge, ..*self })
     }
 }
 
@@ -122,6 +127,7 @@ impl Parametric for GraphicalLasso {
         let matrix = matrix_of(weights, problem.size);
         let lasso = matrix.iter().zip(&problem.lassos).map(|(entry, lasso)| lasso * entry.abs());
         let linear = dot(&matrix, &problem.moments) + lasso.sum::<f64>();
+        // Without weight a matrix need not be positive definite, and has no logarithm to speak of.
         if problem.total == 0.0 {
             return linear;
         }
@@ -156,12 +162,12 @@ impl Parametric for GraphicalLasso {
         weights_of(&gradient, size)
     }
 
-    fn proximal(&self, data: &Dataset, centre: &[f64], step: f64) -> Result<Vec<f64>> {
+    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
         self.check(data)?;
         let columns = data.features().columns();
-        check_proximal(centre, self.size(columns, data.task()), step)?;
+        check_proximal(centre, self.size(columns, data.task()), steps.slopes)?;
         let problem = self.problem(data);
-        let matrix = problem.proximal(&matrix_of(centre, problem.size), 1.0 / step)?;
+        let matrix = problem.proximal(&matrix_of(centre, problem.size), 1.0 / steps.slopes)?;
         Ok(weights_of(&matrix, problem.size))
     }
 
@@ -171,10 +177,8 @@ impl Parametric for GraphicalLasso {
     }
 
     fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
-        match hypothesis.stored() {
-            Stored::GraphicalLasso(own) if own.intercept == self.intercept => Some(own.weights),
-            _ => None,
-        }
+        let own = hypothesis.downcast_ref::<GraphicalLassoHypothesis>()?;
+        (own.intercept == self.intercept).then(|| own.weights.clone())
     }
 
     /// Independent variables of variance one.
@@ -185,8 +189,8 @@ impl Parametric for GraphicalLasso {
         weights_of(&identity, size)
     }
 
-    fn shape(&self) -> Shape {
-        Shape { convex: true, smooth: false, ridge: 0.0 }
+    fn shape(&self) -> LossShape {
+        LossShape { convex: true, smooth: false, ridge: 0.0 }
     }
 
     /// None that is known: the logarithm of the determinant has no bound.
@@ -207,8 +211,8 @@ fn weights_of(matrix: &[f64], size: usize) -> Vec<f64> {
 /// The matrix of these weights.
 fn matrix_of(weights: &[f64], size: usize) -> Vec<f64> {
     let mut matrix = vec![0.0; size * size];
-    let places = (0..size).flat_map(|row| (row..size).map(move |column| (row, column)));
-    for ((row, column), weight) in places.zip(weights) {
+    let entries = (0..size).flat_map(|row| (row..size).map(move |column| (row, column)));
+    for ((row, column), weight) in entries.zip(weights) {
         let entry = if row == column { *weight } else { weight / SQRT_2 };
         (matrix[row * size + column], matrix[column * size + row]) = (entry, entry);
     }
@@ -237,16 +241,6 @@ impl GraphicalLassoHypothesis {
     pub fn precision(&self) -> Vec<f64> {
         matrix_of(&self.weights, self.variables())
     }
-
-    /// Refuses a triangle of another size, entries without a value, and a target of no variance.
-    pub fn check(&self) -> Result<()> {
-        let size = self.variables();
-        let what = "entries of a precision matrix";
-        same_size(what, self.weights.len(), size * (size + 1) / 2)?;
-        check::finite("an entry of a precision matrix", &self.weights)?;
-        let target = self.names.len();
-        check::positive("precision of the target", &[self.precision()[target * size + target]])
-    }
 }
 
 impl Hypothesis for GraphicalLassoHypothesis {
@@ -261,8 +255,26 @@ impl Hypothesis for GraphicalLassoHypothesis {
         Labels::values(features.iter().map(|x| if is_sound { predict(x) } else { 0.0 }).collect())
     }
 
-    fn stored(&self) -> Stored {
-        Stored::GraphicalLasso(self.clone())
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for GraphicalLassoHypothesis {
+    const KIND: &'static str = "graphical-lasso";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        (Some(&self.names), Task::Regression)
+    }
+
+    /// Refuses a triangle of another size, entries without a value, and a target of no variance.
+    fn check(&self) -> Result<()> {
+        let size = self.variables();
+        let what = "entries of a precision matrix";
+        same_size(what, self.weights.len(), size * (size + 1) / 2)?;
+        check::finite("an entry of a precision matrix", &self.weights)?;
+        let target = self.names.len();
+        check::positive("precision of the target", &[self.precision()[target * size + target]])
     }
 }
 

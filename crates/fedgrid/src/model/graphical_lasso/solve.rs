@@ -7,7 +7,7 @@
 //! Without lasso the eigenvalues a of V − C/κ become (a + √(a² + 4W/κ)) / 2. With lasso the same
 //! step and a threshold take turns (ADMM) until both agree.
 
-use super::spectrum::Spectrum;
+use super::eigenvalues::Spectrum;
 use crate::{
     algebra::{Cholesky, scale, squared_distance},
     error::{Error, Result},
@@ -17,15 +17,15 @@ use crate::{
 const MOST_TURNS: usize = 50_000;
 
 /// The two sides agree when they differ by this share of their size.
-const TOLERANCE: f64 = 1e-11;
+const AGREEMENT_TOLERANCE: f64 = 1e-11;
 
 /// How often the two sides are balanced, and until when.
-const PERIOD: usize = 10;
-const LAST_BALANCE: usize = 1000;
+const TURNS_PER_BALANCE: usize = 10;
+const LAST_BALANCE_TURN: usize = 1000;
 
 /// What is minimised, but for the centre V.
 #[derive(Debug, Clone)]
-pub(super) struct Problem {
+pub(super) struct PrecisionProblem {
     /// The number of variables.
     pub(super) size: usize,
     /// C, row by row.
@@ -36,7 +36,7 @@ pub(super) struct Problem {
     pub(super) lassos: Vec<f64>,
 }
 
-impl Problem {
+impl PrecisionProblem {
     fn has_lasso(&self) -> bool {
         self.lassos.iter().any(|lasso| *lasso > 0.0)
     }
@@ -54,6 +54,7 @@ impl Problem {
     pub(super) fn minimum(&self) -> Result<Option<Vec<f64>>> {
         let spectrum = Spectrum::new(self.moments.clone(), self.size);
         let largest = spectrum.values.iter().fold(0.0, |a: f64, b| a.max(*b));
+        // A variance of zero has a likelihood without bound.
         if spectrum.values.iter().any(|value| *value <= 1e-15 * largest) {
             return Ok(None);
         }
@@ -93,11 +94,15 @@ impl Problem {
             let moved = squared_distance(&next, &sparse).sqrt();
             sparse = next;
             let size = 1.0 + sparse.iter().map(|z| z * z).sum::<f64>().sqrt();
-            if apart.max(moved) <= TOLERANCE * size {
+            if apart.max(moved) <= AGREEMENT_TOLERANCE * size {
+                // Thresholding may leave a matrix that is not positive definite; the other side
+                // always is.
                 let is_sound = Cholesky::new(sparse.clone(), self.size).is_some();
                 return Ok(if is_sound { sparse } else { dense });
             }
-            if turn % PERIOD == 0 && turn <= LAST_BALANCE {
+            // Too weak a pull leaves the sides apart, too strong a one holds both back. It must
+            // end: turns are sure to converge under a constant pull only.
+            if turn % TURNS_PER_BALANCE == 0 && turn <= LAST_BALANCE_TURN {
                 let factor = if apart > 10.0 * moved {
                     2.0
                 } else if moved > 10.0 * apart {

@@ -27,7 +27,7 @@ fn models() -> Vec<GraphicalLasso> {
 }
 
 /// Random weights near those of the identity.
-fn place(model: &GraphicalLasso, seed: u64) -> Vec<f64> {
+fn point(model: &GraphicalLasso, seed: u64) -> Vec<f64> {
     let mut stream = Stream::new(seed, 1, 0, Purpose::Start);
     let mut weights = model.start(2, Task::Regression);
     for weight in &mut weights {
@@ -40,10 +40,10 @@ fn place(model: &GraphicalLasso, seed: u64) -> Vec<f64> {
 fn the_gradient_is_that_of_the_loss() {
     let data = data(12, 1);
     for (model, seed) in models().iter().flat_map(|model| (0..3).map(move |seed| (model, seed))) {
-        let place = place(model, seed);
-        for (k, slope) in model.gradient(&data, &place).iter().enumerate() {
+        let point = point(model, seed);
+        for (k, slope) in model.gradient(&data, &point).iter().enumerate() {
             let loss = |step: f64| {
-                let mut moved = place.clone();
+                let mut moved = point.clone();
                 moved[k] += step;
                 model.loss(&data, &moved)
             };
@@ -76,7 +76,7 @@ fn a_proximal_step_meets_the_conditions_of_its_minimum() {
             .iter()
             .flat_map(|t| [data(12, 1), data(1, 2), silent.clone()].map(move |data| (data, *t)))
         {
-            let centre = place(&model, 7);
+            let centre = point(&model, 7);
             let found = model.proximal(&data, &centre, step).unwrap();
             let mut pull = centre.clone();
             add_scaled(&mut pull, -1.0, &found);
@@ -85,9 +85,9 @@ fn a_proximal_step_meets_the_conditions_of_its_minimum() {
             assert!(miss < 1e-7 * (1.0 + 1.0 / step), "{model:?}, step {step}: {miss}");
         }
         for step in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(model.proximal(&data(12, 1), &place(&model, 1), step).is_err());
+            assert!(model.proximal(&data(12, 1), &point(&model, 1), step).is_err());
         }
-        assert!(model.proximal(&data(12, 1), &place(&model, 1)[1..], 1.0).is_err());
+        assert!(model.proximal(&data(12, 1), &point(&model, 1)[1..], 1.0).is_err());
     }
 }
 
@@ -123,7 +123,7 @@ fn without_ridge_and_lasso_it_predicts_as_least_squares() {
 fn a_strong_lasso_finds_everything_independent_and_predicts_the_mean() {
     let data = data(12, 1);
     let fitted = GraphicalLasso { lasso: 1e4, ridge: 0.0, intercept: true }.fit(&data).unwrap();
-    let Stored::GraphicalLasso(own) = fitted.stored() else { panic!("a graphical lasso") };
+    let own = fitted.downcast_ref::<GraphicalLassoHypothesis>().expect("a graphical lasso").clone();
     let precision = own.precision();
     assert!([1, 2, 6].iter().all(|&k| precision[k] == 0.0), "{precision:?}");
     let mean = data.mean_label()[0];
@@ -157,9 +157,12 @@ fn rows_that_leave_a_variance_zero_and_odd_values_are_refused() {
          would do"
     );
     assert!(GraphicalLasso { lasso: -1.0, ..model.clone() }.fit(&data(9, 1)).is_err());
-    let Stored::GraphicalLasso(sound) = model.fit(&data(9, 1)).unwrap().stored() else {
-        panic!("a graphical lasso")
-    };
+    let sound = model
+        .fit(&data(9, 1))
+        .unwrap()
+        .downcast_ref::<GraphicalLassoHypothesis>()
+        .expect("a graphical lasso")
+        .clone();
     sound.check().unwrap();
     let refused =
         |weights: Vec<f64>| GraphicalLassoHypothesis { weights, ..sound.clone() }.check().is_err();

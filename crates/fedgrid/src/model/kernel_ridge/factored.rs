@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{KernelRidge, KernelRidgeHypothesis, mixture::best_share};
+use super::{KernelRidge, KernelRidgeHypothesis, class_shares::best_share};
 use crate::{
     algebra::{Cholesky, add_scaled, dot},
     data::{Features, Labels, Scaling, Task},
@@ -14,21 +14,21 @@ use crate::{
     model::{
         Hypothesis, Prepared,
         kernel::{Kernel, total_variance},
-        places::{Places, mean_of},
+        solver::{DistinctRows, mean_of},
     },
 };
 
 /// The smallest ridge, as a share of the largest entry of the weighted kernel matrix.
-const SMALLEST_RIDGE: f64 = 1e-12;
+const SMALLEST_RIDGE_SHARE: f64 = 1e-12;
 
 /// How often the ridge is made a hundred times larger before a matrix is given up.
-const ATTEMPTS: usize = 6;
+const FACTOR_ATTEMPTS: usize = 6;
 
 /// A kernel ridge model with the factor of its rows.
 #[derive(Debug)]
-pub(super) struct Factored {
+pub(super) struct FactoredKernel {
     names: Arc<[String]>,
-    places: Places,
+    distinct: DistinctRows,
     scaling: Scaling,
     points: Vec<f64>,
     shares: Vec<f64>,
@@ -42,14 +42,15 @@ pub(super) struct Factored {
     level: Option<Vec<f64>>,
 }
 
-impl Factored {
+impl FactoredKernel {
     pub(super) fn new(model: &KernelRidge, rows: &Features, weights: &[f64]) -> Result<Self> {
-        let places = Places::new(rows, weights, "a kernel model")?;
-        let (scaling, points) = places.scaled(model.standardise);
-        let shares = places.shares();
+        let distinct = DistinctRows::new(rows, weights, "a kernel model")?;
+        let (scaling, points) = distinct.scaled(model.standardise);
+        let shares = distinct.shares();
+        // The root mean square distance of two rows: a width in the units of the features.
         let distance = (2.0 * total_variance(&points, rows.columns(), &shares)).sqrt();
         let kernel = model.kernel.with_width(if distance > 0.0 { distance } else { 1.0 });
-        let roots: Vec<f64> = places.weights.iter().map(|weight| weight.sqrt()).collect();
+        let roots: Vec<f64> = distinct.weights.iter().map(|weight| weight.sqrt()).collect();
         let (ridge, factor) = factor(kernel, &points, &roots, model.ridge)?;
         let level = model.intercept.then(|| {
             let mut level = roots.clone();
@@ -57,7 +58,7 @@ impl Factored {
             level
         });
         let names = rows.names().clone();
-        Ok(Self { names, places, scaling, points, shares, kernel, roots, ridge, factor, level })
+        Ok(Self { names, distinct, scaling, points, shares, kernel, roots, ridge, factor, level })
     }
 
     /// The solution a and the intercept b for one output.
@@ -82,19 +83,19 @@ impl Factored {
     }
 }
 
-impl Prepared for Factored {
+impl Prepared for FactoredKernel {
     fn fit(&self, labels: &Labels) -> Result<Box<dyn Hypothesis>> {
-        let (task, count) = (labels.task(), self.places.count());
+        let (task, count) = (labels.task(), self.distinct.count());
         let outputs = task.outputs();
-        let labels = self.places.labels(labels)?;
+        let labels = self.distinct.labels(labels)?;
         let mean = mean_of(&labels, outputs, &self.shares);
         let (mut coefficients, mut intercepts) = (Vec::new(), Vec::new());
         let mut met = vec![0.0; labels.len()];
         for output in 0..outputs {
-            let y: Vec<f64> = (0..count).map(|place| labels[place * outputs + output]).collect();
+            let y: Vec<f64> = (0..count).map(|index| labels[index * outputs + output]).collect();
             let (a, intercept) = self.solve(&y);
-            for (place, value) in self.met(&y, &a).into_iter().enumerate() {
-                met[place * outputs + output] = value;
+            for (index, value) in self.met(&y, &a).into_iter().enumerate() {
+                met[index * outputs + output] = value;
             }
             coefficients.extend(a.iter().zip(&self.roots).map(|(a, u)| u * a));
             intercepts.push(intercept);
@@ -121,21 +122,22 @@ impl Prepared for Factored {
 /// near to singular that rounding makes it indefinite.
 fn factor(kernel: Kernel, points: &[f64], roots: &[f64], ridge: f64) -> Result<(f64, Cholesky)> {
     let columns = points.len() / roots.len();
-    let places = || points.chunks_exact(columns).zip(roots);
-    let largest = places().map(|(x, u)| u * u * kernel.value(x, x)).fold(0.0, f64::max);
-    let mut ridge = ridge.max(SMALLEST_RIDGE * largest).max(f64::MIN_POSITIVE);
-    for _ in 0..ATTEMPTS {
+    let weighted_points = || points.chunks_exact(columns).zip(roots);
+    let largest = weighted_points().map(|(x, u)| u * u * kernel.value(x, x)).fold(0.0, f64::max);
+    let mut ridge = ridge.max(SMALLEST_RIDGE_SHARE * largest).max(f64::MIN_POSITIVE);
+    for _ in 0..FACTOR_ATTEMPTS {
         let mut matrix = vec![0.0; roots.len() * roots.len()];
-        let rows = matrix.chunks_exact_mut(roots.len()).zip(places());
-        for (place, (row, (x, root))) in rows.enumerate() {
+        let rows = matrix.chunks_exact_mut(roots.len()).zip(weighted_points());
+        for (index, (row, (x, root))) in rows.enumerate() {
             // The factor reads the lower triangle only.
-            kernel.row(x, &points[..(place + 1) * columns], row);
+            kernel.row(x, &points[..(index + 1) * columns], row);
             row.iter_mut().zip(roots).for_each(|(value, u)| *value *= root * u);
-            row[place] += ridge;
+            row[index] += ridge;
         }
         if let Some(factor) = Cholesky::new(matrix, roots.len()) {
             return Ok((ridge, factor));
         }
+        // Large strides: every attempt costs the cube of the rows.
         ridge *= 100.0;
     }
     let reason = "its kernel matrix has no finite factor".into();
@@ -161,7 +163,7 @@ mod tests {
             let whole =
                 Dataset::weighted(features.clone(), labels.clone(), weights.clone()).unwrap();
             let hypothesis = KernelRidge::default().fit(&whole).unwrap();
-            assert_eq!(prepared.fit(&labels).unwrap().stored(), hypothesis.stored());
+            assert_eq!(prepared.fit(&labels).unwrap().save(), hypothesis.save());
         }
         assert!(prepared.fit(&Labels::values(vec![1.0])).is_err());
     }

@@ -28,15 +28,15 @@
 //! and Vovk, "Ridge Regression Learning Algorithm in Dual Variables", 1998.]
 
 mod factored;
-mod mixture;
+mod class_shares;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use self::{factored::Factored, mixture::mix};
+use self::{class_shares::mix, factored::FactoredKernel};
 use super::{
-    Hypothesis, LocalModel, Prepared, Stored, Vanishing, check,
+    Hypothesis, LocalModel, Prepared, Storable, Stored, Tunable, Vanishing, check,
     kernel::Kernel,
     vanishing::{every_column_varies, some_column_varies},
 };
@@ -87,16 +87,22 @@ impl LocalModel for KernelRidge {
         }
     }
 
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..self.clone() }))
+    fn as_tunable(&self) -> Option<&dyn Tunable> {
+        Some(self)
+    }
+}
+
+impl Tunable for KernelRidge {
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel> {
+        Box::new(Self { ridge, ..self.clone() })
     }
 }
 
 impl KernelRidge {
-    fn factor(&self, rows: &Features, weights: &[f64]) -> Result<Factored> {
+    fn factor(&self, rows: &Features, weights: &[f64]) -> Result<FactoredKernel> {
         at_least_zero("ridge", self.ridge)?;
         self.kernel.check()?;
-        Factored::new(self, rows, weights)
+        FactoredKernel::new(self, rows, weights)
     }
 }
 
@@ -123,29 +129,6 @@ pub struct KernelRidgeHypothesis {
     pub share: f64,
 }
 
-impl KernelRidgeHypothesis {
-    /// Refuses lengths that disagree and numbers out of range, as a file may hold.
-    pub fn check(&self) -> Result<()> {
-        let (columns, outputs) = (self.names.len(), self.task.outputs());
-        let count = self.points.len().checked_div(columns).unwrap_or(0);
-        self.kernel.check_complete()?;
-        check::scaling(&self.scaling, columns)?;
-        same_size("features of a kernel model", self.points.len(), columns * count)?;
-        same_size("coefficients of a kernel model", self.coefficients.len(), outputs * count)?;
-        same_size("intercepts of a kernel model", self.intercepts.len(), outputs)?;
-        same_size("mean label of a kernel model", self.mean.len(), outputs)?;
-        check::finite("a feature of a kernel model", &self.points)?;
-        check::finite("a coefficient of a kernel model", &self.coefficients)?;
-        check::finite("an intercept of a kernel model", &self.intercepts)?;
-        check::finite("the mean label of a kernel model", &self.mean)?;
-        if (0.0..=1.0).contains(&self.share) {
-            return Ok(());
-        }
-        let (value, expected) = (self.share, "a number from 0 to 1");
-        Err(Error::Parameter { name: "share", value, expected })
-    }
-}
-
 impl Hypothesis for KernelRidgeHypothesis {
     fn predict(&self, features: &Features) -> Labels {
         let outputs = self.task.outputs();
@@ -167,8 +150,37 @@ impl Hypothesis for KernelRidgeHypothesis {
         labels
     }
 
-    fn stored(&self) -> Stored {
-        Stored::KernelRidge(self.clone())
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for KernelRidgeHypothesis {
+    const KIND: &'static str = "kernel-ridge";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        (Some(&self.names), self.task)
+    }
+
+    /// Refuses lengths that disagree and numbers out of range, as a file may hold.
+    fn check(&self) -> Result<()> {
+        let (columns, outputs) = (self.names.len(), self.task.outputs());
+        let count = self.points.len().checked_div(columns).unwrap_or(0);
+        self.kernel.check_complete()?;
+        check::scaling(&self.scaling, columns)?;
+        same_size("features of a kernel model", self.points.len(), columns * count)?;
+        same_size("coefficients of a kernel model", self.coefficients.len(), outputs * count)?;
+        same_size("intercepts of a kernel model", self.intercepts.len(), outputs)?;
+        same_size("mean label of a kernel model", self.mean.len(), outputs)?;
+        check::finite("a feature of a kernel model", &self.points)?;
+        check::finite("a coefficient of a kernel model", &self.coefficients)?;
+        check::finite("an intercept of a kernel model", &self.intercepts)?;
+        check::finite("the mean label of a kernel model", &self.mean)?;
+        if (0.0..=1.0).contains(&self.share) {
+            return Ok(());
+        }
+        let (value, expected) = (self.share, "a number from 0 to 1");
+        Err(Error::Parameter { name: "share", value, expected })
     }
 }
 
@@ -183,7 +195,7 @@ mod tests {
 
     const LAPLACE: Kernel = Kernel::Laplace { width: 0.8 };
 
-    /// Six rows, the second and the last at one place, with unequal weights.
+    /// Six rows, the second and the last of equal features, with unequal weights.
     fn six_rows() -> Dataset {
         let rows = [[0.0, 1.0], [1.0, -0.5], [2.0, 0.3], [-1.0, 0.8], [0.5, 0.5], [1.0, -0.5]];
         let features = Features::from_rows(&["a", "b"], &rows).unwrap();
@@ -196,10 +208,12 @@ mod tests {
     }
 
     fn fitted(model: &KernelRidge, data: &Dataset) -> KernelRidgeHypothesis {
-        let Stored::KernelRidge(hypothesis) = model.fit(data).unwrap().stored() else {
-            panic!("a kernel model stores a kernel model")
-        };
-        hypothesis
+        model
+            .fit(data)
+            .unwrap()
+            .downcast_ref::<KernelRidgeHypothesis>()
+            .expect("a kernel model stores a kernel model")
+            .clone()
     }
 
     #[test]
@@ -271,9 +285,9 @@ mod tests {
         let best = fitted(&model, &data);
         assert_eq!(best.coefficients.len(), 5, "equal rows are merged");
         for change in [-1e-3, 1e-3] {
-            for place in 0..best.coefficients.len() {
+            for index in 0..best.coefficients.len() {
                 let mut other = best.clone();
-                other.coefficients[place] += change;
+                other.coefficients[index] += change;
                 assert!(objective(&other) > objective(&best));
             }
             let mut other = best.clone();
@@ -304,9 +318,9 @@ mod tests {
     #[test]
     fn another_ridge_is_another_model_and_wrong_parameters_are_refused() {
         let data = six_rows();
-        let one = plain(LAPLACE, true).with_ridge(2.0).unwrap().fit(&data).unwrap();
+        let one = plain(LAPLACE, true).with_ridge(2.0).fit(&data).unwrap();
         let other = KernelRidge { ridge: 2.0, ..plain(LAPLACE, true) }.fit(&data).unwrap();
-        assert_eq!(one.stored(), other.stored());
+        assert_eq!(one.save(), other.save());
         assert!(KernelRidge { ridge: -1.0, ..KernelRidge::default() }.fit(&data).is_err());
         assert!(plain(Kernel::Gaussian { width: -1.0 }, true).fit(&data).is_err());
     }

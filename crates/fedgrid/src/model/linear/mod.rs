@@ -7,20 +7,23 @@
 //! The intercept b is never penalised. With ridge = 0 the slopes are the limit ridge → 0: the
 //! shortest of all minimisers, which is unique even with fewer rows than features.
 
-mod parametric;
-mod prepared;
-mod proximal;
+mod factored_rows;
+mod linear_proximal;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use self::prepared::Factored;
-pub use self::proximal::LinearProximal;
-use super::{Hypothesis, LocalModel, Parametric, Prepared, Stored, Vanishing, check};
+use self::factored_rows::FactoredRows;
+pub use self::linear_proximal::LinearProximal;
+use super::{
+    Hypothesis, LocalModel, Parametric, Prepared, Steps, Storable, Stored, Tunable, Vanishing,
+    check,
+    solver::{Affine, AffineModel},
+};
 use crate::{
     algebra::{add_scaled, dot},
-    data::{Dataset, Features, Labels},
+    data::{Dataset, Features, Labels, Task},
     error::{Result, at_least_zero, same_size},
 };
 
@@ -41,29 +44,26 @@ impl Default for Linear {
 
 impl LocalModel for Linear {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
-        at_least_zero("ridge", self.ridge)?;
-        Factored::new(self, data.features(), data.weights())?.fit(data.labels())
+        Ok(Box::new(self.fitted(data)?))
     }
 
     fn prepare(&self, rows: &Features, weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
         at_least_zero("ridge", self.ridge)?;
         same_size("row weights", weights.len(), rows.rows())?;
-        Ok(Some(Box::new(Factored::new(self, rows, weights)?)))
+        Ok(Some(Box::new(FactoredRows::new(self, rows, weights)?)))
     }
 
     fn vanishing_rows(&self, own: &Dataset) -> Vanishing {
         Vanishing::of_linear(self.ridge, self.intercept, own)
     }
 
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
+    fn as_tunable(&self) -> Option<&dyn Tunable> {
+        Some(self)
     }
 
     fn with_centre(&self, centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
-        match centre.stored() {
-            Stored::Linear(centre) => Some(Box::new(Centred { model: self.clone(), centre })),
-            _ => None,
-        }
+        let centre = centre.downcast_ref::<LinearHypothesis>()?.clone();
+        Some(Box::new(CentredLinear { model: self.clone(), centre }))
     }
 
     fn as_parametric(&self) -> Option<&dyn Parametric> {
@@ -75,22 +75,57 @@ impl LocalModel for Linear {
     }
 }
 
+impl Tunable for Linear {
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel> {
+        Box::new(Self { ridge, ..*self })
+    }
+}
+
+impl AffineModel for Linear {
+    fn affine(&self) -> Affine {
+        Affine { ridge: self.ridge, lasso: 0.0, intercept: self.intercept }
+    }
+
+    fn row_loss(&self, label: f64, output: f64) -> f64 {
+        (output - label).powi(2)
+    }
+
+    fn row_slope(&self, label: f64, output: f64) -> f64 {
+        2.0 * (output - label)
+    }
+
+    // Methods solve linear models apart, and none asks for steps of their intercepts alone.
+    fn proximal_step(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
+        LinearProximal::new(self, data)?.step(centre, steps.slopes)
+    }
+
+    // Certificates know the whole parabola of a linear model and need no bound from its rows.
+    fn radius_of(&self, _data: &Dataset, _bound: f64) -> Option<f64> {
+        None
+    }
+}
+
+impl Linear {
+    fn fitted(&self, data: &Dataset) -> Result<LinearHypothesis> {
+        at_least_zero("ridge", self.ridge)?;
+        FactoredRows::new(self, data.features(), data.weights())?.hypothesis(data.labels())
+    }
+}
+
 /// A linear model whose ridge pulls to given slopes: it fits what those leave over.
 #[derive(Debug)]
-struct Centred {
+struct CentredLinear {
     model: Linear,
     centre: LinearHypothesis,
 }
 
-impl LocalModel for Centred {
+impl LocalModel for CentredLinear {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         let known = self.centre.predict(data.features());
         let left = data.labels().as_slice().iter().zip(known.as_slice()).map(|(y, p)| y - p);
         let labels = Labels::values(left.collect());
         let rest = Dataset::weighted(data.features().clone(), labels, data.weights().to_vec())?;
-        let Stored::Linear(mut sum) = self.model.fit(&rest)?.stored() else {
-            unreachable!("a linear model gives a linear hypothesis")
-        };
+        let mut sum = self.model.fitted(&rest)?;
         add_scaled(&mut sum.slopes, 1.0, &self.centre.slopes);
         sum.intercept += self.centre.intercept;
         Ok(Box::new(sum))
@@ -99,24 +134,6 @@ impl LocalModel for Centred {
     fn vanishing_rows(&self, own: &Dataset) -> Vanishing {
         self.model.vanishing_rows(own)
     }
-}
-
-/// The weighted mean of the rows; a column that never varies has exactly its value.
-pub(super) fn mean_row(features: &Features, weights: &[f64]) -> Vec<f64> {
-    let total: f64 = weights.iter().sum();
-    let columns = features.columns();
-    let mut mean = vec![0.0; columns];
-    let (mut low, mut high) = (vec![f64::INFINITY; columns], vec![f64::NEG_INFINITY; columns]);
-    for (x, weight) in features.iter().zip(weights).filter(|(_, w)| **w > 0.0) {
-        add_scaled(&mut mean, weight / total, x);
-        low.iter_mut().zip(x).for_each(|(low, x)| *low = low.min(*x));
-        high.iter_mut().zip(x).for_each(|(high, x)| *high = high.max(*x));
-    }
-    // A mean that rounding moved out of the range would give a constant column a slope.
-    for (mean, (low, high)) in mean.iter_mut().zip(low.iter().zip(&high)) {
-        *mean = mean.max(*low).min(*high);
-    }
-    mean
 }
 
 /// A learnt linear map: `wᵀx + b`.
@@ -130,22 +147,28 @@ pub struct LinearHypothesis {
     pub intercept: f64,
 }
 
-impl LinearHypothesis {
-    /// Refuses slopes of another number than there are features, and such without a value.
-    pub fn check(&self) -> Result<()> {
-        same_size("slopes of a linear model", self.slopes.len(), self.names.len())?;
-        check::finite("a slope of a linear model", &self.slopes)?;
-        check::finite("the intercept of a linear model", &[self.intercept])
-    }
-}
-
 impl Hypothesis for LinearHypothesis {
     fn predict(&self, features: &Features) -> Labels {
         Labels::values(features.iter().map(|x| dot(&self.slopes, x) + self.intercept).collect())
     }
 
-    fn stored(&self) -> Stored {
-        Stored::Linear(self.clone())
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for LinearHypothesis {
+    const KIND: &'static str = "linear";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        (Some(&self.names), Task::Regression)
+    }
+
+    /// Refuses slopes of another number than there are features, and such without a value.
+    fn check(&self) -> Result<()> {
+        same_size("slopes of a linear model", self.slopes.len(), self.names.len())?;
+        check::finite("a slope of a linear model", &self.slopes)?;
+        check::finite("the intercept of a linear model", &[self.intercept])
     }
 }
 
@@ -164,7 +187,7 @@ mod tests {
     }
 
     fn fit(model: &Linear, data: &Dataset) -> (Vec<f64>, f64) {
-        let factored = Factored::new(model, data.features(), data.weights()).unwrap();
+        let factored = FactoredRows::new(model, data.features(), data.weights()).unwrap();
         factored.solve(data.labels().as_slice())
     }
 
@@ -196,7 +219,8 @@ mod tests {
         let names: Arc<[String]> = data.features().names().clone();
         let centre = LinearHypothesis { names, slopes: vec![3.0, -2.0], intercept: 1.0 };
         let model = Linear { ridge: 1e12, intercept: true }.with_centre(&centre).unwrap();
-        let Stored::Linear(fitted) = model.fit(&data).unwrap().stored() else { panic!("linear") };
+        let fitted =
+            model.fit(&data).unwrap().downcast_ref::<LinearHypothesis>().expect("linear").clone();
         assert!((fitted.slopes[0] - 3.0).abs() < 1e-9 && (fitted.slopes[1] + 2.0).abs() < 1e-9);
     }
 

@@ -14,26 +14,28 @@
 //! ridge), the fit stops as soon as the gradient is 10⁻¹² of the total weight: probabilities are
 //! then within about 10⁻¹² of zero and one, and the log-odds of the closest rows are below thirty.
 
-mod hypothesis;
+mod logistic_hypothesis;
 mod objective;
-mod newton;
+mod logistic_newton;
 mod row_loss;
 mod sparse;
-mod parametric;
+mod logistic_weights;
 
-pub use self::hypothesis::LogisticHypothesis;
-use self::objective::Problem;
-use super::{Hypothesis, LocalModel, Parametric, Vanishing, basis::Basis};
+pub use self::logistic_hypothesis::LogisticHypothesis;
+use self::objective::LogisticProblem;
+use super::{
+    Hypothesis, LocalModel, Parametric, Tunable, Vanishing, check,
+    solver::{Basis, divide_by_sum},
+};
 use crate::{
     data::{Dataset, Task},
     error::{Error, Result, at_least_zero},
 };
 
-/// Up to so many parameters the Hessian is factored; beyond, it is only multiplied with.
-const MOST_FACTORED: usize = 400;
+const NAME: &str = "a logistic model";
 
-/// Class probabilities of a row may miss the sum one by so much.
-const SUM_TOLERANCE: f64 = 1e-6;
+/// Up to so many parameters the Hessian is factored; beyond, it is only multiplied with.
+const MOST_FACTORED_PARAMETERS: usize = 400;
 
 /// A logistic regression model.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,9 +59,7 @@ impl Default for Logistic {
 impl LocalModel for Logistic {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         let classes = self.check(data)?;
-        if data.total_weight() == 0.0 {
-            return Err(refusal("no row has a positive weight".into()));
-        }
+        check::weight(NAME, data.total_weight())?;
         let data = data.without_zero_weights();
         if self.lasso > 0.0 {
             return Ok(Box::new(self.solve_sparse(&data)?));
@@ -72,12 +72,18 @@ impl LocalModel for Logistic {
         if self.ridge + self.lasso > 0.0 { Vanishing::Forgotten } else { Vanishing::Choosing }
     }
 
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..*self }))
+    fn as_tunable(&self) -> Option<&dyn Tunable> {
+        Some(self)
     }
 
     fn as_parametric(&self) -> Option<&dyn Parametric> {
         Some(self)
+    }
+}
+
+impl Tunable for Logistic {
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel> {
+        Box::new(Self { ridge, ..*self })
     }
 }
 
@@ -91,11 +97,11 @@ impl Logistic {
             return Err(refusal("it predicts classes, the target is a number".into()));
         };
         let weighted = (0..data.rows()).filter(|&row| data.weights()[row] > 0.0);
-        match weighted.enumerate().find(|(_, row)| !is_distribution(data.labels().row(*row))) {
-            Some((place, _)) => {
-                let place = format!("weighted row {place}");
-                Err(refusal(format!("the label of {place} is not a list of probabilities")))
-            }
+        match weighted.enumerate().find(|(_, row)| !check::is_distribution(data.labels().row(*row)))
+        {
+            Some((row, _)) => Err(refusal(format!(
+                "the label of weighted row {row} is not a list of probabilities"
+            ))),
             None => Ok(classes),
         }
     }
@@ -103,7 +109,9 @@ impl Logistic {
     /// The minimiser; with a reference, the first class has the logit zero and no vector.
     fn solve(&self, data: &Dataset, reference: bool) -> LogisticHypothesis {
         let vectors = data.task().outputs() - usize::from(reference);
-        let factored = vectors * (data.features().columns() + 1) <= MOST_FACTORED;
+        let factored = vectors * (data.features().columns() + 1) <= MOST_FACTORED_PARAMETERS;
+        // Rotating many columns costs more than the fit; conjugate gradients do well with scaled
+        // ones.
         let basis = if factored {
             Basis::principal(data, self.intercept)
         } else {
@@ -115,13 +123,13 @@ impl Logistic {
     }
 
     /// The objective in the coordinates of the basis, the intercept last.
-    fn problem(&self, data: &Dataset, basis: &Basis, reference: bool) -> Problem {
+    fn problem(&self, data: &Dataset, basis: &Basis, reference: bool) -> LogisticProblem {
         let rows = basis.rows(data, self.intercept);
         let labels = probabilities(data);
         let classes = data.task().outputs();
         let penalties = basis.penalties(self.ridge, self.intercept);
         let (width, weights) = (penalties.len(), data.weights().to_vec());
-        Problem { rows, width, labels, weights, classes, reference, penalties }
+        LogisticProblem { rows, width, labels, weights, classes, reference, penalties }
     }
 
     /// Back from the coordinates of the basis.
@@ -132,38 +140,35 @@ impl Logistic {
         parameters: &[f64],
         vectors: usize,
     ) -> LogisticHypothesis {
-        let classes = data.task().outputs();
-        let mut slopes = Vec::new();
-        let mut intercepts = Vec::new();
         // Without any direction and intercept there is no parameter, but still a logit of zero.
         let width = parameters.len() / vectors;
-        for vector in 0..vectors {
-            let own = &parameters[vector * width..(vector + 1) * width];
-            let (slope, intercept) = basis.affine(own);
-            intercepts.push(intercept);
-            slopes.push(slope);
-        }
-        if self.intercept && vectors == classes {
+        let own = |vector: usize| &parameters[vector * width..(vector + 1) * width];
+        self.hypothesis_of(data, (0..vectors).map(|vector| basis.affine(own(vector))))
+    }
+
+    /// The hypothesis of slopes and intercept of each vector.
+    fn hypothesis_of(
+        &self,
+        data: &Dataset,
+        vectors: impl Iterator<Item = (Vec<f64>, f64)>,
+    ) -> LogisticHypothesis {
+        let (slopes, mut intercepts): (Vec<_>, Vec<_>) = vectors.unzip();
+        let (names, classes) = (data.features().names().clone(), data.task().outputs());
+        if self.intercept && slopes.len() == classes {
             remove_mean(&mut intercepts);
         }
-        let names = data.features().names().clone();
         LogisticHypothesis { names, classes, slopes, intercepts }
     }
 }
 
 fn refusal(reason: String) -> Error {
-    Error::Fit { model: "a logistic model", reason }
+    Error::Fit { model: NAME, reason }
 }
 
 /// The labels with each row's sum made one.
 fn probabilities(data: &Dataset) -> Vec<f64> {
     let mut labels = data.labels().as_slice().to_vec();
-    for label in labels.chunks_exact_mut(data.task().outputs()) {
-        let sum: f64 = label.iter().sum();
-        for p in label {
-            *p /= sum;
-        }
-    }
+    labels.chunks_exact_mut(data.task().outputs()).for_each(divide_by_sum);
     labels
 }
 
@@ -173,11 +178,6 @@ fn remove_mean(intercepts: &mut [f64]) {
     for intercept in intercepts {
         *intercept -= mean;
     }
-}
-
-fn is_distribution(label: &[f64]) -> bool {
-    let sum: f64 = label.iter().sum();
-    label.iter().all(|p| *p >= 0.0) && (sum - 1.0).abs() <= SUM_TOLERANCE
 }
 
 #[cfg(test)]

@@ -6,10 +6,13 @@
 //! H_vw  = Σ_r weight_r (q_rv [v = w] − q_rv q_rw) u_r u_rᵀ + 2 [v = w] penalty
 //! ```
 
-use crate::algebra::{add_scaled, dot};
+use crate::{
+    algebra::{add_scaled, dot},
+    model::solver::add_block,
+};
 
 /// The objective f; all rows have positive weight and labels of sum one.
-pub(super) struct Problem {
+pub(super) struct LogisticProblem {
     /// The coordinates u of each row, `width` numbers per row.
     pub(super) rows: Vec<f64>,
     /// How many parameters a vector has.
@@ -27,7 +30,7 @@ pub(super) struct Problem {
 }
 
 /// Parameters with what they predict for every row.
-pub(super) struct Point {
+pub(super) struct Estimate {
     /// One vector after the other.
     pub(super) parameters: Vec<f64>,
     /// The objective.
@@ -38,7 +41,7 @@ pub(super) struct Point {
     complements: Vec<f64>,
 }
 
-impl Problem {
+impl LogisticProblem {
     pub(super) fn vectors(&self) -> usize {
         self.classes - usize::from(self.reference)
     }
@@ -64,7 +67,7 @@ impl Problem {
         &values[row * self.classes + usize::from(self.reference)..(row + 1) * self.classes]
     }
 
-    pub(super) fn at(&self, parameters: Vec<f64>) -> Point {
+    pub(super) fn at(&self, parameters: Vec<f64>) -> Estimate {
         let size = self.labels.len();
         let (mut probabilities, mut complements) = (vec![0.0; size], vec![0.0; size]);
         let mut logits = vec![0.0; self.classes];
@@ -85,10 +88,10 @@ impl Problem {
                 value += penalty * parameter * parameter;
             }
         }
-        Point { parameters, value, probabilities, complements }
+        Estimate { parameters, value, probabilities, complements }
     }
 
-    pub(super) fn gradient(&self, point: &Point) -> Vec<f64> {
+    pub(super) fn gradient(&self, point: &Estimate) -> Vec<f64> {
         let mut gradient = self.penalty_product(&point.parameters);
         for (row, weight) in self.weights.iter().enumerate() {
             let labels = self.of_vectors(&self.labels, row);
@@ -112,7 +115,7 @@ impl Problem {
     }
 
     /// The lower blocks of the Hessian, and its freedom filled with curvature of its own size.
-    pub(super) fn hessian(&self, point: &Point) -> Vec<f64> {
+    pub(super) fn hessian(&self, point: &Estimate) -> Vec<f64> {
         let (vectors, width) = (self.vectors(), self.width);
         let size = vectors * width;
         let mut hessian = vec![0.0; size * size];
@@ -123,7 +126,7 @@ impl Problem {
                 for b in 0..=a {
                     let curvature = if a == b { q[a] * rest[a] } else { -q[a] * q[b] };
                     let corner = a * width * size + b * width;
-                    self.add_block(&mut hessian, corner, weight * curvature, row);
+                    add_block(&mut hessian, corner, weight * curvature, self.row(row));
                 }
             }
         }
@@ -136,16 +139,6 @@ impl Problem {
             self.fill_freedom(&mut hessian);
         }
         hessian
-    }
-
-    /// Adds `factor · u uᵀ` to the block that begins at a corner.
-    fn add_block(&self, hessian: &mut [f64], corner: usize, factor: f64, row: usize) {
-        let u = self.row(row);
-        let size = self.vectors() * self.width;
-        for (k, a) in u.iter().enumerate() {
-            let begin = corner + k * size;
-            add_scaled(&mut hessian[begin..begin + self.width], factor * a, u);
-        }
     }
 
     /// The gradient has mean zero over the vectors, so this curvature does not change the step.
@@ -161,7 +154,7 @@ impl Problem {
         }
     }
 
-    pub(super) fn hessian_product(&self, point: &Point, v: &[f64]) -> Vec<f64> {
+    pub(super) fn hessian_product(&self, point: &Estimate, v: &[f64]) -> Vec<f64> {
         let mut product = self.penalty_product(v);
         let mut slopes = vec![0.0; self.classes];
         for (row, weight) in self.weights.iter().enumerate() {
@@ -212,7 +205,7 @@ mod tests {
         assert!((q.iter().sum::<f64>() - 1.0).abs() < 1e-15);
     }
     /// Five random rows of two coordinates, with soft labels.
-    fn random_problem(classes: usize, reference: bool, penalty: f64) -> Problem {
+    fn random_problem(classes: usize, reference: bool, penalty: f64) -> LogisticProblem {
         let mut stream = Stream::new(classes as u64, 0, 0, Purpose::Data);
         let rows = (0..10).map(|_| stream.normal()).collect();
         let mut labels: Vec<f64> = (0..5 * classes).map(|_| stream.uniform()).collect();
@@ -224,11 +217,11 @@ mod tests {
         }
         let weights = (0..5).map(|_| stream.uniform()).collect();
         let penalties = vec![penalty, 0.5 * penalty];
-        Problem { rows, width: 2, labels, weights, classes, reference, penalties }
+        LogisticProblem { rows, width: 2, labels, weights, classes, reference, penalties }
     }
 
     /// Parameters and a direction, both of mean zero over the vectors unless there is a reference.
-    fn place_and_direction(problem: &Problem) -> (Vec<f64>, Vec<f64>) {
+    fn point_and_direction(problem: &LogisticProblem) -> (Vec<f64>, Vec<f64>) {
         let mut stream = Stream::new(9, 0, 0, Purpose::Start);
         let mut draw = || {
             let mut v: Vec<f64> = (0..problem.vectors() * 2).map(|_| stream.normal()).collect();
@@ -238,8 +231,8 @@ mod tests {
         (draw(), draw())
     }
 
-    fn moved(problem: &Problem, place: &[f64], step: f64, direction: &[f64]) -> Point {
-        let mut parameters = place.to_vec();
+    fn moved(problem: &LogisticProblem, point: &[f64], step: f64, direction: &[f64]) -> Estimate {
+        let mut parameters = point.to_vec();
         add_scaled(&mut parameters, step, direction);
         problem.at(parameters)
     }
@@ -250,9 +243,9 @@ mod tests {
     fn the_gradient_is_the_derivative_of_the_value() {
         for (classes, reference) in CASES {
             let problem = random_problem(classes, reference, 0.3);
-            let (place, direction) = place_and_direction(&problem);
-            let value = |step| moved(&problem, &place, step, &direction).value;
-            let slope = dot(&problem.gradient(&problem.at(place.clone())), &direction);
+            let (point, direction) = point_and_direction(&problem);
+            let value = |step| moved(&problem, &point, step, &direction).value;
+            let slope = dot(&problem.gradient(&problem.at(point.clone())), &direction);
             assert!(((value(1e-5) - value(-1e-5)) / 2e-5 - slope).abs() < 1e-8);
         }
     }
@@ -261,12 +254,12 @@ mod tests {
     fn the_hessian_and_its_product_are_the_derivative_of_the_gradient() {
         for (classes, reference) in CASES {
             let problem = random_problem(classes, reference, 0.3);
-            let (place, direction) = place_and_direction(&problem);
-            let gradient = |step| problem.gradient(&moved(&problem, &place, step, &direction));
+            let (point, direction) = point_and_direction(&problem);
+            let gradient = |step| problem.gradient(&moved(&problem, &point, step, &direction));
             let (after, before) = (gradient(1e-5), gradient(-1e-5));
-            let point = problem.at(place.clone());
-            let product = problem.hessian_product(&point, &direction);
-            let (hessian, size) = (problem.hessian(&point), direction.len());
+            let at = problem.at(point.clone());
+            let product = problem.hessian_product(&at, &direction);
+            let (hessian, size) = (problem.hessian(&at), direction.len());
             for row in 0..size {
                 let difference = (after[row] - before[row]) / 2e-5;
                 // Only the lower triangle counts; what fills the freedom has no part in a
@@ -282,8 +275,8 @@ mod tests {
     #[test]
     fn the_freedom_of_the_softmax_is_filled_with_curvature() {
         let problem = random_problem(3, false, 0.0);
-        let (place, _) = place_and_direction(&problem);
-        let (hessian, shift) = (problem.hessian(&problem.at(place)), [1.0, 0.0].repeat(3));
+        let (point, _) = point_and_direction(&problem);
+        let (hessian, shift) = (problem.hessian(&problem.at(point)), [1.0, 0.0].repeat(3));
         let size = shift.len();
         let entry = |row: usize, column: usize| hessian[row.max(column) * size + row.min(column)];
         let row = |row: usize| (0..size).map(|k| entry(row, k) * shift[k]).sum::<f64>();

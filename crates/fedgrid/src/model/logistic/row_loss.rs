@@ -5,7 +5,7 @@
 //! ```
 
 use super::{objective::softmax, probabilities};
-use crate::{data::Dataset, model::smooth::RowLoss};
+use crate::{data::Dataset, model::solver::RowLoss};
 
 /// The cross-entropy of all rows; of two classes, the first has the logit zero.
 pub(super) struct CrossEntropy {

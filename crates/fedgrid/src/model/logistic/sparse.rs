@@ -6,16 +6,12 @@
 //!
 //! with c the weighted mean row, so that slopes and intercepts hardly depend on each other.
 
-use super::{Logistic, LogisticHypothesis, remove_mean, row_loss::CrossEntropy};
+use super::{Logistic, LogisticHypothesis, row_loss::CrossEntropy};
 use crate::{
     algebra::dot,
     data::Dataset,
     error::Result,
-    model::{
-        affine::Affine,
-        linear::mean_row,
-        smooth::{RowLoss, Smooth},
-    },
+    model::solver::{Affine, PenalisedLoss, RowLoss, centre},
 };
 
 impl Logistic {
@@ -27,11 +23,7 @@ impl Logistic {
     /// The minimiser for rows of positive weight.
     pub(super) fn solve_sparse(&self, data: &Dataset) -> Result<LogisticHypothesis> {
         let columns = data.features().columns();
-        let centre = if self.intercept {
-            mean_row(data.features(), data.weights())
-        } else {
-            vec![0.0; columns]
-        };
+        let centre = centre(data.features(), data.weights(), self.intercept);
         let width = self.affine().size(columns);
         let mut rows = self.affine().rows(data.features());
         for row in rows.chunks_exact_mut(width.max(1)) {
@@ -41,7 +33,7 @@ impl Logistic {
         let mut strengths = vec![2.0 * self.ridge; columns];
         strengths.resize(width, 0.0);
         let zeros = vec![0.0; loss.outputs() * width];
-        let problem = Smooth {
+        let problem = PenalisedLoss {
             loss: &loss,
             rows: &rows,
             width,
@@ -51,18 +43,12 @@ impl Logistic {
             lassos: &self.affine().lassos(columns),
         };
         let parameters = problem.minimise(zeros.clone())?;
-        let (mut slopes, mut intercepts) = (Vec::new(), Vec::new());
-        for own in parameters.chunks_exact(width.max(1)) {
-            let slope = own[..columns].to_vec();
-            let level = own.get(columns).copied().unwrap_or(0.0);
-            intercepts.push(level - dot(&slope, &centre));
-            slopes.push(slope);
-        }
-        if self.intercept && loss.outputs() > 1 {
-            remove_mean(&mut intercepts);
-        }
-        let (names, classes) = (data.features().names().clone(), data.task().outputs());
-        Ok(LogisticHypothesis { names, classes, slopes, intercepts })
+        let vectors = parameters.chunks_exact(width.max(1)).map(|own| {
+            let slopes = own[..columns].to_vec();
+            let intercept = own.get(columns).copied().unwrap_or(0.0) - dot(&slopes, &centre);
+            (slopes, intercept)
+        });
+        Ok(self.hypothesis_of(data, vectors))
     }
 }
 
@@ -71,7 +57,7 @@ mod tests {
     use super::*;
     use crate::{
         data::{Features, Labels, Task},
-        model::{Hypothesis, LocalModel, Parametric, Stored},
+        model::{Hypothesis, LocalModel, Parametric},
         random::{Purpose, Stream},
         testing,
     };
@@ -91,10 +77,7 @@ mod tests {
     }
 
     fn fit(model: &Logistic, data: &Dataset) -> LogisticHypothesis {
-        let Stored::Logistic(fitted) = model.fit(data).unwrap().stored() else {
-            panic!("logistic")
-        };
-        fitted
+        model.fit(data).unwrap().downcast_ref::<LogisticHypothesis>().expect("logistic").clone()
     }
 
     #[test]

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::{
         data::Task,
-        model::perceptron::{Activation, layers::Pass, samples::random_weights},
+        model::perceptron::{Activation, layers::RowPass, samples::random_weights},
     };
 
     #[test]
@@ -85,7 +85,7 @@ mod tests {
             let coordinates = Coordinates { scaling, level: 7.0, spread: 1.5 };
             let weights = random_weights(layers.weight_count());
             let given = coordinates.given(&layers, weights.clone());
-            let mut pass = Pass::new(&layers);
+            let mut pass = RowPass::new(&layers);
             let x = [4.0, 0.3];
             let scaled: Vec<f64> = coordinates.scaling.row(&x).collect();
             let expected = 7.0 + 1.5 * layers.forward(&weights, &scaled, &mut pass)[0];

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     algebra::{add_scaled, dot},
     data::Task,
+    model::solver::softmax,
     random::Stream,
 };
 
@@ -63,14 +64,14 @@ pub(super) struct Layers {
 
 /// What one row leaves behind on its way through the layers.
 #[derive(Debug)]
-pub(super) struct Pass {
+pub(super) struct RowPass {
     /// The values after each layer; the first are the features.
     values: Vec<Vec<f64>>,
     /// The derivative of the loss by the inputs of each layer's units.
     slopes: Vec<Vec<f64>>,
 }
 
-impl Pass {
+impl RowPass {
     pub(super) fn new(layers: &Layers) -> Self {
         let values: Vec<_> = layers.sizes.iter().map(|&size| vec![0.0; size]).collect();
         Self { slopes: values.clone(), values }
@@ -152,7 +153,12 @@ impl Layers {
     }
 
     /// The outputs for one row, before any softmax.
-    pub(super) fn forward<'a>(&self, weights: &[f64], x: &[f64], pass: &'a mut Pass) -> &'a [f64] {
+    pub(super) fn forward<'a>(
+        &self,
+        weights: &[f64],
+        x: &[f64],
+        pass: &'a mut RowPass,
+    ) -> &'a [f64] {
         pass.values[0].copy_from_slice(x);
         for layer in 0..self.count() {
             let (before, after) = pass.values.split_at_mut(layer + 1);
@@ -168,11 +174,19 @@ impl Layers {
     }
 
     /// The loss of one row.
-    pub(super) fn loss(&self, weights: &[f64], x: &[f64], label: &[f64], pass: &mut Pass) -> f64 {
+    pub(super) fn loss(
+        &self,
+        weights: &[f64],
+        x: &[f64],
+        label: &[f64],
+        pass: &mut RowPass,
+    ) -> f64 {
         let outputs = self.forward(weights, x, pass);
         match self.task {
             Task::Regression => (outputs[0] - label[0]).powi(2),
             Task::Classification { .. } => {
+                // With the sum of the label, which may miss one a little, the gradient is that of
+                // the loss.
                 label.iter().sum::<f64>() * log_sum_exp(outputs) - dot(label, outputs)
             }
         }
@@ -183,7 +197,7 @@ impl Layers {
         &self,
         weights: &[f64],
         (x, label, weight): (&[f64], &[f64], f64),
-        pass: &mut Pass,
+        pass: &mut RowPass,
         gradient: &mut [f64],
     ) {
         self.forward(weights, x, pass);
@@ -209,6 +223,7 @@ impl Layers {
             for ((unit, sum), slope) in units.zip(sums).zip(&above[0]) {
                 add_scaled(&mut sum[..input.len()], *slope, input);
                 sum[input.len()] += slope;
+                // Features need no derivative.
                 if layer > 0 {
                     add_scaled(&mut below[layer], *slope, &unit[..input.len()]);
                 }
@@ -222,16 +237,7 @@ impl Layers {
 
 /// `log Σ_c exp(z_c)`
 fn log_sum_exp(logits: &[f64]) -> f64 {
+    // The largest exponent is zero, so nothing overflows.
     let top = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     top + logits.iter().map(|z| (z - top).exp()).sum::<f64>().ln()
-}
-
-/// Replaces logits by probabilities.
-pub(super) fn softmax(logits: &mut [f64]) {
-    let top = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    for z in &mut *logits {
-        *z = (*z - top).exp();
-    }
-    let sum: f64 = logits.iter().sum();
-    crate::algebra::scale(logits, 1.0 / sum);
 }

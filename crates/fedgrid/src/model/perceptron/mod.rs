@@ -16,7 +16,7 @@
 
 mod coordinates;
 mod layers;
-mod proximal;
+mod perceptron_weights;
 #[cfg(test)]
 mod samples;
 mod training;
@@ -27,10 +27,13 @@ use serde::{Deserialize, Serialize};
 
 pub use self::layers::Activation;
 use self::{
-    layers::{Layers, Pass, softmax},
+    layers::{Layers, RowPass},
     training::Training,
 };
-use super::{Hypothesis, LocalModel, Parametric, Stored, check};
+use super::{
+    Hypothesis, LocalModel, Parametric, Storable, Stored, Tunable, WarmStart, check,
+    solver::softmax,
+};
 use crate::{
     data::{Dataset, Features, Labels, Task},
     descent::Optimiser,
@@ -85,19 +88,17 @@ impl LocalModel for Perceptron {
         self.train(data, None, None)
     }
 
-    fn refit(&self, data: &Dataset, current: &dyn Hypothesis) -> Result<Box<dyn Hypothesis>> {
-        let start = self.weights(current);
-        let size = self.size(data.features().columns(), data.task());
-        self.train(data, start.filter(|start| start.len() == size).as_deref(), None)
+    fn as_warm_start(&self) -> Option<&dyn WarmStart> {
+        Some(self)
     }
 
-    fn with_ridge(&self, ridge: f64) -> Option<Box<dyn LocalModel>> {
-        Some(Box::new(Self { ridge, ..self.clone() }))
+    fn as_tunable(&self) -> Option<&dyn Tunable> {
+        Some(self)
     }
 
     fn with_centre(&self, centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {
         let centre = self.weights(centre)?;
-        Some(Box::new(Centred { model: self.clone(), centre }))
+        Some(Box::new(CentredPerceptron { model: self.clone(), centre }))
     }
 
     fn as_parametric(&self) -> Option<&dyn Parametric> {
@@ -105,14 +106,29 @@ impl LocalModel for Perceptron {
     }
 }
 
+impl WarmStart for Perceptron {
+    fn refit(&self, data: &Dataset, current: &dyn Hypothesis) -> Result<Box<dyn Hypothesis>> {
+        // A hypothesis of other features, classes or layers is no start.
+        let start = self.weights(current);
+        let size = self.size(data.features().columns(), data.task());
+        self.train(data, start.filter(|start| start.len() == size).as_deref(), None)
+    }
+}
+
+impl Tunable for Perceptron {
+    fn with_ridge(&self, ridge: f64) -> Box<dyn LocalModel> {
+        Box::new(Self { ridge, ..self.clone() })
+    }
+}
+
 /// A perceptron that starts at given weights, and whose ridge pulls to them.
 #[derive(Debug)]
-struct Centred {
+struct CentredPerceptron {
     model: Perceptron,
     centre: Vec<f64>,
 }
 
-impl LocalModel for Centred {
+impl LocalModel for CentredPerceptron {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         let size = self.model.size(data.features().columns(), data.task());
         same_size("weights of the centre", self.centre.len(), size)?;
@@ -173,17 +189,6 @@ pub struct PerceptronHypothesis {
 }
 
 impl PerceptronHypothesis {
-    /// Refuses weights of another number than the layers have, and such without a value.
-    pub fn check(&self) -> Result<()> {
-        let layers = self.shape();
-        let expected = layers.checked_weight_count().ok_or(Error::Unsupported {
-            what: "a perceptron",
-            needs: "layers of which the weights can be counted",
-        })?;
-        same_size("weights of a perceptron", self.weights.len(), expected)?;
-        check::finite("a weight of a perceptron", &self.weights)
-    }
-
     fn shape(&self) -> Layers {
         Layers::new(self.names.len(), &self.layers, self.activation, self.task)
     }
@@ -192,7 +197,7 @@ impl PerceptronHypothesis {
 impl Hypothesis for PerceptronHypothesis {
     fn predict(&self, features: &Features) -> Labels {
         let shape = self.shape();
-        let mut pass = Pass::new(&shape);
+        let mut pass = RowPass::new(&shape);
         let mut labels = Labels::neutral(self.task, features.rows());
         let rows = labels.as_mut_slice().chunks_exact_mut(self.task.outputs());
         for (label, x) in rows.zip(features.iter()) {
@@ -204,8 +209,27 @@ impl Hypothesis for PerceptronHypothesis {
         labels
     }
 
-    fn stored(&self) -> Stored {
-        Stored::Perceptron(self.clone())
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for PerceptronHypothesis {
+    const KIND: &'static str = "perceptron";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        (Some(&self.names), self.task)
+    }
+
+    /// Refuses weights of another number than the layers have, and such without a value.
+    fn check(&self) -> Result<()> {
+        let layers = self.shape();
+        let expected = layers.checked_weight_count().ok_or(Error::Unsupported {
+            what: "a perceptron",
+            needs: "layers of which the weights can be counted",
+        })?;
+        same_size("weights of a perceptron", self.weights.len(), expected)?;
+        check::finite("a weight of a perceptron", &self.weights)
     }
 }
 
@@ -243,7 +267,7 @@ mod tests {
         assert!(p.as_slice().iter().zip(q.as_slice()).all(|(p, q)| (p - q).abs() < 1e-12));
         let other = small(&[5], Activation::Tanh).fit(&data).unwrap();
         let anew = model.refit(&data, other.as_ref()).unwrap();
-        assert_eq!(anew.stored(), first.stored(), "another shape is no start");
+        assert_eq!(anew.save(), first.save(), "another shape is no start");
     }
 
     #[test]
@@ -272,8 +296,8 @@ mod tests {
         let odd = Dataset::new(data.features().clone(), odd).unwrap();
         assert!(Perceptron::default().fit(&odd).is_err());
 
-        let fitted = small(&[3], Activation::Relu).fit(&data).unwrap().stored();
-        let Stored::Perceptron(sound) = fitted else { panic!("a perceptron stores a perceptron") };
+        let fitted = small(&[3], Activation::Relu).fit(&data).unwrap();
+        let sound = fitted.downcast_ref::<PerceptronHypothesis>().unwrap().clone();
         assert!(sound.check().is_ok());
         let huge = vec![usize::MAX, usize::MAX];
         assert!(PerceptronHypothesis { layers: huge, ..sound.clone() }.check().is_err());

@@ -1,10 +1,10 @@
 //! Rows, models and weights for the tests of this folder.
 
-use super::{Activation, Perceptron, layers::softmax};
+use super::{Activation, Perceptron};
 use crate::{
     data::{Dataset, Features, Labels, Task},
     loss::Loss,
-    model::Hypothesis,
+    model::{Hypothesis, solver::softmax},
     random::{Purpose, Stream},
 };
 

@@ -4,39 +4,39 @@
 //! J(w) = Σ_p share_p L(y_p, h_w(x_p)) + Σ_k pull_k (w_k − centre_k)²      J = objective / total weight
 //! ```
 //!
-//! over the places p (distinct feature rows). With batches, a step follows the gradient of an
+//! over the distinct feature rows p. With batches, a step follows the gradient of an
 //! unbiased estimate of J.
 
 use super::{
     Perceptron,
     coordinates::Coordinates,
-    layers::{Layers, Pass},
+    layers::{Layers, RowPass},
 };
 use crate::{
     data::{Dataset, Scaling, Task},
     descent::Descent,
     error::{Error, Result},
-    model::places::{Places, mean_of},
+    model::{
+        check,
+        solver::{DistinctRows, mean_of},
+    },
     random::{Purpose, Stream},
 };
 
 /// A gain below this share of the loss does not renew the patience.
-const SMALLEST_GAIN: f64 = 1e-5;
+const SMALLEST_GAIN_SHARE: f64 = 1e-5;
 
 /// The log-odds of a class without any label begin as if it had this probability.
 const SMALLEST_PROBABILITY: f64 = 1e-6;
-
-/// Class probabilities of a row may miss the sum one by so much.
-const SUM_TOLERANCE: f64 = 1e-6;
 
 /// The objective of a fit, and how it is to be sought.
 pub(super) struct Training<'a> {
     model: &'a Perceptron,
     layers: Layers,
     coordinates: Coordinates,
-    /// Scaled features, one place after the other.
+    /// Scaled features, one distinct row after the other.
     points: Vec<f64>,
-    /// Scaled labels, one place after the other.
+    /// Scaled labels, one distinct row after the other.
     labels: Vec<f64>,
     shares: Vec<f64>,
     /// The pull on the square of each weight's distance to its centre.
@@ -44,7 +44,7 @@ pub(super) struct Training<'a> {
     centre: Vec<f64>,
     /// The mean label, for the start.
     mean: Vec<f64>,
-    /// The places that train, and those that tell when to stop.
+    /// The distinct rows that train, and those that tell when to stop.
     trained: Vec<usize>,
     held_back: Vec<usize>,
 }
@@ -57,16 +57,22 @@ impl<'a> Training<'a> {
         data: &Dataset,
         centre: Option<&[f64]>,
     ) -> Result<Self> {
-        let places = Places::new(data.features(), data.weights(), "a perceptron")?;
-        let mut labels = places.labels(data.labels())?;
-        let (shares, total) = (places.shares(), places.weights.iter().sum::<f64>());
+        let distinct = DistinctRows::new(data.features(), data.weights(), "a perceptron")?;
+        let mut labels = distinct.labels(data.labels())?;
+        let (shares, total) = (distinct.shares(), distinct.weights.iter().sum::<f64>());
         let mean = mean_of(&labels, layers.task().outputs(), &shares);
-        let (scaling, points) = places.scaled(true);
+        let (scaling, points) = distinct.scaled(true);
         let mut coordinates = Coordinates { scaling, level: 0.0, spread: 1.0 };
         match layers.task() {
             Task::Regression => scale_labels(&mut labels, &shares, &mut coordinates),
-            Task::Classification { classes } => refuse_odd_labels(&labels, classes)?,
+            Task::Classification { classes } => {
+                if !labels.chunks_exact(classes).all(check::is_distribution) {
+                    let reason = "a label is not a list of probabilities".into();
+                    return Err(Error::Fit { model: "a perceptron", reason });
+                }
+            }
         }
+        // The objective is divided by total weight and label variance, and so is the ridge.
         let squared_spread = coordinates.spread * coordinates.spread;
         let strength = model.ridge / (total * squared_spread);
         let pulls = coordinates.squares(&layers).iter().map(|square| strength * square).collect();
@@ -74,10 +80,11 @@ impl<'a> Training<'a> {
             || vec![0.0; layers.weight_count()],
             |centre| coordinates.scaled(&layers, centre.to_vec()),
         );
-        let order = Stream::new(model.seed, 0, 1, Purpose::Model).permutation(places.count());
-        let kept = (places.count() as f64 * (1.0 - model.held_back)).ceil().max(1.0);
-        let is_kept = |place: usize| (order[place] as f64) < kept;
-        let (trained, held_back) = (0..places.count()).partition(|&place| is_kept(place));
+        // A stream of its own: holding rows back must not change the start.
+        let order = Stream::new(model.seed, 0, 1, Purpose::Model).permutation(distinct.count());
+        let kept = (distinct.count() as f64 * (1.0 - model.held_back)).ceil().max(1.0);
+        let is_kept = |index: usize| (order[index] as f64) < kept;
+        let (trained, held_back) = (0..distinct.count()).partition(|&index| is_kept(index));
         Ok(Self {
             model,
             layers,
@@ -99,11 +106,12 @@ impl<'a> Training<'a> {
             || self.start(),
             |start| self.coordinates.scaled(&self.layers, start.to_vec()),
         );
-        let mut pass = Pass::new(&self.layers);
+        let mut pass = RowPass::new(&self.layers);
         let mut descent = Descent::new(self.model.optimiser, self.model.step, weights.len());
         let mut gradient = vec![0.0; weights.len()];
         let mut best = weights.clone();
         let (mut least, mut goal, mut waited) = (f64::INFINITY, f64::INFINITY, 0);
+        // One score more than epochs: the last step may be the best.
         for epoch in 0..=self.model.epochs {
             let score = self.score(&weights, &mut pass);
             if score < least {
@@ -112,7 +120,7 @@ impl<'a> Training<'a> {
             }
             waited += 1;
             if score < goal {
-                (goal, waited) = (score - SMALLEST_GAIN * score.abs(), 0);
+                (goal, waited) = (score - SMALLEST_GAIN_SHARE * score.abs(), 0);
             }
             let impatient = self.model.patience > 0 && waited >= self.model.patience;
             if epoch == self.model.epochs || impatient || !score.is_finite() {
@@ -131,6 +139,7 @@ impl<'a> Training<'a> {
         let mut stream = Stream::new(self.model.seed, 0, 0, Purpose::Model);
         let mut weights = self.layers.start(&mut stream);
         let columns = self.layers.width(0) - 1;
+        // A random slope of a constant feature would be a random bias wherever it is not constant.
         let varies: Vec<bool> = (0..columns)
             .map(|column| self.points.iter().skip(column).step_by(columns).any(|x| *x != 0.0))
             .collect();
@@ -161,13 +170,13 @@ impl<'a> Training<'a> {
     }
 
     /// What training tries to lower: the loss of the held-back rows, or J where there are none.
-    fn score(&self, weights: &[f64], pass: &mut Pass) -> f64 {
-        let loss = |places: &[usize], pass: &mut Pass| {
-            let of_place = |&place: &usize| {
-                let (x, label, share) = self.row(place);
+    fn score(&self, weights: &[f64], pass: &mut RowPass) -> f64 {
+        let loss = |rows: &[usize], pass: &mut RowPass| {
+            let of_row = |&index: &usize| {
+                let (x, label, share) = self.row(index);
                 share * self.layers.loss(weights, x, label, pass)
             };
-            places.iter().map(of_place).sum::<f64>()
+            rows.iter().map(of_row).sum::<f64>()
         };
         if self.held_back.is_empty() {
             loss(&self.trained, pass) + self.penalty(weights)
@@ -182,22 +191,22 @@ impl<'a> Training<'a> {
     }
 
     /// The gradient of J, its sum over rows estimated from a batch.
-    fn gradient(&self, weights: &[f64], batch: &[usize], pass: &mut Pass, gradient: &mut [f64]) {
+    fn gradient(&self, weights: &[f64], batch: &[usize], pass: &mut RowPass, gradient: &mut [f64]) {
         let pulls = self.pulls.iter().zip(&self.centre);
         for ((g, w), (pull, centre)) in gradient.iter_mut().zip(weights).zip(pulls) {
             *g = 2.0 * pull * (w - centre);
         }
         let factor = self.trained.len() as f64 / batch.len() as f64;
-        for &place in batch {
-            let (x, label, share) = self.row(place);
+        for &index in batch {
+            let (x, label, share) = self.row(index);
             self.layers.add_gradient(weights, (x, label, factor * share), pass, gradient);
         }
     }
 
-    fn row(&self, place: usize) -> (&[f64], &[f64], f64) {
+    fn row(&self, index: usize) -> (&[f64], &[f64], f64) {
         let (columns, outputs) = (self.layers.width(0) - 1, self.layers.task().outputs());
-        let x = &self.points[place * columns..(place + 1) * columns];
-        (x, &self.labels[place * outputs..(place + 1) * outputs], self.shares[place])
+        let x = &self.points[index * columns..(index + 1) * columns];
+        (x, &self.labels[index * outputs..(index + 1) * outputs], self.shares[index])
     }
 }
 
@@ -210,19 +219,6 @@ fn scale_labels(labels: &mut [f64], shares: &[f64], coordinates: &mut Coordinate
     for label in labels {
         *label = (*label - means[0]) / deviations[0];
     }
-}
-
-/// Cross-entropy is bounded below for probabilities only.
-fn refuse_odd_labels(labels: &[f64], classes: usize) -> Result<()> {
-    let odd = |label: &[f64]| {
-        let sum: f64 = label.iter().sum();
-        label.iter().any(|p| *p < 0.0) || (sum - 1.0).abs() > SUM_TOLERANCE
-    };
-    if labels.chunks_exact(classes).any(odd) {
-        let reason = "a label is not a list of probabilities".into();
-        return Err(Error::Fit { model: "a perceptron", reason });
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -305,7 +301,7 @@ mod tests {
         let data = wave(40, Task::Regression);
         let model = Perceptron { held_back: 0.3, patience: 5, ..small(&[8], Activation::Tanh) };
         let (fitted, all) = (model.fit(&data).unwrap(), small(&[8], Activation::Tanh));
-        assert_ne!(fitted.stored(), all.fit(&data).unwrap().stored());
+        assert_ne!(fitted.save(), all.fit(&data).unwrap().save());
         testing::check_local_model(&model, Task::Classification { classes: 2 });
     }
 }

@@ -13,15 +13,15 @@ use std::cell::RefCell;
 
 use super::{
     Limits,
-    nodes::Nodes,
+    feature_draws::{Draws, try_drawn, try_every},
+    merged_rows::{Rows, Targets},
     passes::{partition, weight_and_mean, write_residuals},
-    rows::{Rows, Targets},
-    split::{Scene, Search, Split},
-    tried::{Draws, try_drawn, try_every},
+    split_search::{NodeScene, SplitSearch, TreeSplit},
+    tree_nodes::TreeNodes,
 };
 
 /// A split must decrease the squared error of its node by more than this share.
-const LEAST_GAIN: f64 = 1e-12;
+const LEAST_GAIN_SHARE: f64 = 1e-12;
 
 /// A part of the rows that becomes a node.
 #[derive(Debug, Clone, Copy)]
@@ -39,12 +39,12 @@ struct Branch {
 
 thread_local! {
     /// Left by the last grower of this thread, for the next.
-    static MEMORY: RefCell<Memory> = RefCell::default();
+    static BUFFERS: RefCell<GrowBuffers> = RefCell::default();
 }
 
 /// Lists that are kept from one tree to the next; what they hold does not matter.
 #[derive(Debug, Default)]
-struct Memory {
+struct GrowBuffers {
     /// Weight and label of every row.
     given: Vec<f64>,
     /// Weight and `weight (y − ȳ)` of every row, ȳ of the node that it is in.
@@ -58,52 +58,53 @@ struct Memory {
     /// The leaf of every row of positive weight, in the last tree.
     leaves: Vec<u32>,
     /// The nodes of the last tree.
-    nodes: Nodes,
+    nodes: TreeNodes,
     /// What is yet to become a node.
     branches: Vec<Branch>,
 }
 
 /// Grows trees on the same rows, one after the other.
 #[derive(Debug)]
-pub(in crate::model) struct Grower<'a> {
+pub(crate) struct Grower<'a> {
     rows: &'a Rows,
     width: usize,
     /// Whether the orders of the root are in the buffer of even depths, rather than the rows' own.
     filtered: bool,
-    memory: Memory,
+    buffers: GrowBuffers,
 }
 
 impl<'a> Grower<'a> {
     /// Gets ready for labels of so many numbers.
-    pub(in crate::model) fn new(rows: &'a Rows, width: usize) -> Self {
-        let mut memory = MEMORY.take();
-        memory.given.resize(rows.count * (1 + width), 0.0);
-        memory.work.resize(rows.count * (1 + width), 0.0);
-        memory.orders.iter_mut().for_each(|orders| orders.resize(rows.orders().len(), 0));
-        memory.goes_right.resize(rows.count, 0);
-        memory.leaves.resize(rows.count, 0);
-        memory.features.clear();
-        memory.features.extend(0..rows.columns);
-        Self { rows, width, filtered: false, memory }
+    pub(crate) fn new(rows: &'a Rows, width: usize) -> Self {
+        // A forest grows many trees per thread: each spares the next its allocations.
+        let mut buffers = BUFFERS.take();
+        buffers.given.resize(rows.count * (1 + width), 0.0);
+        buffers.work.resize(rows.count * (1 + width), 0.0);
+        buffers.orders.iter_mut().for_each(|orders| orders.resize(rows.orders().len(), 0));
+        buffers.goes_right.resize(rows.count, 0);
+        buffers.leaves.resize(rows.count, 0);
+        buffers.features.clear();
+        buffers.features.extend(0..rows.columns);
+        Self { rows, width, filtered: false, buffers }
     }
 
     /// The leaf of every row of positive weight, in the last tree; rows of weight zero have any.
-    pub(in crate::model) fn leaves(&self) -> &[u32] {
-        &self.memory.leaves
+    pub(crate) fn leaves(&self) -> &[u32] {
+        &self.buffers.leaves
     }
 
     /// The tree of these labels under weights of sum one; rows of weight zero are left out.
     ///
     /// Every node tries all thresholds of all features, unless there are draws.
-    pub(in crate::model) fn grow(
+    pub(crate) fn grow(
         &mut self,
         limits: Limits,
         weights: &[f64],
         targets: &Targets,
         mut draws: Option<Draws>,
-    ) -> Nodes {
-        let mut nodes = std::mem::take(&mut self.memory.nodes);
-        let mut branches = std::mem::take(&mut self.memory.branches);
+    ) -> TreeNodes {
+        let mut nodes = std::mem::take(&mut self.buffers.nodes);
+        let mut branches = std::mem::take(&mut self.buffers.branches);
         nodes.clear();
         let end = self.begin(weights, targets);
         branches.push(Branch { begin: 0, end, depth: 0, level: 0, listed_by: 0, parent: None });
@@ -126,29 +127,32 @@ impl<'a> Grower<'a> {
         }
         // A copy has no more room than it needs.
         let grown = nodes.clone();
-        (self.memory.nodes, self.memory.branches) = (nodes, branches);
+        (self.buffers.nodes, self.buffers.branches) = (nodes, branches);
         grown
     }
 
     /// Takes in weights and labels; returns how many rows have weight.
     fn begin(&mut self, weights: &[f64], targets: &Targets) -> usize {
         let rows = weights.iter().zip(targets.values.chunks_exact(self.width));
-        for ((given, work), (weight, label)) in (self.memory.given.chunks_exact_mut(1 + self.width))
-            .zip(self.memory.work.chunks_exact_mut(1 + self.width))
-            .zip(rows)
+        for ((given, work), (weight, label)) in
+            (self.buffers.given.chunks_exact_mut(1 + self.width))
+                .zip(self.buffers.work.chunks_exact_mut(1 + self.width))
+                .zip(rows)
         {
             given[0] = *weight;
             given[1..].copy_from_slice(label);
             work[0] = *weight;
         }
-        self.memory.features.iter_mut().enumerate().for_each(|(place, feature)| *feature = place);
+        self.buffers.features.iter_mut().enumerate().for_each(|(index, feature)| *feature = index);
         let kept = weights.iter().filter(|weight| **weight > 0.0).count();
         self.filtered = kept < weights.len();
         if self.filtered {
             let columns = self.rows.orders().chunks_exact(self.rows.count);
-            for (to, from) in self.memory.orders[0].chunks_exact_mut(self.rows.count).zip(columns) {
+            for (to, from) in self.buffers.orders[0].chunks_exact_mut(self.rows.count).zip(columns)
+            {
                 let mut next = 0;
                 for &row in from {
+                    // Always written, and kept by the count: no branch to mispredict.
                     to[next] = row;
                     next += usize::from(weights[row as usize] > 0.0);
                 }
@@ -159,7 +163,7 @@ impl<'a> Grower<'a> {
 
     /// Makes a branch a leaf.
     fn end(&mut self, branch: &Branch, node: u32) {
-        let Memory { orders, leaves, .. } = &mut self.memory;
+        let GrowBuffers { orders, leaves, .. } = &mut self.buffers;
         for &row in listed(self.rows, orders, self.filtered, branch) {
             leaves[row as usize] = node;
         }
@@ -168,7 +172,7 @@ impl<'a> Grower<'a> {
     /// Appends the mean label, between the smallest and the largest also after rounding; returns
     /// the weight.
     fn push_mean(&self, branch: &Branch, labels: &mut Vec<f64>) -> f64 {
-        let Memory { orders, given, .. } = &self.memory;
+        let GrowBuffers { orders, given, .. } = &self.buffers;
         let members = listed(self.rows, orders, self.filtered, branch);
         let stride = 1 + self.width;
         if stride == 2 {
@@ -189,7 +193,7 @@ impl<'a> Grower<'a> {
 
     /// Writes the residuals of a node's rows; returns its squared error.
     fn centre(&mut self, branch: &Branch, mean: &[f64]) -> f64 {
-        let Memory { orders, given, work, .. } = &mut self.memory;
+        let GrowBuffers { orders, given, work, .. } = &mut self.buffers;
         let members = listed(self.rows, orders, self.filtered, branch);
         let stride = 1 + self.width;
         if stride == 2 {
@@ -214,7 +218,7 @@ impl<'a> Grower<'a> {
         branch: &Branch,
         (total, mean): (f64, &[f64]),
         draws: &mut Option<Draws>,
-    ) -> Option<Split> {
+    ) -> Option<TreeSplit> {
         // A share that is met up to rounding is met.
         let smallest = (limits.min_leaf_weight * (1.0 - 1e-9)).max(f64::MIN_POSITIVE);
         let alone = branch.end - branch.begin < 2;
@@ -222,16 +226,17 @@ impl<'a> Grower<'a> {
             return None;
         }
         let error = self.centre(branch, mean);
+        // Of equal labels no split gains anything, and a share of nothing is no limit.
         if error == 0.0 {
             return None;
         }
-        let mut search = Search::above(LEAST_GAIN * error / total);
-        let mut features = std::mem::take(&mut self.memory.features);
-        let scene = Scene {
+        let mut search = SplitSearch::above(LEAST_GAIN_SHARE * error / total);
+        let mut features = std::mem::take(&mut self.buffers.features);
+        let scene = NodeScene {
             rows: self.rows,
-            orders: level(self.rows, &self.memory.orders, self.filtered, branch.level),
+            orders: level(self.rows, &self.buffers.orders, self.filtered, branch.level),
             range: branch.begin..branch.end,
-            work: &self.memory.work,
+            work: &self.buffers.work,
             width: self.width,
             total,
             smallest,
@@ -240,7 +245,7 @@ impl<'a> Grower<'a> {
             None => try_every(&scene, &mut search, &features),
             Some(draws) => try_drawn(&scene, &mut search, draws, &mut features),
         }
-        self.memory.features = features;
+        self.buffers.features = features;
         search.found
     }
 
@@ -250,7 +255,7 @@ impl<'a> Grower<'a> {
         &mut self,
         limits: Limits,
         branch: &Branch,
-        split: &Split,
+        split: &TreeSplit,
         node: usize,
     ) -> [Branch; 2] {
         let (count, depth) = (self.rows.count, branch.depth + 1);
@@ -259,29 +264,30 @@ impl<'a> Grower<'a> {
             Branch { end: middle, depth, listed_by: split.feature, parent: None, ..*branch };
         // Leaves need only one order, and the split's own is divided already.
         if depth < limits.max_depth {
-            let [even, odd] = &mut self.memory.orders;
+            let [even, odd] = &mut self.buffers.orders;
             let (from, to) = match (depth, self.filtered) {
                 (1, false) => (self.rows.orders(), odd),
                 _ if depth % 2 == 1 => (even.as_slice(), odd),
                 _ => (odd.as_slice(), even),
             };
             let own = &from[split.feature * count..][branch.begin..branch.end];
-            for (place, &row) in own.iter().enumerate() {
-                self.memory.goes_right[row as usize] = u8::from(place >= split.left);
+            for (slot, &row) in own.iter().enumerate() {
+                self.buffers.goes_right[row as usize] = u8::from(slot >= split.left);
             }
             let range = branch.begin..branch.end;
+            // Two orders at a time: their writes need not wait for one another.
             let (mut from, mut to) = (from.chunks_exact(2 * count), to.chunks_exact_mut(2 * count));
             for (from, to) in from.by_ref().zip(to.by_ref()) {
                 let (a, b) = from.split_at(count);
                 let (to_a, to_b) = to.split_at_mut(count);
                 let from = [&a[range.clone()], &b[range.clone()]];
                 let to = [&mut to_a[range.clone()], &mut to_b[range.clone()]];
-                partition(from, to, &self.memory.goes_right, split.left);
+                partition(from, to, &self.buffers.goes_right, split.left);
             }
             if let (Some(from), Some(to)) =
                 (from.remainder().get(range.clone()), to.into_remainder().get_mut(range))
             {
-                partition([from], [to], &self.memory.goes_right, split.left);
+                partition([from], [to], &self.buffers.goes_right, split.left);
             }
             (left.level, left.listed_by) = (depth, 0);
         }
@@ -308,6 +314,6 @@ fn listed<'m>(
 
 impl Drop for Grower<'_> {
     fn drop(&mut self) {
-        MEMORY.set(std::mem::take(&mut self.memory));
+        BUFFERS.set(std::mem::take(&mut self.buffers));
     }
 }

@@ -9,13 +9,13 @@
 //! Olshen and Stone, "Classification and Regression Trees", 1984.]
 
 mod sort;
-mod rows;
-mod nodes;
-mod split;
-mod tried;
+mod merged_rows;
+mod tree_nodes;
+mod split_search;
+mod feature_draws;
 mod passes;
 mod grow;
-mod prepared;
+mod sorted_rows;
 #[cfg(test)]
 mod exhaustive;
 
@@ -23,20 +23,20 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use self::prepared::PreparedTree;
+use self::sorted_rows::PreparedTree;
 pub(super) use self::{
+    feature_draws::Draws,
     grow::Grower,
-    prepared::{Limits, Sorted},
-    rows::{Parts, Rows, Targets},
-    tried::Draws,
+    merged_rows::{Parts, Rows, Targets},
+    sorted_rows::{Limits, Sorted},
 };
-use super::{Hypothesis, LocalModel, Prepared, Stored, check};
+use super::{Hypothesis, LocalModel, Prepared, Storable, Stored, check};
 use crate::{
     data::{Dataset, Features, Labels, Task},
     error::Result,
 };
 
-pub use nodes::Nodes;
+pub use tree_nodes::TreeNodes;
 
 /// A decision tree model.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,16 +79,10 @@ pub struct TreeHypothesis {
     /// What is predicted.
     pub task: Task,
     /// The nodes, the root first.
-    pub nodes: Nodes,
+    pub nodes: TreeNodes,
 }
 
 impl TreeHypothesis {
-    /// Refuses a tree that no fit gives and that could not predict.
-    pub fn check(&self) -> Result<()> {
-        check::task(self.task)?;
-        self.nodes.check(&[0], self.names.len(), self.task.outputs())
-    }
-
     /// Writes the label of a leaf as the prediction for a row.
     fn write_label(&self, leaf: usize, row: usize, predictions: &mut Labels) {
         let outputs = self.task.outputs();
@@ -106,8 +100,22 @@ impl Hypothesis for TreeHypothesis {
         labels
     }
 
-    fn stored(&self) -> Stored {
-        Stored::Tree(self.clone())
+    fn save(&self) -> Option<Stored> {
+        Stored::of(self)
+    }
+}
+
+impl Storable for TreeHypothesis {
+    const KIND: &'static str = "tree";
+
+    fn domain(&self) -> (Option<&[String]>, Task) {
+        (Some(&self.names), self.task)
+    }
+
+    /// Refuses a tree that no fit gives and that could not predict.
+    fn check(&self) -> Result<()> {
+        check::task(self.task)?;
+        self.nodes.check(&[0], self.names.len(), self.task.outputs())
     }
 }
 
@@ -153,9 +161,12 @@ mod tests {
     #[test]
     fn a_step_is_found_exactly_and_lies_midway() {
         let data = line(&[4.0, 1.0, 2.0, 8.0], &[7.0, -1.0, -1.0, 7.0], &[1.0; 4]);
-        let Stored::Tree(tree) = Tree::default().fit(&data).unwrap().stored() else {
-            panic!("a tree stores a tree")
-        };
+        let tree = Tree::default()
+            .fit(&data)
+            .unwrap()
+            .downcast_ref::<TreeHypothesis>()
+            .expect("a tree stores a tree")
+            .clone();
         assert_eq!(tree.nodes.thresholds, [3.0, 0.0, 0.0]);
         assert_eq!(tree.nodes.labels, [3.0, -1.0, 7.0]);
         assert_eq!(tree.nodes.right, [2, 0, 0]);
@@ -217,10 +228,10 @@ mod tests {
         let labels = Labels::values((0..80).map(|_| stream.normal()).collect());
         let weights = (0..80).map(|_| stream.uniform()).collect();
         let data = Dataset::weighted(features, labels, weights).unwrap();
-        let fitted = UNLIMITED.fit(&data).unwrap().stored();
+        let fitted = UNLIMITED.fit(&data).unwrap().save();
         for _ in 0..5 {
             let shuffled = data.select(&stream.permutation(80));
-            assert_eq!(fitted, UNLIMITED.fit(&shuffled).unwrap().stored());
+            assert_eq!(fitted, UNLIMITED.fit(&shuffled).unwrap().save());
         }
     }
 
@@ -259,10 +270,10 @@ mod tests {
                 let labels = random_labels(task, 90, &mut stream);
                 let data =
                     Dataset::weighted(features.clone(), labels.clone(), weights.clone()).unwrap();
-                let fitted = tree.fit(&data).unwrap().stored();
-                assert_eq!(prepared.fit(&labels).unwrap().stored(), fitted);
+                let fitted = tree.fit(&data).unwrap().save();
+                assert_eq!(prepared.fit(&labels).unwrap().save(), fitted);
                 let (tree, known) = prepared.fit_and_predict(&labels, &features).unwrap();
-                assert_eq!(tree.stored(), fitted);
+                assert_eq!(tree.save(), fitted);
                 assert_eq!(known, tree.predict(&features));
             }
             assert!(prepared.fit(&Labels::values(vec![0.0; 5])).is_err());

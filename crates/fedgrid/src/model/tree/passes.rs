@@ -53,11 +53,11 @@ pub(super) fn partition<const ORDERS: usize>(
     let to = to.map(|rows| &mut rows[..count]);
     let mut left = [0; ORDERS];
     // A choice of numbers and not of ways: there is no branch to mispredict.
-    for place in 0..count {
+    for slot in 0..count {
         for k in 0..ORDERS {
-            let row = from[k][place];
+            let row = from[k][slot];
             let goes = usize::from(goes_right[row as usize]);
-            to[k][if goes == 1 { middle + place - left[k] } else { left[k] }] = row;
+            to[k][if goes == 1 { middle + slot - left[k] } else { left[k] }] = row;
             left[k] += 1 - goes;
         }
     }

@@ -9,13 +9,13 @@
 use std::cmp::Ordering;
 
 /// Below this size comparing is faster than counting digits.
-const FEWEST_COUNTED: usize = 1000;
+const FEWEST_COUNTED_ROWS: usize = 1000;
 
 /// How many bits a digit has.
-const DIGIT: u32 = 13;
+const DIGIT_BITS: u32 = 13;
 
 /// How many digits there are.
-const PASSES: u32 = 2;
+const DIGIT_COUNT: u32 = 2;
 
 /// An integer in the order of the numbers; both zeros have the same.
 pub(super) fn key(x: f64) -> i64 {
@@ -33,30 +33,32 @@ pub(super) fn compare(a: &[f64], b: &[f64]) -> Ordering {
     a.iter().map(|x| key(*x)).cmp(b.iter().map(|x| key(*x)))
 }
 
-/// Memory that is kept from one sort to the next.
+/// Buffers that are kept from one sort to the next.
 #[derive(Default)]
 pub(super) struct Sorter {
     keys: Vec<u64>,
-    /// Digits in the upper half, the place of the number in the lower half.
+    /// Digits in the upper half, the index of the number in the lower half.
     records: Vec<u64>,
     spare: Vec<u64>,
     /// How often each value of each digit occurs.
-    counts: [Vec<u32>; PASSES as usize],
+    counts: [Vec<u32>; DIGIT_COUNT as usize],
 }
 
 impl Sorter {
-    /// Writes the places of the numbers in ascending order; equal numbers keep theirs.
+    /// Writes the indices of the numbers in ascending order; equal numbers keep their order.
     pub(super) fn sort(&mut self, numbers: impl Iterator<Item = f64>, order: &mut Vec<u32>) {
         self.keys.clear();
         self.keys.extend(numbers.map(|x| key(x).cast_unsigned() ^ (1 << 63)));
         let low = self.keys.iter().copied().min().unwrap_or(0);
         let range = self.keys.iter().copied().max().unwrap_or(0) - low;
-        let shift = (u64::BITS - PASSES * DIGIT).saturating_sub(range.leading_zeros());
-        let places = 0..u64::from(u32::try_from(self.keys.len()).expect("fewer than 2³² rows"));
+        // As many leading bits as the range leaves: then few numbers agree in all digits.
+        let shift = (u64::BITS - DIGIT_COUNT * DIGIT_BITS).saturating_sub(range.leading_zeros());
+        let indices = 0..u64::from(u32::try_from(self.keys.len()).expect("fewer than 2³² rows"));
+        // With the index in its lower half a record equals no other, so every sort is stable.
         self.records.clear();
         self.records
-            .extend(self.keys.iter().zip(places).map(|(k, p)| (k - low) >> shift << 32 | p));
-        if self.records.len() < FEWEST_COUNTED {
+            .extend(self.keys.iter().zip(indices).map(|(k, i)| (k - low) >> shift << 32 | i));
+        if self.records.len() < FEWEST_COUNTED_ROWS {
             self.records.sort_unstable();
         } else {
             self.count_digits();
@@ -64,19 +66,19 @@ impl Sorter {
         if shift > 0 {
             self.compare_in_full();
         }
-        order.extend(self.records.iter().map(|&record| place(record)));
+        order.extend(self.records.iter().map(|&record| index(record)));
     }
 
     /// Sorts the records by each of their digits, the last one first.
     fn count_digits(&mut self) {
-        const VALUES: u64 = 1 << DIGIT;
+        const DIGIT_VALUES: u64 = 1 << DIGIT_BITS;
         let digit = |record: u64, pass: usize| {
-            ((record >> (32 + DIGIT as usize * pass)) & (VALUES - 1)) as usize
+            ((record >> (32 + DIGIT_BITS as usize * pass)) & (DIGIT_VALUES - 1)) as usize
         };
         let mut counts = std::mem::take(&mut self.counts);
         for counts in &mut counts {
             counts.clear();
-            counts.resize(1 << DIGIT, 0);
+            counts.resize(1 << DIGIT_BITS, 0);
         }
         for &record in &self.records {
             for (pass, counts) in counts.iter_mut().enumerate() {
@@ -85,6 +87,7 @@ impl Sorter {
         }
         self.spare.resize(self.records.len(), 0);
         for (pass, counts) in counts.iter_mut().enumerate() {
+            // All numbers share this digit: the pass would copy them and change nothing.
             if counts[digit(self.records[0], pass)] as usize == self.records.len() {
                 continue;
             }
@@ -106,14 +109,14 @@ impl Sorter {
     fn compare_in_full(&mut self) {
         let keys = &self.keys;
         for run in self.records.chunk_by_mut(|a, b| a >> 32 == b >> 32).filter(|r| r.len() > 1) {
-            run.sort_unstable_by_key(|&record| (keys[place(record) as usize], record));
+            run.sort_unstable_by_key(|&record| (keys[index(record) as usize], record));
         }
     }
 }
 
-/// The place that a record holds in its lower half.
+/// The index that a record holds in its lower half.
 #[expect(clippy::cast_possible_truncation, reason = "the lower half is wanted")]
-fn place(record: u64) -> u32 {
+fn index(record: u64) -> u32 {
     record as u32
 }
 
@@ -138,7 +141,7 @@ mod tests {
             let mut order = Vec::new();
             sorter.sort(numbers.iter().copied(), &mut order);
             let mut expected: Vec<u32> = (0..u32::try_from(size).unwrap()).collect();
-            let number = |place: &u32| numbers[*place as usize];
+            let number = |index: &u32| numbers[*index as usize];
             expected.sort_by(|a, b| number(a).partial_cmp(&number(b)).unwrap());
             assert_eq!(order, expected, "case {case}");
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fedgrid::{
     data::{Dataset, Features, Labels},
     method::PersFl,
-    model::{Hypothesis, Linear, LocalModel, Stored},
+    model::{Hypothesis, Linear, LinearHypothesis, LocalModel},
     network::{Node, complete},
     observe::Stop,
     random::{Purpose, Stream},
@@ -83,7 +83,8 @@ pub(crate) fn two_clusters(columns: usize, noise: f64, seed: u64) -> Made {
 }
 
 pub(crate) fn weights_of(hypothesis: &dyn Hypothesis) -> Vec<f64> {
-    let Stored::Linear(mut linear) = hypothesis.stored() else { panic!("a linear hypothesis") };
+    let mut linear =
+        hypothesis.downcast_ref::<LinearHypothesis>().expect("a linear hypothesis").clone();
     linear.slopes.push(linear.intercept);
     linear.slopes
 }

@@ -11,7 +11,7 @@ use fedgrid::{
     algebra::Cholesky,
     data::{Dataset, Features, Labels, Task},
     method::{Local, Pooled, PrimalDual, PrimalStep, Scale},
-    model::{Hypothesis, Linear, LocalModel, Stored, Tree},
+    model::{Hypothesis, Linear, LinearHypothesis, LocalModel, Tree},
     network::{Edge, Network, Node, View, path, star},
     observe::Stop,
     penalty::Penalty,
@@ -30,7 +30,8 @@ fn method(alpha: f64, penalty: Penalty) -> PrimalDual {
 
 /// Slopes, then the intercept, of a linear hypothesis.
 fn linear(hypothesis: &dyn Hypothesis) -> Vec<f64> {
-    let Stored::Linear(linear) = hypothesis.stored() else { panic!("a linear hypothesis") };
+    let linear =
+        hypothesis.downcast_ref::<LinearHypothesis>().expect("a linear hypothesis").clone();
     [linear.slopes, vec![linear.intercept]].concat()
 }
 
@@ -88,7 +89,7 @@ fn without_strength_every_node_trains_alone() {
         let run = runtime(1e-9, 10).run(&method(0.0, penalty), setting.views()).unwrap();
         let local = InProcess::default().run(&Local, setting.views()).unwrap();
         for (own, alone) in run.hypotheses.iter().zip(&local.hypotheses) {
-            assert_eq!(own.as_ref().map(|h| h.stored()), alone.as_ref().map(|h| h.stored()));
+            assert_eq!(own.as_ref().map(|h| h.save()), alone.as_ref().map(|h| h.save()));
         }
         assert!(run.converged && run.hypotheses[2].is_none());
     }

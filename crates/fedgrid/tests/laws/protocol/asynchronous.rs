@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fedgrid::{
     loss::Loss,
     method::{FedRelax, PrimalDual},
-    model::{Hypothesis, LinearHypothesis, Stored},
+    model::{Hypothesis, LinearHypothesis},
     network::{Network, View},
     observe::Stop,
     penalty::Penalty,
@@ -26,10 +26,8 @@ use super::{
 pub(super) type Hypotheses = [Option<Arc<dyn Hypothesis>>];
 
 pub(super) fn linear(hypothesis: Option<&Arc<dyn Hypothesis>>) -> LinearHypothesis {
-    let Some(Stored::Linear(linear)) = hypothesis.map(|one| one.stored()) else {
-        panic!("every node has a linear hypothesis")
-    };
-    linear
+    let linear = hypothesis.and_then(|one| one.downcast_ref::<LinearHypothesis>());
+    linear.expect("every node has a linear hypothesis").clone()
 }
 
 /// The losses of all nodes, with the ridge.

@@ -119,8 +119,8 @@ fn made(
 /// Whether the nodes of a process are what they are in one process.
 fn is_as_in(run: &Run, process: &Process<Relaxing>) -> bool {
     process.participants().all(|(node, participant)| {
-        let expected = run.hypotheses[node].as_ref().map(|one| one.stored());
-        participant.hypothesis().map(|one| one.stored()) == expected
+        let expected = run.hypotheses[node].as_ref().map(|one| one.save());
+        participant.hypothesis().map(|one| one.save()) == expected
     })
 }
 

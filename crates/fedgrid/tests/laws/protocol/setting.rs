@@ -84,7 +84,7 @@ pub(crate) fn layouts(network: &Network) -> Vec<Layout> {
 /// Whether two lists of hypotheses have the same bits.
 pub(crate) fn same_bits(run: &Run, hypotheses: &[Option<Arc<dyn Hypothesis>>]) -> bool {
     let stored = |all: &[Option<Arc<dyn Hypothesis>>]| {
-        all.iter().map(|one| one.as_ref().map(|one| one.stored())).collect::<Vec<_>>()
+        all.iter().map(|one| one.as_ref().map(|one| one.save())).collect::<Vec<_>>()
     };
     stored(&run.hypotheses) == stored(hypotheses)
 }

@@ -201,7 +201,7 @@ impl Rows {
 mod tests {
     use fedgrid::{
         method::{PrimalDual, Scale},
-        model::Stored,
+        model::LinearHypothesis,
         observe::Stop,
         runtime::{InProcess, Order},
     };
@@ -244,9 +244,12 @@ mod tests {
             let views = made.network.views(made.nodes().unwrap()).unwrap();
             let run = runtime.run(&method, views).unwrap();
             for (ours, theirs) in ours.iter().zip(&run.hypotheses) {
-                let Stored::Linear(theirs) = theirs.as_ref().unwrap().stored() else {
-                    panic!("linear models")
-                };
+                let theirs = theirs
+                    .as_ref()
+                    .unwrap()
+                    .downcast_ref::<LinearHypothesis>()
+                    .expect("linear models")
+                    .clone();
                 assert!(squared_distance(ours, &theirs.slopes) < 1e-22, "{ours:?} {theirs:?}");
             }
         }

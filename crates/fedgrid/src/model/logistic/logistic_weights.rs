@@ -1,0 +1,188 @@
+//! A logistic model as a vector of weights: for each output its slopes, then its intercept. Two
+//! classes have one output, more classes one each.
+
+use std::sync::Arc;
+
+use super::{Logistic, LogisticHypothesis, row_loss::CrossEntropy};
+use crate::{
+    algebra::{add_outer, add_scaled, dot},
+    data::{Dataset, Labels, Task},
+    error::Result,
+    model::{
+        Hypothesis, LossShape, Parametric, Steps,
+        solver::{PenalisedLoss, RowLoss, RowShape, check_proximal},
+    },
+};
+
+/// How many outputs a task has.
+fn outputs(task: Task) -> usize {
+    match task {
+        Task::Classification { classes } if classes > 2 => classes,
+        _ => 1,
+    }
+}
+
+impl Logistic {
+    /// The outputs of one row.
+    fn outputs(&self, x: &[f64], weights: &[f64]) -> Vec<f64> {
+        let own = weights.chunks_exact(self.affine().size(x.len()).max(1));
+        own.map(|own| dot(own, x) + own.get(x.len()).copied().unwrap_or(0.0)).collect()
+    }
+}
+
+impl Parametric for Logistic {
+    fn size(&self, columns: usize, task: Task) -> usize {
+        outputs(task) * self.affine().size(columns)
+    }
+
+    fn loss(&self, data: &Dataset, weights: &[f64]) -> f64 {
+        let columns = data.features().columns();
+        let blocks = weights.chunks_exact(self.affine().size(columns).max(1));
+        let mut loss: f64 = blocks.map(|own| self.affine().penalty(&own[..columns])).sum();
+        let row_loss = CrossEntropy::new(data);
+        for (row, (x, weight)) in data.features().iter().zip(data.weights()).enumerate() {
+            if *weight > 0.0 {
+                loss += weight * row_loss.value(row, &self.outputs(x, weights));
+            }
+        }
+        loss
+    }
+
+    fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
+        let columns = data.features().columns();
+        let width = self.affine().size(columns);
+        let mut gradient = Vec::with_capacity(weights.len());
+        for own in weights.chunks_exact(width.max(1)) {
+            gradient.extend(self.affine().penalty_gradient(&own[..columns]));
+            gradient.extend(self.intercept.then_some(0.0));
+        }
+        let row_loss = CrossEntropy::new(data);
+        let mut slopes = vec![0.0; row_loss.outputs()];
+        for (row, (x, weight)) in data.features().iter().zip(data.weights()).enumerate() {
+            if *weight > 0.0 {
+                row_loss.slopes(row, &self.outputs(x, weights), &mut slopes);
+                for (own, slope) in gradient.chunks_exact_mut(width.max(1)).zip(&slopes) {
+                    add_scaled(&mut own[..columns], weight * slope, x);
+                    own[columns..].iter_mut().for_each(|level| *level += weight * slope);
+                }
+            }
+        }
+        gradient
+    }
+
+    fn hessian(&self, data: &Dataset, weights: &[f64]) -> Option<Vec<f64>> {
+        // Newton steps across the kinks of the lasso would be wrong steps.
+        if self.lasso > 0.0 {
+            return None;
+        }
+        let (columns, size) = (data.features().columns(), weights.len());
+        let width = self.affine().size(columns).max(1);
+        let mut hessian = vec![0.0; size * size];
+        let slopes = (0..size).filter(|k| k % width < columns);
+        slopes.for_each(|k| hessian[k * (size + 1)] = 2.0 * self.ridge);
+        let row_loss = CrossEntropy::new(data);
+        let rows = self.affine().rows(data.features());
+        for (row, (x, weight)) in rows.chunks_exact(width).zip(data.weights()).enumerate() {
+            if *weight > 0.0 {
+                let root = row_loss.root(row, &self.outputs(&x[..columns], weights));
+                for line in root.chunks_exact(row_loss.outputs()) {
+                    let all = line.iter().flat_map(|r| x.iter().map(move |x| r * x));
+                    add_outer(&mut hessian, *weight, &all.collect::<Vec<_>>());
+                }
+            }
+        }
+        Some(hessian)
+    }
+
+    fn subgradient(&self, data: &Dataset, weights: &[f64], wanted: &[f64]) -> (Vec<f64>, f64) {
+        let mut gradient = self.gradient(data, weights);
+        let columns = data.features().columns();
+        let width = self.affine().size(columns).max(1);
+        let blocks = gradient.chunks_exact_mut(width).zip(wanted.chunks_exact(width));
+        for (own, (gradient, wanted)) in weights.chunks_exact(width).zip(blocks) {
+            self.affine().nearest_lasso(&own[..columns], gradient, wanted);
+        }
+        (gradient, 0.0)
+    }
+
+    fn proximal_by(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {
+        self.check(data)?;
+        let columns = data.features().columns();
+        check_proximal(centre, self.size(columns, data.task()), steps.slopes)?;
+        let data = data.without_zero_weights();
+        let width = self.affine().size(columns);
+        let (mut centres, mut strengths) = (Vec::new(), Vec::new());
+        for own in centre.chunks_exact(width.max(1)) {
+            let pulls = self.affine().proximal_pulls(columns, own, steps);
+            centres.extend(pulls.centres);
+            strengths = pulls.strengths;
+        }
+        let problem = PenalisedLoss {
+            loss: &CrossEntropy::new(&data),
+            rows: &self.affine().rows(data.features()),
+            width,
+            weights: data.weights(),
+            strengths: &strengths,
+            centres: &centres,
+            lassos: &self.affine().lassos(columns),
+        };
+        problem.minimise_near(centre)
+    }
+
+    fn shape(&self) -> LossShape {
+        LossShape { convex: true, smooth: self.lasso == 0.0, ridge: self.ridge }
+    }
+
+    fn radius(&self, data: &Dataset, bound: f64) -> Option<f64> {
+        if outputs(data.task()) > 1 {
+            // A common shift of the intercepts changes nothing, so only slopes can be bounded.
+            return (!self.intercept)
+                .then(|| self.affine().by_penalty(bound))
+                .filter(|r| r.is_finite());
+        }
+        let shares: Vec<f64> = data.labels().as_slice().chunks_exact(2).map(|p| p[1]).collect();
+        let labelled = Dataset::weighted(
+            data.features().clone(),
+            Labels::values(shares),
+            data.weights().to_vec(),
+        );
+        let shape = RowShape {
+            loss: |y: f64, output: f64| {
+                output.max(0.0) + (-output.abs()).exp().ln_1p() - y * output
+            },
+            least: |_| 0.0,
+            // Certain labels have their least loss at infinity.
+            inside: |y: f64| (y.clamp(1e-9, 1.0 - 1e-9) / (1.0 - y.clamp(1e-9, 1.0 - 1e-9))).ln(),
+        };
+        self.affine().radius(&labelled.ok()?, bound, &shape)
+    }
+
+    fn hypothesis(
+        &self,
+        names: &Arc<[String]>,
+        task: Task,
+        weights: &[f64],
+    ) -> Box<dyn Hypothesis> {
+        let (mut slopes, mut intercepts) = (Vec::new(), Vec::new());
+        for own in weights.chunks_exact(self.affine().size(names.len()).max(1)) {
+            slopes.push(own[..names.len()].to_vec());
+            intercepts.push(own.get(names.len()).copied().unwrap_or(0.0));
+        }
+        let (names, classes) = (names.clone(), task.outputs());
+        Box::new(LogisticHypothesis { names, classes, slopes, intercepts })
+    }
+
+    fn weights(&self, hypothesis: &dyn Hypothesis) -> Option<Vec<f64>> {
+        let hypothesis = hypothesis.downcast_ref::<LogisticHypothesis>()?;
+        let mut weights = Vec::new();
+        for (slopes, intercept) in hypothesis.slopes.iter().zip(&hypothesis.intercepts) {
+            weights.extend_from_slice(slopes);
+            weights.extend(self.intercept.then_some(*intercept));
+        }
+        Some(weights)
+    }
+
+    fn intercepts(&self, columns: usize, task: Task) -> Vec<usize> {
+        self.affine().intercepts(columns, outputs(task))
+    }
+}
