@@ -7,10 +7,12 @@
 )]
 
 mod discrepancy;
+mod edge_penalty;
 mod norm;
 mod one_norm;
 mod squared_norm;
 mod weights;
 
 pub use discrepancy::{Discrepancy, clipped, gtv};
-pub use weights::{EdgePenalty, Penalty, PenaltyTask};
+pub use edge_penalty::{EdgePenalty, PenaltyTask};
+pub use weights::Penalty;
