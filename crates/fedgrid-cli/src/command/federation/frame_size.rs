@@ -15,22 +15,14 @@ use fedgrid_zenoh::{
     provision::Site,
 };
 
+use super::sites::pairs;
 use fedgrid_lab::error::{Error, Result};
 
 /// Refuses sites that have more to tell each other than a frame holds.
 pub(super) fn check(network: &Network, sites: &[Site], message: usize) -> Result<()> {
-    let mut host = vec![0; network.len()];
-    for (index, site) in sites.iter().enumerate() {
-        for &node in &site.nodes {
-            host[node as usize] = index;
-        }
-    }
     let mut between: BTreeMap<(usize, usize), usize> = BTreeMap::new();
-    for edge in network.edges() {
-        let (a, b) = (host[edge.source], host[edge.target]);
-        if a != b {
-            *between.entry((a.min(b), a.max(b))).or_default() += 1;
-        }
+    for (a, b) in pairs(network, sites) {
+        *between.entry((a.min(b), a.max(b))).or_default() += 1;
     }
     // The pair with the most edges decides: messages of all edges are bounded by the same size.
     let Some((&(a, b), &edges)) = between.iter().max_by_key(|(_, edges)| **edges) else {

@@ -55,6 +55,7 @@ impl FederationCommand {
 fn refused(error: fedgrid_zenoh::Error) -> Error {
     match error {
         fedgrid_zenoh::Error::Method(error) => error.into(),
+        // What may be over soon has an exit code of its own, so that a service manager tries again.
         passing @ (fedgrid_zenoh::Error::Transport { .. }
         | fedgrid_zenoh::Error::Neighbour { .. }
         | fedgrid_zenoh::Error::NoSpace { .. }

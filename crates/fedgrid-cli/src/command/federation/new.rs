@@ -172,6 +172,7 @@ impl New {
                 outputs: number(common.about.task.outputs()),
                 points: number(common.public.rows()),
             },
+            // Zero would be refused by every site; every round is what it means.
             checkpoint_every: self.checkpoint_every.max(1),
             largest_number: self.largest_number,
             // An hour back: clocks of sites differ.

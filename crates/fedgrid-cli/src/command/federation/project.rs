@@ -99,6 +99,7 @@ fn ask(folder: &Path, order: Option<OperatorOrder>) -> Result<(Manifest, Vec<(u3
     let session = transport::open(&settings).map_err(refused)?;
     let order = order.map(|order| order.signed(&project.key, now()));
     let found = transport::ask_all(&session, &project.manifest, order.as_deref());
+    // Zenoh would go on trying to reach sites that are down.
     transport::close(session);
     Ok((project.manifest, found))
 }

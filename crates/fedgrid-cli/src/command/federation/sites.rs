@@ -82,17 +82,12 @@ impl Sites {
 
     /// Refuses two neighbours of whom neither can call the other.
     pub(super) fn check_reach(&self, network: &Network) -> Result<()> {
-        let mut host = vec![0; network.len()];
-        for (index, site) in self.all.iter().enumerate() {
-            for &node in &site.nodes {
-                host[node as usize] = index;
-            }
-        }
-        let pairs = network.edges().iter().map(|edge| (host[edge.source], host[edge.target]));
         let is_apart = |&(a, b): &(usize, usize)| {
-            a != b && self.all[a].address.is_none() && self.all[b].address.is_none()
+            self.all[a].address.is_none() && self.all[b].address.is_none()
         };
-        match pairs.into_iter().filter(|_| self.router.is_none()).find(is_apart) {
+        let mut pairs = pairs(network, &self.all).into_iter();
+        // Where there is a router, all call it and nobody else.
+        match pairs.find(is_apart).filter(|_| self.router.is_none()) {
             None => Ok(()),
             Some((a, b)) => Err(Error::input(format!(
                 "sites '{}' and '{}' are neighbours and neither has an address, expected one of them to \
@@ -133,4 +128,14 @@ impl Sites {
         }
         Ok(Self { link: LinkProtocol::Quic, router: None, all: sites })
     }
+}
+
+/// The two sites of every edge between different ones.
+pub(super) fn pairs(network: &Network, sites: &[Site]) -> Vec<(usize, usize)> {
+    let mut host = vec![0; network.len()];
+    for (index, site) in sites.iter().enumerate() {
+        site.nodes.iter().for_each(|&node| host[node as usize] = index);
+    }
+    let ends = network.edges().iter().map(|edge| (host[edge.source], host[edge.target]));
+    ends.filter(|(a, b)| a != b).collect()
 }

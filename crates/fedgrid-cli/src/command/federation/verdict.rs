@@ -76,6 +76,7 @@ impl SiteVerdict {
         // Of a stored split there is one fold, whose training rows are all that models see.
         let held = match plan.folds.as_slice() {
             [fold] if fold.train == plan.train => Some(&fold.validation),
+            // Rows that were held back in turn are training rows of the final models.
             _ => None,
         };
         let score = |rows: &[Vec<usize>]| study.score(hypotheses, rows);

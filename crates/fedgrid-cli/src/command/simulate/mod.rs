@@ -92,6 +92,15 @@ enum ModeFlag {
     Asynchronous,
 }
 
+impl ModeFlag {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Synchronous => "synchronous",
+            Self::Asynchronous => "asynchronous",
+        }
+    }
+}
+
 impl Simulate {
     pub(super) fn run(&self, terminal: Terminal) -> Result<()> {
         let (mut table, base, source) = Experiment::opened(Some(&self.experiment))?;

@@ -55,10 +55,7 @@ impl SimulationReport {
     }
 
     pub(super) fn text(&self, method: &str, alpha: f64, chosen: bool) -> String {
-        let mode = match self.mode {
-            ModeFlag::Synchronous => "synchronous",
-            ModeFlag::Asynchronous => "asynchronous",
-        };
+        let mode = self.mode.name();
         let (nodes, processes, cut) = (self.nodes, self.processes, self.cut);
         let strength = if method == "persfl" { "step" } else { "alpha" };
         let mut text = format!(
@@ -144,10 +141,7 @@ impl SimulationReport {
         json!({
             "method": method,
             "alpha": alpha,
-            "mode": match self.mode {
-                ModeFlag::Synchronous => "synchronous",
-                ModeFlag::Asynchronous => "asynchronous",
-            },
+            "mode": self.mode.name(),
             "nodes": self.nodes,
             "processes": self.processes,
             "cut": self.cut,

@@ -68,3 +68,37 @@ impl Durability {
         self.durable_round = self.durable_round.max(round);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_become_durable_in_order_and_each_once() {
+        let settings = ProtocolSettings { checkpoint_every: 3, ..ProtocolSettings::default() };
+        let mut durability = Durability::new(&settings, Memory::Replaceable);
+        for slot in [Slot::Identity, Slot::State, Slot::Identity] {
+            durability.request(slot, Vec::new());
+        }
+        assert_eq!(durability.confirm(2), Some(Slot::Identity));
+        assert_eq!(durability.confirm(2), Some(Slot::State));
+        assert_eq!(durability.confirm(2), None);
+        assert!(durability.is_writing(Slot::Identity) && !durability.is_writing(Slot::State));
+        assert_eq!([2, 3, 4].map(|round| durability.is_due(round)), [false, true, false]);
+    }
+
+    #[test]
+    fn a_ledger_is_kept_after_every_round_and_a_conversation_where_frames_may_be_late() {
+        let asynchronous = RoundMode::Asynchronous { staleness: None };
+        for (memory, mode, is_due) in [
+            (Memory::Ledger, RoundMode::Synchronous, true),
+            (Memory::Conversation, RoundMode::Synchronous, false),
+            (Memory::Conversation, asynchronous, true),
+            (Memory::Replaceable, asynchronous, false),
+        ] {
+            let settings =
+                ProtocolSettings { mode, checkpoint_every: 10, ..ProtocolSettings::default() };
+            assert_eq!(Durability::new(&settings, memory).is_due(1), is_due, "{memory:?} {mode:?}");
+        }
+    }
+}

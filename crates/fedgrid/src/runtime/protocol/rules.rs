@@ -139,3 +139,41 @@ pub trait Rules: Debug + Clone {
 pub struct SoundRules;
 
 impl Rules for SoundRules {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_newest_start_counts_one_copy_of_it_and_none_from_an_old_backup() {
+        let met = PeerIdentity { epoch: 3, nonce: 7 };
+        let known = KnownPeer { identity: Some(met), barred: None, durable_round: 20 };
+        let frame = |epoch, nonce, durable_round| Frame {
+            kind: FrameKind::Hello,
+            from: 0,
+            to: 1,
+            epoch,
+            nonce,
+            known_epoch: 0,
+            durable_round,
+            round: 21,
+            payload: Vec::new(),
+        };
+        let admit = |known: &KnownPeer, frame: Frame| SoundRules.admit(known, &frame);
+        let refused = |reason| Admission::Refused(reason);
+        assert_eq!(admit(&known, frame(3, 7, 20)), Admission::Accepted);
+        assert_eq!(admit(&known, frame(2, 7, 20)), refused(Reason::OldEpoch { newer: 3 }));
+        assert_eq!(admit(&known, frame(3, 8, 20)), refused(Reason::Copy));
+        let newcomer = PeerIdentity { epoch: 4, nonce: 9 };
+        assert_eq!(admit(&known, frame(4, 9, 20)), Admission::Newcomer(newcomer));
+        let rollback = |found| refused(Reason::Rollback { found, kept: 20 });
+        assert_eq!(admit(&known, frame(4, 9, 19)), rollback(19));
+        // Even after it has caught up.
+        let barred = KnownPeer { barred: Some(newcomer), ..known };
+        assert_eq!(admit(&barred, frame(4, 9, 25)), rollback(25));
+        // Whoever was never met is a newcomer with its first epoch.
+        let unknown = KnownPeer { identity: None, barred: None, durable_round: 0 };
+        let first = PeerIdentity { epoch: 1, nonce: 5 };
+        assert_eq!(admit(&unknown, frame(1, 5, 0)), Admission::Newcomer(first));
+    }
+}
