@@ -1,7 +1,7 @@
 //! From an experiment and its files to a study: rows sorted by node, roles, network, models, public
 //! points, and everything a reader should be told about them.
 
-mod floor;
+mod leakage;
 mod graph;
 mod learning;
 mod methods;

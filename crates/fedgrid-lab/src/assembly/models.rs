@@ -2,23 +2,12 @@
 
 use std::sync::Arc;
 
-use fedgrid::{
-    compare::ModelsInUse,
-    data::Task,
-    descent::Optimiser,
-    model::{
-        Activation, Boosting, ElasticNet, ExtraTrees, Fixed, Forest, GraphicalLasso, Huber, Kernel,
-        KernelRidge, Linear, LocalModel, Logistic, Mean, Neighbours, Perceptron, Poisson, Quantile,
-        Smoother, Tree, TriedFeatures,
-    },
-};
+use fedgrid::{compare::ModelsInUse, data::Task, model::LocalModel};
 
 use super::Graph;
 use crate::{
     error::{Error, Result},
-    experiment::{
-        ActivationKey, Choice, Experiment, KernelKey, MethodSection, ModelKeys, ModelKind, advice,
-    },
+    experiment::{Experiment, MethodSection, ModelChoice, advice},
 };
 
 /// The models of all nodes with the names of their kinds.
@@ -107,17 +96,17 @@ pub(super) fn models(experiment: &Experiment, graph: &Graph, task: Task) -> Resu
         }
     }
     let common = model("model", &keys.common, task, experiment.seed)?;
-    let named = |keys: &ModelKeys| -> Arc<str> { keys.kind().to_string().into() };
+    let named = |keys: &ModelChoice| -> Arc<str> { keys.model.kind().name().into() };
     let mut known = vec![(&keys.common, common, named(&keys.common))];
     let mut all = Models { models: Vec::new(), kinds: Vec::new() };
     for name in names {
         let own = keys.nodes.get(name).unwrap_or(&keys.common);
-        let place = known.iter().position(|(other, ..)| *other == own).unwrap_or(known.len());
-        if place == known.len() {
+        let index = known.iter().position(|(other, ..)| *other == own).unwrap_or(known.len());
+        if index == known.len() {
             let section = format!("model.nodes.{name}");
             known.push((own, model(&section, own, task, experiment.seed)?, named(own)));
         }
-        let (_, made, kind) = &known[place];
+        let (_, made, kind) = &known[index];
         all.models.push(made.clone());
         all.kinds.push(kind.clone());
     }
@@ -127,129 +116,17 @@ pub(super) fn models(experiment: &Experiment, graph: &Graph, task: Task) -> Resu
 /// The model of complete keys. A ridge that was given stays.
 pub(super) fn model(
     section: &str,
-    keys: &ModelKeys,
+    keys: &ModelChoice,
     task: Task,
     seed: u64,
 ) -> Result<Arc<dyn LocalModel>> {
-    use ModelKind as Kind;
-    let kind = keys.kind();
-    if task == Task::Regression && !kind.predicts_numbers() {
-        let instead = "classes; use linear or tree for numbers";
-        return Err(Error::input(format!("{section}.kind = \"{kind}\" predicts {instead}")));
+    if keys.model.as_local().predicts(task) {
+        return Ok(keys.made(seed));
     }
-    if task != Task::Regression && !kind.predicts_classes() {
-        let instead = "numbers; use logistic or tree for classes";
-        return Err(Error::input(format!("{section}.kind = \"{kind}\" predicts {instead}")));
-    }
-    let given = keys.ridge.and_then(Choice::given);
-    let ridge = |default: f64| given.unwrap_or(default);
-    let intercept = keys.intercept.unwrap_or(true);
-    Ok(match kind {
-        Kind::Linear => settled(Linear { ridge: ridge(0.0), intercept }, given),
-        Kind::ElasticNet => {
-            let lasso = keys.lasso.unwrap_or(ElasticNet::default().lasso);
-            settled(ElasticNet { ridge: ridge(0.0), lasso, intercept }, given)
-        }
-        Kind::Huber => {
-            let threshold = keys.threshold.unwrap_or(Huber::default().threshold);
-            settled(Huber { threshold, ridge: ridge(0.0), intercept }, given)
-        }
-        Kind::Quantile => {
-            let level = keys.level.unwrap_or(Quantile::default().level);
-            settled(Quantile { level, ridge: ridge(0.0), intercept }, given)
-        }
-        Kind::Poisson => {
-            settled(Poisson { ridge: ridge(Poisson::default().ridge), intercept }, given)
-        }
-        Kind::Logistic => {
-            let lasso = keys.lasso.unwrap_or(0.0);
-            settled(Logistic { ridge: ridge(Logistic::default().ridge), lasso, intercept }, given)
-        }
-        Kind::GraphicalLasso => {
-            let usual = GraphicalLasso::default();
-            let lasso = keys.lasso.unwrap_or(usual.lasso);
-            settled(GraphicalLasso { ridge: ridge(usual.ridge), lasso, intercept }, given)
-        }
-        Kind::KernelRidge => {
-            let ridge = ridge(KernelRidge::default().ridge);
-            let kernel = kernel(keys);
-            settled(KernelRidge { kernel, ridge, intercept, ..KernelRidge::default() }, given)
-        }
-        Kind::Perceptron => {
-            settled(perceptron(keys, ridge(Perceptron::default().ridge), seed), given)
-        }
-        _ => without_ridge(kind, keys, seed),
-    })
-}
-
-/// A model whose ridge is chosen on validation rows, unless it was given.
-fn settled<M: LocalModel + 'static>(model: M, given: Option<f64>) -> Arc<dyn LocalModel> {
-    if given.is_some() { Arc::new(Fixed(model)) } else { Arc::new(model) }
-}
-
-fn without_ridge(kind: ModelKind, keys: &ModelKeys, seed: u64) -> Arc<dyn LocalModel> {
-    use ModelKind as Kind;
-    let min_leaf_weight = keys.min_leaf_weight.unwrap_or(0.0);
-    let max_depth = |default: usize| keys.max_depth.unwrap_or(default);
-    let trees = |default: usize| keys.trees.unwrap_or(default);
-    let features = keys.features_tried.map_or(TriedFeatures::Auto, TriedFeatures::Share);
-    match kind {
-        Kind::Tree => Arc::new(Tree { max_depth: max_depth(5), min_leaf_weight }),
-        Kind::Forest => {
-            let usual = Forest::default();
-            let (trees, max_depth) = (trees(usual.trees), max_depth(usual.max_depth));
-            Arc::new(Forest { trees, max_depth, min_leaf_weight, features, seed, ..usual })
-        }
-        Kind::ExtraTrees => {
-            let ExtraTrees(usual) = ExtraTrees::default();
-            let (trees, max_depth) = (trees(usual.trees), max_depth(usual.max_depth));
-            let forest = Forest { trees, max_depth, min_leaf_weight, features, seed, ..usual };
-            Arc::new(ExtraTrees(forest))
-        }
-        Kind::Boosting => {
-            let usual = Boosting::default();
-            let (trees, max_depth) = (trees(usual.trees), max_depth(usual.max_depth));
-            let (rate, subsample) =
-                (keys.rate.unwrap_or(usual.rate), keys.subsample.unwrap_or(usual.subsample));
-            Arc::new(Boosting { trees, rate, max_depth, min_leaf_weight, subsample, seed })
-        }
-        Kind::Neighbours => {
-            let usual = Neighbours::default();
-            let (k, by_distance) = (keys.k.unwrap_or(usual.k), keys.by_distance.unwrap_or(false));
-            Arc::new(Neighbours { k, by_distance, ..usual })
-        }
-        Kind::Smoother => Arc::new(Smoother { kernel: kernel(keys), ..Smoother::default() }),
-        _ => Arc::new(Mean),
-    }
-}
-
-fn kernel(keys: &ModelKeys) -> Kernel {
-    let width = keys.width.unwrap_or(0.0);
-    match keys.kernel.unwrap_or_default() {
-        KernelKey::Gaussian => Kernel::Gaussian { width },
-        KernelKey::Laplace => Kernel::Laplace { width },
-        KernelKey::Polynomial => {
-            let degree = u32::try_from(keys.degree.unwrap_or(2)).unwrap_or(u32::MAX);
-            Kernel::Polynomial { degree, offset: 1.0 }
-        }
-    }
-}
-
-fn perceptron(keys: &ModelKeys, ridge: f64, seed: u64) -> Perceptron {
-    let usual = Perceptron::default();
-    Perceptron {
-        layers: keys.layers.clone().unwrap_or(usual.layers),
-        activation: match keys.activation.unwrap_or_default() {
-            ActivationKey::Tanh => Activation::Tanh,
-            ActivationKey::Relu => Activation::Relu,
-        },
-        optimiser: keys.optimiser.unwrap_or(Optimiser::Adam),
-        step: keys.step_size.unwrap_or(usual.step),
-        epochs: keys.epochs.unwrap_or(usual.epochs),
-        batch: keys.batch.unwrap_or(usual.batch),
-        ridge,
-        patience: keys.patience.unwrap_or(usual.patience),
-        held_back: keys.held_back.unwrap_or(usual.held_back),
-        seed,
-    }
+    let kind = keys.model.kind();
+    let instead = match task {
+        Task::Regression => "classes; use linear or tree for numbers",
+        Task::Classification { .. } => "numbers; use logistic or tree for classes",
+    };
+    Err(Error::input(format!("{section}.kind = \"{kind}\" predicts {instead}")))
 }

@@ -7,7 +7,7 @@ use fedgrid::data::{Dataset, Features, Labels, Plan, Role, Scaling, Task};
 use super::{Graph, listed};
 use crate::{
     error::{Error, Result},
-    experiment::{DataKeys, Experiment, ModelKind, TaskKey, advice},
+    experiment::{DataKeys, Experiment, TaskKey, advice},
     source::{Holds, Table},
 };
 
@@ -51,6 +51,9 @@ impl LeftOut {
     }
 }
 
+/// A task of classes, however many there are.
+const SOME_CLASSES: Task = Task::Classification { classes: 2 };
+
 /// What is predicted: as the experiment says, or as the models and the target column tell.
 pub(super) fn task(experiment: &Experiment, table: &Table) -> Result<Task> {
     let target = &experiment.data.target;
@@ -60,9 +63,9 @@ pub(super) fn task(experiment: &Experiment, table: &Table) -> Result<Task> {
     let classes = match experiment.data.task {
         Some(task) => task == TaskKey::Classification,
         None => {
-            experiment.model.kinds().any(|kind| !kind.predicts_numbers()) || {
+            !experiment.model.predicts(Task::Regression) || {
                 let is_text = table.has(target) && table.holds(target)? != Holds::Numbers;
-                is_text && experiment.model.kinds().all(ModelKind::predicts_classes)
+                is_text && experiment.model.predicts(SOME_CLASSES)
             }
         }
     };
@@ -184,8 +187,8 @@ impl Rows {
 
     /// What is unusual about columns: those that no model can use, and whole numbers as a target.
     pub(super) fn describe_columns(&self, experiment: &Experiment, plan: &Plan) -> Vec<String> {
-        let mut kinds = experiment.model.kinds();
-        let counts = kinds.any(|kind| kind == ModelKind::Poisson);
+        let counts =
+            experiment.model.models().any(|model| model.as_local().smallest_label() >= 0.0);
         let question = if self.classes.is_empty() && experiment.data.task.is_none() && !counts {
             let labels: Vec<f64> = (self.data.iter().zip(&plan.train))
                 .flat_map(|(data, rows)| data.labels().select(rows).as_slice().to_vec())
@@ -276,7 +279,11 @@ fn check_target(experiment: &Experiment, table: &Table, task: Task) -> Result<()
             "{source}: column '{target}' holds {holds}, expected numbers, or names of classes"
         )));
     }
-    let mut kinds = experiment.model.kinds().filter(|kind| !kind.predicts_classes());
+    let mut kinds = experiment
+        .model
+        .models()
+        .filter(|model| !model.as_local().predicts(SOME_CLASSES))
+        .map(fedgrid::model::Model::kind);
     let numbers_only = kinds.next().map_or_else(
         || "data.task is \"regression\"".into(),
         |kind| format!("model.kind = \"{kind}\" predicts numbers only"),

@@ -9,7 +9,7 @@ use fedgrid::{
     runtime::Order,
 };
 
-use super::{About, Assembly, Files, Graph, check_training, floor, models, rows, settings};
+use super::{About, Assembly, Files, Graph, check_training, leakage, models, rows, settings};
 use crate::{
     error::{Error, Result},
     experiment::{Choice, Experiment, PublicKind, TaskKey},
@@ -32,14 +32,14 @@ impl Common {
     /// the sites, the experiment must name everything that would be read from it.
     pub fn new(experiment: &Experiment, base: &Path) -> Result<Self> {
         check(experiment)?;
-        floor::check_kinds(experiment)?;
+        leakage::check_kinds(experiment)?;
         if base.join(&experiment.data.file).exists() {
             let assembly = Assembly::new(experiment, base)?;
             // What a site would refuse when it joins is refused before kits are made.
             let (study, all) =
                 (&assembly.study, (0..assembly.study.network.len()).collect::<Vec<_>>());
-            floor::check_keys(experiment, &study.network, &all, &study.plan.train)?;
-            floor::check_parts(experiment, study, &all)?;
+            leakage::check_keys(experiment, &study.network, &all, &study.plan.train)?;
+            leakage::check_parts(experiment, study, &all)?;
             let public = assembly.study.public[0].clone();
             return Ok(Self { network: assembly.study.network, about: assembly.about, public });
         }
@@ -56,7 +56,7 @@ impl Common {
         }
         let needs_classes = match keys.task {
             Some(task) => task == TaskKey::Classification,
-            None => experiment.model.kinds().any(|kind| !kind.predicts_numbers()),
+            None => !experiment.model.predicts(Task::Regression),
         };
         if needs_classes && keys.classes.is_none() {
             return Err(missing("data.classes, the names of the classes"));
@@ -148,7 +148,7 @@ impl Assembly {
             rows::Rows::new(experiment, &table, &graph, (about.task, Some(&about.classes)))?;
         let plan = Plan::new(&rows.roles, experiment.data.folds, experiment.seed);
         check_training(experiment, &table.source, &plan)?;
-        floor::check_keys(experiment, &graph.network, own, &plan.train)?;
+        leakage::check_keys(experiment, &graph.network, own, &plan.train)?;
         if let Some(scaling) = &about.scaling {
             for data in rows.data.iter_mut().filter(|data| data.rows() > 0) {
                 *data = Dataset::new(scaling.apply(data.features())?, data.labels().clone())?;
@@ -167,7 +167,7 @@ impl Assembly {
             plan,
             settings,
         };
-        floor::check_parts(experiment, &study, own)?;
+        leakage::check_parts(experiment, &study, own)?;
         Ok(Self {
             study,
             about,

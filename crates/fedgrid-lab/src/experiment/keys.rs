@@ -1,11 +1,14 @@
 //! Unknown keys and values of a wrong type are named, with what is known instead, before anything
 //! else is read.
 
-use fedgrid::compare::MethodKind;
+use fedgrid::{compare::MethodKind, model::ModelKind};
 use schemars::SchemaGenerator;
 use serde_json::Value as Json;
 
-use super::allowed::{Allowed, Range};
+use super::{
+    ModelSection,
+    allowed::{Allowed, Range},
+};
 use crate::error::{Error, Result};
 
 /// How many known names are listed where none is near.
@@ -14,7 +17,9 @@ const LISTED: usize = 8;
 /// Refuses the first key that the schema does not know, or whose value it does not allow.
 pub(super) fn check(table: &toml::Table, source: &str) -> Result<()> {
     let schema = super::Experiment::schema();
-    check_table(table, &schema, &schema, "").map_err(|sentence| {
+    let mut table = table.clone();
+    ModelSection::in_full(&mut table);
+    check_table(&table, &schema, &schema, "").map_err(|sentence| {
         Error::input(if source.is_empty() { sentence } else { format!("{source}: {sentence}") })
     })
 }
@@ -31,6 +36,7 @@ fn check_table(
     for (key, value) in table {
         let path = format!("{prefix}{key}");
         let known = properties.and_then(|properties| properties.get(key));
+        let known = known.or_else(|| of_some_node(table, all_kinds, key));
         let Some(inner) = known.or(other) else {
             if let Some(sentence) = renamed(&path, table) {
                 return Err(sentence);
@@ -38,7 +44,10 @@ fn check_table(
             if is_of_another_kind(key, all_kinds) {
                 let kind = schema["properties"]["kind"]["const"].as_str().unwrap_or_default();
                 let own = properties.into_iter().flat_map(|keys| keys.keys());
-                let own: Vec<&str> = own.map(String::as_str).filter(|key| *key != "kind").collect();
+                let own: Vec<&str> = own
+                    .map(String::as_str)
+                    .filter(|key| !["kind", "nodes"].contains(key))
+                    .collect();
                 let own = if own.is_empty() { "none".into() } else { own.join(", ") };
                 return Err(format!(
                     "{path} is {value}, but kind \"{kind}\" has no such key; its keys are {own}"
@@ -95,6 +104,27 @@ fn of_kind<'a>(
         let asked = asked.map_or_else(String::new, ToString::to_string);
         format!("{prefix}kind is {asked}, expected {}", Allowed::Word(names.collect()))
     })
+}
+
+/// A key of all nodes that the kind of some node has.
+fn of_some_node<'a>(table: &toml::Table, schema: &'a Json, key: &str) -> Option<&'a Json> {
+    let nodes = table.get("nodes").and_then(toml::Value::as_table)?;
+    let kinds: Vec<&str> = nodes.values().filter_map(|node| node.get("kind")?.as_str()).collect();
+    let variants = schema.get("oneOf").and_then(Json::as_array)?;
+    let is_used = |variant: &&Json| {
+        variant["properties"]["kind"]["const"].as_str().is_some_and(|kind| kinds.contains(&kind))
+    };
+    variants.iter().filter(is_used).find_map(|variant| variant["properties"].get(key))
+}
+
+/// The names of the keys that a kind of model has.
+pub(super) fn of_model(kind: ModelKind) -> Vec<String> {
+    let schema = super::Experiment::schema();
+    let variants = schema["$defs"]["ModelSection"]["oneOf"].as_array().into_iter().flatten();
+    let own = variants
+        .filter(|variant| variant["properties"]["kind"]["const"].as_str() == Some(kind.name()))
+        .find_map(|variant| variant["properties"].as_object());
+    own.into_iter().flat_map(|keys| keys.keys().cloned()).collect()
 }
 
 fn is_of_another_kind(key: &str, schema: &Json) -> bool {

@@ -9,7 +9,6 @@ mod choice;
 mod keys;
 mod method;
 mod model;
-mod model_kind;
 mod network;
 mod read;
 
@@ -19,8 +18,7 @@ pub use baseline::BaselineKey;
 pub use choice::Choice;
 pub use keys::advice;
 pub use method::{MethodSection, RunKeys, SolverKey};
-pub use model::{ModelKeys, ModelSection};
-pub use model_kind::{ActivationKey, KernelKey, ModelKind};
+pub use model::{ModelChoice, ModelSection};
 pub use network::{CandidateKey, LearnKeys, NetworkKeys, ShapeKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

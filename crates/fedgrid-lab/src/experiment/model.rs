@@ -1,49 +1,99 @@
-//! The keys of models: for all nodes, and where single nodes differ.
+//! The section of models: for all nodes, and where single nodes differ.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
-use fedgrid::descent::Optimiser;
-use fedgrid::model::{
-    Boosting, ElasticNet, ExtraTrees, Forest, GraphicalLasso, Huber, Neighbours, Perceptron,
-    Quantile, Tree,
+use fedgrid::{
+    data::Task,
+    model::{LocalModel, Model, ModelKind},
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_json::{Value as Json, json};
 
-use super::{ActivationKey, Choice, KernelKey, ModelKind};
+use super::{Choice, keys};
+
+/// The model of an experiment that names none.
+const USUAL: ModelKind = ModelKind::Linear;
 
 /// What each node trains.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelSection {
     /// The model of all nodes.
-    #[serde(flatten)]
-    pub common: ModelKeys,
+    pub common: ModelChoice,
     /// Other models for some nodes, by name: only the keys that differ.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub nodes: BTreeMap<String, ModelKeys>,
+    pub nodes: BTreeMap<String, ModelChoice>,
 }
 
-impl ModelSection {
-    /// Fills in the defaults of the kinds chosen; nodes take what they leave open from all.
-    pub(super) fn complete(&mut self) {
-        for own in self.nodes.values_mut() {
-            *own = own.over(&self.common).filled();
-        }
-        self.common = self.common.over(&ModelKeys::default()).filled();
+/// A model with its keys.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelChoice {
+    /// The model; its ridge is the default one, unless another is given.
+    pub model: Model,
+    /// The ridge of a model that has one.
+    pub ridge: Option<Choice>,
+}
+
+impl Default for ModelChoice {
+    fn default() -> Self {
+        Self::of(USUAL)
+    }
+}
+
+impl ModelChoice {
+    fn of(kind: ModelKind) -> Self {
+        let model = kind.with_defaults();
+        let ridge = model.as_local().as_tunable().map(|_| Choice::Auto);
+        Self { model, ridge }
     }
 
-    /// Refuses values out of range, and keys of other kinds than the ones they are given for.
-    pub(super) fn check(&self) -> Result<(), String> {
-        self.common.check("model")?;
-        // Nodes take from all what they leave open.
-        let kinds = self.nodes.values().map(|own| own.over(&self.common).kind());
-        self.common.check_kinds("model", self.common.kind(), kinds)?;
-        for (name, own) in &self.nodes {
-            let section = format!("model.nodes.{name}");
-            own.check(&section)?;
-            own.check_kinds(&section, own.over(&self.common).kind(), [].into_iter())?;
+    /// The model as nodes train it, with the experiment's seed where it draws something.
+    #[must_use]
+    pub fn made(&self, seed: u64) -> Arc<dyn LocalModel> {
+        let mut table = toml::Table::try_from(&self.model).expect(PLAIN);
+        // A model takes what it has of these, and neither is a key of its own.
+        let seed = i64::try_from(seed).unwrap_or(i64::MAX);
+        table.insert("seed".into(), seed.into());
+        let given = self.ridge.and_then(Choice::given);
+        if let Some(ridge) = given {
+            table.insert("ridge".into(), ridge.into());
         }
-        Ok(())
+        Model::deserialize(table).expect(PLAIN).shared(given.is_some())
+    }
+
+    /// All keys with their values, the kind first.
+    fn table(&self) -> toml::Table {
+        let mut table = toml::Table::try_from(&self.model).expect(PLAIN);
+        if let Some(ridge) = self.ridge {
+            table.insert("ridge".into(), toml::Value::try_from(ridge).expect(PLAIN));
+        }
+        table
+    }
+
+    /// The model that keys stand for, some of which may be of other kinds.
+    fn read(mut table: toml::Table) -> Result<Self, toml::de::Error> {
+        table.entry("kind").or_insert_with(|| USUAL.name().into());
+        let ridge = table.remove("ridge").map(Choice::deserialize).transpose()?;
+        let model = Model::deserialize(table)?;
+        let usual = Self::of(model.kind()).ridge;
+        Ok(Self { model, ridge: usual.map(|usual| ridge.unwrap_or(usual)) })
+    }
+}
+
+const PLAIN: &str = "keys are plain values";
+
+impl ModelSection {
+    /// Gives nodes the kind of all where they name none, so that their keys can be checked.
+    pub(super) fn in_full(experiment: &mut toml::Table) {
+        let Some(section) = experiment.get_mut("model").and_then(toml::Value::as_table_mut) else {
+            return;
+        };
+        let common = section.get("kind").cloned().unwrap_or_else(|| USUAL.name().into());
+        let nodes = section.get_mut("nodes").and_then(toml::Value::as_table_mut);
+        for (_, node) in nodes.into_iter().flatten() {
+            if let Some(keys) = node.as_table_mut() {
+                keys.entry("kind").or_insert_with(|| common.clone());
+            }
+        }
     }
 
     /// Makes a kind that of all nodes in the keys of an experiment; what is said there for another kind
@@ -52,18 +102,23 @@ impl ModelSection {
         let section = experiment.entry("model").or_insert_with(|| toml::Table::new().into());
         let Some(keys) = section.as_table_mut() else { return };
         let before = keys.insert("kind".into(), kind.into());
-        let known = ModelKind::deserialize(toml::Value::from(kind));
-        if let (Ok(known), false) = (known, keys.contains_key("nodes"))
+        if let (Some(known), false) = (ModelKind::named(kind), keys.contains_key("nodes"))
             && before.is_none_or(|before| before.as_str() != Some(kind))
         {
-            let names = ModelKeys::names(known);
-            keys.retain(|key, _| names.contains(&key));
+            let own = keys::of_model(known);
+            keys.retain(|key, _| own.iter().any(|own| own == key));
         }
     }
 
-    /// All kinds in use.
-    pub fn kinds(&self) -> impl Iterator<Item = ModelKind> + '_ {
-        self.nodes.values().chain([&self.common]).map(ModelKeys::kind)
+    /// The models of all nodes, each once for all that share it.
+    pub fn models(&self) -> impl Iterator<Item = &Model> {
+        self.nodes.values().chain([&self.common]).map(|choice| &choice.model)
+    }
+
+    /// Whether all models can predict what is asked for.
+    #[must_use]
+    pub fn predicts(&self, task: Task) -> bool {
+        self.models().all(|model| model.as_local().predicts(task))
     }
 
     /// Whether a ridge is chosen on validation rows.
@@ -73,253 +128,80 @@ impl ModelSection {
     }
 }
 
-/// A struct of optional keys, and how one set of them lies over another.
-macro_rules! model_keys {
-    ($($(#[doc = $doc:literal])+ $key:ident: $type:ty,)*) => {
-        /// The keys of a model; which of them it has depends on its kind.
-        #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-        pub struct ModelKeys {
-            $(
-                $(#[doc = $doc])+
-                #[serde(default, skip_serializing_if = "Option::is_none")]
-                pub $key: Option<$type>,
-            )*
+impl Serialize for ModelSection {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut table = self.common.table();
+        if !self.nodes.is_empty() {
+            let nodes = self.nodes.iter().map(|(name, keys)| (name.clone(), keys.table().into()));
+            table.insert("nodes".into(), nodes.collect::<toml::Table>().into());
         }
-
-        impl ModelKeys {
-            fn over(&self, common: &Self) -> Self {
-                Self { $($key: self.$key.clone().or_else(|| common.$key.clone()),)* }
-            }
-
-            /// The names of the keys that are given.
-            fn given(&self) -> Vec<&'static str> {
-                let all = [$((stringify!($key), self.$key.is_some()),)*];
-                all.into_iter().filter(|(_, given)| *given).map(|(key, _)| key).collect()
-            }
-
-            /// The same without the keys of other names.
-            fn only(self, names: &[&str]) -> Self {
-                Self { $($key: self.$key.filter(|_| names.contains(&stringify!($key))),)* }
-            }
-        }
-    };
+        table.serialize(serializer)
+    }
 }
 
-model_keys! {
-    /// The kind of model.
-    kind: ModelKind,
-    /// The pull of slopes (or of a function) to zero, or "auto" to choose it on validation rows.
-    ridge: Choice,
-    /// elastic-net, logistic: the pull of slopes to exactly zero; graphical-lasso: that of pairs.
-    lasso: f64,
-    /// Whether linear models, kernel ridge and their kin have an intercept.
-    intercept: bool,
-    /// huber: the error from which on it counts linearly, in units of the target.
-    threshold: f64,
-    /// quantile: which quantile is predicted, between zero and one.
-    level: f64,
-    /// tree, forest, extra-trees, boosting: how deep a tree may grow.
-    max_depth: usize,
-    /// tree, forest, extra-trees, boosting: the smallest share of the row weight in a leaf.
-    min_leaf_weight: f64,
-    /// forest, extra-trees, boosting: how many trees.
-    trees: usize,
-    /// forest, extra-trees: the share of features tried at each split; by default a usual number.
-    features_tried: f64,
-    /// boosting: the share of each tree that is added.
-    rate: f64,
-    /// boosting: the share of rows that each tree sees.
-    subsample: f64,
-    /// neighbours: how many.
-    k: usize,
-    /// neighbours: whether near ones count more.
-    by_distance: bool,
-    /// kernel-ridge, smoother: gaussian, laplace or polynomial.
-    kernel: KernelKey,
-    /// kernel-ridge, smoother: the width of the kernel on scaled features; zero takes it from the
-    /// rows.
-    width: f64,
-    /// kernel-ridge with the polynomial kernel: its degree.
-    degree: usize,
-    /// perceptron: the number of units in each hidden layer.
-    layers: Vec<usize>,
-    /// perceptron: tanh or relu.
-    activation: ActivationKey,
-    /// perceptron: adam, rmsprop or plain.
-    optimiser: Optimiser,
-    /// perceptron: the step size.
-    step_size: f64,
-    /// perceptron: how many passes over the rows at most.
-    epochs: usize,
-    /// perceptron: rows per step; zero is all of them.
-    batch: usize,
-    /// perceptron: after how many epochs without gain training ends; zero never.
-    patience: usize,
-    /// perceptron: the share of a node's rows that do not train but tell when to stop; with none the
-    /// training loss tells.
-    held_back: f64,
+impl<'de> Deserialize<'de> for ModelSection {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut common = toml::Table::deserialize(deserializer)?;
+        let nodes = common.remove("nodes").map(BTreeMap::<String, toml::Table>::deserialize);
+        let nodes = nodes.transpose().map_err(D::Error::custom)?.unwrap_or_default();
+        // Nodes take what they leave open from all.
+        let over =
+            |own: toml::Table| ModelChoice::read(common.clone().into_iter().chain(own).collect());
+        let nodes = nodes.into_iter().map(|(name, own)| Ok((name, over(own)?)));
+        let nodes = nodes.collect::<Result<_, toml::de::Error>>().map_err(D::Error::custom)?;
+        Ok(Self { nodes, common: ModelChoice::read(common).map_err(D::Error::custom)? })
+    }
 }
 
-/// A key, its value, what it must fulfil, and that in words.
-type Range<'a> = (&'a str, Option<f64>, &'a dyn Fn(f64) -> bool, &'a str);
+/// The kinds of models with the keys of each.
+struct ModelKeys;
 
-impl ModelKeys {
-    /// The kind of model.
-    #[must_use]
-    pub fn kind(&self) -> ModelKind {
-        self.kind.unwrap_or_default()
+impl JsonSchema for ModelKeys {
+    fn schema_name() -> Cow<'static, str> {
+        "ModelKeys".into()
     }
 
-    /// The same keys with the defaults of their kind filled in, and without those of other kinds.
-    fn filled(&self) -> Self {
-        self.over(&Self::usual(self.kind())).only(&Self::names(self.kind()))
-    }
-
-    /// The names of the keys that a kind has.
-    fn names(kind: ModelKind) -> Vec<&'static str> {
-        let mut names = Self::usual(kind).given();
-        if matches!(kind, ModelKind::Forest | ModelKind::ExtraTrees) {
-            names.push("features_tried");
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let choice = generator.subschema_for::<Choice>().to_value();
+        let mut schema = Model::json_schema(generator).to_value();
+        for variant in schema["oneOf"].as_array_mut().into_iter().flatten() {
+            let name = variant["properties"]["kind"]["const"].as_str().unwrap_or_default();
+            let Some(kind) = ModelKind::named(name) else { continue };
+            variant["properties"]["kind"]["description"] = "The kind of model.".into();
+            if kind == USUAL {
+                variant["properties"]["kind"]["default"] = USUAL.name().into();
+            }
+            if kind.with_defaults().as_local().as_tunable().is_some() {
+                let mut ridge = choice.clone();
+                let about = "The pull of slopes (or of a function) to zero, or \"auto\", to choose it on \
+                             validation rows.";
+                (ridge["description"], ridge["default"]) = (about.into(), "auto".into());
+                variant["properties"]["ridge"] = ridge;
+            }
+            keys::inline(variant, generator);
+            variant["required"] = json!([]);
+            variant["additionalProperties"] = Json::Bool(false);
         }
-        names
+        schema.try_into().expect("an object is a schema")
+    }
+}
+
+impl JsonSchema for ModelSection {
+    fn schema_name() -> Cow<'static, str> {
+        "ModelSection".into()
     }
 
-    /// The defaults of a kind.
-    fn usual(kind: ModelKind) -> Self {
-        use ModelKind as Kind;
-        let mut default = Self { kind: Some(kind), ..Self::default() };
-        let ridge = Some(Choice::Auto);
-        match kind {
-            Kind::Linear | Kind::Poisson => {
-                (default.ridge, default.intercept) = (ridge, Some(true));
-            }
-            Kind::ElasticNet | Kind::Logistic | Kind::GraphicalLasso => {
-                let lasso = match kind {
-                    Kind::ElasticNet => ElasticNet::default().lasso,
-                    Kind::GraphicalLasso => GraphicalLasso::default().lasso,
-                    _ => 0.0,
-                };
-                (default.ridge, default.intercept) = (ridge, Some(true));
-                default.lasso = Some(lasso);
-            }
-            Kind::Huber => {
-                (default.ridge, default.intercept) = (ridge, Some(true));
-                default.threshold = Some(Huber::default().threshold);
-            }
-            Kind::Quantile => {
-                (default.ridge, default.intercept) = (ridge, Some(true));
-                default.level = Some(Quantile::default().level);
-            }
-            Kind::Tree => default.max_depth = Some(Tree::default().max_depth),
-            Kind::Forest => {
-                default.fill_trees(Forest::default().trees, Forest::default().max_depth);
-            }
-            Kind::ExtraTrees => {
-                let ExtraTrees(usual) = ExtraTrees::default();
-                default.fill_trees(usual.trees, usual.max_depth);
-            }
-            Kind::Boosting => {
-                default.fill_trees(Boosting::default().trees, Boosting::default().max_depth);
-                default.rate = Some(Boosting::default().rate);
-                default.subsample = Some(Boosting::default().subsample);
-            }
-            Kind::Neighbours => {
-                (default.k, default.by_distance) = (Some(Neighbours::default().k), Some(false));
-            }
-            Kind::KernelRidge => {
-                default.fill_kernel();
-                (default.ridge, default.intercept) = (ridge, Some(true));
-            }
-            Kind::Smoother => default.fill_kernel(),
-            Kind::Perceptron => default.fill_perceptron(ridge),
-            Kind::Constant => {}
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let one = generator.subschema_for::<ModelKeys>().to_value();
+        let mut schema = ModelKeys::json_schema(generator).to_value();
+        let nodes = json!({
+            "description": "Other models for some nodes, by name: only the keys that differ.",
+            "type": "object",
+            "additionalProperties": one,
+        });
+        for variant in schema["oneOf"].as_array_mut().into_iter().flatten() {
+            variant["properties"]["nodes"] = nodes.clone();
         }
-        if matches!(kind, Kind::Tree | Kind::Forest | Kind::ExtraTrees | Kind::Boosting) {
-            default.min_leaf_weight = Some(0.0);
-        }
-        default
-    }
-
-    fn fill_trees(&mut self, trees: usize, max_depth: usize) {
-        (self.trees, self.max_depth) = (Some(trees), Some(max_depth));
-    }
-
-    fn fill_kernel(&mut self) {
-        (self.kernel, self.width) = (Some(KernelKey::default()), Some(0.0));
-        self.degree = Some(2);
-    }
-
-    fn fill_perceptron(&mut self, ridge: Option<Choice>) {
-        let default = Perceptron::default();
-        self.ridge = ridge;
-        self.layers = Some(default.layers);
-        self.activation = Some(ActivationKey::default());
-        self.optimiser = Some(Optimiser::Adam);
-        (self.step_size, self.epochs) = (Some(default.step), Some(default.epochs));
-        self.batch = Some(default.batch);
-        (self.patience, self.held_back) = (Some(default.patience), Some(default.held_back));
-    }
-
-    /// Refuses keys that neither the kind has nor any of the others that they are given for.
-    fn check_kinds(
-        &self,
-        section: &str,
-        kind: ModelKind,
-        others: impl Iterator<Item = ModelKind>,
-    ) -> Result<(), String> {
-        let known: Vec<&str> = others.flat_map(Self::names).chain(Self::names(kind)).collect();
-        let Some(key) = self.given().into_iter().find(|key| !known.contains(key)) else {
-            return Ok(());
-        };
-        let given = serde_json::to_value(self).unwrap_or_default();
-        let own: Vec<&str> = Self::names(kind).into_iter().filter(|name| *name != "kind").collect();
-        let own = if own.is_empty() { "none".into() } else { own.join(", ") };
-        Err(format!(
-            "{section}.{key} is {}, expected no such key for {section}.kind = \"{kind}\", whose keys are {own}",
-            given[key]
-        ))
-    }
-
-    /// Refuses values out of range; `section` is named.
-    fn check(&self, section: &str) -> Result<(), String> {
-        let at_least_zero = |value: f64| value >= 0.0 && value.is_finite();
-        let positive = |value: f64| value > 0.0 && value.is_finite();
-        let share = |value: f64| value > 0.0 && value <= 1.0;
-        let ridge = self.ridge.and_then(Choice::given);
-        let strength =
-            if section == "model" { "zero or more, or \"auto\"" } else { "zero or more" };
-        let leaf = |value: f64| (0.0..=0.5).contains(&value);
-        let between = |value: f64| value > 0.0 && value < 1.0;
-        let below_one = |value: f64| (0.0..1.0).contains(&value);
-        let numbers: [Range; 11] = [
-            ("ridge", ridge, &at_least_zero, strength),
-            ("lasso", self.lasso, &at_least_zero, "zero or more"),
-            ("threshold", self.threshold, &positive, "a positive number"),
-            ("level", self.level, &between, "a number between zero and one"),
-            ("min_leaf_weight", self.min_leaf_weight, &leaf, "zero to one half"),
-            ("features_tried", self.features_tried, &share, "a share above 0 and at most 1"),
-            ("rate", self.rate, &share, "a share above 0 and at most 1"),
-            ("subsample", self.subsample, &share, "a share above 0 and at most 1"),
-            ("width", self.width, &at_least_zero, "zero or more"),
-            ("step_size", self.step_size, &positive, "a positive number"),
-            ("held_back", self.held_back, &below_one, "zero or more and below one"),
-        ];
-        for (key, value, holds, expected) in numbers {
-            if let Some(value) = value.filter(|value| !holds(*value)) {
-                return Err(format!("{section}.{key} is {value}, expected {expected}"));
-            }
-        }
-        let smallest_layer = self.layers.as_ref().and_then(|layers| layers.iter().min().copied());
-        let counts = [
-            ("trees", self.trees),
-            ("k", self.k),
-            ("degree", self.degree),
-            ("epochs", self.epochs),
-            ("layers", smallest_layer),
-        ];
-        match counts.iter().find(|(_, count)| *count == Some(0)) {
-            Some((key, _)) => Err(format!("{section}.{key} is 0, expected at least 1")),
-            None => Ok(()),
-        }
+        schema.try_into().expect("an object is a schema")
     }
 }

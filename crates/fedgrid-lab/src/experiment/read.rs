@@ -95,17 +95,15 @@ impl Experiment {
                 return Err(said(format!("data.{key} is missing; give it, or {flag}")));
             }
         }
-        let mut experiment: Self = toml::Value::Table(table)
+        let experiment: Self = toml::Value::Table(table)
             .try_into()
             .map_err(|error: toml::de::Error| said(in_plain_words(&error.to_string())))?;
         experiment.check().map_err(said)?;
-        experiment.model.complete();
         Ok(experiment)
     }
 
     fn check(&self) -> std::result::Result<(), String> {
         self.method.check()?;
-        self.model.check()?;
         self.check_data()?;
         self.network.check()?;
         self.check_public()

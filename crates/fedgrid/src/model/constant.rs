@@ -6,6 +6,7 @@
 //!
 //! for squared loss and for cross-entropy alike.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Hypothesis, LocalModel, Storable, Stored, Vanishing, check};
@@ -15,8 +16,26 @@ use crate::{
 };
 
 /// A model that learns the weighted mean label and looks at no feature.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "NoKeys", into = "NoKeys")]
+#[schemars(with = "NoKeys")]
 pub struct Mean;
+
+/// There is nothing to set.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct NoKeys {}
+
+impl From<NoKeys> for Mean {
+    fn from(_: NoKeys) -> Self {
+        Self
+    }
+}
+
+impl From<Mean> for NoKeys {
+    fn from(_: Mean) -> Self {
+        Self {}
+    }
+}
 
 impl LocalModel for Mean {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {

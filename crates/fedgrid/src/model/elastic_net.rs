@@ -8,6 +8,9 @@
 //! ridge it is the lasso, whose slopes are one of the minimisers where there are several.
 //! [Zou & Hastie 2005; Tibshirani 1996.]
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{
     Hypothesis, Linear, LinearHypothesis, LinearProximal, LocalModel, Parametric, Steps, Tunable,
     Vanishing, check,
@@ -15,19 +18,23 @@ use super::{
 };
 use crate::{
     algebra::{dot, scale, triangularise},
-    data::Dataset,
+    data::{Dataset, Task},
     error::{Result, at_least_zero},
 };
 
 const NAME: &str = "an elastic net";
 
 /// A linear regression model that leaves features out.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct ElasticNet {
     /// The pull ≥ 0 of the slopes to zero by their squares; zero is the lasso.
+    #[serde(skip_serializing)]
+    #[schemars(skip)]
     pub ridge: f64,
     /// The pull ≥ 0 of the slopes to zero by their sizes, which makes some exactly zero; zero is
     /// `Linear`.
+    #[schemars(range(min = 0))]
     pub lasso: f64,
     /// Whether a constant is added to the prediction.
     pub intercept: bool,
@@ -52,6 +59,10 @@ impl ElasticNet {
 }
 
 impl LocalModel for ElasticNet {
+    fn predicts(&self, task: Task) -> bool {
+        task == Task::Regression
+    }
+
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.check()?;
         // Without absolute values one factorisation gives the exact solution.

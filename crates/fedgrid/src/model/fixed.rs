@@ -4,7 +4,7 @@ use super::{
     Hypothesis, HypothesisKinds, Linear, LocalModel, Parametric, Prepared, Vanishing, WarmStart,
 };
 use crate::{
-    data::{Dataset, Features},
+    data::{Dataset, Features, Task},
     error::Result,
 };
 
@@ -15,6 +15,10 @@ pub struct Fixed<M>(pub M);
 impl<M: LocalModel> LocalModel for Fixed<M> {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.0.fit(data)
+    }
+
+    fn predicts(&self, task: Task) -> bool {
+        self.0.predicts(task)
     }
 
     fn as_warm_start(&self) -> Option<&dyn WarmStart> {

@@ -7,12 +7,15 @@
 //!
 //! so that a large threshold gives `Linear`. The intercept b is never penalised. [Huber 1964.]
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{
     Hypothesis, LocalModel, Parametric, Steps, Tunable, Vanishing, check,
     solver::{Affine, AffineModel, CentredRegression, PiecewiseQuadratic, QuadraticPulls},
 };
 use crate::{
-    data::Dataset,
+    data::{Dataset, Task},
     error::{Result, at_least_zero},
 };
 
@@ -22,11 +25,15 @@ const NAME: &str = "a Huber regression";
 const TIE_BREAKING_PULL: f64 = 1e-10;
 
 /// A linear regression model with bounded influence of every row.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Huber {
     /// The residual > 0, in the units of the target, from which on the loss grows linearly.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub threshold: f64,
     /// The pull ≥ 0 of the slopes to zero.
+    #[serde(skip_serializing)]
+    #[schemars(skip)]
     pub ridge: f64,
     /// Whether a constant is added to the prediction.
     pub intercept: bool,
@@ -58,6 +65,10 @@ impl Huber {
 }
 
 impl LocalModel for Huber {
+    fn predicts(&self, task: Task) -> bool {
+        task == Task::Regression
+    }
+
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.check()?;
         check::numbers(NAME, data.task())?;

@@ -103,6 +103,64 @@ pub(super) fn total_variance(points: &[f64], columns: usize, shares: &[f64]) -> 
     rows.map(|(x, share)| share * squared_distance(x, &mean)).sum()
 }
 
+/// A kernel as keys of a file, which stand side by side.
+pub(super) mod keys {
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Kernel;
+
+    #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default)]
+    pub(crate) struct KernelKeys {
+        /// The likeness of rows.
+        kernel: KernelName,
+        /// The width of the kernel on scaled features; zero takes it from the rows.
+        #[schemars(range(min = 0))]
+        width: f64,
+        /// For the polynomial kernel: its degree.
+        #[schemars(range(min = 1))]
+        degree: u32,
+    }
+
+    #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    enum KernelName {
+        #[default]
+        Gaussian,
+        Laplace,
+        Polynomial,
+    }
+
+    impl Default for KernelKeys {
+        fn default() -> Self {
+            Self { kernel: KernelName::Gaussian, width: 0.0, degree: 2 }
+        }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+    pub(crate) fn serialize<S: Serializer>(kernel: &Kernel, to: S) -> Result<S::Ok, S::Error> {
+        let usual = KernelKeys::default();
+        match *kernel {
+            Kernel::Gaussian { width } => KernelKeys { width, ..usual },
+            Kernel::Laplace { width } => KernelKeys { kernel: KernelName::Laplace, width, ..usual },
+            Kernel::Polynomial { degree, .. } => {
+                KernelKeys { kernel: KernelName::Polynomial, degree, ..usual }
+            }
+        }
+        .serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Kernel, D::Error> {
+        let KernelKeys { kernel, width, degree } = KernelKeys::deserialize(from)?;
+        Ok(match kernel {
+            KernelName::Gaussian => Kernel::Gaussian { width },
+            KernelName::Laplace => Kernel::Laplace { width },
+            KernelName::Polynomial => Kernel::Polynomial { degree, offset: 1.0 },
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,6 +10,7 @@
 //! and is put under the laws of `testing::check_local_model` by one line.
 
 mod builtin;
+mod chosen;
 mod check;
 mod kernel;
 mod parametric;
@@ -39,6 +40,7 @@ mod tree;
 use std::{any::Any, fmt::Debug};
 
 pub use boosting::{Boosting, BoostingHypothesis};
+pub use chosen::{Model, ModelKind};
 pub use constant::{Constant, Mean};
 pub use elastic_net::ElasticNet;
 pub use fixed::Fixed;
@@ -60,7 +62,7 @@ pub use tree::{Tree, TreeHypothesis, TreeNodes};
 pub use vanishing::Vanishing;
 
 use crate::{
-    data::{Dataset, Features, Labels},
+    data::{Dataset, Features, Labels, Task},
     error::Result,
 };
 
@@ -73,6 +75,11 @@ pub trait LocalModel: Debug + Send + Sync {
     ///
     /// Rows of weight zero do not matter; data without any weight are refused.
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>>;
+
+    /// Whether it can predict what is asked for.
+    fn predicts(&self, _task: Task) -> bool {
+        true
+    }
 
     /// The model as one that goes on from a hypothesis, if it can.
     fn as_warm_start(&self) -> Option<&dyn WarmStart> {

@@ -16,6 +16,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -32,14 +33,17 @@ use crate::{
 const SAME_DISTANCE: f64 = 1e-9;
 
 /// A model of k nearest neighbours.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Neighbours {
     /// How many neighbours k ≥ 1 count, in units of a typical distinct row's weight; as many as
     /// there are rows or more give the weighted mean.
+    #[schemars(range(min = 1))]
     pub k: usize,
     /// Whether a neighbour's weight is divided by its distance; then rows are met exactly.
     pub by_distance: bool,
     /// Whether columns are divided by their weighted standard deviation before distances are taken.
+    #[serde(skip)]
     pub standardise: bool,
 }
 

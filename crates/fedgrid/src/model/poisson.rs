@@ -7,6 +7,7 @@
 //! The intercept b is never penalised. Targets must be zero or more; they need not be whole. Where the
 //! minimum lies at infinity (all targets zero and no ridge), predictions end near 10⁻²⁰.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -25,9 +26,12 @@ const NAME: &str = "a Poisson regression";
 const LARGEST_OUTPUT: f64 = 300.0;
 
 /// A log-linear model of counts and rates.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Poisson {
     /// The pull ≥ 0 of the slopes to zero; zero is maximum likelihood.
+    #[serde(skip_serializing)]
+    #[schemars(skip)]
     pub ridge: f64,
     /// Whether a constant is added to the logarithm of the prediction.
     pub intercept: bool,
@@ -73,6 +77,10 @@ impl RowLoss for Likelihood<'_> {
 }
 
 impl LocalModel for Poisson {
+    fn predicts(&self, task: Task) -> bool {
+        task == Task::Regression
+    }
+
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         at_least_zero("ridge", self.ridge)?;
         check::numbers(NAME, data.task())?;

@@ -18,12 +18,15 @@
 //! conditions of the minimum then hold to about 10⁻⁹ of the total weight. [Koenker & Bassett 1978;
 //! Rockafellar 1976.]
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{
     Hypothesis, LocalModel, Parametric, Steps, Tunable, Vanishing, check,
     solver::{Affine, AffineModel, CentredRegression, PiecewiseQuadratic, QuadraticPulls},
 };
 use crate::{
-    data::Dataset,
+    data::{Dataset, Task},
     error::{Error, Result, at_least_zero},
 };
 
@@ -46,11 +49,15 @@ const MOST_UPDATES: usize = 60;
 const NARROWEST_WIDTH_SHARE: f64 = 1e-6;
 
 /// A linear model of a quantile of the target.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Quantile {
     /// The share of the target below the prediction, between zero and one; ½ is the median.
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     pub level: f64,
     /// The pull ≥ 0 of the slopes to zero.
+    #[serde(skip_serializing)]
+    #[schemars(skip)]
     pub ridge: f64,
     /// Whether a constant is added to the prediction.
     pub intercept: bool,
@@ -137,6 +144,10 @@ fn mean_size(values: &[f64], weights: &[f64]) -> f64 {
 }
 
 impl LocalModel for Quantile {
+    fn predicts(&self, task: Task) -> bool {
+        task == Task::Regression
+    }
+
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.check()?;
         check::numbers(NAME, data.task())?;

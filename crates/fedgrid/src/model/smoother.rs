@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -28,12 +29,16 @@ use crate::{
 };
 
 /// A kernel smoother (Nadaraya–Watson).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Smoother {
     /// The likeness of rows, Gaussian or Laplace: a narrow one follows every row, a wide one gives
     /// the weighted mean.
+    #[serde(flatten, with = "super::kernel::keys")]
+    #[schemars(with = "super::kernel::keys::KernelKeys")]
     pub kernel: Kernel,
     /// Whether columns are divided by their weighted standard deviation before distances are taken.
+    #[serde(skip)]
     pub standardise: bool,
 }
 

@@ -19,6 +19,9 @@ mod prepared_boosting;
 
 pub use self::boosting_hypothesis::BoostingHypothesis;
 use self::prepared_boosting::PreparedBoosting;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{
     Hypothesis, LocalModel, Prepared,
     tree::{Limits, Rows, Sorted},
@@ -31,19 +34,26 @@ use crate::{
 };
 
 /// A gradient boosting model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Boosting {
     /// How many trees are grown; zero is the best constant.
+    #[schemars(range(min = 1))]
     pub trees: usize,
     /// The share of each tree's correction that is made, above 0, up to 1.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub rate: f64,
     /// How many splits lie between the root and a leaf at most.
     pub max_depth: usize,
     /// The smallest share of the total weight that a leaf may hold, from zero (no limit) to a half.
+    #[schemars(range(min = 0, max = 0.5))]
     pub min_leaf_weight: f64,
     /// The share above 0, up to 1, of the rows of different features that each tree sees; one is all.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub subsample: f64,
     /// What the subsamples depend on.
+    #[serde(skip_serializing)]
+    #[schemars(skip)]
     pub seed: u64,
 }
 

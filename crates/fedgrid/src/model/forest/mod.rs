@@ -15,6 +15,9 @@ mod prepared_forest;
 
 pub use self::forest_hypothesis::ForestHypothesis;
 use self::prepared_forest::PreparedForest;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{Hypothesis, LocalModel, Prepared};
 use crate::{
     data::{Dataset, Features},
@@ -33,16 +36,54 @@ pub enum TriedFeatures {
     Count(usize),
 }
 
+impl TriedFeatures {
+    /// Whether nobody has chosen.
+    fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
+}
+
+/// The share of features that is tried, as a file has it; none is the usual number.
+mod features_tried {
+    use super::{Deserialize, Serialize, TriedFeatures};
+
+    pub(super) fn serialize<S: serde::Serializer>(
+        tried: &TriedFeatures,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match tried {
+            TriedFeatures::Share(share) => Some(*share),
+            TriedFeatures::Auto | TriedFeatures::Count(_) => None,
+        }
+        .serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
+        from: D,
+    ) -> Result<TriedFeatures, D::Error> {
+        Ok(Option::deserialize(from)?.map_or(TriedFeatures::Auto, TriedFeatures::Share))
+    }
+}
+
 /// A random forest model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Forest {
     /// How many trees are grown, at least one.
+    #[schemars(range(min = 1))]
     pub trees: usize,
     /// How many splits lie between the root and a leaf at most.
     pub max_depth: usize,
     /// The smallest share of the total weight that a leaf may hold, from zero (no limit) to a half.
+    #[schemars(range(min = 0, max = 0.5))]
     pub min_leaf_weight: f64,
     /// How many features are tried per split.
+    #[serde(
+        rename = "features_tried",
+        with = "features_tried",
+        skip_serializing_if = "TriedFeatures::is_auto"
+    )]
+    #[schemars(with = "Option<f64>", extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub features: TriedFeatures,
     /// Whether every tree has resampled rows; without, and with all features, all trees are equal.
     ///
@@ -51,8 +92,11 @@ pub struct Forest {
     /// is the row k times, and distinct rows of equal weight give the usual bootstrap. Rows below a
     /// hundredth of the mean weight, such as public points under a weak pull, raise the number of draws
     /// in proportion to their weight only.
+    #[serde(skip)]
     pub bootstrap: bool,
     /// What the draws depend on.
+    #[serde(skip_serializing)]
+    #[schemars(skip)]
     pub seed: u64,
 }
 
@@ -66,8 +110,22 @@ impl Default for Forest {
 
 /// A model of extra trees: a forest with one random threshold per tried feature, by default without
 /// resampled rows.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "Forest", into = "Forest")]
+#[schemars(with = "Forest")]
 pub struct ExtraTrees(pub Forest);
+
+impl From<Forest> for ExtraTrees {
+    fn from(forest: Forest) -> Self {
+        Self(Forest { bootstrap: false, ..forest })
+    }
+}
+
+impl From<ExtraTrees> for Forest {
+    fn from(ExtraTrees(forest): ExtraTrees) -> Self {
+        forest
+    }
+}
 
 impl Default for ExtraTrees {
     fn default() -> Self {

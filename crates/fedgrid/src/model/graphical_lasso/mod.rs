@@ -30,17 +30,22 @@ use crate::{
     data::{Dataset, Features, Labels, Task},
     error::{Error, Result, at_least_zero, same_size},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const NAME: &str = "a graphical lasso";
 
 /// A Gaussian model of features and target together.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct GraphicalLasso {
     /// The pull ≥ 0 on the variances; zero needs more rows than variables, none of them a mixture of
     /// others.
+    #[serde(skip_serializing)]
+    #[schemars(skip)]
     pub ridge: f64,
     /// The pull ≥ 0 of the off-diagonal entries to zero; zero is maximum likelihood.
+    #[schemars(range(min = 0))]
     pub lasso: f64,
     /// Whether a constant counts as one more variable.
     pub intercept: bool,
@@ -85,6 +90,10 @@ impl GraphicalLasso {
 }
 
 impl LocalModel for GraphicalLasso {
+    fn predicts(&self, task: Task) -> bool {
+        task == Task::Regression
+    }
+
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.check(data)?;
         check::weight(NAME, data.total_weight())?;

@@ -32,6 +32,7 @@ mod class_shares;
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::{class_shares::mix, factored::FactoredKernel};
@@ -47,16 +48,22 @@ use crate::{
 };
 
 /// A kernel ridge regression model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct KernelRidge {
     /// The likeness of rows.
+    #[serde(flatten, with = "super::kernel::keys")]
+    #[schemars(with = "super::kernel::keys::KernelKeys")]
     pub kernel: Kernel,
     /// The pull ≥ 0 of the hypothesis to its intercept; zero meets every distinct row as far as
     /// rounding lets it.
+    #[serde(skip_serializing)]
+    #[schemars(skip)]
     pub ridge: f64,
     /// Whether a constant is added to the prediction.
     pub intercept: bool,
     /// Whether columns are centred and divided by their weighted standard deviation first.
+    #[serde(skip)]
     pub standardise: bool,
 }
 

@@ -12,6 +12,7 @@ mod linear_proximal;
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::factored_rows::FactoredRows;
@@ -28,9 +29,12 @@ use crate::{
 };
 
 /// A linear regression model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Linear {
     /// The pull ≥ 0 of the slopes to zero; zero is plain least squares.
+    #[serde(skip_serializing)]
+    #[schemars(skip)]
     pub ridge: f64,
     /// Whether a constant is added to the prediction.
     pub intercept: bool,
@@ -43,6 +47,10 @@ impl Default for Linear {
 }
 
 impl LocalModel for Linear {
+    fn predicts(&self, task: Task) -> bool {
+        task == Task::Regression
+    }
+
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         Ok(Box::new(self.fitted(data)?))
     }

@@ -23,6 +23,9 @@ mod logistic_weights;
 
 pub use self::logistic_hypothesis::LogisticHypothesis;
 use self::objective::LogisticProblem;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{
     Hypothesis, LocalModel, Parametric, Tunable, Vanishing, check,
     solver::{Basis, divide_by_sum},
@@ -38,13 +41,17 @@ const NAME: &str = "a logistic model";
 const MOST_FACTORED_PARAMETERS: usize = 400;
 
 /// A logistic regression model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Logistic {
     /// The pull ≥ 0 of the slopes to zero. The default 10⁻⁴ hardly shrinks at total weight one, and
     /// keeps the slopes finite where classes can be separated; zero is maximum likelihood.
+    #[serde(skip_serializing)]
+    #[schemars(skip)]
     pub ridge: f64,
     /// The pull ≥ 0 of the slopes to zero by their sizes, which makes some exactly zero; zero by
     /// default.
+    #[schemars(range(min = 0))]
     pub lasso: f64,
     /// Whether each class has a constant of its own.
     pub intercept: bool,
@@ -57,6 +64,10 @@ impl Default for Logistic {
 }
 
 impl LocalModel for Logistic {
+    fn predicts(&self, task: Task) -> bool {
+        task != Task::Regression
+    }
+
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         let classes = self.check(data)?;
         check::weight(NAME, data.total_weight())?;

@@ -23,6 +23,7 @@ mod training;
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::layers::Activation;
@@ -41,28 +42,38 @@ use crate::{
 };
 
 /// A multi-layer perceptron model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Perceptron {
     /// The number of units in each hidden layer, each at least one; none is a linear model.
+    #[schemars(inner(range(min = 1)))]
     pub layers: Vec<usize>,
     /// What a hidden unit makes of its input.
     pub activation: Activation,
     /// How gradients become steps.
     pub optimiser: Optimiser,
     /// The step size above zero.
+    #[serde(rename = "step_size")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub step: f64,
     /// How often all rows are seen at most; zero leaves the start.
+    #[schemars(range(min = 1))]
     pub epochs: usize,
     /// How many distinct rows make a step; zero takes all.
     pub batch: usize,
     /// The pull ≥ 0 of the slopes to zero.
+    #[serde(skip_serializing)]
+    #[schemars(skip)]
     pub ridge: f64,
     /// After how many epochs without gain, 10⁻⁵ of the loss, training ends; zero never.
     pub patience: usize,
     /// The share of the distinct rows, from zero to below one, that do not train but tell when to
     /// stop; with none the training loss tells.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub held_back: f64,
     /// What the start and the order of batches are drawn from.
+    #[serde(skip_serializing)]
+    #[schemars(skip)]
     pub seed: u64,
 }
 

@@ -21,6 +21,7 @@ mod exhaustive;
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::sorted_rows::PreparedTree;
@@ -39,11 +40,13 @@ use crate::{
 pub use tree_nodes::TreeNodes;
 
 /// A decision tree model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Tree {
     /// How many splits lie between the root and a leaf at most; zero is the weighted mean.
     pub max_depth: usize,
     /// The smallest share of the total weight that a leaf may hold, from zero (no limit) to a half.
+    #[schemars(range(min = 0, max = 0.5))]
     pub min_leaf_weight: f64,
 }
 

@@ -16,14 +16,14 @@
 use fedgrid::{
     compare::Study,
     data::{Dataset, Features, Labels},
-    model::{LocalModel, Neighbours},
+    model::{ExtraTrees, Kernel, LocalModel, Model, ModelKind, Neighbours, Smoother},
     network::{Network, Node, NodeId},
 };
 
 use super::models;
 use crate::{
     error::{Error, Result},
-    experiment::{Choice, Experiment, ModelKeys, ModelKind},
+    experiment::{Choice, Experiment, ModelChoice},
     number::significant,
 };
 
@@ -53,12 +53,15 @@ pub(super) fn check_kinds(experiment: &Experiment) -> Result<()> {
 }
 
 /// The key that says how many rows a prediction is made of at least, where a model has one.
-fn smallest(keys: &ModelKeys) -> Option<(&'static str, f64)> {
-    match keys.kind() {
-        ModelKind::Tree | ModelKind::Forest | ModelKind::ExtraTrees | ModelKind::Boosting => {
-            Some(("min_leaf_weight", keys.min_leaf_weight.unwrap_or(0.0)))
+fn smallest(keys: &ModelChoice) -> Option<(&'static str, f64)> {
+    let leaf = |weight: f64| Some(("min_leaf_weight", weight));
+    match &keys.model {
+        Model::Tree(tree) => leaf(tree.min_leaf_weight),
+        Model::Forest(forest) | Model::ExtraTrees(ExtraTrees(forest)) => {
+            leaf(forest.min_leaf_weight)
         }
-        ModelKind::Neighbours => Some(("k", keys.k.unwrap_or(Neighbours::default().k) as f64)),
+        Model::Boosting(boosting) => leaf(boosting.min_leaf_weight),
+        Model::Neighbours(neighbours) => Some(("k", neighbours.k as f64)),
         _ => None,
     }
 }
@@ -98,13 +101,13 @@ pub(super) fn check_parts(experiment: &Experiment, study: &Study, own: &[NodeId]
         let name = &study.network.names()[id];
         let keys = experiment.model.nodes.get(name).unwrap_or(&experiment.model.common);
         let sums = [ModelKind::Smoother, ModelKind::KernelRidge, ModelKind::Neighbours];
-        if degree == 0.0 || node.data.rows() == 0 || !sums.contains(&keys.kind()) {
+        let kind = keys.model.kind();
+        if degree == 0.0 || node.data.rows() == 0 || !sums.contains(&kind) {
             continue;
         }
         let pull = study.settings.alpha.unwrap_or(0.0) * degree;
         let part = largest_part(node.model.as_ref(), node, pull)?;
         if is_too_large(part) {
-            let kind = keys.kind();
             return Err(Error::input(format!(
                 "the {kind} model of node '{name}' would tell a label: one of its {} training rows \
                  makes up {} % of a prediction that leaves, expected at most {} %; {}",
@@ -123,45 +126,54 @@ fn is_too_large(part: f64) -> bool {
 }
 
 /// What would do: the first of some wider or stiffer models that is allowed.
-fn remedy(experiment: &Experiment, keys: &ModelKeys, node: &Node, pull: f64) -> Result<String> {
+fn remedy(experiment: &Experiment, keys: &ModelChoice, node: &Node, pull: f64) -> Result<String> {
     let rows = node.data.rows();
-    let more = "it needs more rows, or a model of another kind, such as linear".to_string();
-    if rows < FEWEST {
-        return Ok(more);
-    }
-    if keys.kind() == ModelKind::Neighbours {
-        let first = keys.k.unwrap_or(Neighbours::default().k);
-        for k in first..=first + rows {
-            let with = ModelKeys { by_distance: Some(false), k: Some(k), ..keys.clone() };
-            if passes(experiment, &with, node, pull)? {
-                let distance =
-                    (keys.by_distance == Some(true)).then(|| "model.by_distance = false".into());
-                let count = (k > first).then(|| format!("model.k = {k}"));
-                let all: Vec<String> = distance.into_iter().chain(count).collect();
-                return Ok(format!("{} would do", all.join(" and ")));
+    if rows >= FEWEST {
+        for (with, said) in wider(keys, rows) {
+            let model = models::model("model", &with, node.data.task(), experiment.seed)?;
+            if !is_too_large(largest_part(model.as_ref(), node, pull)?) {
+                return Ok(format!("{said} would do"));
             }
         }
-        return Ok(more);
     }
-    for step in 0..8 {
-        let (with, said) = if keys.kind() == ModelKind::Smoother {
-            let width = 0.125 * 2_f64.powi(step);
-            (ModelKeys { width: Some(width), ..keys.clone() }, format!("model.width = {width}"))
-        } else {
-            let ridge = 1e-4 * 10_f64.powi(step);
-            let ridged = ModelKeys { ridge: Some(Choice::Given(ridge)), ..keys.clone() };
-            (ridged, format!("model.ridge = {ridge}"))
-        };
-        if passes(experiment, &with, node, pull)? {
-            return Ok(format!("{said} would do"));
-        }
-    }
-    Ok(more)
+    Ok("it needs more rows, or a model of another kind, such as linear".into())
 }
 
-fn passes(experiment: &Experiment, keys: &ModelKeys, node: &Node, pull: f64) -> Result<bool> {
-    let model = models::model("model", keys, node.data.task(), experiment.seed)?;
-    Ok(!is_too_large(largest_part(model.as_ref(), node, pull)?))
+/// Ever wider or stiffer models, with the keys that make them so.
+fn wider(keys: &ModelChoice, rows: usize) -> Vec<(ModelChoice, String)> {
+    let with = |model: Model| ModelChoice { model, ..keys.clone() };
+    let widths = |width_of: &dyn Fn(f64) -> Model| {
+        let widths = (0..8).map(|step| 0.125 * 2_f64.powi(step));
+        widths.map(|width| (with(width_of(width)), format!("model.width = {width}"))).collect()
+    };
+    match &keys.model {
+        Model::Neighbours(model) => {
+            let distance = model.by_distance.then(|| "model.by_distance = false".to_string());
+            let by = |k: usize| {
+                let count = (k > model.k).then(|| format!("model.k = {k}"));
+                let said: Vec<String> = distance.clone().into_iter().chain(count).collect();
+                let model = Neighbours { k, by_distance: false, ..model.clone() };
+                (with(Model::Neighbours(model)), said.join(" and "))
+            };
+            (model.k..=model.k + rows).map(by).collect()
+        }
+        Model::Smoother(model) => widths(&|width| {
+            // A width that a kernel has of its own goes before one that is found.
+            let kernel = match model.kernel {
+                Kernel::Laplace { .. } => Kernel::Laplace { width },
+                _ => Kernel::Gaussian { width },
+            };
+            Model::Smoother(Smoother { kernel, ..model.clone() })
+        }),
+        _ => {
+            let ridges = (0..8).map(|step| 1e-4 * 10_f64.powi(step));
+            let by = |ridge: f64| {
+                let choice = ModelChoice { ridge: Some(Choice::Given(ridge)), ..keys.clone() };
+                (choice, format!("model.ridge = {ridge}"))
+            };
+            ridges.map(by).collect()
+        }
+    }
 }
 
 /// The largest part of a row of the node in any of its predictions on public points: alone, and with
