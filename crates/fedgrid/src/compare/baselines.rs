@@ -14,8 +14,8 @@ use super::{
 use crate::{
     error::{Error, Result},
     method::{
-        Apfl, ClusteredFl, Ditto, FedAvg, FedMd, FedProx, FineTuned, Gossip, Ifca, Method, Turns,
-        around_hub, common_step,
+        Apfl, ClusteredFl, Ditto, FedAvg, FedMd, FedProx, FineTuned, Gossip, Ifca, Method,
+        UpdateOrder, around_hub, common_step,
     },
     model::Hypothesis,
     network::{Network, View},
@@ -237,7 +237,7 @@ impl Trainer<'_> {
 
     fn gossiped(&self, pace: f64, network: &Network, effort: Effort) -> Result<Fitted> {
         let step = pace * common_step(self.nodes())?;
-        let method = Gossip { step, turns: Turns::CombineThenAdapt, start: None };
+        let method = Gossip { step, order: UpdateOrder::CombineThenAdapt, start: None };
         let stop = self.patience(2 * ITERATIONS, 0.1 * TOLERANCE);
         let views: Vec<View> = network.views(self.nodes().to_vec())?;
         let run = self.played(&method, views, stop, effort)?;

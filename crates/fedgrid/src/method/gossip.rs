@@ -29,7 +29,7 @@ use crate::{
 /// What comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Turns {
+pub enum UpdateOrder {
     /// Neighbours' weights are averaged, then the node's own gradient is added.
     #[default]
     CombineThenAdapt,
@@ -43,7 +43,7 @@ pub struct Gossip {
     /// The step size η > 0; see [`common_step`].
     pub step: f64,
     /// What comes first.
-    pub turns: Turns,
+    pub order: UpdateOrder,
     /// The hypotheses to start from; where there is none, where the model starts.
     pub start: Option<PartialHypotheses>,
 }
@@ -76,7 +76,7 @@ impl Method for Gossip {
         let hypothesis = model.hypothesis(node.data.features().names(), task, &weights).into();
         let mut gossiping = Gossiping {
             step: self.step,
-            turns: self.turns,
+            order: self.order,
             neighbours: neighbours.iter().map(|neighbour| neighbour.id).collect(),
             said: weights.clone(),
             weights,
@@ -109,7 +109,7 @@ impl Message for Gossiped {
 #[derive(Debug)]
 pub struct Gossiping {
     step: f64,
-    turns: Turns,
+    order: UpdateOrder,
     node: Node,
     neighbours: Vec<NodeId>,
     weights: Weights,
@@ -122,9 +122,9 @@ pub struct Gossiping {
 impl Gossiping {
     /// Finds what is to be told next.
     fn prepare(&mut self) -> Result<()> {
-        self.said = match self.turns {
-            Turns::CombineThenAdapt => self.weights.clone(),
-            Turns::AdaptThenCombine => self.adapted(self.weights.to_vec())?.into(),
+        self.said = match self.order {
+            UpdateOrder::CombineThenAdapt => self.weights.clone(),
+            UpdateOrder::AdaptThenCombine => self.adapted(self.weights.to_vec())?.into(),
         };
         Ok(())
     }
@@ -165,7 +165,7 @@ impl Participant for Gossiping {
 
     fn receive(&mut self, inbox: &[(NodeId, Gossiped)]) -> Result<()> {
         let mut new = self.combined(inbox)?;
-        if self.turns == Turns::CombineThenAdapt {
+        if self.order == UpdateOrder::CombineThenAdapt {
             new = self.adapted(new)?;
         }
         self.report = Report {

@@ -36,7 +36,7 @@ pub use fedrelax::{
     Coupling, FedRelax, LocalStep, Predictions, Relaxing, SMALLEST_PULL, Shared, is_weak,
 };
 pub use fine_tuned::FineTuned;
-pub use gossip::{Gossip, Gossiped, Gossiping, Turns, common_step};
+pub use gossip::{Gossip, Gossiped, Gossiping, UpdateOrder, common_step};
 pub use hub::{Hubbed, Letter, around_hub};
 pub use ifca::{Guess, Ifca};
 pub use local::{Alone, Local};
@@ -47,7 +47,7 @@ pub use persfl::{
     chosen_by_validation, gradient_network, model_network, pooling_network, probing_model,
 };
 pub use pooled::{Oracle, Pooled};
-pub use primal_dual::{Coupled, PrimalDual, PrimalStep, Scale, Turn};
+pub use primal_dual::{EdgeMessage, PrimalDual, PrimalDualParticipant, PrimalStep, Scale};
 use serde::{Deserialize, Serialize};
 pub use shrunk::Shrunk;
 pub use wire::{Durable, Memory, Wire};

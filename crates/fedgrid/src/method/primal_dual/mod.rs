@@ -27,9 +27,9 @@ mod wire;
 
 use std::sync::Arc;
 
-pub use edge::Turn;
+pub use edge::EdgeMessage;
 pub use local_loss::PrimalStep;
-pub use participant::Coupled;
+pub use participant::PrimalDualParticipant;
 pub use scale::Scale;
 
 use super::{Method, PartialHypotheses, StopOn};
@@ -157,11 +157,11 @@ impl PrimalDual {
 }
 
 impl Method for PrimalDual {
-    type Participant = Coupled;
+    type Participant = PrimalDualParticipant;
 
-    fn join(&self, view: View) -> Result<Coupled> {
+    fn join(&self, view: View) -> Result<PrimalDualParticipant> {
         self.check()?;
-        Coupled::new(&Arc::new(self.settled()), view)
+        PrimalDualParticipant::new(&Arc::new(self.settled()), view)
     }
 
     fn alpha(&self) -> f64 {
