@@ -42,6 +42,7 @@ pub mod network;
 pub mod penalty;
 pub mod optimum;
 pub mod method;
+pub mod network_learning;
 pub mod bound;
 pub mod observe;
 pub mod runtime;

@@ -10,9 +10,10 @@ use super::{
 };
 use crate::{
     error::Result,
-    method::{LinearPool, PersFl, Probe, RefitPool, Tally, probing_model, suitable_step},
+    method::{LinearPool, PersFl, Probe, RefitPool, Tally, suitable_step},
     model::Hypothesis,
     network::{Network, Node},
+    network_learning::probing_model,
     observe::{Round, Stop},
     runtime::InProcess,
 };

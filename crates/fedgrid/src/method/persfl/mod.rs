@@ -18,13 +18,13 @@ mod adoption;
 mod budget;
 mod candidate;
 mod choice;
-mod learn;
 mod linear;
 mod message;
 mod online;
 mod participant;
 mod refit;
 mod start;
+mod step;
 mod tally;
 mod target;
 mod wire;
@@ -34,17 +34,13 @@ use std::sync::Arc;
 pub use adoption::Adoption;
 pub use budget::Budget;
 pub use choice::Choice;
-pub(crate) use learn::suitable_step;
-pub use learn::{
-    Kept, Learn, Learned, chosen_by_validation, gradient_network, model_network, pooling_network,
-    probing_model,
-};
 pub use linear::LinearPool;
 pub use message::{Answer, Exchange, Question, Refusal};
 pub use online::{Feed, Online};
 pub use participant::Probing;
 pub use refit::RefitPool;
 use serde::{Deserialize, Serialize};
+pub(crate) use step::{gradient_step, suitable_step};
 pub use tally::Tally;
 pub use wire::Probes;
 
