@@ -41,8 +41,8 @@ pub use hub::{Hubbed, Letter, around_hub};
 pub use ifca::{Guess, Ifca};
 pub use local::{Alone, Local};
 pub use persfl::{
-    Adoption, Answer, Budget, Choice, Exchange, Feed, LinearPool, Online, PersFl, Probe, Probes,
-    Probing, Question, RefitPool, Refusal, Start, Tally,
+    Adoption, Budget, Choice, Feed, LinearPool, Online, PersFl, PersFlMessage, PersFlParticipant,
+    Probe, ProbeAnswer, ProbeQuestion, ProbeRefusal, ProbeShape, RefitPool, Start, Tally,
 };
 pub(crate) use persfl::{gradient_step, suitable_step};
 pub use pooled::{Oracle, Pooled};

@@ -57,9 +57,9 @@ impl Adoption {
         let (high, low) = (rewards[first], rewards[last]);
         let scale = if by_reward && high > low { 1.0 / (high - low) } else { 0.0 };
         let shares: Vec<f64> =
-            order.iter().map(|&place| (scale * (rewards[place] - low)).exp()).collect();
+            order.iter().map(|&position| (scale * (rewards[position] - low)).exp()).collect();
         let total: f64 = shares.iter().sum();
-        order.into_iter().zip(shares).map(|(place, share)| (place, share / total)).collect()
+        order.into_iter().zip(shares).map(|(position, share)| (position, share / total)).collect()
     }
 }
 
@@ -81,8 +81,8 @@ mod tests {
         let even = Adoption::Top { count: 2, by_reward: false }.weights(&rewards, false);
         assert_eq!(even, [(1, 0.5), (2, 0.5)]);
         let shares = Adoption::Top { count: 3, by_reward: true }.weights(&rewards, false);
-        let places: Vec<usize> = shares.iter().map(|(place, _)| *place).collect();
-        assert_eq!(places, [1, 2, 0]);
+        let positions: Vec<usize> = shares.iter().map(|(position, _)| *position).collect();
+        assert_eq!(positions, [1, 2, 0]);
         assert!((shares.iter().map(|(_, share)| share).sum::<f64>() - 1.0).abs() < 1e-15);
         // Scaled to [0, 1], the largest reward weighs e times the smallest.
         assert!((shares[0].1 / shares[2].1 - 1.0_f64.exp()).abs() < 1e-12);

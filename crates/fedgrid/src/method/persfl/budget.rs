@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Question;
+use super::ProbeQuestion;
 use crate::{
     error::{Error, Result},
     network::NodeId,
@@ -51,7 +51,7 @@ impl Budget {
     }
 
     /// Adds the noise that belongs to a question.
-    pub(super) fn blur(self, candidate: NodeId, question: &Question, numbers: &mut [f64]) {
+    pub(super) fn blur(self, candidate: NodeId, question: &ProbeQuestion, numbers: &mut [f64]) {
         if let Self::Noise { deviation, secret } = self {
             #[expect(clippy::cast_possible_truncation, reason = "any bits do")]
             let round = question.fingerprint() as usize;
@@ -66,7 +66,7 @@ impl Budget {
 /// What each target has asked so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spent {
-    asked: BTreeMap<NodeId, Vec<Question>>,
+    asked: BTreeMap<NodeId, Vec<ProbeQuestion>>,
     /// How many were answered in earlier runs.
     earlier: BTreeMap<NodeId, u64>,
 }
@@ -88,14 +88,14 @@ impl Spent {
     }
 
     /// All questions that were answered, and who asked.
-    pub(super) fn questions(&self) -> impl Iterator<Item = (NodeId, &Question)> {
+    pub(super) fn questions(&self) -> impl Iterator<Item = (NodeId, &ProbeQuestion)> {
         self.asked
             .iter()
             .flat_map(|(target, asked)| asked.iter().map(|question| (*target, question)))
     }
 
     /// Counts a question that was answered before.
-    pub(super) fn recall(&mut self, target: NodeId, question: Question) {
+    pub(super) fn recall(&mut self, target: NodeId, question: ProbeQuestion) {
         self.asked.entry(target).or_default().push(question);
     }
 
@@ -104,7 +104,7 @@ impl Spent {
         &mut self,
         budget: Budget,
         target: NodeId,
-        question: &Question,
+        question: &ProbeQuestion,
         [rows, weights]: [usize; 2],
     ) -> bool {
         if budget != Budget::Half {
