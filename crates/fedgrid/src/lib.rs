@@ -39,6 +39,7 @@ pub mod data;
 pub mod loss;
 pub mod model;
 pub mod network;
+pub mod synthetic;
 pub mod penalty;
 pub mod optimum;
 pub mod method;

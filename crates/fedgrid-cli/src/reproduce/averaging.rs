@@ -95,16 +95,16 @@ mod tests {
         model::{Linear, LocalModel},
         observe::Stop,
         runtime::InProcess,
+        synthetic::{ClientPool, SyntheticClients},
     };
 
     use super::*;
-    use crate::reproduce::clients::Pool;
 
     const FEATURES: usize = 4;
     const ITERATIONS: usize = 30;
 
-    fn clients() -> crate::reproduce::clients::Clients {
-        let pool = Pool { clusters: 3, clients: 24, guest: false, random: false, reach: 5.0 };
+    fn clients() -> SyntheticClients {
+        let pool = ClientPool { clusters: 3, clients: 24, guest: false, random: false, reach: 5.0 };
         pool.make(FEATURES, 6, 0.1, 2).unwrap()
     }
 

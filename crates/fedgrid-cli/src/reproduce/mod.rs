@@ -14,9 +14,7 @@ pub mod measured;
 mod page;
 mod plot;
 mod runner;
-mod setting;
 mod averaging;
-mod clients;
 mod table;
 
 use std::time::Instant;

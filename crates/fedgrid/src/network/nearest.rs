@@ -10,8 +10,8 @@
 
 use rayon::prelude::*;
 
-use super::{Edge, Network, NodeId, shapes::at_least, statistics::median};
-use crate::error::{Error, Result, same_size};
+use super::{Edge, Network, NodeId, statistics::median};
+use crate::error::{Error, Result, at_least, same_size};
 
 /// A network of nearest neighbours.
 ///

@@ -10,7 +10,7 @@
 
 use super::{Edge, Network, NodeId};
 use crate::{
-    error::{Error, Result},
+    error::{Error, Result, at_least},
     random::{Purpose, Stream},
 };
 
@@ -78,20 +78,6 @@ pub(super) fn numbered(nodes: usize) -> Vec<String> {
 fn unit(nodes: usize, edges: impl IntoIterator<Item = (NodeId, NodeId)>) -> Result<Network> {
     let edge = |(source, target)| Edge { source, target, weight: 1.0 };
     Network::new(numbered(nodes), edges.into_iter().map(edge))
-}
-
-/// Checks a count that must not be too small.
-pub(super) fn at_least(
-    count: usize,
-    name: &'static str,
-    least: usize,
-    expected: &'static str,
-) -> Result<()> {
-    if count >= least {
-        Ok(())
-    } else {
-        Err(Error::Parameter { name, value: count as f64, expected })
-    }
 }
 
 /// Every node is joined to the nearest ones on a circle, and to the opposite one if the degree is

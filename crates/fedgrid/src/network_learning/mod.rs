@@ -31,7 +31,7 @@ use trial::{Trial, TrialOutcome};
 
 use crate::{
     data::{Dataset, Task},
-    error::{Error, Result, same_size},
+    error::{Error, Result, at_least, positive, same_size},
     method::suitable_step,
     model::{Linear, LocalModel, Logistic},
     network::{Edge, Network, Node, NodeId},
@@ -220,16 +220,9 @@ impl NetworkLearning {
             ("neighbours", self.neighbours),
         ];
         for (name, count) in counts {
-            if count == 0 {
-                return Err(Error::Parameter { name, value: 0.0, expected: "one or more" });
-            }
+            at_least(count, name, 1, "one or more")?;
         }
-        match self.step {
-            Some(value) if !(value > 0.0 && value.is_finite()) => {
-                Err(Error::Parameter { name: "step", value, expected: "a positive number" })
-            }
-            _ => Ok(()),
-        }
+        self.step.map_or(Ok(()), |step| positive("step", step))
     }
 }
 

@@ -18,21 +18,17 @@ use fedgrid::{
     method::{Choice, LinearPool, PersFl, Start},
     model::{Hypothesis, Linear, LinearHypothesis, LocalModel},
     random::{Purpose, Stream},
+    synthetic::{ClientPool, SyntheticClients, linear_rows},
 };
 use serde::Deserialize;
 
-use super::super::{
-    averaging::Averaging,
-    clients::{Clients, Pool},
-    measured::Curve,
-    setting::{normals, rows},
-};
+use super::super::{averaging::Averaging, measured::Curve};
 
 /// The keys of a line.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::reproduce) struct Case {
-    pool: Pool,
+    pool: ClientPool,
     /// The dimension d.
     features: usize,
     /// The rows m of a client.
@@ -91,7 +87,7 @@ impl Begin {
         match self {
             Self::Zero => vec![0.0; size],
             Self::Uniform => (0..size).map(|_| stream.uniform()).collect(),
-            Self::Normal => normals(size, &mut stream),
+            Self::Normal => (0..size).map(|_| stream.normal()).collect(),
         }
     }
 }
@@ -110,14 +106,14 @@ impl Case {
         }
     }
 
-    fn targets(&self, clients: &Clients) -> Vec<usize> {
+    fn targets(&self, clients: &SyntheticClients) -> Vec<usize> {
         let apart = clients.data.len() / self.targets.max(1);
         (0..self.targets.max(1)).map(|target| target * apart).collect()
     }
 
     fn probe(
         &self,
-        clients: &Clients,
+        clients: &SyntheticClients,
         choice: Choice,
         candidates: usize,
         seed: u64,
@@ -151,7 +147,7 @@ impl Case {
 
     /// The same steps as by messages of a method with rows that arrive, for one target: only the rows of
     /// clients that are drawn need be made.
-    fn online(&self, clients: &Clients, seed: u64) -> Result<Curve> {
+    fn online(&self, clients: &SyntheticClients, seed: u64) -> Result<Curve> {
         let own = &clients.data[0];
         let mut weights = self.start.weights(self.features, seed, 0);
         let mut order: Vec<usize> = (1..clients.data.len()).collect();
@@ -161,7 +157,7 @@ impl Case {
             for client in drawn(&mut order, self.candidates, seed, round) {
                 let truth = &clients.truth[clients.clusters[client]];
                 let mut stream = Stream::new(seed, client, round + 2, Purpose::Data);
-                let fresh = rows(&clients.names, truth, self.rows, self.noise, &mut stream)?;
+                let fresh = linear_rows(&clients.names, truth, self.rows, self.noise, &mut stream)?;
                 let mut next = weights.clone();
                 descend(&mut next, &fresh, self.step);
                 let loss = squares(own, &next);
@@ -175,7 +171,7 @@ impl Case {
         Ok(curve)
     }
 
-    fn ifca(&self, clients: &Clients, seed: u64) -> Curve {
+    fn ifca(&self, clients: &SyntheticClients, seed: u64) -> Curve {
         let start =
             (0..self.told).flat_map(|model| Begin::Normal.weights(self.features, seed, model));
         let mut averaging = Averaging::new(&clients.data, start.collect());
@@ -190,7 +186,7 @@ impl Case {
         curve
     }
 
-    fn measured(&self, clients: &Clients, client: usize, weights: &[f64]) -> f64 {
+    fn measured(&self, clients: &SyntheticClients, client: usize, weights: &[f64]) -> f64 {
         let squares = clients.error(client, weights);
         match self.measure {
             Measure::Sum => squares,
@@ -200,21 +196,10 @@ impl Case {
     }
 }
 
-/// So many of the clients, drawn as the method draws candidates; the order is put back.
-fn drawn(order: &mut [usize], count: usize, seed: u64, round: usize) -> Vec<usize> {
-    let mut stream = Stream::new(seed, 0, round, Purpose::Candidates);
-    let count = count.min(order.len());
-    let swaps: Vec<usize> = (0..count)
-        .map(|place| {
-            let other = place + stream.index(order.len() - place);
-            order.swap(place, other);
-            other
-        })
-        .collect();
-    let drawn = order[..count].to_vec();
-    for (place, other) in swaps.into_iter().enumerate().rev() {
-        order.swap(place, other);
-    }
+/// So many of the clients, drawn as the method draws candidates.
+fn drawn(clients: &mut [usize], count: usize, seed: u64, round: usize) -> Vec<usize> {
+    let (count, mut drawn) = (count.min(clients.len()), Vec::new());
+    Stream::new(seed, 0, round, Purpose::Candidates).sample(clients, count, &mut drawn);
     drawn
 }
 
@@ -247,7 +232,7 @@ mod tests {
 
     fn case() -> Case {
         Case {
-            pool: Pool { clusters: 2, clients: 12, guest: true, random: false, reach: 5.0 },
+            pool: ClientPool { clusters: 2, clients: 12, guest: true, random: false, reach: 5.0 },
             features: 4,
             rows: 6,
             noise: 0.2,
@@ -263,14 +248,14 @@ mod tests {
     }
 
     /// The rows that the runner makes for a client in an iteration.
-    fn fresh(clients: &Clients, client: usize, round: usize, seed: u64) -> Dataset {
+    fn fresh(clients: &SyntheticClients, client: usize, round: usize, seed: u64) -> Dataset {
         let truth = &clients.truth[clients.clusters[client]];
         let mut stream = Stream::new(seed, client, round + 2, Purpose::Data);
-        rows(&clients.names, truth, 6, 0.2, &mut stream).unwrap()
+        linear_rows(&clients.names, truth, 6, 0.2, &mut stream).unwrap()
     }
 
     #[derive(Debug)]
-    struct Fresh(Clients, u64);
+    struct Fresh(SyntheticClients, u64);
 
     impl Feed for Fresh {
         fn arrived(&self, node: NodeId, tick: usize) -> Option<Dataset> {

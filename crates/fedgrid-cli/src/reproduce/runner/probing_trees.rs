@@ -17,20 +17,17 @@ use fedgrid::{
     method::{PersFl, Probe, RefitPool},
     model::{Hypothesis, LocalModel, Tree},
     random::{Purpose, Stream},
+    synthetic::{ClientPool, SyntheticClients, linear_rows, normal_points},
 };
 use serde::Deserialize;
 
-use super::super::{
-    clients::{Clients, Pool},
-    measured::Curve,
-    setting::{points, rows},
-};
+use super::super::measured::Curve;
 
 /// The keys of a line.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::reproduce) struct Case {
-    pool: Pool,
+    pool: ClientPool,
     /// The dimension d.
     features: usize,
     /// The rows m of a client.
@@ -66,8 +63,13 @@ impl Case {
     pub(super) fn run(&self, seed: u64) -> Result<Curve> {
         let clients = self.pool.make(self.features, self.rows, self.noise, seed)?;
         let mut stream = Stream::new(seed, 0, usize::MAX, Purpose::Data);
-        let validation =
-            rows(&clients.names, &clients.truth[0], self.validation, self.noise, &mut stream)?;
+        let validation = linear_rows(
+            &clients.names,
+            &clients.truth[0],
+            self.validation,
+            self.noise,
+            &mut stream,
+        )?;
         let tree: Arc<dyn LocalModel> =
             Arc::new(Tree { max_depth: self.depth, min_leaf_weight: 0.0 });
         let error = |hypothesis: &dyn Hypothesis| {
@@ -82,13 +84,13 @@ impl Case {
 
     fn choosing(
         &self,
-        clients: &Clients,
+        clients: &SyntheticClients,
         tree: &Arc<dyn LocalModel>,
         error: impl Fn(&dyn Hypothesis) -> f64,
         seed: u64,
     ) -> Result<Curve> {
         let mut stream = Stream::new(seed, 0, 0, Purpose::Public);
-        let nodes = clients.nodes(tree, points(&clients.names, self.public, &mut stream)?);
+        let nodes = clients.nodes(tree, normal_points(&clients.names, self.public, &mut stream)?);
         let method = PersFl {
             probe: Probe::Refit,
             step: self.rows as f64 / (self.weight * self.public as f64),
@@ -113,7 +115,7 @@ impl Case {
 }
 
 /// All rows of the first cluster but those of the target.
-fn cluster(clients: &Clients) -> Result<Dataset> {
+fn cluster(clients: &SyntheticClients) -> Result<Dataset> {
     let others = clients.data.iter().zip(clients.clusters.iter()).skip(1);
     let mut parts = others.filter(|(_, cluster)| **cluster == 0).map(|(data, _)| data);
     let first = parts.next().ok_or(fedgrid::Error::NoData)?.clone();

@@ -22,13 +22,13 @@ use fedgrid::{
     model::{Linear, LocalModel},
     network::{Network, Node},
     optimum::{Limit, LinearNetwork, Rounds},
+    synthetic::{DataSizes, Relation, SyntheticNetwork},
 };
 use serde::Deserialize;
 
 use super::super::{
     averaging::{Averaging, uniform_start},
     measured::Curve,
-    setting::{Made, Relation, Sizes},
 };
 
 /// A point is kept every so many rounds.
@@ -91,7 +91,7 @@ impl Case {
     /// One repeat.
     pub(super) fn run(&self, seed: u64) -> Result<Curve> {
         let Self { features, rows, noise, public, validation, .. } = *self;
-        let sizes = Sizes { features, rows, validation, public, noise };
+        let sizes = DataSizes { features, rows, validation, public, noise };
         let made = self.relation.make(sizes, seed)?;
         match self.learn {
             Learn::Descend => self.descend(&made, seed),
@@ -108,7 +108,7 @@ impl Case {
         Rounds { count, optimiser: Optimiser::RmsProp, step: self.step, zero_first }
     }
 
-    fn descend(&self, made: &Made, seed: u64) -> Result<Curve> {
+    fn descend(&self, made: &SyntheticNetwork, seed: u64) -> Result<Curve> {
         let nodes = made.nodes(&model());
         let start = uniform_start(nodes.len(), self.features, seed);
         self.follow(&nodes, &made.network, start, self.rounds(true), |weights| {
@@ -117,7 +117,7 @@ impl Case {
     }
 
     /// One node for each cluster, which has all of its rows; every node is measured by its cluster's.
-    fn oracle(&self, made: &Made, seed: u64) -> Result<Curve> {
+    fn oracle(&self, made: &SyntheticNetwork, seed: u64) -> Result<Curve> {
         let pooled = made.pooled()?.into_iter().enumerate();
         let model = model();
         let node = |(id, data): (usize, Dataset)| Node {
@@ -156,7 +156,7 @@ impl Case {
 
     /// The fixed point, drawn over all entries. Without a pull every node fits its own rows by the
     /// shortest weights.
-    fn minimum(&self, made: &Made) -> Result<Curve> {
+    fn minimum(&self, made: &SyntheticNetwork) -> Result<Curve> {
         let model = model();
         let nodes = made.nodes(&model);
         let weights = if self.alpha == 0.0 {
@@ -175,7 +175,7 @@ impl Case {
         Ok(self.flat(self.measured(made, &weights, |node| node)))
     }
 
-    fn averaged(&self, made: &Made, models: usize, seed: u64) -> Curve {
+    fn averaged(&self, made: &SyntheticNetwork, models: usize, seed: u64) -> Curve {
         let mut averaging = Averaging::new(&made.train, uniform_start(models, self.features, seed));
         let mut curve = Vec::new();
         let all: Vec<usize> = (0..made.train.len()).collect();
@@ -191,7 +191,7 @@ impl Case {
     }
 
     /// `ε / (α λ₂)` with `ε = Σ_i ‖ε_i‖² / m`, the loss of the true weights.
-    fn bound(&self, made: &Made) -> Result<Curve> {
+    fn bound(&self, made: &SyntheticNetwork) -> Result<Curve> {
         let loss = |(data, cluster): (&Dataset, &usize)| mean_squares(data, &made.truth[*cluster]);
         let epsilon: f64 = made.train.iter().zip(&made.clusters).map(loss).sum();
         let connectivity = made.network.connectivity()?;
@@ -207,7 +207,12 @@ impl Case {
     }
 
     /// The measure of all nodes, each with the weights at its place.
-    fn measured(&self, made: &Made, weights: &[f64], place: impl Fn(usize) -> usize) -> f64 {
+    fn measured(
+        &self,
+        made: &SyntheticNetwork,
+        weights: &[f64],
+        place: impl Fn(usize) -> usize,
+    ) -> f64 {
         let size = self.features;
         let own = |node: usize| &weights[place(node) * size..][..size];
         let nodes = made.train.len();

@@ -15,14 +15,12 @@ use fedgrid::{
     loss::Loss,
     model::{Hypothesis, LocalModel, Tree},
     random::{Purpose, Stream},
+    synthetic::{DataSizes, Relation, SyntheticNetwork, normal_points},
 };
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use super::super::{
-    measured::Curve,
-    setting::{Made, Relation, Sizes, points},
-};
+use super::super::measured::Curve;
 
 /// The keys of a line.
 #[derive(Debug, Clone, Deserialize)]
@@ -66,7 +64,8 @@ impl Case {
     /// One repeat.
     pub(super) fn run(&self, seed: u64) -> Result<Curve> {
         let Self { features, rows, noise, public, validation, .. } = *self;
-        let made = self.relation.make(Sizes { features, rows, validation, public, noise }, seed)?;
+        let made =
+            self.relation.make(DataSizes { features, rows, validation, public, noise }, seed)?;
         match self.learn {
             Learn::Relax => self.relax(&made, seed),
             Learn::Oracle => self.oracle(&made),
@@ -77,7 +76,7 @@ impl Case {
         Tree { max_depth: self.depth, min_leaf_weight: 0.0 }
     }
 
-    fn relax(&self, made: &Made, seed: u64) -> Result<Curve> {
+    fn relax(&self, made: &SyntheticNetwork, seed: u64) -> Result<Curve> {
         let tree = self.tree();
         let nodes = 0..made.train.len();
         let mut trees: Trees =
@@ -106,14 +105,14 @@ impl Case {
     /// The rows, pulls and memory of one node.
     fn augmented(
         &self,
-        made: &Made,
+        made: &SyntheticNetwork,
         heard: &[Labels],
         own: &dyn Hypothesis,
         (seed, node, update): (u64, usize, usize),
     ) -> Result<Dataset> {
         let train = &made.train[node];
         let mut stream = Stream::new(seed, node, update, Purpose::Public);
-        let fresh = points(train.features().names(), self.distilled, &mut stream)?;
+        let fresh = normal_points(train.features().names(), self.distilled, &mut stream)?;
         let remembered = own.predict(&fresh);
         let mut features = train.features().values().to_vec();
         let mut labels = train.labels().as_slice().to_vec();
@@ -130,7 +129,7 @@ impl Case {
         Dataset::weighted(features, Labels::values(labels), weights)
     }
 
-    fn oracle(&self, made: &Made) -> Result<Curve> {
+    fn oracle(&self, made: &SyntheticNetwork) -> Result<Curve> {
         let tree = self.tree();
         let fit = |data: &Dataset| tree.fit(data);
         let pooled: Trees = made.pooled()?.iter().map(fit).collect::<Result<_>>()?;
@@ -149,7 +148,7 @@ impl Case {
 }
 
 /// The mean squared error on validation rows, the mean over nodes.
-fn error<'a>(made: &Made, tree: impl Fn(usize) -> &'a dyn Hypothesis) -> f64 {
+fn error<'a>(made: &SyntheticNetwork, tree: impl Fn(usize) -> &'a dyn Hypothesis) -> f64 {
     let of = |(node, data): (usize, &Dataset)| {
         Loss::Squared.mean(data.labels(), &tree(node).predict(data.features()))
     };
@@ -188,7 +187,7 @@ mod tests {
                 paper_compat,
             };
             let curve = case.run(5).unwrap();
-            let sizes = Sizes { features: 3, rows: 10, validation: 50, public: 20, noise: 0.5 };
+            let sizes = DataSizes { features: 3, rows: 10, validation: 50, public: 20, noise: 0.5 };
             let made = relation.make(sizes, 5).unwrap();
             // A row weighs 1/m in the mean, and a public point α/m_pub.
             let alpha = case.alpha * 20.0 / 10.0;

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Result, at_least};
 
 /// Which of the probed steps a target takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -27,10 +27,8 @@ pub enum Adoption {
 impl Adoption {
     pub(super) fn check(self) -> Result<()> {
         match self {
-            Self::Top { count: 0, .. } => {
-                Err(Error::Parameter { name: "count", value: 0.0, expected: "one or more" })
-            }
-            _ => Ok(()),
+            Self::Top { count, .. } => at_least(count, "count", 1, "one or more"),
+            Self::Best => Ok(()),
         }
     }
 

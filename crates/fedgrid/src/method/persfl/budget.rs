@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ProbeQuestion;
 use crate::{
-    error::{Error, Result},
+    error::{Result, positive},
     network::NodeId,
     random::{Purpose, Stream},
 };
@@ -43,10 +43,8 @@ pub enum Budget {
 impl Budget {
     pub(super) fn check(self) -> Result<()> {
         match self {
-            Self::Noise { deviation: value, .. } if !(value > 0.0 && value.is_finite()) => {
-                Err(Error::Parameter { name: "deviation", value, expected: "a positive number" })
-            }
-            _ => Ok(()),
+            Self::Noise { deviation, .. } => positive("deviation", deviation),
+            Self::Unlimited | Self::Half => Ok(()),
         }
     }
 

@@ -46,7 +46,7 @@ pub use wire::ProbeShape;
 use super::{Method, PartialHypotheses};
 use crate::{
     data::Dataset,
-    error::{Error, Result},
+    error::{Error, Result, at_least, positive},
     network::{NodeId, View},
     random::{Purpose, Stream},
 };
@@ -131,14 +131,8 @@ impl Default for PersFl {
 
 impl PersFl {
     fn check(&self) -> Result<()> {
-        if !(self.step > 0.0 && self.step.is_finite()) {
-            let expected = "a positive number";
-            return Err(Error::Parameter { name: "step", value: self.step, expected });
-        }
-        if self.candidates == 0 {
-            let expected = "one or more";
-            return Err(Error::Parameter { name: "candidates", value: 0.0, expected });
-        }
+        positive("step", self.step)?;
+        at_least(self.candidates, "candidates", 1, "one or more")?;
         if !(0.0..1.0).contains(&self.held) {
             let expected = "zero or more and below one";
             return Err(Error::Parameter { name: "held", value: self.held, expected });

@@ -34,7 +34,7 @@ pub use scale::Scale;
 
 use super::{Method, PartialHypotheses, StopOn};
 use crate::{
-    error::{Error, Result, at_least_zero},
+    error::{Error, Result, at_least_zero, positive},
     model::LocalModel,
     network::View,
     penalty::Penalty,
@@ -131,11 +131,6 @@ impl PrimalDual {
             let (value, expected) = (self.relaxation, "a number between zero and two");
             return Err(Error::Parameter { name: "relaxation", value, expected });
         }
-        let positive = |name, value: f64| {
-            let expected = "a positive number";
-            let sound = value > 0.0 && value.is_finite();
-            if sound { Ok(()) } else { Err(Error::Parameter { name, value, expected }) }
-        };
         if let Scale::Fixed(scale) = self.scale {
             positive("scale", scale)?;
         }

@@ -23,13 +23,14 @@ use fedgrid::{
     optimum::gtv::{Coupled, Goal, Losses, minimise},
     penalty::Penalty,
     random::{Purpose, Stream},
+    synthetic::feature_names,
 };
 use rayon::prelude::*;
 use serde::Deserialize;
 
 use iteration::Iteration;
 
-use super::super::{measured::Curve, setting::feature_names};
+use super::super::measured::Curve;
 
 /// The true weights of the two clusters.
 const TRUTH: [[f64; 2]; 2] = [[2.0, 2.0], [-2.0, 2.0]];
