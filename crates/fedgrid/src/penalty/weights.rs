@@ -57,6 +57,7 @@ impl Penalty {
     ///
     /// For the squared norm this divides by 1 + σ/c. The paper prints 1 + 2σ/c; eq. 11 with φ* =
     /// ½‖·‖² gives the form used here.
+    #[inline]
     pub fn dual_update(self, v: &mut [f64], c: f64, sigma: f64) {
         match self {
             Self::Norm => {

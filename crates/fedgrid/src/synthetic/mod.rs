@@ -6,10 +6,11 @@
 //! ```
 //!
 //! `clustered` and `mixture` follow the text of "Plug In and Learn", `plug_in_and_learn` its authors' code,
-//! `clients` the PersFL papers.
+//! `clients` the PersFL papers, `labelled_clusters` "Networked Federated Multi-Task Learning".
 
 mod clients;
 mod clustered;
+mod labelled_clusters;
 mod mixture;
 mod plug_in_and_learn;
 
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 pub use clients::{ClientPool, ClientRows, SyntheticClients};
 pub use clustered::LinearData;
+pub use labelled_clusters::{LabelledClusters, LabelledNetwork};
 pub use mixture::{Mixture, MixtureData};
 pub use plug_in_and_learn::{DataSizes, Relation, SyntheticNetwork};
 

@@ -22,12 +22,12 @@ use fedgrid::{
 };
 use serde::Deserialize;
 
-use super::super::{averaging::Averaging, measured::Curve};
+use super::super::{averaging::GradientAveraging, measured::Curve};
 
 /// The keys of a line.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::reproduce) struct Case {
+pub(in crate::reproduce) struct LinearProbing {
     pool: ClientPool,
     /// The dimension d.
     features: usize,
@@ -40,9 +40,9 @@ pub(in crate::reproduce) struct Case {
     /// The step η on the gradient (2/m) Xᵀ(Xw − y).
     step: f64,
     rounds: usize,
-    learn: Learn,
-    measure: Measure,
-    start: Begin,
+    learn: ProbingLearner,
+    measure: TargetMeasure,
+    start: TargetStart,
     /// How many clients learn, evenly spread over all.
     targets: usize,
     /// How many clusters IFCA is told.
@@ -52,7 +52,7 @@ pub(in crate::reproduce) struct Case {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Learn {
+enum ProbingLearner {
     Choosing,
     Online,
     Oracle,
@@ -62,7 +62,7 @@ enum Learn {
 /// What is measured of ŵ − w̄, the mean over targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Measure {
+enum TargetMeasure {
     /// ‖ŵ − w̄‖², as the papers define it.
     Sum,
     /// ‖ŵ − w̄‖² / d.
@@ -74,14 +74,14 @@ enum Measure {
 /// Where a target starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Begin {
+enum TargetStart {
     Zero,
     /// Evenly drawn from [0, 1).
     Uniform,
     Normal,
 }
 
-impl Begin {
+impl TargetStart {
     fn weights(self, size: usize, seed: u64, node: usize) -> Vec<f64> {
         let mut stream = Stream::new(seed, node, 0, Purpose::Start);
         match self {
@@ -92,17 +92,19 @@ impl Begin {
     }
 }
 
-impl Case {
+impl LinearProbing {
     /// One repeat.
     pub(super) fn run(&self, seed: u64) -> Result<Curve> {
         let clients = self.pool.make(self.features, self.rows, self.noise, seed)?;
         match self.learn {
-            Learn::Choosing => self.probe(&clients, Choice::Uniform, self.candidates, seed),
-            Learn::Oracle => {
+            ProbingLearner::Choosing => {
+                self.probe(&clients, Choice::Uniform, self.candidates, seed)
+            }
+            ProbingLearner::Oracle => {
                 self.probe(&clients, Choice::Oracle { clusters: clients.clusters.clone() }, 1, seed)
             }
-            Learn::Online => self.online(&clients, seed),
-            Learn::Ifca => Ok(self.ifca(&clients, seed)),
+            ProbingLearner::Online => self.online(&clients, seed),
+            ProbingLearner::Ifca => Ok(self.ifca(&clients, seed)),
         }
     }
 
@@ -145,8 +147,9 @@ impl Case {
         Ok(curve)
     }
 
-    /// The same steps as by messages of a method with rows that arrive, for one target: only the rows of
-    /// clients that are drawn need be made.
+    /// The same steps as by messages of a method with rows that arrive, for one target. By messages every
+    /// client would need fresh rows in every iteration, a hundred times as many as are looked at; here
+    /// only those that are drawn get any.
     fn online(&self, clients: &SyntheticClients, seed: u64) -> Result<Curve> {
         let own = &clients.data[0];
         let mut weights = self.start.weights(self.features, seed, 0);
@@ -172,9 +175,9 @@ impl Case {
     }
 
     fn ifca(&self, clients: &SyntheticClients, seed: u64) -> Curve {
-        let start =
-            (0..self.told).flat_map(|model| Begin::Normal.weights(self.features, seed, model));
-        let mut averaging = Averaging::new(&clients.data, start.collect());
+        let start = (0..self.told)
+            .flat_map(|model| TargetStart::Normal.weights(self.features, seed, model));
+        let mut averaging = GradientAveraging::new(&clients.data, start.collect());
         let mut order: Vec<usize> = (usize::from(self.pool.guest)..clients.data.len()).collect();
         let mut curve = Vec::with_capacity(self.rounds);
         for round in 0..self.rounds {
@@ -189,9 +192,9 @@ impl Case {
     fn measured(&self, clients: &SyntheticClients, client: usize, weights: &[f64]) -> f64 {
         let squares = clients.error(client, weights);
         match self.measure {
-            Measure::Sum => squares,
-            Measure::PerDimension => squares / self.features as f64,
-            Measure::Norm => squares.sqrt(),
+            TargetMeasure::Sum => squares,
+            TargetMeasure::PerDimension => squares / self.features as f64,
+            TargetMeasure::Norm => squares.sqrt(),
         }
     }
 }
@@ -230,8 +233,8 @@ mod tests {
 
     use super::*;
 
-    fn case() -> Case {
-        Case {
+    fn case() -> LinearProbing {
+        LinearProbing {
             pool: ClientPool { clusters: 2, clients: 12, guest: true, random: false, reach: 5.0 },
             features: 4,
             rows: 6,
@@ -239,9 +242,9 @@ mod tests {
             candidates: 5,
             step: 0.05,
             rounds: 20,
-            learn: Learn::Online,
-            measure: Measure::Sum,
-            start: Begin::Zero,
+            learn: ProbingLearner::Online,
+            measure: TargetMeasure::Sum,
+            start: TargetStart::Zero,
             targets: 1,
             told: 2,
         }
@@ -295,11 +298,13 @@ mod tests {
     #[test]
     fn the_measures_differ_as_their_names_say() {
         let last = |measure| {
-            let curve = Case { measure, learn: Learn::Choosing, ..case() }.run(1).unwrap();
+            let curve = LinearProbing { measure, learn: ProbingLearner::Choosing, ..case() }
+                .run(1)
+                .unwrap();
             curve[19].1
         };
-        let sum = last(Measure::Sum);
-        assert!((last(Measure::PerDimension) - sum / 4.0).abs() < 1e-12 * sum);
-        assert!((last(Measure::Norm) - sum.sqrt()).abs() < 1e-12 * sum);
+        let sum = last(TargetMeasure::Sum);
+        assert!((last(TargetMeasure::PerDimension) - sum / 4.0).abs() < 1e-12 * sum);
+        assert!((last(TargetMeasure::Norm) - sum.sqrt()).abs() < 1e-12 * sum);
     }
 }

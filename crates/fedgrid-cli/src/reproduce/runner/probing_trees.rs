@@ -26,7 +26,7 @@ use super::super::measured::Curve;
 /// The keys of a line.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::reproduce) struct Case {
+pub(in crate::reproduce) struct TreeProbing {
     pool: ClientPool,
     /// The dimension d.
     features: usize,
@@ -45,12 +45,12 @@ pub(in crate::reproduce) struct Case {
     depth: usize,
     /// The weight η' of a public point where a row weighs one.
     weight: f64,
-    learn: Learn,
+    learn: TreeProbingLearner,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Learn {
+enum TreeProbingLearner {
     Choosing,
     /// The tree of the target's own rows.
     Alone,
@@ -58,7 +58,7 @@ enum Learn {
     Oracle,
 }
 
-impl Case {
+impl TreeProbing {
     /// One repeat.
     pub(super) fn run(&self, seed: u64) -> Result<Curve> {
         let clients = self.pool.make(self.features, self.rows, self.noise, seed)?;
@@ -76,9 +76,11 @@ impl Case {
             Loss::Squared.mean(validation.labels(), &hypothesis.predict(validation.features()))
         };
         match self.learn {
-            Learn::Choosing => self.choosing(&clients, &tree, error, seed),
-            Learn::Alone => Ok(self.flat(error(tree.fit(&clients.data[0])?.as_ref()))),
-            Learn::Oracle => Ok(self.flat(error(tree.fit(&cluster(&clients)?)?.as_ref()))),
+            TreeProbingLearner::Choosing => self.choosing(&clients, &tree, error, seed),
+            TreeProbingLearner::Alone => Ok(self.flat(error(tree.fit(&clients.data[0])?.as_ref()))),
+            TreeProbingLearner::Oracle => {
+                Ok(self.flat(error(tree.fit(&cluster(&clients)?)?.as_ref())))
+            }
         }
     }
 

@@ -8,7 +8,7 @@
 //! IFCA      as many models as it is told, each the mean of the gradients of those whom it fits best
 //! ```
 //!
-//! ["Plug In and Learn", Figures 1, 3 and 5.] Entry k is measured before update k, as the authors do, so
+//! ["Plug In and LinearLearner", Figures 1, 3 and 5.] Entry k is measured before update k, as the authors do, so
 //! that entry 1 is the start; FedAvg and IFCA are measured after it.
 
 use std::sync::Arc;
@@ -27,17 +27,17 @@ use fedgrid::{
 use serde::Deserialize;
 
 use super::super::{
-    averaging::{Averaging, uniform_start},
+    averaging::{GradientAveraging, uniform_start},
     measured::Curve,
 };
 
-/// A point is kept every so many rounds.
-const EVERY: usize = 10;
+/// A point is kept every so many entries: the papers' curves are smooth, and files stay small.
+const ENTRIES_PER_POINT: usize = 10;
 
 /// The keys of a line.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::reproduce) struct Case {
+pub(in crate::reproduce) struct RelaxLinear {
     relation: Relation,
     /// The dimension d.
     features: usize,
@@ -49,14 +49,14 @@ pub(in crate::reproduce) struct Case {
     public: usize,
     /// The validation rows of a node.
     validation: usize,
-    learn: Learn,
+    learn: LinearLearner,
     /// The strength α.
     alpha: f64,
     /// How many entries are measured.
     rounds: usize,
     /// The size of the steps.
     step: f64,
-    measure: Measure,
+    measure: NodeMeasure,
     /// How many clusters IFCA is told.
     #[serde(default)]
     told: usize,
@@ -65,7 +65,7 @@ pub(in crate::reproduce) struct Case {
 /// Who learns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Learn {
+enum LinearLearner {
     Descend,
     Minimum,
     Oracle,
@@ -78,7 +78,7 @@ enum Learn {
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Measure {
+enum NodeMeasure {
     /// (1/d) ‖w − w̄‖², the mean over nodes.
     Weights,
     /// The mean squared error on validation rows, the mean over nodes.
@@ -87,19 +87,19 @@ enum Measure {
     Variation,
 }
 
-impl Case {
+impl RelaxLinear {
     /// One repeat.
     pub(super) fn run(&self, seed: u64) -> Result<Curve> {
         let Self { features, rows, noise, public, validation, .. } = *self;
         let sizes = DataSizes { features, rows, validation, public, noise };
         let made = self.relation.make(sizes, seed)?;
         match self.learn {
-            Learn::Descend => self.descend(&made, seed),
-            Learn::Minimum => self.minimum(&made),
-            Learn::Oracle => self.oracle(&made, seed),
-            Learn::FedAvg => Ok(self.averaged(&made, 1, seed)),
-            Learn::Ifca => Ok(self.averaged(&made, self.told, seed)),
-            Learn::Bound => self.bound(&made),
+            LinearLearner::Descend => self.descend(&made, seed),
+            LinearLearner::Minimum => self.minimum(&made),
+            LinearLearner::Oracle => self.oracle(&made, seed),
+            LinearLearner::FedAvg => Ok(self.averaged(&made, 1, seed)),
+            LinearLearner::Ifca => Ok(self.averaged(&made, self.told, seed)),
+            LinearLearner::Bound => self.bound(&made),
         }
     }
 
@@ -147,7 +147,7 @@ impl Case {
         let mut entry = 1;
         linear.descend(network, self.alpha, start, rounds, |weights| {
             entry += 1;
-            if entry % EVERY == 0 {
+            if entry % ENTRIES_PER_POINT == 0 {
                 curve.push((entry as f64, measured(weights)));
             }
         })?;
@@ -176,12 +176,13 @@ impl Case {
     }
 
     fn averaged(&self, made: &SyntheticNetwork, models: usize, seed: u64) -> Curve {
-        let mut averaging = Averaging::new(&made.train, uniform_start(models, self.features, seed));
+        let mut averaging =
+            GradientAveraging::new(&made.train, uniform_start(models, self.features, seed));
         let mut curve = Vec::new();
         let all: Vec<usize> = (0..made.train.len()).collect();
         for entry in 1..=self.rounds {
             averaging.step(&all, self.step);
-            if entry == 1 || entry % EVERY == 0 {
+            if entry == 1 || entry % ENTRIES_PER_POINT == 0 {
                 let chosen = averaging.choices(&all);
                 let weights = averaging.weights();
                 curve.push((entry as f64, self.measured(made, weights, |node| chosen[node])));
@@ -202,27 +203,30 @@ impl Case {
     }
 
     fn flat(&self, value: f64) -> Curve {
-        let entries = (1..=self.rounds).filter(|entry| *entry == 1 || entry % EVERY == 0);
+        let entries =
+            (1..=self.rounds).filter(|entry| *entry == 1 || entry % ENTRIES_PER_POINT == 0);
         entries.map(|entry| (entry as f64, value)).collect()
     }
 
-    /// The measure of all nodes, each with the weights at its place.
+    /// The measure of all nodes, each with the weights of its model.
     fn measured(
         &self,
         made: &SyntheticNetwork,
         weights: &[f64],
-        place: impl Fn(usize) -> usize,
+        model_of: impl Fn(usize) -> usize,
     ) -> f64 {
         let size = self.features;
-        let own = |node: usize| &weights[place(node) * size..][..size];
+        let own = |node: usize| &weights[model_of(node) * size..][..size];
         let nodes = made.train.len();
         let mean = |value: &dyn Fn(usize) -> f64| (0..nodes).map(value).sum::<f64>() / nodes as f64;
         match self.measure {
-            Measure::Weights => mean(&|node| {
+            NodeMeasure::Weights => mean(&|node| {
                 squared_distance(own(node), &made.truth[made.clusters[node]]) / size as f64
             }),
-            Measure::Validation => mean(&|node| mean_squares(&made.validation[node], own(node))),
-            Measure::Variation => {
+            NodeMeasure::Validation => {
+                mean(&|node| mean_squares(&made.validation[node], own(node)))
+            }
+            NodeMeasure::Variation => {
                 let mut centre = vec![0.0; size];
                 (0..nodes).for_each(|node| {
                     fedgrid::algebra::add_scaled(&mut centre, 1.0 / nodes as f64, own(node));

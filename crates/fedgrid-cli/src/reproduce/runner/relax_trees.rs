@@ -4,7 +4,7 @@
 //! h_i ← fit of  { own rows, weight 1 } ∪ { (x, h_j(x)), weight α A_ij } ∪ { (z, h_i(z)), weight 1 }
 //! ```
 //!
-//! over x in the public sets of all neighbours j and 100 fresh points z. ["Plug In and Learn", eq. 19
+//! over x in the public sets of all neighbours j and 100 fresh points z. ["Plug In and TreeLearner", eq. 19
 //! and 20, Figures 2 and 4.] These are the authors' weights; eq. 10 has `α A_ij m/m_pub`, so their α is a
 //! tenth of the paper's here. Their first update hears zeros, and without a pull trees stay what local
 //! training made them. Entry 0 are the trees of the nodes' own rows.
@@ -25,7 +25,7 @@ use super::super::measured::Curve;
 /// The keys of a line.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::reproduce) struct Case {
+pub(in crate::reproduce) struct RelaxTrees {
     relation: Relation,
     /// The dimension d.
     features: usize,
@@ -45,7 +45,7 @@ pub(in crate::reproduce) struct Case {
     distilled: usize,
     /// How many updates.
     updates: usize,
-    learn: Learn,
+    learn: TreeLearner,
     /// Whether the first update hears zeros, and the oracle's entry 0 is a tree of one node's rows, as in
     /// the authors' code.
     paper_compat: bool,
@@ -53,22 +53,22 @@ pub(in crate::reproduce) struct Case {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Learn {
+enum TreeLearner {
     Relax,
     Oracle,
 }
 
 type Trees = Vec<Box<dyn Hypothesis>>;
 
-impl Case {
+impl RelaxTrees {
     /// One repeat.
     pub(super) fn run(&self, seed: u64) -> Result<Curve> {
         let Self { features, rows, noise, public, validation, .. } = *self;
         let made =
             self.relation.make(DataSizes { features, rows, validation, public, noise }, seed)?;
         match self.learn {
-            Learn::Relax => self.relax(&made, seed),
-            Learn::Oracle => self.oracle(&made),
+            TreeLearner::Relax => self.relax(&made, seed),
+            TreeLearner::Oracle => self.oracle(&made),
         }
     }
 
@@ -172,7 +172,7 @@ mod tests {
     fn without_memory_an_update_is_that_of_fedrelax_by_messages() {
         let relation = Relation::Clusters { count: 2, nodes: 8, inside: 0.8, between: 0.2 };
         for paper_compat in [true, false] {
-            let case = Case {
+            let case = RelaxTrees {
                 relation,
                 features: 3,
                 rows: 10,
@@ -183,7 +183,7 @@ mod tests {
                 alpha: 0.3,
                 distilled: 0,
                 updates: 3,
-                learn: Learn::Relax,
+                learn: TreeLearner::Relax,
                 paper_compat,
             };
             let curve = case.run(5).unwrap();
