@@ -68,6 +68,7 @@ impl<'a> GradientAveraging<'a> {
             counts[model] += 1;
         }
         let parts = self.weights.chunks_exact_mut(size).zip(sums.chunks_exact(size)).zip(counts);
+        // A model that nobody has chosen stays where it is.
         for ((weights, sum), count) in parts.filter(|(_, count)| *count > 0) {
             add_scaled(weights, -step / count as f64, sum);
         }
@@ -81,6 +82,7 @@ fn residuals(data: &Dataset, weights: &[f64]) -> Vec<f64> {
 
 /// Weights drawn evenly from ±1/√d for so many models.
 pub(super) fn uniform_start(models: usize, features: usize, seed: u64) -> Vec<f64> {
+    // As PyTorch starts a linear layer.
     let reach = 1.0 / (features as f64).sqrt();
     let draw = |model| {
         let mut stream = Stream::new(seed, model, 0, Purpose::Start);

@@ -105,6 +105,7 @@ impl Band {
             Statistic::Median => MEDIAN_STANDARD_ERROR,
         };
         let error = |sd: f64, runs: usize| widening * sd / (runs.max(1) as f64).sqrt();
+        // One stored run has no spread of its own; it is taken to vary as ours do.
         let theirs = error(reference.sd.unwrap_or(ours.sd), reference.runs);
         let reading = reference.accuracy.unwrap_or(0.0);
         let own = error(ours.sd, ours.runs);
@@ -116,6 +117,7 @@ impl Band {
         } else {
             (value - ALLOWED_SHARE * value.abs(), value + ALLOWED_SHARE * value.abs())
         };
+        // The wider of the two: neither chance nor a small difference of method is a disagreement.
         Self { low: low.min(value - room), high: high.max(value + room) }
     }
 

@@ -89,7 +89,7 @@ pub enum LineMode {
 pub enum Draw {
     /// Solid, or dotted if it is a corrected form.
     #[default]
-    FigureLine,
+    Line,
     /// Dashed: bounds and rivals.
     Dashed,
     /// Not at all: it is only there for others to be divided by.
@@ -180,6 +180,7 @@ impl Figure {
             return Err(Error::input(format!("{name}: there is no series '{missing}'")));
         }
         for series in &self.series {
+            // All lines are read before the first is run: a wrong key must not end an hour's work.
             FigureCase::from_keys(self.keys(series, false)).map_err(|error| {
                 Error::input(format!("{name}, series '{}': {error}", series.name))
             })?;
@@ -201,6 +202,7 @@ impl Figure {
     /// The keys of one line, put together.
     pub(super) fn keys(&self, series: &Series, quick: bool) -> Table {
         let mut table = self.setting.clone();
+        // The effort comes last, so that a quick run may shorten what a line sets.
         table.extend(series.set.clone());
         table.extend(self.effort(quick).set.clone());
         table

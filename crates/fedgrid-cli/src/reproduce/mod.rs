@@ -112,6 +112,7 @@ pub fn run(
     let lines = measure(&figure, quick, stops)?;
     let rows = lines.iter().flat_map(compared).collect();
     let claims = judged(&figure, &lines);
+    // Hidden lines have served as bases and in claims; nobody is to see them.
     let lines = lines.into_iter().filter(|line| line.series.draw != Draw::Hidden).collect();
     let seconds = begun.elapsed().as_secs_f64();
     Ok(FigureOutcome { name: entry.name.to_string(), figure, quick, lines, rows, claims, seconds })
@@ -125,6 +126,7 @@ fn measure(
 ) -> Result<Vec<FigureLine>> {
     let wanted: Vec<&Series> = figure.lines(quick).collect();
     let keys: Vec<Table> = wanted.iter().map(|series| figure.keys(series, quick)).collect();
+    // Many figures draw one run in several ways, or divide by it.
     let first = |line: usize| keys.iter().position(|other| *other == keys[line]).unwrap_or(line);
     let repeats = |line: usize| figure.repeats(wanted[line], quick);
     let most = |line: usize| {
@@ -137,6 +139,7 @@ fn measure(
         .collect();
     let curves: Vec<Curve> = jobs
         .par_iter()
+        // Repeats of different lines differ widely in length: each is a job of its own.
         .with_max_len(1)
         .map(|&(line, repeat)| {
             if stops() {

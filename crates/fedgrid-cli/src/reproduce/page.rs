@@ -29,6 +29,7 @@ fn rendered(name: &str, template: &str, outcomes: &[FigureOutcome], seconds: f64
     let mut environment = Environment::new();
     let syntax = environment.syntax().to_builder().trim_blocks(true).lstrip_blocks(true).build();
     environment.set_syntax(syntax.expect("the usual syntax"));
+    // A key that the template misspells is an error of ours, found by the first test.
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     let rows = || outcomes.iter().flat_map(|outcome| &outcome.rows);
     let apart = outcomes.iter().filter(|outcome| !outcome.agrees());

@@ -102,6 +102,7 @@ impl Panel {
         });
         let bottom = figure.y.from.filter(|_| figure.y.log);
         let ys = middles.chain(marked).filter(|y| *y >= least).chain(bottom);
+        // A linear axis that left zero out would make small differences look large.
         let zero = (!figure.y.log).then_some(0.0);
         let x = if figure.x.log { Axis::over(Scale::Log, xs) } else { Axis::within(xs) };
         Self { x, y: Axis::over(scale(figure.y.log), ys.chain(zero)) }
@@ -109,6 +110,7 @@ impl Panel {
 
     /// Where a point is drawn.
     fn position(&self, x: f64, y: f64) -> Option<(f64, f64)> {
+        // A logarithmic axis has no zero; errors that reach it are drawn at the bottom.
         let y = self.y.place(y).or_else(|| (y <= 0.0).then_some(0.0))?;
         Some((self.x.place(x)? / 100.0 * WIDTH_PX, (1.0 - y / 100.0) * HEIGHT_PX))
     }
@@ -120,6 +122,7 @@ impl Panel {
             format_args!(r#"<text class="r-title" x="0" y="-28">{}</text>"#, HtmlEscape(title)),
         );
         self.axes(svg, &figure.x.label, &figure.y.label);
+        // Shades below lines below rings: nothing that is compared is covered.
         for line in lines {
             self.shade(svg, line);
         }
@@ -227,6 +230,7 @@ impl Panel {
 
 /// The indices of the points that are drawn: all of few, some of many.
 fn kept(count: usize) -> Vec<usize> {
+    // The last point is always kept: it is the one that the papers quote.
     let every = count.div_ceil(MAX_POINTS).max(1);
     let last = count.saturating_sub(1);
     (0..count).filter(|at| at % every == 0 || *at == last).collect()

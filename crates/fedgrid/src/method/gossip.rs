@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     algebra::{add_scaled, dot, squared_distance},
-    error::{Error, Result},
+    error::{Error, Result, positive},
     model::Hypothesis,
     network::{Node, NodeId, View},
 };
@@ -63,10 +63,7 @@ impl Method for Gossip {
     type Participant = Gossiping;
 
     fn join(&self, view: View) -> Result<Gossiping> {
-        if !(self.step > 0.0 && self.step.is_finite()) {
-            let expected = "a positive number";
-            return Err(Error::Parameter { name: "step", value: self.step, expected });
-        }
+        positive("step", self.step)?;
         let View { node, neighbours } = view;
         let model = parametric(&node)?;
         let (columns, task) = (node.data.features().columns(), node.data.task());

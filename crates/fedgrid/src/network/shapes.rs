@@ -88,23 +88,26 @@ fn circulant(nodes: usize, degree: usize) -> Vec<(NodeId, NodeId)> {
     near.chain(opposite).collect()
 }
 
+/// How many switches are tried for each edge: enough to leave no trace of the circle.
+const SWITCHES_PER_EDGE: usize = 10;
+
 fn switch(edges: &mut [(NodeId, NodeId)], nodes: usize, stream: &mut Stream) {
     let mut neighbours = vec![Vec::new(); nodes];
     for &(a, b) in &*edges {
         neighbours[a].push(b);
         neighbours[b].push(a);
     }
-    // Ten tries per edge leave no trace of the circle.
-    for _ in 0..10 * edges.len() {
+    for _ in 0..SWITCHES_PER_EDGE * edges.len() {
         let (first, second) = (stream.index(edges.len()), stream.index(edges.len()));
         let (a, b) = edges[first];
+        // Either end may be the first, or half of all switches would never be tried.
         let (c, d) = if stream.index(2) == 0 { edges[second] } else { swapped(edges[second]) };
         if a == d || b == c || neighbours[a].contains(&d) || neighbours[c].contains(&b) {
             continue;
         }
         for (node, old, new) in [(a, b, d), (b, a, c), (c, d, b), (d, c, a)] {
-            let place = neighbours[node].iter().position(|&other| other == old);
-            neighbours[node][place.expect("both ends of an edge know it")] = new;
+            let index = neighbours[node].iter().position(|&other| other == old);
+            neighbours[node][index.expect("both ends of an edge know it")] = new;
         }
         (edges[first], edges[second]) = ((a, d), (c, b));
     }

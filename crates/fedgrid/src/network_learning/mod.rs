@@ -25,6 +25,9 @@ use std::sync::Arc;
 
 use distributions::student;
 use pair_search::PairSearch;
+use peer_groups::{
+    LEAST_FIT_IN_SEARCH, excluded, final_peers, measure_fit, merge_isolated_groups, peers_in_search,
+};
 pub use pooling::pooling_network;
 pub use similarity::{chosen_by_validation, gradient_network, model_network};
 use trial::{Trial, TrialOutcome};
@@ -169,35 +172,36 @@ impl NetworkLearning {
         let most = most.max(LEAST_MEAN_PARTNERS * nodes / 2).min(search.all());
         // Draws find the first peer, peers the others: two of three pairs are for draws.
         search.draw(if self.phases == 1 { most } else { most * 2 / 3 }, self.seed);
-        let (mut probes, mut excluded) = (0, vec![Vec::new(); nodes]);
+        let (mut probes, mut not_followed) = (0, vec![Vec::new(); nodes]);
         for phase in 1.. {
-            let outcomes = trial.run(&search.partners, &excluded);
+            let outcomes = trial.run(&search.partners, &not_followed);
             probes += 2 * search.count * self.iterations * self.turns;
             let mut pairs = scored(&search.partners, &outcomes, trial);
             let last = phase == self.phases;
             let peers = |pairs: &[ProbedPair], mutual: bool| {
                 if last {
-                    peer_groups::final_peers(pairs, nodes, self.neighbours, mutual)
+                    final_peers(pairs, nodes, self.neighbours, mutual)
                 } else {
-                    peer_groups::peers_in_search(pairs, nodes, self.neighbours)
+                    peers_in_search(pairs, nodes, self.neighbours, LEAST_FIT_IN_SEARCH)
                 }
             };
             // Groups are measured twice: those of the best scores may hold the very helpers that misled
             // a node, those of the best fit do not.
-            let guess = peer_groups::peers_by_score(&pairs, nodes, self.neighbours);
-            peer_groups::measure_fit(&mut pairs, &outcomes, trial, &guess);
+            // No fit is known before the first measure, so the guess goes by scores alone.
+            let guess = peers_in_search(&pairs, nodes, self.neighbours, f64::NEG_INFINITY);
+            measure_fit(&mut pairs, &outcomes, trial, &guess);
             let guess = peers(&pairs, false);
-            let doubt = peer_groups::measure_fit(&mut pairs, &outcomes, trial, &guess);
+            let doubt = measure_fit(&mut pairs, &outcomes, trial, &guess);
             let peers = peers(&pairs, true);
             if last {
                 for pair in &mut pairs {
                     pair.kept = peers[pair.source].contains(&pair.target)
                         || peers[pair.target].contains(&pair.source);
                 }
-                peer_groups::merge_isolated_groups(&mut pairs, &outcomes, trial);
+                merge_isolated_groups(&mut pairs, &outcomes, trial);
                 return (pairs, probes);
             }
-            excluded = peer_groups::excluded(&pairs, nodes);
+            not_followed = excluded(&pairs, nodes);
             // The pairs that are left are spread evenly over the phases; a quarter of them explores,
             // because peers of peers never lead out of a group.
             let room = (most - search.count) / (self.phases - phase);

@@ -17,7 +17,7 @@ use crate::{algebra::add_scaled, network::NodeId};
 
 /// A peer group fits a node if the probability of its loss is above this while pairs are still sought:
 /// almost all do, because many groups are not yet what they will be.
-const LEAST_FIT_IN_SEARCH: f64 = 1e-6;
+pub(super) const LEAST_FIT_IN_SEARCH: f64 = 1e-6;
 
 /// The same in the end: one group in a hundred that fits is lost by chance.
 const LEAST_FIT_IN_THE_END: f64 = 1e-2;
@@ -94,26 +94,19 @@ pub(super) fn excluded(pairs: &[ProbedPair], nodes: usize) -> Vec<Vec<NodeId>> {
     excluded
 }
 
-/// A first guess at the peers of each node, by score alone.
-pub(super) fn peers_by_score(pairs: &[ProbedPair], nodes: usize, most: usize) -> Vec<Vec<NodeId>> {
-    peers_where(pairs, nodes, most, |_| true)
-}
-
-/// The peers of each node while pairs are still sought, best first: at most so many partners of
-/// positive score whose groups are not quite unfit for each other.
-pub(super) fn peers_in_search(pairs: &[ProbedPair], nodes: usize, most: usize) -> Vec<Vec<NodeId>> {
-    let fits = |fit: &f64| *fit > LEAST_FIT_IN_SEARCH;
-    peers_where(pairs, nodes, most, |pair| pair.fit_probability.iter().all(fits))
-}
-
-fn peers_where(
+/// The peers of each node while pairs are still sought, best first: at most so many partners of positive
+/// score whose groups fit each other better than this.
+pub(super) fn peers_in_search(
     pairs: &[ProbedPair],
     nodes: usize,
     most: usize,
-    may_join: impl Fn(&ProbedPair) -> bool,
+    least_fit: f64,
 ) -> Vec<Vec<NodeId>> {
+    let good = |pair: &ProbedPair| {
+        pair.score() > 0.0 && pair.fit_probability.iter().all(|fit| *fit > least_fit)
+    };
     let chosen = |partners: Vec<(&ProbedPair, NodeId)>| {
-        let good = partners.into_iter().filter(|(pair, _)| pair.score() > 0.0 && may_join(pair));
+        let good = partners.into_iter().filter(|(pair, _)| good(pair));
         good.take(most).map(|(_, id)| id).collect()
     };
     partners_by_score(pairs, nodes).into_iter().map(chosen).collect()

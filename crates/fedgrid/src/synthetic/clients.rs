@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use super::{feature_names, linear_rows};
+use super::{feature_names, linear_rows, nodes};
 use crate::{
     algebra::squared_distance,
     data::{Dataset, Features},
@@ -74,6 +74,7 @@ impl ClientRows {
         let names = feature_names(features);
         let truth: Vec<Vec<f64>> = (0..count)
             .map(|cluster| {
+                // Round 0 belongs to the rows of the client with this number.
                 let mut stream = Stream::new(seed, cluster, 1, Purpose::Data);
                 (0..features).map(|_| reach * (2.0 * stream.uniform() - 1.0)).collect()
             })
@@ -119,13 +120,7 @@ impl SyntheticClients {
     #[must_use]
     pub fn nodes(&self, model: &Arc<dyn LocalModel>, public: Features) -> Vec<Node> {
         let public = Arc::new(public);
-        let node = |(id, data): (usize, &Dataset)| Node {
-            id,
-            data: data.clone(),
-            model: model.clone(),
-            public: public.clone(),
-        };
-        self.data.iter().enumerate().map(node).collect()
+        nodes(self.data.iter().map(|data| (data.clone(), &public)), model)
     }
 
     /// ‖w − w̄‖² for a client's weights.

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::feature_names;
+use super::{feature_names, nodes};
 use crate::{
     algebra::dot,
     data::{Dataset, Features, Labels, Task},
@@ -92,12 +92,10 @@ impl LabelledNetwork {
         let names = feature_names(2);
         let model: Arc<dyn LocalModel> = Arc::new(Linear { ridge: 0.0, intercept: false });
         let public = Arc::new(Features::empty(names.clone()));
-        let node = |(id, (rows, labelled)): (usize, (&Dataset, &bool))| {
-            let none = || Dataset::empty(names.clone(), Task::Regression);
-            let data = if *labelled { rows.clone() } else { none() };
-            Node { id, data, model: model.clone(), public: public.clone() }
-        };
-        self.rows.iter().zip(&self.labelled).enumerate().map(node).collect()
+        let empty = Dataset::empty(names, Task::Regression);
+        let known = self.rows.iter().zip(&self.labelled);
+        let known = known.map(|(rows, known)| if *known { rows.clone() } else { empty.clone() });
+        nodes(known.map(|data| (data, &public)), &model)
     }
 }
 

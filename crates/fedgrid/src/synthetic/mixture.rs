@@ -86,6 +86,7 @@ impl Mixture {
         for (weights, count) in weights.iter().zip(counts(mixing, self.rows)) {
             rows.extend((0..count).map(|_| linear_row(weights, self.noise, stream)));
         }
+        // Rows come component by component, and a split of them must not.
         stream.shuffle(&mut rows);
         rows
     }

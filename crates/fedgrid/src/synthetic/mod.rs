@@ -26,7 +26,8 @@ use crate::{
     algebra::dot,
     data::{Dataset, Features, Labels},
     error::Result,
-    network::{Edge, Network},
+    model::LocalModel,
+    network::{Edge, Network, Node},
     random::{Purpose, Stream},
 };
 
@@ -52,6 +53,20 @@ pub fn linear_rows(
     let features = normal_points(names, count, stream)?;
     let labels = features.iter().map(|x| dot(truth, x) + noise * stream.normal()).collect();
     Dataset::new(features, Labels::values(labels))
+}
+
+/// Nodes with these rows and one kind of model.
+fn nodes<'a>(
+    data: impl Iterator<Item = (Dataset, &'a Arc<Features>)>,
+    model: &Arc<dyn LocalModel>,
+) -> Vec<Node> {
+    let node = |(id, (data, public)): (usize, (Dataset, &Arc<Features>))| Node {
+        id,
+        data,
+        model: model.clone(),
+        public: public.clone(),
+    };
+    data.enumerate().map(node).collect()
 }
 
 /// Weights w̄ ~ N(0, I), one vector for each cluster or component.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{feature_names, linear_rows, normal_points, similarity, true_weights};
+use super::{feature_names, linear_rows, nodes, normal_points, similarity, true_weights};
 use crate::{
     data::{Dataset, Features, Labels},
     error::{Error, Result},
@@ -128,14 +128,7 @@ impl SyntheticNetwork {
     /// The nodes with one kind of model.
     #[must_use]
     pub fn nodes(&self, model: &Arc<dyn LocalModel>) -> Vec<Node> {
-        let parts = self.train.iter().zip(&self.public).enumerate();
-        let node = |(id, (data, public)): (usize, (&Dataset, &Arc<Features>))| Node {
-            id,
-            data: data.clone(),
-            model: model.clone(),
-            public: public.clone(),
-        };
-        parts.map(node).collect()
+        nodes(self.train.iter().cloned().zip(&self.public), model)
     }
 
     /// The rows of each cluster in one place, by clusters.
@@ -145,6 +138,7 @@ impl SyntheticNetwork {
             let members = self.train.iter().zip(&self.clusters).filter(|(_, c)| **c == cluster);
             let mut parts = members.map(|(data, _)| data);
             let first = parts.next().ok_or(Error::NoData)?.clone();
+            // A mean over all rows of the cluster, as the loss of a node is one over its own.
             let all = parts.try_fold(first, Dataset::stacked)?;
             Ok(all.with_total_weight(1.0))
         };
@@ -159,6 +153,7 @@ fn in_one_piece(clustered: Clustered) -> Result<(Network, Vec<usize>)> {
         if clustered.clusters > 1 || made.0.components().len() == 1 {
             break;
         }
+        // In the upper half of the bits: repeats count their seeds on in the lower one.
         made = Clustered { seed: clustered.seed + (attempt << 32), ..clustered }.make()?;
     }
     Ok(made)
@@ -176,6 +171,7 @@ fn pooled_rows(
     let mut stream = Stream::new(seed, node, TRAIN_ROUND, Purpose::Data);
     let drawn: Vec<usize> =
         (0..sizes.rows + sizes.validation).map(|_| stream.index(POOL_ROWS)).collect();
+    // A row that is drawn twice is the same row twice.
     let mut slot = vec![None; POOL_ROWS];
     let mut distinct = 0;
     for &index in &drawn {

@@ -168,6 +168,7 @@ impl LinearProbing {
                     best = Some((loss, next));
                 }
             }
+            // The best step is taken even if it does not help, as in the papers.
             weights = best.map_or(weights, |(_, next)| next);
             curve.push(((round + 1) as f64, self.measured(clients, 0, &weights)));
         }
@@ -178,6 +179,7 @@ impl LinearProbing {
         let start = (0..self.told)
             .flat_map(|model| TargetStart::Normal.weights(self.features, seed, model));
         let mut averaging = GradientAveraging::new(&clients.data, start.collect());
+        // A guest does not train the models: it only chooses among them.
         let mut order: Vec<usize> = (usize::from(self.pool.guest)..clients.data.len()).collect();
         let mut curve = Vec::with_capacity(self.rounds);
         for round in 0..self.rounds {

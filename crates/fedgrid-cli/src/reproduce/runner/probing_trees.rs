@@ -62,6 +62,7 @@ impl TreeProbing {
     /// One repeat.
     pub(super) fn run(&self, seed: u64) -> Result<Curve> {
         let clients = self.pool.make(self.features, self.rows, self.noise, seed)?;
+        // A round that no training row is drawn in.
         let mut stream = Stream::new(seed, 0, usize::MAX, Purpose::Data);
         let validation = linear_rows(
             &clients.names,
@@ -95,6 +96,7 @@ impl TreeProbing {
         let nodes = clients.nodes(tree, normal_points(&clients.names, self.public, &mut stream)?);
         let method = PersFl {
             probe: Probe::Refit,
+            // With the weight η' of a point where a row weighs one, eq. 7 has the step m / (η' |D|).
             step: self.rows as f64 / (self.weight * self.public as f64),
             candidates: self.candidates,
             targets: Some([0].into()),

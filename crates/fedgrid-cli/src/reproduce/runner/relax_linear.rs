@@ -127,6 +127,7 @@ impl RelaxLinear {
             public: made.public[id].clone(),
         };
         let nodes: Vec<Node> = pooled.map(node).collect();
+        // Without edges nothing pulls, and the same descent runs on the rows of a cluster.
         let alone = Network::new((0..nodes.len()).map(|id| id.to_string()).collect(), [])?;
         let start = uniform_start(nodes.len(), self.features, seed);
         self.follow(&nodes, &alone, start, self.rounds(false), |weights| {
@@ -168,6 +169,7 @@ impl RelaxLinear {
             made.train.iter().map(fit).collect::<Result<Vec<_>>>()?.concat()
         } else {
             let linear = LinearNetwork::new(&nodes, false, true)?.expect("all models are linear");
+            // Far below what a plot shows: the line is the minimum itself.
             let limit = Limit { tolerance: 1e-10, products: 10_000 };
             let start = vec![0.0; nodes.len() * self.features];
             linear.solve(&made.network, self.alpha, None, start, limit)?.weights

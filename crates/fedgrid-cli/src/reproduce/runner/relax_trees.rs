@@ -83,6 +83,7 @@ impl RelaxTrees {
             made.train.iter().map(|data| tree.fit(data)).collect::<Result<_>>()?;
         let mut curve = vec![(0.0, error(made, |node| trees[node].as_ref()))];
         for update in 1..=self.updates {
+            // Without a pull the authors' trees stay what local training made them.
             if self.alpha > 0.0 {
                 let heard: Vec<Labels> = nodes
                     .clone()
@@ -114,6 +115,7 @@ impl RelaxTrees {
         let mut stream = Stream::new(seed, node, update, Purpose::Public);
         let fresh = normal_points(train.features().names(), self.distilled, &mut stream)?;
         let remembered = own.predict(&fresh);
+        // One dataset of rows, pulls and memory: with squared loss, eq. 10 is one weighted fit (eq. 19).
         let mut features = train.features().values().to_vec();
         let mut labels = train.labels().as_slice().to_vec();
         let mut weights = vec![1.0; train.rows()];

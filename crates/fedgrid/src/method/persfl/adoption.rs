@@ -43,6 +43,7 @@ impl Adoption {
             Self::Best => (1, false),
             Self::Top { count, by_reward } => (count, by_reward),
         };
+        // The papers' case runs in every iteration of every target, so it needs no sort.
         if count == 1 {
             let better = |a: usize, b: usize| if rewards[b] > rewards[a] { b } else { a };
             let best = (0..rewards.len()).filter(worth).reduce(better);
@@ -53,6 +54,7 @@ impl Adoption {
         order.truncate(count);
         let [Some(&first), Some(&last)] = [order.first(), order.last()] else { return Vec::new() };
         let (high, low) = (rewards[first], rewards[last]);
+        // Scaled to [0, 1], because rewards fall by powers of ten while a model learns.
         let scale = if by_reward && high > low { 1.0 / (high - low) } else { 0.0 };
         let shares: Vec<f64> =
             order.iter().map(|&position| (scale * (rewards[position] - low)).exp()).collect();

@@ -51,6 +51,8 @@ impl Budget {
     /// Adds the noise that belongs to a question.
     pub(super) fn blur(self, candidate: NodeId, question: &ProbeQuestion, numbers: &mut [f64]) {
         if let Self::Noise { deviation, secret } = self {
+            // The question itself addresses the noise: whoever asks twice gets the same answer twice, and
+            // cannot average the noise away.
             #[expect(clippy::cast_possible_truncation, reason = "any bits do")]
             let round = question.fingerprint() as usize;
             let mut stream = Stream::new(secret, candidate, round, Purpose::ProbeNoise);
@@ -110,6 +112,7 @@ impl Spent {
         }
         let earlier = self.earlier.get(&target).copied().unwrap_or(0);
         let asked = self.asked.entry(target).or_default();
+        // What was answered before tells nothing new.
         if asked.contains(question) {
             return true;
         }

@@ -22,6 +22,7 @@ pub(super) fn refitted(
     step: f64,
 ) -> Result<Box<dyn Hypothesis>> {
     let mut labels = predictions.clone();
+    // Another node's model may predict what this one cannot fit, such as a negative count.
     let smallest = model.smallest_label();
     labels.as_mut_slice().iter_mut().for_each(|label| *label = label.max(smallest));
     let share = 1.0 / points.rows().max(1) as f64;
@@ -34,31 +35,15 @@ pub(super) fn refitted(
 #[derive(Debug)]
 pub(super) struct ProbedCandidate {
     id: NodeId,
-    model: Arc<dyn LocalModel>,
+    pub(super) model: Arc<dyn LocalModel>,
     budget: Budget,
-    spent: Spent,
+    /// What was asked so far.
+    pub(super) spent: Spent,
 }
 
 impl ProbedCandidate {
     pub(super) fn new(id: NodeId, model: &Arc<dyn LocalModel>, budget: Budget) -> Self {
         Self { id, model: model.clone(), budget, spent: Spent::default() }
-    }
-
-    pub(super) fn model(&self) -> &dyn LocalModel {
-        self.model.as_ref()
-    }
-
-    /// What was asked so far.
-    pub(super) fn spent(&self) -> &Spent {
-        &self.spent
-    }
-
-    pub(super) fn spent_mut(&mut self) -> &mut Spent {
-        &mut self.spent
-    }
-
-    pub(super) fn set_spent(&mut self, spent: Spent) {
-        self.spent = spent;
     }
 
     /// The answer to a target whose public points are known.
@@ -75,6 +60,7 @@ impl ProbedCandidate {
         if !self.fits(data, points, question) {
             return Ok(ProbeAnswer::Refused(ProbeRefusal::OtherModel));
         }
+        // A question that makes no sense is refused above, so that it costs its asker nothing.
         let columns = data.features().columns();
         let weights = self.model.as_parametric().map(|model| model.size(columns, data.task()));
         let sizes = [rows, weights.unwrap_or(columns)];
@@ -117,6 +103,7 @@ impl ProbedCandidate {
         };
         let fitted = refitted(self.model.as_ref(), data, (points, predictions), *step)?;
         if let Stored::Linear(mut linear) = fitted.stored() {
+            // The intercept gives away as much as any slope: it gets its noise from the same stream.
             linear.slopes.push(linear.intercept);
             linear.slopes = blurred(linear.slopes);
             linear.intercept = linear.slopes.pop().unwrap_or(0.0);

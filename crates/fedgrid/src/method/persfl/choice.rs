@@ -131,6 +131,7 @@ impl Chooser {
                 let (mut rank, order) = (vec![0; drawn.len()], std::mem::take(drawn));
                 order.iter().enumerate().for_each(|(position, &index)| rank[index] = position);
                 let time: usize = self.tallies.iter().map(|tally| tally.rewarded).sum();
+                // Only answers count as time: whoever is silent must not widen the bounds of all others.
                 let time = (time.max(1) as f64).ln();
                 self.best_by_rank(count, drawn, &rank, |tally| match tally.rewarded {
                     0 => f64::INFINITY,

@@ -73,10 +73,12 @@ impl Participant for PersFlParticipant {
                 .map(|(to, said)| (to, PersFlMessage::Answer(said)))
                 .collect();
         }
+        // A round without questions still alternates, so that nodes that wait stay in step with others.
         let Some(target) = self.target.as_mut().filter(|_| self.recent.is_enough()) else {
             return Vec::new();
         };
         let (question, mut asked) = target.ask();
+        // In order of ids, like the messages of every other method.
         asked.sort_unstable();
         asked.into_iter().map(|to| (to, PersFlMessage::Question(question.clone()))).collect()
     }

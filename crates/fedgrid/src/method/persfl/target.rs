@@ -256,6 +256,7 @@ impl ProbingTarget {
         Ok(match (answer, &self.weights) {
             (ProbeAnswer::Numbers(numbers), Some(weights)) => self.stepped(weights, numbers),
             (ProbeAnswer::Linear(linear), None) => {
+                // Slopes are in the order of names: another order would be another model.
                 let known = linear.names == *self.train.features().names();
                 let usable = known && linear.check().is_ok();
                 usable.then(|| Proposal::Hypothesis(linear.clone()))
@@ -302,6 +303,7 @@ impl ProbingTarget {
     /// can tell without travelling itself.
     fn distilled(&self, labels: &Labels) -> Result<Arc<dyn Hypothesis>> {
         let points: &Features = &self.node.public;
+        // The mean over public points, as in eq. 7, so that a ridge means the same for any number of them.
         let share = 1.0 / points.rows().max(1) as f64;
         let weights = vec![share; points.rows()];
         let data = Dataset::weighted(points.clone(), labels.clone(), weights)?;
@@ -356,6 +358,7 @@ impl ProbingTarget {
         let mut sum = LinearHypothesis { slopes: vec![0.0; names.len()], names, intercept: 0.0 };
         let mut all_linear = true;
         let mut labels = Labels::neutral(self.train.task(), self.node.public.rows());
+        // Shares add up to one, so that a sum of probabilities is one, too.
         labels.as_mut_slice().fill(0.0);
         for (share, hypothesis) in several {
             match hypothesis.stored() {

@@ -27,6 +27,7 @@ pub struct ProbeShape {
     pub own: usize,
 }
 
+// The first byte of every message; stored snapshots and other versions rely on these numbers.
 const GRADIENT: u8 = 1;
 const PROXIMAL: u8 = 2;
 const REFIT: u8 = 3;
@@ -41,6 +42,7 @@ impl Wire for PersFlMessage {
     fn largest(shape: &ProbeShape) -> usize {
         let predictions = shape.task.outputs() * shape.theirs.max(shape.own);
         let weights = shape.weights.unwrap_or(0).max(shape.names.len() + 1);
+        // A mark, a step, and the longest of what may follow.
         1 + 8 * (1 + predictions.max(weights))
     }
 
@@ -140,7 +142,7 @@ fn write_answer(answer: &ProbeAnswer, to: &mut Writer) -> Result<()> {
 impl Durable for PersFlParticipant {
     fn shape(&self, from: NodeId) -> Option<ProbeShape> {
         let index = self.known.binary_search_by_key(&from, |(id, _)| *id).ok()?;
-        let (rows, model) = (&self.recent.rows, self.candidate.model());
+        let (rows, model) = (&self.recent.rows, &self.candidate.model);
         let columns = rows.features().columns();
         Some(ProbeShape {
             task: rows.task(),
@@ -153,9 +155,10 @@ impl Durable for PersFlParticipant {
 
     fn snapshot(&self, to: &mut Writer) -> Result<()> {
         to.flag(self.asking);
-        to.count(self.recent.ticks());
-        to.count(self.recent.fresh());
-        let asked = self.candidate.spent().questions();
+        to.count(self.recent.tick);
+        to.count(self.recent.fresh);
+        // A restarted candidate that had forgotten what it answered could be asked for all of it again.
+        let asked = self.candidate.spent.questions();
         let asked = asked.map(|(target, said)| (target, PersFlMessage::Question(said.clone())));
         let said = self.answers.iter();
         let said = said.map(|(target, said)| (*target, PersFlMessage::Answer(said.clone())));
@@ -179,15 +182,15 @@ impl Durable for PersFlParticipant {
                 target.renew(&self.recent.rows)?;
             }
         }
-        self.recent.set_fresh(fresh);
-        let mut spent = self.candidate.spent().of_earlier_runs();
+        self.recent.fresh = fresh;
+        let mut spent = self.candidate.spent.of_earlier_runs();
         for _ in 0..from.count()? {
             match self.read(from)? {
                 (target, PersFlMessage::Question(question)) => spent.recall(target, question),
                 _ => return Err(from.refusal("has an answer in place of a question")),
             }
         }
-        self.candidate.set_spent(spent);
+        self.candidate.spent = spent;
         self.answers.clear();
         for _ in 0..from.count()? {
             match self.read(from)? {
@@ -203,11 +206,11 @@ impl Durable for PersFlParticipant {
     }
 
     fn charges(&self) -> Vec<(NodeId, u64)> {
-        self.candidate.spent().counts().collect()
+        self.candidate.spent.counts().collect()
     }
 
     fn charge(&mut self, asker: NodeId, count: u64) {
-        self.candidate.spent_mut().charge(asker, count);
+        self.candidate.spent.charge(asker, count);
     }
 }
 

@@ -74,7 +74,7 @@ pub(super) struct LocalLoss {
     model: Arc<dyn LocalModel>,
     kind: LossKind,
     /// The largest change of the gradient per change of weights met so far.
-    lipschitz: f64,
+    pub(super) lipschitz: f64,
     /// The modulus μ with L − μ/2 ‖·‖² convex; zero where none is known.
     pub(super) convexity: f64,
 }
@@ -125,15 +125,6 @@ impl LocalLoss {
     /// Whether there are rows.
     pub(super) fn has_rows(&self) -> bool {
         !matches!(self.kind, LossKind::NoRows)
-    }
-
-    /// The largest change of the gradient per change of weights met so far.
-    pub(super) fn lipschitz(&self) -> f64 {
-        self.lipschitz
-    }
-
-    pub(super) fn set_lipschitz(&mut self, lipschitz: f64) {
-        self.lipschitz = lipschitz;
     }
 
     /// Whether a minimum can be told from its slopes.

@@ -71,7 +71,7 @@ impl Durable for PrimalDualParticipant {
         let learnt = self.hypothesis.as_ref().and_then(|own| self.local.weights(own.as_ref()));
         to.list(&learnt.unwrap_or_default());
         // Steps are as long as this allows: without it a restored node would take other ones.
-        to.number(self.local.lipschitz());
+        to.number(self.local.lipschitz);
         write_report(&self.report, to);
         Ok(())
     }
@@ -102,7 +102,7 @@ impl Durable for PrimalDualParticipant {
             return Err(from.refusal("is of another model"));
         }
         self.hypothesis = (!learnt.is_empty()).then(|| self.local.hypothesis(&learnt));
-        self.local.set_lipschitz(from.number()?);
+        self.local.lipschitz = from.number()?;
         self.report = read_report(from)?;
         Ok(())
     }

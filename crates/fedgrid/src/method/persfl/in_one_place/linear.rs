@@ -32,7 +32,7 @@ use crate::{
     algebra::add_scaled,
     data::Dataset,
     error::{Error, Result, at_least_zero},
-    model::{Linear, LinearHypothesis, LinearProximal, Parametric},
+    model::{Linear, LinearHypothesis, LinearProximal},
     network::{Network, Node, NodeId},
 };
 
@@ -63,7 +63,6 @@ const MAX_KEPT_PRODUCTS: usize = 1 << 27;
 #[derive(Debug)]
 pub struct LinearPool<'a> {
     method: PersFl,
-    size: usize,
     names: Arc<[String]>,
     blocks: Vec<RowBlock<'a>>,
     /// The factored rows of each node, for proximal probes.
@@ -124,7 +123,6 @@ impl<'a> LinearPool<'a> {
             return Ok(None);
         };
         let names = first.data.features().names().clone();
-        let size = models[0].size(names.len(), first.data.task());
         let is_target = |node: &&Node| method.is_target(node.id, &node.data);
         let count = nodes.iter().filter(is_target).count().max(1);
         let blocks: Vec<RowBlock> = nodes
@@ -145,7 +143,7 @@ impl<'a> LinearPool<'a> {
         };
         let targets = nodes.par_iter().filter(is_target).map(begin).collect::<Result<_>>()?;
         let method = method.clone();
-        Ok(Some(Self { method, size, names, blocks, proximal, targets, iteration: 0 }))
+        Ok(Some(Self { method, names, blocks, proximal, targets, iteration: 0 }))
     }
 
     /// One iteration of every target.
@@ -158,12 +156,6 @@ impl<'a> LinearPool<'a> {
             [only] => step(only),
             several => several.par_iter_mut().for_each(step),
         }
-    }
-
-    /// How many weights a target has, the intercept last.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        self.size
     }
 
     /// The weights of each target, in order of ids.
@@ -235,6 +227,7 @@ impl LinearTarget {
             let index = scratch.drawn[position];
             let reward = self.probe(method, blocks, proximal, (position, index), &mut scratch);
             let tally = &mut self.chooser.tallies[index];
+            // No rows, or no proximal step: by messages that would be a refusal.
             if reward.is_nan() {
                 tally.refused += 1;
             } else {
@@ -289,6 +282,7 @@ impl LinearTarget {
         let step = &mut scratch.steps[position * size..(position + 1) * size];
         match (method.probe, own.and_then(|own| own.1.as_ref()).or(proximal.get(candidate))) {
             (Probe::Proximal, Some(factored)) => {
+                // argmin η L(w) + ‖w − ŵ‖² is the proximal step with τ = η/2.
                 let moved = factored.step(&self.weights, method.step / 2.0);
                 let Ok(moved) = moved else { return f64::NAN };
                 step.iter_mut().zip(&self.weights).zip(&moved).for_each(|((s, w), v)| *s = w - v);
@@ -304,6 +298,8 @@ impl LinearTarget {
         let (Some(own), Some(rows)) = (self.scoring.plain_rows(), block.plain_rows()) else {
             return;
         };
+        // Forming them costs m_i m_j d products, a probe without them (m_i + m_j) d: where they are formed
+        // once earlier probes have cost as much, a wrong guess costs no more than twice the best.
         let (mine, theirs) = (self.scoring.count(), block.count());
         let (pays, length) = (probed * (mine + theirs) >= mine * theirs, gram_row(mine) * theirs);
         if pays && self.products[index].is_none() && length <= self.room {

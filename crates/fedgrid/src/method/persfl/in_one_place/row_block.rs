@@ -51,6 +51,7 @@ impl<'a> RowBlock<'a> {
     pub(super) fn new(model: &Linear, data: &'a Dataset) -> Self {
         let owned = Self::rows(model, data);
         match owned.form {
+            // Then d² products are fewer than 2 m d, and the rows need not be read again.
             RowForm::Rows { ref rows, ref labels, ref weights } if labels.len() > owned.size => {
                 let size = owned.size;
                 let (mut gram, mut right) = (vec![0.0; size * size], vec![0.0; size]);
@@ -83,7 +84,8 @@ impl<'a> RowBlock<'a> {
     }
 
     pub(super) fn into_owned(self) -> RowBlock<'static> {
-        let form = match self.form {
+        let Self { form, ridge, slopes, size, is_empty } = self;
+        let form = match form {
             RowForm::Rows { rows, labels, weights } => RowForm::Rows {
                 rows: rows.into_owned().into(),
                 labels: labels.into_owned().into(),
@@ -91,13 +93,7 @@ impl<'a> RowBlock<'a> {
             },
             RowForm::Moments { gram, right, square } => RowForm::Moments { gram, right, square },
         };
-        RowBlock {
-            form,
-            ridge: self.ridge,
-            slopes: self.slopes,
-            size: self.size,
-            is_empty: self.is_empty,
-        }
+        RowBlock { form, ridge, slopes, size, is_empty }
     }
 
     /// The plain rows, where the block is kept as such and has no ridge.
