@@ -34,7 +34,7 @@ pub struct ClientPool {
     pub reach: f64,
 }
 
-/// SyntheticClients with data.
+/// Clients with data.
 #[derive(Debug)]
 pub struct SyntheticClients {
     /// The cluster of each.

@@ -8,7 +8,7 @@
 //! IFCA      as many models as it is told, each the mean of the gradients of those whom it fits best
 //! ```
 //!
-//! ["Plug In and LinearLearner", Figures 1, 3 and 5.] Entry k is measured before update k, as the authors do, so
+//! ["Plug In and Learn", Figures 1, 3 and 5.] Entry k is measured before update k, as the authors do, so
 //! that entry 1 is the start; FedAvg and IFCA are measured after it.
 
 use std::sync::Arc;

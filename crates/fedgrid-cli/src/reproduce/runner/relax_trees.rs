@@ -4,7 +4,7 @@
 //! h_i ← fit of  { own rows, weight 1 } ∪ { (x, h_j(x)), weight α A_ij } ∪ { (z, h_i(z)), weight 1 }
 //! ```
 //!
-//! over x in the public sets of all neighbours j and 100 fresh points z. ["Plug In and TreeLearner", eq. 19
+//! over x in the public sets of all neighbours j and 100 fresh points z. ["Plug In and Learn", eq. 19
 //! and 20, Figures 2 and 4.] These are the authors' weights; eq. 10 has `α A_ij m/m_pub`, so their α is a
 //! tenth of the paper's here. Their first update hears zeros, and without a pull trees stay what local
 //! training made them. Entry 0 are the trees of the nodes' own rows.

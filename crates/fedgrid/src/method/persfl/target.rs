@@ -329,7 +329,9 @@ impl ProbingTarget {
         }
         if let (Some(old), Some((_, first))) = (&self.weights, weights.first()) {
             let mut new = vec![0.0; first.len()];
-            weights.iter().for_each(|(share, part)| add_scaled(&mut new, *share, part));
+            for (share, part) in &weights {
+                add_scaled(&mut new, *share, part);
+            }
             self.report.change = squared_distance(old, &new);
             self.report.size = dot(&new, &new);
             let model = parametric(self.node.model.as_ref())?;
