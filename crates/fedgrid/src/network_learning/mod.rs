@@ -89,7 +89,7 @@ impl Default for NetworkLearning {
 }
 
 /// A pair that was probed in the end.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ProbedPair {
     /// The end with the smaller id.
     pub source: NodeId,
@@ -259,16 +259,8 @@ fn scored(partners: &[Vec<NodeId>], outcomes: &[TrialOutcome], trial: &Trial) ->
             // Each end has spent one degree of freedom on its mean.
             let freedom = rows.saturating_sub(2).max(1) as f64;
             let confidence = student((forward + backward) / deviation, freedom);
-            let (fit_probability, kept) = ([0.0; 2], false);
-            pairs.push(ProbedPair {
-                source,
-                target,
-                forward,
-                backward,
-                fit_probability,
-                confidence,
-                kept,
-            });
+            let unjudged = ProbedPair::default();
+            pairs.push(ProbedPair { source, target, forward, backward, confidence, ..unjudged });
         }
     }
     pairs

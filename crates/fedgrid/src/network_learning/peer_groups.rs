@@ -13,7 +13,10 @@ use super::{
     distributions::fisher_tail,
     trial::{Trial, TrialOutcome},
 };
-use crate::{algebra::add_scaled, network::NodeId};
+use crate::{
+    algebra::add_scaled,
+    network::{Edge, Network, NodeId},
+};
 
 /// A peer group fits a node if the probability of its loss is above this while pairs are still sought:
 /// almost all do, because many groups are not yet what they will be.
@@ -143,7 +146,7 @@ pub(super) fn merge_isolated_groups(
     outcomes: &[TrialOutcome],
     trial: &Trial,
 ) {
-    let mut groups = connected_groups(pairs, outcomes.len());
+    let mut groups = connected_groups(pairs, outcomes);
     groups.sort_by_key(|group| (group.len(), group[0]));
     for (index, small) in groups.iter().enumerate() {
         let best = groups[index + 1..]
@@ -189,28 +192,16 @@ fn mean_weights(group: &[NodeId], outcomes: &[TrialOutcome]) -> Vec<f64> {
     mean
 }
 
-/// The nodes with rows that are joined by kept pairs, each group in order of ids.
-fn connected_groups(pairs: &[ProbedPair], nodes: usize) -> Vec<Vec<NodeId>> {
-    let mut first: Vec<NodeId> = (0..nodes).collect();
-    let mut is_paired = vec![false; nodes];
-    for pair in pairs {
-        (is_paired[pair.source], is_paired[pair.target]) = (true, true);
+/// The nodes with partners that are joined by kept pairs, each group in order of ids.
+fn connected_groups(pairs: &[ProbedPair], outcomes: &[TrialOutcome]) -> Vec<Vec<NodeId>> {
+    let names = (0..outcomes.len()).map(|node| node.to_string()).collect();
+    let edge = |pair: &ProbedPair| Edge { source: pair.source, target: pair.target, weight: 1.0 };
+    let edges = pairs.iter().filter(|pair| pair.kept).map(edge);
+    let network = Network::new(names, edges).expect("no pair is probed twice or with itself");
+    let mut groups = network.components();
+    groups.retain(|group| !outcomes[group[0]].gains.is_empty());
+    for group in &mut groups {
+        group.sort_unstable();
     }
-    // Every node takes the least id that it can reach, until nothing changes.
-    loop {
-        let before = first.clone();
-        for pair in pairs.iter().filter(|pair| pair.kept) {
-            let least = first[pair.source].min(first[pair.target]);
-            (first[pair.source], first[pair.target]) = (least, least);
-        }
-        if first == before {
-            break;
-        }
-    }
-    let mut groups = vec![Vec::new(); nodes];
-    for node in (0..nodes).filter(|&node| is_paired[node]) {
-        groups[first[node]].push(node);
-    }
-    groups.retain(|group| !group.is_empty());
     groups
 }

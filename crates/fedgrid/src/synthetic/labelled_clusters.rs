@@ -21,12 +21,8 @@ use crate::{
 /// How the clusters are made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LabelledClusters {
-    /// The nodes of each of the two clusters.
-    pub nodes: usize,
-    /// The probability of an edge inside.
-    pub inside: f64,
-    /// The probability of an edge between.
-    pub between: f64,
+    /// The two clusters.
+    pub clusters: Clustered,
     /// The share of nodes that have labels.
     pub labelled: f64,
     /// The rows of a node.
@@ -34,9 +30,7 @@ pub struct LabelledClusters {
     /// The standard deviation σ of the noise.
     pub noise: f64,
     /// Whether all rows of a node share one noise, a slip of the authors' code.
-    pub one_noise_per_node: bool,
-    /// What decides the draws.
-    pub seed: u64,
+    pub one_noise: bool,
 }
 
 /// A network with rows, of which only those of labelled nodes are known.
@@ -58,24 +52,24 @@ impl LabelledClusters {
 
     /// Draws the network and its rows.
     pub fn make(&self) -> Result<LabelledNetwork> {
-        let Self { nodes, inside, between, seed, .. } = *self;
-        let (network, clusters) = Clustered { clusters: 2, nodes, inside, between, seed }.make()?;
+        let (network, clusters) = self.clusters.make()?;
         let names = feature_names(2);
         let rows = clusters.iter().enumerate().map(|(id, &c)| self.rows(&names, id, c));
         let rows = rows.collect::<Result<_>>()?;
-        let order = Stream::new(seed, 0, 0, Purpose::Shuffle).permutation(clusters.len());
+        let order =
+            Stream::new(self.clusters.seed, 0, 0, Purpose::Shuffle).permutation(clusters.len());
         let share = (self.labelled * clusters.len() as f64).floor();
         let labelled = order.into_iter().map(|rank| (rank as f64) < share).collect();
         Ok(LabelledNetwork { network, clusters, rows, labelled })
     }
 
     fn rows(&self, names: &Arc<[String]>, id: usize, cluster: usize) -> Result<Dataset> {
-        let mut stream = Stream::new(self.seed, id, 0, Purpose::Data);
+        let mut stream = Stream::new(self.clusters.seed, id, 0, Purpose::Data);
         let x: Vec<f64> = (0..2 * self.rows).map(|_| stream.normal()).collect();
         // Drawn in both cases, so that the rows of both have the same streams.
         let mut noise = self.noise * stream.normal();
         let label = |x: &[f64]| {
-            if !self.one_noise_per_node {
+            if !self.one_noise {
                 noise = self.noise * stream.normal();
             }
             dot(x, &Self::TRUTH[cluster]) + noise
@@ -105,17 +99,9 @@ mod tests {
 
     #[test]
     fn all_rows_of_a_node_may_share_one_noise() {
-        let spread = |one_noise_per_node| {
-            let made = LabelledClusters {
-                nodes: 12,
-                inside: 0.6,
-                between: 0.1,
-                labelled: 0.6,
-                rows: 5,
-                noise: 0.3,
-                one_noise_per_node,
-                seed: 4,
-            };
+        let spread = |one_noise| {
+            let clusters = Clustered { clusters: 2, nodes: 12, inside: 0.6, between: 0.1, seed: 4 };
+            let made = LabelledClusters { clusters, labelled: 0.6, rows: 5, noise: 0.3, one_noise };
             let rows = &made.make().unwrap().rows[0];
             let noise = |(x, y): (&[f64], &f64)| y - dot(x, &LabelledClusters::TRUTH[0]);
             let noises: Vec<f64> =

@@ -28,23 +28,23 @@ use super::super::measured::Curve;
 #[serde(deny_unknown_fields)]
 pub(in crate::reproduce) struct TreeProbing {
     pool: ClientPool,
+    /// How many clients S are drawn in an iteration.
+    candidates: usize,
+    rounds: usize,
+    /// The weight η' of a public point where a row weighs one.
+    weight: f64,
+    /// The depth of trees.
+    depth: usize,
     /// The dimension d.
     features: usize,
     /// The rows m of a client.
     rows: usize,
     /// The standard deviation σ of the noise.
     noise: f64,
-    /// How many clients S are drawn in an iteration.
-    candidates: usize,
-    rounds: usize,
     /// The public points.
     public: usize,
     /// The validation rows of the target.
     validation: usize,
-    /// The depth of trees.
-    depth: usize,
-    /// The weight η' of a public point where a row weighs one.
-    weight: f64,
     learn: TreeProbingLearner,
 }
 

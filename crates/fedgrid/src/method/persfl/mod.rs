@@ -23,6 +23,7 @@ mod in_one_place;
 mod message;
 mod online;
 mod participant;
+mod proposal;
 mod start;
 mod step;
 mod tally;

@@ -8,19 +8,20 @@ use super::{
     PersFl, Probe, ProbeAnswer, ProbeQuestion, ProbeRefusal, Tally,
     candidate::{own_step, refitted},
     choice::Chooser,
-    start::{first_hypothesis, first_weights, loss_of, parametric},
+    proposal::{Proposal, distilled, mean},
+    start::{first_hypothesis, first_weights, parametric},
     step::gradient_step,
 };
 use crate::{
     algebra::{add_scaled, dot, squared_distance},
     bytes::{Reader, Writer},
-    data::{Dataset, Features, Labels},
+    data::{Dataset, Labels},
     error::Result,
     method::{
         Report,
         wire::{read_hypothesis, read_report, write_hypothesis, write_report},
     },
-    model::{Hypothesis, LinearHypothesis, Stored},
+    model::Hypothesis,
     network::{Node, NodeId},
 };
 
@@ -28,7 +29,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct ProbingTarget {
     method: PersFl,
-    node: Node,
+    pub(super) node: Node,
     /// The rows of its start and of its probes of itself.
     train: Dataset,
     /// The rows by which answers are scored.
@@ -41,13 +42,6 @@ pub(super) struct ProbingTarget {
     /// The indices of the candidates that were asked last.
     drawn: Vec<usize>,
     pub(super) report: Report,
-}
-
-/// What a candidate would make of the target.
-#[derive(Debug)]
-enum Proposal {
-    Weights(Arc<[f64]>),
-    Hypothesis(Arc<dyn Hypothesis>),
 }
 
 impl ProbingTarget {
@@ -123,10 +117,6 @@ impl ProbingTarget {
             return Err(from.refusal("is of another node"));
         }
         self.chooser.tallies.iter_mut().try_for_each(|tally| tally.read(from))
-    }
-
-    pub(super) fn id(&self) -> NodeId {
-        self.node.id
     }
 
     pub(super) fn tallies(&self) -> &[Tally] {
@@ -216,7 +206,7 @@ impl ProbingTarget {
 
     /// Scores what each drawn candidate would make of the target, and takes the best.
     fn take_best(&mut self, proposals: &[Option<Proposal>]) -> Result<()> {
-        let before = self.loss(&self.current())?;
+        let before = self.current().loss(&self.node, &self.scoring)?;
         self.report = Report { loss: before, ..Report::default() };
         let drawn = std::mem::take(&mut self.drawn);
         let mut rewards = Vec::with_capacity(drawn.len());
@@ -226,7 +216,7 @@ impl ProbingTarget {
                 rewards.push(f64::NAN);
                 continue;
             };
-            let reward = before - self.loss(proposal)?;
+            let reward = before - proposal.loss(&self.node, &self.scoring)?;
             self.chooser.tallies[index].reward(reward, before);
             rewards.push(reward);
         }
@@ -265,7 +255,7 @@ impl ProbingTarget {
                 let fits = labels.rows() == self.node.public.rows()
                     && labels.task() == self.train.task()
                     && labels.as_slice().iter().all(|value| value.is_finite());
-                fits.then(|| self.distilled(labels)).transpose()?.map(Proposal::Hypothesis)
+                fits.then(|| distilled(&self.node, labels)).transpose()?.map(Proposal::Hypothesis)
             }
             _ => None,
         })
@@ -299,25 +289,6 @@ impl ProbingTarget {
         Ok(Proposal::Hypothesis(fitted.into()))
     }
 
-    /// The target's model fitted to predictions on its public points: what another kind of model
-    /// can tell without travelling itself.
-    fn distilled(&self, labels: &Labels) -> Result<Arc<dyn Hypothesis>> {
-        let points: &Features = &self.node.public;
-        // The mean over public points, as in eq. 7, so that a ridge means the same for any number of them.
-        let share = 1.0 / points.rows().max(1) as f64;
-        let weights = vec![share; points.rows()];
-        let data = Dataset::weighted(points.clone(), labels.clone(), weights)?;
-        Ok(self.node.model.fit(&data)?.into())
-    }
-
-    fn loss(&self, moved: &Proposal) -> Result<f64> {
-        let data = &self.scoring;
-        Ok(match moved {
-            Proposal::Weights(weights) => parametric(self.node.model.as_ref())?.loss(data, weights),
-            Proposal::Hypothesis(hypothesis) => loss_of(hypothesis.as_ref(), data),
-        })
-    }
-
     /// Takes the mean of some proposals, which are all of one kind; none leaves everything as it is.
     fn take_mean(&mut self, parts: &[(f64, &Proposal)]) -> Result<()> {
         let (mut weights, mut hypotheses) = (Vec::new(), Vec::new());
@@ -343,7 +314,7 @@ impl ProbingTarget {
         let new = match hypotheses.as_slice() {
             [] => return Ok(()),
             [(_, only)] => (*only).clone(),
-            several => self.mean(several)?,
+            several => mean(&self.node, several)?,
         };
         // Hypotheses have no weights to compare: they have moved by as much as their predictions.
         let old = self.hypothesis.predict(&self.node.public);
@@ -352,27 +323,5 @@ impl ProbingTarget {
         self.report.size = dot(now.as_slice(), now.as_slice());
         self.hypothesis = new;
         Ok(())
-    }
-
-    /// The mean of hypotheses: of linear ones itself, of others a fit to their mean prediction.
-    fn mean(&self, several: &[(f64, &Arc<dyn Hypothesis>)]) -> Result<Arc<dyn Hypothesis>> {
-        let names = self.train.features().names().clone();
-        let mut sum = LinearHypothesis { slopes: vec![0.0; names.len()], names, intercept: 0.0 };
-        let mut all_linear = true;
-        let mut labels = Labels::neutral(self.train.task(), self.node.public.rows());
-        // Shares add up to one, so that a sum of probabilities is one, too.
-        labels.as_mut_slice().fill(0.0);
-        for (share, hypothesis) in several {
-            match hypothesis.stored() {
-                Stored::Linear(linear) => {
-                    add_scaled(&mut sum.slopes, *share, &linear.slopes);
-                    sum.intercept += share * linear.intercept;
-                }
-                _ => all_linear = false,
-            }
-            let predicted = hypothesis.predict(&self.node.public);
-            add_scaled(labels.as_mut_slice(), *share, predicted.as_slice());
-        }
-        if all_linear { Ok(Arc::new(sum)) } else { self.distilled(&labels) }
     }
 }

@@ -10,7 +10,7 @@ use fedgrid::{
     data::{Dataset, Task},
     method::{PrimalDual, Scale},
     model::Hypothesis,
-    network::View,
+    network::{Clustered, View},
     penalty::Penalty,
     runtime::Run,
     synthetic::LabelledClusters,
@@ -70,17 +70,9 @@ fn at_scale_one_without_relaxation_it_is_the_papers_algorithm() {
 /// Two clusters of true weights (2, 2) and (−2, 2), five rows at each node, 60 % of the nodes with
 /// labels: what the nodes may know, and the rows of all.
 fn clustered(nodes: usize, seed: u64, noise: f64) -> (Vec<View>, Vec<Dataset>) {
-    let clusters = LabelledClusters {
-        nodes: nodes / 2,
-        inside: 0.5,
-        between: 0.01,
-        labelled: 0.6,
-        rows: 5,
-        noise,
-        one_noise_per_node: false,
-        seed,
-    };
-    let made = clusters.make().unwrap();
+    let clusters = Clustered { clusters: 2, nodes: nodes / 2, inside: 0.5, between: 0.01, seed };
+    let made = LabelledClusters { clusters, labelled: 0.6, rows: 5, noise, one_noise: false };
+    let made = made.make().unwrap();
     (made.network.views(made.nodes()).unwrap(), made.rows)
 }
 

@@ -16,6 +16,7 @@ use fedgrid::{
     Result,
     algebra::{dot, squared_distance},
     data::Dataset,
+    network::Clustered,
     optimum::gtv::{Coupled, Goal, Losses, minimise},
     penalty::Penalty,
     synthetic::{LabelledClusters, LabelledNetwork},
@@ -96,18 +97,8 @@ impl TotalVariation {
 
     fn made(&self, between: f64, seed: u64) -> Result<LabelledNetwork> {
         let Self { nodes, inside, labelled, rows, noise, paper_compat, .. } = *self;
-        let one_noise_per_node = paper_compat;
-        let made = LabelledClusters {
-            nodes,
-            inside,
-            between,
-            labelled,
-            rows,
-            noise,
-            one_noise_per_node,
-            seed,
-        };
-        made.make()
+        let clusters = Clustered { clusters: 2, nodes, inside, between, seed };
+        LabelledClusters { clusters, labelled, rows, noise, one_noise: paper_compat }.make()
     }
 
     /// The minimum of the paper's objective.

@@ -71,21 +71,17 @@ fn tail(one: &[f64], row: &[f64], sum: f64) -> f64 {
 
 /// `out_k = rowₖᵀ v` for all rows.
 pub(super) fn products(rows: &[f64], v: &[f64], out: &mut [f64]) {
-    Arch::new().dispatch(RowProducts { rows, v, out });
+    Arch::new().dispatch(RowProducts(rows, v, out));
 }
 
-struct RowProducts<'a> {
-    rows: &'a [f64],
-    v: &'a [f64],
-    out: &'a mut [f64],
-}
+struct RowProducts<'a>(&'a [f64], &'a [f64], &'a mut [f64]);
 
 impl WithSimd for RowProducts<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { rows, v, out } = self;
+        let Self(rows, v, out) = self;
         let size = v.len();
         if S::F64_LANES != 4 {
             for (row, out) in rows.chunks_exact(size).zip(out) {
@@ -112,21 +108,17 @@ impl WithSimd for RowProducts<'_> {
 
 /// `out = Σ_k factor_k row_k`
 pub(super) fn combination(rows: &[f64], factors: &[f64], out: &mut [f64]) {
-    Arch::new().dispatch(RowCombination { rows, factors, out });
+    Arch::new().dispatch(RowCombination(rows, factors, out));
 }
 
-struct RowCombination<'a> {
-    rows: &'a [f64],
-    factors: &'a [f64],
-    out: &'a mut [f64],
-}
+struct RowCombination<'a>(&'a [f64], &'a [f64], &'a mut [f64]);
 
 impl WithSimd for RowCombination<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { rows, factors, out } = self;
+        let Self(rows, factors, out) = self;
         let size = out.len();
         let (blocks, single) = factors.as_chunks::<4>();
         let (fours, ones) = rows.split_at(4 * size * blocks.len());

@@ -64,7 +64,7 @@ impl<'a> RefitPool<'a> {
 
     /// What each target has learnt, in order of ids.
     pub fn hypotheses(&self) -> impl Iterator<Item = (NodeId, &Arc<dyn Hypothesis>)> {
-        self.targets.iter().map(|target| (target.id(), &target.hypothesis))
+        self.targets.iter().map(|target| (target.node.id, &target.hypothesis))
     }
 
     /// What each target remembers of its candidates.
