@@ -2,8 +2,9 @@
 
 use fedgrid::{
     compare::Fitted,
-    method::{Kept, Learned, Tally},
+    method::Tally,
     network::NodeId,
+    network_learning::{LearnedNetwork, ProbedPair},
 };
 
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
 
 /// A learned network in numbers.
 #[must_use]
-pub fn learned(learned: &Learned) -> LearnedSummary {
+pub fn learned(learned: &LearnedNetwork) -> LearnedSummary {
     let nodes = learned.network.len();
     let all = nodes * nodes.saturating_sub(1) / 2;
     LearnedSummary {
@@ -68,7 +69,7 @@ pub fn helps(assembly: &Assembly, fitted: &Fitted) -> Vec<Help> {
     let from_probes = fitted.tallies.iter().filter_map(help);
     let pairs = assembly.chosen.as_ref().and_then(|chosen| chosen.learned.as_ref());
     let from_pairs = pairs.iter().flat_map(|learned| &learned.pairs).flat_map(|pair| {
-        let Kept { source, target, forward, backward, confidence, kept, .. } = *pair;
+        let ProbedPair { source, target, forward, backward, confidence, kept, .. } = *pair;
         let help = |learner, helper, reward| Help { learner, helper, reward, confidence, kept };
         [help(source, target, forward), help(target, source, backward)]
     });

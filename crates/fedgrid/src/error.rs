@@ -95,6 +95,29 @@ pub(crate) fn at_least_zero(name: &'static str, value: f64) -> Result<()> {
     }
 }
 
+/// Checks a hyper-parameter that must be above zero.
+pub(crate) fn positive(name: &'static str, value: f64) -> Result<()> {
+    if value > 0.0 && value.is_finite() {
+        Ok(())
+    } else {
+        Err(Error::Parameter { name, value, expected: "a positive number" })
+    }
+}
+
+/// Checks a count that must not be too small.
+pub(crate) fn at_least(
+    count: usize,
+    name: &'static str,
+    least: usize,
+    expected: &'static str,
+) -> Result<()> {
+    if count >= least {
+        Ok(())
+    } else {
+        Err(Error::Parameter { name, value: count as f64, expected })
+    }
+}
+
 /// Checks that two sizes agree.
 pub(crate) fn same_size(what: &'static str, found: usize, expected: usize) -> Result<()> {
     if found == expected { Ok(()) } else { Err(Error::Shape { what, found, expected }) }

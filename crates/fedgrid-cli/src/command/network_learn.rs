@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fedgrid::method::{Kept, Learned};
+use fedgrid::network_learning::{LearnedNetwork, ProbedPair};
 use serde_json::json;
 use toml::{Table, Value};
 
@@ -156,11 +156,11 @@ struct Found {
 }
 
 impl Found {
-    fn of(learned: &Learned) -> Self {
+    fn of(learned: &LearnedNetwork) -> Self {
         let nodes = learned.network.len();
         let pairs = nodes * nodes.saturating_sub(1) / 2;
         let kept = learned.pairs.iter().filter(|pair| pair.kept);
-        let mut confidence: Vec<f64> = kept.map(|pair: &Kept| pair.confidence).collect();
+        let mut confidence: Vec<f64> = kept.map(|pair: &ProbedPair| pair.confidence).collect();
         confidence.sort_by(f64::total_cmp);
         let middle = confidence.get(confidence.len() / 2).copied();
         let statistics = learned.network.statistics();
@@ -175,7 +175,7 @@ impl Found {
         }
     }
 
-    fn lines(&self, learned: &Learned, out: &Path) -> String {
+    fn lines(&self, learned: &LearnedNetwork, out: &Path) -> String {
         let (probed, pairs) = (count(learned.pairs.len()), count(self.pairs));
         let (share, probes) = (percent(self.share), count(learned.probes));
         let edges = counted(learned.network.edges().len(), "edge");

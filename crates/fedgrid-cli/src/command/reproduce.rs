@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::terminal::{Terminal, complain, is_interrupted};
 use fedgrid_lab::{
     error::{Error, Result},
-    figures::{self, Entry, Outcome},
+    figures::{self, FigureEntry, FigureOutcome},
     number::{counted, duration},
     run::to_json_pretty,
 };
@@ -88,7 +88,7 @@ impl Reproduce {
 }
 
 /// The last sentence.
-fn said(outcomes: &[Outcome], seconds: f64, out: &Path) -> String {
+fn said(outcomes: &[FigureOutcome], seconds: f64, out: &Path) -> String {
     let rows = outcomes.iter().flat_map(|outcome| &outcome.rows);
     let (inside, count) = (rows.clone().filter(|row| row.agrees).count(), rows.count());
     let page = out.join("index.html");
@@ -102,7 +102,8 @@ fn said(outcomes: &[Outcome], seconds: f64, out: &Path) -> String {
 }
 
 fn list(terminal: Terminal) -> Result<()> {
-    let figures = figures::all().iter().map(|entry: &Entry| Ok((&*entry.name, entry.figure()?)));
+    let figures =
+        figures::all().iter().map(|entry: &FigureEntry| Ok((&*entry.name, entry.figure()?)));
     let figures = figures.collect::<Result<Vec<_>>>()?;
     let text = |(name, figure): &(&str, figures::figure::Figure)| {
         format!("{name:<36} {}, {}: {}", figure.paper, figure.number, figure.title)
@@ -115,7 +116,7 @@ fn list(terminal: Terminal) -> Result<()> {
     Ok(())
 }
 
-fn write(out: &Path, outcome: &Outcome) -> Result<()> {
+fn write(out: &Path, outcome: &FigureOutcome) -> Result<()> {
     let base = out.join(&outcome.name);
     let folder = base.parent().unwrap_or(out);
     fs::create_dir_all(folder).map_err(|error| Error::folder(folder, &error))?;
@@ -128,8 +129,8 @@ fn save(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).map_err(|error| Error::file("write", path, &error))
 }
 
-fn result(outcomes: &[Outcome], quick: bool, seconds: f64) -> serde_json::Value {
-    let figure = |outcome: &Outcome| {
+fn result(outcomes: &[FigureOutcome], quick: bool, seconds: f64) -> serde_json::Value {
+    let figure = |outcome: &FigureOutcome| {
         let claims: Vec<_> = outcome
             .claims
             .iter()

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use fedgrid::method::Learn;
+use fedgrid::network_learning::NetworkLearning;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -79,7 +79,8 @@ pub struct LearnKeys {
 
 impl Default for LearnKeys {
     fn default() -> Self {
-        let Learn { share, phases, iterations, turns, neighbours, step, .. } = Learn::default();
+        let NetworkLearning { share, phases, iterations, turns, neighbours, step, .. } =
+            NetworkLearning::default();
         Self { share, phases, iterations, turns, neighbours, step }
     }
 }
@@ -87,9 +88,9 @@ impl Default for LearnKeys {
 impl LearnKeys {
     /// The learner of these keys.
     #[must_use]
-    pub fn learner(&self, seed: u64) -> Learn {
+    pub fn learner(&self, seed: u64) -> NetworkLearning {
         let Self { share, phases, iterations, turns, neighbours, step } = *self;
-        Learn { share, phases, iterations, turns, neighbours, step, model: None, seed }
+        NetworkLearning { share, phases, iterations, turns, neighbours, step, model: None, seed }
     }
 
     fn check(&self) -> Result<(), String> {

@@ -15,18 +15,18 @@ pub(super) type Curve = Vec<(f64, f64)>;
 
 /// The repeats of one line.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
-    /// The places on the horizontal axis.
+pub struct RepeatedLine {
+    /// The values on the horizontal axis.
     pub xs: Vec<f64>,
     /// The values of each repeat.
     pub runs: Vec<Vec<f64>>,
     statistic: Statistic,
 }
 
-impl Measured {
-    /// The repeats of one line, which all have the same places.
+impl RepeatedLine {
+    /// The repeats of one line, which all have the same values there.
     pub(super) fn new(curves: &[Curve], statistic: Statistic) -> Self {
-        let xs = curves.first().map_or_else(Vec::new, places);
+        let xs = curves.first().map_or_else(Vec::new, xs_of);
         let values = |curve: &Curve| curve.iter().map(|(_, y)| *y).collect();
         Self { xs, runs: curves.iter().map(values).collect(), statistic }
     }
@@ -79,9 +79,9 @@ impl Measured {
         (0..self.xs.len()).map(of).collect()
     }
 
-    /// The middle at a place, if the line has it; the last place if none is given.
+    /// The middle at an x, if the line has it; at the last one if none is given.
     #[must_use]
-    pub fn at_place(&self, x: Option<f64>) -> Option<f64> {
+    pub fn middle_at(&self, x: Option<f64>) -> Option<f64> {
         let point = match x {
             Some(x) => self.point(x)?,
             None => self.xs.len().checked_sub(1)?,
@@ -102,14 +102,14 @@ impl Measured {
         reached.then(|| Ours { value, sd: deviation(&values), runs: values.len() })
     }
 
-    /// Where each repeat is first at or below a level; repeats that never are have no place.
+    /// Where each repeat is first at or below a level; repeats that never are are left out.
     fn first_below(&self, level: f64) -> Vec<f64> {
         let first = |run: &Vec<f64>| run.iter().position(|y| *y <= level).map(|at| self.xs[at]);
         self.runs.iter().filter_map(first).collect()
     }
 
     fn point(&self, x: f64) -> Option<usize> {
-        self.xs.iter().position(|place| (place - x).abs() <= 1e-9 * x.abs().max(1.0))
+        self.xs.iter().position(|own| (own - x).abs() <= 1e-9 * x.abs().max(1.0))
     }
 
     fn at(&self, point: usize) -> Vec<f64> {
@@ -117,7 +117,7 @@ impl Measured {
     }
 }
 
-fn places(curve: &Curve) -> Vec<f64> {
+fn xs_of(curve: &Curve) -> Vec<f64> {
     curve.iter().map(|(x, _)| *x).collect()
 }
 
@@ -147,9 +147,9 @@ fn deviation(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    fn measured(runs: &[&[f64]], statistic: Statistic) -> Measured {
+    fn measured(runs: &[&[f64]], statistic: Statistic) -> RepeatedLine {
         let curve = |run: &&[f64]| run.iter().enumerate().map(|(x, y)| (x as f64, *y)).collect();
-        Measured::new(&runs.iter().map(curve).collect::<Vec<_>>(), statistic)
+        RepeatedLine::new(&runs.iter().map(curve).collect::<Vec<_>>(), statistic)
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_place_below_a_level_is_that_of_each_repeat() {
+    fn the_first_x_below_a_level_is_that_of_each_repeat() {
         let line =
             measured(&[&[9.0, 2.0, 1.0], &[9.0, 8.0, 1.0], &[9.0, 8.0, 7.0]], Statistic::Mean);
         assert_eq!(line.first_below(2.0), [1.0, 2.0]);

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     algebra::add_scaled,
-    error::{Error, Result, at_least_zero, same_size},
+    error::{Error, Result, at_least, at_least_zero, positive, same_size},
     network::{Node, NodeId, View},
 };
 
@@ -92,9 +92,7 @@ impl Default for FedAvg {
 impl FedAvg {
     pub(super) fn check(&self) -> Result<()> {
         for (name, value) in [("step", self.step.unwrap_or(1.0)), ("pace", self.pace)] {
-            if !(value > 0.0 && value.is_finite()) {
-                return Err(Error::Parameter { name, value, expected: "a positive number" });
-            }
+            positive(name, value)?;
         }
         if !(self.participation > 0.0 && self.participation <= 1.0) {
             let expected = "a share above zero and up to one";
@@ -105,9 +103,7 @@ impl FedAvg {
             });
         }
         for (name, value) in [("steps", self.steps), ("iterations", self.iterations)] {
-            if value == 0 {
-                return Err(Error::Parameter { name, value: 0.0, expected: "one or more" });
-            }
+            at_least(value, name, 1, "one or more")?;
         }
         at_least_zero("tolerance", self.tolerance)
     }

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     algebra::{add_scaled, dot, squared_distance},
-    error::{Error, Result},
+    error::{Error, Result, positive},
     model::Hypothesis,
     network::{Node, NodeId, View},
 };
@@ -30,7 +30,7 @@ use crate::{
 /// What comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Turns {
+pub enum UpdateOrder {
     /// Neighbours' weights are averaged, then the node's own gradient is added.
     #[default]
     CombineThenAdapt,
@@ -47,7 +47,7 @@ pub struct Gossip {
     pub step: f64,
     /// What comes first.
     #[serde(skip)]
-    pub turns: Turns,
+    pub order: UpdateOrder,
     /// The hypotheses to start from; where there is none, where the model starts.
     #[serde(skip)]
     pub start: Option<PartialHypotheses>,
@@ -55,7 +55,7 @@ pub struct Gossip {
 
 impl Default for Gossip {
     fn default() -> Self {
-        Self { step: 1.0, turns: Turns::CombineThenAdapt, start: None }
+        Self { step: 1.0, order: UpdateOrder::CombineThenAdapt, start: None }
     }
 }
 
@@ -74,10 +74,7 @@ impl Method for Gossip {
     type Participant = Gossiping;
 
     fn join(&self, view: View) -> Result<Gossiping> {
-        if !(self.step > 0.0 && self.step.is_finite()) {
-            let expected = "a positive number";
-            return Err(Error::Parameter { name: "step", value: self.step, expected });
-        }
+        positive("step", self.step)?;
         let View { node, neighbours } = view;
         let model = parametric(&node)?;
         let (columns, task) = (node.data.features().columns(), node.data.task());
@@ -87,7 +84,7 @@ impl Method for Gossip {
         let hypothesis = model.hypothesis(node.data.features().names(), task, &weights).into();
         let mut gossiping = Gossiping {
             step: self.step,
-            turns: self.turns,
+            order: self.order,
             neighbours: neighbours.iter().map(|neighbour| neighbour.id).collect(),
             said: weights.clone(),
             weights,
@@ -120,7 +117,7 @@ impl Message for Gossiped {
 #[derive(Debug)]
 pub struct Gossiping {
     step: f64,
-    turns: Turns,
+    order: UpdateOrder,
     node: Node,
     neighbours: Vec<NodeId>,
     weights: Weights,
@@ -133,9 +130,9 @@ pub struct Gossiping {
 impl Gossiping {
     /// Finds what is to be told next.
     fn prepare(&mut self) -> Result<()> {
-        self.said = match self.turns {
-            Turns::CombineThenAdapt => self.weights.clone(),
-            Turns::AdaptThenCombine => self.adapted(self.weights.to_vec())?.into(),
+        self.said = match self.order {
+            UpdateOrder::CombineThenAdapt => self.weights.clone(),
+            UpdateOrder::AdaptThenCombine => self.adapted(self.weights.to_vec())?.into(),
         };
         Ok(())
     }
@@ -176,7 +173,7 @@ impl Participant for Gossiping {
 
     fn receive(&mut self, inbox: &[(NodeId, Gossiped)]) -> Result<()> {
         let mut new = self.combined(inbox)?;
-        if self.turns == Turns::CombineThenAdapt {
+        if self.order == UpdateOrder::CombineThenAdapt {
             new = self.adapted(new)?;
         }
         self.report = Report {

@@ -19,7 +19,7 @@ use super::{
     hub::{Answer, Client, Heard, Hubbed, Joined, Moved, Server, Sides, Weights, Workplace},
 };
 use crate::{
-    error::{Error, Result, at_least_zero},
+    error::{Result, at_least, at_least_zero},
     network::{NodeId, View},
     random::{Purpose, Stream},
 };
@@ -69,9 +69,7 @@ impl Ifca {
         let counts =
             [("clusters", self.clusters), ("restarts", self.restarts), ("trial", self.trial)];
         for (name, value) in counts {
-            if value == 0 {
-                return Err(Error::Parameter { name, value: 0.0, expected: "one or more" });
-            }
+            at_least(value, name, 1, "one or more")?;
         }
         match self.guess {
             Guess::Random { spread } => at_least_zero("spread", spread),

@@ -36,18 +36,17 @@ pub use fedrelax::{
     Coupling, FedRelax, LocalStep, Predictions, Relaxing, SMALLEST_PULL, Shared, is_weak,
 };
 pub use fine_tuned::FineTuned;
-pub use gossip::{Gossip, Gossiped, Gossiping, Turns, common_step};
+pub use gossip::{Gossip, Gossiped, Gossiping, UpdateOrder, common_step};
 pub use hub::{Hubbed, Letter, around_hub};
 pub use ifca::{Guess, Ifca};
 pub use local::{Alone, Local};
-pub(crate) use persfl::suitable_step;
 pub use persfl::{
-    Adoption, Answer, Budget, Choice, Exchange, Feed, Kept, Learn, Learned, LinearPool, Online,
-    PersFl, Probe, Probes, Probing, Question, RefitPool, Refusal, Start, Tally,
-    chosen_by_validation, gradient_network, model_network, pooling_network, probing_model,
+    Adoption, Budget, Choice, Feed, LinearPool, Online, PersFl, PersFlMessage, PersFlParticipant,
+    Probe, ProbeAnswer, ProbeQuestion, ProbeRefusal, ProbeShape, RefitPool, Start, Tally,
 };
+pub(crate) use persfl::{gradient_step, suitable_step};
 pub use pooled::{Oracle, Pooled};
-pub use primal_dual::{Coupled, PrimalDual, PrimalStep, Scale, Turn};
+pub use primal_dual::{EdgeMessage, PrimalDual, PrimalDualParticipant, PrimalStep, Scale};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use shrunk::Shrunk;

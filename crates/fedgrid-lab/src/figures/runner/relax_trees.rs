@@ -15,19 +15,17 @@ use fedgrid::{
     loss::Loss,
     model::{Hypothesis, LocalModel, Tree},
     random::{Purpose, Stream},
+    synthetic::{DataSizes, Relation, SyntheticNetwork, normal_points},
 };
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use super::super::{
-    measured::Curve,
-    setting::{Made, Relation, Sizes, points},
-};
+use super::super::measured::Curve;
 
 /// The keys of a line.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::figures) struct Case {
+pub(in crate::figures) struct RelaxTrees {
     relation: Relation,
     /// The dimension d.
     features: usize,
@@ -47,7 +45,7 @@ pub(in crate::figures) struct Case {
     distilled: usize,
     /// How many updates.
     updates: usize,
-    learn: Learn,
+    learn: TreeLearner,
     /// Whether the first update hears zeros, and the oracle's entry 0 is a tree of one node's rows, as in
     /// the authors' code.
     paper_compat: bool,
@@ -55,21 +53,22 @@ pub(in crate::figures) struct Case {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Learn {
+enum TreeLearner {
     Relax,
     Oracle,
 }
 
 type Trees = Vec<Box<dyn Hypothesis>>;
 
-impl Case {
+impl RelaxTrees {
     /// One repeat.
     pub(super) fn run(&self, seed: u64) -> Result<Curve> {
         let Self { features, rows, noise, public, validation, .. } = *self;
-        let made = self.relation.make(Sizes { features, rows, validation, public, noise }, seed)?;
+        let made =
+            self.relation.make(DataSizes { features, rows, validation, public, noise }, seed)?;
         match self.learn {
-            Learn::Relax => self.relax(&made, seed),
-            Learn::Oracle => self.oracle(&made),
+            TreeLearner::Relax => self.relax(&made, seed),
+            TreeLearner::Oracle => self.oracle(&made),
         }
     }
 
@@ -77,13 +76,14 @@ impl Case {
         Tree { max_depth: self.depth, min_leaf_weight: 0.0 }
     }
 
-    fn relax(&self, made: &Made, seed: u64) -> Result<Curve> {
+    fn relax(&self, made: &SyntheticNetwork, seed: u64) -> Result<Curve> {
         let tree = self.tree();
         let nodes = 0..made.train.len();
         let mut trees: Trees =
             made.train.iter().map(|data| tree.fit(data)).collect::<Result<_>>()?;
         let mut curve = vec![(0.0, error(made, |node| trees[node].as_ref()))];
         for update in 1..=self.updates {
+            // Without a pull the authors' trees stay what local training made them.
             if self.alpha > 0.0 {
                 let heard: Vec<Labels> = nodes
                     .clone()
@@ -106,15 +106,16 @@ impl Case {
     /// The rows, pulls and memory of one node.
     fn augmented(
         &self,
-        made: &Made,
+        made: &SyntheticNetwork,
         heard: &[Labels],
         own: &dyn Hypothesis,
         (seed, node, update): (u64, usize, usize),
     ) -> Result<Dataset> {
         let train = &made.train[node];
         let mut stream = Stream::new(seed, node, update, Purpose::Public);
-        let fresh = points(train.features().names(), self.distilled, &mut stream)?;
+        let fresh = normal_points(train.features().names(), self.distilled, &mut stream)?;
         let remembered = own.predict(&fresh);
+        // One dataset of rows, pulls and memory: with squared loss, eq. 10 is one weighted fit (eq. 19).
         let mut features = train.features().values().to_vec();
         let mut labels = train.labels().as_slice().to_vec();
         let mut weights = vec![1.0; train.rows()];
@@ -130,7 +131,7 @@ impl Case {
         Dataset::weighted(features, Labels::values(labels), weights)
     }
 
-    fn oracle(&self, made: &Made) -> Result<Curve> {
+    fn oracle(&self, made: &SyntheticNetwork) -> Result<Curve> {
         let tree = self.tree();
         let fit = |data: &Dataset| tree.fit(data);
         let pooled: Trees = made.pooled()?.iter().map(fit).collect::<Result<_>>()?;
@@ -149,7 +150,7 @@ impl Case {
 }
 
 /// The mean squared error on validation rows, the mean over nodes.
-fn error<'a>(made: &Made, tree: impl Fn(usize) -> &'a dyn Hypothesis) -> f64 {
+fn error<'a>(made: &SyntheticNetwork, tree: impl Fn(usize) -> &'a dyn Hypothesis) -> f64 {
     let of = |(node, data): (usize, &Dataset)| {
         Loss::Squared.mean(data.labels(), &tree(node).predict(data.features()))
     };
@@ -173,7 +174,7 @@ mod tests {
     fn without_memory_an_update_is_that_of_fedrelax_by_messages() {
         let relation = Relation::Clusters { count: 2, nodes: 8, inside: 0.8, between: 0.2 };
         for paper_compat in [true, false] {
-            let case = Case {
+            let case = RelaxTrees {
                 relation,
                 features: 3,
                 rows: 10,
@@ -184,11 +185,11 @@ mod tests {
                 alpha: 0.3,
                 distilled: 0,
                 updates: 3,
-                learn: Learn::Relax,
+                learn: TreeLearner::Relax,
                 paper_compat,
             };
             let curve = case.run(5).unwrap();
-            let sizes = Sizes { features: 3, rows: 10, validation: 50, public: 20, noise: 0.5 };
+            let sizes = DataSizes { features: 3, rows: 10, validation: 50, public: 20, noise: 0.5 };
             let made = relation.make(sizes, 5).unwrap();
             // A row weighs 1/m in the mean, and a public point α/m_pub.
             let alpha = case.alpha * 20.0 / 10.0;

@@ -18,10 +18,11 @@ use crate::{
     error::Result,
     method::{
         Adoption, Budget, Choice, LinearPool, Online, PersFl, Probe, RefitPool, Start, Tally,
-        probing_model, suitable_step,
+        suitable_step,
     },
     model::Hypothesis,
     network::{Network, Node, NodeId},
+    network_learning::probing_model,
     observe::{Round, Stop},
     runtime::InProcess,
 };
