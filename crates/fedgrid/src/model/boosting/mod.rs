@@ -21,7 +21,7 @@ pub use self::boosting_hypothesis::BoostingHypothesis;
 use self::prepared_boosting::PreparedBoosting;
 use super::{
     Hypothesis, LocalModel, Prepared,
-    tree::{Limits, Rows, Sorted},
+    tree::{Limits, MergedRows, Sorted},
 };
 use crate::{
     algebra::scale,
@@ -83,7 +83,7 @@ impl Boosting {
         clippy::cast_sign_loss,
         reason = "a share of the rows is a count"
     )]
-    fn subsampled(&self, rows: &Rows, tree: usize) -> Option<Vec<f64>> {
+    fn subsampled(&self, rows: &MergedRows, tree: usize) -> Option<Vec<f64>> {
         if self.subsample >= 1.0 {
             return None;
         }
@@ -112,7 +112,7 @@ mod tests {
         [Task::Regression, classes(2), classes(3)]
     }
 
-    /// Rows whose labels are noisy; class labels are soft, and a few certain and odd.
+    /// MergedRows whose labels are noisy; class labels are soft, and a few certain and odd.
     fn data(task: Task, rows: usize) -> Dataset {
         let mut stream = Stream::new(1, 0, 0, Purpose::Data);
         let names = ["a", "b", "c"].map(String::from).into();
