@@ -112,7 +112,7 @@ mod tests {
         [Task::Regression, classes(2), classes(3)]
     }
 
-    /// MergedRows whose labels are noisy; class labels are soft, and a few certain and odd.
+    /// Rows whose labels are noisy; class labels are soft, and a few certain and odd.
     fn data(task: Task, rows: usize) -> Dataset {
         let mut stream = Stream::new(1, 0, 0, Purpose::Data);
         let names = ["a", "b", "c"].map(String::from).into();

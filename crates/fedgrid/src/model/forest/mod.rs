@@ -46,9 +46,9 @@ pub struct Forest {
     pub features: TriedFeatures,
     /// Whether every tree has resampled rows; without, and with all features, all trees are equal.
     ///
-    /// MergedRows of equal features and labels are one, in an order of their own. As many as there are are
+    /// Rows of equal features and labels are one, in an order of their own. As many as there are are
     /// drawn with replacement, each with a chance that is its share of the weight; so a row of weight k
-    /// is the row k times, and distinct rows of equal weight give the usual bootstrap. MergedRows below a
+    /// is the row k times, and distinct rows of equal weight give the usual bootstrap. Rows below a
     /// hundredth of the mean weight, such as public points under a weak pull, raise the number of draws
     /// in proportion to their weight only.
     pub bootstrap: bool,

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! so that every sum is formed in an order that does not depend on the order of the given rows.
-//! MergedRows of equal features always end in the same leaf: only their weight and mean label count.
+//! Rows of equal features always end in the same leaf: only their weight and mean label count.
 //! Nothing here depends on labels, so one preparation serves every fit to the same rows.
 
 use super::sort::{Sorter, compare, key, unsigned_zero};

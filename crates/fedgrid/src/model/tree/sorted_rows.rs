@@ -75,7 +75,7 @@ impl Prepared for PreparedTree {
         same_size("rows", rows.rows(), self.sorted.given)?;
         let (tree, grower) = self.grow(labels)?;
         let mut predictions = Labels::neutral(labels.task(), rows.rows());
-        // MergedRows that the tree was grown on have a leaf already.
+        // Rows that the tree was grown on have a leaf already.
         self.sorted.rows.each_source(|row, given| {
             tree.write_label(grower.leaves()[row] as usize, given, &mut predictions);
         });
