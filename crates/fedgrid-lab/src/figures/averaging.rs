@@ -97,7 +97,7 @@ mod tests {
 
     use fedgrid::{
         data::Features,
-        method::{Averaged, FedAvg, Guess, Ifca, Method, around_hub},
+        method::{FedAvg, Ifca, Method, fedavg::Averaged, hub::around_hub, ifca::Guess},
         model::{Linear, LocalModel},
         observe::Stop,
         runtime::InProcess,

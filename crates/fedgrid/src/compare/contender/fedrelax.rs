@@ -13,7 +13,10 @@ use crate::{
     data::Task,
     error::Result,
     loss::Loss,
-    method::{Coupling, FedRelax, LocalStep, Pooled},
+    method::{
+        FedRelax, Pooled,
+        fedrelax::{Coupling, LocalStep},
+    },
     network::{Network, Node},
 };
 

@@ -13,7 +13,10 @@ use crate::{
         tuning::{Grid, Units},
     },
     error::Result,
-    method::{PrimalDual, PrimalStep, Scale, StopOn},
+    method::{
+        PrimalDual, StopOn,
+        primal_dual::{PrimalStep, Scale},
+    },
     network::{Network, Node},
     optimum::gtv::{Coupled, Goal, Minimum, clusters, clusters_of, minimise},
     penalty::Penalty,
