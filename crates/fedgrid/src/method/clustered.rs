@@ -124,7 +124,7 @@ impl Server for ClusteredServer {
             }
             match self.halves(&old, &answers) {
                 Some(half) => {
-                    // Two clusters that begin alike have just to part: nothing has converged.
+                    // The halves begin with one model and are about to part, so nothing has converged.
                     moved = ModelChange::RESTARTED;
                     next.extend(cluster.split(&half, &answers));
                 }
@@ -161,7 +161,7 @@ impl ClusteredServer {
         for (given, step) in answers.iter().zip(&steps) {
             add_scaled(&mut mean, given.weight / total, step);
         }
-        // Only where the common step vanishes while single ones do not do the nodes of a cluster disagree.
+        // If the mean step vanishes and single ones do not, the nodes pull in different directions.
         let rests = norm(&mean) <= self.rest * largest && self.rest > 0.0;
         if !rests || answers.len() < 2 || largest == 0.0 {
             return None;

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::error::{Result, at_least_zero};
 
-/// AveragingServer with a proximal term.
+/// Averaging with a proximal term.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct FedProx {

@@ -12,8 +12,8 @@ use crate::{
 /// Over how many rounds growth is looked at. News from far nodes makes changes grow for a round or two
 /// in a run that converges; ten rounds tell that from divergence.
 const WINDOW_ROUNDS: usize = 10;
-/// A change (a sum of squares) that has become so many times as large over a window has grown: by a factor
-/// of √2 in the predictions, more than rounding does near a fixed point.
+/// A change (a sum of squares) that has become so many times as large over a window has grown: the
+/// predictions then move √2 times as far in a round as they did at its start.
 const GROWTH_FACTOR: f64 = 2.0;
 
 /// What a node remembers of earlier rounds.

@@ -55,8 +55,8 @@ impl Pulls {
         discrepancy: Discrepancy,
     ) -> Self {
         let mut public_sets: Vec<PublicSet> = Vec::new();
-        // Sets are told apart by address: a common set is held once and shared, and its copies would only
-        // cost rows.
+        // Sets are compared by address: a common set is shared by all, and becomes one copy of its rows;
+        // equal sets held twice only cost rows and change no fit.
         let mut index_of = |points: &Arc<Features>| {
             let known = public_sets.iter().position(|set| Arc::ptr_eq(&set.points, points));
             known.unwrap_or_else(|| {
@@ -190,8 +190,8 @@ impl Pulls {
             if self.towards_zero {
                 let zero = Labels::neutral(labels.task(), labels.rows());
                 targets[set].add(weight, own, &zero, self.discrepancy);
-            // Most networks take this branch, and it needs no copy of the predictions.
             } else if self.discrepancy.level && self.clip.is_none() {
+                // The default settings take this branch, which needs no copy of the predictions.
                 targets[set].add(weight, own, labels, self.discrepancy);
             } else {
                 let mut pull = self.discrepancy.pull(own, labels);

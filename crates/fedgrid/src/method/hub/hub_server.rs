@@ -88,7 +88,7 @@ impl HubServer {
                 {
                     self.answers.insert(*from, answer.clone());
                 }
-                // A late answer was made at older models, and its sender was not waited for.
+                // Messages that arrive twice and answers to older models change nothing.
                 _ => {}
             }
         }

@@ -1,6 +1,6 @@
 //! Algorithm 1 for linear models, on plain rows and moments.
 //!
-//! CandidateChoice, adoption and start are those of the messages; gradients, losses and steps stand here a second
+//! Choice, adoption and start are those of the messages; gradients, losses and steps stand here a second
 //! time because of their speed. Ten times as fast as numpy (docs/performance.md, "PersFL") asks for
 //! products over four rows at once in wide registers, rewards without a second loss, and steps that are
 //! formed only if they are taken, none of which a model's `gradient` and `loss` can give. Sums run in
