@@ -164,7 +164,9 @@ fn rows_at_the_ends_of_a_path_hold_its_halves_apart_just_so() {
 /// Every property below a schema, with its path.
 fn properties<'a>(schema: &'a Value, path: &str, found: &mut Vec<(String, &'a Value)>) {
     if let Value::Array(all) = schema {
-        all.iter().for_each(|one| properties(one, path, found));
+        for one in all {
+            properties(one, path, found);
+        }
     }
     let Value::Object(fields) = schema else { return };
     for (key, inner) in fields {

@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use super::{
     Certificate, Fitted, Watch,
-    fitted::{Effort, WarmStart},
+    fitted::{Effort, StartingPoint},
     trainer::Trainer,
 };
 use crate::{
@@ -70,7 +70,7 @@ impl Trainer<'_> {
                 converged: run.converged,
                 reason: None,
             },
-            warm: WarmStart::Hypotheses(hypotheses.clone().into()),
+            next_start: StartingPoint::Hypotheses(hypotheses.clone().into()),
             residuals: run.history.iter().map(|round| round.residual).collect(),
             rounds: run.history,
             direct: false,

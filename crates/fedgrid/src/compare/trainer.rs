@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{
     Contestant, Fitted, Strength, Study, Watch,
-    fitted::{Effort, FitRequest, WarmStart},
+    fitted::{Effort, FitRequest, StartingPoint},
     nodes::{mean_of, weigh, with_ridge},
     undetermined,
 };
@@ -188,7 +188,7 @@ impl Study {
     ) -> Result<Fitted> {
         let trainer = Trainer::new(self, watch, &self.plan.train, strength.ridge)?;
         let network = &self.network_of(contestant);
-        let (warm, effort) = (WarmStart::Cold, Effort::Final);
-        trainer.train(contestant, FitRequest { network, strength: strength.alpha, warm, effort })
+        let (start, effort) = (StartingPoint::Cold, Effort::Final);
+        trainer.train(contestant, FitRequest { network, strength: strength.alpha, start, effort })
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Contestant, NodeScore, Study, Watch,
-    fitted::{Effort, FitRequest, WarmStart},
+    fitted::{Effort, FitRequest, StartingPoint},
     trainer::Trainer,
 };
 use crate::{
@@ -166,6 +166,11 @@ impl Units<'_> {
         }
     }
 
+    /// Powers of ten of a pull on weights, of which one counts as much as one on predictions.
+    pub(super) fn pulls_of_weights(&self) -> Grid {
+        Grid::Decades(2.0 * self.variance)
+    }
+
     pub(super) fn nodes_with_rows(&self) -> usize {
         self.study.plan.train.iter().filter(|rows| !rows.is_empty()).count()
     }
@@ -314,17 +319,17 @@ impl<'a> Search<'a> {
     fn walk(&self, pulls: &[f64], ridge: Option<f64>, fold: usize) -> Result<Vec<Vec<NodeScore>>> {
         let fold = &self.study.plan.folds[fold];
         let trainer = Trainer::new(self.study, self.watch, &fold.train, ridge)?;
-        let mut warm = WarmStart::Cold;
+        let mut start = StartingPoint::Cold;
         let mut scores = Vec::with_capacity(pulls.len());
         for &alpha in pulls {
             if self.watch.interrupted() {
                 return Err(Error::Interrupted);
             }
             let (network, effort) = (&self.network, Effort::Search);
-            let request = FitRequest { network, strength: alpha, warm, effort };
+            let request = FitRequest { network, strength: alpha, start, effort };
             let fitted = trainer.train(self.contestant, request)?;
             scores.push(self.study.score(&fitted.hypotheses, &fold.validation));
-            warm = fitted.warm;
+            start = fitted.next_start;
         }
         Ok(scores)
     }

@@ -8,12 +8,12 @@ use crate::{
     bound::weights_of,
     compare::{
         Certificate, Fitted, Unwatched,
-        fitted::{Effort, FitRequest, WarmStart},
+        fitted::{Effort, FitRequest, StartingPoint},
         trainer::Trainer,
         tuning::{Grid, Units},
     },
     error::Result,
-    method::{PrimalDual, PrimalStep, Scale, StopOn},
+    method::{EdgeMessage, PrimalDual, PrimalStep, Scale, StopOn, Wire},
     network::{Network, Node},
     optimum::gtv::{Coupled, Goal, Minimum, clusters, clusters_of, minimise},
     penalty::Penalty,
@@ -127,8 +127,8 @@ impl Gtv {
     }
 
     fn in_rounds(self, trainer: &Trainer, request: FitRequest) -> Result<Fitted> {
-        let FitRequest { network, strength, warm, effort } = request;
-        let start = if let WarmStart::Hypotheses(start) = warm { Some(start) } else { None };
+        let FitRequest { network, strength, start, effort } = request;
+        let start = if let StartingPoint::Hypotheses(start) = start { Some(start) } else { None };
         let rounds = PrimalDual { start, ..self.rounds(strength) };
         let fitted = trainer.rounds(&rounds, network, 0.0, effort)?;
         Ok(Fitted { clusters: self.clusters(trainer, network, &fitted), ..fitted })
@@ -208,10 +208,10 @@ impl Contender for Gtv {
         if !trainer.study.settings.direct {
             return self.in_rounds(trainer, request);
         }
-        let FitRequest { network, strength: alpha, warm, effort } = request;
+        let FitRequest { network, strength: alpha, start, effort } = request;
         let goal = self.goal(effort);
         let losses = trainer.losses(self.couple_intercept)?;
-        let start = if let WarmStart::Minimum(start) = &warm { Some(&**start) } else { None };
+        let start = if let StartingPoint::Minimum(start) = &start { Some(&**start) } else { None };
         let coupled = Coupled { alpha, penalty: self.penalty };
         let minimum = minimise(losses, network, coupled, start, goal)?;
         let hypotheses = losses.hypotheses(network, &minimum.weights);
@@ -224,7 +224,7 @@ impl Contender for Gtv {
             engine: minimum.engine.to_string(),
             clusters: (self.makes_clusters())
                 .then(|| clusters(losses, network, &minimum.weights, EQUAL_SHARE)),
-            warm: WarmStart::Minimum(Box::new(minimum)),
+            next_start: StartingPoint::Minimum(Box::new(minimum)),
             ..Fitted::exact(trainer.fill_undetermined(network, 0.0, hypotheses)?)
         })
     }
@@ -251,9 +251,12 @@ impl Contender for Gtv {
         Ok(Some(Federated::PrimalDual(self.rounds(strength))))
     }
 
+    fn is_federated(&self) -> bool {
+        true
+    }
+
     fn largest_message(&self, sizes: &MessageSizes) -> Option<usize> {
-        // Turn, scale and mark of a message of weights.
-        Some(17 + 8 * sizes.weights)
+        Some(EdgeMessage::most_bytes(&sizes.weights))
     }
 }
 
@@ -272,7 +275,6 @@ fn certificate(minimum: &Minimum, goal: Goal) -> Certificate {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 fn is_adaptive(scale: &Scale) -> bool {
     *scale == Scale::Adaptive
 }
@@ -281,7 +283,6 @@ fn is_adaptive(scale: &Scale) -> bool {
 mod scale_key {
     use super::{Deserialize, Deserializer, Scale, Serialize, Serializer};
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
     pub(super) fn serialize<S: Serializer>(scale: &Scale, to: S) -> Result<S::Ok, S::Error> {
         match scale {
             Scale::Adaptive => to.serialize_none(),
@@ -325,7 +326,6 @@ mod step_keys {
         }
     }
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
     pub(super) fn serialize<S: Serializer>(step: &PrimalStep, to: S) -> Result<S::Ok, S::Error> {
         let usual = PrimalStepKeys::default();
         match *step {

@@ -17,8 +17,8 @@ use crate::{
     data::Plan,
     error::Result,
     method::{
-        Adoption, Budget, Choice, LinearPool, Online, PersFl, Probe, RefitPool, Start, Tally,
-        suitable_step,
+        Adoption, Budget, Choice, LinearPool, Online, PersFl, PersFlMessage, Probe, ProbeShape,
+        RefitPool, Start, Tally, Wire, suitable_step,
     },
     model::Hypothesis,
     network::{Network, Node, NodeId},
@@ -394,9 +394,20 @@ impl Contender for PersFlKeys {
         Ok(())
     }
 
+    fn is_federated(&self) -> bool {
+        true
+    }
+
     fn largest_message(&self, sizes: &MessageSizes) -> Option<usize> {
-        let MessageSizes { weights, predictions, columns } = *sizes;
-        Some(1 + 8 * (1 + predictions.max(weights).max(columns + 1)))
+        let MessageSizes { task, ref names, weights, points: (own, theirs) } = *sizes;
+        let names = names.clone();
+        Some(PersFlMessage::most_bytes(&ProbeShape {
+            task,
+            weights: Some(weights),
+            names,
+            theirs,
+            own,
+        }))
     }
 }
 
