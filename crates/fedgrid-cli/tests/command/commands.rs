@@ -204,6 +204,18 @@ fn the_schema_documents_every_key() {
 }
 
 #[test]
+fn the_reference_of_keys_is_what_the_schema_says() {
+    let printed = Folder::empty().done(&["schema", "--markdown"]);
+    let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/keys.md");
+    let kept = std::fs::read_to_string(kept).unwrap();
+    assert_eq!(
+        printed.trim_end(),
+        kept.trim_end(),
+        "run `fedgrid schema --markdown > docs/keys.md`"
+    );
+}
+
+#[test]
 fn the_demo_shows_that_its_network_helps() {
     let folder = Folder::empty();
     let printed = folder.done(&["demo"]);

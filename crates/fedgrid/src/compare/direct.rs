@@ -55,7 +55,9 @@ impl Trainer<'_> {
         } else {
             None
         };
+        // A search compares errors that differ in their third digit; what users keep is solved to rounding.
         let tolerance = if *effort == Effort::Search { 1e-4 } else { 1e-11 };
+        // Far above what any network has needed; a system that takes more is near singular, and is said so.
         let limit = Limit { tolerance, products: 20_000 };
         let start = match start {
             StartingPoint::Weights(start) => start.clone(),

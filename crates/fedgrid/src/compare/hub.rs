@@ -44,6 +44,7 @@ impl Trainer<'_> {
         let stop = Stop { tolerance: 0.0, rounds: 2 * iterations + 3 };
         let mut run = self.run_rounds(method, around_hub(self.nodes().to_vec())?, stop, effort)?;
         let hub = run.hypotheses.pop().flatten();
+        // All nodes have models of one kind here, so any of them reads the hub's weights.
         let model = self.nodes()[0].model.as_parametric();
         let common = hub.zip(model).and_then(|(hub, model)| model.weights(hub.as_ref()));
         let next_start =

@@ -406,6 +406,7 @@ impl Approach {
     /// Another method as a rival of this one: with its own defaults, averaging as this one does.
     pub(super) fn rival(&self, kind: MethodKind) -> Self {
         let mut rival = kind.with_defaults();
+        // Who shares out half of the nodes for one method with a hub wants to see all of them so.
         if let Some(averaging) = self.averaging() {
             rival.contender_mut().average_like(averaging);
         }

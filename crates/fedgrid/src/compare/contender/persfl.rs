@@ -200,6 +200,7 @@ impl PersFlKeys {
         let node = Node { id: 0, data: own.clone(), model: first.clone(), public };
         let model = probing_model(&node);
         let Some(parametric) = model.as_parametric() else { return 1.0 };
+        // The grid spans two decades on each side, of which the upper one must not diverge at every node.
         0.1 * suitable_step(parametric, &data, study.task())
     }
 }
