@@ -15,6 +15,7 @@ pub mod outcome;
 pub mod probes;
 pub mod summary;
 pub mod report;
+pub mod pipeline;
 pub mod run;
 pub mod figures;
 

@@ -32,7 +32,6 @@ use crate::{
     error::{Error, Result},
     outcome::Outcome,
     probes::probes_csv,
-    report::Page,
     wording::in_plain_words,
 };
 
@@ -229,7 +228,7 @@ impl RunFolder {
         assembly: &Assembly,
         fitted: &Fitted,
         outcome: &Outcome,
-        page: &Page,
+        page: &str,
     ) -> Result<()> {
         let models = self.folder.join("models");
         fs::create_dir_all(&models).map_err(|error| Error::file("make", &models, &error))?;
@@ -249,7 +248,7 @@ impl RunFolder {
         }
         let names = assembly.study.network.names();
         self.write_probes(&fitted.tallies, |node| &names[node])?;
-        self.write("report.html", &page.render())?;
+        self.write("report.html", page)?;
         self.write("result.json", &(to_json_pretty(outcome) + "\n"))
     }
 

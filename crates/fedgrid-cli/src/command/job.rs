@@ -9,10 +9,8 @@ use fedgrid_lab::{
     error::Result,
     experiment::Experiment,
     number::counted,
-    probes,
-    report::Page,
+    pipeline::Pipeline,
     run::{Existing, RunFolder, to_json_pretty},
-    summary,
 };
 
 /// An experiment to be run into a folder.
@@ -46,37 +44,16 @@ impl FitJob {
             self.existing,
         )?;
         terminal.say(&format!("{}\n{}\n", self.heading(&assembly), columns(&assembly)));
-        let contestants = if self.experiment.compare.enabled {
-            assembly.study.contestants()
-        } else {
-            vec![assembly.study.main()]
-        };
+        let pipeline = Pipeline { experiment: &self.experiment, assembly: &assembly };
+        let contestants = pipeline.contestants();
         let progress = terminal.progress(contestants.len());
         let cards =
             folder.cards(&assembly, &contestants, &progress, &|card| progress.done(card))?;
-        // A resumed run has its strength from the card; only the final fit is made again.
-        let main = cards.iter().find(|card| card.contestant == assembly.study.main());
-        let strength = main.expect("the experiment's own method is always tried").strength;
-        let fitted = assembly.fit(strength, &progress)?;
+        let fitted = pipeline.fit(&cards, &progress)?;
         progress.finish();
         let seconds = begun.elapsed().as_secs_f64();
-        let outcome = summary::outcome(&self.experiment, &assembly, &cards, &fitted, seconds);
-        let edges: Vec<(usize, usize, f64)> = assembly
-            .study
-            .network
-            .edges()
-            .iter()
-            .map(|edge| (edge.source, edge.target, edge.weight))
-            .collect();
-        let helps = probes::helps(&assembly, &fitted);
-        let page = Page {
-            title: &self.title,
-            outcome: &outcome,
-            edges: &edges,
-            positions: assembly.positions.as_deref(),
-            experiment: &text,
-            helps: &helps,
-        };
+        let outcome = pipeline.outcome(&cards, &fitted, seconds);
+        let page = pipeline.page(&self.title, &text, &outcome, &pipeline.helps(&fitted));
         folder.finish(&assembly, &fitted, &outcome, &page)?;
         if let Some(candidates) = candidates(&outcome) {
             terminal.say(&format!("{candidates}\n"));

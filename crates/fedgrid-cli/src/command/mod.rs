@@ -64,9 +64,13 @@ enum Command {
         after_help = "Example: fedgrid federation new experiment.toml --sites sites.toml"
     )]
     Federation(federation::FederationCommand),
-    /// Print the JSON schema of experiment files.
+    /// Print the schema of experiment files: every key with its default, values and meaning.
     #[command(after_help = "Example: fedgrid schema > experiment.schema.json")]
-    Schema,
+    Schema {
+        /// As tables to read instead of JSON schema.
+        #[arg(long)]
+        markdown: bool,
+    },
 }
 
 /// Runs the command of this process.
@@ -134,7 +138,11 @@ fn run(command: Command, terminal: Terminal) -> Result<()> {
         Command::Simulate(simulate) => simulate.run(terminal),
         #[cfg(feature = "federation")]
         Command::Federation(federation) => federation.run(terminal),
-        Command::Schema => {
+        Command::Schema { markdown: true } => {
+            print(&Experiment::reference());
+            Ok(())
+        }
+        Command::Schema { markdown: false } => {
             print(&to_json_pretty(&Experiment::schema()));
             Ok(())
         }

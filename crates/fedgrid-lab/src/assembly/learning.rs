@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Pooling two nodes must be worse than this chance for them not to be joined.
-const LEVEL: f64 = 0.05;
+const SIGNIFICANCE_LEVEL: f64 = 0.05;
 
 /// How the network of a study came about.
 #[derive(Debug, Clone)]
@@ -210,7 +210,9 @@ impl Maker<'_> {
                      numbers",
                 ));
             }
-            CandidateKey::Pooling => pooling_network(names, nodes, LEVEL, keys.neighbours)?,
+            CandidateKey::Pooling => {
+                pooling_network(names, nodes, SIGNIFICANCE_LEVEL, keys.neighbours)?
+            }
             _ => graph::given(self.experiment, self.files, key, names)?,
         })
     }

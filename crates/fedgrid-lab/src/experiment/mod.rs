@@ -11,6 +11,7 @@ mod method;
 mod model;
 mod network;
 mod read;
+mod reference;
 
 use std::path::PathBuf;
 

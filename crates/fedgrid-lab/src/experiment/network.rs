@@ -21,12 +21,14 @@ pub struct NetworkKeys {
     pub node: Option<String>,
     /// How many nearest neighbours each node chooses; both ends of a choice become neighbours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub nearest: Option<usize>,
     /// The columns that place a node, each with its length per unit, such as kilometres per degree.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub coordinates: BTreeMap<String, f64>,
     /// The smallest weight of an edge between nearest neighbours.
     #[serde(default = "floor")]
+    #[schemars(range(min = 0))]
     pub floor: f64,
     /// A table of edges with the columns src, dst and, if they differ, weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]

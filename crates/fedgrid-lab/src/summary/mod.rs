@@ -3,6 +3,8 @@
 mod verdict;
 mod weak;
 
+use std::sync::Arc;
+
 use fedgrid::compare::{
     Card, Contestant, Fitted, MessageSizes, NodeScore, Strength, Verdict, Weighting,
 };
@@ -230,13 +232,15 @@ fn bytes_per_round(assembly: &Assembly) -> usize {
     if !study.settings.method.facts().exchanges_predictions {
         return 0;
     }
-    let outputs = study.task().outputs();
-    let sent = |node: usize| {
-        let predictions = study.public[node].rows() * outputs;
-        let sizes = MessageSizes { predictions, ..MessageSizes::default() };
+    let (task, points) = (study.task(), |node: usize| study.public[node].rows());
+    let names: Arc<[String]> = assembly.about.features.clone().into();
+    let sent = |from: usize, to: usize| {
+        let names = names.clone();
+        let sizes = MessageSizes { task, names, weights: 0, points: (points(from), points(to)) };
         study.settings.method.largest_message(&sizes).unwrap_or(0)
     };
-    study.network.edges().iter().map(|edge| sent(edge.source) + sent(edge.target)).sum()
+    let both = |a: usize, b: usize| sent(a, b) + sent(b, a);
+    study.network.edges().iter().map(|edge| both(edge.source, edge.target)).sum()
 }
 
 /// Which baselines have a smaller error than the experiment's own method.

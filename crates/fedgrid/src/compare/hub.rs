@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Fitted,
-    fitted::{Effort, WarmStart},
+    fitted::{Effort, StartingPoint},
     trainer::Trainer,
 };
 use crate::{
@@ -19,16 +19,6 @@ use crate::{
 /// exactly as it was tried.
 pub(super) const RIVAL_ITERATIONS: usize = 100;
 pub(super) const RIVAL_TOLERANCE: f64 = 1e-4;
-
-/// The weights that the hub's model starts from.
-pub(super) struct HubStart;
-
-impl HubStart {
-    /// Those of the strength before, for methods whose end does not depend on their start.
-    pub(super) fn of(warm: WarmStart) -> Option<Arc<[f64]>> {
-        if let WarmStart::Common(start) = warm { Some(start) } else { None }
-    }
-}
 
 impl Trainer<'_> {
     /// How a method averages at its hub in this study.
@@ -54,18 +44,20 @@ impl Trainer<'_> {
         let stop = Stop { tolerance: 0.0, rounds: 2 * iterations + 3 };
         let mut run = self.run_rounds(method, around_hub(self.nodes().to_vec())?, stop, effort)?;
         let hub = run.hypotheses.pop().flatten();
+        // All nodes have models of one kind here, so any of them reads the hub's weights.
         let model = self.nodes()[0].model.as_parametric();
         let common = hub.zip(model).and_then(|(hub, model)| model.weights(hub.as_ref()));
-        let warm = common.map_or(WarmStart::Cold, |weights| WarmStart::Common(weights.into()));
+        let next_start =
+            common.map_or(StartingPoint::Cold, |weights| StartingPoint::Common(weights.into()));
         // In the last round nothing is left to say.
         run.history.pop();
-        self.finish_at_hub(run, warm)
+        self.finish_at_hub(run, next_start)
     }
 
     /// What is left of a run through a hub.
-    pub(super) fn finish_at_hub(&self, run: Run, warm: WarmStart) -> Result<Fitted> {
+    pub(super) fn finish_at_hub(&self, run: Run, next_start: StartingPoint) -> Result<Fitted> {
         let network = self.without_edges()?;
         let fitted = self.finish(run, &network, 1.0)?;
-        Ok(Fitted { engine: "rounds of messages through a hub".into(), warm, ..fitted })
+        Ok(Fitted { engine: "rounds of messages through a hub".into(), next_start, ..fitted })
     }
 }

@@ -222,6 +222,7 @@ impl Study {
         [Contestant::Local, Contestant::Pooled, Contestant::Shrunk]
             .into_iter()
             .chain((!main.is_plain()).then_some(main))
+            // After the network: a shuffle is judged against it, and an interrupted run keeps the network's card.
             .chain((0..shuffles).map(Contestant::Shuffled))
             .chain(baselines.filter(|baseline| *baseline != main))
             .collect()
@@ -258,6 +259,7 @@ impl Study {
     pub fn network_of(&self, contestant: Contestant) -> Network {
         match contestant {
             Contestant::Shuffled(number) => {
+                // Each shuffle has a stream of its own, so that more of them leave the first ones as they are.
                 let mut stream = Stream::new(self.settings.seed, number, 0, Purpose::Shuffle);
                 self.network.shuffled(&stream.permutation(self.network.len()))
             }

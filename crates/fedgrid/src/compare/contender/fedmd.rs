@@ -4,7 +4,7 @@ use super::{Contender, Facts, StrengthKey};
 use crate::{
     compare::{
         Fitted,
-        fitted::{Effort, FitRequest, WarmStart},
+        fitted::{Effort, FitRequest, StartingPoint},
         trainer::Trainer,
         tuning::{Grid, Units},
     },
@@ -54,7 +54,7 @@ impl Contender for FedMd {
         let method = Self { alpha: request.strength };
         let mut run = trainer.run_rounds(&method, views, stop, request.effort)?;
         run.hypotheses.pop();
-        trainer.finish_at_hub(run, WarmStart::Cold)
+        trainer.finish_at_hub(run, StartingPoint::Cold)
     }
 
     fn pulls(&self, network: &Network) -> Option<(FedRelax, Vec<f64>)> {

@@ -15,6 +15,7 @@ mod fedrelax;
 mod fine_tuned;
 mod gossip;
 mod gtv;
+mod hub;
 mod ifca;
 mod local;
 mod persfl;
@@ -225,6 +226,11 @@ pub trait Contender: Debug + Send + Sync {
         Ok(())
     }
 
+    /// Whether it can run between sites.
+    fn is_federated(&self) -> bool {
+        false
+    }
+
     /// The most bytes that a message along an edge takes; none if nothing is sent along edges.
     fn largest_message(&self, _: &MessageSizes) -> Option<usize> {
         None
@@ -269,6 +275,7 @@ impl StrengthKey {
 
 /// What others must know of a method.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "facts are true or false")]
 pub struct Facts {
     /// Whether it depends on who is whose neighbour.
     pub uses_network: bool,
@@ -329,19 +336,6 @@ impl Default for Facts {
             without: &["order"],
             penalty: None,
             coupling: None,
-        }
-    }
-}
-
-impl Facts {
-    /// Of a rival that averages weights at a hub.
-    fn of_hub() -> Self {
-        Self {
-            uses_network: false,
-            needs_weights: true,
-            is_baseline: true,
-            hub: 1.0,
-            ..Self::default()
         }
     }
 }
@@ -412,6 +406,7 @@ impl Approach {
     /// Another method as a rival of this one: with its own defaults, averaging as this one does.
     pub(super) fn rival(&self, kind: MethodKind) -> Self {
         let mut rival = kind.with_defaults();
+        // Who shares out half of the nodes for one method with a hub wants to see all of them so.
         if let Some(averaging) = self.averaging() {
             rival.contender_mut().average_like(averaging);
         }

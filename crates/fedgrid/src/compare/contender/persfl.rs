@@ -17,10 +17,10 @@ use crate::{
     data::Plan,
     error::Result,
     method::{
-        PersFl, Tally,
+        PersFl, Tally, Wire,
         persfl::{
-            Adoption, Budget, CandidateChoice, LinearPool, Online, Probe, RefitPool, Start,
-            suitable_step,
+            Adoption, Budget, CandidateChoice, LinearPool, Online, PersFlMessage, Probe,
+            ProbeShape, RefitPool, Start, suitable_step,
         },
     },
     model::Hypothesis,
@@ -207,6 +207,7 @@ impl PersFlKeys {
         let node = Node { id: 0, data: own.clone(), model: first.clone(), public };
         let model = probing_model(&node);
         let Some(parametric) = model.as_parametric() else { return 1.0 };
+        // The grid spans two decades on each side, of which the upper one must not diverge at every node.
         0.1 * suitable_step(parametric, &data, study.task())
     }
 }
@@ -401,9 +402,20 @@ impl Contender for PersFlKeys {
         Ok(())
     }
 
+    fn is_federated(&self) -> bool {
+        true
+    }
+
     fn largest_message(&self, sizes: &MessageSizes) -> Option<usize> {
-        let MessageSizes { weights, predictions, columns } = *sizes;
-        Some(1 + 8 * (1 + predictions.max(weights).max(columns + 1)))
+        let MessageSizes { task, ref names, weights, points: (own, theirs) } = *sizes;
+        let names = names.clone();
+        Some(PersFlMessage::most_bytes(&ProbeShape {
+            task,
+            weights: Some(weights),
+            names,
+            theirs,
+            own,
+        }))
     }
 }
 

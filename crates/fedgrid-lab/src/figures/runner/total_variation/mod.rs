@@ -147,7 +147,7 @@ mod tests {
             let ours = PaperIteration::new(&case, &made).after(60);
             let method = PrimalDual {
                 alpha: case.alpha,
-                penalty: kind.into(),
+                penalty: kind,
                 scale: Scale::Fixed(1.0),
                 relaxation: 1.0,
                 ..PrimalDual::default()
