@@ -48,6 +48,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Input(_) | Self::Core(_) => 2,
+            // EX_TEMPFAIL of sysexits.h, which service managers take for "try again".
             Self::Later(_) => 75,
             Self::Interrupted => 130,
         }
@@ -69,6 +70,7 @@ fn reason(error: &std::io::Error, missing: &str) -> String {
 impl From<fedgrid::Error> for Error {
     fn from(error: fedgrid::Error) -> Self {
         match error {
+            // An interruption is no failure and has its own exit code.
             fedgrid::Error::Interrupted => Self::Interrupted,
             other => Self::Core(other),
         }

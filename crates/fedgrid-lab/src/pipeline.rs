@@ -31,6 +31,7 @@ impl Pipeline<'_> {
 
     /// Fits the study's own method at the strength that its card has.
     pub fn fit(&self, cards: &[Card], watch: &dyn Watch) -> fedgrid::Result<Fitted> {
+        // The strength is read from the card, so that a resumed run repeats only this last fit.
         let main = cards.iter().find(|card| card.contestant == self.assembly.study.main());
         let strength = main.expect("the experiment's own method is always tried").strength;
         self.assembly.fit(strength, watch)

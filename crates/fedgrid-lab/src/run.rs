@@ -319,6 +319,7 @@ impl RunModels {
         let (path, text) = read("about.json")?;
         let AboutFile { format, about } = serde_json::from_str(&text)
             .map_err(|error| broken(&path, &in_plain_words(&error.to_string())))?;
+        // A newer form may read as an older one and mean something else.
         if format != FORMAT_VERSION {
             let found = format!("format {format}, this version reads format {FORMAT_VERSION}");
             return Err(broken(&path, &found));

@@ -269,6 +269,7 @@ impl TheoryInputs<'_> {
             return Err("the run has not converged to a minimum".into());
         }
         let parametric = |node: &Node| node.model.as_parametric().is_some();
+        // Fits of weights end at a minimum over all weights; greedy ones, as of trees, need not.
         if self.fitted.direct || self.nodes.iter().all(parametric) {
             return Ok(Vec::new());
         }
@@ -280,6 +281,7 @@ impl TheoryInputs<'_> {
     /// The certified distance from the minimum.
     fn gap(&self, method: Gtv, weights: &[Vec<f64>]) -> Result<f64, String> {
         let certificate = &self.fitted.certificate;
+        // Bound 25 compares objectives with the minimum, which a residual says nothing about.
         if certificate.kind != "certified relative gap" {
             return Err("the gap to the minimum is not certified".into());
         }
@@ -294,6 +296,7 @@ impl TheoryInputs<'_> {
             edge.weight * method.penalty.value(&ends.map(|(a, b)| a - b).collect::<Vec<_>>())
         };
         let variation: f64 = self.study.network.edges().iter().map(term).sum();
+        // The certificate is relative to the objective, the bound needs the gap itself.
         Ok(certificate.value * (losses + self.strength.alpha * variation).abs())
     }
 
@@ -328,6 +331,7 @@ impl TheoryInputs<'_> {
         };
         let mut warnings = found.warnings;
         if let Some(alpha) = found.alpha
+            // Strengths come from a grid and hardly ever meet λ exactly; within a per cent they are the same.
             && (alpha - self.strength.alpha).abs() > 0.01 * alpha
         {
             warnings.push(format!(

@@ -13,6 +13,7 @@ pub fn in_plain_words(message: &str) -> String {
     let message = lines.join("; ");
     // Where in the text it was; the caller says that in lines.
     let message = message.split(" at line ").next().unwrap_or_default();
+    // Serde quotes names in backticks: every second part of the text is a name.
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let (first, rest) = quoted.split_first().map_or(("", &[][..]), |(first, rest)| (*first, rest));
     let known =

@@ -88,6 +88,7 @@ pub enum Error {
 
 /// Checks a hyper-parameter that must be zero or more.
 pub(crate) fn at_least_zero(name: &'static str, value: f64) -> Result<()> {
+    // Written so that not-a-number, which is neither above nor below, is refused as well.
     if value >= 0.0 && value.is_finite() {
         Ok(())
     } else {

@@ -80,6 +80,7 @@ impl Observer for Validation<'_> {
         let errors: Vec<Option<f64>> = self.rows.iter().zip(hypotheses).map(error).collect();
         let measured = self.rows.iter().zip(&errors).filter_map(|(data, error)| {
             let rows = data.rows() as f64;
+            // Weighted by rows, so that a node with few of them does not decide the mean.
             error.map(|error| (rows * error, rows))
         });
         let (sum, count) = measured.fold((0.0, 0.0), |(a, b), (x, y)| (a + x, b + y));
@@ -103,6 +104,7 @@ impl Stop {
     /// the next. An iteration in which nothing changes is not the last, for the next asks others.
     #[must_use]
     pub fn after_probes(iterations: usize) -> Self {
+        // No residual is below zero, so only the number of rounds ends the run.
         Self { tolerance: -1.0, rounds: 2 * iterations }
     }
 }

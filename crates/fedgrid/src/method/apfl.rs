@@ -83,6 +83,7 @@ impl Client for ApflClient {
         self.own = Some(own);
         let part = match state.averaged {
             Averaged::Models => common.into(),
+            // The hub takes the step itself, so it needs the gradient at its own model.
             Averaged::Gradients => state.trained(&models[0], 0.0),
         };
         Ok(ClientAnswer { parts: vec![(0, part)], losses: Vec::new() })

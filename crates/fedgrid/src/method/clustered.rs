@@ -168,6 +168,7 @@ impl ClusteredServer {
         }
         let similarity = |i: usize, j: usize| {
             let scale = norms[i] * norms[j];
+            // A node whose step vanishes has no direction and agrees with everybody.
             if scale > 0.0 { dot(&steps[i], &steps[j]) / scale } else { 1.0 }
         };
         let (across, half) = bipartition(answers.len(), similarity);
@@ -196,6 +197,7 @@ fn bipartition(count: usize, similarity: impl Fn(usize, usize) -> f64) -> (f64, 
     let mut reached = vec![false; count];
     reached[0] = true;
     let mut order = vec![0];
+    // Every pair is compared anyway, so Prim on a dense matrix needs no heap.
     while order.len() < count {
         let stronger = |a: usize, b: usize| if strength[b] > strength[a] { b } else { a };
         let open = (0..count).filter(|&node| !reached[node]);

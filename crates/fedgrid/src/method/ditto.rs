@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     FedAvg,
-    hub::{Client, ClientState, HubMethod, Weights},
+    hub::{Client, ClientState, HubMethod, Personalise, Weights},
 };
 use crate::error::{Result, at_least_zero};
 
@@ -45,33 +45,19 @@ impl HubMethod for Ditto {
     }
 
     fn client(&self) -> Box<dyn Client> {
-        Box::new(DittoClient { pull: self.pull })
+        Box::new(self.clone())
     }
 }
 
-/// A node that trains the common model and, at its end, its own near it.
-#[derive(Debug)]
-struct DittoClient {
-    pull: f64,
-}
-
-impl Client for DittoClient {
-    fn own(
-        &mut self,
-        state: &ClientState,
-        models: &[Weights],
-        last: bool,
-    ) -> Result<Option<Weights>> {
-        let Some(common) = models.first() else { return Ok(None) };
+impl Personalise for Ditto {
+    fn personalised(&self, state: &ClientState, common: &Weights) -> Result<Weights> {
         // A common model that has diverged would make the proximal problem meaningless.
-        let usable = common.iter().all(|weight| weight.is_finite());
-        if !(last && usable && state.has_rows()) {
-            return Ok(Some(common.clone()));
+        if !common.iter().all(|weight| weight.is_finite()) {
+            return Ok(common.clone());
         }
         if self.pull == 0.0 {
-            return state.local().map(Some);
+            return state.local();
         }
-        let near = state.model().proximal(&state.node.data, common, 1.0 / self.pull)?;
-        Ok(Some(near.into()))
+        Ok(state.model().proximal(&state.node.data, common, 1.0 / self.pull)?.into())
     }
 }

@@ -116,6 +116,7 @@ impl FedAvg {
             reason = "the share is between zero and one"
         )]
         let count = (self.participation * nodes as f64).round() as usize;
+        // A small share of few nodes rounds to zero, and an iteration without nodes would learn nothing.
         count.clamp(1, nodes)
     }
 
@@ -150,6 +151,7 @@ impl FedAvg {
             Averaged::Gradients => old.to_vec(),
         };
         for (weight, part) in parts() {
+            // Relative to those who answered for this model, so that shares sum to one whoever takes part.
             let share = weight / total;
             let factor = if averaged == Averaged::Models { share } else { -step * share };
             add_scaled(&mut mean, factor, part);

@@ -101,6 +101,7 @@ impl FedMdHub {
     fn average(&mut self, inbox: &[(NodeId, PredictionMessage)]) {
         let Some((_, first)) = inbox.first() else { return };
         let mut mean = Labels::neutral(self.task, first.own.rows());
+        // Neutral predictions of classes are even odds, and a sum begins at zero.
         mean.as_mut_slice().fill(0.0);
         for (_, message) in inbox {
             add_scaled(mean.as_mut_slice(), 1.0 / inbox.len() as f64, message.own.as_slice());

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     FedAvg,
-    hub::{Client, ClientState, HubMethod, Weights},
+    hub::{Client, ClientState, HubMethod, Personalise, Weights},
 };
 use crate::error::Result;
 
@@ -39,26 +39,12 @@ impl HubMethod for FineTuned {
     }
 
     fn client(&self) -> Box<dyn Client> {
-        Box::new(FineTunedClient { steps: self.steps })
+        Box::new(self.clone())
     }
 }
 
-/// A node that trains the common model and, at its end, goes on alone.
-#[derive(Debug)]
-struct FineTunedClient {
-    steps: usize,
-}
-
-impl Client for FineTunedClient {
-    fn own(
-        &mut self,
-        state: &ClientState,
-        models: &[Weights],
-        last: bool,
-    ) -> Result<Option<Weights>> {
-        let Some(common) = models.first() else { return Ok(None) };
-        // Steps before the last models would be thrown away with the next ones.
-        let steps = if last && state.has_rows() { self.steps } else { 0 };
-        Ok(Some(state.descended(common, steps, 0.0)))
+impl Personalise for FineTuned {
+    fn personalised(&self, state: &ClientState, common: &Weights) -> Result<Weights> {
+        Ok(state.descended(common, self.steps, 0.0))
     }
 }

@@ -169,6 +169,7 @@ impl Participant for GossipParticipant {
     type Message = GossipMessage;
 
     fn send(&mut self) -> Vec<(NodeId, GossipMessage)> {
+        // Metropolis weights depend on both degrees, so each node sends its own along.
         let sent = GossipMessage { weights: self.sent.clone(), neighbours: self.neighbours.len() };
         self.neighbours.iter().map(|&to| (to, sent.clone())).collect()
     }

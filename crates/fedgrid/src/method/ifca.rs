@@ -134,6 +134,7 @@ struct IfcaServer {
 impl IfcaServer {
     /// Keeps the start of smallest loss.
     fn choose(&mut self, answers: &[WeightedAnswer]) {
+        // Losses of the models as they were sent, before this average: the same moment for all starts.
         let loss = |set: usize| -> f64 {
             answers.iter().map(|given| given.weight * given.answer.losses[set]).sum()
         };

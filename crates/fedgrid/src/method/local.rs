@@ -36,6 +36,7 @@ impl Method for Local {
 
     fn join(&self, view: View) -> Result<LocalParticipant> {
         let data = &view.node.data;
+        // Models refuse to be fitted to no rows; a node without any simply has no hypothesis.
         if data.total_weight() == 0.0 {
             return Ok(LocalParticipant { hypothesis: None, report: Report::default() });
         }

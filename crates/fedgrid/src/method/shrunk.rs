@@ -38,6 +38,7 @@ impl Method for Shrunk {
     type Participant = FedRelaxParticipant;
 
     fn join(&self, mut view: View) -> Result<FedRelaxParticipant> {
+        // A ridge towards zero would work against the pull to the pooled model.
         if let Some(centred) = view.node.model.with_centre(self.pooled[view.node.id].as_ref()) {
             view.node.model = centred.into();
         }
@@ -48,6 +49,7 @@ impl Method for Shrunk {
             pooled: Some(self.pooled.clone()),
             ..FedRelax::default()
         };
+        // Without edges nodes are coupled through the pooled model alone.
         method.join(View { neighbours: Vec::new(), ..view })
     }
 

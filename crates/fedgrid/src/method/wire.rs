@@ -93,6 +93,7 @@ pub(super) fn write_report(report: &Report, to: &mut Writer) {
     to.flag(report.gap.is_some());
     if let Some(gap) = report.gap {
         to.flag(gap.iterate.is_some());
+        // Written in any case, so that all reports with a gap have one length.
         to.count(gap.iterate.unwrap_or(0));
         to.number(gap.bound);
     }
@@ -127,6 +128,7 @@ pub(super) fn read_hypothesis(
     let stored = serde_json::from_slice(from.part()?).ok();
     let loaded = stored.map(|stored| model.kinds().load(stored, None));
     match loaded {
+        // Damaged bytes are reported as such; a hypothesis of another kind has an error that says more.
         None | Some(Err(Error::Malformed { .. })) => {
             Err(from.refusal("holds something else than a hypothesis"))
         }

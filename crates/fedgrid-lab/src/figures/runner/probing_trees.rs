@@ -123,6 +123,7 @@ impl TreeProbing {
 
 /// All rows of the first cluster but those of the target.
 fn cluster(clients: &SyntheticClients) -> Result<Dataset> {
+    // The target is client 0, which belongs to the first cluster.
     let others = clients.data.iter().zip(clients.clusters.iter()).skip(1);
     let mut parts = others.filter(|(_, cluster)| **cluster == 0).map(|(data, _)| data);
     let first = parts.next().ok_or(fedgrid::Error::NoData)?.clone();

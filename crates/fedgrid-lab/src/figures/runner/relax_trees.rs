@@ -95,6 +95,7 @@ impl RelaxTrees {
                 let own = |node: usize| {
                     self.augmented(made, &received, trees[node].as_ref(), (seed, node, update))
                 };
+                // All nodes refit on the trees of the last update, so their order and the threads do not matter.
                 let next = nodes.clone().into_par_iter().map(|node| tree.fit(&own(node)?));
                 trees = next.collect::<Result<_>>()?;
             }

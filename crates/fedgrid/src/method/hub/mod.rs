@@ -126,6 +126,30 @@ pub(super) trait Client: Debug + Send {
     ) -> Result<Option<Weights>>;
 }
 
+/// A method whose nodes adapt the last common model to their own rows; before, they use it as it is.
+pub(super) trait Personalise: Debug + Send {
+    /// The node's own weights, given the last common ones; the node has rows.
+    fn personalised(&self, state: &ClientState, common: &Weights) -> Result<Weights>;
+}
+
+impl<P: Personalise> Client for P {
+    fn own(
+        &mut self,
+        state: &ClientState,
+        models: &[Weights],
+        last: bool,
+    ) -> Result<Option<Weights>> {
+        let Some(common) = models.first() else { return Ok(None) };
+        // Weights made from earlier models would be thrown away with the next ones.
+        let own = if last && state.has_rows() {
+            self.personalised(state, common)?
+        } else {
+            common.clone()
+        };
+        Ok(Some(own))
+    }
+}
+
 /// An answer and how much it counts.
 #[derive(Debug)]
 pub(super) struct WeightedAnswer {
