@@ -44,6 +44,7 @@ pub fn candidates(chosen: &Chosen) -> Vec<CandidateOutcome> {
 /// The probes of each pair of nodes as a table.
 #[must_use]
 pub fn probes_csv<'a>(tallies: &[Tally], name: impl Fn(NodeId) -> &'a str) -> String {
+    // Names of nodes may hold commas and quotes, which the writer escapes.
     let mut writer = csv::Writer::from_writer(Vec::new());
     let mut write = |record: &[String]| writer.write_record(record).expect("memory takes all");
     let heads =

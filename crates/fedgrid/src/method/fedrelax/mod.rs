@@ -254,6 +254,7 @@ impl FedRelaxParticipant {
         let public = on(&public_sets[0]);
         self.report.size = dot(public, public);
         let before = self.predictions.first().map(Labels::as_slice);
+        // Without earlier predictions all of them count as change: the first fit is no convergence.
         self.report.change =
             before.map_or(self.report.size, |before| squared_distance(before, public));
         if before.is_none() {

@@ -9,7 +9,7 @@
 //! answer. The round before the first iteration is for joining, the one after the last for the final
 //! models: after `2 k + 2` rounds all nodes hold the models of iteration k.
 //!
-//! What differs between methods is a [`Server`] at the hub and a [`Client`] at the nodes.
+//! What differs between methods is a `Server` at the hub and a `Client` at the nodes.
 
 mod client_state;
 mod hub_client;
