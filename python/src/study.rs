@@ -11,8 +11,8 @@ use fedgrid::{
 use fedgrid_lab::{
     assembly::{Assembly, Graph, LeftOut, OwnModel, Parts, Rows},
     experiment::Experiment,
-    helping,
     outcome::{Help, Outcome},
+    probes,
     report::Page,
     summary,
 };
@@ -196,7 +196,7 @@ impl Study {
 
     /// Who helped whom in a fit, as JSON.
     fn helps(&self, fitted: &Fitted) -> String {
-        to_json(&helping::helps(&self.assembly(), &fitted.known))
+        to_json(&probes::helps(&self.assembly(), &fitted.known))
     }
 
     /// The complete experiment as a file would have it.

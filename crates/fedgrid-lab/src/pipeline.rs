@@ -6,8 +6,8 @@ use fedgrid::compare::{Card, Contestant, Fitted, Watch};
 use crate::{
     assembly::Assembly,
     experiment::Experiment,
-    helping,
     outcome::{Help, Outcome},
+    probes,
     report::Page,
     summary,
 };
@@ -45,7 +45,7 @@ impl Pipeline<'_> {
     /// Who helped whom.
     #[must_use]
     pub fn helps(&self, fitted: &Fitted) -> Vec<Help> {
-        helping::helps(self.assembly, fitted)
+        probes::helps(self.assembly, fitted)
     }
 
     /// The page of an outcome; `text` is the experiment as it is kept.

@@ -1,4 +1,4 @@
-//! What can go wrong, said so that the reader knows what was found and what would do.
+//! What can go wrong: every message names what was found and what was expected.
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

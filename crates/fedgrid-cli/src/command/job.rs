@@ -14,7 +14,7 @@ use fedgrid_lab::{
 };
 
 /// An experiment to be run into a folder.
-pub(super) struct Job {
+pub(super) struct FitJob {
     pub(super) experiment: Experiment,
     pub(super) base: PathBuf,
     pub(super) title: String,
@@ -22,8 +22,9 @@ pub(super) struct Job {
     pub(super) existing: Existing,
 }
 
-impl Job {
+impl FitJob {
     pub(super) fn run(&self, terminal: Terminal) -> Result<()> {
+        // A refusal must come before hours of work, not after them.
         RunFolder::check(&self.folder, self.existing)?;
         self.run_checked(terminal)
     }
@@ -35,6 +36,7 @@ impl Job {
         let assembly = Assembly::watched(&self.experiment, &self.base, &settling)?;
         settling.finish();
         let text = self.stored_experiment().to_text();
+        // Only now is it known that the rows can be read, so that a mistake leaves no folder behind.
         let mut folder = RunFolder::open(
             &self.folder,
             (&text, &self.title),
@@ -72,6 +74,7 @@ impl Job {
 
     /// The experiment as it is kept: its paths lead from the run folder to the files.
     fn stored_experiment(&self) -> Experiment {
+        // The folder can then be moved together with its data, and resumed from anywhere.
         let mut experiment = self.experiment.clone();
         let moved =
             |path: &mut PathBuf| *path = relative_path(&self.base.join(&*path), &self.folder);
@@ -119,12 +122,15 @@ fn named(columns: &[String]) -> String {
     }
 }
 
-/// A sentence in lines of at most 80 characters.
+/// The width of a terminal that nobody has made larger.
+const LINE_CHARS: usize = 80;
+
+/// A text in lines of at most so many characters.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let line = lines.last_mut().expect("there is always a line");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > 80 {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > LINE_CHARS {
             lines.push(word.to_string());
         } else {
             if !line.is_empty() {

@@ -17,8 +17,8 @@ use fedgrid_lab::{
     run::to_json_pretty,
 };
 
-/// How many components are listed.
-const LISTED: usize = 10;
+/// How many components are listed; their sizes fall quickly, and more would not fit a line.
+const LISTED_COMPONENTS: usize = 10;
 
 #[derive(Debug, Args)]
 pub(super) struct Learn {
@@ -73,11 +73,12 @@ pub(super) struct Learn {
 impl Learn {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         let (experiment, base) = self.experiment()?;
+        // Before the probes, which take long.
         super::network::refuse_existing(&self.out, self.force)?;
         let learned = learned(&experiment, &base)?;
         std::fs::write(&self.out, edges_csv(&learned.network, Some(&learned)))
             .map_err(|error| Error::file("write", &self.out, &error))?;
-        let found = Found::of(&learned);
+        let found = LearnedReport::of(&learned);
         terminal.say(&found.lines(&learned, &self.out));
         terminal.give(&to_json_pretty(&json!({
             "nodes": learned.network.len(),
@@ -129,8 +130,10 @@ impl Learn {
             Some(Value::Table(network)) => network,
             _ => Table::new(),
         };
+        // Given edges or shapes would take the place of what is to be learned.
         network.retain(|key, _| ["file", "node", "learn"].contains(&key));
         let learn = network.entry("learn").or_insert_with(|| Value::Table(Table::new()));
+        // `learn = true` is short for the section with its defaults.
         if learn.as_bool().is_some() {
             *learn = Value::Table(Table::new());
         }
@@ -146,7 +149,7 @@ impl Learn {
 }
 
 /// A learned network in numbers.
-struct Found {
+struct LearnedReport {
     pairs: usize,
     share: f64,
     /// The least, median and largest confidence of kept pairs.
@@ -155,7 +158,7 @@ struct Found {
     isolated: usize,
 }
 
-impl Found {
+impl LearnedReport {
     fn of(learned: &LearnedNetwork) -> Self {
         let nodes = learned.network.len();
         let pairs = nodes * nodes.saturating_sub(1) / 2;
@@ -183,8 +186,9 @@ impl Found {
             let [least, median, most] = values.map(significant);
             format!(", confidence {least} to {most}, median {median}")
         });
-        let listed: Vec<String> = self.components.iter().take(LISTED).map(|n| count(*n)).collect();
-        let more = if self.components.len() > LISTED { ", …" } else { "" };
+        let listed: Vec<String> =
+            self.components.iter().take(LISTED_COMPONENTS).map(|n| count(*n)).collect();
+        let more = if self.components.len() > LISTED_COMPONENTS { ", …" } else { "" };
         [
             format!(
                 "nodes       {}, {} without a neighbour",

@@ -64,6 +64,7 @@ impl Reproduce {
         let begun = Instant::now();
         let mut outcomes = Vec::with_capacity(wanted.len());
         for entry in wanted {
+            // On standard error, because tables on standard output are often piped.
             if !terminal.quiet {
                 complain(&format!("{} …", entry.name));
             }
@@ -73,6 +74,7 @@ impl Reproduce {
                 other => other?,
             };
             terminal.say(&(figures::screen(&outcome) + "\n"));
+            // Figure by figure: an interruption after hours keeps what is done.
             write(&self.out, &outcome)?;
             outcomes.push(outcome);
         }
@@ -82,13 +84,13 @@ impl Reproduce {
         let result = result(&outcomes, self.quick, seconds);
         save(&self.out.join("result.json"), &to_json_pretty(&result))?;
         terminal.give(&to_json_pretty(&result));
-        terminal.say(&said(&outcomes, seconds, &self.out));
+        terminal.say(&last_sentence(&outcomes, seconds, &self.out));
         Ok(())
     }
 }
 
-/// The last sentence.
-fn said(outcomes: &[FigureOutcome], seconds: f64, out: &Path) -> String {
+/// How many values agree, how long it took, and where the page is.
+fn last_sentence(outcomes: &[FigureOutcome], seconds: f64, out: &Path) -> String {
     let rows = outcomes.iter().flat_map(|outcome| &outcome.rows);
     let (inside, count) = (rows.clone().filter(|row| row.agrees).count(), rows.count());
     let page = out.join("index.html");

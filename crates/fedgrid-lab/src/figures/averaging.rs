@@ -9,7 +9,7 @@
 //!
 //! `method::FedAvg` and `method::Ifca` take the same steps by messages (a test holds it to 1e-10), but not
 //! to the bit: a hub adds up one gradient of each node, while here the rows of all nodes go into one sum,
-//! as in the authors' code. The figures also measure after every round, which a hub tells nobody.
+//! as in the authors' code. The figures also measure after every round, which a hub does not report.
 
 use fedgrid::{
     algebra::{add_scaled, dot},
@@ -97,7 +97,7 @@ mod tests {
 
     use fedgrid::{
         data::Features,
-        method::{Averaged, FedAvg, Guess, Ifca, Method, around_hub},
+        method::{FedAvg, Ifca, Method, fedavg::Averaged, hub::around_hub, ifca::Guess},
         model::{Linear, LocalModel},
         observe::Stop,
         runtime::InProcess,

@@ -98,6 +98,7 @@ impl RepeatedLine {
             _ => return None,
         };
         let value = middle(&values, reference.statistic);
+        // Where most repeats never reach the level, the middle one is among those that do not.
         let reached = 2 * values.len() >= self.runs.len() && !values.is_empty();
         reached.then(|| Ours { value, sd: deviation(&values), runs: values.len() })
     }
@@ -109,6 +110,7 @@ impl RepeatedLine {
     }
 
     fn point(&self, x: f64) -> Option<usize> {
+        // Values are computed from steps and differ from those in files by rounding.
         self.xs.iter().position(|own| (own - x).abs() <= 1e-9 * x.abs().max(1.0))
     }
 
@@ -140,6 +142,7 @@ fn middle(values: &[f64], statistic: Statistic) -> f64 {
 fn deviation(values: &[f64]) -> f64 {
     let mean = middle(values, Statistic::Mean);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    // Of one value, whose sum of squares is zero, the spread is zero and not undefined.
     (squares / (values.len().max(2) - 1) as f64).sqrt()
 }
 

@@ -13,7 +13,7 @@ use super::{
     FigureLine, FigureOutcome,
     figure::{Draw, LineMode},
 };
-use crate::report::axis::{Axis, Scale};
+use crate::report::axis::{Axis, AxisScale};
 
 /// The style of a drawing that stands alone; the page has the same in its own.
 pub(super) const STYLE: &str = include_str!("plot.css");
@@ -49,6 +49,7 @@ pub(super) fn drawing(outcome: &FigureOutcome, style: &str) -> String {
     let panels: Vec<usize> =
         (0..figure.panels.len().max(1)).filter(|&panel| of_panel(panel).next().is_some()).collect();
     let columns = match panels.len() {
+        // Two rows of two or three of two leave no gap.
         4 | 6 => 2,
         few => few.clamp(1, MAX_COLUMNS),
     };
@@ -87,7 +88,7 @@ struct Panel {
 
 impl Panel {
     fn new(outcome: &FigureOutcome, lines: &[&FigureLine]) -> Self {
-        let scale = |log: bool| if log { Scale::Log } else { Scale::Linear };
+        let scale = |log: bool| if log { AxisScale::Log } else { AxisScale::Linear };
         let figure = &outcome.figure;
         let xs = lines.iter().flat_map(|line| line.measured.xs.iter().copied());
         let least = figure.y.from.unwrap_or(f64::NEG_INFINITY);
@@ -104,15 +105,15 @@ impl Panel {
         let ys = middles.chain(marked).filter(|y| *y >= least).chain(bottom);
         // A linear axis that left zero out would make small differences look large.
         let zero = (!figure.y.log).then_some(0.0);
-        let x = if figure.x.log { Axis::over(Scale::Log, xs) } else { Axis::within(xs) };
+        let x = if figure.x.log { Axis::over(AxisScale::Log, xs) } else { Axis::within(xs) };
         Self { x, y: Axis::over(scale(figure.y.log), ys.chain(zero)) }
     }
 
     /// Where a point is drawn.
     fn position(&self, x: f64, y: f64) -> Option<(f64, f64)> {
         // A logarithmic axis has no zero; errors that reach it are drawn at the bottom.
-        let y = self.y.place(y).or_else(|| (y <= 0.0).then_some(0.0))?;
-        Some((self.x.place(x)? / 100.0 * WIDTH_PX, (1.0 - y / 100.0) * HEIGHT_PX))
+        let y = self.y.percent_of(y).or_else(|| (y <= 0.0).then_some(0.0))?;
+        Some((self.x.percent_of(x)? / 100.0 * WIDTH_PX, (1.0 - y / 100.0) * HEIGHT_PX))
     }
 
     fn draw(&self, svg: &mut String, title: &str, outcome: &FigureOutcome, lines: &[&FigureLine]) {

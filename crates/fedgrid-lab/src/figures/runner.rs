@@ -34,8 +34,8 @@ pub(super) enum FigureCase {
 impl FigureCase {
     /// What the keys of a line say.
     pub(super) fn from_keys(keys: Table) -> Result<Self> {
-        let said = |error: toml::de::Error| Error::input(in_plain_words(error.message()));
-        Value::Table(keys).try_into().map_err(said)
+        let message = |error: toml::de::Error| Error::input(in_plain_words(error.message()));
+        Value::Table(keys).try_into().map_err(message)
     }
 
     /// One repeat.

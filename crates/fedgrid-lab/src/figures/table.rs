@@ -89,5 +89,6 @@ pub fn curves_csv(outcome: &FigureOutcome) -> String {
 }
 
 fn quoted(text: &str) -> String {
+    // Names of lines hold commas, and CSV doubles quotes.
     format!("\"{}\"", text.replace('"', "\"\""))
 }

@@ -63,6 +63,7 @@ impl Page<'_> {
         let syntax =
             environment.syntax().to_builder().trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.expect("the usual syntax"));
+        // A key that the template misspells fails the tests instead of leaving a gap on the page.
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         // The name's ending turns escaping on.
         let render = |template: &str, values: Value| {

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    method::{FedAvg, Method, around_hub},
+    method::{FedAvg, Method, hub::around_hub},
     observe::Stop,
     runtime::Run,
 };

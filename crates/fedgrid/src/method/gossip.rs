@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     algebra::{add_scaled, dot, squared_distance},
+    bytes::NUMBER_BYTES,
     error::{Error, Result, positive},
     model::Hypothesis,
     network::{Node, NodeId, View},
@@ -71,9 +72,9 @@ pub fn common_step(nodes: &[Node]) -> Result<f64> {
 }
 
 impl Method for Gossip {
-    type Participant = Gossiping;
+    type Participant = GossipParticipant;
 
-    fn join(&self, view: View) -> Result<Gossiping> {
+    fn join(&self, view: View) -> Result<GossipParticipant> {
         positive("step", self.step)?;
         let View { node, neighbours } = view;
         let model = parametric(&node)?;
@@ -82,55 +83,55 @@ impl Method for Gossip {
         let given = given.and_then(|hypothesis| model.weights(hypothesis.as_ref()));
         let weights: Weights = given.unwrap_or_else(|| model.start(columns, task)).into();
         let hypothesis = model.hypothesis(node.data.features().names(), task, &weights).into();
-        let mut gossiping = Gossiping {
+        let mut participant = GossipParticipant {
             step: self.step,
             order: self.order,
             neighbours: neighbours.iter().map(|neighbour| neighbour.id).collect(),
-            said: weights.clone(),
+            sent: weights.clone(),
             weights,
             hypothesis,
             node,
-            // Nothing has been heard yet, so nothing has come to rest.
+            // Change and size are alike: a run must not stop before the first round.
             report: Report { change: 1.0, size: 1.0, ..Report::default() },
         };
-        gossiping.prepare()?;
-        Ok(gossiping)
+        participant.prepare()?;
+        Ok(participant)
     }
 }
 
 /// A node's weights and how many neighbours it has.
 #[derive(Debug, Clone)]
-pub struct Gossiped {
+pub struct GossipMessage {
     /// The weights.
     pub weights: Arc<[f64]>,
     /// The number of neighbours.
     pub neighbours: usize,
 }
 
-impl Message for Gossiped {
+impl Message for GossipMessage {
     fn bytes(&self) -> usize {
-        8 * (1 + self.weights.len())
+        NUMBER_BYTES * (1 + self.weights.len())
     }
 }
 
-/// A node that gossips.
+/// A node that averages with its neighbours.
 #[derive(Debug)]
-pub struct Gossiping {
+pub struct GossipParticipant {
     step: f64,
     order: UpdateOrder,
     node: Node,
     neighbours: Vec<NodeId>,
     weights: Weights,
-    /// The weights that it has told.
-    said: Weights,
+    /// The weights that neighbours are sent.
+    sent: Weights,
     hypothesis: Arc<dyn Hypothesis>,
     report: Report,
 }
 
-impl Gossiping {
-    /// Finds what is to be told next.
+impl GossipParticipant {
+    /// Finds what is to be sent next.
     fn prepare(&mut self) -> Result<()> {
-        self.said = match self.order {
+        self.sent = match self.order {
             UpdateOrder::CombineThenAdapt => self.weights.clone(),
             UpdateOrder::AdaptThenCombine => self.adapted(self.weights.to_vec())?.into(),
         };
@@ -146,32 +147,33 @@ impl Gossiping {
         Ok(weights)
     }
 
-    /// The mean with the neighbours; the share of who is not heard stays here.
-    fn combined(&self, inbox: &[(NodeId, Gossiped)]) -> Result<Vec<f64>> {
-        let own = self.said.len();
-        let mut mean = self.said.to_vec();
-        for (neighbour, heard) in inbox {
-            if heard.weights.len() != own {
-                let (node, neighbour, other) = (self.node.id, *neighbour, heard.weights.len());
+    /// The mean with the neighbours; the share of one whose message is lost stays here.
+    fn combined(&self, inbox: &[(NodeId, GossipMessage)]) -> Result<Vec<f64>> {
+        let own = self.sent.len();
+        let mut mean = self.sent.to_vec();
+        for (neighbour, received) in inbox {
+            if received.weights.len() != own {
+                let (node, neighbour, other) = (self.node.id, *neighbour, received.weights.len());
                 return Err(Error::MixedSizes { node, own, neighbour, other });
             }
-            let share = 1.0 / (1.0 + heard.neighbours.max(self.neighbours.len()) as f64);
-            add_scaled(&mut mean, share, &heard.weights);
-            add_scaled(&mut mean, -share, &self.said);
+            let share = 1.0 / (1.0 + received.neighbours.max(self.neighbours.len()) as f64);
+            add_scaled(&mut mean, share, &received.weights);
+            // What a neighbour gets is taken from the own share, so the weights of the mean sum to one.
+            add_scaled(&mut mean, -share, &self.sent);
         }
         Ok(mean)
     }
 }
 
-impl Participant for Gossiping {
-    type Message = Gossiped;
+impl Participant for GossipParticipant {
+    type Message = GossipMessage;
 
-    fn send(&mut self) -> Vec<(NodeId, Gossiped)> {
-        let said = Gossiped { weights: self.said.clone(), neighbours: self.neighbours.len() };
-        self.neighbours.iter().map(|&to| (to, said.clone())).collect()
+    fn send(&mut self) -> Vec<(NodeId, GossipMessage)> {
+        let sent = GossipMessage { weights: self.sent.clone(), neighbours: self.neighbours.len() };
+        self.neighbours.iter().map(|&to| (to, sent.clone())).collect()
     }
 
-    fn receive(&mut self, inbox: &[(NodeId, Gossiped)]) -> Result<()> {
+    fn receive(&mut self, inbox: &[(NodeId, GossipMessage)]) -> Result<()> {
         let mut new = self.combined(inbox)?;
         if self.order == UpdateOrder::CombineThenAdapt {
             new = self.adapted(new)?;

@@ -35,7 +35,7 @@ use trial::{Trial, TrialOutcome};
 use crate::{
     data::{Dataset, Task},
     error::{Error, Result, at_least, positive, same_size},
-    method::suitable_step,
+    method::persfl::suitable_step,
     model::{Linear, LocalModel, Logistic},
     network::{Edge, Network, Node, NodeId},
 };

@@ -5,7 +5,7 @@ use crate::{
     algebra::{norm, scale},
     data::Dataset,
     error::{Error, Result},
-    method::suitable_step,
+    method::persfl::suitable_step,
     model::{LocalModel, Parametric},
     network::{Nearest, Network, Node},
 };

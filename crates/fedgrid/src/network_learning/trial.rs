@@ -17,7 +17,7 @@ use crate::{
     algebra::{add_scaled, dot},
     data::Dataset,
     loss::Loss,
-    method::gradient_step,
+    method::persfl::gradient_step,
     model::Parametric,
     network::NodeId,
     random::{Purpose, Stream},

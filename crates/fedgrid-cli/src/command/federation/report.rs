@@ -19,9 +19,9 @@ use fedgrid_lab::{
     assembly::Assembly,
     error::{Error, Result},
     experiment::Experiment,
-    helping::help,
     outcome::{Help, Outcome},
     pipeline::Pipeline,
+    probes::help,
     run::{Existing, RunFolder, to_json_pretty},
     theory::Theory,
 };

@@ -15,7 +15,10 @@ use fedgrid::{
     Result,
     algebra::{add_scaled, dot},
     data::{Dataset, Features},
-    method::{Choice, LinearPool, PersFl, Start},
+    method::{
+        PersFl,
+        persfl::{CandidateChoice, LinearPool, Start},
+    },
     model::{Hypothesis, Linear, LinearHypothesis, LocalModel},
     random::{Purpose, Stream},
     synthetic::{ClientPool, SyntheticClients, linear_rows},
@@ -98,11 +101,14 @@ impl LinearProbing {
         let clients = self.pool.make(self.features, self.rows, self.noise, seed)?;
         match self.learn {
             ProbingLearner::Choosing => {
-                self.probe(&clients, Choice::Uniform, self.candidates, seed)
+                self.probe(&clients, CandidateChoice::Uniform, self.candidates, seed)
             }
-            ProbingLearner::Oracle => {
-                self.probe(&clients, Choice::Oracle { clusters: clients.clusters.clone() }, 1, seed)
-            }
+            ProbingLearner::Oracle => self.probe(
+                &clients,
+                CandidateChoice::Oracle { clusters: clients.clusters.clone() },
+                1,
+                seed,
+            ),
             ProbingLearner::Online => self.online(&clients, seed),
             ProbingLearner::Ifca => Ok(self.ifca(&clients, seed)),
         }
@@ -116,7 +122,7 @@ impl LinearProbing {
     fn probe(
         &self,
         clients: &SyntheticClients,
-        choice: Choice,
+        choice: CandidateChoice,
         candidates: usize,
         seed: u64,
     ) -> Result<Curve> {
@@ -226,7 +232,7 @@ fn squares(data: &Dataset, weights: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use fedgrid::{
-        method::{Feed, Online},
+        method::persfl::{Feed, Online},
         model::LinearHypothesis,
         network::{NodeId, complete},
         observe::Stop,

@@ -14,7 +14,10 @@ use fedgrid::{
     Result,
     data::Dataset,
     loss::Loss,
-    method::{PersFl, Probe, RefitPool},
+    method::{
+        PersFl,
+        persfl::{Probe, RefitPool},
+    },
     model::{Hypothesis, LocalModel, Tree},
     random::{Purpose, Stream},
     synthetic::{ClientPool, SyntheticClients, linear_rows, normal_points},

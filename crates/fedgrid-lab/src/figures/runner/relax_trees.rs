@@ -6,7 +6,7 @@
 //!
 //! over x in the public sets of all neighbours j and 100 fresh points z. ["Plug In and Learn", eq. 19
 //! and 20, Figures 2 and 4.] These are the authors' weights; eq. 10 has `α A_ij m/m_pub`, so their α is a
-//! tenth of the paper's here. Their first update hears zeros, and without a pull trees stay what local
+//! tenth of the paper's here. Their first update receives zeros, and without a pull trees stay what local
 //! training made them. Entry 0 are the trees of the nodes' own rows.
 
 use fedgrid::{
@@ -46,7 +46,7 @@ pub(in crate::figures) struct RelaxTrees {
     /// How many updates.
     updates: usize,
     learn: TreeLearner,
-    /// Whether the first update hears zeros, and the oracle's entry 0 is a tree of one node's rows, as in
+    /// Whether the first update receives zeros, and the oracle's entry 0 is a tree of one node's rows, as in
     /// the authors' code.
     paper_compat: bool,
 }
@@ -85,7 +85,7 @@ impl RelaxTrees {
         for update in 1..=self.updates {
             // Without a pull the authors' trees stay what local training made them.
             if self.alpha > 0.0 {
-                let heard: Vec<Labels> = nodes
+                let received: Vec<Labels> = nodes
                     .clone()
                     .map(|node| match update {
                         1 if self.paper_compat => Labels::values(vec![0.0; self.public]),
@@ -93,7 +93,7 @@ impl RelaxTrees {
                     })
                     .collect();
                 let own = |node: usize| {
-                    self.augmented(made, &heard, trees[node].as_ref(), (seed, node, update))
+                    self.augmented(made, &received, trees[node].as_ref(), (seed, node, update))
                 };
                 let next = nodes.clone().into_par_iter().map(|node| tree.fit(&own(node)?));
                 trees = next.collect::<Result<_>>()?;
@@ -107,7 +107,7 @@ impl RelaxTrees {
     fn augmented(
         &self,
         made: &SyntheticNetwork,
-        heard: &[Labels],
+        received: &[Labels],
         own: &dyn Hypothesis,
         (seed, node, update): (u64, usize, usize),
     ) -> Result<Dataset> {
@@ -121,7 +121,7 @@ impl RelaxTrees {
         let mut weights = vec![1.0; train.rows()];
         for &(neighbour, weight) in made.network.neighbours(node) {
             features.extend_from_slice(made.public[neighbour].values());
-            labels.extend_from_slice(heard[neighbour].as_slice());
+            labels.extend_from_slice(received[neighbour].as_slice());
             weights.resize(labels.len(), self.alpha * weight);
         }
         features.extend_from_slice(fresh.values());

@@ -9,7 +9,7 @@ use crate::{
         trainer::Trainer,
     },
     error::Result,
-    method::{FedMd, FedRelax, around_hub},
+    method::{FedMd, FedRelax, hub::around_hub},
     network::Network,
     observe::Stop,
 };

@@ -13,7 +13,10 @@ use crate::{
     data::Task,
     error::Result,
     loss::Loss,
-    method::{Coupling, FedRelax, LocalStep, Pooled, Predictions, Shared, Wire},
+    method::{
+        FedRelax, Pooled, Wire,
+        fedrelax::{Coupling, LocalStep, PredictionMessage, PredictionShape},
+    },
     network::{Network, Node},
 };
 
@@ -130,6 +133,6 @@ impl Contender for FedRelax {
     fn largest_message(&self, sizes: &MessageSizes) -> Option<usize> {
         let (own, theirs) = sizes.points;
         let yours = (self.coupling == Coupling::Symmetric).then_some(theirs);
-        Some(Shared::most_bytes(&Predictions { task: sizes.task, own, yours }))
+        Some(PredictionMessage::most_bytes(&PredictionShape { task: sizes.task, own, yours }))
     }
 }

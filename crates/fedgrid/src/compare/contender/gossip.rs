@@ -10,7 +10,7 @@ use crate::{
         trainer::Trainer,
     },
     error::Result,
-    method::{Gossip, common_step},
+    method::{Gossip, gossip::common_step},
 };
 
 impl Contender for Gossip {

@@ -13,7 +13,10 @@ use crate::{
         trainer::Trainer,
     },
     error::Result,
-    method::{EdgeMessage, PrimalDual, PrimalStep, Scale, StopOn, Wire},
+    method::{
+        PrimalDual, StopOn, Wire,
+        primal_dual::{EdgeMessage, PrimalStep, Scale},
+    },
     network::{Network, Node},
     optimum::gtv::{Coupled, Goal, Minimum, clusters, clusters_of, minimise},
     penalty::Penalty,

@@ -17,8 +17,11 @@ use crate::{
     data::Plan,
     error::Result,
     method::{
-        Adoption, Budget, Choice, LinearPool, Online, PersFl, PersFlMessage, Probe, ProbeShape,
-        RefitPool, Start, Tally, Wire, suitable_step,
+        PersFl, Tally, Wire,
+        persfl::{
+            Adoption, Budget, CandidateChoice, LinearPool, Online, PersFlMessage, Probe,
+            ProbeShape, RefitPool, Start, suitable_step,
+        },
     },
     model::Hypothesis,
     network::{Network, Node, NodeId},
@@ -157,10 +160,14 @@ impl PersFlKeys {
             step,
             candidates: self.candidates,
             choice: match self.choice {
-                WhichCandidates::Uniform => Choice::Uniform,
-                WhichCandidates::EpsilonGreedy => Choice::EpsilonGreedy { epsilon: self.epsilon },
-                WhichCandidates::Ucb => Choice::Ucb { width: self.width },
-                WhichCandidates::Oracle => Choice::Oracle { clusters: self.bound.clusters.clone() },
+                WhichCandidates::Uniform => CandidateChoice::Uniform,
+                WhichCandidates::EpsilonGreedy => {
+                    CandidateChoice::EpsilonGreedy { epsilon: self.epsilon }
+                }
+                WhichCandidates::Ucb => CandidateChoice::Ucb { width: self.width },
+                WhichCandidates::Oracle => {
+                    CandidateChoice::Oracle { clusters: self.bound.clusters.clone() }
+                }
             },
             adoption: match self.top {
                 1 => Adoption::Best,

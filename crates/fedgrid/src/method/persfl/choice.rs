@@ -22,7 +22,7 @@ use crate::{
 /// How candidates are chosen.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Choice {
+pub enum CandidateChoice {
     /// Evenly, without replacement, as in the papers.
     #[default]
     Uniform,
@@ -44,7 +44,7 @@ pub enum Choice {
     },
 }
 
-impl Choice {
+impl CandidateChoice {
     pub(super) fn check(&self) -> Result<()> {
         match *self {
             Self::EpsilonGreedy { epsilon } if !(0.0..=1.0).contains(&epsilon) => {
@@ -61,7 +61,7 @@ impl Choice {
 /// same by messages and in one index.
 #[derive(Debug, Clone)]
 pub(super) struct Chooser {
-    choice: Choice,
+    choice: CandidateChoice,
     target: NodeId,
     /// Who may be probed, and with what success, in order of ids.
     pub(super) tallies: Vec<Tally>,
@@ -75,7 +75,7 @@ impl Chooser {
         candidates.extend(method.own.then_some(target));
         candidates.sort_unstable();
         let known = |&candidate: &NodeId| match &method.choice {
-            Choice::Oracle { clusters } => clusters.get(candidate) == clusters.get(target),
+            CandidateChoice::Oracle { clusters } => clusters.get(candidate) == clusters.get(target),
             _ => true,
         };
         let tally = |candidate: NodeId| Tally::new(target, candidate);
@@ -111,10 +111,10 @@ impl Chooser {
     fn draw_some(&mut self, count: usize, stream: &mut Stream, drawn: &mut Vec<usize>) {
         let count = count.min(self.indices.len());
         match self.choice {
-            Choice::Uniform | Choice::Oracle { .. } => {
+            CandidateChoice::Uniform | CandidateChoice::Oracle { .. } => {
                 stream.sample(&mut self.indices, count, drawn);
             }
-            Choice::EpsilonGreedy { epsilon } => {
+            CandidateChoice::EpsilonGreedy { epsilon } => {
                 let by_chance = (0..count).filter(|_| stream.uniform() < epsilon).count();
                 self.best(count - by_chance, drawn, Tally::relative);
                 let taken = drawn.clone();
@@ -125,7 +125,7 @@ impl Chooser {
                 drawn.extend(rest);
                 self.indices = (0..self.tallies.len()).collect();
             }
-            Choice::Ucb { width } => {
+            CandidateChoice::Ucb { width } => {
                 // Untried candidates come first, in random order.
                 stream.sample(&mut self.indices, self.tallies.len(), drawn);
                 let (mut rank, order) = (vec![0; drawn.len()], std::mem::take(drawn));
@@ -167,12 +167,12 @@ impl Chooser {
 mod tests {
     use super::*;
 
-    fn chooser_among(choice: &Choice, candidates: Vec<NodeId>) -> Chooser {
+    fn chooser_among(choice: &CandidateChoice, candidates: Vec<NodeId>) -> Chooser {
         let method = PersFl { choice: choice.clone(), ..PersFl::default() };
         Chooser::new(&method, 0, candidates)
     }
 
-    fn chooser(choice: &Choice, worth: &[f64]) -> Chooser {
+    fn chooser(choice: &CandidateChoice, worth: &[f64]) -> Chooser {
         let mut chooser = chooser_among(choice, (1..=worth.len()).collect());
         for (tally, reward) in chooser.tallies.iter_mut().zip(worth) {
             tally.reward(*reward, 1.0);
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn even_draws_hold_every_candidate_equally_often_and_no_one_twice() {
         let mut counts = [0_u32; 80];
-        let mut even = chooser(&Choice::Uniform, &[0.0; 80]);
+        let mut even = chooser(&CandidateChoice::Uniform, &[0.0; 80]);
         for round in 0..2000 {
             let mut drawn = draw(&mut even, 70, round);
             for &index in &drawn {
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn without_chance_the_greedy_probe_the_best_and_with_nothing_else_anyone() {
         let worth = [0.1, 0.9, -0.5, 0.4];
-        let greedy = |epsilon| chooser(&Choice::EpsilonGreedy { epsilon }, &worth);
+        let greedy = |epsilon| chooser(&CandidateChoice::EpsilonGreedy { epsilon }, &worth);
         assert_eq!(draw(&mut greedy(0.0), 2, 0), [1, 3]);
         let mut seen = [false; 4];
         (0..100).for_each(|round| seen[draw(&mut greedy(1.0), 1, round)[0]] = true);
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn upper_bounds_try_all_once_and_come_back_to_those_seldom_seen() {
-        let mut bounds = chooser_among(&Choice::Ucb { width: 1.0 }, vec![1, 2, 3]);
+        let mut bounds = chooser_among(&CandidateChoice::Ucb { width: 1.0 }, vec![1, 2, 3]);
         let mut first: Vec<usize> = (0..3)
             .map(|round| {
                 let index = draw(&mut bounds, 1, round)[0];
@@ -231,13 +231,13 @@ mod tests {
         (0..50).for_each(|_| bounds.tallies[0].reward(0.9, 1.0));
         assert_ne!(draw(&mut bounds, 1, 5), [0]);
         let mut trusting = bounds.clone();
-        trusting.choice = Choice::Ucb { width: 0.0 };
+        trusting.choice = CandidateChoice::Ucb { width: 0.0 };
         assert_eq!(draw(&mut trusting, 1, 5), [0]);
     }
 
     #[test]
     fn the_oracle_draws_its_own_cluster_only() {
-        let oracle = Choice::Oracle { clusters: [0, 1, 0, 1].into() };
+        let oracle = CandidateChoice::Oracle { clusters: [0, 1, 0, 1].into() };
         let chooser = chooser_among(&oracle, vec![1, 2, 3]);
         assert_eq!(chooser.tallies.len(), 1);
         assert_eq!(chooser.tallies[0].candidate, 2);

@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 pub use adoption::Adoption;
 pub use budget::Budget;
-pub use choice::Choice;
+pub use choice::CandidateChoice;
 pub use in_one_place::{LinearPool, RefitPool};
 pub use message::{PersFlMessage, ProbeAnswer, ProbeQuestion, ProbeRefusal};
 pub use online::{Feed, Online};
@@ -89,7 +89,7 @@ pub struct PersFl {
     /// How many candidates S ≥ 1 are probed in an iteration.
     pub candidates: usize,
     /// Which ones.
-    pub choice: Choice,
+    pub choice: CandidateChoice,
     /// Which steps are taken.
     pub adoption: Adoption,
     /// Whether a step must have a positive reward to be taken; the papers always step.
@@ -117,7 +117,7 @@ impl Default for PersFl {
             probe: Probe::Gradient,
             step: 0.05,
             candidates: 20,
-            choice: Choice::Uniform,
+            choice: CandidateChoice::Uniform,
             adoption: Adoption::Best,
             only_if_better: false,
             start: Start::Zero,
@@ -204,7 +204,7 @@ mod tests {
             message(PersFl { held: 1.0, ..persfl() }),
             "held is 1, expected zero or more and below one"
         );
-        let choice = Choice::EpsilonGreedy { epsilon: 2.0 };
+        let choice = CandidateChoice::EpsilonGreedy { epsilon: 2.0 };
         assert_eq!(
             message(PersFl { choice, ..persfl() }),
             "epsilon is 2, expected a probability from zero to one"

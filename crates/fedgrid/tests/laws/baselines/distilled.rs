@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use fedgrid::{
     data::Features,
-    method::{Averaged, FedAvg, FedMd, FedRelax, Gossip, Local, UpdateOrder, around_hub},
+    method::{
+        FedAvg, FedMd, FedRelax, Gossip, Local, fedavg::Averaged, gossip::UpdateOrder,
+        hub::around_hub,
+    },
     model::{Forest, Linear, Neighbours, Tree},
     network::{Edge, Network, Node, complete, ring},
     observe::Stop,

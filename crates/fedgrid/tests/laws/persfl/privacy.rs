@@ -5,8 +5,8 @@ use std::sync::Arc;
 use fedgrid::{
     data::{Labels, Task},
     method::{
-        Budget, Message, Method, Participant, PersFl, PersFlMessage, Probe, ProbeAnswer,
-        ProbeQuestion, ProbeRefusal,
+        Message, Method, Participant, PersFl,
+        persfl::{Budget, PersFlMessage, Probe, ProbeAnswer, ProbeQuestion, ProbeRefusal},
     },
     model::Tree,
     network::complete,

@@ -4,7 +4,7 @@ use super::{ALL, assert_close, linear, method, runtime, weights};
 use crate::setting::Setting;
 use fedgrid::{
     data::Task,
-    method::{EdgeMessage, Method, Participant, PrimalDual},
+    method::{Method, Participant, PrimalDual, primal_dual::EdgeMessage},
     network::{NodeId, View},
     penalty::Penalty,
     random::{Purpose, Stream},

@@ -8,7 +8,7 @@ use crate::setting::Setting;
 use fedgrid::{
     algebra::Cholesky,
     data::{Dataset, Task},
-    method::{PrimalDual, Scale},
+    method::{PrimalDual, primal_dual::Scale},
     model::Hypothesis,
     network::{Clustered, View},
     penalty::Penalty,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fedgrid::{
     bytes::{Reader, Writer},
     error::Result,
-    method::{Durable, EdgeMessage, Memory, Method, Participant, Report},
+    method::{Durable, Memory, Method, Participant, Report, primal_dual::EdgeMessage},
     model::{Hypothesis, Linear, LinearHypothesis, LinearProximal},
     network::{NodeId, View},
     penalty::Penalty,

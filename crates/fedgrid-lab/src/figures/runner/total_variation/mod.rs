@@ -115,7 +115,7 @@ fn mean_squares(rows: &Dataset, weights: &[f64; 2]) -> f64 {
 #[cfg(test)]
 mod tests {
     use fedgrid::{
-        method::{PrimalDual, Scale},
+        method::{PrimalDual, primal_dual::Scale},
         model::LinearHypothesis,
         observe::Stop,
         runtime::{InProcess, Order},

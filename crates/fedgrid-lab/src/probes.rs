@@ -1,4 +1,5 @@
-//! Who helps whom, and what is told of networks that were learned or chosen.
+//! Probes as tables and summaries: who helps whom, and what is known of networks that were learned or
+//! chosen.
 
 use fedgrid::{
     compare::Fitted,
@@ -16,6 +17,7 @@ use crate::{
 #[must_use]
 pub fn learned(learned: &LearnedNetwork) -> LearnedSummary {
     let nodes = learned.network.len();
+    // A pair is probed in both directions at once.
     let all = nodes * nodes.saturating_sub(1) / 2;
     LearnedSummary {
         pairs_probed: learned.pairs.len(),
@@ -73,6 +75,7 @@ pub fn helps(assembly: &Assembly, fitted: &Fitted) -> Vec<Help> {
         let help = |learner, helper, reward| Help { learner, helper, reward, confidence, kept };
         [help(source, target, forward), help(target, source, backward)]
     });
+    // A method that probes has asked along its whole run, the pairs of a learned network only before it.
     if fitted.tallies.is_empty() { from_pairs.collect() } else { from_probes.collect() }
 }
 
