@@ -8,6 +8,7 @@
 
 use std::fmt::Write;
 
+use fedgrid::compare::MethodKind;
 use minijinja::{HtmlEscape, Value, context};
 
 use super::{
@@ -51,7 +52,8 @@ pub(super) fn helps(outcome: &Outcome, helps: &[Help]) -> Option<Value> {
 }
 
 fn meaning(outcome: &Outcome) -> &'static str {
-    if outcome.method.kind == "persfl" {
+    let kind = MethodKind::named(&outcome.method.kind);
+    if kind.is_some_and(|kind| kind.facts().asks_and_answers) {
         "Rows learn, columns help. The colour is the mean reward of the helper’s steps, relative to \
          the learner’s loss before them; the stronger it is, the more often the step was taken. \
          Pairs that were never probed are blank."

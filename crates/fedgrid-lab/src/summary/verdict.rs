@@ -1,7 +1,7 @@
 //! The verdict of a comparison in words. No sentence claims more than its numbers: what was not
 //! confirmed is not said to be absent.
 
-use fedgrid::compare::{Contestant, Difference, Kind, Verdict};
+use fedgrid::compare::{Contestant, Difference, Kind, MethodKind, Verdict};
 
 use crate::{
     number::{percent, significant},
@@ -174,7 +174,11 @@ impl VerdictText<'_> {
         if others.is_empty() {
             return format!("The error of {main} is {own}; nothing was compared with it.");
         }
-        let is_tried = self.comparison.baselines.keys().any(|name| name == "gossip");
+        let is_tried = self
+            .comparison
+            .baselines
+            .keys()
+            .any(|name| MethodKind::named(name).is_some_and(|kind| kind.facts().uses_network));
         let network = if is_tried { "" } else { "; no network was tried" };
         format!("The error of {main} is {own}, against {}{network}.", others.join(" and "))
     }

@@ -14,22 +14,22 @@ use crate::{
     runtime::Run,
 };
 
-/// Iteration limit and tolerance of a rival that is shown beside another method; one that is the study's own
+/// Iteration limit and tolerance of a baseline that is shown beside another method; one that is the study's own
 /// method uses the study's. The result of some methods depends on when they stop, so a strength is used
 /// exactly as it was tried.
-pub(super) const RIVAL_ITERATIONS: usize = 100;
-pub(super) const RIVAL_TOLERANCE: f64 = 1e-4;
+pub(super) const BASELINE_ITERATIONS: usize = 100;
+pub(super) const BASELINE_TOLERANCE: f64 = 1e-4;
 
 impl Trainer<'_> {
     /// How a method averages at its hub in this study.
     pub(super) fn averaging(&self, keys: &FedAvg, start: Option<Arc<[f64]>>) -> FedAvg {
         let Stop { tolerance, rounds: iterations } =
-            self.rival_stop(RIVAL_ITERATIONS, RIVAL_TOLERANCE);
+            self.baseline_stop(BASELINE_ITERATIONS, BASELINE_TOLERANCE);
         FedAvg { start, seed: self.study.settings.seed, iterations, tolerance, ..keys.clone() }
     }
 
     /// When a method that others are compared with stops.
-    pub(super) fn rival_stop(&self, rounds: usize, tolerance: f64) -> Stop {
+    pub(super) fn baseline_stop(&self, rounds: usize, tolerance: f64) -> Stop {
         let stop = self.study.settings.runtime.stop;
         if self.study.settings.method.facts().is_baseline {
             return stop;
@@ -40,7 +40,7 @@ impl Trainer<'_> {
     /// A method that averages weights at a hub, to its end.
     pub(super) fn through_hub<M: Method>(&self, method: &M, effort: Effort) -> Result<Fitted> {
         // The hub counts its iterations, two rounds each, and says when it is done.
-        let iterations = self.rival_stop(RIVAL_ITERATIONS, RIVAL_TOLERANCE).rounds;
+        let iterations = self.baseline_stop(BASELINE_ITERATIONS, BASELINE_TOLERANCE).rounds;
         let stop = Stop { tolerance: 0.0, rounds: 2 * iterations + 3 };
         let mut run = self.run_rounds(method, around_hub(self.nodes().to_vec())?, stop, effort)?;
         let hub = run.hypotheses.pop().flatten();

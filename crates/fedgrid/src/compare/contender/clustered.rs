@@ -2,7 +2,7 @@
 
 use super::{StrengthKey, hub::HubContender};
 use crate::{
-    compare::tuning::{Grid, Units},
+    compare::strength::{Grid, Units},
     method::{ClusteredFl, FedAvg},
 };
 

@@ -5,8 +5,8 @@ use crate::{
     compare::{
         Fitted,
         fitted::{Effort, FitRequest, StartingPoint},
+        strength::{Grid, Units},
         trainer::Trainer,
-        tuning::{Grid, Units},
     },
     error::Result,
     method::{FedMd, FedRelax, hub::around_hub},

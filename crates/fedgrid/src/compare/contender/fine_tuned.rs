@@ -4,7 +4,7 @@ use super::{StrengthKey, hub::HubContender};
 use crate::{
     compare::{
         fitted::whole,
-        tuning::{Grid, Units},
+        strength::{Grid, Units},
     },
     method::{FedAvg, FineTuned},
 };

@@ -9,8 +9,8 @@ use crate::{
     compare::{
         Certificate, Fitted, Unwatched,
         fitted::{Effort, FitRequest, StartingPoint},
+        strength::{Grid, Units},
         trainer::Trainer,
-        tuning::{Grid, Units},
     },
     error::Result,
     method::{

@@ -7,8 +7,8 @@ use crate::{
     compare::{
         Fitted,
         fitted::{FitRequest, StartingPoint},
+        strength::{Grid, Units},
         trainer::Trainer,
-        tuning::{Grid, Units},
     },
     error::Result,
     method::{FedAvg, Method},

@@ -11,8 +11,8 @@ use crate::{
     compare::{
         Certificate, Fitted, Study,
         fitted::{Effort, FitRequest},
+        strength::{Grid, Units},
         trainer::Trainer,
-        tuning::{Grid, Units},
     },
     data::Plan,
     error::Result,
