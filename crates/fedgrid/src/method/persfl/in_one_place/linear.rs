@@ -43,7 +43,7 @@ const MAX_KEPT_PRODUCTS: usize = 1 << 27;
 /// Targets that learn linear models from the rows of all nodes.
 ///
 /// ```
-/// use fedgrid::{data::*, method::{LinearPool, PersFl}, model::Linear, network::Node};
+/// use fedgrid::{data::*, method::{PersFl, persfl::LinearPool}, model::Linear, network::Node};
 /// use std::sync::Arc;
 ///
 /// // Node 0 has one reading of y = 2 x, as has node 1; node 2 says y = −x.
