@@ -13,9 +13,9 @@ from . import _fedgrid as native
 from ._frames import Floats, is_column, matched, name_of, shown
 from ._network import Network
 from ._plain import scalar, to_json
-from ._rows import Rows, labels, placed, rows
+from ._rows import Rows, labels, placed
 from .adapters import Adapter, Estimator, is_classifier
-from .models import Model
+from ._model import Model
 
 IN_MEMORY = "in memory"
 
@@ -43,13 +43,9 @@ class Prepared:
 def prepare(
     method: Mapping[str, Any],
     model: Any,
-    data: Any,
-    target: Any = None,
+    read: Rows,
+    network: Network | None,
     *,
-    node: Any = None,
-    network: Network | None = None,
-    features: Sequence[Any] | None = None,
-    split: Any = None,
     train: float | None = None,
     validation: float | None = None,
     folds: int = 5,
@@ -60,8 +56,7 @@ def prepare(
     baselines: Sequence[str] = (),
     seed: int = 1,
 ) -> Prepared:
-    """Reads everything and hands it to the core, which checks it as the command does."""
-    read = rows(data, target, node, features, split)
+    """Hands everything to the core, which checks it as the command does."""
     network = _network(network, read.found)
     own, builtin = models(model, network)
     wants_classes = _classification(task, own, builtin)

@@ -6,7 +6,7 @@ of `fit` and `predict`. Without either, all rows belong to one node.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ class _FedRelaxEstimator(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        alpha: float | str = 1.0,
+        alpha: float | Literal["auto"] = 1.0,
         model: Any = None,
         network: Network | None = None,
         node: Any = None,

@@ -41,6 +41,11 @@ pub(crate) fn to_json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("plain values become JSON")
 }
 
+/// A value as Python's own dicts, lists and numbers, which are those that JSON has.
+pub(crate) fn plain<T: Serialize>(py: Python<'_>, value: &T) -> PyResult<Py<PyAny>> {
+    Ok(py.import("json")?.call_method1("loads", (to_json(value),))?.unbind())
+}
+
 /// The columns of a frame, as NumPy holds them: whole, strided or reversed, never copied.
 pub(crate) struct Columns<'py>(Vec<PyReadonlyArray1<'py, f64>>);
 

@@ -19,20 +19,20 @@ use crate::{
 };
 
 /// The models of all nodes.
-#[pyclass(frozen, module = "fedgrid._fedgrid")]
-pub(crate) struct Models {
+#[pyclass(frozen, name = "Models", module = "fedgrid._fedgrid")]
+pub(crate) struct ModelsHandle {
     hypotheses: Arc<[Arc<dyn Hypothesis>]>,
     about: Arc<About>,
 }
 
-impl Models {
+impl ModelsHandle {
     pub(crate) fn new(hypotheses: Vec<Arc<dyn Hypothesis>>, about: About) -> Self {
         Self { hypotheses: hypotheses.into(), about: Arc::new(about) }
     }
 }
 
 #[pymethods]
-impl Models {
+impl ModelsHandle {
     /// The models that `export` has given.
     #[staticmethod]
     fn restore(models: Vec<Bound<'_, PyAny>>, about: &str) -> PyResult<Self> {

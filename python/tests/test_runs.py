@@ -93,7 +93,7 @@ def test_a_pickled_run_keeps_its_report_and_its_experiment(
             assert again.report(tmp_path / "after.html", title="six").read_text() == page
             assert again.experiment() == run.experiment() and "[method]" in again.experiment()
             assert again.result == run.result and again.notes_ == run.notes_
-            assert (again.alpha_, again.ridge_) == (run.alpha_, run.ridge_)
+            assert (again.strength_, again.ridge_) == (run.strength_, run.ridge_)
             assert again.certificate_ == run.certificate_ and repr(again) == repr(run)
             assert np.array_equal(again.predict(frame), run.predict(frame))
 
