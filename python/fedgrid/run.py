@@ -255,7 +255,7 @@ class Run:
 
         `data` is a table with the node and feature columns, or a dict from node to X, which gives a
         dict; `node` names the column, or holds the node of each row of a matrix. Columns are matched by
-        name where they have names, and by place in arrays.
+        name where they have names, and by position in arrays.
         """
         return self._answer(data, node, self._labels)
 
@@ -328,8 +328,8 @@ class Run:
         return columns, codes, found
 
     def _known(self, found: Iterable[Any]) -> dict[str, int]:
-        """The place of each node of the run by its name; refuses other nodes."""
-        known = {name_of(node): place for place, node in enumerate(self.nodes_)}
+        """The index of each node of the run by its name; refuses other nodes."""
+        known = {name_of(node): index for index, node in enumerate(self.nodes_)}
         for node in found:
             if name_of(node) not in known:
                 raise ValueError(f"node {node!r} is not of this run, which has {shown(self.nodes_)}")
@@ -337,7 +337,7 @@ class Run:
 
     def _raw(self, columns: list[Floats], found: list[Any], codes: Any) -> Floats:
         known = self._known(found)
-        places = np.array([known[name_of(node)] for node in found], dtype=np.int64)
+        indices = np.array([known[name_of(node)] for node in found], dtype=np.int64)
         for name, column in zip(self.features_, columns):
             if not np.isfinite(column).all():
                 row = int(np.argmin(np.isfinite(column)))
@@ -347,7 +347,7 @@ class Run:
                 )
         outputs = 1 if self.classes_ is None else len(self.classes_)
         with _limits(self._python):
-            flat = self._models.predict(places[codes], columns, self._work.quiet())
+            flat = self._models.predict(indices[codes], columns, self._work.quiet())
         return np.asarray(flat, dtype=np.float64).reshape(-1, outputs)
 
     # The answer ---------------------------------------------------------------------------------
@@ -477,10 +477,10 @@ class _Models(Mapping[Any, Any]):
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._places = {name_of(node): k for k, node in enumerate(run.nodes_)}
+        self._indices = {name_of(node): k for k, node in enumerate(run.nodes_)}
 
     def __getitem__(self, node: Any) -> Any:
-        found = self._run._models.export(self._places[name_of(node)])
+        found = self._run._models.export(self._indices[name_of(node)])
         return json.loads(found) if isinstance(found, str) else found[1]
 
     def __iter__(self) -> Any:

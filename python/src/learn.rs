@@ -50,6 +50,7 @@ fn training(assembly: &Assembly) -> Vec<Node> {
     let study = &assembly.study;
     let node = |(id, rows): (usize, &Dataset)| Node {
         id,
+        // A node with many rows shall not look more helpful for that alone.
         data: rows.select(&study.plan.train[id]).with_total_weight(1.0),
         model: study.models[id].clone(),
         public: study.public[id].clone(),

@@ -15,6 +15,7 @@ pub(crate) fn schema() -> String {
 #[pyfunction]
 pub(crate) fn methods() -> Vec<(&'static str, Option<&'static str>, bool, bool)> {
     let about = |kind: &MethodKind| {
+        // Whether there must be a network is asked before a method has any keys but the usual ones.
         let facts = kind.facts();
         let strength = kind.with_defaults().strength_key().map(|key| key.name);
         (kind.name(), strength, facts.uses_network, facts.is_blind_to_order)

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fedgrid::{
     compare::{Contestant, Fitted, Strength},
     data::{Dataset, Features, Labels, Plan, Role, Task},
-    model::Hypothesis,
 };
 use fedgrid_lab::{
     assembly::{Assembly, Graph, LeftOut, OwnModel, Parts, Rows},
@@ -41,7 +40,7 @@ pub(crate) struct Given<'py> {
     nodes: PyReadonlyArray1<'py, i64>,
     features: Vec<String>,
     columns: Vec<PyReadonlyArray1<'py, f64>>,
-    /// The target of each row: a number, or the place of its class.
+    /// The target of each row: a number, or the index of its class.
     target: PyReadonlyArray1<'py, f64>,
     classes: Vec<String>,
     /// What each row is for: 0 trains, 1 validates, 2 tests; none draws it.
@@ -76,11 +75,10 @@ pub(crate) struct StudyHandle {
 /// What a fit has left.
 #[pyclass(frozen, name = "Fitted", module = "fedgrid._fedgrid")]
 pub(crate) struct FittedHandle {
-    hypotheses: Vec<Arc<dyn Hypothesis>>,
     /// How it went, as JSON.
     #[pyo3(get)]
     details: String,
-    /// What a summary is made of.
+    /// What models and summaries are made of.
     known: Fitted,
 }
 
@@ -126,6 +124,7 @@ impl StudyHandle {
     /// Tunes and scores a contestant.
     fn card(&self, py: Python<'_>, contestant: &str, how: How) -> PyResult<CardHandle> {
         let contestant: Contestant = from_json(contestant)?;
+        // Folds of very many nodes take a while, during which other Python threads shall run.
         let assembly = py.detach(|| self.with_folds());
         let assembly = assembly.map_err(|error| experiment_error(&error))?;
         let work = move |watch: &crate::work::Watching<_>| assembly.study.card(contestant, watch);
@@ -157,14 +156,13 @@ impl StudyHandle {
             "damped": fitted.damped,
             "tallies": fitted.tallies,
         });
-        let (hypotheses, details) = (fitted.hypotheses.clone(), details.to_string());
-        Ok(FittedHandle { hypotheses, details, known: fitted })
+        Ok(FittedHandle { details: details.to_string(), known: fitted })
     }
 
     /// The models of a fit.
     fn models(&self, fitted: &FittedHandle) -> ModelsHandle {
         let about = self.assembly().about.clone();
-        ModelsHandle::new(fitted.hypotheses.clone(), about)
+        ModelsHandle::new(fitted.known.hypotheses.clone(), about)
     }
 
     /// The outcome of a run, from the cards of those that are compared, or from its own alone.
@@ -178,6 +176,7 @@ impl StudyHandle {
     ) -> PyResult<OutcomeHandle> {
         let cards: Vec<_> = cards.iter().map(|card| card.0.clone()).collect();
         let known = fitted.known.clone();
+        // One card is that of the run itself, and there is nothing to compare it with.
         let mut experiment = self.experiment.clone();
         experiment.compare.enabled = cards.len() > 1;
         let assembly = self.assembly();
@@ -189,6 +188,7 @@ impl StudyHandle {
 
     /// The strength that was given; none if it, or a ridge, is chosen on validation rows.
     fn given(&self) -> Option<f64> {
+        // A ridge is chosen together with the error at this strength, which takes a card.
         let alpha = self.experiment.method.strength.given();
         alpha.filter(|_| !self.experiment.model.tunes_ridge())
     }
@@ -272,7 +272,7 @@ impl Given<'_> {
     /// How rows are used. Folds of very many nodes take as much room as their rows: they are made
     /// when needed.
     fn plan(&self, experiment: &Experiment, by_node: &ByNode) -> PyResult<Plan> {
-        let counts = by_node.places().map(|places| places.len());
+        let counts = by_node.slots().map(|slots| slots.len());
         let Some(roles) = &self.roles else {
             let keys = &experiment.data;
             let (Some(train), validation) = (keys.train, keys.validation.unwrap_or(0.0)) else {
@@ -283,13 +283,13 @@ impl Given<'_> {
             return Ok(Plan::unfolded(&Plan::draw(&counts, train, validation, experiment.seed)));
         };
         let roles = roles.as_array();
-        let role = |place: usize| match roles.get(by_node.row(place)) {
+        let role = |slot: usize| match roles.get(by_node.row(slot)) {
             Some(0) => Ok(Role::Train),
             Some(1) => Ok(Role::Validation),
             Some(2) => Ok(Role::Test),
-            _ => Err(PyValueError::new_err(format!("row {} has no role", by_node.row(place)))),
+            _ => Err(PyValueError::new_err(format!("row {} has no role", by_node.row(slot)))),
         };
-        let roles = by_node.places().map(|places| places.map(role).collect());
+        let roles = by_node.slots().map(|slots| slots.map(role).collect());
         Ok(Plan::unfolded(&roles.collect::<PyResult<Vec<Vec<Role>>>>()?))
     }
 
@@ -315,7 +315,7 @@ fn datasets(
     task: Task,
     by_node: &ByNode,
 ) -> fedgrid::Result<Vec<Dataset>> {
-    let order = (0..target.len()).map(|place| by_node.row(place));
+    let order = (0..target.len()).map(|slot| by_node.row(slot));
     let features = gather(names, columns, order.clone())?;
     let labels = match task {
         Task::Regression => Labels::new(task, order.map(|row| target[row]).collect())?,
@@ -323,13 +323,13 @@ fn datasets(
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
-                reason = "the place of a class is a small whole number"
+                reason = "the index of a class is a small whole number"
             )]
-            let places: Vec<usize> = order.map(|row| target[row] as usize).collect();
-            Labels::classes(classes, &places)?
+            let indices: Vec<usize> = order.map(|row| target[row] as usize).collect();
+            Labels::classes(classes, &indices)?
         }
     };
-    Dataset::parted(&features, &labels, by_node.places().map(|places| places.len()))
+    Dataset::parted(&features, &labels, by_node.slots().map(|slots| slots.len()))
 }
 
 fn points(names: &Arc<[String]>, columns: &[PyReadonlyArray1<'_, f64>]) -> PyResult<Features> {

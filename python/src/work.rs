@@ -28,11 +28,11 @@ use pyo3::{
 use crate::convert::{core_error, to_json};
 
 /// How often the caller's thread looks for Ctrl-C.
-const LOOK: Duration = Duration::from_millis(50);
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long a stopped job may take to end before its caller goes on without it.
-const PATIENCE: Duration = Duration::from_millis(700);
+const STOP_GRACE: Duration = Duration::from_millis(700);
 /// How long the end of the process is held up without a word.
-const SILENCE: Duration = Duration::from_secs(2);
+const QUIET_WAIT: Duration = Duration::from_secs(2);
 
 thread_local! {
     /// The job that this thread works for.
@@ -217,7 +217,7 @@ impl How {
         let events = Mutex::new(events);
         loop {
             let next = py.detach(|| {
-                events.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(LOOK)
+                events.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(SIGNAL_INTERVAL)
             });
             let looked = match next {
                 Ok(JobEvent::Done(result)) => {
@@ -235,7 +235,7 @@ impl How {
             }
             // A fit of a Python model cannot be cut short: its thread is left to end by itself.
             match stopped {
-                Some((since, error)) if since.elapsed() > PATIENCE => return Err(error),
+                Some((since, error)) if since.elapsed() > STOP_GRACE => return Err(error),
                 _ => {}
             }
         }
@@ -287,14 +287,14 @@ pub(crate) fn leave(py: Python<'_>) -> PyResult<()> {
         if py.check_signals().is_err() {
             return at_once(py);
         }
-        if begun.elapsed() > SILENCE && !is_said {
+        if begun.elapsed() > QUIET_WAIT && !is_said {
             is_said = true;
             let words =
                 "fedgrid waits for a Python model to end its fit; Ctrl-C again leaves at once";
             // Who cannot be told waits all the same.
             let _ = writeln!(std::io::stderr(), "{words}");
         }
-        py.detach(|| std::thread::sleep(LOOK / 5));
+        py.detach(|| std::thread::sleep(SIGNAL_INTERVAL / 5));
     }
     Ok(())
 }
