@@ -1,6 +1,6 @@
 //! The network that probes suggest, from the training rows of a study.
 
-use fedgrid::{data::Dataset, method::Learn, network::Node};
+use fedgrid::{data::Dataset, network::Node, network_learning::NetworkLearning};
 use fedgrid_lab::assembly::Assembly;
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -30,8 +30,8 @@ pub(crate) fn learn(
     let LearnChoices { share, phases, iterations, neighbours, step, seed } = from_json(keys)?;
     let assembly = study.assembly();
     how.run(py, move |_| {
-        let usual = Learn::default();
-        let learn = Learn { share, phases, iterations, neighbours, step, seed, ..usual };
+        let usual = NetworkLearning::default();
+        let learn = NetworkLearning { share, phases, iterations, neighbours, step, seed, ..usual };
         let names = assembly.study.network.names().to_vec();
         let learned = learn.learn(names, &training(&assembly))?;
         let pairs = learned.pairs.iter().map(|pair| {

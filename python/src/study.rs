@@ -10,7 +10,7 @@ use fedgrid::{
 use fedgrid_lab::{
     assembly::{Assembly, Graph, LeftOut, OwnModel, Parts, Rows},
     experiment::Experiment,
-    helping,
+    probes,
     report::Page,
     summary,
 };
@@ -200,7 +200,7 @@ impl StudyHandle {
 
     /// Who helped whom in a fit.
     fn helps(&self, fitted: &FittedHandle) -> HelpsHandle {
-        HelpsHandle(helping::helps(&self.assembly(), &fitted.known))
+        HelpsHandle(probes::helps(&self.assembly(), &fitted.known))
     }
 
     /// The complete experiment as a file would have it.

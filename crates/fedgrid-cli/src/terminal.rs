@@ -56,6 +56,7 @@ impl Terminal {
             ProgressStyle::with_template("{bar:24} {pos}/{len}  {msg}")
                 .expect("the template is well formed"),
         );
+        // A single fit may take minutes; a bar that stands still looks like a hung program.
         bar.enable_steady_tick(Duration::from_millis(200));
         Progress { bar, plain }
     }
@@ -75,6 +76,7 @@ pub(crate) fn complain(text: &str) {
 /// Watches for Ctrl-C: once stops at the next step, twice at once.
 pub fn watch_for_interruption() {
     let _ = ctrlc::set_handler(|| {
+        // 130 is what shells report for a program that Ctrl-C ended.
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }

@@ -1,4 +1,4 @@
-//! What the command refuses, and with which exit code.
+//! What is refused, and with which exit code a command ends.
 
 use std::{io::ErrorKind, path::Path};
 

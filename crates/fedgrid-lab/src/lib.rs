@@ -12,9 +12,10 @@ pub mod source;
 pub mod assembly;
 pub mod theory;
 pub mod outcome;
-pub mod helping;
+pub mod probes;
 pub mod summary;
 pub mod report;
+pub mod pipeline;
 pub mod run;
 pub mod figures;
 

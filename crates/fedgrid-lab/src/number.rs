@@ -22,6 +22,7 @@ pub fn significant(value: f64) -> String {
         return format!("{sign}∞");
     }
     let (mantissa, exponent) = parts(size);
+    // Beyond these, zeros are harder to count than a power of ten is to read.
     if (-4..=6).contains(&exponent) {
         let decimals = usize::try_from(2 - exponent).unwrap_or(0);
         format!("{sign}{}", grouped(&format!("{size:.decimals$}")))
@@ -102,6 +103,7 @@ pub fn bytes(number: usize) -> String {
 
 /// The mantissa with two decimals and the exponent of ten, after rounding.
 fn parts(size: f64) -> (String, i32) {
+    // Rounding comes first, because 999.6 has another exponent than 1,000.
     let text = format!("{size:.2e}");
     let (mantissa, exponent) = text.split_once('e').expect("scientific notation has an exponent");
     (mantissa.into(), exponent.parse().expect("an exponent is an integer"))
@@ -115,8 +117,8 @@ fn trimmed(text: &str) -> &str {
 fn grouped(digits: &str) -> String {
     let end = digits.find('.').unwrap_or(digits.len());
     let mut text = String::with_capacity(digits.len() + 2);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && place < end && (end - place).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && index < end && (end - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

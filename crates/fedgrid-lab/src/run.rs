@@ -30,17 +30,16 @@ use serde::{Deserialize, Serialize};
 use crate::{
     assembly::{About, Assembly},
     error::{Error, Result},
-    helping::probes_csv,
     outcome::Outcome,
-    report::Page,
+    probes::probes_csv,
     wording::in_plain_words,
 };
 
-/// The version of the files of a run.
-const FORMAT: u32 = 1;
+/// The version of the files of a run; a change of their form raises it, and older runs are refused.
+const FORMAT_VERSION: u32 = 1;
 
 /// The files of a run.
-const FILES: [&str; 6] =
+const RUN_FILES: [&str; 6] =
     ["result.json", "report.html", "experiment.toml", "metrics.jsonl", "edges.csv", "probes.csv"];
 
 /// What to do with a folder that is there already.
@@ -111,7 +110,7 @@ impl RunFolder {
         existing: Existing,
     ) -> Result<Self> {
         let identity = Identity {
-            format: FORMAT,
+            format: FORMAT_VERSION,
             version: env!("CARGO_PKG_VERSION").into(),
             data: format!("{fingerprint:016x}"),
             title: title.into(),
@@ -159,7 +158,7 @@ impl RunFolder {
     /// Removes the files of an earlier run, and only those.
     fn clear(&self) -> Result<()> {
         let folder = &self.folder;
-        for name in FILES {
+        for name in RUN_FILES {
             let path = folder.join(name);
             if path.exists() {
                 fs::remove_file(&path).map_err(|error| Error::file("replace", &path, &error))?;
@@ -190,6 +189,7 @@ impl RunFolder {
         }
         // A line that was cut by the interruption is a step that did not finish.
         self.cards = lines.map_while(|line| serde_json::from_str(line).ok()).collect();
+        // The file is written anew, because appending behind a cut line would spoil the next one.
         let kept = std::iter::once(to_json(identity)).chain(self.cards.iter().map(to_json));
         let text = kept.collect::<Vec<_>>().join("\n") + "\n";
         self.write("metrics.jsonl", &text)?;
@@ -208,6 +208,7 @@ impl RunFolder {
             if self.cards.iter().any(|card| card.contestant == contestant) {
                 continue;
             }
+            // Each card is on disk before the next begins: an interruption costs one contestant at most.
             let card = assembly.study.card(contestant, watch)?;
             let path = self.folder.join("metrics.jsonl");
             fs::OpenOptions::new()
@@ -227,11 +228,11 @@ impl RunFolder {
         assembly: &Assembly,
         fitted: &Fitted,
         outcome: &Outcome,
-        page: &Page,
+        page: &str,
     ) -> Result<()> {
         let models = self.folder.join("models");
         fs::create_dir_all(&models).map_err(|error| Error::file("make", &models, &error))?;
-        let about = AboutFile { format: FORMAT, about: assembly.about.clone() };
+        let about = AboutFile { format: FORMAT_VERSION, about: assembly.about.clone() };
         self.write("models/about.json", &(to_json_pretty(&about) + "\n"))?;
         let mut lines = String::new();
         for (name, hypothesis) in assembly.study.network.names().iter().zip(&fitted.hypotheses) {
@@ -247,7 +248,7 @@ impl RunFolder {
         }
         let names = assembly.study.network.names();
         self.write_probes(&fitted.tallies, |node| &names[node])?;
-        self.write("report.html", &page.render())?;
+        self.write("report.html", page)?;
         self.write("result.json", &(to_json_pretty(outcome) + "\n"))
     }
 
@@ -266,6 +267,7 @@ impl RunFolder {
     /// Writes a file whole or not at all.
     fn write(&self, name: &str, text: &str) -> Result<()> {
         let path = self.folder.join(name);
+        // A rename within a folder is atomic, so a crash leaves the old file or the new one.
         let part = self.folder.join(format!("{name}.part"));
         fs::write(&part, text)
             .and_then(|()| fs::rename(&part, &path))
@@ -288,14 +290,14 @@ struct ModelLine {
 
 /// The models of a finished run.
 #[derive(Debug)]
-pub struct Models {
+pub struct RunModels {
     /// How rows are read.
     pub about: About,
     /// The model of each node, by name.
     pub by_node: BTreeMap<String, Arc<dyn Hypothesis>>,
 }
 
-impl Models {
+impl RunModels {
     /// Reads the models of a run folder.
     pub fn from_folder(folder: &Path) -> Result<Self> {
         if !is_finished(folder) {
@@ -317,8 +319,8 @@ impl Models {
         let (path, text) = read("about.json")?;
         let AboutFile { format, about } = serde_json::from_str(&text)
             .map_err(|error| broken(&path, &in_plain_words(&error.to_string())))?;
-        if format != FORMAT {
-            let found = format!("format {format}, this version reads format {FORMAT}");
+        if format != FORMAT_VERSION {
+            let found = format!("format {format}, this version reads format {FORMAT_VERSION}");
             return Err(broken(&path, &found));
         }
         let named = if about.task == Task::Regression { 0 } else { about.task.outputs() };

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::number;
 
 /// Networks with more nodes are left out: flows and eigenvalues would take longer than the fit.
-const MOST_NODES: usize = 20_000;
+const MAX_NODES: usize = 20_000;
 
 /// What theory says of a fitted network.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -134,16 +134,17 @@ pub(crate) fn theory(
         Sum::Weights(_) => "weights",
     };
     let mut theory = Theory { norm: norm.into(), ..Theory::default() };
-    if study.network.len() > MOST_NODES {
-        theory.warnings.push(format!("not computed for more than {MOST_NODES} nodes"));
+    if study.network.len() > MAX_NODES {
+        theory.warnings.push(format!("not computed for more than {MAX_NODES} nodes"));
         return Some(theory);
     }
     let nodes = study.nodes(strength.ridge);
-    let work = Work { study, sum, strength, fitted, clusters, nodes };
-    if let Err(error) = work.cohesion(&mut theory) {
+    // Each part is reported by itself: where one does not apply, the others still may.
+    let inputs = TheoryInputs { study, sum, strength, fitted, clusters, nodes };
+    if let Err(error) = inputs.cohesion(&mut theory) {
         theory.warnings.push(error.to_string());
     }
-    match work.variation() {
+    match inputs.variation() {
         Ok((variations, warnings)) => {
             theory.add_variations(&variations);
             theory.warnings.extend(warnings);
@@ -151,14 +152,14 @@ pub(crate) fn theory(
         Err(reason) => theory.warnings.push(format!("bound 25 says nothing: {reason}")),
     }
     if let Sum::Weights(method) = sum {
-        match work.recovery(method) {
+        match inputs.recovery(method) {
             Ok((recovery, warnings)) => {
                 theory.recovery = Some(recovery);
                 theory.warnings.extend(warnings);
             }
             Err(reason) => theory.warnings.push(format!("Theorem 1 says nothing: {reason}")),
         }
-        theory.critical = work.critical(method);
+        theory.critical = inputs.critical(method);
     }
     Some(theory)
 }
@@ -170,6 +171,7 @@ impl Theory {
         for cluster in &mut self.clusters {
             if let Some(found) = by_number.get(&cluster.cluster) {
                 cluster.variation = Some(found.measured);
+                // A cluster in several pieces has λ₂ = 0 and so no finite bound.
                 cluster.bound = found.bound.filter(|bound| bound.is_finite());
                 cluster.epsilon = Some(found.epsilon);
             }
@@ -187,7 +189,7 @@ impl Theory {
 }
 
 /// What everything is computed from.
-struct Work<'a> {
+struct TheoryInputs<'a> {
     study: &'a Study,
     sum: Sum<'a>,
     strength: Strength,
@@ -196,7 +198,7 @@ struct Work<'a> {
     nodes: Vec<Node>,
 }
 
-impl Work<'_> {
+impl TheoryInputs<'_> {
     /// The clusters with several nodes, λ₂ and condition 17.
     fn cohesion(&self, theory: &mut Theory) -> fedgrid::Result<()> {
         let network = &self.study.network;
@@ -222,8 +224,8 @@ impl Work<'_> {
 
     /// Bound 25, and what it rests on without having been checked; or why there is none.
     fn variation(&self) -> Result<(Vec<Variation>, Vec<String>), String> {
-        let said = |error: fedgrid::Error| error.to_string();
-        let pooled = PooledModels::fit(&self.nodes, self.clusters).map_err(said)?;
+        let message = |error: fedgrid::Error| error.to_string();
+        let pooled = PooledModels::fit(&self.nodes, self.clusters).map_err(message)?;
         let points = |hypotheses| match self.sum {
             Sum::Predictions(method) => {
                 bound::predictions_of(&self.nodes, hypotheses, method.couple_intercept)
@@ -232,8 +234,8 @@ impl Work<'_> {
                 bound::weights_of(&self.nodes, hypotheses, method.couple_intercept)
             }
         };
-        let fitted = points(&self.fitted.hypotheses).map_err(said)?;
-        let centres = points(&pooled.hypotheses).map_err(said)?;
+        let fitted = points(&self.fitted.hypotheses).map_err(message)?;
+        let centres = points(&pooled.hypotheses).map_err(message)?;
         let (difference, gap, warnings) = match self.sum {
             Sum::Predictions(method) => {
                 (PointDifference::Squared, 0.0, self.of_predictions(method)?)
@@ -252,7 +254,7 @@ impl Work<'_> {
             losses: &pooled.losses,
             gap,
         });
-        Ok((variations.map_err(said)?, warnings))
+        Ok((variations.map_err(message)?, warnings))
     }
 
     /// What a bound on predictions rests on; an error where FedRelax minimises something else.
@@ -304,14 +306,15 @@ impl Work<'_> {
 
     /// Theorem 1, and why its numbers are missing.
     fn recovery(&self, method: Gtv) -> Result<(RecoveryTheory, Vec<String>), String> {
-        let said = |error: fedgrid::Error| error.to_string();
+        let message = |error: fedgrid::Error| error.to_string();
         if !method.couple_intercept {
             return Err("it is about weights that are all coupled, and intercepts are free".into());
         }
         let network = &self.study.network;
-        let found = recovery(&self.nodes, network, self.clusters, method.penalty).map_err(said)?;
+        let found =
+            recovery(&self.nodes, network, self.clusters, method.penalty).map_err(message)?;
         let weights =
-            bound::weights_of(&self.nodes, &self.fitted.hypotheses, true).map_err(said)?;
+            bound::weights_of(&self.nodes, &self.fitted.hypotheses, true).map_err(message)?;
         let constants = found.sampling.constants;
         let numbers = RecoveryTheory {
             labelled: found.labelled,
@@ -321,7 +324,7 @@ impl Work<'_> {
             constant: constants.map(|(_, constant)| constant),
             alpha: found.alpha,
             bound: found.bound,
-            error: found.error(network, method.penalty, &weights).map_err(said)?,
+            error: found.error(network, method.penalty, &weights).map_err(message)?,
         };
         let mut warnings = found.warnings;
         if let Some(alpha) = found.alpha

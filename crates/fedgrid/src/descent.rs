@@ -37,10 +37,10 @@ const RMSPROP_DECAY: f64 = 0.99;
 const ROOT_FLOOR: f64 = 1e-8;
 
 /// β₁ of Adam, by its authors. [Kingma & Ba 2015.]
-const ADAM_MEAN_DECAY: f64 = 0.9;
+const BETA1: f64 = 0.9;
 
 /// β₂ of Adam, by its authors.
-const ADAM_SQUARE_DECAY: f64 = 0.999;
+const BETA2: f64 = 0.999;
 
 /// A descent under way.
 #[derive(Debug, Clone)]
@@ -99,14 +99,11 @@ impl Descent {
             Optimiser::Adam => {
                 // Both means begin at zero: divided by what they can have reached they are
                 // unbiased.
-                let (first, second) = (
-                    1.0 - ADAM_MEAN_DECAY.powi(self.steps),
-                    1.0 - ADAM_SQUARE_DECAY.powi(self.steps),
-                );
+                let (first, second) = (1.0 - BETA1.powi(self.steps), 1.0 - BETA2.powi(self.steps));
                 let memory = weights.iter_mut().zip(gradient).zip(&mut self.mean);
                 for (((w, g), m), s) in memory.zip(&mut self.squares) {
-                    *m = ADAM_MEAN_DECAY * *m + (1.0 - ADAM_MEAN_DECAY) * g;
-                    *s = ADAM_SQUARE_DECAY * *s + (1.0 - ADAM_SQUARE_DECAY) * g * g;
+                    *m = BETA1 * *m + (1.0 - BETA1) * g;
+                    *s = BETA2 * *s + (1.0 - BETA2) * g * g;
                     *w -= step * (*m / first) / ((*s / second).sqrt() + ROOT_FLOOR);
                 }
             }

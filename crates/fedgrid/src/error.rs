@@ -1,4 +1,4 @@
-//! What can go wrong, said so that the reader knows what was found and what would do.
+//! What can go wrong: every message names what was found and what was expected.
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -92,6 +92,29 @@ pub(crate) fn at_least_zero(name: &'static str, value: f64) -> Result<()> {
         Ok(())
     } else {
         Err(Error::Parameter { name, value, expected: "zero or more" })
+    }
+}
+
+/// Checks a hyper-parameter that must be above zero.
+pub(crate) fn positive(name: &'static str, value: f64) -> Result<()> {
+    if value > 0.0 && value.is_finite() {
+        Ok(())
+    } else {
+        Err(Error::Parameter { name, value, expected: "a positive number" })
+    }
+}
+
+/// Checks a count that must not be too small.
+pub(crate) fn at_least(
+    count: usize,
+    name: &'static str,
+    least: usize,
+    expected: &'static str,
+) -> Result<()> {
+    if count >= least {
+        Ok(())
+    } else {
+        Err(Error::Parameter { name, value: count as f64, expected })
     }
 }
 

@@ -99,6 +99,32 @@ impl Stream {
         }
     }
 
+    /// Draws so many of the items without replacement. They stay in their order, so that a draw depends
+    /// on nothing but its stream.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer items.
+    pub fn sample<T: Copy>(&mut self, items: &mut [T], count: usize, drawn: &mut Vec<T>) {
+        drawn.clear();
+        // The swaps of most draws fit on the stack: this runs in every iteration of every target.
+        let mut swaps = [0; 64];
+        let mut more_swaps = Vec::new();
+        for index in 0..count {
+            let other = index + self.index(items.len() - index);
+            items.swap(index, other);
+            drawn.push(items[index]);
+            match swaps.get_mut(index) {
+                Some(swap) => *swap = other,
+                None => more_swaps.push(other),
+            }
+        }
+        for index in (0..count).rev() {
+            let stored = swaps.get(index).copied();
+            items.swap(index, stored.unwrap_or_else(|| more_swaps[index - swaps.len()]));
+        }
+    }
+
     /// Puts the items in random order (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {

@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 
-use super::{fit::ExistingFlags, job::Job};
+use super::{fit::ExistingFlags, job::FitJob};
 use crate::terminal::Terminal;
 use fedgrid_lab::{
     error::{Error, Result},
@@ -15,8 +15,9 @@ use fedgrid_lab::{
     run::{Existing, RunFolder},
 };
 
-const EXPERIMENT: &str = include_str!("../../../../examples/colorado/colorado.toml");
-const FILES: [(&str, &str); 2] = [
+// Part of the binary, so that the demo works without a checkout and offline.
+const DEMO_EXPERIMENT: &str = include_str!("../../../../examples/colorado/colorado.toml");
+const DEMO_FILES: [(&str, &str); 2] = [
     ("readings.csv", include_str!("../../../../examples/colorado/readings.csv")),
     ("stations.csv", include_str!("../../../../examples/colorado/stations.csv")),
 ];
@@ -36,18 +37,19 @@ pub(super) struct Demo {
 impl Demo {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         let (folder, existing) = (self.out, self.existing.choice());
-        let table = Experiment::table_from_text(EXPERIMENT, "the demo's experiment")?;
+        let table = Experiment::table_from_text(DEMO_EXPERIMENT, "the demo's experiment")?;
         let experiment = Experiment::from_table(table, "the demo's experiment")?;
+        // A demo that was killed before its run began left data only, which is no run and would be refused.
         if !(existing == Existing::Replace && holds_only_our_data(&folder)) {
             RunFolder::check(&folder, existing)?;
         }
         let data = folder.join("data");
         fs::create_dir_all(&data).map_err(|error| Error::folder(&folder, &error))?;
-        for (name, text) in FILES {
+        for (name, text) in DEMO_FILES {
             let path = data.join(name);
             fs::write(&path, text).map_err(|error| Error::file("write", &path, &error))?;
         }
-        Job { experiment, base: data, title: "colorado".into(), folder, existing }
+        FitJob { experiment, base: data, title: "colorado".into(), folder, existing }
             .run_checked(terminal)
     }
 }
@@ -58,7 +60,7 @@ fn holds_only_our_data(folder: &Path) -> bool {
         let entries = fs::read_dir(folder).ok()?;
         entries.map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
     };
-    let is_ours = |name: &String| FILES.iter().any(|(ours, _)| ours == name);
+    let is_ours = |name: &String| DEMO_FILES.iter().any(|(ours, _)| ours == name);
     names(folder).is_some_and(|found| found == ["data"])
         && names(&folder.join("data")).is_some_and(|found| found.iter().all(is_ours))
 }

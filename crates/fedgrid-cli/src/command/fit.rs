@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use toml::{Table, Value};
 
-use super::job::Job;
+use super::job::FitJob;
 use crate::terminal::Terminal;
 use fedgrid_lab::{
     assembly::relative_path,
@@ -27,7 +27,7 @@ pub(super) struct Fit {
     experiment: Option<PathBuf>,
 
     #[command(flatten)]
-    keys: Keys,
+    keys: FitKeys,
 
     #[command(flatten)]
     network: NetworkFlags,
@@ -38,7 +38,7 @@ pub(super) struct Fit {
 
 /// Flags that stand for keys of the experiment file.
 #[derive(Debug, Args)]
-struct Keys {
+struct FitKeys {
     /// The table: a CSV or Parquet file (key data.file).
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
@@ -160,10 +160,11 @@ impl Fit {
         }
         let file = self.experiment.as_deref().unwrap_or(&experiment.data.file);
         let title = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        // A resumed run keeps the title that it was begun with, wherever its file is now.
         let resumed = self.folder.out.as_deref().filter(|_| self.folder.existing.resume);
         let title = resumed.and_then(RunFolder::title).unwrap_or(title);
         let folder = self.folder.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(&title));
-        Job { experiment, base, title, folder, existing: self.folder.existing.choice() }
+        FitJob { experiment, base, title, folder, existing: self.folder.existing.choice() }
             .run(terminal)
     }
 
@@ -199,21 +200,23 @@ impl Fit {
     fn experiment(&self) -> Result<(Experiment, PathBuf, Vec<String>)> {
         let (mut table, base, source) = Experiment::opened(self.experiment.as_deref())?;
         let given = table.to_string();
+        // A flag that joins nodes replaces the way of the file; both together would contradict each other.
         if self.keys.learn || self.network.chooses() {
             forget_network(&mut table);
         }
         let unused = self.keys.apply(&mut table, &base)?;
         self.network.apply(&mut table, &base);
+        // Last, so that --set has its way over all other flags.
         for assignment in &self.keys.set {
             Experiment::set(&mut table, assignment)?;
         }
-        // With a flag in the place of a key, a mistake may not be the file's.
+        // With a flag instead of a key, a mistake may not be the file's.
         let source = if table.to_string() == given { source } else { String::new() };
         Ok((Experiment::from_table(table, &source)?, base, unused))
     }
 }
 
-impl Keys {
+impl FitKeys {
     /// Puts the flags in place of keys; gives the keys of another method, which are not used.
     fn apply(&self, table: &mut Table, base: &Path) -> Result<Vec<String>> {
         let text = |value: &String| Value::String(value.clone());
@@ -268,6 +271,7 @@ impl NetworkFlags {
         put(table, "network", "shape", self.shape.as_ref().map(text));
         if !self.coordinates.is_empty() {
             let pair = |pair: &String| {
+                // What is no number is left for the reader of experiments to refuse, which names the key.
                 let (name, scale) = pair.split_once('=').unwrap_or((pair, "1"));
                 let number =
                     scale.parse().map_or_else(|_| Value::String(scale.into()), Value::Float);
@@ -279,7 +283,7 @@ impl NetworkFlags {
     }
 }
 
-/// Takes out how the file joins nodes: a flag takes its place.
+/// Takes out how the file joins nodes, where a flag says it.
 fn forget_network(table: &mut Table) {
     match table.get_mut("network") {
         Some(Value::Table(keys)) => {
@@ -287,6 +291,7 @@ fn forget_network(table: &mut Table) {
                 !["nearest", "edges", "shape", "learn", "candidates"].contains(&key)
             });
         }
+        // Something else than a section is a mistake, which the flag makes void.
         _ => drop(table.remove("network")),
     }
 }

@@ -8,15 +8,13 @@ use fedgrid_lab::{
     assembly::{Assembly, relative_path},
     error::Result,
     experiment::Experiment,
-    helping,
     number::counted,
-    report::Page,
+    pipeline::Pipeline,
     run::{Existing, RunFolder, to_json_pretty},
-    summary,
 };
 
 /// An experiment to be run into a folder.
-pub(super) struct Job {
+pub(super) struct FitJob {
     pub(super) experiment: Experiment,
     pub(super) base: PathBuf,
     pub(super) title: String,
@@ -24,8 +22,9 @@ pub(super) struct Job {
     pub(super) existing: Existing,
 }
 
-impl Job {
+impl FitJob {
     pub(super) fn run(&self, terminal: Terminal) -> Result<()> {
+        // A refusal must come before hours of work, not after them.
         RunFolder::check(&self.folder, self.existing)?;
         self.run_checked(terminal)
     }
@@ -37,6 +36,7 @@ impl Job {
         let assembly = Assembly::watched(&self.experiment, &self.base, &settling)?;
         settling.finish();
         let text = self.stored_experiment().to_text();
+        // Only now is it known that the rows can be read, so that a mistake leaves no folder behind.
         let mut folder = RunFolder::open(
             &self.folder,
             (&text, &self.title),
@@ -44,36 +44,16 @@ impl Job {
             self.existing,
         )?;
         terminal.say(&format!("{}\n{}\n", self.heading(&assembly), columns(&assembly)));
-        let contestants = if self.experiment.compare.enabled {
-            assembly.study.contestants()
-        } else {
-            vec![assembly.study.main()]
-        };
+        let pipeline = Pipeline { experiment: &self.experiment, assembly: &assembly };
+        let contestants = pipeline.contestants();
         let progress = terminal.progress(contestants.len());
         let cards =
             folder.cards(&assembly, &contestants, &progress, &|card| progress.done(card))?;
-        let main = cards.iter().find(|card| card.contestant == assembly.study.main());
-        let strength = main.expect("the experiment's own method is always tried").strength;
-        let fitted = assembly.fit(strength, &progress)?;
+        let fitted = pipeline.fit(&cards, &progress)?;
         progress.finish();
         let seconds = begun.elapsed().as_secs_f64();
-        let outcome = summary::outcome(&self.experiment, &assembly, &cards, &fitted, seconds);
-        let edges: Vec<(usize, usize, f64)> = assembly
-            .study
-            .network
-            .edges()
-            .iter()
-            .map(|edge| (edge.source, edge.target, edge.weight))
-            .collect();
-        let helps = helping::helps(&assembly, &fitted);
-        let page = Page {
-            title: &self.title,
-            outcome: &outcome,
-            edges: &edges,
-            positions: assembly.positions.as_deref(),
-            experiment: &text,
-            helps: &helps,
-        };
+        let outcome = pipeline.outcome(&cards, &fitted, seconds);
+        let page = pipeline.page(&self.title, &text, &outcome, &pipeline.helps(&fitted));
         folder.finish(&assembly, &fitted, &outcome, &page)?;
         if let Some(candidates) = candidates(&outcome) {
             terminal.say(&format!("{candidates}\n"));
@@ -94,6 +74,7 @@ impl Job {
 
     /// The experiment as it is kept: its paths lead from the run folder to the files.
     fn stored_experiment(&self) -> Experiment {
+        // The folder can then be moved together with its data, and resumed from anywhere.
         let mut experiment = self.experiment.clone();
         let moved =
             |path: &mut PathBuf| *path = relative_path(&self.base.join(&*path), &self.folder);
@@ -141,12 +122,15 @@ fn named(columns: &[String]) -> String {
     }
 }
 
-/// A sentence in lines of at most 80 characters.
+/// The width of a terminal that nobody has made larger.
+const LINE_CHARS: usize = 80;
+
+/// A text in lines of at most so many characters.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let line = lines.last_mut().expect("there is always a line");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > 80 {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > LINE_CHARS {
             lines.push(word.to_string());
         } else {
             if !line.is_empty() {

@@ -64,9 +64,13 @@ enum Command {
         after_help = "Example: fedgrid federation new experiment.toml --sites sites.toml"
     )]
     Federation(federation::FederationCommand),
-    /// Print the JSON schema of experiment files.
+    /// Print the schema of experiment files: every key with its default, values and meaning.
     #[command(after_help = "Example: fedgrid schema > experiment.schema.json")]
-    Schema,
+    Schema {
+        /// As tables to read instead of JSON schema.
+        #[arg(long)]
+        markdown: bool,
+    },
 }
 
 /// Runs the command of this process.
@@ -93,6 +97,7 @@ pub fn main() -> ExitCode {
 
 /// Help and version are printed as they are; a wrong argument gets one sentence.
 fn refused(error: &clap::Error) -> ExitCode {
+    // Clap reports help and version as errors; their users asked for them.
     if !error.use_stderr() {
         print(error.to_string().trim_end());
         return ExitCode::SUCCESS;
@@ -103,10 +108,12 @@ fn refused(error: &clap::Error) -> ExitCode {
         (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, _) => {
             complain(error.to_string().trim_end());
         }
+        // Clap's own text quotes the parser's error, which speaks of Rust types.
         (ErrorKind::ValueValidation, (Some(argument), Some(value))) => {
             complain(&format!("fedgrid: '{value}' does not fit {argument}; see --help"));
         }
         _ => {
+            // The first line names the mistake; the usage below it repeats --help.
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
             let near = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand]
@@ -117,6 +124,7 @@ fn refused(error: &clap::Error) -> ExitCode {
             complain(&format!("fedgrid: {first}; {advice}"));
         }
     }
+    // As shells and clap have it for wrong usage.
     ExitCode::from(2)
 }
 
@@ -130,7 +138,11 @@ fn run(command: Command, terminal: Terminal) -> Result<()> {
         Command::Simulate(simulate) => simulate.run(terminal),
         #[cfg(feature = "federation")]
         Command::Federation(federation) => federation.run(terminal),
-        Command::Schema => {
+        Command::Schema { markdown: true } => {
+            print(&Experiment::reference());
+            Ok(())
+        }
+        Command::Schema { markdown: false } => {
             print(&to_json_pretty(&Experiment::schema()));
             Ok(())
         }

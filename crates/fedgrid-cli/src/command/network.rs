@@ -116,6 +116,7 @@ impl From {
             ));
         }
         let files = Files::new(&base, experiment.data.delimiter);
+        // Names of nodes come from the rows only if no other table has them.
         let wants_rows = experiment.network.file.is_none() && experiment.network.edges.is_none();
         let data = if wants_rows && !experiment.data.file.as_os_str().is_empty() {
             Some(files.table(&experiment.data.file)?)
@@ -219,6 +220,7 @@ impl Show {
         }
         let table = Files::new(&base, keys.delimiter).table(&keys.file)?;
         let mut with_rows = table.names_in(&keys.node)?;
+        // Sorted for one search per node: a table may have many more rows than the network has nodes.
         with_rows.sort_unstable();
         let labelled = network.names().iter().map(|name| with_rows.binary_search(name).is_ok());
         Ok(Some(sampling(network, clusters, &labelled.collect::<Vec<_>>())?))
@@ -252,7 +254,7 @@ fn component_lines(
         lines.push(format!("degree      {min} to {max}, median {median}, mean {mean} (weighted)"));
     }
     lines.push(format!("components  {}", statistics.sizes.len()));
-    for (size, lambda2) in statistics.sizes.iter().zip(connectivity).take(LINES) {
+    for (size, lambda2) in statistics.sizes.iter().zip(connectivity).take(LISTED_GROUPS) {
         let lambda2 = perhaps(*lambda2);
         lines.push(format!("            {size} nodes, λ₂ = {lambda2}"));
     }
@@ -261,11 +263,11 @@ fn component_lines(
     lines
 }
 
-/// How many components or clusters are printed one by one.
-const LINES: usize = 10;
+/// How many components or clusters are printed one by one: a screen is to hold the rest, too.
+const LISTED_GROUPS: usize = 10;
 
 fn and_more(count: usize) -> Option<String> {
-    (count > LINES).then(|| format!("            and {} more", count - LINES))
+    (count > LISTED_GROUPS).then(|| format!("            and {} more", count - LISTED_GROUPS))
 }
 
 /// Different names in order, and the number of each of the given ones among them.
@@ -298,7 +300,7 @@ fn cluster_lines(clusters: &[(String, Cohesion)]) -> Vec<String> {
         return Vec::new();
     }
     let mut lines = vec![format!("clusters    {}", clusters.len())];
-    for (name, cluster) in clusters.iter().take(LINES) {
+    for (name, cluster) in clusters.iter().take(LISTED_GROUPS) {
         let [inside, outside] = [cluster.inside, cluster.outside].map(significant);
         let lambda2 = perhaps(cluster.lambda2);
         let pieces = match cluster.pieces {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fedgrid::method::{Kept, Learned};
+use fedgrid::network_learning::{LearnedNetwork, ProbedPair};
 use serde_json::json;
 use toml::{Table, Value};
 
@@ -17,8 +17,8 @@ use fedgrid_lab::{
     run::to_json_pretty,
 };
 
-/// How many components are listed.
-const LISTED: usize = 10;
+/// How many components are listed; their sizes fall quickly, and more would not fit a line.
+const LISTED_COMPONENTS: usize = 10;
 
 #[derive(Debug, Args)]
 pub(super) struct Learn {
@@ -73,11 +73,12 @@ pub(super) struct Learn {
 impl Learn {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         let (experiment, base) = self.experiment()?;
+        // Before the probes, which take long.
         super::network::refuse_existing(&self.out, self.force)?;
         let learned = learned(&experiment, &base)?;
         std::fs::write(&self.out, edges_csv(&learned.network, Some(&learned)))
             .map_err(|error| Error::file("write", &self.out, &error))?;
-        let found = Found::of(&learned);
+        let found = LearnedReport::of(&learned);
         terminal.say(&found.lines(&learned, &self.out));
         terminal.give(&to_json_pretty(&json!({
             "nodes": learned.network.len(),
@@ -129,8 +130,10 @@ impl Learn {
             Some(Value::Table(network)) => network,
             _ => Table::new(),
         };
+        // Given edges or shapes would take the place of what is to be learned.
         network.retain(|key, _| ["file", "node", "learn"].contains(&key));
         let learn = network.entry("learn").or_insert_with(|| Value::Table(Table::new()));
+        // `learn = true` is short for the section with its defaults.
         if learn.as_bool().is_some() {
             *learn = Value::Table(Table::new());
         }
@@ -146,7 +149,7 @@ impl Learn {
 }
 
 /// A learned network in numbers.
-struct Found {
+struct LearnedReport {
     pairs: usize,
     share: f64,
     /// The least, median and largest confidence of kept pairs.
@@ -155,12 +158,12 @@ struct Found {
     isolated: usize,
 }
 
-impl Found {
-    fn of(learned: &Learned) -> Self {
+impl LearnedReport {
+    fn of(learned: &LearnedNetwork) -> Self {
         let nodes = learned.network.len();
         let pairs = nodes * nodes.saturating_sub(1) / 2;
         let kept = learned.pairs.iter().filter(|pair| pair.kept);
-        let mut confidence: Vec<f64> = kept.map(|pair: &Kept| pair.confidence).collect();
+        let mut confidence: Vec<f64> = kept.map(|pair: &ProbedPair| pair.confidence).collect();
         confidence.sort_by(f64::total_cmp);
         let middle = confidence.get(confidence.len() / 2).copied();
         let statistics = learned.network.statistics();
@@ -175,7 +178,7 @@ impl Found {
         }
     }
 
-    fn lines(&self, learned: &Learned, out: &Path) -> String {
+    fn lines(&self, learned: &LearnedNetwork, out: &Path) -> String {
         let (probed, pairs) = (count(learned.pairs.len()), count(self.pairs));
         let (share, probes) = (percent(self.share), count(learned.probes));
         let edges = counted(learned.network.edges().len(), "edge");
@@ -183,8 +186,9 @@ impl Found {
             let [least, median, most] = values.map(significant);
             format!(", confidence {least} to {most}, median {median}")
         });
-        let listed: Vec<String> = self.components.iter().take(LISTED).map(|n| count(*n)).collect();
-        let more = if self.components.len() > LISTED { ", …" } else { "" };
+        let listed: Vec<String> =
+            self.components.iter().take(LISTED_COMPONENTS).map(|n| count(*n)).collect();
+        let more = if self.components.len() > LISTED_COMPONENTS { ", …" } else { "" };
         [
             format!(
                 "nodes       {}, {} without a neighbour",

@@ -12,7 +12,7 @@ use fedgrid_lab::{
     error::{Error, Result},
     experiment::advice,
     number::counted,
-    run::{Models, to_json_pretty},
+    run::{RunModels, to_json_pretty},
     source::{self, Table, Written},
 };
 
@@ -64,7 +64,7 @@ impl Format {
 }
 
 /// The prediction of one row.
-struct Line {
+struct PredictedRow {
     node: String,
     prediction: String,
     probabilities: Vec<f64>,
@@ -72,7 +72,7 @@ struct Line {
 
 impl Predict {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
-        let models = Models::from_folder(&self.run)?;
+        let models = RunModels::from_folder(&self.run)?;
         let table = Table::from_file(&self.data, self.delimiter)?;
         let lines = predictions(&models, &table)?;
         if let Some(path) = &self.out {
@@ -80,6 +80,7 @@ impl Predict {
                 let sentence = format!("'{}' exists: replace it with --force", path.display());
                 return Err(Error::input(sentence));
             }
+            // The whole file is made in memory, so that a wrong row leaves no half of one.
             let bytes = match Format::of(path)? {
                 Format::Csv => csv_text(&models, &lines).into_bytes(),
                 Format::Parquet => parquet_bytes(&models, &lines),
@@ -94,7 +95,7 @@ impl Predict {
     }
 }
 
-fn predictions(models: &Models, table: &Table) -> Result<Vec<Line>> {
+fn predictions(models: &RunModels, table: &Table) -> Result<Vec<PredictedRow>> {
     let about = &models.about;
     let nodes = table.names_in(&about.node)?;
     let features = features_of(table, about)?;
@@ -107,10 +108,12 @@ fn predictions(models: &Models, table: &Table) -> Result<Vec<Line>> {
         })?;
         let label = model.predict(&features.select(&[row]));
         lines.push(match about.task {
-            Task::Regression => {
-                Line { node, prediction: label.row(0)[0].to_string(), probabilities: Vec::new() }
-            }
-            Task::Classification { .. } => Line {
+            Task::Regression => PredictedRow {
+                node,
+                prediction: label.row(0)[0].to_string(),
+                probabilities: Vec::new(),
+            },
+            Task::Classification { .. } => PredictedRow {
                 node,
                 prediction: about.classes[label.most_probable()[0]].clone(),
                 probabilities: label.row(0).to_vec(),
@@ -120,7 +123,7 @@ fn predictions(models: &Models, table: &Table) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-fn csv_text(models: &Models, lines: &[Line]) -> String {
+fn csv_text(models: &RunModels, lines: &[PredictedRow]) -> String {
     let about = &models.about;
     let classes = about.classes.iter().map(|class| format!("probability_{class}"));
     let header: Vec<String> =
@@ -132,26 +135,29 @@ fn csv_text(models: &Models, lines: &[Line]) -> String {
     source::csv_text(std::iter::once(header).chain(records))
 }
 
-fn parquet_bytes(models: &Models, lines: &[Line]) -> Vec<u8> {
+fn parquet_bytes(models: &RunModels, lines: &[PredictedRow]) -> Vec<u8> {
     let about = &models.about;
-    let text =
-        |cell: fn(&Line) -> &String| Written::Text(lines.iter().map(cell).cloned().collect());
-    let numbers = |cell: &dyn Fn(&Line) -> f64| Written::Numbers(lines.iter().map(cell).collect());
+    let text = |cell: fn(&PredictedRow) -> &String| {
+        Written::Text(lines.iter().map(cell).cloned().collect())
+    };
+    let numbers =
+        |cell: &dyn Fn(&PredictedRow) -> f64| Written::Numbers(lines.iter().map(cell).collect());
     let predictions = if about.classes.is_empty() {
+        // The text of a number has all its digits, so it is the same number again.
         numbers(&|line| line.prediction.parse().unwrap_or(f64::NAN))
     } else {
         text(|line| &line.prediction)
     };
     let mut columns = vec![(about.node.clone(), text(|line| &line.node))];
     columns.push((about.target.clone(), predictions));
-    for (place, class) in about.classes.iter().enumerate() {
-        let probabilities = numbers(&|line| line.probabilities[place]);
+    for (index, class) in about.classes.iter().enumerate() {
+        let probabilities = numbers(&|line| line.probabilities[index]);
         columns.push((format!("probability_{class}"), probabilities));
     }
     source::parquet_bytes(&columns)
 }
 
-fn json_text(models: &Models, lines: &[Line]) -> String {
+fn json_text(models: &RunModels, lines: &[PredictedRow]) -> String {
     let about = &models.about;
     let rows: Vec<serde_json::Value> = lines
         .iter()
@@ -160,6 +166,7 @@ fn json_text(models: &Models, lines: &[Line]) -> String {
                 .prediction
                 .parse::<f64>()
                 .ok()
+                // A class may be called 1, and is a name all the same.
                 .filter(|_| about.classes.is_empty())
                 .map_or_else(|| json!(line.prediction), |number| json!(number));
             let mut row = json!({ "node": line.node, "prediction": prediction });

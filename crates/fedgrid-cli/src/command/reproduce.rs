@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::terminal::{Terminal, complain, is_interrupted};
 use fedgrid_lab::{
     error::{Error, Result},
-    figures::{self, Entry, Outcome},
+    figures::{self, FigureEntry, FigureOutcome},
     number::{counted, duration},
     run::to_json_pretty,
 };
@@ -64,6 +64,7 @@ impl Reproduce {
         let begun = Instant::now();
         let mut outcomes = Vec::with_capacity(wanted.len());
         for entry in wanted {
+            // On standard error, because tables on standard output are often piped.
             if !terminal.quiet {
                 complain(&format!("{} …", entry.name));
             }
@@ -73,6 +74,7 @@ impl Reproduce {
                 other => other?,
             };
             terminal.say(&(figures::screen(&outcome) + "\n"));
+            // Figure by figure: an interruption after hours keeps what is done.
             write(&self.out, &outcome)?;
             outcomes.push(outcome);
         }
@@ -82,13 +84,13 @@ impl Reproduce {
         let result = result(&outcomes, self.quick, seconds);
         save(&self.out.join("result.json"), &to_json_pretty(&result))?;
         terminal.give(&to_json_pretty(&result));
-        terminal.say(&said(&outcomes, seconds, &self.out));
+        terminal.say(&last_sentence(&outcomes, seconds, &self.out));
         Ok(())
     }
 }
 
-/// The last sentence.
-fn said(outcomes: &[Outcome], seconds: f64, out: &Path) -> String {
+/// How many values agree, how long it took, and where the page is.
+fn last_sentence(outcomes: &[FigureOutcome], seconds: f64, out: &Path) -> String {
     let rows = outcomes.iter().flat_map(|outcome| &outcome.rows);
     let (inside, count) = (rows.clone().filter(|row| row.agrees).count(), rows.count());
     let page = out.join("index.html");
@@ -102,7 +104,8 @@ fn said(outcomes: &[Outcome], seconds: f64, out: &Path) -> String {
 }
 
 fn list(terminal: Terminal) -> Result<()> {
-    let figures = figures::all().iter().map(|entry: &Entry| Ok((&*entry.name, entry.figure()?)));
+    let figures =
+        figures::all().iter().map(|entry: &FigureEntry| Ok((&*entry.name, entry.figure()?)));
     let figures = figures.collect::<Result<Vec<_>>>()?;
     let text = |(name, figure): &(&str, figures::figure::Figure)| {
         format!("{name:<36} {}, {}: {}", figure.paper, figure.number, figure.title)
@@ -115,7 +118,7 @@ fn list(terminal: Terminal) -> Result<()> {
     Ok(())
 }
 
-fn write(out: &Path, outcome: &Outcome) -> Result<()> {
+fn write(out: &Path, outcome: &FigureOutcome) -> Result<()> {
     let base = out.join(&outcome.name);
     let folder = base.parent().unwrap_or(out);
     fs::create_dir_all(folder).map_err(|error| Error::folder(folder, &error))?;
@@ -128,8 +131,8 @@ fn save(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).map_err(|error| Error::file("write", path, &error))
 }
 
-fn result(outcomes: &[Outcome], quick: bool, seconds: f64) -> serde_json::Value {
-    let figure = |outcome: &Outcome| {
+fn result(outcomes: &[FigureOutcome], quick: bool, seconds: f64) -> serde_json::Value {
+    let figure = |outcome: &FigureOutcome| {
         let claims: Vec<_> = outcome
             .claims
             .iter()

@@ -290,10 +290,9 @@ fn other_strengths_have_their_ranges() {
             "model.nodes.a.ridge is NaN, expected zero or more, or \"auto\"",
         ),
         (
-            "model.nodes.a.min_leaf_weight=2",
+            "model.nodes.a={kind=\"tree\",min_leaf_weight=2}",
             "model.nodes.a.min_leaf_weight is 2, expected zero to one half",
         ),
-        ("model.min_leaf_weight=-1", "model.min_leaf_weight is -1, expected zero to one half"),
         ("method.relaxation=2", "method.relaxation is 2, expected a number between zero and two"),
         ("method.threshold=0", "method.threshold is 0, expected a positive number"),
         ("method.step_size=-1", "method.step_size is -1, expected a positive number"),

@@ -164,7 +164,9 @@ fn rows_at_the_ends_of_a_path_hold_its_halves_apart_just_so() {
 /// Every property below a schema, with its path.
 fn properties<'a>(schema: &'a Value, path: &str, found: &mut Vec<(String, &'a Value)>) {
     if let Value::Array(all) = schema {
-        all.iter().for_each(|one| properties(one, path, found));
+        for one in all {
+            properties(one, path, found);
+        }
     }
     let Value::Object(fields) = schema else { return };
     for (key, inner) in fields {
@@ -199,6 +201,18 @@ fn the_schema_documents_every_key() {
             assert!(known, "{section}.{key}");
         }
     }
+}
+
+#[test]
+fn the_reference_of_keys_is_what_the_schema_says() {
+    let printed = Folder::empty().done(&["schema", "--markdown"]);
+    let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/keys.md");
+    let kept = std::fs::read_to_string(kept).unwrap();
+    assert_eq!(
+        printed.trim_end(),
+        kept.trim_end(),
+        "run `fedgrid schema --markdown > docs/keys.md`"
+    );
 }
 
 #[test]

@@ -257,42 +257,51 @@ fn a_ridge_that_is_given_at_a_node_is_not_chosen_anew() {
 
 #[test]
 fn values_out_of_range_are_named() {
-    let folder = with_kind("forest");
     let cases = [
-        ("model.trees=0", "model.trees is 0, expected at least 1"),
-        ("model.rate=2", "model.rate is 2, expected a share above 0 and at most 1"),
-        ("model.layers=[0]", "model.layers is 0, expected at least 1"),
+        ("forest", "model.trees=0", "model.trees is 0, expected at least 1"),
+        ("boosting", "model.rate=2", "model.rate is 2, expected a share above zero and up to one"),
+        ("perceptron", "model.layers=[0]", "model.layers is 0, expected at least 1"),
         (
+            "perceptron",
             "model.layers=wide",
             "model.layers is \"wide\", expected a list of whole numbers, such as [16, 8]",
         ),
-        ("model.held_back=1", "model.held_back is 1, expected zero or more and below one"),
-        ("model.patience=-1", "model.patience is -1, expected a whole number, zero or more"),
         (
+            "perceptron",
+            "model.held_back=1",
+            "model.held_back is 1, expected zero or more and below one",
+        ),
+        (
+            "perceptron",
+            "model.patience=-1",
+            "model.patience is -1, expected a whole number, zero or more",
+        ),
+        (
+            "quantile",
             "model.nodes.a.level=1",
             "model.nodes.a.level is 1, expected a number between zero and one",
         ),
     ];
-    for (assignment, sentence) in cases {
-        assert_eq!(folder.fit_refusal(&["--set", assignment]), sentence);
+    for (kind, assignment, sentence) in cases {
+        assert_eq!(with_kind(kind).fit_refusal(&["--set", assignment]), sentence);
     }
 }
 
 #[test]
 fn keys_of_other_kinds_are_refused_with_those_of_the_kind() {
     let folder = with_kind("tree");
-    let keys = "whose keys are max_depth, min_leaf_weight";
-    for (assignment, what, whose) in [
-        ("model.trees=200", "model.trees is 200", "model"),
-        ("model.ridge=auto", "model.ridge is \"auto\"", "model"),
-        ("model.patience=5", "model.patience is 5", "model"),
-        ("model.nodes.a.held_back=0.5", "model.nodes.a.held_back is 0.5", "model.nodes.a"),
+    let keys = "has no such key; its keys are max_depth, min_leaf_weight";
+    for (assignment, what) in [
+        ("model.trees=200", "model.trees is 200"),
+        ("model.ridge=auto", "model.ridge is \"auto\""),
+        ("model.patience=5", "model.patience is 5"),
+        ("model.nodes.a.held_back=0.5", "model.nodes.a.held_back is 0.5"),
     ] {
-        let sentence = format!("{what}, expected no such key for {whose}.kind = \"tree\", {keys}");
+        let sentence = format!("{what}, but kind \"tree\" {keys}");
         assert_eq!(folder.fit_refusal(&["--set", assignment]), sentence);
     }
     let none = folder.fit_refusal(&["--set", "model.kind=constant", "--set", "model.k=7"]);
-    assert!(none.ends_with("kind = \"constant\", whose keys are none"), "{none}");
+    assert!(none.ends_with("kind \"constant\" has no such key; its keys are none"), "{none}");
     // What all are given may be meant for some: each takes what its kind has.
     let some = ["--set", "model.nodes.a.kind=forest", "--set", "model.trees=3"];
     folder.done(&[&["fit", "experiment.toml", "--out", "run", "--no-compare"], &some[..]].concat());

@@ -28,10 +28,10 @@ use crate::{
 };
 
 /// How many rows a prediction must be made of: one of a single row would tell its label.
-const FEWEST: usize = 5;
+const FEWEST_ROWS: usize = 5;
 
 /// Indicators of so many rows are fitted at once.
-const AT_ONCE: usize = 64;
+const ROWS_AT_ONCE: usize = 64;
 
 /// Refuses models that would publish labels whatever the rows are: leaves without a smallest weight,
 /// fewer than five nearest neighbours.
@@ -39,8 +39,11 @@ pub(super) fn check_kinds(experiment: &Experiment) -> Result<()> {
     for keys in std::iter::once(&experiment.model.common).chain(experiment.model.nodes.values()) {
         let Some((key, found)) = smallest(keys) else { continue };
         let (is_enough, expected) = match key {
-            "k" => (found >= FEWEST as f64, format!("at least {FEWEST}")),
-            _ => (found > 0.0, format!("a share of the weight that holds {FEWEST} training rows")),
+            "k" => (found >= FEWEST_ROWS as f64, format!("at least {FEWEST_ROWS}")),
+            _ => (
+                found > 0.0,
+                format!("a share of the weight that holds {FEWEST_ROWS} training rows"),
+            ),
         };
         if !is_enough {
             return Err(Error::input(format!(
@@ -80,12 +83,12 @@ pub(super) fn check_keys(
         let rows = train[node].len();
         let Some((key, found)) = smallest(keys) else { continue };
         // The weights of a node's rows sum to one.
-        let share = FEWEST as f64 / rows as f64;
-        let expected = if key == "k" { FEWEST as f64 } else { share };
+        let share = FEWEST_ROWS as f64 / rows as f64;
+        let expected = if key == "k" { FEWEST_ROWS as f64 } else { share };
         if found < expected - 1e-9 {
             return Err(Error::input(format!(
                 "model.{key} is {found}, expected at least {expected} in a federation: a prediction of \
-                 fewer than {FEWEST} of the {rows} training rows of node '{name}' would tell their labels"
+                 fewer than {FEWEST_ROWS} of the {rows} training rows of node '{name}' would tell their labels"
             )));
         }
     }
@@ -113,7 +116,7 @@ pub(super) fn check_parts(experiment: &Experiment, study: &Study, own: &[NodeId]
                  makes up {} % of a prediction that leaves, expected at most {} %; {}",
                 node.data.rows(),
                 significant(100.0 * part),
-                100 / FEWEST,
+                100 / FEWEST_ROWS,
                 remedy(experiment, keys, node, pull)?
             )));
         }
@@ -122,13 +125,13 @@ pub(super) fn check_parts(experiment: &Experiment, study: &Study, own: &[NodeId]
 }
 
 fn is_too_large(part: f64) -> bool {
-    part > 1.0 / FEWEST as f64 + 1e-9
+    part > 1.0 / FEWEST_ROWS as f64 + 1e-9
 }
 
 /// What would do: the first of some wider or stiffer models that is allowed.
 fn remedy(experiment: &Experiment, keys: &ModelChoice, node: &Node, pull: f64) -> Result<String> {
     let rows = node.data.rows();
-    if rows >= FEWEST {
+    if rows >= FEWEST_ROWS {
         for (with, said) in wider(keys, rows) {
             let model = models::model("model", &with, node.data.task(), experiment.seed)?;
             if !is_too_large(largest_part(model.as_ref(), node, pull)?) {
@@ -214,8 +217,8 @@ fn part_at(
         }
     } else {
         // A mean of labels is one of indicators, too: a class for each of some rows, one for the rest.
-        for first in (0..own).step_by(AT_ONCE) {
-            let count = AT_ONCE.min(own - first);
+        for first in (0..own).step_by(ROWS_AT_ONCE) {
+            let count = ROWS_AT_ONCE.min(own - first);
             let class = |row: usize| row.checked_sub(first).map_or(count, |place| place.min(count));
             let classes: Vec<usize> = (0..all).map(class).collect();
             let labels = Labels::classes(count + 1, &classes)?;

@@ -7,9 +7,11 @@ use std::{path::Path, sync::Arc};
 use fedgrid::{
     compare::{Contestant, Study, Watch},
     data::{Dataset, Features, Plan, Task},
-    method::{Learned, gradient_network, model_network, pooling_network, probing_model},
     model::LocalModel,
     network::{Network, Node},
+    network_learning::{
+        LearnedNetwork, gradient_network, model_network, pooling_network, probing_model,
+    },
 };
 
 use super::{Files, Graph, graph, models, rows};
@@ -20,7 +22,7 @@ use crate::{
 };
 
 /// Pooling two nodes must be worse than this chance for them not to be joined.
-const LEVEL: f64 = 0.05;
+const SIGNIFICANCE_LEVEL: f64 = 0.05;
 
 /// How the network of a study came about.
 #[derive(Debug, Clone)]
@@ -28,7 +30,7 @@ pub struct Chosen {
     /// Which network it is.
     pub key: CandidateKey,
     /// What probes have found, if a network was learned, chosen or not.
-    pub learned: Option<Learned>,
+    pub learned: Option<LearnedNetwork>,
     /// All networks there were to choose from.
     pub candidates: Vec<Candidate>,
 }
@@ -84,7 +86,7 @@ impl Chosen {
 
 /// Edges as a table; with what probes have found, their confidence.
 #[must_use]
-pub fn edges_csv(network: &Network, learned: Option<&Learned>) -> String {
+pub fn edges_csv(network: &Network, learned: Option<&LearnedNetwork>) -> String {
     let names = network.names();
     let mut writer = csv::Writer::from_writer(Vec::new());
     let mut write = |record: &[&str]| writer.write_record(record).expect("memory takes all");
@@ -107,7 +109,7 @@ pub fn edges_csv(network: &Network, learned: Option<&Learned>) -> String {
 }
 
 /// Learns a network from the training rows of an experiment's table.
-pub fn learned(experiment: &Experiment, base: &Path) -> Result<Learned> {
+pub fn learned(experiment: &Experiment, base: &Path) -> Result<LearnedNetwork> {
     let files = Files::new(base, experiment.data.delimiter);
     let table = files.table(&experiment.data.file)?;
     let graph = Graph::new(experiment, files, Some(&table))?;
@@ -180,7 +182,7 @@ struct Maker<'a> {
     files: Files<'a>,
     names: Vec<String>,
     nodes: Vec<Node>,
-    learned: Option<Learned>,
+    learned: Option<LearnedNetwork>,
 }
 
 impl Maker<'_> {
@@ -208,7 +210,9 @@ impl Maker<'_> {
                      numbers",
                 ));
             }
-            CandidateKey::Pooling => pooling_network(names, nodes, LEVEL, keys.neighbours)?,
+            CandidateKey::Pooling => {
+                pooling_network(names, nodes, SIGNIFICANCE_LEVEL, keys.neighbours)?
+            }
             _ => graph::given(self.experiment, self.files, key, names)?,
         })
     }

@@ -5,7 +5,7 @@ use fedgrid::data::Features;
 use crate::number::significant;
 
 /// Deviations that differ by more than this factor are worth a word.
-const FACTOR: f64 = 10.0;
+const NOTED_SCALE_RATIO: f64 = 10.0;
 
 /// What a reader should know about the scales of features whose weights are compared.
 pub(super) fn note(training: &Features) -> Option<String> {
@@ -21,7 +21,7 @@ pub(super) fn note(training: &Features) -> Option<String> {
         .collect();
     spread.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (least, most) = (spread.first()?, spread.last()?);
-    (most.0 > FACTOR * least.0).then(|| {
+    (most.0 > NOTED_SCALE_RATIO * least.0).then(|| {
         format!(
             "Weights are compared as they are, and features vary between {} ('{}') and {} ('{}'); \
              data.standardise = true lets them count alike.",

@@ -97,8 +97,8 @@ impl Common {
         let models = models::models(experiment, &graph, task)?.models;
         let weights = models.iter().filter_map(|model| model.as_parametric());
         let weights = weights.map(|model| model.size(columns, task)).max().unwrap_or(0);
-        let predictions = self.public.rows() * task.outputs();
-        let sizes = MessageSizes { weights, predictions, columns };
+        let (names, points) = (self.about.features.clone().into(), self.public.rows());
+        let sizes = MessageSizes { task, names, weights, points: (points, points) };
         Ok(experiment.method.approach.largest_message(&sizes).unwrap_or(0))
     }
 }
@@ -109,7 +109,7 @@ fn check(experiment: &Experiment) -> Result<()> {
     let refused = |key: &str, found: &str, expected: &str| {
         Err(Error::input(format!("{key} is {found}, expected {expected} in a federation")))
     };
-    if method.approach.largest_message(&MessageSizes::default()).is_none() {
+    if !method.approach.is_federated() {
         let found = format!("\"{}\"", method.kind());
         return refused("method.kind", &found, "fedrelax, gtv or persfl");
     }

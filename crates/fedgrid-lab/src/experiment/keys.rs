@@ -12,11 +12,12 @@ use super::{
 use crate::error::{Error, Result};
 
 /// How many known names are listed where none is near.
-const LISTED: usize = 8;
+const MOST_LISTED_NAMES: usize = 8;
 
 /// Refuses the first key that the schema does not know, or whose value it does not allow.
 pub(super) fn check(table: &toml::Table, source: &str) -> Result<()> {
     let schema = super::Experiment::schema();
+    // On a copy: what users wrote stays as it is for messages and for the stored file.
     let mut table = table.clone();
     ModelSection::in_full(&mut table);
     check_table(&table, &schema, &schema, "").map_err(|sentence| {
@@ -148,7 +149,7 @@ fn renamed(path: &str, table: &toml::Table) -> Option<String> {
 }
 
 /// Follows references, also through the alternatives that an optional key has.
-fn resolved<'a>(schema: &'a Json, root: &'a Json) -> &'a Json {
+pub(super) fn resolved<'a>(schema: &'a Json, root: &'a Json) -> &'a Json {
     let reference = |schema: &'a Json| schema.get("$ref").and_then(Json::as_str);
     let inner = schema.get("anyOf").and_then(Json::as_array);
     let reference = reference(schema).or_else(|| inner?.iter().find_map(reference));
@@ -162,8 +163,8 @@ pub fn advice<'a>(word: &str, names: impl Iterator<Item = &'a str> + Clone) -> S
     if let Some(near) = nearest(word, names.clone()) {
         return format!("; did you mean '{near}'?");
     }
-    let more = if names.clone().count() > LISTED { ", …" } else { "" };
-    let listed: Vec<&str> = names.take(LISTED).collect();
+    let more = if names.clone().count() > MOST_LISTED_NAMES { ", …" } else { "" };
+    let listed: Vec<&str> = names.take(MOST_LISTED_NAMES).collect();
     format!("; known are {}{more}", listed.join(", "))
 }
 

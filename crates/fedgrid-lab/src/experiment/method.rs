@@ -149,6 +149,7 @@ impl<'de> Deserialize<'de> for MethodSection {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut table = toml::Table::deserialize(deserializer)?;
         table.entry("kind").or_insert_with(|| USUAL.name().into());
+        // Each part takes its own keys and skips the rest: the schema has refused what is nobody's.
         let run = RunKeys::deserialize(table.clone()).map_err(D::Error::custom)?;
         let kind = table["kind"].as_str().and_then(MethodKind::named);
         let key = kind.and_then(|kind| kind.with_defaults().strength_key());

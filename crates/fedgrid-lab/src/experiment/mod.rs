@@ -1,7 +1,7 @@
 //! The experiment file: what to learn from which table over which network.
 //!
-//! Every key is a field here, with its default and its documentation; `fedgrid schema` prints the
-//! same as JSON schema. Precedence: `--set` and flags over the file over the defaults.
+//! Every key is a field of the struct that uses it, with its default, range and documentation: of methods
+//! and models in the core, of all else here. `fedgrid schema` prints the same as JSON schema. Precedence: `--set` and flags over the file over the defaults.
 
 mod allowed;
 mod baseline;
@@ -11,6 +11,7 @@ mod method;
 mod model;
 mod network;
 mod read;
+mod reference;
 
 use std::path::PathBuf;
 
@@ -159,8 +160,8 @@ pub struct CompareKeys {
     /// How many shuffled networks there are to beat.
     #[serde(default = "five")]
     pub shuffles: usize,
-    /// Other methods that are tried too, tuned and scored in the same way: some of fedavg, fedprox,
-    /// ditto, apfl, ifca, clustered, fine-tuned, gossip and fedmd, or all that the models allow.
+    /// Other methods that are tried too, tuned and scored in the same way, by name, or "all" that the models
+    /// allow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baselines: Vec<BaselineKey>,
 }

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use fedgrid::method::Learn;
+use fedgrid::network_learning::NetworkLearning;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -21,12 +21,14 @@ pub struct NetworkKeys {
     pub node: Option<String>,
     /// How many nearest neighbours each node chooses; both ends of a choice become neighbours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub nearest: Option<usize>,
     /// The columns that place a node, each with its length per unit, such as kilometres per degree.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub coordinates: BTreeMap<String, f64>,
     /// The smallest weight of an edge between nearest neighbours.
     #[serde(default = "floor")]
+    #[schemars(range(min = 0))]
     pub floor: f64,
     /// A table of edges with the columns src, dst and, if they differ, weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +81,8 @@ pub struct LearnKeys {
 
 impl Default for LearnKeys {
     fn default() -> Self {
-        let Learn { share, phases, iterations, turns, neighbours, step, .. } = Learn::default();
+        let NetworkLearning { share, phases, iterations, turns, neighbours, step, .. } =
+            NetworkLearning::default();
         Self { share, phases, iterations, turns, neighbours, step }
     }
 }
@@ -87,9 +90,9 @@ impl Default for LearnKeys {
 impl LearnKeys {
     /// The learner of these keys.
     #[must_use]
-    pub fn learner(&self, seed: u64) -> Learn {
+    pub fn learner(&self, seed: u64) -> NetworkLearning {
         let Self { share, phases, iterations, turns, neighbours, step } = *self;
-        Learn { share, phases, iterations, turns, neighbours, step, model: None, seed }
+        NetworkLearning { share, phases, iterations, turns, neighbours, step, model: None, seed }
     }
 
     fn check(&self) -> Result<(), String> {

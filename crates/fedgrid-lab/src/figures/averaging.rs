@@ -6,6 +6,10 @@
 //!
 //! [Ghosh, Chung, Yin and Ramchandran, "An efficient framework for clustered federated learning", with
 //! gradient averaging.]
+//!
+//! `method::FedAvg` and `method::Ifca` take the same steps by messages (a test holds it to 1e-10), but not
+//! to the bit: a hub adds up one gradient of each node, while here the rows of all nodes go into one sum,
+//! as in the authors' code. The figures also measure after every round, which a hub does not report.
 
 use fedgrid::{
     algebra::{add_scaled, dot},
@@ -15,13 +19,13 @@ use fedgrid::{
 
 /// Models that several nodes train together.
 #[derive(Debug)]
-pub(super) struct Averaging<'a> {
+pub(super) struct GradientAveraging<'a> {
     data: &'a [Dataset],
     size: usize,
     weights: Vec<f64>,
 }
 
-impl<'a> Averaging<'a> {
+impl<'a> GradientAveraging<'a> {
     /// Models that start at these weights, one after the other.
     pub(super) fn new(data: &'a [Dataset], weights: Vec<f64>) -> Self {
         let size = data.first().map_or(1, |data| data.features().columns());
@@ -54,16 +58,17 @@ impl<'a> Averaging<'a> {
         let models = self.weights.len() / size;
         let (mut sums, mut counts) = (vec![0.0; self.weights.len()], vec![0_usize; models]);
         for (&node, &model) in nodes.iter().zip(&choices) {
-            let place = model * size..(model + 1) * size;
+            let range = model * size..(model + 1) * size;
             let data = &self.data[node];
             let factor = 2.0 / data.rows() as f64;
-            let residuals = residuals(data, &self.weights[place.clone()]);
+            let residuals = residuals(data, &self.weights[range.clone()]);
             for (x, residual) in data.features().iter().zip(residuals) {
-                add_scaled(&mut sums[place.clone()], factor * residual, x);
+                add_scaled(&mut sums[range.clone()], factor * residual, x);
             }
             counts[model] += 1;
         }
         let parts = self.weights.chunks_exact_mut(size).zip(sums.chunks_exact(size)).zip(counts);
+        // A model that nobody has chosen stays where it is.
         for ((weights, sum), count) in parts.filter(|(_, count)| *count > 0) {
             add_scaled(weights, -step / count as f64, sum);
         }
@@ -77,6 +82,7 @@ fn residuals(data: &Dataset, weights: &[f64]) -> Vec<f64> {
 
 /// Weights drawn evenly from ±1/√d for so many models.
 pub(super) fn uniform_start(models: usize, features: usize, seed: u64) -> Vec<f64> {
+    // As PyTorch starts a linear layer.
     let reach = 1.0 / (features as f64).sqrt();
     let draw = |model| {
         let mut stream = Stream::new(seed, model, 0, Purpose::Start);
@@ -91,20 +97,20 @@ mod tests {
 
     use fedgrid::{
         data::Features,
-        method::{Averaged, FedAvg, Guess, Ifca, Method, around_hub},
+        method::{FedAvg, Ifca, Method, fedavg::Averaged, hub::around_hub, ifca::Guess},
         model::{Linear, LocalModel},
         observe::Stop,
         runtime::InProcess,
+        synthetic::{ClientPool, SyntheticClients},
     };
 
     use super::*;
-    use crate::figures::clients::Pool;
 
     const FEATURES: usize = 4;
     const ITERATIONS: usize = 30;
 
-    fn clients() -> crate::figures::clients::Clients {
-        let pool = Pool { clusters: 3, clients: 24, guest: false, random: false, reach: 5.0 };
+    fn clients() -> SyntheticClients {
+        let pool = ClientPool { clusters: 3, clients: 24, guest: false, random: false, reach: 5.0 };
         pool.make(FEATURES, 6, 0.1, 2).unwrap()
     }
 
@@ -121,7 +127,7 @@ mod tests {
         run.hypotheses[..24].iter().map(weights).collect()
     }
 
-    fn assert_same(averaging: &Averaging, messages: &[Vec<f64>]) {
+    fn assert_same(averaging: &GradientAveraging, messages: &[Vec<f64>]) {
         let all: Vec<usize> = (0..24).collect();
         for (choice, theirs) in averaging.choices(&all).into_iter().zip(messages) {
             let ours = &averaging.weights()[choice * FEATURES..][..FEATURES];
@@ -146,7 +152,7 @@ mod tests {
             seed: 9,
             ..FedAvg::default()
         };
-        let mut one = Averaging::new(&clients.data, vec![0.0; FEATURES]);
+        let mut one = GradientAveraging::new(&clients.data, vec![0.0; FEATURES]);
         (0..ITERATIONS).for_each(|_| one.step(&all, 0.05));
         assert_same(&one, &by_messages(&fedavg, nodes.clone()));
         // IFCA draws its models around zero from a stream of its own.
@@ -154,7 +160,7 @@ mod tests {
         let start = (0..2 * FEATURES).map(|_| stream.normal()).collect();
         let guess = Guess::Random { spread: 1.0 };
         let ifca = Ifca { fedavg, clusters: 2, guess, restarts: 1, trial: 1 };
-        let mut several = Averaging::new(&clients.data, start);
+        let mut several = GradientAveraging::new(&clients.data, start);
         (0..ITERATIONS).for_each(|_| several.step(&all, 0.05));
         assert_same(&several, &by_messages(&ifca, nodes));
     }

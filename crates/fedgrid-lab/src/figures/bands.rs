@@ -14,15 +14,15 @@ use serde::Deserialize;
 use super::figure::Statistic;
 
 /// The share of a value by which it may be off in any case.
-const SHARE: f64 = 0.15;
+const ALLOWED_SHARE: f64 = 0.15;
 /// How many standard errors of the difference are allowed.
-const ERRORS: f64 = 3.0;
-/// Below this a factor counts instead of a share.
-const SMALL: f64 = 1e-4;
+const ALLOWED_STANDARD_ERRORS: f64 = 3.0;
+/// Below this a factor counts instead of a share: errors that fall by powers of ten have no share.
+const SMALL_VALUE: f64 = 1e-4;
 /// That factor.
-const FACTOR: f64 = 2.0;
+const ALLOWED_FACTOR: f64 = 2.0;
 /// The standard error of a median of normal draws in units of that of their mean, √(π/2).
-const MEDIAN: f64 = 1.253_314_137_315_5;
+const MEDIAN_STANDARD_ERROR: f64 = 1.253_314_137_315_5;
 
 /// A value that the authors' code or figure gives.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -30,9 +30,9 @@ const MEDIAN: f64 = 1.253_314_137_315_5;
 pub struct Reference {
     /// Where on the horizontal axis.
     pub x: Option<f64>,
-    /// Instead: the first place at which a line is at or below this.
+    /// Instead: the first x at which a line is at or below this.
     pub below: Option<f64>,
-    /// The value, or the place.
+    /// The value, or that x.
     pub value: f64,
     /// Its standard deviation over single repeats.
     pub sd: Option<f64>,
@@ -102,19 +102,22 @@ impl Band {
     pub fn around(reference: &Reference, ours: Ours) -> Self {
         let widening = match reference.statistic {
             Statistic::Mean => 1.0,
-            Statistic::Median => MEDIAN,
+            Statistic::Median => MEDIAN_STANDARD_ERROR,
         };
         let error = |sd: f64, runs: usize| widening * sd / (runs.max(1) as f64).sqrt();
+        // One stored run has no spread of its own; it is taken to vary as ours do.
         let theirs = error(reference.sd.unwrap_or(ours.sd), reference.runs);
         let reading = reference.accuracy.unwrap_or(0.0);
         let own = error(ours.sd, ours.runs);
-        let room = ERRORS * (own * own + theirs * theirs + reading * reading).sqrt();
+        let room =
+            ALLOWED_STANDARD_ERRORS * (own * own + theirs * theirs + reading * reading).sqrt();
         let value = reference.value;
-        let (low, high) = if value.abs() < SMALL {
-            (value / FACTOR, value * FACTOR)
+        let (low, high) = if value.abs() < SMALL_VALUE {
+            (value / ALLOWED_FACTOR, value * ALLOWED_FACTOR)
         } else {
-            (value - SHARE * value.abs(), value + SHARE * value.abs())
+            (value - ALLOWED_SHARE * value.abs(), value + ALLOWED_SHARE * value.abs())
         };
+        // The wider of the two: neither chance nor a small difference of method is a disagreement.
         Self { low: low.min(value - room), high: high.max(value + room) }
     }
 

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 
 /// A figure of the catalogue, or of a file.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct FigureEntry {
     /// Its name, such as `plug-in-and-learn/fig1a`.
     pub name: Cow<'static, str>,
     text: Cow<'static, str>,
@@ -15,14 +15,14 @@ pub struct Entry {
 
 macro_rules! figures {
     ($($name:literal),* $(,)?) => {
-        &[$(Entry {
+        &[$(FigureEntry {
             name: Cow::Borrowed($name),
             text: Cow::Borrowed(include_str!(concat!("../../../../figures/", $name, ".toml"))),
         }),*]
     };
 }
 
-const FIGURES: &[Entry] = figures![
+const FIGURES: &[FigureEntry] = figures![
     "plug-in-and-learn/fig1a",
     "plug-in-and-learn/fig1b",
     "plug-in-and-learn/fig1c",
@@ -49,7 +49,7 @@ const FIGURES: &[Entry] = figures![
     "persfl-active-sampling/fig3",
 ];
 
-impl Entry {
+impl FigureEntry {
     fn from_file(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
         // A wrong file is refused under its own name, before anything is run.
@@ -70,20 +70,20 @@ impl Entry {
 
 /// All figures, paper by paper.
 #[must_use]
-pub fn all() -> &'static [Entry] {
+pub fn all() -> &'static [FigureEntry] {
     FIGURES
 }
 
 /// The figure of this name, all figures of a paper, or the figure of a file.
-pub fn find(name: &str) -> Result<Vec<Entry>> {
+pub fn find(name: &str) -> Result<Vec<FigureEntry>> {
     let path = Path::new(name);
     if path.extension().is_some_and(|ending| ending == "toml") {
-        return Ok(vec![Entry::from_file(path)?]);
+        return Ok(vec![FigureEntry::from_file(path)?]);
     }
     let wanted = name.trim_end_matches('/');
     let is_wanted =
-        |entry: &&Entry| entry.name == wanted || entry.name.split('/').next() == Some(wanted);
-    let found: Vec<Entry> = FIGURES.iter().filter(is_wanted).cloned().collect();
+        |entry: &&FigureEntry| entry.name == wanted || entry.name.split('/').next() == Some(wanted);
+    let found: Vec<FigureEntry> = FIGURES.iter().filter(is_wanted).cloned().collect();
     if found.is_empty() {
         let advice = "`fedgrid reproduce` lists all figures";
         return Err(Error::input(format!("there is no figure '{name}'; {advice}")));

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use toml::Table;
 
-use super::{bands::Reference, runner::Case};
+use super::{bands::Reference, runner::FigureCase};
 use crate::{
     error::{Error, Result},
     wording::in_plain_words,
@@ -36,9 +36,9 @@ pub struct Figure {
     /// The seed of the first repeat; others count on from it.
     pub seed: u64,
     /// How much is run.
-    pub full: Effort,
+    pub full: RunEffort,
     /// How much is run with `--quick`.
-    pub quick: Effort,
+    pub quick: RunEffort,
     /// What all lines have in common; `kind` names the runner.
     pub setting: Table,
     /// The lines.
@@ -64,7 +64,7 @@ pub struct AxisText {
 /// How much is run.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Effort {
+pub struct RunEffort {
     /// How many independent repeats.
     pub repeats: usize,
     /// Keys of the setting that are set for all lines.
@@ -75,7 +75,7 @@ pub struct Effort {
 /// Whether a line does what the authors' code did, or what their paper says it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum LineMode {
     /// What the authors' code did, so that the numbers agree.
     #[default]
     PaperCompat,
@@ -118,7 +118,7 @@ pub struct Series {
     pub panel: usize,
     /// What the authors' code did, or the corrected form.
     #[serde(default)]
-    pub mode: Mode,
+    pub mode: LineMode,
     /// Keys of the setting that are this line's own.
     #[serde(default)]
     pub set: Table,
@@ -180,7 +180,8 @@ impl Figure {
             return Err(Error::input(format!("{name}: there is no series '{missing}'")));
         }
         for series in &self.series {
-            Case::from_keys(self.keys(series, false)).map_err(|error| {
+            // All lines are read before the first is run: a wrong key must not end an hour's work.
+            FigureCase::from_keys(self.keys(series, false)).map_err(|error| {
                 Error::input(format!("{name}, series '{}': {error}", series.name))
             })?;
         }
@@ -189,7 +190,7 @@ impl Figure {
 
     /// How much is run.
     #[must_use]
-    pub fn effort(&self, quick: bool) -> &Effort {
+    pub fn effort(&self, quick: bool) -> &RunEffort {
         if quick { &self.quick } else { &self.full }
     }
 
@@ -201,6 +202,7 @@ impl Figure {
     /// The keys of one line, put together.
     pub(super) fn keys(&self, series: &Series, quick: bool) -> Table {
         let mut table = self.setting.clone();
+        // The effort comes last, so that a quick run may shorten what a line sets.
         table.extend(series.set.clone());
         table.extend(self.effort(quick).set.clone());
         table

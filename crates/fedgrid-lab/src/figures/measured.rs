@@ -15,18 +15,18 @@ pub(super) type Curve = Vec<(f64, f64)>;
 
 /// The repeats of one line.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
-    /// The places on the horizontal axis.
+pub struct RepeatedLine {
+    /// The values on the horizontal axis.
     pub xs: Vec<f64>,
     /// The values of each repeat.
     pub runs: Vec<Vec<f64>>,
     statistic: Statistic,
 }
 
-impl Measured {
-    /// The repeats of one line, which all have the same places.
+impl RepeatedLine {
+    /// The repeats of one line, which all have the same values there.
     pub(super) fn new(curves: &[Curve], statistic: Statistic) -> Self {
-        let xs = curves.first().map_or_else(Vec::new, places);
+        let xs = curves.first().map_or_else(Vec::new, xs_of);
         let values = |curve: &Curve| curve.iter().map(|(_, y)| *y).collect();
         Self { xs, runs: curves.iter().map(values).collect(), statistic }
     }
@@ -79,9 +79,9 @@ impl Measured {
         (0..self.xs.len()).map(of).collect()
     }
 
-    /// The middle at a place, if the line has it; the last place if none is given.
+    /// The middle at an x, if the line has it; at the last one if none is given.
     #[must_use]
-    pub fn at_place(&self, x: Option<f64>) -> Option<f64> {
+    pub fn middle_at(&self, x: Option<f64>) -> Option<f64> {
         let point = match x {
             Some(x) => self.point(x)?,
             None => self.xs.len().checked_sub(1)?,
@@ -98,18 +98,20 @@ impl Measured {
             _ => return None,
         };
         let value = middle(&values, reference.statistic);
+        // Where most repeats never reach the level, the middle one is among those that do not.
         let reached = 2 * values.len() >= self.runs.len() && !values.is_empty();
         reached.then(|| Ours { value, sd: deviation(&values), runs: values.len() })
     }
 
-    /// Where each repeat is first at or below a level; repeats that never are have no place.
+    /// Where each repeat is first at or below a level; repeats that never are are left out.
     fn first_below(&self, level: f64) -> Vec<f64> {
         let first = |run: &Vec<f64>| run.iter().position(|y| *y <= level).map(|at| self.xs[at]);
         self.runs.iter().filter_map(first).collect()
     }
 
     fn point(&self, x: f64) -> Option<usize> {
-        self.xs.iter().position(|place| (place - x).abs() <= 1e-9 * x.abs().max(1.0))
+        // Values are computed from steps and differ from those in files by rounding.
+        self.xs.iter().position(|own| (own - x).abs() <= 1e-9 * x.abs().max(1.0))
     }
 
     fn at(&self, point: usize) -> Vec<f64> {
@@ -117,7 +119,7 @@ impl Measured {
     }
 }
 
-fn places(curve: &Curve) -> Vec<f64> {
+fn xs_of(curve: &Curve) -> Vec<f64> {
     curve.iter().map(|(x, _)| *x).collect()
 }
 
@@ -140,6 +142,7 @@ fn middle(values: &[f64], statistic: Statistic) -> f64 {
 fn deviation(values: &[f64]) -> f64 {
     let mean = middle(values, Statistic::Mean);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    // Of one value, whose sum of squares is zero, the spread is zero and not undefined.
     (squares / (values.len().max(2) - 1) as f64).sqrt()
 }
 
@@ -147,9 +150,9 @@ fn deviation(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    fn measured(runs: &[&[f64]], statistic: Statistic) -> Measured {
+    fn measured(runs: &[&[f64]], statistic: Statistic) -> RepeatedLine {
         let curve = |run: &&[f64]| run.iter().enumerate().map(|(x, y)| (x as f64, *y)).collect();
-        Measured::new(&runs.iter().map(curve).collect::<Vec<_>>(), statistic)
+        RepeatedLine::new(&runs.iter().map(curve).collect::<Vec<_>>(), statistic)
     }
 
     #[test]
@@ -166,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_place_below_a_level_is_that_of_each_repeat() {
+    fn the_first_x_below_a_level_is_that_of_each_repeat() {
         let line =
             measured(&[&[9.0, 2.0, 1.0], &[9.0, 8.0, 1.0], &[9.0, 8.0, 7.0]], Statistic::Mean);
         assert_eq!(line.first_below(2.0), [1.0, 2.0]);

@@ -14,9 +14,7 @@ pub mod measured;
 mod page;
 mod plot;
 mod runner;
-mod setting;
 mod averaging;
-mod clients;
 mod table;
 
 use std::time::Instant;
@@ -25,12 +23,12 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use bands::Band;
-pub use catalogue::{Entry, all, find};
+pub use catalogue::{FigureEntry, all, find};
 use figure::{Draw, Figure, Series};
-use measured::{Curve, Measured};
+use measured::{Curve, RepeatedLine};
 pub use page::{html, markdown};
 pub use plot::draw as plot;
-use runner::Case;
+use runner::FigureCase;
 pub use table::{csv, curves_csv, screen};
 use toml::Table;
 
@@ -38,7 +36,7 @@ use crate::error::{Error, Result};
 
 /// A figure that has been run.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct FigureOutcome {
     /// Its name, such as `plug-in-and-learn/fig1a`.
     pub name: String,
     /// Its file.
@@ -46,7 +44,7 @@ pub struct Outcome {
     /// Whether the run was a quick one.
     pub quick: bool,
     /// The lines that are drawn.
-    pub lines: Vec<Line>,
+    pub lines: Vec<FigureLine>,
     /// What was compared.
     pub rows: Vec<Row>,
     /// What the paper says in words, and whether it holds here.
@@ -57,11 +55,11 @@ pub struct Outcome {
 
 /// A line with its values.
 #[derive(Debug)]
-pub struct Line {
+pub struct FigureLine {
     /// What its file says.
     pub series: Series,
     /// What its repeats gave.
-    pub measured: Measured,
+    pub measured: RepeatedLine,
 }
 
 /// One value beside the authors'.
@@ -95,7 +93,7 @@ pub struct Row {
     pub agrees: bool,
 }
 
-impl Outcome {
+impl FigureOutcome {
     /// Whether all values lie in their bands and all claims hold.
     #[must_use]
     pub fn agrees(&self) -> bool {
@@ -104,33 +102,44 @@ impl Outcome {
 }
 
 /// Runs one figure, unless it is told to stop on the way.
-pub fn run(entry: &Entry, quick: bool, stops: &(dyn Fn() -> bool + Sync)) -> Result<Outcome> {
+pub fn run(
+    entry: &FigureEntry,
+    quick: bool,
+    stops: &(dyn Fn() -> bool + Sync),
+) -> Result<FigureOutcome> {
     let begun = Instant::now();
     let figure = entry.figure()?;
     let lines = measure(&figure, quick, stops)?;
     let rows = lines.iter().flat_map(compared).collect();
     let claims = judged(&figure, &lines);
+    // Hidden lines have served as bases and in claims; nobody is to see them.
     let lines = lines.into_iter().filter(|line| line.series.draw != Draw::Hidden).collect();
     let seconds = begun.elapsed().as_secs_f64();
-    Ok(Outcome { name: entry.name.to_string(), figure, quick, lines, rows, claims, seconds })
+    Ok(FigureOutcome { name: entry.name.to_string(), figure, quick, lines, rows, claims, seconds })
 }
 
 /// All repeats of all lines, and what becomes of them. Lines with the same keys share their repeats.
-fn measure(figure: &Figure, quick: bool, stops: &(dyn Fn() -> bool + Sync)) -> Result<Vec<Line>> {
+fn measure(
+    figure: &Figure,
+    quick: bool,
+    stops: &(dyn Fn() -> bool + Sync),
+) -> Result<Vec<FigureLine>> {
     let wanted: Vec<&Series> = figure.lines(quick).collect();
     let keys: Vec<Table> = wanted.iter().map(|series| figure.keys(series, quick)).collect();
+    // Many figures draw one run in several ways, or divide by it.
     let first = |line: usize| keys.iter().position(|other| *other == keys[line]).unwrap_or(line);
     let repeats = |line: usize| figure.repeats(wanted[line], quick);
     let most = |line: usize| {
         let same = (0..wanted.len()).filter(|&other| first(other) == line);
         if first(line) == line { same.map(repeats).max().unwrap_or(0) } else { 0 }
     };
-    let cases = keys.iter().cloned().map(Case::from_keys).collect::<Result<Vec<_>>>()?;
+    let cases = keys.iter().cloned().map(FigureCase::from_keys).collect::<Result<Vec<_>>>()?;
     let jobs: Vec<(usize, u64)> = (0..wanted.len())
         .flat_map(|line| (0..most(line) as u64).map(move |repeat| (line, repeat)))
         .collect();
     let curves: Vec<Curve> = jobs
         .par_iter()
+        // Repeats of different lines differ widely in length: each is a job of its own.
         .with_max_len(1)
         .map(|&(line, repeat)| {
             if stops() {
@@ -145,21 +154,21 @@ fn measure(figure: &Figure, quick: bool, stops: &(dyn Fn() -> bool + Sync)) -> R
     }
     let measured = |(line, series): (usize, &&Series)| {
         let curves = &of_line[first(line)][..repeats(line)];
-        Measured::new(curves, series.statistic)
+        RepeatedLine::new(curves, series.statistic)
     };
-    let measured: Vec<Measured> = wanted.iter().enumerate().map(measured).collect();
-    let place = |name: &str| wanted.iter().position(|series| series.name == name);
-    let line = |(series, own): (&&Series, &Measured)| {
-        let base = series.relative_to.as_deref().and_then(place);
+    let measured: Vec<RepeatedLine> = wanted.iter().enumerate().map(measured).collect();
+    let index_of = |name: &str| wanted.iter().position(|series| series.name == name);
+    let line = |(series, own): (&&Series, &RepeatedLine)| {
+        let base = series.relative_to.as_deref().and_then(index_of);
         let measured =
             base.map_or_else(|| own.clone(), |base| own.relative_to(&measured[base], series.each));
-        Line { series: (*series).clone(), measured }
+        FigureLine { series: (*series).clone(), measured }
     };
     Ok(wanted.iter().zip(&measured).map(line).collect())
 }
 
 /// The values of a line beside the authors'; those that this run does not reach are left out.
-fn compared(line: &Line) -> impl Iterator<Item = Row> {
+fn compared(line: &FigureLine) -> impl Iterator<Item = Row> {
     line.series.references.iter().filter_map(|reference| {
         let ours = line.measured.ours(reference)?;
         let Band { low, high } = Band::around(reference, ours);
@@ -185,9 +194,9 @@ fn compared(line: &Line) -> impl Iterator<Item = Row> {
     })
 }
 
-fn judged(figure: &Figure, lines: &[Line]) -> Vec<(String, bool)> {
+fn judged(figure: &Figure, lines: &[FigureLine]) -> Vec<(String, bool)> {
     let at =
-        |name: &str, x| lines.iter().find(|line| line.series.name == name)?.measured.at_place(x);
+        |name: &str, x| lines.iter().find(|line| line.series.name == name)?.measured.middle_at(x);
     let holds = |claim: &figure::Claim| {
         let (lower, higher) = (at(&claim.lower, claim.x)?, at(&claim.higher, claim.x)?);
         Some((claim.says.clone(), lower < higher))

@@ -3,7 +3,7 @@
 
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 
-use super::{Outcome, Row, plot};
+use super::{FigureOutcome, Row, plot};
 use crate::{
     number::{counted, duration, perhaps, significant},
     report,
@@ -14,21 +14,22 @@ const MARKDOWN: &str = include_str!("markdown.md");
 
 /// The page as HTML.
 #[must_use]
-pub fn html(outcomes: &[Outcome], seconds: f64) -> String {
+pub fn html(outcomes: &[FigureOutcome], seconds: f64) -> String {
     // The name's ending turns escaping on.
     rendered("page.html", PAGE, outcomes, seconds)
 }
 
 /// The same in words and tables, as Markdown.
 #[must_use]
-pub fn markdown(outcomes: &[Outcome], seconds: f64) -> String {
+pub fn markdown(outcomes: &[FigureOutcome], seconds: f64) -> String {
     rendered("page.md", MARKDOWN, outcomes, seconds)
 }
 
-fn rendered(name: &str, template: &str, outcomes: &[Outcome], seconds: f64) -> String {
+fn rendered(name: &str, template: &str, outcomes: &[FigureOutcome], seconds: f64) -> String {
     let mut environment = Environment::new();
     let syntax = environment.syntax().to_builder().trim_blocks(true).lstrip_blocks(true).build();
     environment.set_syntax(syntax.expect("the usual syntax"));
+    // A key that the template misspells is an error of ours, found by the first test.
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     let rows = || outcomes.iter().flat_map(|outcome| &outcome.rows);
     let apart = outcomes.iter().filter(|outcome| !outcome.agrees());
@@ -51,7 +52,7 @@ fn rendered(name: &str, template: &str, outcomes: &[Outcome], seconds: f64) -> S
         .expect("the template asks only for what it is given")
 }
 
-fn figure(outcome: &Outcome) -> Value {
+fn figure(outcome: &FigureOutcome) -> Value {
     let file = &outcome.figure;
     let claims = outcome.claims.iter().map(|(says, holds)| context! { says, holds });
     let repeats = outcome.lines.iter().map(|line| line.measured.runs.len()).max().unwrap_or(0);

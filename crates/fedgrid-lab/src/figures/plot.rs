@@ -1,44 +1,47 @@
 //! A figure as SVG: its panels side by side with the paper's axes, lines with their spread as shades,
 //! the authors' values as rings. Solid lines do what the authors' code did, dotted ones the corrected
 //! form, dashed ones are bounds and rivals.
+//!
+//! The charts of reports (`report::chart`) are percentages of a box that stretches with the page; a figure
+//! is a file of its own with panels of fixed size, so that only the axes are shared.
 
 use std::fmt::Write as _;
 
 use minijinja::HtmlEscape;
 
 use super::{
-    Line, Outcome,
-    figure::{Draw, Mode},
+    FigureLine, FigureOutcome,
+    figure::{Draw, LineMode},
 };
-use crate::report::axis::{Axis, Scale};
+use crate::report::axis::{Axis, AxisScale};
 
 /// The style of a drawing that stands alone; the page has the same in its own.
 pub(super) const STYLE: &str = include_str!("plot.css");
 
-/// More points on a line than these cannot be told apart.
-const POINTS: usize = 240;
+/// More points on a line than these cannot be told apart on 300 pixels.
+const MAX_POINTS: usize = 240;
 /// How many panels stand side by side at most.
-const COLUMNS: usize = 3;
-/// The plot area of a panel, and what is left around it.
-const WIDTH: f64 = 300.0;
-const HEIGHT: f64 = 210.0;
-const LEFT: f64 = 58.0;
-const TOP: f64 = 44.0;
-const BELOW: f64 = 46.0;
-/// The height of a line of the legend, and how many entries are side by side.
-const ENTRY: f64 = 16.0;
-const GAP: f64 = 22.0;
-/// How many colours there are.
-const COLOURS: usize = 8;
+const MAX_COLUMNS: usize = 3;
+/// The plot area of a panel, and what is left around it, in pixels.
+const WIDTH_PX: f64 = 300.0;
+const HEIGHT_PX: f64 = 210.0;
+const LEFT_PX: f64 = 58.0;
+const TOP_PX: f64 = 44.0;
+const BELOW_PX: f64 = 46.0;
+/// The height of a line of the legend, and the space between panels, in pixels.
+const LEGEND_LINE_PX: f64 = 16.0;
+const GAP_PX: f64 = 22.0;
+/// How many colours the style sheet has.
+const COLOUR_COUNT: usize = 8;
 
 /// The figure as a file of its own.
 #[must_use]
-pub fn draw(outcome: &Outcome) -> String {
+pub fn draw(outcome: &FigureOutcome) -> String {
     drawing(outcome, &format!("<style>{STYLE}</style>"))
 }
 
 /// The figure with something at its beginning.
-pub(super) fn drawing(outcome: &Outcome, style: &str) -> String {
+pub(super) fn drawing(outcome: &FigureOutcome, style: &str) -> String {
     let figure = &outcome.figure;
     let of_panel =
         |panel: usize| outcome.lines.iter().filter(move |line| line.series.panel == panel);
@@ -46,20 +49,24 @@ pub(super) fn drawing(outcome: &Outcome, style: &str) -> String {
     let panels: Vec<usize> =
         (0..figure.panels.len().max(1)).filter(|&panel| of_panel(panel).next().is_some()).collect();
     let columns = match panels.len() {
+        // Two rows of two or three of two leave no gap.
         4 | 6 => 2,
-        few => few.clamp(1, COLUMNS),
+        few => few.clamp(1, MAX_COLUMNS),
     };
     let entries = panels.iter().map(|&panel| legend(&of_panel(panel)).len()).max().unwrap_or(0);
-    let (wide, high) = (LEFT + WIDTH + GAP, TOP + HEIGHT + BELOW + ENTRY * entries as f64 + GAP);
+    let (wide, high) = (
+        LEFT_PX + WIDTH_PX + GAP_PX,
+        TOP_PX + HEIGHT_PX + BELOW_PX + LEGEND_LINE_PX * entries as f64 + GAP_PX,
+    );
     let (width, height) = (columns as f64 * wide, panels.len().div_ceil(columns) as f64 * high);
     let label = HtmlEscape(&figure.title);
     let mut svg = format!(
         r#"<svg xmlns="http://www.w3.org/2000/svg" class="reproduced" role="img" aria-label="{label}" viewBox="0 0 {width} {height}" width="{width}" height="{height}">{style}"#
     );
-    for (place, &panel) in panels.iter().enumerate() {
-        let lines: Vec<&Line> = of_panel(panel).collect();
-        let (column, row) = (place % columns, place / columns);
-        let (x, y) = (column as f64 * wide + LEFT, row as f64 * high + TOP);
+    for (index, &panel) in panels.iter().enumerate() {
+        let lines: Vec<&FigureLine> = of_panel(panel).collect();
+        let (column, row) = (index % columns, index / columns);
+        let (x, y) = (column as f64 * wide + LEFT_PX, row as f64 * high + TOP_PX);
         let title = figure.panels.get(panel).map_or("", String::as_str);
         put(&mut svg, format_args!(r#"<g transform="translate({x} {y})">"#));
         Panel::new(outcome, &lines).draw(&mut svg, title, outcome, &lines);
@@ -80,8 +87,8 @@ struct Panel {
 }
 
 impl Panel {
-    fn new(outcome: &Outcome, lines: &[&Line]) -> Self {
-        let scale = |log: bool| if log { Scale::Log } else { Scale::Linear };
+    fn new(outcome: &FigureOutcome, lines: &[&FigureLine]) -> Self {
+        let scale = |log: bool| if log { AxisScale::Log } else { AxisScale::Linear };
         let figure = &outcome.figure;
         let xs = lines.iter().flat_map(|line| line.measured.xs.iter().copied());
         let least = figure.y.from.unwrap_or(f64::NEG_INFINITY);
@@ -96,24 +103,27 @@ impl Panel {
         });
         let bottom = figure.y.from.filter(|_| figure.y.log);
         let ys = middles.chain(marked).filter(|y| *y >= least).chain(bottom);
+        // A linear axis that left zero out would make small differences look large.
         let zero = (!figure.y.log).then_some(0.0);
-        let x = if figure.x.log { Axis::over(Scale::Log, xs) } else { Axis::within(xs) };
+        let x = if figure.x.log { Axis::over(AxisScale::Log, xs) } else { Axis::within(xs) };
         Self { x, y: Axis::over(scale(figure.y.log), ys.chain(zero)) }
     }
 
     /// Where a point is drawn.
-    fn place(&self, x: f64, y: f64) -> Option<(f64, f64)> {
-        let y = self.y.place(y).or_else(|| (y <= 0.0).then_some(0.0))?;
-        Some((self.x.place(x)? / 100.0 * WIDTH, (1.0 - y / 100.0) * HEIGHT))
+    fn position(&self, x: f64, y: f64) -> Option<(f64, f64)> {
+        // A logarithmic axis has no zero; errors that reach it are drawn at the bottom.
+        let y = self.y.percent_of(y).or_else(|| (y <= 0.0).then_some(0.0))?;
+        Some((self.x.percent_of(x)? / 100.0 * WIDTH_PX, (1.0 - y / 100.0) * HEIGHT_PX))
     }
 
-    fn draw(&self, svg: &mut String, title: &str, outcome: &Outcome, lines: &[&Line]) {
+    fn draw(&self, svg: &mut String, title: &str, outcome: &FigureOutcome, lines: &[&FigureLine]) {
         let figure = &outcome.figure;
         put(
             svg,
             format_args!(r#"<text class="r-title" x="0" y="-28">{}</text>"#, HtmlEscape(title)),
         );
         self.axes(svg, &figure.x.label, &figure.y.label);
+        // Shades below lines below rings: nothing that is compared is covered.
         for line in lines {
             self.shade(svg, line);
         }
@@ -124,7 +134,7 @@ impl Panel {
             self.rings(svg, line);
         }
         for (row, (class, text)) in legend(&lines.iter().copied()).into_iter().enumerate() {
-            let y = HEIGHT + BELOW + ENTRY * (row as f64 + 0.5);
+            let y = HEIGHT_PX + BELOW_PX + LEGEND_LINE_PX * (row as f64 + 0.5);
             put(
                 svg,
                 format_args!(
@@ -137,39 +147,39 @@ impl Panel {
 
     fn axes(&self, svg: &mut String, x_label: &str, y_label: &str) {
         for (share, text) in self.y.ticks() {
-            let y = (1.0 - share / 100.0) * HEIGHT;
+            let y = (1.0 - share / 100.0) * HEIGHT_PX;
             put(
                 svg,
                 format_args!(
-                    r#"<line class="r-grid" x1="0" x2="{WIDTH}" y1="{y:.1}" y2="{y:.1}"/><text class="r-tick r-y" x="-7" y="{y:.1}">{text}</text>"#
+                    r#"<line class="r-grid" x1="0" x2="{WIDTH_PX}" y1="{y:.1}" y2="{y:.1}"/><text class="r-tick r-y" x="-7" y="{y:.1}">{text}</text>"#
                 ),
             );
         }
         for (share, text) in self.x.ticks() {
-            let x = share / 100.0 * WIDTH;
+            let x = share / 100.0 * WIDTH_PX;
             put(
                 svg,
                 format_args!(
                     r#"<text class="r-tick r-x" x="{x:.1}" y="{}">{text}</text>"#,
-                    HEIGHT + 16.0
+                    HEIGHT_PX + 16.0
                 ),
             );
         }
         put(
             svg,
             format_args!(
-                r#"<text class="r-tick r-end" x="{WIDTH}" y="{}">{}</text><text class="r-tick" x="{}" y="-11" text-anchor="start">{}</text>"#,
-                HEIGHT + 32.0,
+                r#"<text class="r-tick r-end" x="{WIDTH_PX}" y="{}">{}</text><text class="r-tick" x="{}" y="-11" text-anchor="start">{}</text>"#,
+                HEIGHT_PX + 32.0,
                 HtmlEscape(x_label),
-                -LEFT + 6.0,
+                -LEFT_PX + 6.0,
                 HtmlEscape(y_label)
             ),
         );
     }
 
     /// The spread of the repeats; flat lines of bounds and minimisers are left plain.
-    fn shade(&self, svg: &mut String, line: &Line) {
-        if line.series.mode == Mode::Corrected
+    fn shade(&self, svg: &mut String, line: &FigureLine) {
+        if line.series.mode == LineMode::Corrected
             || line.series.draw == Draw::Dashed
             || line.measured.runs.len() < 2
         {
@@ -183,7 +193,7 @@ impl Panel {
         self.corners(svg, "polygon", &format!("r-shade {}", colour(line)), &corners);
     }
 
-    fn line(&self, svg: &mut String, line: &Line) {
+    fn line(&self, svg: &mut String, line: &FigureLine) {
         let (xs, middle) = (&line.measured.xs, line.measured.middle());
         let points: Vec<(f64, f64)> =
             kept(xs.len()).iter().map(|&at| (xs[at], middle[at])).collect();
@@ -191,20 +201,20 @@ impl Panel {
     }
 
     fn corners(&self, svg: &mut String, element: &str, class: &str, points: &[(f64, f64)]) {
-        let places = points.iter().filter_map(|&(x, y)| self.place(x, y));
-        let text: Vec<String> = places.map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let positions = points.iter().filter_map(|&(x, y)| self.position(x, y));
+        let text: Vec<String> = positions.map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         put(svg, format_args!(r#"<{element} class="{class}" points="{}"/>"#, text.join(" ")));
     }
 
     /// The authors' values.
-    fn rings(&self, svg: &mut String, line: &Line) {
+    fn rings(&self, svg: &mut String, line: &FigureLine) {
         for reference in &line.series.references {
             let (x, y) = match (reference.x, reference.below) {
                 (Some(x), _) => (x, reference.value),
                 (None, level) => (reference.value, level.unwrap_or(f64::NAN)),
             };
             let inside = line.measured.xs.last().is_some_and(|last| x <= *last);
-            if let Some((x, y)) = self.place(x, y).filter(|_| inside) {
+            if let Some((x, y)) = self.position(x, y).filter(|_| inside) {
                 put(
                     svg,
                     format_args!(
@@ -219,36 +229,38 @@ impl Panel {
     }
 }
 
-/// The places of the points that are drawn: all of few, some of many.
+/// The indices of the points that are drawn: all of few, some of many.
 fn kept(count: usize) -> Vec<usize> {
-    let every = count.div_ceil(POINTS).max(1);
+    // The last point is always kept: it is the one that the papers quote.
+    let every = count.div_ceil(MAX_POINTS).max(1);
     let last = count.saturating_sub(1);
     (0..count).filter(|at| at % every == 0 || *at == last).collect()
 }
 
-fn colour(line: &Line) -> String {
-    format!("c{}", line.series.colour % COLOURS)
+fn colour(line: &FigureLine) -> String {
+    format!("c{}", line.series.colour % COLOUR_COUNT)
 }
 
-fn class(line: &Line) -> String {
+fn class(line: &FigureLine) -> String {
     let stroke = match (line.series.draw == Draw::Dashed, line.series.mode) {
         (true, _) => "r-dashed",
-        (false, Mode::Corrected) => "r-dotted",
-        (false, Mode::PaperCompat) => "r-solid",
+        (false, LineMode::Corrected) => "r-dotted",
+        (false, LineMode::PaperCompat) => "r-solid",
     };
     format!("r-line {stroke} {}", colour(line))
 }
 
 /// The classes and names of the lines that the legend names: all but corrected ones beside a line of
 /// their colour.
-fn legend<'a>(lines: &(impl Iterator<Item = &'a Line> + Clone)) -> Vec<(String, String)> {
-    let beside = |own: &Line| {
+fn legend<'a>(lines: &(impl Iterator<Item = &'a FigureLine> + Clone)) -> Vec<(String, String)> {
+    let beside = |own: &FigureLine| {
         let mut others = lines.clone();
         others.any(|line| {
-            line.series.mode == Mode::PaperCompat && line.series.colour == own.series.colour
+            line.series.mode == LineMode::PaperCompat && line.series.colour == own.series.colour
         })
     };
-    let named = lines.clone().filter(|line| line.series.mode == Mode::PaperCompat || !beside(line));
+    let named =
+        lines.clone().filter(|line| line.series.mode == LineMode::PaperCompat || !beside(line));
     named.map(|line| (class(line), line.series.name.clone())).collect()
 }
 
@@ -260,7 +272,7 @@ mod tests {
     fn of_many_points_some_are_drawn_and_always_the_ends() {
         assert_eq!(kept(3), [0, 1, 2]);
         let many = kept(1500);
-        assert!(many.len() <= POINTS + 1 && many[0] == 0 && many.last() == Some(&1499));
+        assert!(many.len() <= MAX_POINTS + 1 && many[0] == 0 && many.last() == Some(&1499));
         assert!(kept(0).is_empty());
     }
 }

@@ -18,24 +18,24 @@ use crate::{
 /// What is run for a line.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub(super) enum Case {
+pub(super) enum FigureCase {
     /// Linear models and their rivals on the networks of "Plug In and Learn".
-    RelaxLinear(relax_linear::Case),
+    RelaxLinear(relax_linear::RelaxLinear),
     /// Trees on the same networks.
-    RelaxTrees(relax_trees::Case),
+    RelaxTrees(relax_trees::RelaxTrees),
     /// Total variation of weights on a stochastic block model.
-    TotalVariation(total_variation::Case),
+    TotalVariation(total_variation::TotalVariation),
     /// Targets that probe who helps.
-    Probing(probing::Case),
+    Probing(probing::LinearProbing),
     /// The same with trees.
-    ProbingTrees(probing_trees::Case),
+    ProbingTrees(probing_trees::TreeProbing),
 }
 
-impl Case {
+impl FigureCase {
     /// What the keys of a line say.
     pub(super) fn from_keys(keys: Table) -> Result<Self> {
-        let said = |error: toml::de::Error| Error::input(in_plain_words(error.message()));
-        Value::Table(keys).try_into().map_err(said)
+        let message = |error: toml::de::Error| Error::input(in_plain_words(error.message()));
+        Value::Table(keys).try_into().map_err(message)
     }
 
     /// One repeat.

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::{Outcome, Row};
+use super::{FigureOutcome, Row};
 use crate::number::{duration, significant};
 
 /// The comparison as a table for the screen.
 #[must_use]
-pub fn screen(outcome: &Outcome) -> String {
+pub fn screen(outcome: &FigureOutcome) -> String {
     let figure = &outcome.figure;
     let mut lines = vec![format!("{}  {}, {}", outcome.name, figure.paper, figure.number)];
     lines.push(format!("  {}", figure.title));
@@ -49,7 +49,7 @@ pub fn screen(outcome: &Outcome) -> String {
 
 /// The comparison as CSV.
 #[must_use]
-pub fn csv(outcome: &Outcome) -> String {
+pub fn csv(outcome: &FigureOutcome) -> String {
     let heading = "series,at,ours,sd,runs,reference,reference_sd,reference_runs,origin,printed,low,high,agrees";
     let perhaps = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let row = |row: &Row| {
@@ -76,7 +76,7 @@ pub fn csv(outcome: &Outcome) -> String {
 
 /// Every point of every line as CSV.
 #[must_use]
-pub fn curves_csv(outcome: &Outcome) -> String {
+pub fn curves_csv(outcome: &FigureOutcome) -> String {
     let mut text = String::from("series,x,middle,low,high\n");
     for line in &outcome.lines {
         let points = line.measured.xs.iter().zip(line.measured.middle()).zip(line.measured.range());
@@ -89,5 +89,6 @@ pub fn curves_csv(outcome: &Outcome) -> String {
 }
 
 fn quoted(text: &str) -> String {
+    // Names of lines hold commas, and CSV doubles quotes.
     format!("\"{}\"", text.replace('"', "\"\""))
 }

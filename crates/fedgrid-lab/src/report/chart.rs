@@ -1,12 +1,12 @@
 //! Charts as SVG. A chart's box is its plot area; what stands around it (names, ticks) overflows
-//! into margins that the style sheet keeps free. Places are percentages of the box, so a chart fits
+//! into margins that the style sheet keeps free. Positions are percentages of the box, so a chart fits
 //! any width while its text keeps its size, and colours are classes, so it fits light and dark.
 
 use std::fmt;
 
 use minijinja::HtmlEscape;
 
-use super::axis::{Axis, Scale};
+use super::axis::{Axis, AxisScale};
 use crate::number;
 
 /// One bar of a bar chart.
@@ -23,19 +23,20 @@ pub(super) struct Bar {
 /// Horizontal bars from zero with their values beside them, on an axis that ends at `limit`;
 /// longer bars are cut and show it.
 pub(super) fn bars(label: &str, bars: &[Bar], limit: f64) -> String {
-    const ROW: f64 = 34.0;
+    // A bar of 18 pixels and room for its whisker and text.
+    const ROW_HEIGHT_PX: f64 = 34.0;
     let ends = bars.iter().flat_map(|bar| {
         let (low, high) = bar.spread.unwrap_or((bar.value, bar.value));
         [bar.value, low, high]
     });
     let axis = Axis::within(ends.map(|end| end.min(limit)).chain([0.0]));
-    let height = ROW * bars.len() as f64;
+    let height = ROW_HEIGHT_PX * bars.len() as f64;
     let mut svg = Drawing::open("chart bars", label, height);
     svg.vertical_grid(&axis);
-    let zero = axis.place(0.0).unwrap_or(0.0);
+    let zero = axis.percent_of(0.0).unwrap_or(0.0);
     for (row, bar) in bars.iter().enumerate() {
-        let middle = ROW * (row as f64 + 0.5);
-        let end = axis.place(bar.value).unwrap_or(zero);
+        let middle = ROW_HEIGHT_PX * (row as f64 + 0.5);
+        let end = axis.percent_of(bar.value).unwrap_or(zero);
         let (x, width, cut) = (zero.min(end), (end - zero).abs(), bar.value > axis.ends().1);
         let (name, class, text) = (shortened(&bar.name), bar.class, number::significant(bar.value));
         svg.add(format_args!(
@@ -52,7 +53,11 @@ pub(super) fn bars(label: &str, bars: &[Bar], limit: f64) -> String {
         }
         svg.add(format_args!(r#"<text class="value" x="100%" dx="8" y="{middle}">{text}</text>"#));
         if let Some((low, high)) = bar.spread {
-            svg.whisker(axis.place(low).unwrap_or(zero), axis.place(high).unwrap_or(zero), middle);
+            svg.whisker(
+                axis.percent_of(low).unwrap_or(zero),
+                axis.percent_of(high).unwrap_or(zero),
+                middle,
+            );
         }
     }
     svg.add(format_args!(
@@ -63,7 +68,7 @@ pub(super) fn bars(label: &str, bars: &[Bar], limit: f64) -> String {
 
 /// One column of a histogram.
 #[derive(Debug, Clone)]
-pub(super) struct Column {
+pub(super) struct HistogramColumn {
     pub(super) class: &'static str,
     pub(super) from: f64,
     pub(super) to: f64,
@@ -73,29 +78,30 @@ pub(super) struct Column {
 }
 
 /// A histogram.
-pub(super) fn columns(label: &str, columns: &[Column]) -> String {
+pub(super) fn columns(label: &str, columns: &[HistogramColumn]) -> String {
     let x = Axis::within(columns.iter().flat_map(|column| [column.from, column.to]));
     let highest = columns.iter().map(|column| column.count).max().unwrap_or(1);
-    let y = Axis::over(Scale::Linear, [0.0, highest as f64]);
+    let y = Axis::over(AxisScale::Linear, [0.0, highest as f64]);
     let mut svg = Drawing::open("chart plot", label, 220.0);
     svg.horizontal_grid(&y);
     svg.vertical_ticks(&x);
     for column in columns {
         let (Some(left), Some(right), Some(top)) =
-            (x.place(column.from), x.place(column.to), y.place(column.count as f64))
+            (x.percent_of(column.from), x.percent_of(column.to), y.percent_of(column.count as f64))
         else {
             continue;
         };
         svg.add(format_args!(
             r#"<rect class="{}" x="{:.2}%" y="{:.2}%" width="{:.2}%" height="{top:.2}%"><title>{}</title></rect>"#,
             column.class,
+            // Columns keep a gap between them, so that their number can be seen.
             left + 0.08 * (right - left),
             100.0 - top,
             0.84 * (right - left),
             HtmlEscape(&column.title)
         ));
     }
-    if let Some(zero) = x.place(0.0).filter(|_| x.ends().0 <= 0.0 && x.ends().1 >= 0.0) {
+    if let Some(zero) = x.percent_of(0.0).filter(|_| x.ends().0 <= 0.0 && x.ends().1 >= 0.0) {
         svg.add(format_args!(
             r#"<line class="zero" x1="{zero:.2}%" x2="{zero:.2}%" y1="0" y2="100%"/>"#
         ));
@@ -105,7 +111,7 @@ pub(super) fn columns(label: &str, columns: &[Column]) -> String {
 
 /// One line of a line chart.
 #[derive(Debug, Clone)]
-pub(super) struct Line {
+pub(super) struct ChartLine {
     /// Its colour and stroke.
     pub(super) class: &'static str,
     pub(super) points: Vec<(f64, f64)>,
@@ -116,11 +122,11 @@ pub(super) struct Line {
 }
 
 /// Lines over two axes.
-pub(super) fn lines(label: &str, x: &Axis, y: &Axis, lines: &[Line]) -> String {
+pub(super) fn lines(label: &str, x: &Axis, y: &Axis, lines: &[ChartLine]) -> String {
     let mut svg = Drawing::open("chart plot", label, 240.0);
     svg.horizontal_grid(y);
     svg.vertical_ticks(x);
-    let at = |&(a, b): &(f64, f64)| Some((x.place(a)?, 100.0 - y.place(b)?));
+    let at = |&(a, b): &(f64, f64)| Some((x.percent_of(a)?, 100.0 - y.percent_of(b)?));
     // Lines stretch with the box, their strokes do not.
     svg.add(format_args!(
         r#"<svg width="100%" height="100%" viewBox="0 0 100 100" preserveAspectRatio="none">"#
@@ -140,8 +146,8 @@ pub(super) fn lines(label: &str, x: &Axis, y: &Axis, lines: &[Line]) -> String {
         for ((a, b), point) in dots.iter().filter_map(|point| Some((at(point)?, point))) {
             svg.dot(&format!("dot {}", line.class), (a, b), 2.5, *point);
         }
-        if let Some((place, point)) = line.mark.and_then(|point| Some((at(&point)?, point))) {
-            svg.dot(&format!("mark {}", line.class), place, 6.0, point);
+        if let Some((position, point)) = line.mark.and_then(|point| Some((at(&point)?, point))) {
+            svg.dot(&format!("mark {}", line.class), position, 6.0, point);
         }
     }
     svg.close()
@@ -211,11 +217,12 @@ impl Drawing {
 
 /// A name that fits beside a bar or under a node.
 pub(super) fn shortened(name: &str) -> String {
-    const LENGTH: usize = 12;
-    if name.chars().count() <= LENGTH {
+    // The margin beside bars (page.css, .chart.bars) holds as many characters.
+    const MAX_NAME_CHARS: usize = 12;
+    if name.chars().count() <= MAX_NAME_CHARS {
         return name.into();
     }
-    let start: String = name.chars().take(LENGTH - 1).collect();
+    let start: String = name.chars().take(MAX_NAME_CHARS - 1).collect();
     format!("{}…", start.trim_end())
 }
 

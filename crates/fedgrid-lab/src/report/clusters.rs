@@ -3,28 +3,28 @@
 use crate::{number, outcome::Outcome};
 
 /// How many sizes are listed.
-const LISTED: usize = 12;
+const LISTED_SIZES: usize = 12;
 
 /// How many clusters there are and of which sizes; none where the method makes no neighbours equal.
 pub(super) fn clusters(outcome: &Outcome) -> Option<String> {
     let clusters = outcome.clusters.as_ref()?;
     let (several, single): (Vec<usize>, Vec<usize>) =
         clusters.sizes.iter().partition(|size| **size > 1);
-    let mut said = vec![format!(
+    let mut sentences = vec![format!(
         "The solution has {}: nodes joined by edges over which weights do not differ.",
         number::counted(clusters.count, "cluster")
     )];
     if !several.is_empty() {
         let sizes: Vec<String> =
-            several.iter().take(LISTED).map(|size| number::count(*size)).collect();
-        let more = if several.len() > LISTED { ", …" } else { "" };
-        said.push(format!("Sizes: {}{more} nodes.", sizes.join(", ")));
+            several.iter().take(LISTED_SIZES).map(|size| number::count(*size)).collect();
+        let more = if several.len() > LISTED_SIZES { ", …" } else { "" };
+        sentences.push(format!("Sizes: {}{more} nodes.", sizes.join(", ")));
     }
     if !single.is_empty() {
         let nodes = number::counted(single.len(), "node");
-        said.push(format!("Equal to no neighbour: {nodes}."));
+        sentences.push(format!("Equal to no neighbour: {nodes}."));
     }
-    Some(said.join(" "))
+    Some(sentences.join(" "))
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use minijinja::{Value, context};
 
 use super::{
-    axis::{Axis, Scale},
-    chart::{self, Bar, Column, Line},
+    axis::{Axis, AxisScale},
+    chart::{self, Bar, ChartLine, HistogramColumn},
     map::finite_gain,
 };
 use crate::{
@@ -12,14 +12,15 @@ use crate::{
     outcome::{Comparison, Entry, Outcome},
 };
 
-/// More points on a line than these cannot be told apart.
-const POINTS: usize = 400;
-/// Up to so many points on the way have dots of their own.
-const FEW: usize = 30;
-/// Up to so many nodes have a bar of their own; more are counted in a histogram.
-const BARS: usize = 24;
-/// A bar may be so many times as long as the shortest before it is cut.
-const LONGEST: f64 = 6.0;
+/// More points on a line than these cannot be told apart at the width of the page.
+const MAX_LINE_POINTS: usize = 400;
+/// Up to so many points on the way have dots of their own; more would touch.
+const MAX_DOTTED_POINTS: usize = 30;
+/// Up to so many nodes have a bar of their own, about a screen full; more are counted in a histogram.
+const MAX_NODE_BARS: usize = 24;
+/// A bar may be so many times as long as the shortest before it is cut: one method that failed must not
+/// make all others look alike.
+const MAX_BAR_RATIO: f64 = 6.0;
 
 /// The methods that were compared, by name.
 pub(super) fn entries(comparison: &Comparison) -> Vec<(&str, &Entry)> {
@@ -56,7 +57,7 @@ pub(super) fn comparison(outcome: &Outcome, measured: &str) -> Option<Value> {
         .collect();
     let shortest = bars.iter().map(|bar| bar.value).fold(f64::INFINITY, f64::min);
     let label = format!("Bar chart of the {measured} of each method");
-    let limit = LONGEST * shortest;
+    let limit = MAX_BAR_RATIO * shortest;
     let spread = outcome.comparison.shuffled.as_ref().and_then(|entry| entry.spread.as_ref());
     let whisker = spread.map(|spread| {
         let shuffles = number::counted(spread.repeats, "shuffle");
@@ -84,7 +85,7 @@ pub(super) fn gains(outcome: &Outcome) -> Option<Value> {
     if gains.is_empty() {
         return None;
     }
-    if gains.len() <= BARS {
+    if gains.len() <= MAX_NODE_BARS {
         let bar = |&(value, name): &(f64, &str)| Bar {
             class: sign(value),
             name: name.into(),
@@ -126,7 +127,8 @@ fn sign(gain: f64) -> &'static str {
 }
 
 /// Columns of values other than zero, with an edge at zero, and how many lie beyond them.
-fn histogram(sorted: &[f64]) -> (Vec<Column>, usize) {
+fn histogram(sorted: &[f64]) -> (Vec<HistogramColumn>, usize) {
+    // A single node far off would squeeze all others into one column.
     let (low, high) = (quantile(sorted, 0.01).min(0.0), quantile(sorted, 0.99).max(0.0));
     let width = if high > low { (high - low) / 24.0 } else { 1.0 };
     let (first, last) = ((low / width).floor(), (high / width).ceil().max(1.0));
@@ -141,7 +143,7 @@ fn histogram(sorted: &[f64]) -> (Vec<Column>, usize) {
             number::significant(from),
             number::significant(to)
         );
-        Column { class: if k < 0.0 { "worse" } else { "better" }, from, to, count, title }
+        HistogramColumn { class: if k < 0.0 { "worse" } else { "better" }, from, to, count, title }
     });
     let beyond = sorted.iter().filter(|v| **v < first * width || **v > last * width).count();
     (columns.collect(), beyond)
@@ -155,8 +157,8 @@ pub(super) fn quantile(sorted: &[f64], share: f64) -> f64 {
         clippy::cast_sign_loss,
         reason = "a share of a length is a position"
     )]
-    let place = (share * last as f64).round() as usize;
-    sorted.get(place.min(last)).copied().unwrap_or(0.0)
+    let index = (share * last as f64).round() as usize;
+    sorted.get(index.min(last)).copied().unwrap_or(0.0)
 }
 
 /// The residual by round or by product of the direct solver, or the certified gap by step.
@@ -174,7 +176,7 @@ pub(super) fn residuals(outcome: &Outcome) -> Option<Value> {
     }
     let (what, steps) = (measured(outcome), steps(outcome));
     Some(context! {
-        svg => over_rounds(&format!("Line chart of the {what} by {steps}"), points, Scale::Log),
+        svg => over_rounds(&format!("Line chart of the {what} by {steps}"), points, AxisScale::Log),
         y_label => format!("{what} (log scale)"),
         x_label => steps,
     })
@@ -186,7 +188,7 @@ pub(super) fn objective(outcome: &Outcome) -> Option<Value> {
     let points = numbered(values.filter(|value| value.is_finite()));
     (points.len() > 1).then(|| {
         context! {
-            svg => over_rounds("Line chart of the objective by round", points, Scale::Linear),
+            svg => over_rounds("Line chart of the objective by round", points, AxisScale::Linear),
             y_label => "objective (training loss + α × variation over edges)",
             x_label => "round",
         }
@@ -211,16 +213,16 @@ fn numbered(values: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
     values.enumerate().map(|(index, value)| ((index + 1) as f64, value)).collect()
 }
 
-fn over_rounds(label: &str, points: Vec<(f64, f64)>, scale: Scale) -> String {
+fn over_rounds(label: &str, points: Vec<(f64, f64)>, scale: AxisScale) -> String {
     let x = Axis::within(points.iter().map(|point| point.0).chain([0.0]));
     let y = Axis::over(scale, points.iter().map(|point| point.1));
-    let every = points.len().div_ceil(POINTS);
+    let every = points.len().div_ceil(MAX_LINE_POINTS);
     let last = points.len() - 1;
     let kept = points.into_iter().enumerate().filter(|(i, _)| i % every == 0 || *i == last);
     let points = kept.map(|(_, point)| point).collect();
     // A line of few points is a guess between them.
-    let dotted = last < FEW;
-    chart::lines(label, &x, &y, &[Line { class: "network", points, dotted, mark: None }])
+    let dotted = last < MAX_DOTTED_POINTS;
+    chart::lines(label, &x, &y, &[ChartLine { class: "network", points, dotted, mark: None }])
 }
 
 /// The validation error against the pull, the best over ridges.
@@ -231,15 +233,17 @@ pub(super) fn path(outcome: &Outcome, metric: &str) -> Option<Value> {
             let points = best_by_pull(points.1);
             if !points.is_empty() {
                 let chosen = points.iter().copied().reduce(|a, b| if b.1 < a.1 { b } else { a });
+                // Shuffles are many and only a background: dots and marks would hide the lines that matter.
                 let dotted = class != "shuffled";
-                lines.push(Line { class, points, dotted, mark: chosen.filter(|_| dotted) });
+                lines.push(ChartLine { class, points, dotted, mark: chosen.filter(|_| dotted) });
             }
         }
     }
     if lines.iter().all(|line| line.points.len() < 2) {
         return None;
     }
-    let x = Axis::over(Scale::Log, lines.iter().flat_map(|line| &line.points).map(|point| point.0));
+    let x =
+        Axis::over(AxisScale::Log, lines.iter().flat_map(|line| &line.points).map(|point| point.0));
     let (left, right) = x.ends();
     let mut legend: Vec<&str> = lines.iter().rev().map(|line| line.class).collect();
     legend.dedup();
@@ -250,18 +254,19 @@ pub(super) fn path(outcome: &Outcome, metric: &str) -> Option<Value> {
         if matches!(class, "local" | "pooled") && entry.validation.is_finite() {
             let points = vec![(left, entry.validation), (right, entry.validation)];
             let class = class_of(class);
-            lines.insert(0, Line { class, points, dotted: false, mark: None });
+            lines.insert(0, ChartLine { class, points, dotted: false, mark: None });
             legend.push(context! { class, text => format!("{class} ({})", dashed(class)) });
         }
     }
     let values = || lines.iter().flat_map(|line| &line.points).map(|point| point.1);
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
-    let scale = if low > 0.0 && high > 8.0 * low { Scale::Log } else { Scale::Linear };
+    // On a linear axis, errors that differ by a factor of eight hide the small ones.
+    let scale = if low > 0.0 && high > 8.0 * low { AxisScale::Log } else { AxisScale::Linear };
     let label = format!("Line chart of the validation {metric} against the pull α");
     Some(context! {
         svg => chart::lines(&label, &x, &Axis::over(scale, values()), &lines),
         y_label => format!(
-            "validation {metric}{}", if scale == Scale::Log { " (log scale)" } else { "" }
+            "validation {metric}{}", if scale == AxisScale::Log { " (log scale)" } else { "" }
         ),
         x_label => "pull α (log scale)",
         legend,
@@ -277,6 +282,7 @@ fn best_by_pull(points: &[fedgrid::compare::PathPoint]) -> Vec<(f64, f64)> {
         .filter(|(alpha, validation)| *alpha > 0.0 && alpha.is_finite() && validation.is_finite())
         .collect();
     drawn.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    // Strengths of two ridges come from two searches and may differ by rounding.
     drawn.dedup_by(|next, kept| next.0 <= kept.0 * (1.0 + 1e-9));
     drawn
 }

@@ -12,18 +12,20 @@
 
 use super::pivots::{pivot_scaling, spread};
 
-/// A place, x to the right and y upwards.
+/// A position, x to the right and y upwards.
 pub(super) type Point = (f64, f64);
 
-const ROUNDS: usize = 80;
+/// Rounds of springs, over which the heat falls to zero; the time of a layout is proportional to them.
+const RELAXATION_ROUNDS: usize = 80;
 /// Nodes repel each other up to this distance; the natural length of an edge is one.
-const REACH: f64 = 2.5;
+const REPULSION_REACH: f64 = 2.5;
 /// Longer edges pull no stronger than this length, so that hubs are not crushed.
-const LONG: f64 = 2.0;
-/// At most so many nodes of a cell repel one by one; of more, some stand for the others.
-const CROWD: usize = 24;
+const MAX_PULLING_LENGTH: f64 = 2.0;
+/// At most so many nodes of a cell repel one by one; of more, some stand for the others, so that the time
+/// of a round grows with the number of nodes and not with its square.
+const MAX_REPELLING_PER_CELL: usize = 24;
 
-/// A place for every node; ends of edges are positions among the nodes.
+/// A position for every node; ends of edges are positions among the nodes.
 pub(super) fn layout(nodes: usize, edges: &[(usize, usize)]) -> Vec<Point> {
     let mut neighbours = vec![Vec::new(); nodes];
     for &(a, b) in edges.iter().filter(|(a, b)| a != b) {
@@ -33,13 +35,13 @@ pub(super) fn layout(nodes: usize, edges: &[(usize, usize)]) -> Vec<Point> {
     let mut components = components(&neighbours);
     components.sort_by_key(|members| std::cmp::Reverse(members.len()));
     let drawn = components.iter().map(|members| component(members, &neighbours)).collect();
-    let mut places = vec![(0.0, 0.0); nodes];
+    let mut positions = vec![(0.0, 0.0); nodes];
     for (members, points) in components.iter().zip(side_by_side(drawn)) {
         for (&node, point) in members.iter().zip(points) {
-            places[node] = point;
+            positions[node] = point;
         }
     }
-    places
+    positions
 }
 
 fn components(neighbours: &[Vec<usize>]) -> Vec<Vec<usize>> {
@@ -66,23 +68,24 @@ fn components(neighbours: &[Vec<usize>]) -> Vec<Vec<usize>> {
 
 /// One component, drawn alone, in the order of its members.
 fn component(members: &[usize], neighbours: &[Vec<usize>]) -> Vec<Point> {
-    let mut place = vec![usize::MAX; neighbours.len()];
-    members.iter().enumerate().for_each(|(index, &node)| place[node] = index);
+    let mut index_of = vec![usize::MAX; neighbours.len()];
+    members.iter().enumerate().for_each(|(index, &node)| index_of[node] = index);
     let inside: Vec<Vec<usize>> = members
         .iter()
-        .map(|&node| neighbours[node].iter().map(|&other| place[other]).collect())
+        .map(|&node| neighbours[node].iter().map(|&other| index_of[other]).collect())
         .collect();
     let mut points = pivot_scaling(&inside);
     to_scale(&mut points, &inside);
-    for round in 0..ROUNDS {
-        let heat = 0.6 * (1.0 - round as f64 / ROUNDS as f64);
+    for round in 0..RELAXATION_ROUNDS {
+        // Cooling ends the swings that springs and repulsion would keep up.
+        let heat = 0.6 * (1.0 - round as f64 / RELAXATION_ROUNDS as f64);
         relax(&mut points, &inside, heat);
     }
     points
 }
 
 /// Gives edges a mean length of one, or nodes a mean area of one if that is wider, and nodes that
-/// fell together places of their own.
+/// fell together positions of their own.
 fn to_scale(points: &mut [Point], neighbours: &[Vec<usize>]) {
     let lengths = neighbours.iter().enumerate().flat_map(|(node, others)| {
         others.iter().map(move |&other| (node, other)).filter(|(a, b)| a < b)
@@ -112,7 +115,7 @@ fn to_scale(points: &mut [Point], neighbours: &[Vec<usize>]) {
 
 /// One round: every node moves along its forces, at most by the heat.
 fn relax(points: &mut [Point], neighbours: &[Vec<usize>], heat: f64) {
-    let cells = Cells::new(points);
+    let cells = CellGrid::new(points);
     let forces: Vec<Point> = (0..points.len())
         .map(|node| {
             let (mut fx, mut fy) = cells.repulsion(node, points);
@@ -121,7 +124,10 @@ fn relax(points: &mut [Point], neighbours: &[Vec<usize>], heat: f64) {
             for &other in &neighbours[node] {
                 let (dx, dy) = (points[other].0 - points[node].0, points[other].1 - points[node].1);
                 let distance = (dx * dx + dy * dy).sqrt();
-                let pull = share * distance.min(LONG * LONG / distance.max(LONG));
+                let pull = share
+                    * distance.min(
+                        MAX_PULLING_LENGTH * MAX_PULLING_LENGTH / distance.max(MAX_PULLING_LENGTH),
+                    );
                 fx += pull * dx;
                 fy += pull * dy;
             }
@@ -136,17 +142,17 @@ fn relax(points: &mut [Point], neighbours: &[Vec<usize>], heat: f64) {
 }
 
 /// Nodes by square cells as wide as repulsion reaches.
-struct Cells {
+struct CellGrid {
     low: Point,
     width: usize,
     members: Vec<Vec<usize>>,
 }
 
-impl Cells {
+impl CellGrid {
     fn new(points: &[Point]) -> Self {
         let (low, high) = bounds(points);
-        let width = whole((high.0 - low.0) / REACH) + 1;
-        let height = whole((high.1 - low.1) / REACH) + 1;
+        let width = whole((high.0 - low.0) / REPULSION_REACH) + 1;
+        let height = whole((high.1 - low.1) / REPULSION_REACH) + 1;
         let mut cells = Self { low, width, members: vec![Vec::new(); width * height] };
         for (node, point) in points.iter().enumerate() {
             let (column, row) = cells.at(*point);
@@ -156,7 +162,10 @@ impl Cells {
     }
 
     fn at(&self, point: Point) -> (usize, usize) {
-        (whole((point.0 - self.low.0) / REACH), whole((point.1 - self.low.1) / REACH))
+        (
+            whole((point.0 - self.low.0) / REPULSION_REACH),
+            whole((point.1 - self.low.1) / REPULSION_REACH),
+        )
     }
 
     fn repulsion(&self, node: usize, points: &[Point]) -> Point {
@@ -167,12 +176,14 @@ impl Cells {
         for y in row.saturating_sub(1)..=(row + 1).min(last_row) {
             for x in column.saturating_sub(1)..=(column + 1).min(self.width - 1) {
                 let members = &self.members[y * self.width + x];
-                let stride = members.len().div_ceil(CROWD).max(1);
+                let stride = members.len().div_ceil(MAX_REPELLING_PER_CELL).max(1);
                 for &other in members.iter().skip(node % stride).step_by(stride) {
                     let (dx, dy) = (here.0 - points[other].0, here.1 - points[other].1);
                     let square = dx * dx + dy * dy;
-                    if other != node && square < REACH * REACH {
-                        let push = stride as f64 * (1.0 / square.max(1e-4) - 1.0 / (REACH * REACH));
+                    // Beyond the reach the push would turn into a pull.
+                    if other != node && square < REPULSION_REACH * REPULSION_REACH {
+                        let push = stride as f64
+                            * (1.0 / square.max(1e-4) - 1.0 / (REPULSION_REACH * REPULSION_REACH));
                         fx += push * dx;
                         fy += push * dy;
                     }
@@ -194,6 +205,7 @@ fn side_by_side(components: Vec<Vec<Point>>) -> Vec<Vec<Point>> {
         .collect();
     let area: f64 = sizes.iter().map(|(width, height)| width * height).sum();
     let widest = sizes.iter().map(|size| size.0).fold(0.0, f64::max);
+    // Rows wide enough that the whole comes out somewhat wider than tall, as screens are.
     let limit = widest.max((1.6 * area).sqrt());
     let (mut left, mut top, mut row_height) = (0.0, 0.0, 0.0_f64);
     let mut placed = Vec::with_capacity(components.len());

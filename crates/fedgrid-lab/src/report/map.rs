@@ -11,30 +11,31 @@ use super::{
 use crate::{number, outcome::NodeOutcome};
 
 /// The area of a map in its own units; its shape follows the network's.
-const AREA: f64 = 640_000.0;
-const MARGIN: f64 = 20.0;
+const MAP_AREA: f64 = 640_000.0;
+/// Room for the circles of nodes at the border, in the same units.
+const MARGIN_UNITS: f64 = 20.0;
 /// Up to so many nodes have their names beside them, which need more room.
-const NAMED: usize = 24;
-const NAME_MARGIN: f64 = 80.0;
+const MAX_NAMED_NODES: usize = 24;
+const NAME_MARGIN_UNITS: f64 = 80.0;
 /// More edges than these are a blot: the strongest are drawn.
-const EDGES: usize = 6_000;
+const MAX_DRAWN_EDGES: usize = 6_000;
 /// More nodes than these have thinner rims.
-const MANY: usize = 1_000;
+const MAX_THICK_RIM_NODES: usize = 1_000;
 /// How many widths of edges and colours of gains there are.
-const WIDTHS: usize = 5;
-const SHADES: f64 = 4.0;
+const WIDTH_COUNT: usize = 5;
+const SHADES_PER_SIDE: f64 = 4.0;
 /// How many clusters have a colour of their own.
-pub(super) const COLOURS: usize = 8;
+pub(super) const CLUSTER_COLOURS: usize = 8;
 
 /// A network that can be drawn in several colourings.
 pub(super) struct Map<'a> {
     nodes: &'a [NodeOutcome],
-    places: Vec<Point>,
+    positions: Vec<Point>,
     size: Point,
     edges: String,
     /// How many edges are drawn.
     pub(super) drawn: usize,
-    /// Whether places were computed, not given.
+    /// Whether positions were computed, not given.
     pub(super) computed: bool,
 }
 
@@ -47,9 +48,9 @@ impl<'a> Map<'a> {
     ) -> Self {
         let known = |&&(a, b, _): &&(usize, usize, f64)| a < nodes.len() && b < nodes.len();
         let edges: Vec<_> = edges.iter().filter(known).copied().collect();
-        let given = positions.filter(|places| {
-            let finite = places.iter().all(|(x, y)| x.is_finite() && y.is_finite());
-            places.len() == nodes.len() && finite
+        let given = positions.filter(|given| {
+            let finite = given.iter().all(|(x, y)| x.is_finite() && y.is_finite());
+            given.len() == nodes.len() && finite
         });
         let raw = given.map_or_else(
             || {
@@ -58,13 +59,13 @@ impl<'a> Map<'a> {
             },
             <[Point]>::to_vec,
         );
-        let margin = if nodes.len() <= NAMED { NAME_MARGIN } else { MARGIN };
-        let (places, size) = fitted(&raw, margin);
+        let margin = if nodes.len() <= MAX_NAMED_NODES { NAME_MARGIN_UNITS } else { MARGIN_UNITS };
+        let (positions, size) = fitted(&raw, margin);
         let strongest = strongest(edges);
         Self {
             nodes,
-            edges: edge_paths(&strongest, &places),
-            places,
+            edges: edge_paths(&strongest, &positions),
+            positions,
             size,
             drawn: strongest.len(),
             computed: given.is_none(),
@@ -89,16 +90,17 @@ impl<'a> Map<'a> {
     fn draw(&self, label: &str, class: impl Fn(&NodeOutcome) -> String) -> String {
         let (width, height) = self.size;
         let crowd = match self.nodes.len() {
-            count if count <= NAMED => " few",
-            count if count <= MANY => "",
+            count if count <= MAX_NAMED_NODES => " few",
+            count if count <= MAX_THICK_RIM_NODES => "",
             _ => " many",
         };
         let mut svg = format!(
             r#"<svg class="map{crowd}" role="img" aria-label="{label}" viewBox="0 0 {width:.0} {height:.0}">{}"#,
             self.edges
         );
-        let radius = (0.13 * (AREA / self.nodes.len().max(1) as f64).sqrt()).clamp(3.1, 12.0);
-        for (node, (x, y)) in self.nodes.iter().zip(&self.places) {
+        // Circles cover the same share of the map however many they are, within what can be seen and pointed at.
+        let radius = (0.13 * (MAP_AREA / self.nodes.len().max(1) as f64).sqrt()).clamp(3.1, 12.0);
+        for (node, (x, y)) in self.nodes.iter().zip(&self.positions) {
             write!(
                 svg,
                 r#"<circle class="{}" cx="{x:.1}" cy="{y:.1}" r="{radius:.1}"><title>{}</title></circle>"#,
@@ -107,7 +109,7 @@ impl<'a> Map<'a> {
             )
             .expect("a string takes all that is written");
         }
-        if self.nodes.len() <= NAMED {
+        if self.nodes.len() <= MAX_NAMED_NODES {
             svg.push_str(&self.names(radius));
         }
         svg.push_str("</svg>");
@@ -115,7 +117,7 @@ impl<'a> Map<'a> {
     }
 
     fn names(&self, radius: f64) -> String {
-        let names = self.nodes.iter().zip(&self.places).map(|(node, (x, y))| {
+        let names = self.nodes.iter().zip(&self.positions).map(|(node, (x, y))| {
             let name = shortened(&node.name);
             let below = y + radius + 28.0;
             format!(r#"<text x="{x:.1}" y="{below:.1}">{}</text>"#, HtmlEscape(&name))
@@ -131,14 +133,14 @@ pub(super) fn finite_gain(node: &NodeOutcome) -> Option<f64> {
 
 /// The colour of a cluster; those beyond the last colour share one.
 pub(super) fn cluster_class(cluster: usize) -> String {
-    if cluster < COLOURS { format!("c{cluster}") } else { "other".into() }
+    if cluster < CLUSTER_COLOURS { format!("c{cluster}") } else { "other".into() }
 }
 
 /// A shade from 0 (harmed) by 4 (the same) to 8 (gains).
 pub(super) fn shade(gain: f64, limit: f64) -> i8 {
     let share = if limit > 0.0 { (gain / limit).clamp(-1.0, 1.0) } else { 0.0 };
     #[expect(clippy::cast_possible_truncation, reason = "a rounded number between 0 and 8")]
-    let shade = (SHADES + (SHADES * share).round()) as i8;
+    let shade = (SHADES_PER_SIDE + (SHADES_PER_SIDE * share).round()) as i8;
     shade
 }
 
@@ -168,20 +170,21 @@ fn strongest(edges: Vec<(usize, usize, f64)>) -> Vec<(usize, usize, f64)> {
     let order = |index: usize| index.wrapping_mul(0x9E37_79B9) % (1 << 32);
     let mut numbered: Vec<_> = edges.into_iter().enumerate().collect();
     numbered.sort_by(|(i, a), (j, b)| b.2.total_cmp(&a.2).then_with(|| order(*i).cmp(&order(*j))));
-    numbered.truncate(EDGES);
+    numbered.truncate(MAX_DRAWN_EDGES);
     numbered.into_iter().rev().map(|(_, edge)| edge).collect()
 }
 
 /// One path per width, so that a page of thousands of edges stays light.
-fn edge_paths(edges: &[(usize, usize, f64)], places: &[Point]) -> String {
+fn edge_paths(edges: &[(usize, usize, f64)], positions: &[Point]) -> String {
     let weights = || edges.iter().map(|edge| edge.2);
     let (least, largest) = (weights().fold(f64::INFINITY, f64::min), weights().fold(0.0, f64::max));
+    // Where edges cross everywhere, fainter ones leave the nodes visible.
     let dense = if edges.len() > 2_500 { " dense" } else { "" };
-    let mut paths = vec![String::new(); WIDTHS];
+    let mut paths = vec![String::new(); WIDTH_COUNT];
     for &(a, b, weight) in edges {
-        let ((x1, y1), (x2, y2)) = (places[a], places[b]);
+        let ((x1, y1), (x2, y2)) = (positions[a], positions[b]);
         let stronger = [0.2, 0.4, 0.6, 0.8].iter().filter(|limit| weight > **limit * largest);
-        let width = if least < largest { stronger.count() } else { WIDTHS / 2 };
+        let width = if least < largest { stronger.count() } else { WIDTH_COUNT / 2 };
         write!(paths[width], "M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}")
             .expect("a string takes all that is written");
     }
@@ -192,25 +195,26 @@ fn edge_paths(edges: &[(usize, usize, f64)], places: &[Point]) -> String {
     drawn.concat()
 }
 
-/// The places in the units of the map, y downwards, and its size.
+/// The positions in the units of the map, y downwards, and its size.
 fn fitted(points: &[Point], margin: f64) -> (Vec<Point>, Point) {
     if points.is_empty() {
-        return (Vec::new(), (AREA.sqrt(), AREA.sqrt()));
+        return (Vec::new(), (MAP_AREA.sqrt(), MAP_AREA.sqrt()));
     }
     let (low, high) = bounds(points);
     let (wide, tall) = (high.0 - low.0, high.1 - low.1);
     let extent = wide.max(tall);
     let shape = if extent > 0.0 { (tall / extent) / (wide / extent).max(1e-9) } else { 0.6 };
+    // A path laid out as a line would be a page high or invisibly thin.
     let shape = shape.clamp(0.4, 1.6);
-    let size = ((AREA / shape).sqrt(), (AREA * shape).sqrt());
+    let size = ((MAP_AREA / shape).sqrt(), (MAP_AREA * shape).sqrt());
     let room = (size.0 - 2.0 * margin, size.1 - 2.0 * margin);
     let scale = (room.0 / wide).min(room.1 / tall);
     let scale = if scale.is_finite() { scale } else { 1.0 };
     let middle = (low.0.midpoint(high.0), low.1.midpoint(high.1));
-    let place = |&(x, y): &Point| {
+    let to_map = |&(x, y): &Point| {
         (size.0 / 2.0 + scale * (x - middle.0), size.1 / 2.0 - scale * (y - middle.1))
     };
-    (points.iter().map(place).collect(), size)
+    (points.iter().map(to_map).collect(), size)
 }
 
 #[cfg(test)]
@@ -228,19 +232,21 @@ mod tests {
 
     #[test]
     fn a_map_fits_its_frame_and_keeps_north_up() {
-        let (places, (width, height)) =
-            fitted(&[(-109.0, 37.0), (-102.0, 41.0), (-105.0, 39.0)], MARGIN);
+        let (positions, (width, height)) =
+            fitted(&[(-109.0, 37.0), (-102.0, 41.0), (-105.0, 39.0)], MARGIN_UNITS);
         assert!(
-            places.iter().all(|(x, y)| (0.0..=width).contains(x) && (0.0..=height).contains(y))
+            positions.iter().all(|(x, y)| (0.0..=width).contains(x) && (0.0..=height).contains(y))
         );
-        assert!(places[1].1 < places[0].1 && places[1].0 > places[0].0);
+        assert!(positions[1].1 < positions[0].1 && positions[1].0 > positions[0].0);
     }
 
     #[test]
     fn points_on_a_line_or_in_one_place_fit_too() {
         for points in [vec![(1.0, 1.0)], vec![(0.0, 0.0), (1.0, 0.0)], vec![(2.0, 0.0), (2.0, 5.0)]]
         {
-            assert!(fitted(&points, MARGIN).0.iter().all(|(x, y)| x.is_finite() && y.is_finite()));
+            assert!(
+                fitted(&points, MARGIN_UNITS).0.iter().all(|(x, y)| x.is_finite() && y.is_finite())
+            );
         }
     }
 
@@ -248,7 +254,7 @@ mod tests {
     fn only_the_strongest_edges_are_drawn() {
         let edges: Vec<_> = (0..10_000_u32).map(|i| (0, 1, f64::from(i))).collect();
         let drawn = strongest(edges);
-        assert_eq!(drawn.len(), EDGES);
+        assert_eq!(drawn.len(), MAX_DRAWN_EDGES);
         assert!(drawn.iter().all(|edge| edge.2 >= 4_000.0));
     }
 }

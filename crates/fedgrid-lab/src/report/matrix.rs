@@ -8,6 +8,7 @@
 
 use std::fmt::Write;
 
+use fedgrid::compare::MethodKind;
 use minijinja::{HtmlEscape, Value, context};
 
 use super::{
@@ -21,11 +22,11 @@ use crate::{
 };
 
 /// Up to so many nodes have their names beside their rows and above their columns.
-const NAMED: usize = 40;
+const MAX_NAMED_NODES: usize = 40;
 /// How many strengths there are, from unsure to sure.
-const STRENGTHS: usize = 3;
+const STRENGTH_COUNT: usize = 3;
 /// How many helpers are named.
-const LISTED: usize = 3;
+const LISTED_HELPERS: usize = 3;
 
 /// The matrix with its legend and what it shows in words; none without probes.
 pub(super) fn helps(outcome: &Outcome, helps: &[Help]) -> Option<Value> {
@@ -51,7 +52,8 @@ pub(super) fn helps(outcome: &Outcome, helps: &[Help]) -> Option<Value> {
 }
 
 fn meaning(outcome: &Outcome) -> &'static str {
-    if outcome.method.kind == "persfl" {
+    let kind = MethodKind::named(&outcome.method.kind);
+    if kind.is_some_and(|kind| kind.facts().asks_and_answers) {
         "Rows learn, columns help. The colour is the mean reward of the helper’s steps, relative to \
          the learner’s loss before them; the stronger it is, the more often the step was taken. \
          Pairs that were never probed are blank."
@@ -63,9 +65,9 @@ fn meaning(outcome: &Outcome) -> &'static str {
 }
 
 fn sentences(outcome: &Outcome, helps: &[Help]) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     if let Some(learned) = &outcome.network.learned {
-        said.push(format!(
+        lines.push(format!(
             "{} of nodes were probed, {} of all; {} kept.",
             number::counted(learned.pairs_probed, "pair"),
             number::percent(learned.share),
@@ -82,26 +84,26 @@ fn sentences(outcome: &Outcome, helps: &[Help]) -> Vec<String> {
     order.sort_by_key(|&node| (std::cmp::Reverse(helped[node]), node));
     let named: Vec<String> = order
         .iter()
-        .take(LISTED)
+        .take(LISTED_HELPERS)
         .map(|&node| format!("{} ({})", outcome.nodes[node].name, number::count(helped[node])))
         .collect();
     if !named.is_empty() {
-        said.push(format!("Helps most others: {}.", named.join(", ")));
+        lines.push(format!("Helps most others: {}.", named.join(", ")));
     }
     let alone = has_help.iter().filter(|has| !**has).count();
     if alone > 0 {
-        said.push(format!("Helped by no one: {}.", number::counted(alone, "node")));
+        lines.push(format!("Helped by no one: {}.", number::counted(alone, "node")));
     }
-    said
+    lines
 }
 
 struct Matrix<'a> {
     nodes: &'a [NodeOutcome],
     helps: &'a [Help],
-    /// The node at each place.
+    /// The node at each index of a row or column.
     order: Vec<usize>,
-    /// The place of each node.
-    place: Vec<usize>,
+    /// The index of each node's row and column.
+    index_of: Vec<usize>,
     /// The sizes of harm and of help at which colours are full.
     limits: [f64; 2],
 }
@@ -109,16 +111,17 @@ struct Matrix<'a> {
 impl<'a> Matrix<'a> {
     fn new(nodes: &'a [NodeOutcome], helps: &'a [Help]) -> Self {
         let order = ordered(nodes, helps);
-        let mut place = vec![0; nodes.len()];
-        order.iter().enumerate().for_each(|(at, &node)| place[node] = at);
+        let mut index_of = vec![0; nodes.len()];
+        order.iter().enumerate().for_each(|(at, &node)| index_of[node] = at);
         // Harm can be many times as large as help, so each has its own scale.
         let limit = |sign: f64| {
             let sizes = helps.iter().map(|help| sign * help.reward).filter(|size| *size > 0.0);
             let mut sizes: Vec<f64> = sizes.collect();
             sizes.sort_by(f64::total_cmp);
+            // Colours are full at the upper quartile: the largest alone would make all others pale.
             if sizes.is_empty() { 0.0 } else { quantile(&sizes, 0.75) }
         };
-        Self { nodes, helps, order, place, limits: [limit(-1.0), limit(1.0)] }
+        Self { nodes, helps, order, index_of, limits: [limit(-1.0), limit(1.0)] }
     }
 
     fn names(&self) -> Vec<&str> {
@@ -128,7 +131,8 @@ impl<'a> Matrix<'a> {
     /// What the script shows where the reader points: row, column, reward, confidence.
     fn cells(&self) -> String {
         let cell = |help: &Help| {
-            let (row, column) = (self.place[help.learner], self.place[help.helper]);
+            let (row, column) = (self.index_of[help.learner], self.index_of[help.helper]);
+            // Short numbers, because there may be one for every pair of nodes.
             format!("{row},{column},{:.3e},{:.2}", help.reward, help.confidence)
         };
         self.helps.iter().map(cell).collect::<Vec<_>>().join(";")
@@ -137,7 +141,8 @@ impl<'a> Matrix<'a> {
     fn draw(&self) -> String {
         let size = self.nodes.len() as f64;
         let strip = 0.018 * size;
-        let names = if self.nodes.len() <= NAMED { 0.24 * size } else { 0.0 };
+        // All lengths grow with the matrix, because the view box shrinks it to the width of the page.
+        let names = if self.nodes.len() <= MAX_NAMED_NODES { 0.24 * size } else { 0.0 };
         let margin = names + 2.0 * strip;
         let whole = size + margin;
         let mut svg = format!(
@@ -178,21 +183,21 @@ impl<'a> Matrix<'a> {
 
     /// One path for each colour and strength, so that thousands of cells stay light.
     fn paths(&self) -> Vec<(String, String)> {
-        let mut paths = vec![String::new(); 9 * STRENGTHS];
+        let mut paths = vec![String::new(); 9 * STRENGTH_COUNT];
         for help in self.helps {
             let limit = self.limits[usize::from(help.reward > 0.0)];
             let colour = usize::try_from(shade(help.reward, limit)).unwrap_or_default();
             let strength = [0.5, 0.9].iter().filter(|level| help.confidence >= **level).count();
-            let (row, column) = (self.place[help.learner], self.place[help.helper]);
-            write!(paths[STRENGTHS * colour + strength], "M{column} {row}h1v1h-1z")
+            let (row, column) = (self.index_of[help.learner], self.index_of[help.helper]);
+            write!(paths[STRENGTH_COUNT * colour + strength], "M{column} {row}h1v1h-1z")
                 .expect("a string takes all that is written");
         }
-        let class = |at: usize| format!("d{} k{}", at / STRENGTHS, at % STRENGTHS);
+        let class = |at: usize| format!("d{} k{}", at / STRENGTH_COUNT, at % STRENGTH_COUNT);
         let drawn = paths.into_iter().enumerate().filter(|(_, path)| !path.is_empty());
         drawn.map(|(at, path)| (class(at), path)).collect()
     }
 
-    /// Runs of places of one cluster: first, end, cluster.
+    /// Runs of indices of one cluster: first, end, cluster.
     fn blocks(&self) -> Vec<(usize, usize, usize)> {
         let mut blocks: Vec<(usize, usize, usize)> = Vec::new();
         for (at, &node) in self.order.iter().enumerate() {
@@ -263,7 +268,7 @@ mod tests {
         assert_eq!(ordered(&outcome.nodes, &helps), [1, 4, 3, 0, 2]);
         let matrix = Matrix::new(&outcome.nodes, &helps);
         assert_eq!(matrix.blocks(), [(0, 3, 0), (3, 5, 1)]);
-        // Node 1, at place 0, learns from node 4, at place 1.
+        // Node 1, at index 0, learns from node 4, at index 1.
         assert!(matrix.cells().starts_with("0,1,5.000e-1,0.95;"));
         let paths = matrix.paths();
         assert_eq!(paths.len(), 3);
@@ -274,8 +279,8 @@ mod tests {
     fn who_helps_most_and_whom_no_one_helps_is_said() {
         let outcome = complete();
         let helps = [help(0, 1, 0.5, true), help(2, 1, 0.2, true), help(1, 0, -1.0, false)];
-        let said = sentences(&outcome, &helps);
+        let lines = sentences(&outcome, &helps);
         let probed = "3 pairs of nodes were probed, 100 % of all; 2 edges kept.";
-        assert_eq!(said, [probed, "Helps most others: b (2).", "Helped by no one: 1 node."]);
+        assert_eq!(lines, [probed, "Helps most others: b (2).", "Helped by no one: 1 node."]);
     }
 }

@@ -19,6 +19,21 @@ const TEMPLATE: &str = include_str!("page.html");
 pub(crate) const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
+/// A part of the page that stands for itself: its template, and what that shows; none leaves it out.
+struct Section {
+    template: &'static str,
+    values: fn(&Page) -> Option<Value>,
+}
+
+/// The parts between the map and how training went, in their order.
+const SECTIONS: [Section; 2] = [
+    Section {
+        template: include_str!("helps.html"),
+        values: |page| matrix::helps(page.outcome, page.helps),
+    },
+    Section { template: include_str!("theory.html"), values: |page| theory::theory(page.outcome) },
+];
+
 /// All that the page shows.
 #[derive(Debug, Clone)]
 pub struct Page<'a> {
@@ -48,14 +63,21 @@ impl Page<'_> {
         let syntax =
             environment.syntax().to_builder().trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.expect("the usual syntax"));
+        // A key that the template misspells fails the tests instead of leaving a gap on the page.
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         // The name's ending turns escaping on.
-        environment
-            .render_named_str("page.html", TEMPLATE, self.values())
-            .expect("the template asks only for what the page gives")
+        let render = |template: &str, values: Value| {
+            environment
+                .render_named_str("page.html", template, values)
+                .expect("a template asks only for what it is given")
+        };
+        let sections = SECTIONS
+            .iter()
+            .filter_map(|section| Some(render(section.template, (section.values)(self)?)));
+        render(TEMPLATE, self.values(sections.collect()))
     }
 
-    fn values(&self) -> Value {
+    fn values(&self, sections: Vec<String>) -> Value {
         let outcome = self.outcome;
         let (metric, measured) = (view::metric(outcome), view::rows_measured(outcome));
         context! {
@@ -76,9 +98,8 @@ impl Page<'_> {
             gain_chart => figures::gains(outcome),
             maps => view::maps(outcome, self.edges, self.positions),
             clusters => clusters::clusters(outcome),
-            helps => matrix::helps(outcome, self.helps),
             candidates => view::candidates(outcome),
-            theory => theory::theory(outcome),
+            sections,
             training => view::training(outcome),
             convergence_charts => [figures::residuals(outcome), figures::objective(outcome)]
                 .into_iter().flatten().collect::<Vec<_>>(),

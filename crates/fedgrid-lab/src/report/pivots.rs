@@ -9,7 +9,9 @@ use std::collections::VecDeque;
 
 use super::layout::Point;
 
-const PIVOTS: usize = 40;
+/// More pivots hardly change the shape, and each costs a breadth-first search of the network.
+const MAX_PIVOTS: usize = 40;
+/// Enough for two axes that point roughly along the network; springs do the rest.
 const POWER_STEPS: usize = 60;
 
 /// Multidimensional scaling of the hop distances to pivots, each the farthest from those before.
@@ -18,7 +20,7 @@ pub(super) fn pivot_scaling(neighbours: &[Vec<usize>]) -> Vec<Point> {
     let mut nearest = vec![f64::INFINITY; count];
     let mut columns = Vec::new();
     let mut pivot = 0;
-    for _ in 0..PIVOTS.min(count) {
+    for _ in 0..MAX_PIVOTS.min(count) {
         let hops = hops_from(pivot, neighbours);
         nearest.iter_mut().zip(&hops).for_each(|(least, hop)| *least = least.min(*hop));
         pivot = (0..count).fold(0, |a, b| if nearest[b] > nearest[a] { b } else { a });
@@ -70,6 +72,7 @@ fn leading(columns: &[Vec<f64>], found: Option<&[f64]>) -> Vec<f64> {
         columns.iter().map(|a| columns.iter().map(|b| product(a, b)).collect()).collect();
     let mut vector: Vec<f64> = (0..columns.len()).map(|i| spread(i).0).collect();
     for _ in 0..POWER_STEPS {
+        // Rounding brings the first direction back, so it is taken out in every step.
         if let Some(found) = found {
             let part = product(&vector, found);
             vector.iter_mut().zip(found).for_each(|(v, f)| *v -= part * f);

@@ -9,15 +9,16 @@ use crate::{
 };
 
 /// How many clusters are listed, the largest first.
-const LISTED: usize = 12;
+const LISTED_CLUSTERS: usize = 12;
 
 /// The rows of the table of clusters, the constants of Theorem 1 and the warnings; none without theory.
 pub(super) fn theory(outcome: &Outcome) -> Option<Value> {
     let theory = outcome.theory.as_ref()?;
     let mut clusters: Vec<&ClusterTheory> = theory.clusters.iter().collect();
     clusters.sort_by_key(|cluster| std::cmp::Reverse(cluster.nodes));
-    let left_out = clusters.len().saturating_sub(LISTED);
-    let rows: Vec<Value> = clusters.iter().take(LISTED).map(|cluster| row(cluster)).collect();
+    let left_out = clusters.len().saturating_sub(LISTED_CLUSTERS);
+    let rows: Vec<Value> =
+        clusters.iter().take(LISTED_CLUSTERS).map(|cluster| row(cluster)).collect();
     Some(context! {
         rows,
         left_out => (left_out > 0).then(|| number::counted(left_out, "smaller cluster")),
@@ -105,7 +106,7 @@ mod tests {
         };
         outcome.theory = Some(Theory {
             norm: "weights".into(),
-            clusters: (0..=LISTED).map(|place| cluster(place, place + 2)).collect(),
+            clusters: (0..=LISTED_CLUSTERS).map(|index| cluster(index, index + 2)).collect(),
             recovery: Some(recovery),
             critical: Some(CriticalTheory { at_least: 0.654, at_most: 0.987 }),
             warnings: vec!["C is <zero>".into()],

@@ -8,7 +8,7 @@ use minijinja::{Value, context};
 
 use super::{
     figures,
-    map::{COLOURS, Map, cluster_class, finite_gain},
+    map::{CLUSTER_COLOURS, Map, cluster_class, finite_gain},
 };
 use crate::{
     number,
@@ -126,6 +126,7 @@ fn against_rival(
         .iter()
         .find(|(entry, _)| *entry == name)
         .map(|(_, entry)| entry.error())
+        // A share of an error of zero is no number.
         .filter(|error| *error > 0.0);
     let side = if difference < 0.0 { "above" } else { "below" };
     let size = difference.abs();
@@ -145,6 +146,7 @@ fn against_rival(
 /// The table of the comparison.
 pub(super) fn comparison(outcome: &Outcome) -> Value {
     let entries = figures::entries(&outcome.comparison);
+    // Ties are all marked as best: nothing tells them apart.
     let best = entries.iter().map(|(_, entry)| entry.error()).fold(f64::INFINITY, f64::min);
     let rows: Vec<Value> = entries
         .iter()
@@ -205,7 +207,7 @@ pub(super) fn gains(outcome: &Outcome) -> Vec<String> {
     let better = ranked.iter().filter(|(gain, _)| *gain > 0.0).count();
     let worse = ranked.iter().filter(|(gain, _)| *gain < 0.0).count();
     let values: Vec<f64> = ranked.iter().map(|(gain, _)| *gain).collect();
-    let mut said = vec![format!(
+    let mut sentences = vec![format!(
         "The error is smaller with {} than alone at {} of {} and larger at {}; the median gain is {}.",
         who(outcome),
         number::count(better),
@@ -218,12 +220,12 @@ pub(super) fn gains(outcome: &Outcome) -> Vec<String> {
         format!("{} ({errors}, gain {})", node.name, number::significant(*gain))
     };
     if best.0 > 0.0 {
-        said.push(format!("Gains most: {}.", change(best)));
+        sentences.push(format!("Gains most: {}.", change(best)));
     }
     if worst.0 < 0.0 {
-        said.push(format!("Harmed most: {}.", change(worst)));
+        sentences.push(format!("Harmed most: {}.", change(worst)));
     }
-    said
+    sentences
 }
 
 /// The maps with their legends and what a reader must know about them.
@@ -248,15 +250,15 @@ pub(super) fn maps(
     let clusters = outcome.nodes.iter().map(|node| node.cluster + 1).max().unwrap_or(0);
     let members =
         |cluster: usize| outcome.nodes.iter().filter(|node| node.cluster == cluster).count();
-    let mut legend: Vec<Value> = (0..clusters.min(COLOURS))
+    let mut legend: Vec<Value> = (0..clusters.min(CLUSTER_COLOURS))
         .filter(|cluster| members(*cluster) > 0)
         .map(|cluster| {
             let text = format!("{cluster} ({})", number::counted(members(cluster), "node"));
             context! { class => cluster_class(cluster), text }
         })
         .collect();
-    if clusters > COLOURS {
-        let others = outcome.nodes.iter().filter(|node| node.cluster >= COLOURS).count();
+    if clusters > CLUSTER_COLOURS {
+        let others = outcome.nodes.iter().filter(|node| node.cluster >= CLUSTER_COLOURS).count();
         let text = format!("others ({})", number::counted(others, "node"));
         legend.push(context! { class => "other", text });
     }
@@ -327,26 +329,26 @@ pub(super) fn training(outcome: &Outcome) -> Vec<Value> {
         other => other.into(),
     };
     let levels = if method.couple_intercept { "coupled" } else { "each node’s own" };
-    let mut said = vec![
+    let mut settings = vec![
         ("Method", method.kind.clone()),
         (strength(outcome), number::significant(method.alpha)),
     ];
-    said.extend(method.ridge.map(|ridge| ("Ridge", number::significant(ridge))));
+    settings.extend(method.ridge.map(|ridge| ("Ridge", number::significant(ridge))));
     if method.hub > 0.0 {
-        said.push(("Weight of the pooled hub", number::significant(method.hub)));
+        settings.push(("Weight of the pooled hub", number::significant(method.hub)));
     }
-    said.extend(method.coupling.clone().map(|coupling| ("Coupling", coupling)));
-    said.extend(method.penalty.as_deref().map(|penalty| ("Penalty", in_words(penalty))));
-    said.extend([
+    settings.extend(method.coupling.clone().map(|coupling| ("Coupling", coupling)));
+    settings.extend(method.penalty.as_deref().map(|penalty| ("Penalty", in_words(penalty))));
+    settings.extend([
         ("Levels (intercepts)", levels.into()),
         ("Weighting", weighting.into()),
         ("Solver", solver),
         ("Public points", method.public.clone()),
     ]);
     if outcome.bytes_per_round > 0 {
-        said.push(("Traffic of one round", number::bytes(outcome.bytes_per_round)));
+        settings.push(("Traffic of one round", number::bytes(outcome.bytes_per_round)));
     }
-    said.into_iter().map(|(name, value)| context! { name, value }).collect()
+    settings.into_iter().map(|(name, value)| context! { name, value }).collect()
 }
 
 /// What the strength of the method is called.

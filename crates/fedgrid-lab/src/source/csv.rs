@@ -14,6 +14,7 @@ pub(super) fn table(bytes: &[u8], source: &str, delimiter: char) -> Result<Table
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(delimiter)
         .trim(csv::Trim::All)
+        // Rows of another length are reported below, with their number.
         .flexible(true)
         .from_reader(bytes);
     let sentence = |error: csv::Error| match error.kind() {

@@ -14,8 +14,9 @@ use crate::{
     experiment::advice,
 };
 
-/// Squares of squares of numbers up to this one are still numbers.
-const LARGEST: f64 = 1e50;
+/// Squares of squares of cells up to this size are still finite: losses square differences, and solvers
+/// square losses.
+const LARGEST_CELL: f64 = 1e50;
 
 /// A table of named columns.
 #[derive(Debug, Clone)]
@@ -86,6 +87,7 @@ impl Table {
     /// Reads a table from the bytes of a file of the given name.
     pub fn from_bytes(bytes: Vec<u8>, source: &str, delimiter: char) -> Result<Self> {
         let ending = Path::new(source).extension().unwrap_or_default().to_ascii_lowercase();
+        // Of the raw bytes, so that any change of the file makes a resumed run refuse it.
         let fingerprint = fingerprint(&bytes);
         let mut table = if ending == "parquet" {
             parquet::table(bytes, source)?
@@ -156,11 +158,11 @@ impl Table {
                     };
                     self.at(row, name, &found)
                 })?;
-                if value.abs() <= LARGEST {
+                if value.abs() <= LARGEST_CELL {
                     return Ok(value);
                 }
                 let found = if value.is_finite() {
-                    format!("is {value:e}, expected a number of size {LARGEST:e} at most")
+                    format!("is {value:e}, expected a number of size {LARGEST_CELL:e} at most")
                 } else {
                     format!("is {value}, expected a finite number")
                 };
@@ -229,6 +231,7 @@ impl Column {
     /// A column of a file that has only text, by what its cells look like.
     fn of_text(name: String, cells: Vec<String>) -> Self {
         let mut known = cells.iter().filter(|cell| !is_gap(cell)).peekable();
+        // A column of gaps alone would satisfy every test below.
         let cells = if known.peek().is_none() {
             Cells::Text(cells)
         } else if known.clone().all(|cell| truth(cell).is_some()) {
@@ -255,6 +258,7 @@ impl Column {
         let numbers = (0..texts.len()).filter(|row| self.number(*row).is_some()).count();
         if known == 0 {
             Holds::Nothing
+        // One mistake among numbers must be reported as one, not turn its column into text.
         } else if 2 * numbers > known {
             Holds::Numbers
         } else {

@@ -57,14 +57,14 @@ fn whole_table(bytes: Vec<u8>, source: &str) -> Result<Table> {
     let mut rows = 0;
     for record in reader.get_row_iter(None).map_err(sentence)? {
         let record = record.map_err(sentence)?;
-        for (place, (name, field)) in record.get_column_iter().enumerate() {
+        for (index, (name, field)) in record.get_column_iter().enumerate() {
             let micros = match field {
-                Field::Long(nanos) if in_nanoseconds[place] => {
+                Field::Long(nanos) if in_nanoseconds[index] => {
                     Some(Field::TimestampMicros(nanos.div_euclid(1000)))
                 }
                 _ => None,
             };
-            push(&mut cells[place], micros.as_ref().unwrap_or(field), rows).map_err(|found| {
+            push(&mut cells[index], micros.as_ref().unwrap_or(field), rows).map_err(|found| {
                 Error::input(format!("{source}: row {}, column '{name}' {found}", rows + 1))
             })?;
         }
@@ -104,6 +104,7 @@ fn push(cells: &mut Option<Cells>, field: &Field, row: usize) -> std::result::Re
         (Cells::Numbers(cells), Value::Gap) => cells.push(f64::NAN),
         #[expect(clippy::cast_precision_loss, reason = "a table's integers are small")]
         (Cells::Numbers(cells), Value::Integer(value)) => cells.push(value as f64),
+        // Integers have no value for a gap, so the column becomes one of numbers.
         (column @ Cells::Integers(_), Value::Gap) => {
             let Cells::Integers(known) = column else { unreachable!("just matched") };
             #[expect(clippy::cast_precision_loss, reason = "a table's integers are small")]
@@ -243,17 +244,17 @@ mod tests {
     #[test]
     fn a_damaged_file_is_refused_or_read_but_never_ends_the_program() {
         let whole = file();
-        for place in 0..whole.len() {
+        for index in 0..whole.len() {
             for flip in [0x01, 0x10, 0x80, 0xff] {
                 let mut damaged = whole.clone();
-                damaged[place] ^= flip;
+                damaged[index] ^= flip;
                 if let Err(error) = table(damaged, "rows.parquet") {
                     let sentence = error.to_string();
                     assert!(sentence.starts_with("rows.parquet"), "{sentence}");
                     assert!(!sentence.contains('\n'), "{sentence}");
                 }
             }
-            assert!(table(whole[..place].to_vec(), "rows.parquet").is_err());
+            assert!(table(whole[..index].to_vec(), "rows.parquet").is_err());
         }
     }
 }

@@ -3,20 +3,22 @@
 mod verdict;
 mod weak;
 
+use std::sync::Arc;
+
 use fedgrid::compare::{
     Card, Contestant, Fitted, MessageSizes, NodeScore, Strength, Verdict, Weighting,
 };
 
-use self::verdict::Found;
+use self::verdict::VerdictText;
 use crate::{
     assembly::Assembly,
     experiment::Experiment,
-    helping::{candidates, learned},
     number::{counted, significant},
     outcome::{
         Clusters, Comparison, Entry, Gain, MethodUsed, NetworkSummary, NodeOutcome, Outcome, Shape,
         Spread,
     },
+    probes::{candidates, learned},
     theory::theory,
 };
 
@@ -36,9 +38,10 @@ pub fn outcome(
     let nodes = nodes(assembly, cards, fitted);
     let of_nodes: Vec<usize> = nodes.iter().map(|node| node.cluster).collect();
     let strength = strength(cards, main);
+    // The names are part of result.json and of the report.
     let metric = if assembly.about.classes.is_empty() { "mse" } else { "log_loss" };
     Outcome {
-        verdict: Found {
+        verdict: VerdictText {
             verdict: verdict.as_ref(),
             comparison: &comparison,
             main,
@@ -74,6 +77,7 @@ pub fn outcome(
 }
 
 fn gain(verdict: &Verdict) -> Gain {
+    // JSON has no infinity.
     let finite = |error: f64| Some(error).filter(|error| error.is_finite());
     Gain {
         better: verdict.better,
@@ -106,6 +110,7 @@ fn comparison(cards: &[Card]) -> Comparison {
     let shuffles: Vec<&Card> =
         cards.iter().filter(|card| matches!(card.contestant, Contestant::Shuffled(_))).collect();
     let mean = |value: &dyn Fn(&Card) -> Option<f64>| {
+        // A mean over some of the shuffles would not be comparable with the others.
         let values: Option<Vec<f64>> = shuffles.iter().map(|card| value(card)).collect();
         values.filter(|v| !v.is_empty()).map(|v| v.iter().sum::<f64>() / v.len() as f64)
     };
@@ -132,6 +137,7 @@ fn entry_of(card: &Card) -> Entry {
         validation: card.validation,
         test: card.test,
         accuracy: card.accuracy,
+        // Zero stands for methods without a strength, and for no pull at all.
         alpha: Some(card.strength.alpha).filter(|alpha| *alpha > 0.0),
         ridge: card.strength.ridge,
         spread: None,
@@ -141,6 +147,7 @@ fn entry_of(card: &Card) -> Entry {
 fn spread(errors: &[f64]) -> Spread {
     let mean = errors.iter().sum::<f64>() / errors.len() as f64;
     let squares: f64 = errors.iter().map(|error| (error - mean).powi(2)).sum();
+    // One shuffle has no spread, which is written as zero.
     let free = errors.len().saturating_sub(1).max(1) as f64;
     Spread {
         repeats: errors.len(),
@@ -157,6 +164,7 @@ fn nodes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<NodeOutcom
     };
     let (local, network) = (scores(Contestant::Local), scores(study.main()));
     let mean = |scores: Option<&[NodeScore]>, node: usize| scores?.get(node)?.mean();
+    // Methods that make neighbours exactly equal know their clusters; for others predictions are compared.
     let clusters = fitted.clusters.clone().unwrap_or_else(|| study.clusters(&fitted.hypotheses));
     (0..study.network.len())
         .map(|node| {
@@ -224,13 +232,15 @@ fn bytes_per_round(assembly: &Assembly) -> usize {
     if !study.settings.method.facts().exchanges_predictions {
         return 0;
     }
-    let outputs = study.task().outputs();
-    let sent = |node: usize| {
-        let predictions = study.public[node].rows() * outputs;
-        let sizes = MessageSizes { predictions, ..MessageSizes::default() };
+    let (task, points) = (study.task(), |node: usize| study.public[node].rows());
+    let names: Arc<[String]> = assembly.about.features.clone().into();
+    let sent = |from: usize, to: usize| {
+        let names = names.clone();
+        let sizes = MessageSizes { task, names, weights: 0, points: (points(from), points(to)) };
         study.settings.method.largest_message(&sizes).unwrap_or(0)
     };
-    study.network.edges().iter().map(|edge| sent(edge.source) + sent(edge.target)).sum()
+    let both = |a: usize, b: usize| sent(a, b) + sent(b, a);
+    study.network.edges().iter().map(|edge| both(edge.source, edge.target)).sum()
 }
 
 /// Which baselines have a smaller error than the experiment's own method.
@@ -268,6 +278,7 @@ fn warnings(assembly: &Assembly, cards: &[Card], fitted: &Fitted, is_judged: boo
         ));
     }
     let main = assembly.study.main();
+    // The verdict compares errors, and one that has not converged may still change.
     let others = cards.iter().filter(|card| card.contestant != main && !card.converged);
     let others: Vec<String> = others.map(|card| card.contestant.to_string()).collect();
     if !others.is_empty() {

@@ -1,15 +1,15 @@
 //! The verdict of a comparison in words. No sentence claims more than its numbers: what was not
 //! confirmed is not said to be absent.
 
-use fedgrid::compare::{Contestant, Difference, Kind, Verdict};
+use fedgrid::compare::{Contestant, Difference, Kind, MethodKind, Verdict};
 
 use crate::{
     number::{percent, significant},
     outcome::{Comparison, Entry},
 };
 
-/// What a sentence is made of.
-pub(super) struct Found<'a> {
+/// What the sentence of a verdict is made of.
+pub(super) struct VerdictText<'a> {
     /// The rule's answer; none without a comparison.
     pub(super) verdict: Option<&'a Verdict>,
     /// The errors of all methods.
@@ -22,10 +22,11 @@ pub(super) struct Found<'a> {
     pub(super) rows: String,
 }
 
-impl Found<'_> {
+impl VerdictText<'_> {
     /// The verdict in one sentence.
     pub(super) fn sentence(&self) -> String {
         match (self.main, self.verdict) {
+            // The order matters: methods without a network get no sentence about one, whatever the rule says.
             (main, _) if main.is_plain() => self.without_network(),
             (Contestant::Baseline(_), Some(verdict)) => self.of_hub(verdict),
             (Contestant::Baseline(kind), None) => {
@@ -103,6 +104,7 @@ impl Found<'_> {
         let errors = format!("error {network} with it against {rival} without it ({name}; {})", {
             difference(&verdict.gain)
         });
+        // From the strongest statement that the numbers allow to the weakest.
         if verdict.gain.is_clear() {
             let least = self.comparison.shuffled.as_ref().and_then(|entry| entry.spread.as_ref());
             let least = least.map_or_else(String::new, |spread| significant(spread.min));
@@ -172,7 +174,11 @@ impl Found<'_> {
         if others.is_empty() {
             return format!("The error of {main} is {own}; nothing was compared with it.");
         }
-        let is_tried = self.comparison.baselines.keys().any(|name| name == "gossip");
+        let is_tried = self
+            .comparison
+            .baselines
+            .keys()
+            .any(|name| MethodKind::named(name).is_some_and(|kind| kind.facts().uses_network));
         let network = if is_tried { "" } else { "; no network was tried" };
         format!("The error of {main} is {own}, against {}{network}.", others.join(" and "))
     }
@@ -182,6 +188,7 @@ impl Found<'_> {
 fn difference(difference: &Difference) -> String {
     let Difference { gain, standard_error, .. } = difference;
     let side = if *gain < 0.0 { "more" } else { "less" };
+    // With one node there is no standard error.
     let spread = if standard_error.is_finite() {
         format!(" ± {}", significant(*standard_error))
     } else {
@@ -212,14 +219,14 @@ mod tests {
         let verdict =
             Verdict { kind, rival: Contestant::Shrunk, gain, shape: None, better: 3, worse: 1 };
         let rows = "40 test rows".into();
-        let found = Found {
+        let text = VerdictText {
             verdict: Some(&verdict),
             comparison: &comparison,
             main: Contestant::Network,
             nodes: 4,
             rows,
         };
-        found.sentence()
+        text.sentence()
     }
 
     #[test]

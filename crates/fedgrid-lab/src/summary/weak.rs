@@ -32,5 +32,6 @@ pub(super) fn notes(weak: &WeakPulls, names: &[String]) -> Vec<String> {
 /// The next number of three digits, so that what is advised does.
 fn rounded_up(value: f64) -> f64 {
     let unit = 10_f64.powf(value.log10().floor() - 2.0);
+    // A number that has three digits already must not be raised by its own rounding error.
     (value / unit - 1e-6).ceil() * unit
 }

@@ -12,7 +12,10 @@ use std::{
 
 use fedgrid::{
     data::{Dataset, Features, Labels},
-    method::{Budget, Durable, FedRelax, Method, PersFl, PrimalDual, Probe, Start},
+    method::{
+        Durable, FedRelax, Method, PersFl, PrimalDual,
+        persfl::{Budget, Probe, Start},
+    },
     model::{
         Boosting, ElasticNet, ExtraTrees, Forest, GraphicalLasso, Huber, Kernel, KernelRidge,
         Linear, LocalModel, Logistic, Mean, Neighbours, Perceptron, Poisson, Quantile, Smoother,

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use fedgrid::{
     data::{Dataset, Features, Labels},
-    method::{Budget, Durable, FedRelax, Method, PersFl, PrimalDual, Start},
+    method::{
+        Durable, FedRelax, Method, PersFl, PrimalDual,
+        persfl::{Budget, Start},
+    },
     model::{Linear, LocalModel, Tree},
     network::{Edge, Network, Node, View},
     penalty::Penalty,

@@ -1,7 +1,7 @@
 //! Algorithm 1, d 100, 1,500 iterations, against a vectorised numpy version with the same draws.
 
 use fedgrid::{
-    method::{LinearPool, PersFl},
+    method::{PersFl, persfl::LinearPool},
     random::{Purpose, Stream},
 };
 

@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Instant};
 
 use fedgrid::{
-    method::{Choice, LinearPool, PersFl, Start},
+    method::{
+        PersFl,
+        persfl::{CandidateChoice, LinearPool, Start},
+    },
     model::{Hypothesis, LinearHypothesis},
     random::{Purpose, Stream},
 };
@@ -41,7 +44,7 @@ pub(crate) fn report() -> String {
         ..PersFl::default()
     };
     let (ours, seconds) = run(&made, &method);
-    let choice = Choice::Oracle { clusters: made.clusters.clone() };
+    let choice = CandidateChoice::Oracle { clusters: made.clusters.clone() };
     let (oracle, more) = run(&made, &PersFl { choice, candidates: 1, ..method });
     format!(
         "the large case, {TARGETS} targets, {ROUNDS} rounds\n  \

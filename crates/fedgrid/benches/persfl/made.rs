@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Instant};
 
 use fedgrid::{
-    data::{Dataset, Features, Labels},
+    data::Features,
     model::{Linear, LocalModel},
     network::Node,
-    random::{Purpose, Stream},
+    synthetic::ClientRows,
 };
 
 /// Nodes with rows x ~ N(0, I), y = wᵀx + ε.
@@ -29,29 +29,12 @@ pub(crate) struct Recipe {
 
 impl Recipe {
     pub(crate) fn make(&self, clusters: Vec<usize>) -> Made {
-        let count = clusters.iter().max().map_or(0, |last| last + 1);
-        let weights: Vec<Vec<f64>> = (0..count)
-            .map(|cluster| {
-                let mut stream = Stream::new(self.seed, cluster, 1, Purpose::Data);
-                (0..self.columns).map(|_| self.reach * (2.0 * stream.uniform() - 1.0)).collect()
-            })
-            .collect();
-        let names: Arc<[String]> = (0..self.columns).map(|k| format!("x{k}")).collect();
+        let Self { columns, rows, reach, noise, seed } = *self;
+        let made = ClientRows { features: columns, rows, noise, reach, seed }.make(clusters);
+        let made = made.expect("normal draws are finite");
         let model: Arc<dyn LocalModel> = Arc::new(Linear { ridge: 0.0, intercept: false });
-        let public = Arc::new(Features::empty(names.clone()));
-        let node = |(id, &cluster): (usize, &usize)| {
-            let mut stream = Stream::new(self.seed, id, 0, Purpose::Data);
-            let x: Vec<f64> = (0..self.rows * self.columns).map(|_| stream.normal()).collect();
-            let label =
-                |x: &[f64]| x.iter().zip(&weights[cluster]).map(|(a, b)| a * b).sum::<f64>();
-            let y = x.chunks_exact(self.columns);
-            let y = y.map(|x| label(x) + self.noise * stream.normal()).collect();
-            let features = Features::new(names.clone(), x).expect("normal draws are finite");
-            let data = Dataset::new(features, Labels::values(y)).expect("as many labels as rows");
-            Node { id, data, model: model.clone(), public: public.clone() }
-        };
-        let nodes = clusters.iter().enumerate().map(node).collect();
-        Made { nodes, clusters: clusters.into(), weights }
+        let nodes = made.nodes(&model, Features::empty(made.names.clone()));
+        Made { nodes, clusters: made.clusters, weights: made.truth }
     }
 }
 

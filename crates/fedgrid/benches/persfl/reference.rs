@@ -1,6 +1,6 @@
 //! Algorithm 1 against the authors' numbers: iterations to 1e-6, noise floor, selection.
 
-use fedgrid::method::{LinearPool, PersFl};
+use fedgrid::method::{PersFl, persfl::LinearPool};
 
 use crate::made::{median, two_clusters};
 

@@ -13,9 +13,12 @@ use crate::{
     model::Hypothesis,
 };
 
+// As many as colours on the map can be told apart.
 const MOST_CLUSTERS: usize = 6;
+// Distances between predictions settle with a few dozen points, and every node is asked at all of them.
 const MOST_POINTS: usize = 64;
-const EXPLAINED: f64 = 0.8;
+// The share of variance after which further clusters mostly divide noise.
+const EXPLAINED_SHARE: f64 = 0.8;
 
 impl Study {
     /// The cluster of each node, numbered by size, the largest first.
@@ -37,10 +40,11 @@ fn k_means(rows: &[Vec<f64>]) -> Vec<usize> {
     let (mut nearest, mut spread) = assign(rows, &centres);
     let total: f64 = spread.iter().sum();
     while centres.len() < MOST_CLUSTERS.min(rows.len())
-        && spread.iter().sum::<f64>() > (1.0 - EXPLAINED) * total
+        && spread.iter().sum::<f64>() > (1.0 - EXPLAINED_SHARE) * total
     {
         let farthest = (0..rows.len()).fold(0, |a, b| if spread[b] > spread[a] { b } else { a });
         centres.push(rows[farthest].clone());
+        // k-means ends after a handful of passes; the limit is for ties that move to and fro.
         for _ in 0..30 {
             let before = nearest;
             (nearest, spread) = assign(rows, &centres);

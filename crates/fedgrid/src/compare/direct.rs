@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Certificate, Fitted,
-    fitted::{Effort, FitRequest, WarmStart},
+    fitted::{Effort, FitRequest, StartingPoint},
     trainer::Trainer,
 };
 use crate::{
@@ -26,7 +26,7 @@ impl Trainer<'_> {
         let pooled = self.anchor()?;
         if let (Some(linear), Some(centre)) = (&self.linear, pooled[0].downcast_ref()) {
             let linear = linear.clone().with_centre(centre);
-            let request = FitRequest { network, strength, warm: WarmStart::Cold, effort };
+            let request = FitRequest { network, strength, start: StartingPoint::Cold, effort };
             if let Some(fitted) = self.solved(&linear, &request, 1.0)? {
                 return Ok(fitted);
             }
@@ -43,7 +43,7 @@ impl Trainer<'_> {
         request: &FitRequest,
         hub: f64,
     ) -> Result<Option<Fitted>> {
-        let FitRequest { network, strength: alpha, warm, effort } = request;
+        let FitRequest { network, strength: alpha, start, effort } = request;
         if *alpha == 0.0 {
             return Ok(None);
         }
@@ -55,10 +55,12 @@ impl Trainer<'_> {
         } else {
             None
         };
+        // A search compares errors that differ in their third digit; what users keep is solved to rounding.
         let tolerance = if *effort == Effort::Search { 1e-4 } else { 1e-11 };
+        // Far above what any network has needed; a system that takes more is near singular, and is said so.
         let limit = Limit { tolerance, products: 20_000 };
-        let start = match warm {
-            WarmStart::Weights(start) => start.clone(),
+        let start = match start {
+            StartingPoint::Weights(start) => start.clone(),
             // Strong pulls come first, and their limit is near the pooled model.
             _ => linear.common_weights().repeat(network.len()),
         };
@@ -75,7 +77,7 @@ impl Trainer<'_> {
                 reason: None,
             },
             engine: "Krylov method on the linear system".into(),
-            warm: WarmStart::Weights(solution.weights),
+            next_start: StartingPoint::Weights(solution.weights),
             ..Fitted::exact(self.fill_undetermined(network, hub, hypotheses)?)
         }))
     }

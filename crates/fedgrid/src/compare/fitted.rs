@@ -68,7 +68,7 @@ pub struct Fitted {
     /// The nodes at which the pull of the study's own method was next to nothing.
     pub weak: WeakPulls,
     /// What the next strength of a path may start from.
-    pub(super) warm: WarmStart,
+    pub(super) next_start: StartingPoint,
 }
 
 impl Fitted {
@@ -98,14 +98,14 @@ impl Fitted {
             tallies: Vec::new(),
             damped: Vec::new(),
             weak: WeakPulls::default(),
-            warm: WarmStart::Cold,
+            next_start: StartingPoint::Cold,
         }
     }
 }
 
 /// A start for the next strength.
 #[derive(Debug, Clone, Default)]
-pub(super) enum WarmStart {
+pub(super) enum StartingPoint {
     #[default]
     Cold,
     Weights(Vec<f64>),
@@ -132,15 +132,13 @@ pub struct FitRequest<'a> {
     /// The strength.
     pub strength: f64,
     /// What the strength before has left.
-    pub(super) warm: WarmStart,
+    pub(super) start: StartingPoint,
     /// How accurately.
     pub(super) effort: Effort,
 }
 
-impl FitRequest<'_> {
-    /// The strength as a count.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is whole")]
-    pub(super) fn count(&self) -> usize {
-        self.strength as usize
-    }
+/// A strength that counts something.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is whole")]
+pub(super) fn whole(strength: f64) -> usize {
+    strength as usize
 }

@@ -18,6 +18,7 @@ mod hub;
 mod nodes;
 mod rounds;
 mod score;
+mod strength;
 mod trainer;
 mod tuning;
 mod verdict;
@@ -33,8 +34,9 @@ pub use fitted::{Certificate, FitRequest, Fitted};
 use schemars::JsonSchema;
 pub use score::NodeScore;
 use serde::{Deserialize, Serialize};
+pub use strength::{Grid, Strength, Units};
 pub use trainer::Trainer;
-pub use tuning::{Card, Grid, PathPoint, Strength, Units};
+pub use tuning::{Card, PathPoint};
 pub use verdict::{Difference, Kind, Verdict};
 pub use weak::WeakPulls;
 
@@ -58,7 +60,7 @@ pub enum Contestant {
     Pooled,
     /// Every node pulled to the pooled model.
     Shrunk,
-    /// Every node pulled to its neighbours.
+    /// The study's own method over its network.
     Network,
     /// The same with shuffled nodes, for the shuffle of this number.
     Shuffled(usize),
@@ -121,7 +123,7 @@ pub enum Weighting {
 /// The choices of a study.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The pull α ≥ 0 of the network; none chooses it on validation rows.
+    /// The strength of the study's own method; none chooses it on validation rows.
     pub alpha: Option<f64>,
     /// Whether the ridge of models that have one is chosen on validation rows too.
     pub tune_ridge: bool,
@@ -222,6 +224,7 @@ impl Study {
         [Contestant::Local, Contestant::Pooled, Contestant::Shrunk]
             .into_iter()
             .chain((!main.is_plain()).then_some(main))
+            // After the network: a shuffle is judged against it, and an interrupted run keeps the network's card.
             .chain((0..shuffles).map(Contestant::Shuffled))
             .chain(baselines.filter(|baseline| *baseline != main))
             .collect()
@@ -250,7 +253,7 @@ impl Study {
             Contestant::Network | Contestant::Shuffled(_) => own.kind(),
             Contestant::Baseline(kind) => kind,
         };
-        if kind == own.kind() { own.clone() } else { own.rival(kind) }
+        if kind == own.kind() { own.clone() } else { own.beside(kind) }
     }
 
     /// The network that a contestant uses.
@@ -258,6 +261,7 @@ impl Study {
     pub fn network_of(&self, contestant: Contestant) -> Network {
         match contestant {
             Contestant::Shuffled(number) => {
+                // Each shuffle has a stream of its own, so that more of them leave the first ones as they are.
                 let mut stream = Stream::new(self.settings.seed, number, 0, Purpose::Shuffle);
                 self.network.shuffled(&stream.permutation(self.network.len()))
             }

@@ -15,6 +15,7 @@ pub(super) fn with_ridge(
     models: &[Arc<dyn LocalModel>],
     ridge: Option<f64>,
 ) -> Vec<Arc<dyn LocalModel>> {
+    // Which nodes share a model decides what is pooled and prepared once, so sharing must survive.
     let Some(ridge) = ridge else { return models.to_vec() };
     let mut changed: Vec<Arc<dyn LocalModel>> = Vec::with_capacity(models.len());
     for (place, model) in models.iter().enumerate() {

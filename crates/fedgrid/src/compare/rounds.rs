@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use super::{
     Certificate, Fitted, Watch,
-    fitted::{Effort, WarmStart},
+    fitted::{Effort, StartingPoint},
     trainer::Trainer,
 };
 use crate::{
@@ -26,6 +26,7 @@ impl Trainer<'_> {
         effort: Effort,
     ) -> Result<Fitted> {
         let mut runtime = self.study.settings.runtime;
+        // Strengths are told apart long before rounds have converged.
         if effort == Effort::Search {
             runtime.stop.tolerance = runtime.stop.tolerance.max(1e-4);
             runtime.stop.rounds = runtime.stop.rounds.min(50);
@@ -44,6 +45,7 @@ impl Trainer<'_> {
         effort: Effort,
     ) -> Result<Run> {
         let validation = match (effort, self.study.plan.folds.as_slice()) {
+            // With several folds no set of rows is set aside from the final fit to measure on.
             (Effort::Final, [fold]) => self.study.select(&fold.validation),
             _ => Vec::new(),
         };
@@ -70,7 +72,7 @@ impl Trainer<'_> {
                 converged: run.converged,
                 reason: None,
             },
-            warm: WarmStart::Hypotheses(hypotheses.clone().into()),
+            next_start: StartingPoint::Hypotheses(hypotheses.clone().into()),
             residuals: run.history.iter().map(|round| round.residual).collect(),
             rounds: run.history,
             direct: false,

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{
     Contestant, Fitted, Strength, Study, Watch,
-    fitted::{Effort, FitRequest, WarmStart},
+    fitted::{Effort, FitRequest, StartingPoint},
     nodes::{mean_of, weigh, with_ridge},
     undetermined,
 };
@@ -53,6 +53,7 @@ impl<'a> Trainer<'a> {
         };
         let mean = Arc::new(mean_of(&nodes));
         let has_rows = nodes.iter().map(|node| node.data.total_weight() > 0.0).collect();
+        // Nodes hold copies of rows: where the moments suffice, these are dropped until a model asks for them.
         let nodes = if linear.is_some() { OnceLock::new() } else { nodes.into() };
         let (losses, anchor) = (OnceLock::new(), OnceLock::new());
         Ok(Self { study, watch, rows, ridge, nodes, has_rows, linear, losses, mean, anchor })
@@ -122,6 +123,7 @@ impl<'a> Trainer<'a> {
         hub: f64,
         hypotheses: &mut [Option<Arc<dyn Hypothesis>>],
     ) -> Result<()> {
+        // A method may start somewhere else than local training, and with nobody to hear would stay there.
         let is_lonely = |node: &usize| network.neighbours(*node).is_empty() && self.has_rows[*node];
         for node in (0..network.len()).filter(|node| hub == 0.0 && is_lonely(node)) {
             let Node { model, data, .. } = &self.nodes()[node];
@@ -137,6 +139,7 @@ impl<'a> Trainer<'a> {
         hub: f64,
         mut hypotheses: Vec<Option<Arc<dyn Hypothesis>>>,
     ) -> Result<Vec<Arc<dyn Hypothesis>>> {
+        // With a hub every node hears of the rows of others.
         if hub == 0.0 {
             for node in undetermined(network, |node| self.has_rows[node]) {
                 hypotheses[node] = None;
@@ -188,7 +191,7 @@ impl Study {
     ) -> Result<Fitted> {
         let trainer = Trainer::new(self, watch, &self.plan.train, strength.ridge)?;
         let network = &self.network_of(contestant);
-        let (warm, effort) = (WarmStart::Cold, Effort::Final);
-        trainer.train(contestant, FitRequest { network, strength: strength.alpha, warm, effort })
+        let (start, effort) = (StartingPoint::Cold, Effort::Final);
+        trainer.train(contestant, FitRequest { network, strength: strength.alpha, start, effort })
     }
 }

@@ -6,23 +6,15 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Contestant, NodeScore, Study, Watch,
-    fitted::{Effort, FitRequest, WarmStart},
+    Contestant, NodeScore, Strength, Study, Watch,
+    fitted::{Effort, FitRequest, StartingPoint},
+    strength::{Grid, PULL_EXPONENTS, Units, pull},
     trainer::Trainer,
 };
 use crate::{
     error::{Error, Result},
     network::Network,
 };
-
-/// A pull and a ridge.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Strength {
-    /// The pull α; zero for contestants without one.
-    pub alpha: f64,
-    /// The ridge of models that have one; none leaves it as the models say.
-    pub ridge: Option<f64>,
-}
 
 /// One strength that was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -83,12 +75,12 @@ impl Tried {
     }
 }
 
-/// Exponents of ten: the coarse grid of pulls, in units of the method.
-const PULLS: std::ops::RangeInclusive<i32> = -2..=2;
 /// The grid of pulls never spans more decades than this.
+// Beyond, predictions no longer change with the pull: all nodes are equal, or alone.
 const MOST_DECADES: i32 = 7;
 /// Exponents of ten: the coarse grid of ridges, in units of the mean feature variance.
-const RIDGES: std::ops::RangeInclusive<i32> = -4..=1;
+// Zero is tried as well; a ridge far above the variance of features leaves no slopes.
+const RIDGE_EXPONENTS: std::ops::RangeInclusive<i32> = -4..=1;
 
 impl Study {
     /// Tunes a contestant on validation rows and scores it on test rows.
@@ -96,6 +88,7 @@ impl Study {
         let tried = Search::new(self, contestant, watch)?.run()?;
         let best = best(&tried);
         let strength = best.strength;
+        // A plot of the path needs numbers; that a strength diverged shows in its absence.
         let finite = tried.iter().filter(|tried| tried.error().is_finite());
         let path = finite.map(|tried| PathPoint {
             alpha: tried.strength.alpha,
@@ -112,6 +105,7 @@ impl Study {
             nodes: best.scores.clone(),
             converged: true,
         };
+        // Test rows are looked at once, with a fit to all training rows at the strength that is already chosen.
         if self.plan.has_test() {
             let fitted = self.fit_contestant(contestant, strength, watch)?;
             card.nodes = self.score(&fitted.hypotheses, &self.plan.test);
@@ -130,73 +124,6 @@ fn best(tried: &[Tried]) -> &Tried {
     // Of equals the first, which is the stronger pull and the larger ridge: the simpler model.
     let smaller = |a: &Tried, b: &Tried| b.error() < a.error();
     tried.iter().reduce(|a, b| if smaller(a, b) { b } else { a }).expect("a grid is never empty")
-}
-
-/// The strengths at which a method is tried.
-#[derive(Debug, Clone)]
-pub enum Grid {
-    /// One only.
-    Fixed(f64),
-    /// Powers of ten of a unit, wider where an edge wins and finer around the best.
-    Decades(f64),
-    /// These.
-    Listed(Vec<f64>),
-}
-
-/// What the scale of a strength may depend on.
-#[derive(Debug)]
-pub struct Units<'a> {
-    /// The study.
-    pub study: &'a Study,
-    /// The mean variance of the features.
-    pub variance: f64,
-    /// The mean degree of the nodes in the network that is used.
-    pub mean_degree: f64,
-}
-
-impl Units<'_> {
-    /// Powers of ten of a pull that counts once per node, not once per neighbour.
-    pub(super) fn decades_over_degree(&self, unit: f64, hub: f64) -> Grid {
-        if self.mean_degree + hub == 0.0 {
-            Grid::Fixed(0.0)
-        } else if self.mean_degree == 0.0 {
-            Grid::Decades(unit)
-        } else {
-            Grid::Decades(unit / self.mean_degree)
-        }
-    }
-
-    pub(super) fn nodes_with_rows(&self) -> usize {
-        self.study.plan.train.iter().filter(|rows| !rows.is_empty()).count()
-    }
-}
-
-impl Grid {
-    pub(super) fn listed(strengths: &[f64]) -> Self {
-        Self::Listed(strengths.to_vec())
-    }
-
-    fn of(units: &Units, contestant: Contestant) -> Result<Self> {
-        let study = units.study;
-        let is_own = matches!(contestant, Contestant::Shuffled(_)) || contestant == study.main();
-        match study.settings.alpha.filter(|_| is_own) {
-            Some(strength) => Ok(Self::Fixed(strength)),
-            None => study.method_of(contestant).grid(units),
-        }
-    }
-
-    /// The strengths that are tried first, from strong to weak.
-    fn first(&self) -> Vec<f64> {
-        match self {
-            Self::Fixed(alpha) => vec![*alpha],
-            Self::Decades(unit) => PULLS.rev().map(|exponent| pull(*unit, exponent)).collect(),
-            Self::Listed(strengths) => strengths.clone(),
-        }
-    }
-}
-
-fn pull(unit: f64, exponent: i32) -> f64 {
-    unit * 10_f64.powi(exponent)
 }
 
 /// The search for the best strength of one contestant.
@@ -235,7 +162,7 @@ impl<'a> Search<'a> {
     fn run(mut self) -> Result<Vec<Tried>> {
         let ridges = self.ridges();
         let mut tried = self.evaluate(&self.grid.first(), &ridges)?;
-        let (mut weakest, mut strongest) = (*PULLS.start(), *PULLS.end());
+        let (mut weakest, mut strongest) = (*PULL_EXPONENTS.start(), *PULL_EXPONENTS.end());
         // While the edge of the grid wins, the grid is too narrow.
         while let Grid::Decades(unit) = self.grid {
             if strongest - weakest >= MOST_DECADES {
@@ -262,7 +189,7 @@ impl<'a> Search<'a> {
 
     fn ridges(&self) -> Vec<Option<f64>> {
         if self.tunes_ridge {
-            let ridges = RIDGES.rev().map(|k| Some(self.ridge_unit * 10_f64.powi(k)));
+            let ridges = RIDGE_EXPONENTS.rev().map(|k| Some(self.ridge_unit * 10_f64.powi(k)));
             ridges.chain([Some(0.0)]).collect()
         } else {
             vec![None]
@@ -279,6 +206,8 @@ impl<'a> Search<'a> {
             _ => vec![strength.alpha],
         };
         let ridges = match strength.ridge {
+            // Half decades: the error is flat around its minimum, and finer steps would follow the noise of the
+            // validation rows.
             Some(ridge) if ridge > 0.0 => {
                 steps(&[0.5, 0.0, -0.5]).iter().map(|f| Some(f * ridge)).collect()
             }
@@ -290,6 +219,8 @@ impl<'a> Search<'a> {
     /// Tries all pairs; each ridge and fold walks the pulls in order, from the last solution.
     fn evaluate(&mut self, pulls: &[f64], ridges: &[Option<f64>]) -> Result<Vec<Tried>> {
         let folds = &self.study.plan.folds;
+        // Ridges and folds are independent and run on all cores; pulls are not, because each starts from the
+        // solution of the one before.
         let walks: Vec<(Option<f64>, usize)> = ridges
             .iter()
             .flat_map(|&ridge| (0..folds.len()).map(move |fold| (ridge, fold)))
@@ -314,17 +245,18 @@ impl<'a> Search<'a> {
     fn walk(&self, pulls: &[f64], ridge: Option<f64>, fold: usize) -> Result<Vec<Vec<NodeScore>>> {
         let fold = &self.study.plan.folds[fold];
         let trainer = Trainer::new(self.study, self.watch, &fold.train, ridge)?;
-        let mut warm = WarmStart::Cold;
+        let mut start = StartingPoint::Cold;
         let mut scores = Vec::with_capacity(pulls.len());
         for &alpha in pulls {
+            // Between fits, so that Ctrl-C is answered within one.
             if self.watch.interrupted() {
                 return Err(Error::Interrupted);
             }
             let (network, effort) = (&self.network, Effort::Search);
-            let request = FitRequest { network, strength: alpha, warm, effort };
+            let request = FitRequest { network, strength: alpha, start, effort };
             let fitted = trainer.train(self.contestant, request)?;
             scores.push(self.study.score(&fitted.hypotheses, &fold.validation));
-            warm = fitted.warm;
+            start = fitted.next_start;
         }
         Ok(scores)
     }
@@ -351,6 +283,8 @@ fn feature_variance(study: &Study) -> f64 {
         }
     }
     let variance = |(sum, square): (&f64, &f64)| (square / count - (sum / count).powi(2)).max(0.0);
+    // Rounding may leave a constant column slightly below zero, hence the maximum above.
     let total: f64 = sums.iter().zip(&squares).map(variance).sum();
+    // Without any spread there is no scale, and no slope to pull on either.
     if total > 0.0 { total / columns as f64 } else { 1.0 }
 }

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use super::{Card, Contestant, NodeScore};
 
 /// How much better a method must be, as a share of the other's error, to be worth a sentence.
-const MARGIN: f64 = 0.01;
+const MARGIN_SHARE: f64 = 0.01;
 /// How many standard errors confirm a gain: by chance in one of 700 comparisons.
 const CONFIRMING_STANDARD_ERRORS: f64 = 3.0;
 /// How many standard errors around a gain must stay below the margin to find that there is none worth
@@ -74,13 +74,13 @@ impl Difference {
     /// Whether there is, and it is worth it.
     #[must_use]
     pub fn is_clear(&self) -> bool {
-        self.is_sure() && self.gain >= MARGIN * self.error
+        self.is_sure() && self.gain >= MARGIN_SHARE * self.error
     }
 
     /// Whether it was found that there is no gain worth it.
     #[must_use]
     pub fn is_excluded(&self) -> bool {
-        self.gain + EXCLUDING_STANDARD_ERRORS * self.standard_error < MARGIN * self.error
+        self.gain + EXCLUDING_STANDARD_ERRORS * self.standard_error < MARGIN_SHARE * self.error
     }
 
     /// Whether it was found that there is neither a gain nor a loss worth it.
@@ -141,7 +141,7 @@ impl Verdict {
         let is_best = |simple: &Card, other: &Card| {
             gain_of(simple, other).is_sure()
                 && gain_of(network, simple).is_excluded()
-                && least >= (1.0 - MARGIN) * simple.error()
+                && least >= (1.0 - MARGIN_SHARE) * simple.error()
         };
         // Without a network of its own the method is one more way to couple.
         let kind = if gain.is_clear() && beats_shuffles && !shape_adds_nothing {

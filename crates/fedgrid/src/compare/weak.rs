@@ -2,7 +2,10 @@
 
 use super::{Strength, Study, nodes::own_weights};
 use crate::{
-    method::{FedRelax, SMALLEST_PULL, is_weak},
+    method::{
+        FedRelax,
+        fedrelax::{SMALLEST_PULL, is_weak},
+    },
     model::Vanishing,
     network::NodeId,
 };

@@ -12,14 +12,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    FedAvg, Method,
+    FedAvg,
     fedavg::Averaged,
-    hub::{Answer, Client, Hubbed, Server, Sides, Weights, Workplace},
+    hub::{Client, ClientAnswer, ClientState, HubMethod, Weights},
 };
-use crate::{
-    error::{Error, Result},
-    network::View,
-};
+use crate::error::{Error, Result};
 
 /// A mixture of a common model and one of each node.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -39,62 +36,59 @@ impl Default for Apfl {
     }
 }
 
-impl Method for Apfl {
-    type Participant = Hubbed;
+impl HubMethod for Apfl {
+    fn fedavg(&self) -> &FedAvg {
+        &self.fedavg
+    }
 
-    fn join(&self, view: View) -> Result<Hubbed> {
+    fn check_own(&self) -> Result<()> {
         if !(0.0..=1.0).contains(&self.mixture) {
             let expected = "a share from zero to one";
             return Err(Error::Parameter { name: "mixture", value: self.mixture, expected });
         }
-        Hubbed::new(&self.fedavg, self, view)
-    }
-}
-
-impl Sides for Apfl {
-    fn server(&self, start: Weights) -> Box<dyn Server> {
-        self.fedavg.server(start)
+        Ok(())
     }
 
     fn client(&self) -> Box<dyn Client> {
-        Box::new(Mixing { mixture: self.mixture, own: None })
+        Box::new(ApflClient { mixture: self.mixture, own: None })
     }
 }
 
 /// A node with a model of its own beside the common one.
 #[derive(Debug)]
-struct Mixing {
+struct ApflClient {
     mixture: f64,
     /// The weights v; none before the first iteration, where they are the hub's.
     own: Option<Vec<f64>>,
 }
 
-impl Mixing {
+impl ApflClient {
     fn mixed(&self, own: &[f64], common: &[f64]) -> Vec<f64> {
         let share = self.mixture;
         own.iter().zip(common).map(|(v, w)| share * v + (1.0 - share) * w).collect()
     }
 }
 
-impl Client for Mixing {
-    fn answer(&mut self, place: &Workplace, models: &[Weights]) -> Result<Answer> {
+impl Client for ApflClient {
+    fn answer(&mut self, state: &ClientState, models: &[Weights]) -> Result<ClientAnswer> {
         let mut own = self.own.take().unwrap_or_else(|| models[0].to_vec());
         let mut common = models[0].to_vec();
-        for _ in 0..place.steps {
+        for _ in 0..state.steps {
             let at = common.clone();
-            place.descend(&mut common, 1.0, &at);
+            state.descend(&mut common, 1.0, &at);
+            // The own model follows the loss of the mixture, which is what the node will use.
             let at = self.mixed(&own, &common);
-            place.descend(&mut own, self.mixture, &at);
+            state.descend(&mut own, self.mixture, &at);
         }
         self.own = Some(own);
-        let said = match place.averaged {
+        let part = match state.averaged {
             Averaged::Models => common.into(),
-            Averaged::Gradients => place.trained(&models[0], 0.0),
+            Averaged::Gradients => state.trained(&models[0], 0.0),
         };
-        Ok(Answer { parts: vec![(0, said)], losses: Vec::new() })
+        Ok(ClientAnswer { parts: vec![(0, part)], losses: Vec::new() })
     }
 
-    fn own(&mut self, _: &Workplace, models: &[Weights], _: bool) -> Result<Option<Weights>> {
+    fn own(&mut self, _: &ClientState, models: &[Weights], _: bool) -> Result<Option<Weights>> {
         let Some(common) = models.first() else { return Ok(None) };
         Ok(Some(match &self.own {
             Some(own) => self.mixed(own, common).into(),

@@ -17,14 +17,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    FedAvg, Method,
+    FedAvg,
     fedavg::Averaged,
-    hub::{Client, Heard, Hubbed, Joined, Moved, Server, Sides, Weights},
+    hub::{Client, ClientProfile, HubMethod, ModelChange, Server, WeightedAnswer, Weights},
 };
 use crate::{
     algebra::{add_scaled, dot, norm},
     error::{Error, Result, at_least_zero},
-    network::{NodeId, View},
+    network::NodeId,
 };
 
 /// Averaging in clusters that are found by splitting.
@@ -48,10 +48,12 @@ impl Default for ClusteredFl {
     }
 }
 
-impl Method for ClusteredFl {
-    type Participant = Hubbed;
+impl HubMethod for ClusteredFl {
+    fn fedavg(&self) -> &FedAvg {
+        &self.fedavg
+    }
 
-    fn join(&self, view: View) -> Result<Hubbed> {
+    fn check_own(&self) -> Result<()> {
         at_least_zero("rest", self.rest)?;
         if !(0.0..=2.0).contains(&self.gap) {
             let expected = "a number from zero to two";
@@ -63,15 +65,18 @@ impl Method for ClusteredFl {
                 needs: "all nodes in every iteration (participation = 1)",
             });
         }
-        Hubbed::new(&self.fedavg, self, view)
+        Ok(())
     }
-}
 
-impl Sides for ClusteredFl {
     fn server(&self, start: Weights) -> Box<dyn Server> {
         let Self { rest, gap, .. } = *self;
         let whole = Cluster { members: Vec::new(), models: [start].into() };
-        Box::new(Splitting { averaged: self.fedavg.averaged, rest, gap, clusters: vec![whole] })
+        Box::new(ClusteredServer {
+            averaged: self.fedavg.averaged,
+            rest,
+            gap,
+            clusters: vec![whole],
+        })
     }
 
     fn client(&self) -> Box<dyn Client> {
@@ -88,16 +93,16 @@ struct Cluster {
 
 /// A hub whose nodes are split into clusters.
 #[derive(Debug)]
-struct Splitting {
+struct ClusteredServer {
     averaged: Averaged,
     rest: f64,
     gap: f64,
     clusters: Vec<Cluster>,
 }
 
-impl Server for Splitting {
-    fn begin(&mut self, members: &[(NodeId, Joined)]) {
-        self.clusters[0].members = members.iter().map(|(id, _)| *id).collect();
+impl Server for ClusteredServer {
+    fn begin(&mut self, clients: &[(NodeId, ClientProfile)]) {
+        self.clusters[0].members = clients.iter().map(|(id, _)| *id).collect();
     }
 
     fn models(&self, node: NodeId) -> Arc<[Weights]> {
@@ -105,20 +110,22 @@ impl Server for Splitting {
         own.map_or_else(|| [].into(), |cluster| cluster.models.clone())
     }
 
-    fn gather(&mut self, answers: &[Heard], step: f64) -> Moved {
-        let mut moved = Moved::default();
+    fn gather(&mut self, answers: &[WeightedAnswer], step: f64) -> ModelChange {
+        let mut moved = ModelChange::default();
         let mut next = Vec::with_capacity(self.clusters.len());
         for mut cluster in std::mem::take(&mut self.clusters) {
-            let inside = |heard: &&Heard| cluster.members.binary_search(&heard.node).is_ok();
-            let answers: Vec<&Heard> = answers.iter().filter(inside).collect();
+            let inside =
+                |given: &&WeightedAnswer| cluster.members.binary_search(&given.node).is_ok();
+            let answers: Vec<&WeightedAnswer> = answers.iter().filter(inside).collect();
             let old = cluster.models[0].clone();
             if let Some(new) = FedAvg::merged(self.averaged, &old, (&answers, 0), step) {
-                moved = moved.and(Moved::between(&old, &new));
+                moved = moved.plus(ModelChange::between(&old, &new));
                 cluster.models = [new].into();
             }
             match self.halves(&old, &answers) {
                 Some(half) => {
-                    moved = Moved::ANEW;
+                    // The halves begin with one model and are about to part, so nothing has converged.
+                    moved = ModelChange::RESTARTED;
                     next.extend(cluster.split(&half, &answers));
                 }
                 None => next.push(cluster),
@@ -136,11 +143,11 @@ impl Server for Splitting {
     }
 }
 
-impl Splitting {
+impl ClusteredServer {
     /// Who of those who answered goes apart, if the cluster is to be split.
-    fn halves(&self, old: &[f64], answers: &[&Heard]) -> Option<Vec<bool>> {
-        let step = |heard: &&Heard| {
-            let mut step = heard.answer.parts[0].1.to_vec();
+    fn halves(&self, old: &[f64], answers: &[&WeightedAnswer]) -> Option<Vec<bool>> {
+        let step = |given: &&WeightedAnswer| {
+            let mut step = given.answer.parts[0].1.to_vec();
             if self.averaged == Averaged::Models {
                 add_scaled(&mut step, -1.0, old);
             }
@@ -149,11 +156,12 @@ impl Splitting {
         let steps: Vec<Vec<f64>> = answers.iter().map(step).collect();
         let norms: Vec<f64> = steps.iter().map(|step| norm(step)).collect();
         let largest = norms.iter().copied().fold(0.0, f64::max);
-        let total: f64 = answers.iter().map(|heard| heard.weight).sum();
+        let total: f64 = answers.iter().map(|given| given.weight).sum();
         let mut mean = vec![0.0; old.len()];
-        for (heard, step) in answers.iter().zip(&steps) {
-            add_scaled(&mut mean, heard.weight / total, step);
+        for (given, step) in answers.iter().zip(&steps) {
+            add_scaled(&mut mean, given.weight / total, step);
         }
+        // If the mean step vanishes and single ones do not, the nodes pull in different directions.
         let rests = norm(&mean) <= self.rest * largest && self.rest > 0.0;
         if !rests || answers.len() < 2 || largest == 0.0 {
             return None;
@@ -169,11 +177,11 @@ impl Splitting {
 
 impl Cluster {
     /// The two halves; who did not answer goes with the larger one.
-    fn split(self, half: &[bool], answers: &[&Heard]) -> [Self; 2] {
+    fn split(self, half: &[bool], answers: &[&WeightedAnswer]) -> [Self; 2] {
         let larger = 2 * half.iter().filter(|apart| **apart).count() > half.len();
         let of = |node: &NodeId| {
-            let place = answers.binary_search_by_key(node, |heard| heard.node);
-            place.map_or(larger, |place| half[place])
+            let found = answers.binary_search_by_key(node, |given| given.node);
+            found.map_or(larger, |index| half[index])
         };
         let (second, first) = self.members.iter().copied().partition(of);
         [first, second].map(|members| Self { members, models: self.models.clone() })

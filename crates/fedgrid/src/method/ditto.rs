@@ -12,13 +12,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    FedAvg, Method,
-    hub::{Client, Hubbed, Server, Sides, Weights, Workplace},
+    FedAvg,
+    hub::{Client, ClientState, HubMethod, Weights},
 };
-use crate::{
-    error::{Result, at_least_zero},
-    network::View,
-};
+use crate::error::{Result, at_least_zero};
 
 /// A common model, and one of each node near it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -38,48 +35,43 @@ impl Default for Ditto {
     }
 }
 
-impl Method for Ditto {
-    type Participant = Hubbed;
-
-    fn join(&self, view: View) -> Result<Hubbed> {
-        at_least_zero("pull", self.pull)?;
-        Hubbed::new(&self.fedavg, self, view)
+impl HubMethod for Ditto {
+    fn fedavg(&self) -> &FedAvg {
+        &self.fedavg
     }
-}
 
-impl Sides for Ditto {
-    fn server(&self, start: Weights) -> Box<dyn Server> {
-        self.fedavg.server(start)
+    fn check_own(&self) -> Result<()> {
+        at_least_zero("pull", self.pull)
     }
 
     fn client(&self) -> Box<dyn Client> {
-        Box::new(Near { pull: self.pull })
+        Box::new(DittoClient { pull: self.pull })
     }
 }
 
 /// A node that trains the common model and, at its end, its own near it.
 #[derive(Debug)]
-struct Near {
+struct DittoClient {
     pull: f64,
 }
 
-impl Client for Near {
+impl Client for DittoClient {
     fn own(
         &mut self,
-        place: &Workplace,
+        state: &ClientState,
         models: &[Weights],
         last: bool,
     ) -> Result<Option<Weights>> {
         let Some(common) = models.first() else { return Ok(None) };
-        // A model that has run away is nothing to be near to.
+        // A common model that has diverged would make the proximal problem meaningless.
         let usable = common.iter().all(|weight| weight.is_finite());
-        if !(last && usable && place.has_rows()) {
+        if !(last && usable && state.has_rows()) {
             return Ok(Some(common.clone()));
         }
         if self.pull == 0.0 {
-            return place.local().map(Some);
+            return state.local().map(Some);
         }
-        let near = place.model().proximal(&place.node.data, common, 1.0 / self.pull)?;
+        let near = state.model().proximal(&state.node.data, common, 1.0 / self.pull)?;
         Ok(Some(near.into()))
     }
 }

@@ -13,14 +13,14 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Method,
-    hub::{Answer, Client, Heard, Hubbed, Moved, Server, Sides, Weights, Workplace, parametric},
+use super::hub::{
+    Client, ClientAnswer, ClientState, HubMethod, ModelChange, Server, WeightedAnswer, Weights,
+    parametric,
 };
 use crate::{
     algebra::add_scaled,
-    error::{Error, Result, at_least_zero, same_size},
-    network::{Node, NodeId, View},
+    error::{Error, Result, at_least, at_least_zero, positive, same_size},
+    network::{Node, NodeId},
 };
 
 /// What a hub averages.
@@ -54,14 +54,14 @@ pub struct FedAvg {
     /// The share of nodes in (0, 1] that train in an iteration; at least one does.
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub participation: f64,
-    /// Whether nodes that do not train in an iteration hear of its models too; all hear of the last.
+    /// Whether nodes that do not train in an iteration receive its models too; all receive the last.
     #[serde(skip)]
     pub tells_all: bool,
     /// How many iterations there are at most.
     #[serde(skip)]
     pub iterations: usize,
     /// The change of the hub's models, relative to them, at which it stops. The tolerance of the
-    /// runtime must not be larger, or it stops before nodes hear that these were the last models.
+    /// runtime must not be larger, or it stops before nodes know that these were the last models.
     #[serde(skip)]
     pub tolerance: f64,
     /// Where to start; none is where the model starts.
@@ -92,9 +92,7 @@ impl Default for FedAvg {
 impl FedAvg {
     pub(super) fn check(&self) -> Result<()> {
         for (name, value) in [("step", self.step.unwrap_or(1.0)), ("pace", self.pace)] {
-            if !(value > 0.0 && value.is_finite()) {
-                return Err(Error::Parameter { name, value, expected: "a positive number" });
-            }
+            positive(name, value)?;
         }
         if !(self.participation > 0.0 && self.participation <= 1.0) {
             let expected = "a share above zero and up to one";
@@ -105,9 +103,7 @@ impl FedAvg {
             });
         }
         for (name, value) in [("steps", self.steps), ("iterations", self.iterations)] {
-            if value == 0 {
-                return Err(Error::Parameter { name, value: 0.0, expected: "one or more" });
-            }
+            at_least(value, name, 1, "one or more")?;
         }
         at_least_zero("tolerance", self.tolerance)
     }
@@ -135,16 +131,17 @@ impl FedAvg {
     pub(super) fn merged(
         averaged: Averaged,
         old: &[f64],
-        (answers, place): (&[&Heard], usize),
+        (answers, model): (&[&WeightedAnswer], usize),
         step: f64,
     ) -> Option<Weights> {
         let parts = || {
-            answers.iter().flat_map(|heard| {
-                let of_place = heard.answer.parts.iter().filter(move |part| part.0 == place);
-                of_place.map(|part| (heard.weight, &part.1))
+            answers.iter().flat_map(|given| {
+                let of_model = given.answer.parts.iter().filter(move |part| part.0 == model);
+                of_model.map(|part| (given.weight, &part.1))
             })
         };
         let total: f64 = parts().map(|(weight, _)| weight).sum();
+        // No node chose this model, or none of its rows weigh anything: the hub keeps it as it is.
         if total == 0.0 {
             return None;
         }
@@ -161,44 +158,42 @@ impl FedAvg {
     }
 }
 
-impl Method for FedAvg {
-    type Participant = Hubbed;
-
-    fn join(&self, view: View) -> Result<Hubbed> {
-        Hubbed::new(self, self, view)
-    }
-}
-
-impl Sides for FedAvg {
-    fn server(&self, start: Weights) -> Box<dyn Server> {
-        Box::new(Averaging { averaged: self.averaged, models: [start].into() })
+impl HubMethod for FedAvg {
+    fn fedavg(&self) -> &FedAvg {
+        self
     }
 
     fn client(&self) -> Box<dyn Client> {
-        Box::new(Trainee { pull: 0.0 })
+        Box::new(AveragingClient { pull: 0.0 })
     }
 }
 
 /// A hub with one model.
 #[derive(Debug)]
-pub(super) struct Averaging {
+pub(super) struct AveragingServer {
     averaged: Averaged,
     models: Arc<[Weights]>,
 }
 
-impl Server for Averaging {
+impl AveragingServer {
+    pub(super) fn new(averaged: Averaged, start: Weights) -> Self {
+        Self { averaged, models: [start].into() }
+    }
+}
+
+impl Server for AveragingServer {
     fn models(&self, _: NodeId) -> Arc<[Weights]> {
         self.models.clone()
     }
 
-    fn gather(&mut self, answers: &[Heard], step: f64) -> Moved {
+    fn gather(&mut self, answers: &[WeightedAnswer], step: f64) -> ModelChange {
         let (old, answers) = (&self.models[0], answers.iter().collect::<Vec<_>>());
         let Some(new) = FedAvg::merged(self.averaged, old, (&answers, 0), step) else {
-            return Moved::default();
+            return ModelChange::default();
         };
-        let moved = Moved::between(old, &new);
+        let change = ModelChange::between(old, &new);
         self.models = [new].into();
-        moved
+        change
     }
 
     fn single(&self) -> Option<&Weights> {
@@ -208,17 +203,17 @@ impl Server for Averaging {
 
 /// A node that trains the hub's model, pulled by μ to where it began, and uses it as it is.
 #[derive(Debug)]
-pub(super) struct Trainee {
+pub(super) struct AveragingClient {
     pub(super) pull: f64,
 }
 
-impl Client for Trainee {
-    fn answer(&mut self, place: &Workplace, models: &[Weights]) -> Result<Answer> {
-        let parts = vec![(0, place.trained(&models[0], self.pull))];
-        Ok(Answer { parts, losses: Vec::new() })
+impl Client for AveragingClient {
+    fn answer(&mut self, state: &ClientState, models: &[Weights]) -> Result<ClientAnswer> {
+        let parts = vec![(0, state.trained(&models[0], self.pull))];
+        Ok(ClientAnswer { parts, losses: Vec::new() })
     }
 
-    fn own(&mut self, _: &Workplace, models: &[Weights], _: bool) -> Result<Option<Weights>> {
+    fn own(&mut self, _: &ClientState, models: &[Weights], _: bool) -> Result<Option<Weights>> {
         Ok(models.first().cloned())
     }
 }

@@ -15,7 +15,11 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FedRelax, Method, Participant, Relaxing, Report, Shared, hub::is_hub};
+use super::{
+    FedRelax, Method, Participant, Report,
+    fedrelax::{FedRelaxParticipant, PredictionMessage},
+    hub::is_hub,
+};
 use crate::{
     algebra::add_scaled,
     data::{Features, Labels, Task},
@@ -40,16 +44,17 @@ impl Default for FedMd {
 }
 
 impl Method for FedMd {
-    type Participant = Distilling;
+    type Participant = FedMdParticipant;
 
-    fn join(&self, view: View) -> Result<Distilling> {
+    fn join(&self, view: View) -> Result<FedMdParticipant> {
         if is_hub(&view) {
-            return Ok(Distilling::Hub(Consensus {
+            return Ok(FedMdParticipant::Hub(FedMdHub {
                 task: view.node.data.task(),
                 nodes: view.neighbours.iter().map(|neighbour| neighbour.id).collect(),
                 mean: None,
             }));
         }
+        // Equal sets read from two files are as good as one that is shared.
         let same = |points: &Arc<Features>| {
             Arc::ptr_eq(points, &view.node.public) || **points == *view.node.public
         };
@@ -61,7 +66,7 @@ impl Method for FedMd {
         }
         let method = FedRelax { alpha: self.alpha, ..FedRelax::default() };
         let inner = Box::new(method.join(view)?);
-        Ok(Distilling::Node { inner, speaks: true })
+        Ok(FedMdParticipant::Node { inner, has_news: true })
     }
 
     fn alpha(&self) -> f64 {
@@ -71,46 +76,46 @@ impl Method for FedMd {
 
 /// A participant of FedMD.
 #[derive(Debug)]
-pub enum Distilling {
+pub enum FedMdParticipant {
     /// A node, whose only neighbour is the hub.
     Node {
         /// What it does with the hub's predictions.
-        inner: Box<Relaxing>,
-        /// Whether it has learnt something new.
-        speaks: bool,
+        inner: Box<FedRelaxParticipant>,
+        /// Whether its predictions are new to the hub.
+        has_news: bool,
     },
     /// The hub.
-    Hub(Consensus),
+    Hub(FedMdHub),
 }
 
 /// A hub that averages predictions.
 #[derive(Debug)]
-pub struct Consensus {
+pub struct FedMdHub {
     task: Task,
     nodes: Vec<NodeId>,
-    /// The mean that is to be told.
+    /// The mean that is still to be sent.
     mean: Option<Arc<Labels>>,
 }
 
-impl Consensus {
-    fn hear(&mut self, inbox: &[(NodeId, Shared)]) {
+impl FedMdHub {
+    fn average(&mut self, inbox: &[(NodeId, PredictionMessage)]) {
         let Some((_, first)) = inbox.first() else { return };
         let mut mean = Labels::neutral(self.task, first.own.rows());
         mean.as_mut_slice().fill(0.0);
-        for (_, shared) in inbox {
-            add_scaled(mean.as_mut_slice(), 1.0 / inbox.len() as f64, shared.own.as_slice());
+        for (_, message) in inbox {
+            add_scaled(mean.as_mut_slice(), 1.0 / inbox.len() as f64, message.own.as_slice());
         }
         self.mean = Some(Arc::new(mean));
     }
 }
 
-impl Participant for Distilling {
-    type Message = Shared;
+impl Participant for FedMdParticipant {
+    type Message = PredictionMessage;
 
-    fn send(&mut self) -> Vec<(NodeId, Shared)> {
+    fn send(&mut self) -> Vec<(NodeId, PredictionMessage)> {
         match self {
-            Self::Node { inner, speaks } => {
-                if std::mem::take(speaks) {
+            Self::Node { inner, has_news } => {
+                if std::mem::take(has_news) {
                     inner.send()
                 } else {
                     Vec::new()
@@ -118,21 +123,22 @@ impl Participant for Distilling {
             }
             Self::Hub(hub) => {
                 let Some(own) = hub.mean.take() else { return Vec::new() };
-                let shared = Shared { own, yours: None };
-                hub.nodes.iter().map(|&node| (node, shared.clone())).collect()
+                let message = PredictionMessage { own, yours: None };
+                hub.nodes.iter().map(|&node| (node, message.clone())).collect()
             }
         }
     }
 
-    fn receive(&mut self, inbox: &[(NodeId, Shared)]) -> Result<()> {
+    fn receive(&mut self, inbox: &[(NodeId, PredictionMessage)]) -> Result<()> {
         match self {
-            Self::Node { inner, speaks } => {
+            Self::Node { inner, has_news } => {
+                // The hub is silent in every other round; a refit then would repeat the last one.
                 if !inbox.is_empty() {
                     inner.receive(inbox)?;
-                    *speaks = true;
+                    *has_news = true;
                 }
             }
-            Self::Hub(hub) => hub.hear(inbox),
+            Self::Hub(hub) => hub.average(inbox),
         }
         Ok(())
     }

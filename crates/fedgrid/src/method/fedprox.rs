@@ -11,14 +11,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    FedAvg, Method,
-    fedavg::Trainee,
-    hub::{Client, Hubbed, Server, Sides, Weights},
+    FedAvg,
+    fedavg::AveragingClient,
+    hub::{Client, HubMethod},
 };
-use crate::{
-    error::{Result, at_least_zero},
-    network::View,
-};
+use crate::error::{Result, at_least_zero};
 
 /// Averaging with a proximal term.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -32,21 +29,16 @@ pub struct FedProx {
     pub pull: f64,
 }
 
-impl Method for FedProx {
-    type Participant = Hubbed;
-
-    fn join(&self, view: View) -> Result<Hubbed> {
-        at_least_zero("pull", self.pull)?;
-        Hubbed::new(&self.fedavg, self, view)
+impl HubMethod for FedProx {
+    fn fedavg(&self) -> &FedAvg {
+        &self.fedavg
     }
-}
 
-impl Sides for FedProx {
-    fn server(&self, start: Weights) -> Box<dyn Server> {
-        self.fedavg.server(start)
+    fn check_own(&self) -> Result<()> {
+        at_least_zero("pull", self.pull)
     }
 
     fn client(&self) -> Box<dyn Client> {
-        Box::new(Trainee { pull: self.pull })
+        Box::new(AveragingClient { pull: self.pull })
     }
 }

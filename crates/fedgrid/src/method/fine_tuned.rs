@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    FedAvg, Method,
-    hub::{Client, Hubbed, Server, Sides, Weights, Workplace},
+    FedAvg,
+    hub::{Client, ClientState, HubMethod, Weights},
 };
-use crate::{error::Result, network::View};
+use crate::error::Result;
 
 /// A common model that nodes adapt to their rows.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -33,39 +33,32 @@ impl Default for FineTuned {
     }
 }
 
-impl Method for FineTuned {
-    type Participant = Hubbed;
-
-    fn join(&self, view: View) -> Result<Hubbed> {
-        Hubbed::new(&self.fedavg, self, view)
-    }
-}
-
-impl Sides for FineTuned {
-    fn server(&self, start: Weights) -> Box<dyn Server> {
-        self.fedavg.server(start)
+impl HubMethod for FineTuned {
+    fn fedavg(&self) -> &FedAvg {
+        &self.fedavg
     }
 
     fn client(&self) -> Box<dyn Client> {
-        Box::new(Adapting { steps: self.steps })
+        Box::new(FineTunedClient { steps: self.steps })
     }
 }
 
 /// A node that trains the common model and, at its end, goes on alone.
 #[derive(Debug)]
-struct Adapting {
+struct FineTunedClient {
     steps: usize,
 }
 
-impl Client for Adapting {
+impl Client for FineTunedClient {
     fn own(
         &mut self,
-        place: &Workplace,
+        state: &ClientState,
         models: &[Weights],
         last: bool,
     ) -> Result<Option<Weights>> {
         let Some(common) = models.first() else { return Ok(None) };
-        let steps = if last && place.has_rows() { self.steps } else { 0 };
-        Ok(Some(place.descended(common, steps, 0.0)))
+        // Steps before the last models would be thrown away with the next ones.
+        let steps = if last && state.has_rows() { self.steps } else { 0 };
+        Ok(Some(state.descended(common, steps, 0.0)))
     }
 }

@@ -22,7 +22,8 @@ use super::{
 };
 use crate::{
     algebra::{add_scaled, dot, squared_distance},
-    error::{Error, Result},
+    bytes::NUMBER_BYTES,
+    error::{Error, Result, positive},
     model::Hypothesis,
     network::{Node, NodeId, View},
 };
@@ -30,7 +31,7 @@ use crate::{
 /// What comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Turns {
+pub enum UpdateOrder {
     /// Neighbours' weights are averaged, then the node's own gradient is added.
     #[default]
     CombineThenAdapt,
@@ -47,7 +48,7 @@ pub struct Gossip {
     pub step: f64,
     /// What comes first.
     #[serde(skip)]
-    pub turns: Turns,
+    pub order: UpdateOrder,
     /// The hypotheses to start from; where there is none, where the model starts.
     #[serde(skip)]
     pub start: Option<PartialHypotheses>,
@@ -55,7 +56,7 @@ pub struct Gossip {
 
 impl Default for Gossip {
     fn default() -> Self {
-        Self { step: 1.0, turns: Turns::CombineThenAdapt, start: None }
+        Self { step: 1.0, order: UpdateOrder::CombineThenAdapt, start: None }
     }
 }
 
@@ -71,13 +72,10 @@ pub fn common_step(nodes: &[Node]) -> Result<f64> {
 }
 
 impl Method for Gossip {
-    type Participant = Gossiping;
+    type Participant = GossipParticipant;
 
-    fn join(&self, view: View) -> Result<Gossiping> {
-        if !(self.step > 0.0 && self.step.is_finite()) {
-            let expected = "a positive number";
-            return Err(Error::Parameter { name: "step", value: self.step, expected });
-        }
+    fn join(&self, view: View) -> Result<GossipParticipant> {
+        positive("step", self.step)?;
         let View { node, neighbours } = view;
         let model = parametric(&node)?;
         let (columns, task) = (node.data.features().columns(), node.data.task());
@@ -85,57 +83,57 @@ impl Method for Gossip {
         let given = given.and_then(|hypothesis| model.weights(hypothesis.as_ref()));
         let weights: Weights = given.unwrap_or_else(|| model.start(columns, task)).into();
         let hypothesis = model.hypothesis(node.data.features().names(), task, &weights).into();
-        let mut gossiping = Gossiping {
+        let mut participant = GossipParticipant {
             step: self.step,
-            turns: self.turns,
+            order: self.order,
             neighbours: neighbours.iter().map(|neighbour| neighbour.id).collect(),
-            said: weights.clone(),
+            sent: weights.clone(),
             weights,
             hypothesis,
             node,
-            // Nothing has been heard yet, so nothing has come to rest.
+            // Change and size are alike: a run must not stop before the first round.
             report: Report { change: 1.0, size: 1.0, ..Report::default() },
         };
-        gossiping.prepare()?;
-        Ok(gossiping)
+        participant.prepare()?;
+        Ok(participant)
     }
 }
 
 /// A node's weights and how many neighbours it has.
 #[derive(Debug, Clone)]
-pub struct Gossiped {
+pub struct GossipMessage {
     /// The weights.
     pub weights: Arc<[f64]>,
     /// The number of neighbours.
     pub neighbours: usize,
 }
 
-impl Message for Gossiped {
+impl Message for GossipMessage {
     fn bytes(&self) -> usize {
-        8 * (1 + self.weights.len())
+        NUMBER_BYTES * (1 + self.weights.len())
     }
 }
 
-/// A node that gossips.
+/// A node that averages with its neighbours.
 #[derive(Debug)]
-pub struct Gossiping {
+pub struct GossipParticipant {
     step: f64,
-    turns: Turns,
+    order: UpdateOrder,
     node: Node,
     neighbours: Vec<NodeId>,
     weights: Weights,
-    /// The weights that it has told.
-    said: Weights,
+    /// The weights that neighbours are sent.
+    sent: Weights,
     hypothesis: Arc<dyn Hypothesis>,
     report: Report,
 }
 
-impl Gossiping {
-    /// Finds what is to be told next.
+impl GossipParticipant {
+    /// Finds what is to be sent next.
     fn prepare(&mut self) -> Result<()> {
-        self.said = match self.turns {
-            Turns::CombineThenAdapt => self.weights.clone(),
-            Turns::AdaptThenCombine => self.adapted(self.weights.to_vec())?.into(),
+        self.sent = match self.order {
+            UpdateOrder::CombineThenAdapt => self.weights.clone(),
+            UpdateOrder::AdaptThenCombine => self.adapted(self.weights.to_vec())?.into(),
         };
         Ok(())
     }
@@ -149,34 +147,35 @@ impl Gossiping {
         Ok(weights)
     }
 
-    /// The mean with the neighbours; the share of who is not heard stays here.
-    fn combined(&self, inbox: &[(NodeId, Gossiped)]) -> Result<Vec<f64>> {
-        let own = self.said.len();
-        let mut mean = self.said.to_vec();
-        for (neighbour, heard) in inbox {
-            if heard.weights.len() != own {
-                let (node, neighbour, other) = (self.node.id, *neighbour, heard.weights.len());
+    /// The mean with the neighbours; the share of one whose message is lost stays here.
+    fn combined(&self, inbox: &[(NodeId, GossipMessage)]) -> Result<Vec<f64>> {
+        let own = self.sent.len();
+        let mut mean = self.sent.to_vec();
+        for (neighbour, received) in inbox {
+            if received.weights.len() != own {
+                let (node, neighbour, other) = (self.node.id, *neighbour, received.weights.len());
                 return Err(Error::MixedSizes { node, own, neighbour, other });
             }
-            let share = 1.0 / (1.0 + heard.neighbours.max(self.neighbours.len()) as f64);
-            add_scaled(&mut mean, share, &heard.weights);
-            add_scaled(&mut mean, -share, &self.said);
+            let share = 1.0 / (1.0 + received.neighbours.max(self.neighbours.len()) as f64);
+            add_scaled(&mut mean, share, &received.weights);
+            // What a neighbour gets is taken from the own share, so the weights of the mean sum to one.
+            add_scaled(&mut mean, -share, &self.sent);
         }
         Ok(mean)
     }
 }
 
-impl Participant for Gossiping {
-    type Message = Gossiped;
+impl Participant for GossipParticipant {
+    type Message = GossipMessage;
 
-    fn send(&mut self) -> Vec<(NodeId, Gossiped)> {
-        let said = Gossiped { weights: self.said.clone(), neighbours: self.neighbours.len() };
-        self.neighbours.iter().map(|&to| (to, said.clone())).collect()
+    fn send(&mut self) -> Vec<(NodeId, GossipMessage)> {
+        let sent = GossipMessage { weights: self.sent.clone(), neighbours: self.neighbours.len() };
+        self.neighbours.iter().map(|&to| (to, sent.clone())).collect()
     }
 
-    fn receive(&mut self, inbox: &[(NodeId, Gossiped)]) -> Result<()> {
+    fn receive(&mut self, inbox: &[(NodeId, GossipMessage)]) -> Result<()> {
         let mut new = self.combined(inbox)?;
-        if self.turns == Turns::CombineThenAdapt {
+        if self.order == UpdateOrder::CombineThenAdapt {
             new = self.adapted(new)?;
         }
         self.report = Report {

@@ -15,12 +15,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    FedAvg, Method,
-    hub::{Answer, Client, Heard, Hubbed, Joined, Moved, Server, Sides, Weights, Workplace},
+    FedAvg,
+    hub::{
+        Client, ClientAnswer, ClientProfile, ClientState, HubMethod, ModelChange, Server,
+        WeightedAnswer, Weights,
+    },
 };
 use crate::{
-    error::{Error, Result, at_least_zero},
-    network::{NodeId, View},
+    error::{Result, at_least, at_least_zero},
+    network::NodeId,
     random::{Purpose, Stream},
 };
 
@@ -65,20 +68,6 @@ impl Default for Ifca {
 }
 
 impl Ifca {
-    fn check(&self) -> Result<()> {
-        let counts =
-            [("clusters", self.clusters), ("restarts", self.restarts), ("trial", self.trial)];
-        for (name, value) in counts {
-            if value == 0 {
-                return Err(Error::Parameter { name, value: 0.0, expected: "one or more" });
-            }
-        }
-        match self.guess {
-            Guess::Random { spread } => at_least_zero("spread", spread),
-            Guess::Nodes => Ok(()),
-        }
-    }
-
     /// The models of one start.
     fn start(&self, number: usize, centre: &Weights, locals: &[Weights]) -> Vec<Weights> {
         if self.clusters == 1 {
@@ -102,22 +91,29 @@ impl Ifca {
     }
 }
 
-impl Method for Ifca {
-    type Participant = Hubbed;
-
-    fn join(&self, view: View) -> Result<Hubbed> {
-        self.check()?;
-        Hubbed::new(&self.fedavg, self, view)
+impl HubMethod for Ifca {
+    fn fedavg(&self) -> &FedAvg {
+        &self.fedavg
     }
-}
 
-impl Sides for Ifca {
+    fn check_own(&self) -> Result<()> {
+        let counts =
+            [("clusters", self.clusters), ("restarts", self.restarts), ("trial", self.trial)];
+        for (name, value) in counts {
+            at_least(value, name, 1, "one or more")?;
+        }
+        match self.guess {
+            Guess::Random { spread } => at_least_zero("spread", spread),
+            Guess::Nodes => Ok(()),
+        }
+    }
+
     fn server(&self, start: Weights) -> Box<dyn Server> {
-        Box::new(Several { method: self.clone(), start, sets: Vec::new(), iteration: 0 })
+        Box::new(IfcaServer { method: self.clone(), start, sets: Vec::new(), iteration: 0 })
     }
 
     fn client(&self) -> Box<dyn Client> {
-        Box::new(Choosing { clusters: self.clusters })
+        Box::new(IfcaClient { clusters: self.clusters })
     }
 
     fn wants_local(&self) -> bool {
@@ -127,19 +123,19 @@ impl Sides for Ifca {
 
 /// A hub with several models, from one start or more.
 #[derive(Debug)]
-struct Several {
+struct IfcaServer {
     method: Ifca,
     start: Weights,
-    /// The models of each start that is still in the race.
+    /// The models of each start that has not been dropped.
     sets: Vec<Vec<Weights>>,
     iteration: usize,
 }
 
-impl Several {
+impl IfcaServer {
     /// Keeps the start of smallest loss.
-    fn choose(&mut self, answers: &[Heard]) {
+    fn choose(&mut self, answers: &[WeightedAnswer]) {
         let loss = |set: usize| -> f64 {
-            answers.iter().map(|heard| heard.weight * heard.answer.losses[set]).sum()
+            answers.iter().map(|given| given.weight * given.answer.losses[set]).sum()
         };
         let better = |a: usize, b: usize| if loss(b) < loss(a) { b } else { a };
         let best = (0..self.sets.len()).reduce(better).unwrap_or(0);
@@ -147,11 +143,11 @@ impl Several {
     }
 }
 
-impl Server for Several {
-    fn begin(&mut self, members: &[(NodeId, Joined)]) {
+impl Server for IfcaServer {
+    fn begin(&mut self, clients: &[(NodeId, ClientProfile)]) {
         let locals: Vec<Weights> =
-            members.iter().filter_map(|(_, joined)| joined.local.clone()).collect();
-        // One cluster has one start only.
+            clients.iter().filter_map(|(_, joined)| joined.local.clone()).collect();
+        // All starts of a single cluster are FedAvg's, so more than one would repeat it.
         let restarts = if self.method.clusters == 1 { 1 } else { self.method.restarts };
         let set = |number| self.method.start(number, &self.start, &locals);
         self.sets = (0..restarts).map(set).collect();
@@ -161,13 +157,13 @@ impl Server for Several {
         self.sets.iter().flatten().cloned().collect()
     }
 
-    fn gather(&mut self, answers: &[Heard], step: f64) -> Moved {
-        let heard: Vec<&Heard> = answers.iter().collect();
-        let mut moved = Moved::default();
-        for (place, model) in self.sets.iter_mut().flatten().enumerate() {
+    fn gather(&mut self, answers: &[WeightedAnswer], step: f64) -> ModelChange {
+        let all: Vec<&WeightedAnswer> = answers.iter().collect();
+        let mut moved = ModelChange::default();
+        for (index, model) in self.sets.iter_mut().flatten().enumerate() {
             let averaged = self.method.fedavg.averaged;
-            if let Some(new) = FedAvg::merged(averaged, model, (&heard, place), step) {
-                moved = moved.and(Moved::between(model, &new));
+            if let Some(new) = FedAvg::merged(averaged, model, (&all, index), step) {
+                moved = moved.plus(ModelChange::between(model, &new));
                 *model = new;
             }
         }
@@ -176,7 +172,8 @@ impl Server for Several {
             if self.iteration >= self.method.trial {
                 self.choose(answers);
             }
-            return Moved::ANEW;
+            // Starts that have converged may still be dropped, so the run goes on until one is chosen.
+            return ModelChange::RESTARTED;
         }
         moved
     }
@@ -191,34 +188,34 @@ impl Server for Several {
 
 /// A node that chooses among the models of each start.
 #[derive(Debug)]
-struct Choosing {
+struct IfcaClient {
     clusters: usize,
 }
 
-/// The place and the loss of the best of some models; the first of equals.
-fn best(place: &Workplace, models: &[Weights]) -> (usize, f64) {
-    let losses = models.iter().map(|weights| place.loss(weights)).enumerate();
+/// The index and the loss of the best of some models; the first of equals.
+fn best(state: &ClientState, models: &[Weights]) -> (usize, f64) {
+    let losses = models.iter().map(|weights| state.loss(weights)).enumerate();
     let smaller = |a: (usize, f64), b: (usize, f64)| if b.1 < a.1 { b } else { a };
     losses.reduce(smaller).unwrap_or((0, f64::INFINITY))
 }
 
-impl Client for Choosing {
-    fn answer(&mut self, place: &Workplace, models: &[Weights]) -> Result<Answer> {
+impl Client for IfcaClient {
+    fn answer(&mut self, state: &ClientState, models: &[Weights]) -> Result<ClientAnswer> {
         let (mut parts, mut losses) = (Vec::new(), Vec::new());
         for (set, models) in models.chunks(self.clusters).enumerate() {
-            let (chosen, loss) = best(place, models);
-            parts.push((set * self.clusters + chosen, place.trained(&models[chosen], 0.0)));
+            let (chosen, loss) = best(state, models);
+            parts.push((set * self.clusters + chosen, state.trained(&models[chosen], 0.0)));
             losses.push(loss);
         }
-        Ok(Answer { parts, losses })
+        Ok(ClientAnswer { parts, losses })
     }
 
-    /// The best of all models; without rows nothing tells which.
-    fn own(&mut self, place: &Workplace, models: &[Weights], _: bool) -> Result<Option<Weights>> {
-        if !place.has_rows() && self.clusters > 1 {
+    /// The best of all models; without rows no model can be chosen.
+    fn own(&mut self, state: &ClientState, models: &[Weights], _: bool) -> Result<Option<Weights>> {
+        if !state.has_rows() && self.clusters > 1 {
             return Ok(None);
         }
-        Ok(Some(models[best(place, models).0].clone()))
+        Ok(Some(models[best(state, models).0].clone()))
     }
 }
 
@@ -228,7 +225,7 @@ mod tests {
 
     #[test]
     fn wrong_parameters_are_named() {
-        let message = |method: Ifca| method.check().unwrap_err().to_string();
+        let message = |method: Ifca| method.check_own().unwrap_err().to_string();
         let ifca = Ifca::default;
         assert_eq!(message(Ifca { clusters: 0, ..ifca() }), "clusters is 0, expected one or more");
         assert_eq!(message(Ifca { restarts: 0, ..ifca() }), "restarts is 0, expected one or more");

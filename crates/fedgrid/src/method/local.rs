@@ -14,47 +14,50 @@ use crate::{
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Local;
 
-/// A node that says nothing.
+/// A node that sends nothing.
 #[derive(Debug)]
-pub struct Alone {
+pub struct LocalParticipant {
     hypothesis: Option<Arc<dyn Hypothesis>>,
     report: Report,
 }
 
-/// Nothing to say.
+/// A message that cannot exist.
 #[derive(Debug, Clone, Copy)]
-pub enum Nothing {}
+pub enum NoMessage {}
 
-impl Message for Nothing {
+impl Message for NoMessage {
     fn bytes(&self) -> usize {
         match *self {}
     }
 }
 
 impl Method for Local {
-    type Participant = Alone;
+    type Participant = LocalParticipant;
 
-    fn join(&self, view: View) -> Result<Alone> {
+    fn join(&self, view: View) -> Result<LocalParticipant> {
         let data = &view.node.data;
         if data.total_weight() == 0.0 {
-            return Ok(Alone { hypothesis: None, report: Report::default() });
+            return Ok(LocalParticipant { hypothesis: None, report: Report::default() });
         }
         let hypothesis: Arc<dyn Hypothesis> = view.node.model.fit(data)?.into();
         let losses =
             Loss::of(data.task()).rows(data.labels(), &hypothesis.predict(data.features()));
         let loss = crate::algebra::dot(&losses, data.weights());
-        Ok(Alone { hypothesis: Some(hypothesis), report: Report { loss, ..Report::default() } })
+        Ok(LocalParticipant {
+            hypothesis: Some(hypothesis),
+            report: Report { loss, ..Report::default() },
+        })
     }
 }
 
-impl Participant for Alone {
-    type Message = Nothing;
+impl Participant for LocalParticipant {
+    type Message = NoMessage;
 
-    fn send(&mut self) -> Vec<(NodeId, Nothing)> {
+    fn send(&mut self) -> Vec<(NodeId, NoMessage)> {
         Vec::new()
     }
 
-    fn receive(&mut self, _: &[(NodeId, Nothing)]) -> Result<()> {
+    fn receive(&mut self, _: &[(NodeId, NoMessage)]) -> Result<()> {
         Ok(())
     }
 

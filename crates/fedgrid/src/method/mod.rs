@@ -1,4 +1,4 @@
-//! What nodes tell each other: one file per method.
+//! What nodes send each other: one file per method.
 //!
 //! A method is its hyper-parameters and its participant. `join` gets a [`View`], never the network,
 //! so a participant has no way to name another node's rows. `Local`, `Pooled` and `Shrunk` are what
@@ -9,18 +9,18 @@
 mod apfl;
 mod clustered;
 mod ditto;
-mod fedavg;
-mod fedmd;
+pub mod fedavg;
+pub mod fedmd;
 mod fedprox;
-mod fedrelax;
+pub mod fedrelax;
 mod fine_tuned;
-mod gossip;
-mod hub;
-mod ifca;
-mod local;
-mod persfl;
+pub mod gossip;
+pub mod hub;
+pub mod ifca;
+pub mod local;
+pub mod persfl;
 mod pooled;
-mod primal_dual;
+pub mod primal_dual;
 mod shrunk;
 mod wire;
 
@@ -29,25 +29,17 @@ use std::sync::Arc;
 pub use apfl::Apfl;
 pub use clustered::ClusteredFl;
 pub use ditto::Ditto;
-pub use fedavg::{Averaged, FedAvg};
-pub use fedmd::{Distilling, FedMd};
+pub use fedavg::FedAvg;
+pub use fedmd::FedMd;
 pub use fedprox::FedProx;
-pub use fedrelax::{
-    Coupling, FedRelax, LocalStep, Predictions, Relaxing, SMALLEST_PULL, Shared, is_weak,
-};
+pub use fedrelax::FedRelax;
 pub use fine_tuned::FineTuned;
-pub use gossip::{Gossip, Gossiped, Gossiping, Turns, common_step};
-pub use hub::{Hubbed, Letter, around_hub};
-pub use ifca::{Guess, Ifca};
-pub use local::{Alone, Local};
-pub(crate) use persfl::suitable_step;
-pub use persfl::{
-    Adoption, Answer, Budget, Choice, Exchange, Feed, Kept, Learn, Learned, LinearPool, Online,
-    PersFl, Probe, Probes, Probing, Question, RefitPool, Refusal, Start, Tally,
-    chosen_by_validation, gradient_network, model_network, pooling_network, probing_model,
-};
+pub use gossip::Gossip;
+pub use ifca::Ifca;
+pub use local::Local;
+pub use persfl::{PersFl, Tally};
 pub use pooled::{Oracle, Pooled};
-pub use primal_dual::{Coupled, PrimalDual, PrimalStep, Scale, Turn};
+pub use primal_dual::PrimalDual;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use shrunk::Shrunk;
@@ -70,7 +62,7 @@ pub trait Method: Sync {
     /// What runs at each node.
     type Participant: Participant;
 
-    /// One node takes part, knowing what its view tells.
+    /// One node takes part, knowing its view.
     fn join(&self, view: View) -> Result<Self::Participant>;
 
     /// The strength α that multiplies the variation in the objective.
@@ -98,18 +90,18 @@ pub enum StopOn {
     Decrease,
 }
 
-/// What runs at one node: it speaks, it listens, it has a hypothesis.
+/// What runs at one node: it sends, it receives, it has a hypothesis.
 pub trait Participant: Send {
     /// What is sent along an edge.
     type Message: Message;
 
-    /// What this node has to say to others this round.
+    /// The messages to others in this round.
     fn send(&mut self) -> Vec<(NodeId, Self::Message)>;
 
-    /// Learns from what others said, in order of their ids.
+    /// Learns from the messages of others, in order of their ids.
     fn receive(&mut self, inbox: &[(NodeId, Self::Message)]) -> Result<()>;
 
-    /// What this node has learnt; none while it has neither rows nor heard anything.
+    /// What this node has learnt; none while it has neither rows nor any message.
     fn hypothesis(&self) -> Option<&Arc<dyn Hypothesis>>;
 
     /// How the last round went here.
@@ -139,7 +131,7 @@ pub struct Report {
     pub change: f64,
     /// The sum of squares of those predictions, or of weights and duals.
     pub size: f64,
-    /// Whether the node damps what it hears because the rounds were growing.
+    /// Whether the node damps what it receives because the changes were growing.
     pub damped: bool,
     /// What the node knows of the distance to the minimum; none if it knows nothing.
     pub gap: Option<Gap>,

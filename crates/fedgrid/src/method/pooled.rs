@@ -43,6 +43,7 @@ impl Oracle {
         let mut fitted: Vec<(usize, &Node, Arc<dyn Hypothesis>)> = Vec::new();
         let mut hypotheses = Vec::with_capacity(nodes.len());
         for (node, &cluster) in nodes.iter().zip(&self.clusters) {
+            // A cluster is fitted once for each kind of model, not once for each node.
             let known = fitted
                 .iter()
                 .find(|(c, like, _)| *c == cluster && like.model.family() == node.model.family());
@@ -64,11 +65,12 @@ impl Oracle {
         let members = || nodes.iter().zip(&self.clusters).filter(|(_, c)| **c == cluster);
         let mut parts = members().map(|(node, _)| &node.data);
         let first = parts.next().ok_or(Error::NoData)?.clone();
-        let all = parts.try_fold(first, super::super::data::Dataset::stacked)?;
+        let all = parts.try_fold(first, Dataset::stacked)?;
         let total = all.total_weight();
         if total == 0.0 {
             return Err(Error::NoData);
         }
+        // Nodes without rows must not dilute the others.
         let with_rows = members().filter(|(node, _)| node.data.total_weight() > 0.0).count();
         Ok(all.with_total_weight(total / with_rows as f64))
     }

@@ -11,7 +11,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FedRelax, Hypotheses, Method, Relaxing};
+use super::{FedRelax, Hypotheses, Method, fedrelax::FedRelaxParticipant};
 use crate::{error::Result, network::View};
 
 /// Shrinkage of every node's model towards the pooled one.
@@ -35,9 +35,9 @@ impl Default for Shrunk {
 }
 
 impl Method for Shrunk {
-    type Participant = Relaxing;
+    type Participant = FedRelaxParticipant;
 
-    fn join(&self, mut view: View) -> Result<Relaxing> {
+    fn join(&self, mut view: View) -> Result<FedRelaxParticipant> {
         if let Some(centred) = view.node.model.with_centre(self.pooled[view.node.id].as_ref()) {
             view.node.model = centred.into();
         }

@@ -10,7 +10,7 @@
 //! restore(join(view), snapshot(p)) = p
 //! ```
 //!
-//! in the sense that both say the same, and learn the same, ever after. Rows are not in it: a
+//! in the sense that both send the same, and learn the same, ever after. Rows are not in it: a
 //! participant is made from its view first, then restored.
 
 use std::fmt::Debug;
@@ -50,9 +50,9 @@ pub trait Wire: Message + Debug {
 /// What a participant may forget without harm when its process falls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
-    /// An older state is as good: others only ever use its latest word, whatever was said before.
+    /// An older state is as good: others only ever use its latest message.
     Replaceable,
-    /// Whatever was said must be remembered, or be said again from the same words of others.
+    /// What was sent must be remembered, or be sent again from the same messages of others.
     Conversation,
     /// Whatever was given away must be remembered before it leaves: every round is kept.
     Ledger,
@@ -60,7 +60,7 @@ pub enum Memory {
 
 /// A participant that can be saved and restored exactly.
 pub trait Durable: Participant<Message: Wire> {
-    /// What messages from this node look like; none from one that has nothing to say here.
+    /// What messages from this node look like; none from one that sends nothing here.
     fn shape(&self, from: NodeId) -> Option<<Self::Message as Wire>::Shape>;
 
     /// Writes all that was learnt since joining.
@@ -73,7 +73,7 @@ pub trait Durable: Participant<Message: Wire> {
     fn memory(&self) -> Memory;
 
     /// From now on messages may be stale, so growing changes are no longer a sign of divergence.
-    fn expect_late_words(&mut self) {}
+    fn expect_late_messages(&mut self) {}
 
     /// How many distinct questions of each other node were answered so far: no count ever falls.
     fn charges(&self) -> Vec<(NodeId, u64)> {

@@ -1,6 +1,125 @@
-//! The kinds of hypotheses of this crate: a model that brings a new one adds its line here.
+//! The models of this crate: as experiments ask for them, and what files of theirs hold.
+//!
+//! A model is a line of `models!`, where its struct is its section of an experiment file; one that brings a
+//! hypothesis of its own adds its line to [`HypothesisKinds::builtin`].
 
-use crate::model::{self, HypothesisKinds};
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::model::{
+    self, Boosting, ElasticNet, ExtraTrees, Fixed, Forest, GraphicalLasso, Huber, HypothesisKinds,
+    KernelRidge, Linear, LocalModel, Logistic, Mean, Neighbours, Perceptron, Poisson, Quantile,
+    Smoother, Tree,
+};
+
+/// Makes the enums of all models.
+macro_rules! models {
+    ($($(#[doc = $doc:literal])+ $kind:ident($model:ty) = $name:literal,)+) => {
+        /// Which model.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        pub enum ModelKind {
+            $($(#[doc = $doc])+ #[serde(rename = $name)] $kind,)+
+        }
+
+        impl ModelKind {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$kind,)+];
+
+            /// Its name in experiment files and results.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)+ }
+            }
+
+            /// The model with the defaults of all its keys.
+            #[must_use]
+            pub fn with_defaults(self) -> Model {
+                match self { $(Self::$kind => Model::$kind(<$model>::default()),)+ }
+            }
+        }
+
+        /// A model with its keys.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "kind")]
+        pub enum Model {
+            $($(#[doc = $doc])+ #[serde(rename = $name)] $kind($model),)+
+        }
+
+        impl Model {
+            /// Which model it is.
+            #[must_use]
+            pub fn kind(&self) -> ModelKind {
+                match self { $(Self::$kind(_) => ModelKind::$kind,)+ }
+            }
+
+            /// The model as nodes train it.
+            #[must_use]
+            pub fn as_local(&self) -> &dyn LocalModel {
+                match self { $(Self::$kind(model) => model,)+ }
+            }
+
+            /// The same to be shared; a fixed ridge is not chosen on validation rows.
+            #[must_use]
+            pub fn shared(self, has_fixed_ridge: bool) -> Arc<dyn LocalModel> {
+                match self {
+                    $(Self::$kind(model) if has_fixed_ridge => Arc::new(Fixed(model)),
+                      Self::$kind(model) => Arc::new(model),)+
+                }
+            }
+        }
+    };
+}
+
+models! {
+    /// Least squares with a ridge.
+    Linear(Linear) = "linear",
+    /// Least squares with a ridge and a lasso.
+    ElasticNet(ElasticNet) = "elastic-net",
+    /// Linear, with large errors counting less.
+    Huber(Huber) = "huber",
+    /// Linear, for a quantile instead of the mean.
+    Quantile(Quantile) = "quantile",
+    /// Log-linear, for counts and rates.
+    Poisson(Poisson) = "poisson",
+    /// Logistic regression for classes.
+    Logistic(Logistic) = "logistic",
+    /// A Gaussian model of features and target together, most pairs independent given the others.
+    GraphicalLasso(GraphicalLasso) = "graphical-lasso",
+    /// A decision tree.
+    Tree(Tree) = "tree",
+    /// A random forest.
+    Forest(Forest) = "forest",
+    /// A forest with random thresholds.
+    ExtraTrees(ExtraTrees) = "extra-trees",
+    /// Gradient boosting.
+    Boosting(Boosting) = "boosting",
+    /// Nearest neighbours.
+    Neighbours(Neighbours) = "neighbours",
+    /// Kernel ridge regression.
+    KernelRidge(KernelRidge) = "kernel-ridge",
+    /// A kernel smoother (Nadaraya–Watson).
+    Smoother(Smoother) = "smoother",
+    /// A neural network: multi-layer perceptron.
+    Perceptron(Perceptron) = "perceptron",
+    /// The mean.
+    Constant(Mean) = "constant",
+}
+
+impl ModelKind {
+    /// The model of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+}
+
+impl std::fmt::Display for ModelKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
 
 impl HypothesisKinds {
     /// All kinds of this crate.

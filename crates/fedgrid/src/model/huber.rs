@@ -45,25 +45,6 @@ impl Default for Huber {
     }
 }
 
-impl Huber {
-    fn check(&self) -> Result<()> {
-        at_least_zero("ridge", self.ridge)?;
-        check::positive("threshold", &[self.threshold])
-    }
-
-    fn minimise(
-        &self,
-        rows: &[f64],
-        labels: &[f64],
-        weights: &[f64],
-        pulls: &QuadraticPulls,
-    ) -> Result<Vec<f64>> {
-        let (low, high) = (-2.0 * self.threshold, 2.0 * self.threshold);
-        let problem = PiecewiseQuadratic { rows, labels, weights, pulls, slope: 2.0, low, high };
-        problem.minimise(&vec![0.0; labels.len()], pulls.centres.clone())
-    }
-}
-
 impl LocalModel for Huber {
     fn predicts(&self, task: Task) -> bool {
         task == Task::Regression
@@ -139,6 +120,25 @@ impl AffineModel for Huber {
         self.affine().proximal(data, centre, steps, |rows, labels, weights, pulls| {
             self.minimise(rows, labels, weights, pulls)
         })
+    }
+}
+
+impl Huber {
+    fn check(&self) -> Result<()> {
+        at_least_zero("ridge", self.ridge)?;
+        check::positive("threshold", &[self.threshold])
+    }
+
+    fn minimise(
+        &self,
+        rows: &[f64],
+        labels: &[f64],
+        weights: &[f64],
+        pulls: &QuadraticPulls,
+    ) -> Result<Vec<f64>> {
+        let (low, high) = (-2.0 * self.threshold, 2.0 * self.threshold);
+        let problem = PiecewiseQuadratic { rows, labels, weights, pulls, slope: 2.0, low, high };
+        problem.minimise(&vec![0.0; labels.len()], pulls.centres.clone())
     }
 }
 

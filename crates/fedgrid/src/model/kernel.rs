@@ -138,7 +138,6 @@ pub(super) mod keys {
         }
     }
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
     pub(crate) fn serialize<S: Serializer>(kernel: &Kernel, to: S) -> Result<S::Ok, S::Error> {
         let usual = KernelKeys::default();
         match *kernel {

@@ -10,7 +10,6 @@
 //! and is put under the laws of `testing::check_local_model` by one line.
 
 mod builtin;
-mod chosen;
 mod check;
 mod kernel;
 mod parametric;
@@ -40,7 +39,7 @@ mod tree;
 use std::{any::Any, fmt::Debug};
 
 pub use boosting::{Boosting, BoostingHypothesis};
-pub use chosen::{Model, ModelKind};
+pub use builtin::{Model, ModelKind};
 pub use constant::{Constant, Mean};
 pub use elastic_net::ElasticNet;
 pub use fixed::Fixed;

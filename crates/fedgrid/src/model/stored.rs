@@ -51,8 +51,10 @@ pub trait Storable: Hypothesis + Serialize + DeserializeOwned {
     fn check(&self) -> Result<()>;
 }
 
-/// Reads a hypothesis, for rows of these features and this task if they are given.
-type Load = fn(Stored, Option<(&[String], Task)>) -> Result<Box<dyn Hypothesis>>;
+/// The features and the task of rows that a hypothesis is to be for; none if any will do.
+type ForRows<'a> = Option<(&'a [String], Task)>;
+
+type Load = fn(Stored, ForRows) -> Result<Box<dyn Hypothesis>>;
 
 /// The kinds of hypotheses that can be read from files.
 #[derive(Debug, Clone, Default)]
@@ -68,20 +70,13 @@ impl HypothesisKinds {
 
     /// The hypothesis that was stored, if it passes its check; and, where features and task are given,
     /// if it is one for rows of these.
-    pub fn load(
-        &self,
-        stored: Stored,
-        rows: Option<(&[String], Task)>,
-    ) -> Result<Box<dyn Hypothesis>> {
+    pub fn load(&self, stored: Stored, rows: ForRows) -> Result<Box<dyn Hypothesis>> {
         let load = self.0.get(stored.kind.as_str());
         load.ok_or(malformed("is of no known kind"))?(stored, rows)
     }
 }
 
-fn load<H: Storable>(
-    stored: Stored,
-    rows: Option<(&[String], Task)>,
-) -> Result<Box<dyn Hypothesis>> {
+fn load<H: Storable>(stored: Stored, rows: ForRows) -> Result<Box<dyn Hypothesis>> {
     let hypothesis: H = serde_json::from_value(Value::Object(stored.values))
         .map_err(|_| malformed("does not hold the values of its kind"))?;
     // Before anything asks it to predict: a file may be damaged, or made by hand.

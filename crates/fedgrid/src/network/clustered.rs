@@ -2,23 +2,16 @@
 //!
 //! ```text
 //! Prob{ {i, i'} is an edge } = p_in  if c⁽ⁱ⁾ = c⁽ⁱ'⁾, otherwise p_out
-//! y⁽ⁱʳ⁾ = (w̄⁽ᶜ⁽ⁱ⁾⁾)ᵀ x⁽ⁱʳ⁾ + ε⁽ⁱʳ⁾      x ~ N(0, I), w̄ ~ N(0, I), ε ~ N(0, σ²)
 //! ```
 //!
-//! with linear data whose true weights are those of the node's cluster. ["Plug In and Learn",
-//! section IV-A and eq. 17. The gaps between edges are geometric: Batagelj and Brandes, "Efficient
-//! generation of large random networks".]
+//! ["Plug In and Learn", section IV-A. The gaps between edges are geometric: Batagelj and Brandes,
+//! "Efficient generation of large random networks".]
 
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
 
-use super::{
-    Edge, Network, NodeId,
-    shapes::{at_least, numbered},
-};
+use super::{Edge, Network, NodeId, shapes::numbered};
 use crate::{
-    algebra::dot,
-    data::{Dataset, Features, Labels},
-    error::{Error, Result, at_least_zero},
+    error::{Error, Result, at_least},
     random::{Purpose, Stream},
 };
 
@@ -45,15 +38,6 @@ pub struct Clustered {
     pub seed: u64,
 }
 
-/// Linear data of a network whose truth is known.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LinearData {
-    /// The true weights w̄ of each cluster.
-    pub weights: Vec<Vec<f64>>,
-    /// The rows of each node.
-    pub data: Vec<Dataset>,
-}
-
 impl Clustered {
     /// The network, and the cluster of each node.
     pub fn make(&self) -> Result<(Network, Vec<usize>)> {
@@ -70,27 +54,12 @@ impl Clustered {
         Ok((Network::new(numbered(count), edges)?, self.assignment()))
     }
 
-    /// True weights for each cluster, and rows for each node: σ = `noise` is a standard deviation.
-    pub fn linear_data(&self, features: usize, rows: usize, noise: f64) -> Result<LinearData> {
-        self.check()?;
-        at_least(features, "features", 1, "one or more")?;
-        at_least_zero("noise", noise)?;
-        let weights = true_weights(self.clusters, features, self.seed);
-        let names = feature_names(features);
-        let node = |(id, cluster): (NodeId, usize)| {
-            let stream = &mut Stream::new(self.seed, id, 0, Purpose::Data);
-            let rows = (0..rows).map(|_| linear_row(&weights[cluster], noise, stream)).collect();
-            dataset(names.clone(), rows)
-        };
-        let data = self.assignment().into_iter().enumerate().map(node).collect::<Result<_>>()?;
-        Ok(LinearData { weights, data })
-    }
-
-    fn assignment(&self) -> Vec<usize> {
+    /// The cluster of each node.
+    pub(crate) fn assignment(&self) -> Vec<usize> {
         (0..self.clusters * self.nodes).map(|node| node / self.nodes).collect()
     }
 
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         at_least(self.clusters, "clusters", 1, "one or more")?;
         at_least(self.nodes, "nodes", 1, "one or more")?;
         for (name, value) in [("inside", self.inside), ("between", self.between)] {
@@ -114,6 +83,7 @@ fn chosen(
     if probability == 0.0 {
         return;
     }
+    // ln(1 − p) by its own function: for the small p of large networks 1 − p would round to one.
     let rate = (-probability).ln_1p();
     let mut next = range.start;
     while next < range.end {
@@ -130,34 +100,6 @@ fn chosen(
         join(next + gap);
         next += gap + 1;
     }
-}
-
-/// Weights w̄ ~ N(0, I), one vector for each cluster or component.
-pub(super) fn true_weights(count: usize, features: usize, seed: u64) -> Vec<Vec<f64>> {
-    let draw = |index| {
-        // Round 0 belongs to the rows of the node with this number.
-        let mut stream = Stream::new(seed, index, 1, Purpose::Data);
-        (0..features).map(|_| stream.normal()).collect()
-    };
-    (0..count).map(draw).collect()
-}
-
-/// A row x ~ N(0, I) and its label wᵀx + ε.
-pub(super) fn linear_row(weights: &[f64], noise: f64, stream: &mut Stream) -> (Vec<f64>, f64) {
-    let x: Vec<f64> = weights.iter().map(|_| stream.normal()).collect();
-    let label = dot(weights, &x) + noise * stream.normal();
-    (x, label)
-}
-
-/// The names x1, x2, … of made features.
-pub(super) fn feature_names(features: usize) -> Arc<[String]> {
-    (1..=features).map(|feature| format!("x{feature}")).collect()
-}
-
-/// Rows and labels as a dataset.
-pub(super) fn dataset(names: Arc<[String]>, rows: Vec<(Vec<f64>, f64)>) -> Result<Dataset> {
-    let (features, labels): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
-    Dataset::new(Features::new(names, features.concat())?, Labels::values(labels))
 }
 
 #[cfg(test)]
@@ -203,31 +145,6 @@ mod tests {
     }
 
     #[test]
-    fn without_noise_labels_are_those_of_the_clusters_weights() {
-        let clustered = clustered(0.8, 0.2);
-        let LinearData { weights, data } = clustered.linear_data(4, 6, 0.0).unwrap();
-        for (node, data) in data.iter().enumerate() {
-            assert_eq!(data.rows(), 6);
-            for (x, y) in data.features().iter().zip(data.labels().as_slice()) {
-                assert!((dot(&weights[node / 50], x) - y).abs() < 1e-14);
-            }
-        }
-        assert_ne!(weights[0], weights[1]);
-        assert_ne!(data[0].features(), data[1].features());
-    }
-
-    #[test]
-    fn noise_is_a_standard_deviation() {
-        let LinearData { weights, data } = clustered(0.8, 0.2).linear_data(2, 100, 3.0).unwrap();
-        let square = |(node, data): (usize, &Dataset)| {
-            let error = |(x, y): (&[f64], &f64)| (dot(&weights[node / 50], x) - y).powi(2);
-            data.features().iter().zip(data.labels().as_slice()).map(error).sum::<f64>()
-        };
-        let mean = data.iter().enumerate().map(square).sum::<f64>() / 15_000.0;
-        assert!((mean / 9.0 - 1.0).abs() < 0.05);
-    }
-
-    #[test]
     fn wrong_parameters_are_named() {
         let message = |clustered: Clustered| clustered.make().unwrap_err().to_string();
         let expected = "inside is 1.5, expected a probability from zero to one";
@@ -238,9 +155,5 @@ mod tests {
         );
         let none = Clustered { clusters: 0, ..clustered(0.5, 0.5) };
         assert_eq!(message(none), "clusters is 0, expected one or more");
-        let data = |features, noise| clustered(0.5, 0.5).linear_data(features, 1, noise);
-        let message = |features, noise| data(features, noise).unwrap_err().to_string();
-        assert_eq!(message(0, 0.0), "features is 0, expected one or more");
-        assert_eq!(message(1, -1.0), "noise is -1, expected zero or more");
     }
 }

@@ -48,6 +48,7 @@ fn sorted_ends(edges: &[(String, String, f64)]) -> Vec<String> {
         edges.iter().flat_map(|(source, target, _)| [source, target]).cloned().collect();
     ends.sort_unstable();
     ends.dedup();
+    // Nodes that are called by numbers are expected in their order, "2" before "10".
     let numbers: Option<Vec<i128>> = ends.iter().map(|name| name.parse().ok()).collect();
     match numbers {
         Some(numbers) => {

@@ -6,7 +6,6 @@ mod edges;
 mod statistics;
 mod nearest;
 mod clustered;
-mod mixture;
 mod partition;
 mod laplacian;
 mod elimination;
@@ -15,9 +14,8 @@ mod spectrum;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-pub use clustered::{Clustered, LinearData};
+pub use clustered::Clustered;
 pub use edges::from_edges;
-pub use mixture::{Mixture, MixtureData};
 pub use nearest::Nearest;
 pub use partition::partition;
 pub use shapes::{complete, grid, path, random_regular, ring, star};

@@ -10,8 +10,8 @@
 
 use rayon::prelude::*;
 
-use super::{Edge, Network, NodeId, shapes::at_least, statistics::median};
-use crate::error::{Error, Result, same_size};
+use super::{Edge, Network, NodeId, statistics::median};
+use crate::error::{Error, Result, at_least, same_size};
 
 /// A network of nearest neighbours.
 ///
@@ -63,7 +63,7 @@ impl Nearest {
         Network::new(names, kept.into_iter().map(weighted))
     }
 
-    /// The kept pairs, with their distances in place of weights.
+    /// The kept pairs, with their distances as weights.
     fn kept(&self, points: &[f64]) -> Vec<Edge> {
         let columns = self.scales.len();
         let count = points.len() / columns;
@@ -76,6 +76,7 @@ impl Nearest {
                 let mut near: Vec<(f64, NodeId)> = others
                     .map(|other| (squared_distance(point(node), point(other)), other))
                     .collect();
+                // A selection, not a sort: all others of every node are looked at.
                 if keep < near.len() {
                     near.select_nth_unstable_by(keep, |a, b| {
                         a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
@@ -114,6 +115,7 @@ impl Nearest {
     }
 }
 
+// In the order of the columns, not in four lanes as in `algebra`: weights of networks keep their bits.
 fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| (x - y).powi(2)).sum()
 }

@@ -14,11 +14,17 @@ use std::collections::{BTreeSet, VecDeque};
 use super::{Network, NodeId};
 use crate::error::{Error, Result};
 
-/// How often a bisection is improved at most.
-const PASSES: usize = 12;
+/// How often a bisection is improved at most; a pass that finds nothing ends it before.
+const MAX_PASSES: usize = 12;
 
-/// By which share of its nodes a half may be too large or too small.
-const SLACK: f64 = 0.01;
+/// By which share of its nodes a half may be too large or too small: a node too many costs less than the
+/// edges that an exact cut would add.
+const SIZE_SLACK_SHARE: f64 = 0.01;
+
+/// How many moves without a better cut end a pass, so that it does not walk through a whole network for
+/// nothing: so many, and one for this many nodes.
+const FRUITLESS_MOVES: usize = 50;
+const NODES_PER_FRUITLESS_MOVE: usize = 20;
 
 /// The part of every node, for so many parts of nearly equal size and few edges between them.
 ///
@@ -87,8 +93,8 @@ fn bisect(
     let mut halves = Halves { network, nodes, side, size: target, target };
     let mut best: Option<(usize, Vec<NodeId>)> = None;
     for order in halves.orders() {
-        for (place, &node) in order.iter().enumerate() {
-            halves.side[node] = Some(place >= target);
+        for (rank, &node) in order.iter().enumerate() {
+            halves.side[node] = Some(rank >= target);
         }
         halves.size = target;
         halves.improve(nodes.len(), parts);
@@ -111,8 +117,8 @@ impl Halves<'_> {
     /// which for two corners of one side of a square are straight lines across.
     fn orders(&self) -> Vec<Vec<NodeId>> {
         let far = |distances: &[usize]| {
-            let place = (0..self.nodes.len()).max_by_key(|&place| distances[self.nodes[place]]);
-            self.nodes[place.unwrap_or(0)]
+            let index = (0..self.nodes.len()).max_by_key(|&index| distances[self.nodes[index]]);
+            self.nodes[index.unwrap_or(0)]
         };
         let first = self.distances(far(&self.distances(self.nodes[0])));
         let second = self.distances(far(&first));
@@ -120,6 +126,7 @@ impl Halves<'_> {
         let third = self.distances(far(&both));
         let order = |key: &dyn Fn(NodeId) -> i64| {
             let mut order = self.nodes.to_vec();
+            // Ties by id, so that a partition is the same on every machine.
             order.sort_by_key(|&node| (key(node), node));
             order
         };
@@ -179,10 +186,10 @@ impl Halves<'_> {
             clippy::cast_sign_loss,
             reason = "a share of a count"
         )]
-        let slack = (SLACK * count as f64) as usize;
+        let slack = (SIZE_SLACK_SHARE * count as f64) as usize;
         let range = self.target.saturating_sub(slack).max(parts[0])
             ..=(self.target + slack).min(count - parts[1]);
-        for _ in 0..PASSES {
+        for _ in 0..MAX_PASSES {
             if !self.pass(count, &range) {
                 return;
             }
@@ -193,12 +200,14 @@ impl Halves<'_> {
     fn pass(&mut self, count: usize, range: &std::ops::RangeInclusive<usize>) -> bool {
         let mut gains: Vec<BTreeSet<(i64, NodeId)>> = vec![BTreeSet::new(); 2];
         for &node in self.nodes {
-            let place = usize::from(self.side[node] == Some(true));
-            gains[place].insert((self.gain(node), node));
+            let half = usize::from(self.side[node] == Some(true));
+            gains[half].insert((self.gain(node), node));
         }
         let (mut total, mut best, mut moved) = (0, 0, Vec::new());
         let mut kept = 0;
-        while moved.len() < count && moved.len() < kept + 50 + count / 20 {
+        while moved.len() < count
+            && moved.len() < kept + FRUITLESS_MOVES + count / NODES_PER_FRUITLESS_MOVE
+        {
             // The half that is too large gives; of equals, the one with the better move.
             let from = match self.size.cmp(&self.target) {
                 std::cmp::Ordering::Greater => 0,
@@ -215,6 +224,8 @@ impl Halves<'_> {
                 (best, kept) = (total, moved.len());
             }
         }
+        // Moves that lead through worse cuts are how a pass leaves a local minimum; those after the best cut
+        // are taken back.
         let undone: Vec<NodeId> = moved.drain(kept..).collect();
         let mut nothing = vec![BTreeSet::new(); 2];
         undone.into_iter().rev().for_each(|node| self.flip(node, &mut nothing));
@@ -225,19 +236,19 @@ impl Halves<'_> {
     fn flip(&mut self, node: NodeId, gains: &mut [BTreeSet<(i64, NodeId)>]) {
         let Some(side) = self.side[node] else { return };
         let neighbours = self.network.neighbours(node);
-        let place = |side: Option<bool>| usize::from(side == Some(true));
+        let half = |side: Option<bool>| usize::from(side == Some(true));
         let movable: Vec<NodeId> = neighbours
             .iter()
             .map(|&(other, _)| other)
             .filter(|&other| {
-                let own = place(self.side[other]);
+                let own = half(self.side[other]);
                 self.side[other].is_some() && gains[own].remove(&(self.gain(other), other))
             })
             .collect();
         self.side[node] = Some(!side);
         self.size = if side { self.size + 1 } else { self.size - 1 };
         for other in movable {
-            gains[place(self.side[other])].insert((self.gain(other), other));
+            gains[half(self.side[other])].insert((self.gain(other), other));
         }
     }
 }

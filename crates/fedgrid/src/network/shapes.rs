@@ -10,7 +10,7 @@
 
 use super::{Edge, Network, NodeId};
 use crate::{
-    error::{Error, Result},
+    error::{Error, Result, at_least},
     random::{Purpose, Stream},
 };
 
@@ -80,20 +80,6 @@ fn unit(nodes: usize, edges: impl IntoIterator<Item = (NodeId, NodeId)>) -> Resu
     Network::new(numbered(nodes), edges.into_iter().map(edge))
 }
 
-/// Checks a count that must not be too small.
-pub(super) fn at_least(
-    count: usize,
-    name: &'static str,
-    least: usize,
-    expected: &'static str,
-) -> Result<()> {
-    if count >= least {
-        Ok(())
-    } else {
-        Err(Error::Parameter { name, value: count as f64, expected })
-    }
-}
-
 /// Every node is joined to the nearest ones on a circle, and to the opposite one if the degree is
 /// odd.
 fn circulant(nodes: usize, degree: usize) -> Vec<(NodeId, NodeId)> {
@@ -102,23 +88,26 @@ fn circulant(nodes: usize, degree: usize) -> Vec<(NodeId, NodeId)> {
     near.chain(opposite).collect()
 }
 
+/// How many switches are tried for each edge: enough to leave no trace of the circle.
+const SWITCHES_PER_EDGE: usize = 10;
+
 fn switch(edges: &mut [(NodeId, NodeId)], nodes: usize, stream: &mut Stream) {
     let mut neighbours = vec![Vec::new(); nodes];
     for &(a, b) in &*edges {
         neighbours[a].push(b);
         neighbours[b].push(a);
     }
-    // Ten tries per edge leave no trace of the circle.
-    for _ in 0..10 * edges.len() {
+    for _ in 0..SWITCHES_PER_EDGE * edges.len() {
         let (first, second) = (stream.index(edges.len()), stream.index(edges.len()));
         let (a, b) = edges[first];
+        // Either end may be the first, or half of all switches would never be tried.
         let (c, d) = if stream.index(2) == 0 { edges[second] } else { swapped(edges[second]) };
         if a == d || b == c || neighbours[a].contains(&d) || neighbours[c].contains(&b) {
             continue;
         }
         for (node, old, new) in [(a, b, d), (b, a, c), (c, d, b), (d, c, a)] {
-            let place = neighbours[node].iter().position(|&other| other == old);
-            neighbours[node][place.expect("both ends of an edge know it")] = new;
+            let index = neighbours[node].iter().position(|&other| other == old);
+            neighbours[node][index.expect("both ends of an edge know it")] = new;
         }
         (edges[first], edges[second]) = ((a, d), (c, b));
     }

@@ -90,6 +90,7 @@ impl Network {
         let apart = |(i, j): (NodeId, NodeId)| (values[i] - values[j]).powi(2);
         let edges: f64 =
             self.edges().iter().map(|edge| edge.weight * apart((edge.source, edge.target))).sum();
+        // By differences, not by the variance, which rounding keeps above zero.
         let constant = values.iter().all(|value| value - values[0] == 0.0);
         Ok((total > 0.0 && !constant).then(|| 1.0 - edges / total / pairs))
     }

@@ -80,6 +80,7 @@ impl Penalty {
     }
 
     /// Replaces v by argmin over u of g*(u) + ‖u − v‖² / 2σ.
+    #[inline]
     pub fn dual_update(self, v: &mut [f64], c: f64, sigma: f64) {
         self.rule().dual_update(v, c, sigma);
     }

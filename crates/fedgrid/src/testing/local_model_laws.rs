@@ -87,6 +87,7 @@ impl LocalModelLaws<'_> {
     fn weight_zero_is_no_row(&self) {
         let data = self.data();
         let silent = dataset(features(5, 3), self.labels(5, 4), vec![0.0; 5]);
+        // In front, where a model that takes its first row for granted meets them.
         let padded = silent.stacked(&data).expect("both have the same columns");
         self.assert_same("a row of weight zero matters", &data, &padded);
     }

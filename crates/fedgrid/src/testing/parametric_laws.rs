@@ -105,6 +105,7 @@ impl ParametricLaws<'_> {
         for (data, centre, step) in self.cases() {
             let minimum = self.proximal(&data, &centre, step);
             let lowest = self.objective(&data, &centre, step, &minimum);
+            // Differences of objectives are known to their rounding only.
             let rounding = 1e-11 * (1.0 + lowest.abs());
             for (seed, distance) in (0..20).flat_map(|seed| [1e-4, 1e-2, 1.0].map(|d| (seed, d))) {
                 let mut moved = minimum.clone();
@@ -138,6 +139,7 @@ impl ParametricLaws<'_> {
     /// No proximal step is longer than τ times a gradient at its centre.
     fn a_short_step_stays_at_its_centre(&self) {
         for (data, centre, step) in self.cases() {
+            // Short beside any curvature, long beside rounding.
             let step = 1e-6 * step;
             let longest = step * norm(&self.model.gradient(&data, &centre));
             let mut moved = self.proximal(&data, &centre, step);

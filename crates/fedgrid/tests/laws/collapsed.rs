@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use fedgrid::{
     data::{Dataset, Features, Labels, Task},
-    method::{FedRelax, Method, Participant, Shared},
+    method::{FedRelax, Method, Participant, fedrelax::PredictionMessage},
     model::{Hypothesis, Linear, LocalModel, Logistic, Tree, TreeHypothesis},
     network::{Neighbour, Node, View},
     random::{Purpose, Stream},
@@ -52,7 +52,7 @@ fn collapsed_and_stacked(
         let copy = Dataset::weighted(public.as_ref().clone(), said.clone(), pulls).unwrap();
         stacked = stacked.stacked(&copy).unwrap();
         neighbours.push(Neighbour { id, weight, public: public.clone() });
-        inbox.push((id, Shared { own: Arc::new(said), yours: None }));
+        inbox.push((id, PredictionMessage { own: Arc::new(said), yours: None }));
     }
     let node = Node { id: 0, data, model: model.clone(), public };
     let method = FedRelax { alpha: ALPHA, ..FedRelax::default() };

@@ -9,7 +9,7 @@ use fedgrid::{
         Verdict, Weighting,
     },
     data::{Dataset, Features, Labels, Plan, Role, Task, normal_points},
-    method::{Coupling, FedRelax, StopOn},
+    method::{FedRelax, StopOn, fedrelax::Coupling},
     model::{ElasticNet, Huber, Linear, LocalModel, Logistic, Perceptron, Poisson, Quantile, Tree},
     network::{Clustered, Network},
     penalty::Penalty,

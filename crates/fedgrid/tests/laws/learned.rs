@@ -6,9 +6,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use fedgrid::{
     compare::{Approach, Contestant, Gtv, Settings, Study, Unwatched},
     data::{Dataset, Features, Labels, Plan, Role, distinct_rows},
-    method::{FedRelax, Learn, Learned, chosen_by_validation, gradient_network, model_network},
+    method::FedRelax,
     model::{Linear, LocalModel},
     network::{Clustered, Edge, Network, Node},
+    network_learning::{
+        LearnedNetwork, NetworkLearning, chosen_by_validation, gradient_network, model_network,
+    },
     optimum::{Limit, LinearNetwork},
     random::{Purpose, Stream},
 };
@@ -85,8 +88,10 @@ impl Clusters {
         Self { nodes: nodes(&train, public, false), rows: all.data, truth: all.weights }
     }
 
-    fn learned(&self, seed: u64) -> Learned {
-        Learn { seed, ..Learn::default() }.learn(names(250), &self.nodes).unwrap()
+    fn learned(&self, seed: u64) -> LearnedNetwork {
+        NetworkLearning { seed, ..NetworkLearning::default() }
+            .learn(names(250), &self.nodes)
+            .unwrap()
     }
 
     fn true_network() -> Network {
@@ -127,7 +132,7 @@ impl Clusters {
     }
 }
 
-fn purity(learned: &Learned) -> f64 {
+fn purity(learned: &LearnedNetwork) -> f64 {
     inside(&learned.network)
 }
 
@@ -140,7 +145,7 @@ fn inside(network: &Network) -> f64 {
 
 #[test]
 fn probes_of_a_tenth_of_all_pairs_find_the_clusters_and_help_as_much_as_being_told() {
-    let draws: Vec<(Clusters, Learned)> = (1001..1004)
+    let draws: Vec<(Clusters, LearnedNetwork)> = (1001..1004)
         .map(|seed| {
             let clusters = Clusters::new(seed);
             let learned = clusters.learned(seed);
@@ -168,7 +173,7 @@ fn probes_of_a_tenth_of_all_pairs_find_the_clusters_and_help_as_much_as_being_to
 #[test]
 fn stations_without_coordinates_find_their_climate() {
     let colorado = Colorado::read();
-    let learned = Learn::default().learn(names(198), &colorado.nodes).unwrap();
+    let learned = NetworkLearning::default().learn(names(198), &colorado.nodes).unwrap();
     assert!(learned.pairs.len() <= 1950);
     let error = colorado.test_error(&learned.network);
     assert!(error <= 8.0, "{error}");
@@ -191,8 +196,9 @@ fn other_draws_find_the_clusters_and_climates_too() {
     assert!(missed.len() <= 3, "{missed:?}");
     let colorado = Colorado::read();
     for seed in 1..4 {
-        let learned =
-            Learn { seed, ..Learn::default() }.learn(names(198), &colorado.nodes).unwrap();
+        let learned = NetworkLearning { seed, ..NetworkLearning::default() }
+            .learn(names(198), &colorado.nodes)
+            .unwrap();
         let error = colorado.test_error(&learned.network);
         assert!(error <= 8.0, "seed {seed}: {error}");
     }
@@ -222,7 +228,7 @@ fn a_node_without_rows_is_left_alone_and_threads_change_no_bit() {
     let mut data = made.linear_data(3, 6, 0.1).unwrap().data;
     data[5] = Dataset::empty(data[0].features().names().clone(), data[0].task());
     let nodes = nodes(&data, data[0].features().clone(), true);
-    let learn = Learn { share: 0.8, phases: 3, turns: 3, ..Learn::default() };
+    let learn = NetworkLearning { share: 0.8, phases: 3, turns: 3, ..NetworkLearning::default() };
     let learned = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| learn.learn(names(16), &nodes).unwrap())
@@ -232,7 +238,8 @@ fn a_node_without_rows_is_left_alone_and_threads_change_no_bit() {
     assert!(one.network.neighbours(5).is_empty());
     assert!((0..16).all(|node| node == 5 || !one.network.neighbours(node).is_empty()));
     assert!(one.network.edges().iter().all(|edge| edge.source / 8 == edge.target / 8));
-    let refused = Learn { share: 0.0, ..learn }.learn(names(16), &nodes).unwrap_err().to_string();
+    let refused =
+        NetworkLearning { share: 0.0, ..learn }.learn(names(16), &nodes).unwrap_err().to_string();
     assert_eq!(refused, "share is 0, expected above zero and at most one");
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::setting::{Setting, predictions};
 use fedgrid::{
     data::Task,
-    method::{Coupling, FedRelax, Local, Method, Pooled},
+    method::{FedRelax, Local, Method, Pooled, fedrelax::Coupling},
     model::{Linear, LocalModel, Logistic, Tree},
     observe::Stop,
     optimum::{Limit, LinearNetwork},

@@ -6,7 +6,10 @@ use fedgrid::{
     algebra::{Cholesky, Singular, dot},
     data::{Dataset, Features, Labels, Task},
     loss::Loss,
-    method::{Coupling, FedRelax, LocalStep, Message, Method, Participant, Shared},
+    method::{
+        FedRelax, Message, Method, Participant,
+        fedrelax::{Coupling, LocalStep, PredictionMessage},
+    },
     model::{Linear, Logistic, Poisson, Tree},
     network::{Neighbour, Node, View},
     observe::Stop,
@@ -209,8 +212,8 @@ fn modulus(rows: &Features, points: &Features) -> f64 {
     1.0 / largest
 }
 
-fn message(values: Vec<f64>) -> Vec<(usize, Shared)> {
-    vec![(1, Shared { own: Arc::new(Labels::values(values)), yours: None })]
+fn message(values: Vec<f64>) -> Vec<(usize, PredictionMessage)> {
+    vec![(1, PredictionMessage { own: Arc::new(Labels::values(values)), yours: None })]
 }
 
 #[test]

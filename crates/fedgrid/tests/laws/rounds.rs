@@ -7,7 +7,7 @@ use crate::setting::{Setting, predictions};
 use fedgrid::{
     data::{Dataset, Features, Labels, Task},
     descent::Optimiser,
-    method::{FedRelax, LocalStep, Oracle, Pooled},
+    method::{FedRelax, Oracle, Pooled, fedrelax::LocalStep},
     model::{Linear, Logistic, Tree},
     network::{Edge, Network, Node, complete},
     observe::{Stop, Validation},

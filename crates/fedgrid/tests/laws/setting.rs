@@ -6,7 +6,7 @@ use fedgrid::{
     algebra::Singular,
     data::{Dataset, Features, Labels, Task},
     loss::Loss,
-    method::Coupling,
+    method::fedrelax::Coupling,
     model::{Hypothesis, Linear, LinearHypothesis, LocalModel},
     network::{Edge, Network, Node, View},
     random::{Purpose, Stream},

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use fedgrid::{
     data::{Dataset, Features, Labels, Task},
     method::{
-        FedMd, FedRelax, Local, LocalStep, Method, PartialHypotheses, Pooled, SMALLEST_PULL,
-        Shrunk, around_hub,
+        FedMd, FedRelax, Local, Method, PartialHypotheses, Pooled, Shrunk,
+        fedrelax::{LocalStep, SMALLEST_PULL},
+        hub::around_hub,
     },
     model::{
         Boosting, ElasticNet, ExtraTrees, Fixed, Forest, GraphicalLasso, Huber, KernelRidge,

@@ -19,11 +19,10 @@ use fedgrid_lab::{
     assembly::Assembly,
     error::{Error, Result},
     experiment::Experiment,
-    helping::help,
     outcome::{Help, Outcome},
-    report::Page,
+    pipeline::Pipeline,
+    probes::help,
     run::{Existing, RunFolder, to_json_pretty},
-    summary,
     theory::Theory,
 };
 
@@ -87,7 +86,8 @@ impl SiteRun<'_> {
         let mut experiment = self.experiment.clone();
         // Baselines would need rows of other sites.
         experiment.compare.enabled = false;
-        let mut outcome = summary::outcome(&experiment, &site, &verdict.cards, &fitted, seconds);
+        let pipeline = Pipeline { experiment: &experiment, assembly: &site };
+        let mut outcome = pipeline.outcome(&verdict.cards, &fitted, seconds);
         verdict.tell(&mut outcome);
         self.limit_theory(&mut outcome);
         (outcome.rounds, outcome.bytes) = (
@@ -97,17 +97,7 @@ impl SiteRun<'_> {
         let text = experiment.to_text();
         let folder =
             RunFolder::open(self.out, (&text, &self.title), site.fingerprint, Existing::Replace)?;
-        let edges: Vec<(usize, usize, f64)> =
-            site.study.network.edges().iter().map(|e| (e.source, e.target, e.weight)).collect();
-        let helps = self.helps(&learnt.tallies);
-        let page = Page {
-            title: &self.title,
-            outcome: &outcome,
-            edges: &edges,
-            positions: None,
-            experiment: &text,
-            helps: &helps,
-        };
+        let page = pipeline.page(&self.title, &text, &outcome, &self.helps(&learnt.tallies));
         let names = &self.bundle.manifest.nodes;
         folder.write_probes(&learnt.tallies, |node| &names[node].name)?;
         folder.finish(&site, &fitted, &outcome, &page)?;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use fedgrid::compare::MethodKind;
 use fedgrid::runtime::simulator::{FaultCounts, SimulationOutcome};
 use serde_json::{Value, json};
 
@@ -57,13 +58,18 @@ impl SimulationReport {
     pub(super) fn text(&self, method: &str, alpha: f64, chosen: bool) -> String {
         let mode = self.mode.name();
         let (nodes, processes, cut) = (self.nodes, self.processes, self.cut);
-        let strength = if method == "persfl" { "step" } else { "alpha" };
+        let key = MethodKind::named(method).and_then(|kind| kind.with_defaults().strength_key());
+        let strength = key.map_or("alpha", |key| key.name);
         let mut text = format!(
             "{nodes} nodes in {processes} processes, {cut} edges between them; {method}, \
              {strength} {alpha}, {mode} rounds"
         );
         if chosen {
-            text += "\nThe experiment leaves alpha to validation rows; set it with --set method.alpha=…";
+            let _ = write!(
+                text,
+                "\nThe experiment leaves {strength} to validation rows; set it with --set \
+                 method.{strength}=…"
+            );
         }
         let sound = self.seeds.iter().filter(|seed| seed.outcome.violations.is_empty()).count();
         let rounds = || self.seeds.iter().map(|seed| seed.outcome.rounds);

@@ -15,24 +15,23 @@ use fedgrid::{
     Result,
     algebra::{add_scaled, dot},
     data::{Dataset, Features},
-    method::{Choice, LinearPool, PersFl, Start},
+    method::{
+        PersFl,
+        persfl::{CandidateChoice, LinearPool, Start},
+    },
     model::{Hypothesis, Linear, LinearHypothesis, LocalModel},
     random::{Purpose, Stream},
+    synthetic::{ClientPool, SyntheticClients, linear_rows},
 };
 use serde::Deserialize;
 
-use super::super::{
-    averaging::Averaging,
-    clients::{Clients, Pool},
-    measured::Curve,
-    setting::{normals, rows},
-};
+use super::super::{averaging::GradientAveraging, measured::Curve};
 
 /// The keys of a line.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::figures) struct Case {
-    pool: Pool,
+pub(in crate::figures) struct LinearProbing {
+    pool: ClientPool,
     /// The dimension d.
     features: usize,
     /// The rows m of a client.
@@ -44,9 +43,9 @@ pub(in crate::figures) struct Case {
     /// The step η on the gradient (2/m) Xᵀ(Xw − y).
     step: f64,
     rounds: usize,
-    learn: Learn,
-    measure: Measure,
-    start: Begin,
+    learn: ProbingLearner,
+    measure: TargetMeasure,
+    start: TargetStart,
     /// How many clients learn, evenly spread over all.
     targets: usize,
     /// How many clusters IFCA is told.
@@ -56,7 +55,7 @@ pub(in crate::figures) struct Case {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Learn {
+enum ProbingLearner {
     Choosing,
     Online,
     Oracle,
@@ -66,7 +65,7 @@ enum Learn {
 /// What is measured of ŵ − w̄, the mean over targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Measure {
+enum TargetMeasure {
     /// ‖ŵ − w̄‖², as the papers define it.
     Sum,
     /// ‖ŵ − w̄‖² / d.
@@ -78,47 +77,52 @@ enum Measure {
 /// Where a target starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Begin {
+enum TargetStart {
     Zero,
     /// Evenly drawn from [0, 1).
     Uniform,
     Normal,
 }
 
-impl Begin {
+impl TargetStart {
     fn weights(self, size: usize, seed: u64, node: usize) -> Vec<f64> {
         let mut stream = Stream::new(seed, node, 0, Purpose::Start);
         match self {
             Self::Zero => vec![0.0; size],
             Self::Uniform => (0..size).map(|_| stream.uniform()).collect(),
-            Self::Normal => normals(size, &mut stream),
+            Self::Normal => (0..size).map(|_| stream.normal()).collect(),
         }
     }
 }
 
-impl Case {
+impl LinearProbing {
     /// One repeat.
     pub(super) fn run(&self, seed: u64) -> Result<Curve> {
         let clients = self.pool.make(self.features, self.rows, self.noise, seed)?;
         match self.learn {
-            Learn::Choosing => self.probe(&clients, Choice::Uniform, self.candidates, seed),
-            Learn::Oracle => {
-                self.probe(&clients, Choice::Oracle { clusters: clients.clusters.clone() }, 1, seed)
+            ProbingLearner::Choosing => {
+                self.probe(&clients, CandidateChoice::Uniform, self.candidates, seed)
             }
-            Learn::Online => self.online(&clients, seed),
-            Learn::Ifca => Ok(self.ifca(&clients, seed)),
+            ProbingLearner::Oracle => self.probe(
+                &clients,
+                CandidateChoice::Oracle { clusters: clients.clusters.clone() },
+                1,
+                seed,
+            ),
+            ProbingLearner::Online => self.online(&clients, seed),
+            ProbingLearner::Ifca => Ok(self.ifca(&clients, seed)),
         }
     }
 
-    fn targets(&self, clients: &Clients) -> Vec<usize> {
+    fn targets(&self, clients: &SyntheticClients) -> Vec<usize> {
         let apart = clients.data.len() / self.targets.max(1);
         (0..self.targets.max(1)).map(|target| target * apart).collect()
     }
 
     fn probe(
         &self,
-        clients: &Clients,
-        choice: Choice,
+        clients: &SyntheticClients,
+        choice: CandidateChoice,
         candidates: usize,
         seed: u64,
     ) -> Result<Curve> {
@@ -149,9 +153,10 @@ impl Case {
         Ok(curve)
     }
 
-    /// The same steps as by messages of a method with rows that arrive, for one target: only the rows of
-    /// clients that are drawn need be made.
-    fn online(&self, clients: &Clients, seed: u64) -> Result<Curve> {
+    /// The same steps as by messages of a method with rows that arrive, for one target. By messages every
+    /// client would need fresh rows in every iteration, a hundred times as many as are looked at; here
+    /// only those that are drawn get any.
+    fn online(&self, clients: &SyntheticClients, seed: u64) -> Result<Curve> {
         let own = &clients.data[0];
         let mut weights = self.start.weights(self.features, seed, 0);
         let mut order: Vec<usize> = (1..clients.data.len()).collect();
@@ -161,7 +166,7 @@ impl Case {
             for client in drawn(&mut order, self.candidates, seed, round) {
                 let truth = &clients.truth[clients.clusters[client]];
                 let mut stream = Stream::new(seed, client, round + 2, Purpose::Data);
-                let fresh = rows(&clients.names, truth, self.rows, self.noise, &mut stream)?;
+                let fresh = linear_rows(&clients.names, truth, self.rows, self.noise, &mut stream)?;
                 let mut next = weights.clone();
                 descend(&mut next, &fresh, self.step);
                 let loss = squares(own, &next);
@@ -169,16 +174,18 @@ impl Case {
                     best = Some((loss, next));
                 }
             }
+            // The best step is taken even if it does not help, as in the papers.
             weights = best.map_or(weights, |(_, next)| next);
             curve.push(((round + 1) as f64, self.measured(clients, 0, &weights)));
         }
         Ok(curve)
     }
 
-    fn ifca(&self, clients: &Clients, seed: u64) -> Curve {
-        let start =
-            (0..self.told).flat_map(|model| Begin::Normal.weights(self.features, seed, model));
-        let mut averaging = Averaging::new(&clients.data, start.collect());
+    fn ifca(&self, clients: &SyntheticClients, seed: u64) -> Curve {
+        let start = (0..self.told)
+            .flat_map(|model| TargetStart::Normal.weights(self.features, seed, model));
+        let mut averaging = GradientAveraging::new(&clients.data, start.collect());
+        // A guest does not train the models: it only chooses among them.
         let mut order: Vec<usize> = (usize::from(self.pool.guest)..clients.data.len()).collect();
         let mut curve = Vec::with_capacity(self.rounds);
         for round in 0..self.rounds {
@@ -190,31 +197,20 @@ impl Case {
         curve
     }
 
-    fn measured(&self, clients: &Clients, client: usize, weights: &[f64]) -> f64 {
+    fn measured(&self, clients: &SyntheticClients, client: usize, weights: &[f64]) -> f64 {
         let squares = clients.error(client, weights);
         match self.measure {
-            Measure::Sum => squares,
-            Measure::PerDimension => squares / self.features as f64,
-            Measure::Norm => squares.sqrt(),
+            TargetMeasure::Sum => squares,
+            TargetMeasure::PerDimension => squares / self.features as f64,
+            TargetMeasure::Norm => squares.sqrt(),
         }
     }
 }
 
-/// So many of the clients, drawn as the method draws candidates; the order is put back.
-fn drawn(order: &mut [usize], count: usize, seed: u64, round: usize) -> Vec<usize> {
-    let mut stream = Stream::new(seed, 0, round, Purpose::Candidates);
-    let count = count.min(order.len());
-    let swaps: Vec<usize> = (0..count)
-        .map(|place| {
-            let other = place + stream.index(order.len() - place);
-            order.swap(place, other);
-            other
-        })
-        .collect();
-    let drawn = order[..count].to_vec();
-    for (place, other) in swaps.into_iter().enumerate().rev() {
-        order.swap(place, other);
-    }
+/// So many of the clients, drawn as the method draws candidates.
+fn drawn(clients: &mut [usize], count: usize, seed: u64, round: usize) -> Vec<usize> {
+    let (count, mut drawn) = (count.min(clients.len()), Vec::new());
+    Stream::new(seed, 0, round, Purpose::Candidates).sample(clients, count, &mut drawn);
     drawn
 }
 
@@ -236,7 +232,7 @@ fn squares(data: &Dataset, weights: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use fedgrid::{
-        method::{Feed, Online},
+        method::persfl::{Feed, Online},
         model::LinearHypothesis,
         network::{NodeId, complete},
         observe::Stop,
@@ -245,32 +241,32 @@ mod tests {
 
     use super::*;
 
-    fn case() -> Case {
-        Case {
-            pool: Pool { clusters: 2, clients: 12, guest: true, random: false, reach: 5.0 },
+    fn case() -> LinearProbing {
+        LinearProbing {
+            pool: ClientPool { clusters: 2, clients: 12, guest: true, random: false, reach: 5.0 },
             features: 4,
             rows: 6,
             noise: 0.2,
             candidates: 5,
             step: 0.05,
             rounds: 20,
-            learn: Learn::Online,
-            measure: Measure::Sum,
-            start: Begin::Zero,
+            learn: ProbingLearner::Online,
+            measure: TargetMeasure::Sum,
+            start: TargetStart::Zero,
             targets: 1,
             told: 2,
         }
     }
 
     /// The rows that the runner makes for a client in an iteration.
-    fn fresh(clients: &Clients, client: usize, round: usize, seed: u64) -> Dataset {
+    fn fresh(clients: &SyntheticClients, client: usize, round: usize, seed: u64) -> Dataset {
         let truth = &clients.truth[clients.clusters[client]];
         let mut stream = Stream::new(seed, client, round + 2, Purpose::Data);
-        rows(&clients.names, truth, 6, 0.2, &mut stream).unwrap()
+        linear_rows(&clients.names, truth, 6, 0.2, &mut stream).unwrap()
     }
 
     #[derive(Debug)]
-    struct Fresh(Clients, u64);
+    struct Fresh(SyntheticClients, u64);
 
     impl Feed for Fresh {
         fn arrived(&self, node: NodeId, tick: usize) -> Option<Dataset> {
@@ -313,11 +309,13 @@ mod tests {
     #[test]
     fn the_measures_differ_as_their_names_say() {
         let last = |measure| {
-            let curve = Case { measure, learn: Learn::Choosing, ..case() }.run(1).unwrap();
+            let curve = LinearProbing { measure, learn: ProbingLearner::Choosing, ..case() }
+                .run(1)
+                .unwrap();
             curve[19].1
         };
-        let sum = last(Measure::Sum);
-        assert!((last(Measure::PerDimension) - sum / 4.0).abs() < 1e-12 * sum);
-        assert!((last(Measure::Norm) - sum.sqrt()).abs() < 1e-12 * sum);
+        let sum = last(TargetMeasure::Sum);
+        assert!((last(TargetMeasure::PerDimension) - sum / 4.0).abs() < 1e-12 * sum);
+        assert!((last(TargetMeasure::Norm) - sum.sqrt()).abs() < 1e-12 * sum);
     }
 }

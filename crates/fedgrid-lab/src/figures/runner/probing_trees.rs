@@ -14,46 +14,46 @@ use fedgrid::{
     Result,
     data::Dataset,
     loss::Loss,
-    method::{PersFl, Probe, RefitPool},
+    method::{
+        PersFl,
+        persfl::{Probe, RefitPool},
+    },
     model::{Hypothesis, LocalModel, Tree},
     random::{Purpose, Stream},
+    synthetic::{ClientPool, SyntheticClients, linear_rows, normal_points},
 };
 use serde::Deserialize;
 
-use super::super::{
-    clients::{Clients, Pool},
-    measured::Curve,
-    setting::{points, rows},
-};
+use super::super::measured::Curve;
 
 /// The keys of a line.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::figures) struct Case {
-    pool: Pool,
+pub(in crate::figures) struct TreeProbing {
+    pool: ClientPool,
+    /// How many clients S are drawn in an iteration.
+    candidates: usize,
+    rounds: usize,
+    /// The weight η' of a public point where a row weighs one.
+    weight: f64,
+    /// The depth of trees.
+    depth: usize,
     /// The dimension d.
     features: usize,
     /// The rows m of a client.
     rows: usize,
     /// The standard deviation σ of the noise.
     noise: f64,
-    /// How many clients S are drawn in an iteration.
-    candidates: usize,
-    rounds: usize,
     /// The public points.
     public: usize,
     /// The validation rows of the target.
     validation: usize,
-    /// The depth of trees.
-    depth: usize,
-    /// The weight η' of a public point where a row weighs one.
-    weight: f64,
-    learn: Learn,
+    learn: TreeProbingLearner,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Learn {
+enum TreeProbingLearner {
     Choosing,
     /// The tree of the target's own rows.
     Alone,
@@ -61,36 +61,45 @@ enum Learn {
     Oracle,
 }
 
-impl Case {
+impl TreeProbing {
     /// One repeat.
     pub(super) fn run(&self, seed: u64) -> Result<Curve> {
         let clients = self.pool.make(self.features, self.rows, self.noise, seed)?;
+        // A round that no training row is drawn in.
         let mut stream = Stream::new(seed, 0, usize::MAX, Purpose::Data);
-        let validation =
-            rows(&clients.names, &clients.truth[0], self.validation, self.noise, &mut stream)?;
+        let validation = linear_rows(
+            &clients.names,
+            &clients.truth[0],
+            self.validation,
+            self.noise,
+            &mut stream,
+        )?;
         let tree: Arc<dyn LocalModel> =
             Arc::new(Tree { max_depth: self.depth, min_leaf_weight: 0.0 });
         let error = |hypothesis: &dyn Hypothesis| {
             Loss::Squared.mean(validation.labels(), &hypothesis.predict(validation.features()))
         };
         match self.learn {
-            Learn::Choosing => self.choosing(&clients, &tree, error, seed),
-            Learn::Alone => Ok(self.flat(error(tree.fit(&clients.data[0])?.as_ref()))),
-            Learn::Oracle => Ok(self.flat(error(tree.fit(&cluster(&clients)?)?.as_ref()))),
+            TreeProbingLearner::Choosing => self.choosing(&clients, &tree, error, seed),
+            TreeProbingLearner::Alone => Ok(self.flat(error(tree.fit(&clients.data[0])?.as_ref()))),
+            TreeProbingLearner::Oracle => {
+                Ok(self.flat(error(tree.fit(&cluster(&clients)?)?.as_ref())))
+            }
         }
     }
 
     fn choosing(
         &self,
-        clients: &Clients,
+        clients: &SyntheticClients,
         tree: &Arc<dyn LocalModel>,
         error: impl Fn(&dyn Hypothesis) -> f64,
         seed: u64,
     ) -> Result<Curve> {
         let mut stream = Stream::new(seed, 0, 0, Purpose::Public);
-        let nodes = clients.nodes(tree, points(&clients.names, self.public, &mut stream)?);
+        let nodes = clients.nodes(tree, normal_points(&clients.names, self.public, &mut stream)?);
         let method = PersFl {
             probe: Probe::Refit,
+            // With the weight η' of a point where a row weighs one, eq. 7 has the step m / (η' |D|).
             step: self.rows as f64 / (self.weight * self.public as f64),
             candidates: self.candidates,
             targets: Some([0].into()),
@@ -113,7 +122,7 @@ impl Case {
 }
 
 /// All rows of the first cluster but those of the target.
-fn cluster(clients: &Clients) -> Result<Dataset> {
+fn cluster(clients: &SyntheticClients) -> Result<Dataset> {
     let others = clients.data.iter().zip(clients.clusters.iter()).skip(1);
     let mut parts = others.filter(|(_, cluster)| **cluster == 0).map(|(data, _)| data);
     let first = parts.next().ok_or(fedgrid::Error::NoData)?.clone();

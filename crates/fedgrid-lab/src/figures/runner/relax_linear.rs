@@ -22,22 +22,22 @@ use fedgrid::{
     model::{Linear, LocalModel},
     network::{Network, Node},
     optimum::{Limit, LinearNetwork, Rounds},
+    synthetic::{DataSizes, Relation, SyntheticNetwork},
 };
 use serde::Deserialize;
 
 use super::super::{
-    averaging::{Averaging, uniform_start},
+    averaging::{GradientAveraging, uniform_start},
     measured::Curve,
-    setting::{Made, Relation, Sizes},
 };
 
-/// A point is kept every so many rounds.
-const EVERY: usize = 10;
+/// A point is kept every so many entries: the papers' curves are smooth, and files stay small.
+const ENTRIES_PER_POINT: usize = 10;
 
 /// The keys of a line.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::figures) struct Case {
+pub(in crate::figures) struct RelaxLinear {
     relation: Relation,
     /// The dimension d.
     features: usize,
@@ -49,14 +49,14 @@ pub(in crate::figures) struct Case {
     public: usize,
     /// The validation rows of a node.
     validation: usize,
-    learn: Learn,
+    learn: LinearLearner,
     /// The strength α.
     alpha: f64,
     /// How many entries are measured.
     rounds: usize,
     /// The size of the steps.
     step: f64,
-    measure: Measure,
+    measure: NodeMeasure,
     /// How many clusters IFCA is told.
     #[serde(default)]
     told: usize,
@@ -65,7 +65,7 @@ pub(in crate::figures) struct Case {
 /// Who learns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Learn {
+enum LinearLearner {
     Descend,
     Minimum,
     Oracle,
@@ -78,7 +78,7 @@ enum Learn {
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Measure {
+enum NodeMeasure {
     /// (1/d) ‖w − w̄‖², the mean over nodes.
     Weights,
     /// The mean squared error on validation rows, the mean over nodes.
@@ -87,19 +87,19 @@ enum Measure {
     Variation,
 }
 
-impl Case {
+impl RelaxLinear {
     /// One repeat.
     pub(super) fn run(&self, seed: u64) -> Result<Curve> {
         let Self { features, rows, noise, public, validation, .. } = *self;
-        let sizes = Sizes { features, rows, validation, public, noise };
+        let sizes = DataSizes { features, rows, validation, public, noise };
         let made = self.relation.make(sizes, seed)?;
         match self.learn {
-            Learn::Descend => self.descend(&made, seed),
-            Learn::Minimum => self.minimum(&made),
-            Learn::Oracle => self.oracle(&made, seed),
-            Learn::FedAvg => Ok(self.averaged(&made, 1, seed)),
-            Learn::Ifca => Ok(self.averaged(&made, self.told, seed)),
-            Learn::Bound => self.bound(&made),
+            LinearLearner::Descend => self.descend(&made, seed),
+            LinearLearner::Minimum => self.minimum(&made),
+            LinearLearner::Oracle => self.oracle(&made, seed),
+            LinearLearner::FedAvg => Ok(self.averaged(&made, 1, seed)),
+            LinearLearner::Ifca => Ok(self.averaged(&made, self.told, seed)),
+            LinearLearner::Bound => self.bound(&made),
         }
     }
 
@@ -108,7 +108,7 @@ impl Case {
         Rounds { count, optimiser: Optimiser::RmsProp, step: self.step, zero_first }
     }
 
-    fn descend(&self, made: &Made, seed: u64) -> Result<Curve> {
+    fn descend(&self, made: &SyntheticNetwork, seed: u64) -> Result<Curve> {
         let nodes = made.nodes(&model());
         let start = uniform_start(nodes.len(), self.features, seed);
         self.follow(&nodes, &made.network, start, self.rounds(true), |weights| {
@@ -117,7 +117,7 @@ impl Case {
     }
 
     /// One node for each cluster, which has all of its rows; every node is measured by its cluster's.
-    fn oracle(&self, made: &Made, seed: u64) -> Result<Curve> {
+    fn oracle(&self, made: &SyntheticNetwork, seed: u64) -> Result<Curve> {
         let pooled = made.pooled()?.into_iter().enumerate();
         let model = model();
         let node = |(id, data): (usize, Dataset)| Node {
@@ -127,6 +127,7 @@ impl Case {
             public: made.public[id].clone(),
         };
         let nodes: Vec<Node> = pooled.map(node).collect();
+        // Without edges nothing pulls, and the same descent runs on the rows of a cluster.
         let alone = Network::new((0..nodes.len()).map(|id| id.to_string()).collect(), [])?;
         let start = uniform_start(nodes.len(), self.features, seed);
         self.follow(&nodes, &alone, start, self.rounds(false), |weights| {
@@ -147,7 +148,7 @@ impl Case {
         let mut entry = 1;
         linear.descend(network, self.alpha, start, rounds, |weights| {
             entry += 1;
-            if entry % EVERY == 0 {
+            if entry % ENTRIES_PER_POINT == 0 {
                 curve.push((entry as f64, measured(weights)));
             }
         })?;
@@ -156,7 +157,7 @@ impl Case {
 
     /// The fixed point, drawn over all entries. Without a pull every node fits its own rows by the
     /// shortest weights.
-    fn minimum(&self, made: &Made) -> Result<Curve> {
+    fn minimum(&self, made: &SyntheticNetwork) -> Result<Curve> {
         let model = model();
         let nodes = made.nodes(&model);
         let weights = if self.alpha == 0.0 {
@@ -168,6 +169,7 @@ impl Case {
             made.train.iter().map(fit).collect::<Result<Vec<_>>>()?.concat()
         } else {
             let linear = LinearNetwork::new(&nodes, false, true)?.expect("all models are linear");
+            // Far below what a plot shows: the line is the minimum itself.
             let limit = Limit { tolerance: 1e-10, products: 10_000 };
             let start = vec![0.0; nodes.len() * self.features];
             linear.solve(&made.network, self.alpha, None, start, limit)?.weights
@@ -175,13 +177,14 @@ impl Case {
         Ok(self.flat(self.measured(made, &weights, |node| node)))
     }
 
-    fn averaged(&self, made: &Made, models: usize, seed: u64) -> Curve {
-        let mut averaging = Averaging::new(&made.train, uniform_start(models, self.features, seed));
+    fn averaged(&self, made: &SyntheticNetwork, models: usize, seed: u64) -> Curve {
+        let mut averaging =
+            GradientAveraging::new(&made.train, uniform_start(models, self.features, seed));
         let mut curve = Vec::new();
         let all: Vec<usize> = (0..made.train.len()).collect();
         for entry in 1..=self.rounds {
             averaging.step(&all, self.step);
-            if entry == 1 || entry % EVERY == 0 {
+            if entry == 1 || entry % ENTRIES_PER_POINT == 0 {
                 let chosen = averaging.choices(&all);
                 let weights = averaging.weights();
                 curve.push((entry as f64, self.measured(made, weights, |node| chosen[node])));
@@ -191,7 +194,7 @@ impl Case {
     }
 
     /// `ε / (α λ₂)` with `ε = Σ_i ‖ε_i‖² / m`, the loss of the true weights.
-    fn bound(&self, made: &Made) -> Result<Curve> {
+    fn bound(&self, made: &SyntheticNetwork) -> Result<Curve> {
         let loss = |(data, cluster): (&Dataset, &usize)| mean_squares(data, &made.truth[*cluster]);
         let epsilon: f64 = made.train.iter().zip(&made.clusters).map(loss).sum();
         let connectivity = made.network.connectivity()?;
@@ -202,22 +205,30 @@ impl Case {
     }
 
     fn flat(&self, value: f64) -> Curve {
-        let entries = (1..=self.rounds).filter(|entry| *entry == 1 || entry % EVERY == 0);
+        let entries =
+            (1..=self.rounds).filter(|entry| *entry == 1 || entry % ENTRIES_PER_POINT == 0);
         entries.map(|entry| (entry as f64, value)).collect()
     }
 
-    /// The measure of all nodes, each with the weights at its place.
-    fn measured(&self, made: &Made, weights: &[f64], place: impl Fn(usize) -> usize) -> f64 {
+    /// The measure of all nodes, each with the weights of its model.
+    fn measured(
+        &self,
+        made: &SyntheticNetwork,
+        weights: &[f64],
+        model_of: impl Fn(usize) -> usize,
+    ) -> f64 {
         let size = self.features;
-        let own = |node: usize| &weights[place(node) * size..][..size];
+        let own = |node: usize| &weights[model_of(node) * size..][..size];
         let nodes = made.train.len();
         let mean = |value: &dyn Fn(usize) -> f64| (0..nodes).map(value).sum::<f64>() / nodes as f64;
         match self.measure {
-            Measure::Weights => mean(&|node| {
+            NodeMeasure::Weights => mean(&|node| {
                 squared_distance(own(node), &made.truth[made.clusters[node]]) / size as f64
             }),
-            Measure::Validation => mean(&|node| mean_squares(&made.validation[node], own(node))),
-            Measure::Variation => {
+            NodeMeasure::Validation => {
+                mean(&|node| mean_squares(&made.validation[node], own(node)))
+            }
+            NodeMeasure::Variation => {
                 let mut centre = vec![0.0; size];
                 (0..nodes).for_each(|node| {
                     fedgrid::algebra::add_scaled(&mut centre, 1.0 / nodes as f64, own(node));

@@ -6,7 +6,7 @@
 //!
 //! over x in the public sets of all neighbours j and 100 fresh points z. ["Plug In and Learn", eq. 19
 //! and 20, Figures 2 and 4.] These are the authors' weights; eq. 10 has `α A_ij m/m_pub`, so their α is a
-//! tenth of the paper's here. Their first update hears zeros, and without a pull trees stay what local
+//! tenth of the paper's here. Their first update receives zeros, and without a pull trees stay what local
 //! training made them. Entry 0 are the trees of the nodes' own rows.
 
 use fedgrid::{
@@ -15,19 +15,17 @@ use fedgrid::{
     loss::Loss,
     model::{Hypothesis, LocalModel, Tree},
     random::{Purpose, Stream},
+    synthetic::{DataSizes, Relation, SyntheticNetwork, normal_points},
 };
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use super::super::{
-    measured::Curve,
-    setting::{Made, Relation, Sizes, points},
-};
+use super::super::measured::Curve;
 
 /// The keys of a line.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::figures) struct Case {
+pub(in crate::figures) struct RelaxTrees {
     relation: Relation,
     /// The dimension d.
     features: usize,
@@ -47,29 +45,30 @@ pub(in crate::figures) struct Case {
     distilled: usize,
     /// How many updates.
     updates: usize,
-    learn: Learn,
-    /// Whether the first update hears zeros, and the oracle's entry 0 is a tree of one node's rows, as in
+    learn: TreeLearner,
+    /// Whether the first update receives zeros, and the oracle's entry 0 is a tree of one node's rows, as in
     /// the authors' code.
     paper_compat: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Learn {
+enum TreeLearner {
     Relax,
     Oracle,
 }
 
 type Trees = Vec<Box<dyn Hypothesis>>;
 
-impl Case {
+impl RelaxTrees {
     /// One repeat.
     pub(super) fn run(&self, seed: u64) -> Result<Curve> {
         let Self { features, rows, noise, public, validation, .. } = *self;
-        let made = self.relation.make(Sizes { features, rows, validation, public, noise }, seed)?;
+        let made =
+            self.relation.make(DataSizes { features, rows, validation, public, noise }, seed)?;
         match self.learn {
-            Learn::Relax => self.relax(&made, seed),
-            Learn::Oracle => self.oracle(&made),
+            TreeLearner::Relax => self.relax(&made, seed),
+            TreeLearner::Oracle => self.oracle(&made),
         }
     }
 
@@ -77,15 +76,16 @@ impl Case {
         Tree { max_depth: self.depth, min_leaf_weight: 0.0 }
     }
 
-    fn relax(&self, made: &Made, seed: u64) -> Result<Curve> {
+    fn relax(&self, made: &SyntheticNetwork, seed: u64) -> Result<Curve> {
         let tree = self.tree();
         let nodes = 0..made.train.len();
         let mut trees: Trees =
             made.train.iter().map(|data| tree.fit(data)).collect::<Result<_>>()?;
         let mut curve = vec![(0.0, error(made, |node| trees[node].as_ref()))];
         for update in 1..=self.updates {
+            // Without a pull the authors' trees stay what local training made them.
             if self.alpha > 0.0 {
-                let heard: Vec<Labels> = nodes
+                let received: Vec<Labels> = nodes
                     .clone()
                     .map(|node| match update {
                         1 if self.paper_compat => Labels::values(vec![0.0; self.public]),
@@ -93,7 +93,7 @@ impl Case {
                     })
                     .collect();
                 let own = |node: usize| {
-                    self.augmented(made, &heard, trees[node].as_ref(), (seed, node, update))
+                    self.augmented(made, &received, trees[node].as_ref(), (seed, node, update))
                 };
                 let next = nodes.clone().into_par_iter().map(|node| tree.fit(&own(node)?));
                 trees = next.collect::<Result<_>>()?;
@@ -106,21 +106,22 @@ impl Case {
     /// The rows, pulls and memory of one node.
     fn augmented(
         &self,
-        made: &Made,
-        heard: &[Labels],
+        made: &SyntheticNetwork,
+        received: &[Labels],
         own: &dyn Hypothesis,
         (seed, node, update): (u64, usize, usize),
     ) -> Result<Dataset> {
         let train = &made.train[node];
         let mut stream = Stream::new(seed, node, update, Purpose::Public);
-        let fresh = points(train.features().names(), self.distilled, &mut stream)?;
+        let fresh = normal_points(train.features().names(), self.distilled, &mut stream)?;
         let remembered = own.predict(&fresh);
+        // One dataset of rows, pulls and memory: with squared loss, eq. 10 is one weighted fit (eq. 19).
         let mut features = train.features().values().to_vec();
         let mut labels = train.labels().as_slice().to_vec();
         let mut weights = vec![1.0; train.rows()];
         for &(neighbour, weight) in made.network.neighbours(node) {
             features.extend_from_slice(made.public[neighbour].values());
-            labels.extend_from_slice(heard[neighbour].as_slice());
+            labels.extend_from_slice(received[neighbour].as_slice());
             weights.resize(labels.len(), self.alpha * weight);
         }
         features.extend_from_slice(fresh.values());
@@ -130,7 +131,7 @@ impl Case {
         Dataset::weighted(features, Labels::values(labels), weights)
     }
 
-    fn oracle(&self, made: &Made) -> Result<Curve> {
+    fn oracle(&self, made: &SyntheticNetwork) -> Result<Curve> {
         let tree = self.tree();
         let fit = |data: &Dataset| tree.fit(data);
         let pooled: Trees = made.pooled()?.iter().map(fit).collect::<Result<_>>()?;
@@ -149,7 +150,7 @@ impl Case {
 }
 
 /// The mean squared error on validation rows, the mean over nodes.
-fn error<'a>(made: &Made, tree: impl Fn(usize) -> &'a dyn Hypothesis) -> f64 {
+fn error<'a>(made: &SyntheticNetwork, tree: impl Fn(usize) -> &'a dyn Hypothesis) -> f64 {
     let of = |(node, data): (usize, &Dataset)| {
         Loss::Squared.mean(data.labels(), &tree(node).predict(data.features()))
     };
@@ -173,7 +174,7 @@ mod tests {
     fn without_memory_an_update_is_that_of_fedrelax_by_messages() {
         let relation = Relation::Clusters { count: 2, nodes: 8, inside: 0.8, between: 0.2 };
         for paper_compat in [true, false] {
-            let case = Case {
+            let case = RelaxTrees {
                 relation,
                 features: 3,
                 rows: 10,
@@ -184,11 +185,11 @@ mod tests {
                 alpha: 0.3,
                 distilled: 0,
                 updates: 3,
-                learn: Learn::Relax,
+                learn: TreeLearner::Relax,
                 paper_compat,
             };
             let curve = case.run(5).unwrap();
-            let sizes = Sizes { features: 3, rows: 10, validation: 50, public: 20, noise: 0.5 };
+            let sizes = DataSizes { features: 3, rows: 10, validation: 50, public: 20, noise: 0.5 };
             let made = relation.make(sizes, 5).unwrap();
             // A row weighs 1/m in the mean, and a public point α/m_pub.
             let alpha = case.alpha * 20.0 / 10.0;

@@ -1,49 +1,30 @@
 //! FedAvg in a comparison.
 
-use super::{Contender, Facts, StrengthKey};
+use super::{StrengthKey, hub::HubContender};
 use crate::{
-    compare::{
-        Fitted,
-        fitted::FitRequest,
-        trainer::Trainer,
-        tuning::{Grid, Units},
-    },
-    error::Result,
+    compare::strength::{Grid, Units},
     method::FedAvg,
 };
 
-impl Contender for FedAvg {
-    fn about(&self) -> &'static str {
-        "one model, averaged at a hub"
+impl HubContender for FedAvg {
+    const NAME: &'static str = "fedavg";
+    const ABOUT: &'static str = "one model, averaged at a hub";
+    const STRENGTH: StrengthKey = StrengthKey::PACE;
+    const IS_PERSONAL: bool = false;
+
+    fn fedavg(&self) -> &FedAvg {
+        self
     }
 
-    fn strength_key(&self) -> Option<StrengthKey> {
-        Some(StrengthKey::PACE)
+    fn fedavg_mut(&mut self) -> &mut FedAvg {
+        self
     }
 
-    fn facts(&self) -> Facts {
-        Facts { is_personal: false, ..Facts::of_hub() }
+    fn strengths(_: &Units) -> Grid {
+        Grid::listed(&[1.0, 0.3, 0.1])
     }
 
-    fn grid(&self, _: &Units) -> Result<Grid> {
-        Ok(Grid::listed(&[1.0, 0.3, 0.1]))
-    }
-
-    fn fit(&self, trainer: &Trainer, request: FitRequest) -> Result<Fitted> {
-        let fedavg = trainer.averaging(self, None);
-        let pace = request.strength * fedavg.pace;
-        trainer.through_hub(&FedAvg { pace, ..fedavg }, request.effort)
-    }
-
-    fn averaging(&self) -> Option<&FedAvg> {
-        Some(self)
-    }
-
-    fn average_like(&mut self, averaging: &FedAvg) {
-        *self = averaging.clone();
-    }
-
-    fn note_on_fit(&self, _: &Fitted) -> Option<String> {
-        Some("fedavg knows a hub and no network; the network is only drawn.".into())
+    fn at(self, strength: f64) -> Self {
+        Self { pace: strength * self.pace, ..self }
     }
 }

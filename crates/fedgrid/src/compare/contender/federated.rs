@@ -1,6 +1,11 @@
 //! The methods that run between sites, and how much they send.
 
-use crate::method::{Durable, FedRelax, Method, PersFl, PrimalDual};
+use std::sync::Arc;
+
+use crate::{
+    data::Task,
+    method::{Durable, FedRelax, Method, PersFl, PrimalDual},
+};
 
 /// A method at a strength as it runs between sites.
 #[derive(Debug, Clone)]
@@ -34,12 +39,14 @@ impl Federated {
 }
 
 /// What the size of a message depends on.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone)]
 pub struct MessageSizes {
+    /// What is predicted.
+    pub task: Task,
+    /// The features.
+    pub names: Arc<[String]>,
     /// The most weights of any model.
     pub weights: usize,
-    /// The number of predictions: public points times outputs.
-    pub predictions: usize,
-    /// The number of features.
-    pub columns: usize,
+    /// How many public points the sender and the receiver have.
+    pub points: (usize, usize),
 }

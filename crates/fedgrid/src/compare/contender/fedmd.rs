@@ -4,12 +4,12 @@ use super::{Contender, Facts, StrengthKey};
 use crate::{
     compare::{
         Fitted,
-        fitted::{Effort, FitRequest, WarmStart},
+        fitted::{Effort, FitRequest, StartingPoint},
+        strength::{Grid, Units},
         trainer::Trainer,
-        tuning::{Grid, Units},
     },
     error::Result,
-    method::{FedMd, FedRelax, around_hub},
+    method::{FedMd, FedRelax, hub::around_hub},
     network::Network,
     observe::Stop,
 };
@@ -54,7 +54,7 @@ impl Contender for FedMd {
         let method = Self { alpha: request.strength };
         let mut run = trainer.run_rounds(&method, views, stop, request.effort)?;
         run.hypotheses.pop();
-        trainer.finish_at_hub(run, WarmStart::Cold)
+        trainer.finish_at_hub(run, StartingPoint::Cold)
     }
 
     fn pulls(&self, network: &Network) -> Option<(FedRelax, Vec<f64>)> {

@@ -1,48 +1,31 @@
 //! FedProx in a comparison.
 
-use super::{Contender, Facts, StrengthKey};
+use super::{StrengthKey, hub::HubContender};
 use crate::{
-    compare::{
-        Fitted,
-        fitted::FitRequest,
-        trainer::Trainer,
-        tuning::{Grid, Units},
-    },
-    error::Result,
+    compare::strength::{Grid, Units},
     method::{FedAvg, FedProx},
 };
 
-impl Contender for FedProx {
-    fn about(&self) -> &'static str {
-        "averaged, steps held near it"
+impl HubContender for FedProx {
+    const NAME: &'static str = "fedprox";
+    const ABOUT: &'static str = "averaged, steps held near it";
+    const STRENGTH: StrengthKey =
+        StrengthKey::pull("The pull of local steps to the hub's model; zero is FedAvg.");
+    const IS_PERSONAL: bool = false;
+
+    fn fedavg(&self) -> &FedAvg {
+        &self.fedavg
     }
 
-    fn strength_key(&self) -> Option<StrengthKey> {
-        Some(StrengthKey::pull("The pull of local steps to the hub's model; zero is FedAvg."))
+    fn fedavg_mut(&mut self) -> &mut FedAvg {
+        &mut self.fedavg
     }
 
-    fn facts(&self) -> Facts {
-        Facts { is_personal: false, ..Facts::of_hub() }
+    fn strengths(units: &Units) -> Grid {
+        units.pulls_of_weights()
     }
 
-    fn grid(&self, units: &Units) -> Result<Grid> {
-        Ok(Grid::Decades(2.0 * units.variance))
-    }
-
-    fn fit(&self, trainer: &Trainer, request: FitRequest) -> Result<Fitted> {
-        let fedavg = trainer.averaging(&self.fedavg, None);
-        trainer.through_hub(&Self { fedavg, pull: request.strength }, request.effort)
-    }
-
-    fn averaging(&self) -> Option<&FedAvg> {
-        Some(&self.fedavg)
-    }
-
-    fn average_like(&mut self, averaging: &FedAvg) {
-        self.fedavg = averaging.clone();
-    }
-
-    fn note_on_fit(&self, _: &Fitted) -> Option<String> {
-        Some("fedprox knows a hub and no network; the network is only drawn.".into())
+    fn at(self, pull: f64) -> Self {
+        Self { pull, ..self }
     }
 }

@@ -6,14 +6,17 @@ use super::{
 use crate::{
     compare::{
         Fitted,
-        fitted::{FitRequest, WarmStart},
+        fitted::{FitRequest, StartingPoint},
+        strength::{Grid, Units},
         trainer::Trainer,
-        tuning::{Grid, Units},
     },
     data::Task,
     error::Result,
     loss::Loss,
-    method::{Coupling, FedRelax, LocalStep, Pooled},
+    method::{
+        FedRelax, Pooled, Wire,
+        fedrelax::{Coupling, LocalStep, PredictionMessage, PredictionShape},
+    },
     network::{Network, Node},
 };
 
@@ -51,11 +54,11 @@ impl Contender for FedRelax {
         if let Some(fitted) = trainer.solve_linear(&request, self.hub)? {
             return Ok(fitted);
         }
-        let FitRequest { network, strength, warm, effort } = request;
+        let FitRequest { network, strength, start, effort } = request;
         let method = Self {
             alpha: strength,
             pooled: if self.hub > 0.0 { Some(trainer.anchor()?) } else { None },
-            start: if let WarmStart::Hypotheses(start) = warm { Some(start) } else { None },
+            start: if let StartingPoint::Hypotheses(start) = start { Some(start) } else { None },
             ..self.clone()
         };
         trainer.rounds(&method, network, self.hub, effort)
@@ -123,8 +126,13 @@ impl Contender for FedRelax {
         Ok(())
     }
 
+    fn is_federated(&self) -> bool {
+        true
+    }
+
     fn largest_message(&self, sizes: &MessageSizes) -> Option<usize> {
-        let sets = if self.coupling == Coupling::Symmetric { 2 } else { 1 };
-        Some(8 * sets * sizes.predictions)
+        let (own, theirs) = sizes.points;
+        let yours = (self.coupling == Coupling::Symmetric).then_some(theirs);
+        Some(PredictionMessage::most_bytes(&PredictionShape { task: sizes.task, own, yours }))
     }
 }

@@ -5,12 +5,12 @@ use crate::{
     compare::{
         Fitted,
         fitted::FitRequest,
-        hub::{RIVAL_ITERATIONS, RIVAL_TOLERANCE},
+        hub::{BASELINE_ITERATIONS, BASELINE_TOLERANCE},
+        strength::{Grid, Units},
         trainer::Trainer,
-        tuning::{Grid, Units},
     },
     error::Result,
-    method::{Gossip, common_step},
+    method::{Gossip, gossip::common_step},
 };
 
 impl Contender for Gossip {
@@ -34,7 +34,7 @@ impl Contender for Gossip {
         let step = request.strength * common_step(trainer.nodes())?;
         let method = Self { step, ..self.clone() };
         // News crosses one edge in a round, where a hub needs one for all; its steps are smaller, too.
-        let stop = trainer.rival_stop(2 * RIVAL_ITERATIONS, 0.1 * RIVAL_TOLERANCE);
+        let stop = trainer.baseline_stop(2 * BASELINE_ITERATIONS, 0.1 * BASELINE_TOLERANCE);
         let views = request.network.views(trainer.nodes().to_vec())?;
         let run = trainer.run_rounds(&method, views, stop, request.effort)?;
         trainer.finish(run, request.network, 0.0)

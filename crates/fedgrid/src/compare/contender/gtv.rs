@@ -8,19 +8,23 @@ use crate::{
     bound::weights_of,
     compare::{
         Certificate, Fitted, Unwatched,
-        fitted::{Effort, FitRequest, WarmStart},
+        fitted::{Effort, FitRequest, StartingPoint},
+        strength::{Grid, Units},
         trainer::Trainer,
-        tuning::{Grid, Units},
     },
     error::Result,
-    method::{PrimalDual, PrimalStep, Scale, StopOn},
+    method::{
+        PrimalDual, StopOn, Wire,
+        primal_dual::{EdgeMessage, PrimalStep, Scale},
+    },
     network::{Network, Node},
     optimum::gtv::{Coupled, Goal, Minimum, clusters, clusters_of, minimise},
     penalty::Penalty,
 };
 
 /// A gap that tells strengths apart, and how many steps it is worth.
-const SEARCH: Goal = Goal { tolerance: 1e-3, steps: 500 };
+// Errors on validation rows differ by more than a per mille wherever the choice matters.
+const SEARCH_GOAL: Goal = Goal { tolerance: 1e-3, steps: 500 };
 /// Neighbours are equal if they differ by less than this share of the largest weights: far above what a
 /// certified gap of 1e-6 leaves, far below what rows tell apart.
 const EQUAL_SHARE: f64 = 1e-4;
@@ -119,16 +123,17 @@ impl Gtv {
     fn goal(self, effort: Effort) -> Goal {
         let Self { tolerance, steps, .. } = self;
         match effort {
-            Effort::Search => {
-                Goal { tolerance: SEARCH.tolerance.max(tolerance), steps: SEARCH.steps.min(steps) }
-            }
+            Effort::Search => Goal {
+                tolerance: SEARCH_GOAL.tolerance.max(tolerance),
+                steps: SEARCH_GOAL.steps.min(steps),
+            },
             Effort::Final => Goal { tolerance, steps },
         }
     }
 
     fn in_rounds(self, trainer: &Trainer, request: FitRequest) -> Result<Fitted> {
-        let FitRequest { network, strength, warm, effort } = request;
-        let start = if let WarmStart::Hypotheses(start) = warm { Some(start) } else { None };
+        let FitRequest { network, strength, start, effort } = request;
+        let start = if let StartingPoint::Hypotheses(start) = start { Some(start) } else { None };
         let rounds = PrimalDual { start, ..self.rounds(strength) };
         let fitted = trainer.rounds(&rounds, network, 0.0, effort)?;
         Ok(Fitted { clusters: self.clusters(trainer, network, &fitted), ..fitted })
@@ -202,16 +207,17 @@ impl Contender for Gtv {
     }
 
     fn fit(&self, trainer: &Trainer, request: FitRequest) -> Result<Fitted> {
+        // Local training knows what to do with fewer rows than features; the minimiser would not.
         if request.strength == 0.0 {
             return trainer.alone();
         }
         if !trainer.study.settings.direct {
             return self.in_rounds(trainer, request);
         }
-        let FitRequest { network, strength: alpha, warm, effort } = request;
+        let FitRequest { network, strength: alpha, start, effort } = request;
         let goal = self.goal(effort);
         let losses = trainer.losses(self.couple_intercept)?;
-        let start = if let WarmStart::Minimum(start) = &warm { Some(&**start) } else { None };
+        let start = if let StartingPoint::Minimum(start) = &start { Some(&**start) } else { None };
         let coupled = Coupled { alpha, penalty: self.penalty };
         let minimum = minimise(losses, network, coupled, start, goal)?;
         let hypotheses = losses.hypotheses(network, &minimum.weights);
@@ -224,7 +230,7 @@ impl Contender for Gtv {
             engine: minimum.engine.to_string(),
             clusters: (self.makes_clusters())
                 .then(|| clusters(losses, network, &minimum.weights, EQUAL_SHARE)),
-            warm: WarmStart::Minimum(Box::new(minimum)),
+            next_start: StartingPoint::Minimum(Box::new(minimum)),
             ..Fitted::exact(trainer.fill_undetermined(network, 0.0, hypotheses)?)
         })
     }
@@ -251,9 +257,12 @@ impl Contender for Gtv {
         Ok(Some(Federated::PrimalDual(self.rounds(strength))))
     }
 
+    fn is_federated(&self) -> bool {
+        true
+    }
+
     fn largest_message(&self, sizes: &MessageSizes) -> Option<usize> {
-        // Turn, scale and mark of a message of weights.
-        Some(17 + 8 * sizes.weights)
+        Some(EdgeMessage::most_bytes(&sizes.weights))
     }
 }
 
@@ -272,7 +281,6 @@ fn certificate(minimum: &Minimum, goal: Goal) -> Certificate {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 fn is_adaptive(scale: &Scale) -> bool {
     *scale == Scale::Adaptive
 }
@@ -281,7 +289,6 @@ fn is_adaptive(scale: &Scale) -> bool {
 mod scale_key {
     use super::{Deserialize, Deserializer, Scale, Serialize, Serializer};
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
     pub(super) fn serialize<S: Serializer>(scale: &Scale, to: S) -> Result<S::Ok, S::Error> {
         match scale {
             Scale::Adaptive => to.serialize_none(),
@@ -325,7 +332,6 @@ mod step_keys {
         }
     }
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
     pub(super) fn serialize<S: Serializer>(step: &PrimalStep, to: S) -> Result<S::Ok, S::Error> {
         let usual = PrimalStepKeys::default();
         match *step {

@@ -2,7 +2,7 @@
 //!
 //! A method is a struct that is its section of an experiment file (its fields are the keys, with their
 //! documentation, ranges and defaults), an implementation of [`Contender`] in a file here, and a line in
-//! the list below. Nothing else asks which method it has.
+//! the list below. What others must know of a method it says itself ([`Facts`]).
 
 mod apfl;
 mod clustered;
@@ -15,6 +15,7 @@ mod fedrelax;
 mod fine_tuned;
 mod gossip;
 mod gtv;
+mod hub;
 mod ifca;
 mod local;
 mod persfl;
@@ -34,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Fitted,
     fitted::FitRequest,
-    tuning::{Grid, Units},
+    strength::{Grid, Units},
 };
 use crate::{
     compare::trainer::Trainer,
@@ -225,6 +226,11 @@ pub trait Contender: Debug + Send + Sync {
         Ok(())
     }
 
+    /// Whether it can run between sites.
+    fn is_federated(&self) -> bool {
+        false
+    }
+
     /// The most bytes that a message along an edge takes; none if nothing is sent along edges.
     fn largest_message(&self, _: &MessageSizes) -> Option<usize> {
         None
@@ -269,6 +275,7 @@ impl StrengthKey {
 
 /// What others must know of a method.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "facts are true or false")]
 pub struct Facts {
     /// Whether it depends on who is whose neighbour.
     pub uses_network: bool,
@@ -284,7 +291,7 @@ pub struct Facts {
     pub is_personal: bool,
     /// Whether it is a row of every comparison.
     pub is_standard: bool,
-    /// Whether it is a rival that comparisons may ask for by name.
+    /// Whether comparisons may ask for it by name, beside another method.
     pub is_baseline: bool,
     /// Whether levels are coupled, or only what is left without them.
     pub couples_intercepts: bool,
@@ -329,19 +336,6 @@ impl Default for Facts {
             without: &["order"],
             penalty: None,
             coupling: None,
-        }
-    }
-}
-
-impl Facts {
-    /// Of a rival that averages weights at a hub.
-    fn of_hub() -> Self {
-        Self {
-            uses_network: false,
-            needs_weights: true,
-            is_baseline: true,
-            hub: 1.0,
-            ..Self::default()
         }
     }
 }
@@ -409,9 +403,10 @@ impl Approach {
         if self.facts().asks_and_answers { Stop::after_probes(stop.rounds) } else { stop }
     }
 
-    /// Another method as a rival of this one: with its own defaults, averaging as this one does.
-    pub(super) fn rival(&self, kind: MethodKind) -> Self {
+    /// Another method beside this one: with its own defaults, averaging as this one does.
+    pub(super) fn beside(&self, kind: MethodKind) -> Self {
         let mut rival = kind.with_defaults();
+        // Who shares out half of the nodes for one method with a hub wants to see all of them so.
         if let Some(averaging) = self.averaging() {
             rival.contender_mut().average_like(averaging);
         }

@@ -11,17 +11,21 @@ use crate::{
     compare::{
         Certificate, Fitted, Study,
         fitted::{Effort, FitRequest},
+        strength::{Grid, Units},
         trainer::Trainer,
-        tuning::{Grid, Units},
     },
     data::Plan,
     error::Result,
     method::{
-        Adoption, Budget, Choice, LinearPool, Online, PersFl, Probe, RefitPool, Start, Tally,
-        probing_model, suitable_step,
+        PersFl, Tally, Wire,
+        persfl::{
+            Adoption, Budget, CandidateChoice, LinearPool, Online, PersFlMessage, Probe,
+            ProbeShape, RefitPool, Start, suitable_step,
+        },
     },
     model::Hypothesis,
     network::{Network, Node, NodeId},
+    network_learning::probing_model,
     observe::{Round, Stop},
     runtime::InProcess,
 };
@@ -156,10 +160,14 @@ impl PersFlKeys {
             step,
             candidates: self.candidates,
             choice: match self.choice {
-                WhichCandidates::Uniform => Choice::Uniform,
-                WhichCandidates::EpsilonGreedy => Choice::EpsilonGreedy { epsilon: self.epsilon },
-                WhichCandidates::Ucb => Choice::Ucb { width: self.width },
-                WhichCandidates::Oracle => Choice::Oracle { clusters: self.bound.clusters.clone() },
+                WhichCandidates::Uniform => CandidateChoice::Uniform,
+                WhichCandidates::EpsilonGreedy => {
+                    CandidateChoice::EpsilonGreedy { epsilon: self.epsilon }
+                }
+                WhichCandidates::Ucb => CandidateChoice::Ucb { width: self.width },
+                WhichCandidates::Oracle => {
+                    CandidateChoice::Oracle { clusters: self.bound.clusters.clone() }
+                }
             },
             adoption: match self.top {
                 1 => Adoption::Best,
@@ -199,6 +207,7 @@ impl PersFlKeys {
         let node = Node { id: 0, data: own.clone(), model: first.clone(), public };
         let model = probing_model(&node);
         let Some(parametric) = model.as_parametric() else { return 1.0 };
+        // The grid spans two decades on each side, of which the upper one must not diverge at every node.
         0.1 * suitable_step(parametric, &data, study.task())
     }
 }
@@ -393,9 +402,20 @@ impl Contender for PersFlKeys {
         Ok(())
     }
 
+    fn is_federated(&self) -> bool {
+        true
+    }
+
     fn largest_message(&self, sizes: &MessageSizes) -> Option<usize> {
-        let MessageSizes { weights, predictions, columns } = *sizes;
-        Some(1 + 8 * (1 + predictions.max(weights).max(columns + 1)))
+        let MessageSizes { task, ref names, weights, points: (own, theirs) } = *sizes;
+        let names = names.clone();
+        Some(PersFlMessage::most_bytes(&ProbeShape {
+            task,
+            weights: Some(weights),
+            names,
+            theirs,
+            own,
+        }))
     }
 }
 

@@ -8,8 +8,8 @@ use crate::{
     compare::{
         Fitted,
         fitted::FitRequest,
+        strength::{Grid, Units},
         trainer::Trainer,
-        tuning::{Grid, Units},
     },
     error::Result,
     method::Pooled,

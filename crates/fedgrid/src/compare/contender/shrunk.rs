@@ -5,8 +5,8 @@ use crate::{
     compare::{
         Fitted,
         fitted::FitRequest,
+        strength::{Grid, Units},
         trainer::Trainer,
-        tuning::{Grid, Units},
     },
     error::Result,
     method::{FedRelax, Shrunk},

@@ -1,4 +1,4 @@
-//! Damping of what a node hears: with badly scaled public sets of their own, nodes can drive each
+//! Damping of what a node receives: with badly scaled public sets of their own, nodes can drive each
 //! other apart. When the changes have grown for a while, only a part of what is new is taken in.
 
 use std::collections::VecDeque;
@@ -9,12 +9,14 @@ use crate::{
     error::Result,
 };
 
-/// Over how many rounds growth is looked at.
-const WINDOW: usize = 10;
-/// A change (a sum of squares) that has become so many times as large over a window has grown.
-const GROWTH: f64 = 2.0;
+/// Over how many rounds growth is looked at. News from far nodes makes changes grow for a round or two
+/// in a run that converges; ten rounds tell that from divergence.
+const WINDOW_ROUNDS: usize = 10;
+/// A change (a sum of squares) that has become so many times as large over a window has grown: the
+/// predictions then move √2 times as far in a round as they did at its start.
+const GROWTH_FACTOR: f64 = 2.0;
 
-/// What a node remembers of what it heard.
+/// What a node remembers of earlier rounds.
 #[derive(Debug)]
 pub(super) struct Damping {
     /// The share of what is new that is taken in; one is all of it.
@@ -23,7 +25,8 @@ pub(super) struct Damping {
     pub(super) has_damped: bool,
     /// Whether growth is not looked for.
     is_off: bool,
-    heard: Vec<Target>,
+    /// The targets of the round before.
+    previous: Vec<Target>,
     /// The changes of the last rounds, the oldest first.
     changes: VecDeque<f64>,
 }
@@ -31,8 +34,8 @@ pub(super) struct Damping {
 impl Damping {
     /// Takes in this share of what is new from the beginning.
     pub(super) fn new(factor: f64) -> Self {
-        let (heard, changes) = (Vec::new(), VecDeque::new());
-        Self { factor, has_damped: false, is_off: false, heard, changes }
+        let (previous, changes) = (Vec::new(), VecDeque::new());
+        Self { factor, has_damped: false, is_off: false, previous, changes }
     }
 
     /// Goes on without looking for growth.
@@ -53,15 +56,15 @@ impl Damping {
         Ok(())
     }
 
-    /// Keeps what was taken in in the last round, and gives room for the next in its place.
+    /// Keeps the targets of the last round, and gives back older ones to be overwritten.
     pub(super) fn remember(&mut self, targets: &mut Vec<Target>) {
-        std::mem::swap(&mut self.heard, targets);
+        std::mem::swap(&mut self.previous, targets);
     }
 
     /// Replaces targets by what is taken in of them.
     pub(super) fn apply(&self, targets: &mut [Target]) {
         if (self.factor - 1.0).abs() > f64::EPSILON {
-            for (target, old) in targets.iter_mut().zip(&self.heard) {
+            for (target, old) in targets.iter_mut().zip(&self.previous) {
                 if old.total > 0.0 && target.total > 0.0 {
                     for (new, old) in target.labels.iter_mut().zip(&old.labels) {
                         *new = old + self.factor * (*new - old);
@@ -77,15 +80,16 @@ impl Damping {
             return;
         }
         self.changes.push_back(change);
-        if self.changes.len() <= WINDOW {
+        if self.changes.len() <= WINDOW_ROUNDS {
             return;
         }
         let before = self.changes.pop_front().expect("the window is full");
-        // The middle must have grown too: one late jump is no growth.
-        let middle = self.changes[WINDOW / 2];
-        if before > 0.0 && middle > before && change > middle && change > GROWTH * before {
+        // The middle must have grown too: a single late jump is news, not divergence.
+        let middle = self.changes[WINDOW_ROUNDS / 2];
+        if before > 0.0 && middle > before && change > middle && change > GROWTH_FACTOR * before {
             self.factor /= 2.0;
             self.has_damped = true;
+            // The effect of the new share shows only in rounds to come.
             self.changes.clear();
         }
     }

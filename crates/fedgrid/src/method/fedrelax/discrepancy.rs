@@ -35,6 +35,7 @@ impl Default for DiscrepancyKeys {
     }
 }
 
+#[expect(clippy::ref_option, reason = "serde asks for a reference")]
 pub(super) fn serialize<S: Serializer>(loss: &Option<Loss>, to: S) -> Result<S::Ok, S::Error> {
     let usual = DiscrepancyKeys::default();
     let discrepancy = match loss {

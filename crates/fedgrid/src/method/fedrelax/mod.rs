@@ -22,13 +22,13 @@ mod wire;
 use std::sync::Arc;
 
 use damping::Damping;
-use pull::{Ground, Pulls, Target};
+use pull::{PublicSet, Pulls, Target};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use step::LocalStep;
 use step::Stepper;
 pub use weak::{SMALLEST_PULL, is_weak};
-pub use wire::Predictions;
+pub use wire::PredictionShape;
 
 use super::{Hypotheses, Message, Method, PartialHypotheses, Participant, Report};
 use crate::{
@@ -154,11 +154,11 @@ impl FedRelax {
 }
 
 impl Method for FedRelax {
-    type Participant = Relaxing;
+    type Participant = FedRelaxParticipant;
 
-    fn join(&self, view: View) -> Result<Relaxing> {
+    fn join(&self, view: View) -> Result<FedRelaxParticipant> {
         self.check(view.node.data.task())?;
-        Relaxing::new(self, view)
+        FedRelaxParticipant::new(self, view)
     }
 
     fn alpha(&self) -> f64 {
@@ -168,14 +168,14 @@ impl Method for FedRelax {
 
 /// Predictions on public points.
 #[derive(Debug, Clone)]
-pub struct Shared {
+pub struct PredictionMessage {
     /// The sender's predictions on its own public points.
     pub own: Arc<Labels>,
     /// The sender's predictions on the receiver's public points, for the symmetric coupling.
     pub yours: Option<Arc<Labels>>,
 }
 
-impl Message for Shared {
+impl Message for PredictionMessage {
     fn bytes(&self) -> usize {
         let numbers = |labels: &Arc<Labels>| labels.as_slice().len();
         NUMBER_BYTES * (numbers(&self.own) + self.yours.as_ref().map_or(0, numbers))
@@ -184,16 +184,16 @@ impl Message for Shared {
 
 /// A node that takes part in FedRelax.
 #[derive(Debug)]
-pub struct Relaxing {
+pub struct FedRelaxParticipant {
     alpha: f64,
     node: Node,
     pulls: Pulls,
-    /// Whether the pulls are too weak to count.
-    is_deaf: bool,
-    /// Own rows, then the points of each ground, labelled anew every round.
+    /// Whether the pulls are too weak to count, so that the model stays that of local training.
+    ignores_pulls: bool,
+    /// Own rows, then the points of each public set, labelled anew every round.
     augmented: Dataset,
     hypothesis: Option<Arc<dyn Hypothesis>>,
-    /// Own predictions on each ground; none without a hypothesis.
+    /// Own predictions on each public set; none without a hypothesis.
     predictions: Vec<Labels>,
     /// The loss of the hypothesis on the node's own rows.
     loss: f64,
@@ -204,15 +204,15 @@ pub struct Relaxing {
     report: Report,
 }
 
-impl Relaxing {
+impl FedRelaxParticipant {
     fn new(method: &FedRelax, view: View) -> Result<Self> {
         let View { node, neighbours } = view;
         let task = node.data.task();
         let pulls = Pulls::new(method, &node, &neighbours, method.discrepancy(task));
         let augmented = pulls.augmented(&node.data)?;
-        let is_deaf = method.weak_pull(&node, pulls.total()) == Some(Vanishing::Remembered);
-        // Who does not listen is at its end from the start.
-        let start = method.start.as_ref().filter(|_| !is_deaf);
+        let ignores_pulls = method.weak_pull(&node, pulls.total()) == Some(Vanishing::Remembered);
+        // Local training is the result where pulls are ignored, whatever start is given.
+        let start = method.start.as_ref().filter(|_| !ignores_pulls);
         let start = start.and_then(|start| start[node.id].clone());
         let hypothesis = match start {
             Some(start) => Some(start),
@@ -224,7 +224,7 @@ impl Relaxing {
             stepper: Stepper::new(method.step, node.id),
             node,
             pulls,
-            is_deaf,
+            ignores_pulls,
             augmented,
             hypothesis,
             predictions: Vec::new(),
@@ -235,33 +235,33 @@ impl Relaxing {
         };
         if let Some(hypothesis) = &participant.hypothesis {
             let predictions = hypothesis.predict(participant.augmented.features());
-            participant.take(&predictions);
+            participant.set_predictions(&predictions);
         }
         Ok(participant)
     }
 
-    /// Takes in the hypothesis's predictions for the augmented data, and how they have changed.
-    fn take(&mut self, predictions: &Labels) {
+    /// Stores the hypothesis's predictions for the augmented data, and how they have changed.
+    fn set_predictions(&mut self, predictions: &Labels) {
         let (data, task, all) = (&self.node.data, predictions.task(), predictions.as_slice());
         let (labels, loss) = (data.labels(), Loss::of(data.task()));
         let of_row = |row| loss.row(labels.row(row), predictions.row(row));
         let losses: Vec<f64> = (0..data.rows()).map(of_row).collect();
         self.loss = dot(&losses, data.weights());
-        let grounds = &self.pulls.grounds;
-        let on = |ground: &Ground| {
-            &all[ground.first_row * task.outputs()..][..ground.points.rows() * task.outputs()]
+        let public_sets = &self.pulls.public_sets;
+        let on = |set: &PublicSet| {
+            &all[set.first_row * task.outputs()..][..set.points.rows() * task.outputs()]
         };
-        let public = on(&grounds[0]);
+        let public = on(&public_sets[0]);
         self.report.size = dot(public, public);
         let before = self.predictions.first().map(Labels::as_slice);
         self.report.change =
             before.map_or(self.report.size, |before| squared_distance(before, public));
         if before.is_none() {
-            let neutral = |ground: &Ground| Labels::neutral(task, ground.points.rows());
-            self.predictions = grounds.iter().map(neutral).collect();
+            let neutral = |set: &PublicSet| Labels::neutral(task, set.points.rows());
+            self.predictions = public_sets.iter().map(neutral).collect();
         }
-        for (own, ground) in self.predictions.iter_mut().zip(grounds) {
-            own.as_mut_slice().copy_from_slice(on(ground));
+        for (own, set) in self.predictions.iter_mut().zip(public_sets) {
+            own.as_mut_slice().copy_from_slice(on(set));
         }
     }
 
@@ -269,12 +269,13 @@ impl Relaxing {
     fn augment(&mut self) -> bool {
         let outputs = self.node.data.task().outputs();
         let mut pulled = false;
-        for (ground, target) in self.pulls.grounds.iter().zip(&self.targets) {
-            let Ground { points, first_row } = ground;
+        for (set, target) in self.pulls.public_sets.iter().zip(&self.targets) {
+            let PublicSet { points, first_row } = set;
             let rows = points.rows();
             let share = self.alpha / rows.max(1) as f64;
             let (labels, weights) = self.augmented.labels_and_weights_mut();
-            // A ground on which no one has spoken keeps its labels, at weight zero.
+            // A set without predictions this round keeps its labels, at weight zero: the rows stay the same
+            // in every round, so that a prepared model stays valid.
             let smallest = self.node.model.smallest_label();
             let labels = labels[first_row * outputs..].iter_mut();
             for (label, pull) in labels.zip(&target.labels) {
@@ -289,18 +290,18 @@ impl Relaxing {
     }
 }
 
-impl Participant for Relaxing {
-    type Message = Shared;
+impl Participant for FedRelaxParticipant {
+    type Message = PredictionMessage;
 
-    fn send(&mut self) -> Vec<(NodeId, Shared)> {
-        // A node that has neither rows nor heard anything has nothing to say.
+    fn send(&mut self) -> Vec<(NodeId, PredictionMessage)> {
+        // A node without rows has no predictions before it has received some.
         if self.hypothesis.is_none() {
             return Vec::new();
         }
         self.pulls.messages(&self.predictions)
     }
 
-    fn receive(&mut self, inbox: &[(NodeId, Shared)]) -> Result<()> {
+    fn receive(&mut self, inbox: &[(NodeId, PredictionMessage)]) -> Result<()> {
         // Loss and variation are those before the round changes them.
         self.report = Report { loss: self.loss, ..Report::default() };
         if self.hypothesis.is_some() {
@@ -310,11 +311,11 @@ impl Participant for Relaxing {
         self.pulls.gather(inbox, &self.predictions, &mut self.targets);
         self.damping.apply(&mut self.targets);
         // Without a pull that counts the model stays what local training made it.
-        if !self.is_deaf && self.augment() {
+        if !self.ignores_pulls && self.augment() {
             let (next, predictions) =
                 self.stepper.step(&self.node, &self.augmented, self.hypothesis.as_ref())?;
             self.hypothesis = Some(next);
-            self.take(&predictions);
+            self.set_predictions(&predictions);
         }
         self.damping.watch(self.report.change);
         self.report.damped = self.damping.has_damped;

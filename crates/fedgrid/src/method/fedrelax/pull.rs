@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Coupling, FedRelax, Shared};
+use super::{Coupling, FedRelax, PredictionMessage};
 use crate::{
     algebra::add_scaled,
     bytes::{Reader, Writer},
@@ -13,14 +13,14 @@ use crate::{
     penalty::{Discrepancy, clipped},
 };
 
-/// A public set on which a node is pulled, and the place of its rows in the augmented data.
+/// A public set on which a node is pulled, and where its rows begin in the augmented data.
 #[derive(Debug)]
-pub(super) struct Ground {
+pub(super) struct PublicSet {
     pub(super) points: Arc<Features>,
     pub(super) first_row: usize,
 }
 
-/// The joint pull of all on one ground.
+/// The joint pull of all on one public set.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Target {
     /// The sum of the edge weights that pull.
@@ -33,11 +33,11 @@ pub(super) struct Target {
     uneven: bool,
 }
 
-/// Who pulls at a node, and where. The first ground is the node's own public set.
+/// Who pulls at a node, and where. The first public set is the node's own.
 #[derive(Debug)]
 pub(super) struct Pulls {
-    pub(super) grounds: Vec<Ground>,
-    /// Id, weight and ground of each neighbour, in order of their ids.
+    pub(super) public_sets: Vec<PublicSet>,
+    /// Id, weight and index of the public set of each neighbour, in order of their ids.
     neighbours: Vec<(NodeId, f64, usize)>,
     hub: Option<(f64, Labels)>,
     symmetric: bool,
@@ -54,18 +54,20 @@ impl Pulls {
         neighbours: &[Neighbour],
         discrepancy: Discrepancy,
     ) -> Self {
-        let mut grounds: Vec<Ground> = Vec::new();
-        let mut place = |points: &Arc<Features>| {
-            let known = grounds.iter().position(|ground| Arc::ptr_eq(&ground.points, points));
+        let mut public_sets: Vec<PublicSet> = Vec::new();
+        // Sets are compared by address: a common set is shared by all, and becomes one copy of its rows;
+        // equal sets held twice only cost rows and change no fit.
+        let mut index_of = |points: &Arc<Features>| {
+            let known = public_sets.iter().position(|set| Arc::ptr_eq(&set.points, points));
             known.unwrap_or_else(|| {
-                let above = grounds.last().map(|ground| ground.first_row + ground.points.rows());
+                let above = public_sets.last().map(|set| set.first_row + set.points.rows());
                 let first_row = above.unwrap_or(node.data.rows());
-                grounds.push(Ground { points: points.clone(), first_row });
-                grounds.len() - 1
+                public_sets.push(PublicSet { points: points.clone(), first_row });
+                public_sets.len() - 1
             })
         };
-        place(&node.public);
-        let neighbours = neighbours.iter().map(|n| (n.id, n.weight, place(&n.public))).collect();
+        index_of(&node.public);
+        let neighbours = neighbours.iter().map(|n| (n.id, n.weight, index_of(&n.public))).collect();
         let hub = match &method.pooled {
             Some(pooled) if method.hub > 0.0 => {
                 Some((method.hub, pooled[node.id].predict(&node.public)))
@@ -73,7 +75,7 @@ impl Pulls {
             _ => None,
         };
         Self {
-            grounds,
+            public_sets,
             neighbours,
             hub,
             symmetric: method.coupling == Coupling::Symmetric,
@@ -85,11 +87,11 @@ impl Pulls {
 
     /// The public points of a neighbour; none of a node that is not one.
     pub(super) fn points_of(&self, id: NodeId) -> Option<&Features> {
-        let place = self.neighbours.binary_search_by_key(&id, |(id, ..)| *id).ok()?;
-        Some(&self.grounds[self.neighbours[place].2].points)
+        let index = self.neighbours.binary_search_by_key(&id, |(id, ..)| *id).ok()?;
+        Some(&self.public_sets[self.neighbours[index].2].points)
     }
 
-    /// The weight of all that may pull, whether or not it has spoken.
+    /// The weight of all that may pull, whether or not anything was received from them.
     pub(super) fn total(&self) -> f64 {
         let neighbours: f64 = self.neighbours.iter().map(|(_, weight, _)| weight).sum();
         neighbours + self.hub.as_ref().map_or(0.0, |(weight, _)| *weight)
@@ -109,16 +111,16 @@ impl Pulls {
         self.towards_zero = towards_zero;
     }
 
-    /// A node's rows, then the points of all grounds at weight zero.
+    /// A node's rows, then the points of all public sets at weight zero.
     pub(super) fn augmented(&self, data: &Dataset) -> Result<Dataset> {
-        let grounds = &self.grounds;
-        let points = grounds.iter().map(|ground| ground.points.rows()).sum();
+        let public_sets = &self.public_sets;
+        let points = public_sets.iter().map(|set| set.points.rows()).sum();
         let given = data.features();
         let mut values = Vec::with_capacity((given.rows() + points) * given.columns());
         values.extend_from_slice(given.values());
-        for ground in grounds {
-            same_size("feature columns", ground.points.columns(), given.columns())?;
-            values.extend_from_slice(ground.points.values());
+        for set in public_sets {
+            same_size("feature columns", set.points.columns(), given.columns())?;
+            values.extend_from_slice(set.points.values());
         }
         let mut labels = data.labels().as_slice().to_vec();
         labels.extend_from_slice(Labels::neutral(data.task(), points).as_slice());
@@ -127,34 +129,34 @@ impl Pulls {
         Dataset::weighted(features, Labels::new(data.task(), labels)?, weights)
     }
 
-    /// What a node with these predictions tells each neighbour.
-    pub(super) fn messages(&self, predictions: &[Labels]) -> Vec<(NodeId, Shared)> {
+    /// What a node with these predictions sends to each neighbour.
+    pub(super) fn messages(&self, predictions: &[Labels]) -> Vec<(NodeId, PredictionMessage)> {
         let own = Arc::new(predictions[0].clone());
-        let message = |&(id, _, ground): &(NodeId, f64, usize)| {
-            let yours = self.symmetric.then(|| match ground {
+        let message = |&(id, _, set): &(NodeId, f64, usize)| {
+            let yours = self.symmetric.then(|| match set {
                 0 => own.clone(),
-                _ => Arc::new(predictions[ground].clone()),
+                _ => Arc::new(predictions[set].clone()),
             });
-            (id, Shared { own: own.clone(), yours })
+            (id, PredictionMessage { own: own.clone(), yours })
         };
         self.neighbours.iter().map(message).collect()
     }
 
-    /// All pulls of a round: ground, weight, predictions.
+    /// All pulls of a round: index of the public set, weight, predictions.
     fn all<'a>(
         &'a self,
-        inbox: &'a [(NodeId, Shared)],
+        inbox: &'a [(NodeId, PredictionMessage)],
     ) -> impl Iterator<Item = (usize, f64, &'a Labels)> + 'a {
         // A silent neighbour exerts no pull, so lost messages only slow learning down.
-        let spoken = inbox.iter().filter_map(|(from, message)| {
-            let place = self.neighbours.binary_search_by_key(from, |(id, ..)| *id).ok()?;
-            Some((&self.neighbours[place], message))
+        let received = inbox.iter().filter_map(|(from, message)| {
+            let index = self.neighbours.binary_search_by_key(from, |(id, ..)| *id).ok()?;
+            Some((&self.neighbours[index], message))
         });
-        let from_neighbours = spoken.flat_map(move |((_, weight, ground), message)| {
+        let from_neighbours = received.flat_map(move |((_, weight, set), message)| {
             let weight = if self.symmetric { weight / 2.0 } else { *weight };
             let mirror = message.yours.as_deref().filter(|_| self.symmetric);
             let mirror = mirror.map(|labels| (0, weight, labels));
-            std::iter::once((*ground, weight, message.own.as_ref())).chain(mirror)
+            std::iter::once((*set, weight, message.own.as_ref())).chain(mirror)
         });
         from_neighbours.chain(self.hub())
     }
@@ -165,37 +167,38 @@ impl Pulls {
 
     /// The variation of own predictions from all that pull. Both ends report an edge; the hub
     /// reports nothing, so its edge counts double here.
-    pub(super) fn variation(&self, inbox: &[(NodeId, Shared)], own: &[Labels]) -> f64 {
-        let term = |(ground, weight, labels): (usize, f64, &Labels)| {
-            weight * self.discrepancy.between(&own[ground], labels)
+    pub(super) fn variation(&self, inbox: &[(NodeId, PredictionMessage)], own: &[Labels]) -> f64 {
+        let term = |(set, weight, labels): (usize, f64, &Labels)| {
+            weight * self.discrepancy.between(&own[set], labels)
         };
         self.all(inbox).chain(self.hub()).map(term).sum()
     }
 
-    /// Gathers the joint pull on each ground, given own predictions where there are any.
+    /// Gathers the joint pull on each public set, given own predictions where there are any.
     pub(super) fn gather(
         &mut self,
-        inbox: &[(NodeId, Shared)],
+        inbox: &[(NodeId, PredictionMessage)],
         own: &[Labels],
         targets: &mut Vec<Target>,
     ) {
-        targets.resize_with(self.grounds.len(), Target::default);
-        for (target, ground) in targets.iter_mut().zip(&self.grounds) {
-            target.begin(ground.points.rows());
+        targets.resize_with(self.public_sets.len(), Target::default);
+        for (target, set) in targets.iter_mut().zip(&self.public_sets) {
+            target.begin(set.points.rows());
         }
-        for (ground, weight, labels) in self.all(inbox) {
-            let own = own.get(ground);
+        for (set, weight, labels) in self.all(inbox) {
+            let own = own.get(set);
             if self.towards_zero {
                 let zero = Labels::neutral(labels.task(), labels.rows());
-                targets[ground].add(weight, own, &zero, self.discrepancy);
+                targets[set].add(weight, own, &zero, self.discrepancy);
             } else if self.discrepancy.level && self.clip.is_none() {
-                targets[ground].add(weight, own, labels, self.discrepancy);
+                // The default settings take this branch, which needs no copy of the predictions.
+                targets[set].add(weight, own, labels, self.discrepancy);
             } else {
                 let mut pull = self.discrepancy.pull(own, labels);
                 if let (Some(radius), Some(own)) = (self.clip, own) {
                     pull = clipped(own, &pull, radius);
                 }
-                targets[ground].add(weight, own, &pull, self.discrepancy);
+                targets[set].add(weight, own, &pull, self.discrepancy);
             }
         }
         self.towards_zero = false;
@@ -256,6 +259,7 @@ impl Target {
         let outputs = self.labels.len() / self.weights.len().max(1);
         for (labels, weight) in self.labels.chunks_exact_mut(outputs).zip(&self.weights) {
             for label in labels {
+                // A point that nobody pulls at has sums of zero, which stay zero.
                 *label /= weight.max(f64::MIN_POSITIVE);
             }
         }

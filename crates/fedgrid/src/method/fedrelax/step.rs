@@ -164,7 +164,7 @@ impl Stepper {
         augmented: &Dataset,
         current: Option<&Arc<dyn Hypothesis>>,
     ) -> Result<(Arc<dyn Hypothesis>, Labels)> {
-        // Once all neighbours have spoken the weights stay, and only labels change.
+        // Once all neighbours have sent predictions the weights stay, and only labels change.
         let ready = self.prepared.as_ref().is_some_and(|(known, _)| known == augmented.weights());
         if !ready {
             let prepared = node.model.prepare(augmented.features(), augmented.weights())?;
@@ -218,6 +218,7 @@ impl Stepper {
         let mut stream = Stream::new(seed, self.node, self.round, Purpose::Public);
         let features = normal_points(&node.public, points, &mut stream)?;
         let labels: Labels = current.predict(&features);
+        // A remembered point weighs as much as a row, whatever the scale of the weights.
         let weight = node.data.total_weight() / node.data.rows().max(1) as f64;
         let memory = Dataset::weighted(features, labels, vec![weight; points])?;
         Ok(node.model.fit(&augmented.clone().stacked(&memory)?)?.into())

@@ -1,5 +1,5 @@
 //! Pulls that are next to nothing. α → 0 is local training: models that forget rows of vanishing
-//! weight get there by themselves, and all others do not listen to a joint pull of
+//! weight get there by themselves, and all others ignore a joint pull of
 //!
 //! ```text
 //! α Σⱼ Aᵢⱼ  <  SMALLEST_PULL · weight of the node's own rows
@@ -19,12 +19,13 @@ use crate::{model::Vanishing, network::Node};
 /// the number of public points nor on that of rows.
 pub const SMALLEST_PULL: f64 = 1e-3;
 
-/// Whether a joint pull is next to nothing beside the weight of a node's own rows. Sums of weights differ in
-/// their last digits from place to place, so one that is meant to be just enough is.
+/// Whether a joint pull is next to nothing beside the weight of a node's own rows. A pull that is
+/// meant to be just enough counts, although sums of weights differ in their last digits with their order.
 #[must_use]
 pub fn is_weak(pull: f64, own: f64) -> bool {
-    const ROUNDING: f64 = 1e-9;
-    pull < (1.0 - ROUNDING) * SMALLEST_PULL * own
+    // Far above the rounding of sums of weights, far below any difference that is meant.
+    const RELATIVE_ROUNDING: f64 = 1e-9;
+    pull < (1.0 - RELATIVE_ROUNDING) * SMALLEST_PULL * own
 }
 
 impl FedRelax {

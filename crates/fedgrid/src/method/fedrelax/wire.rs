@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Relaxing, Shared, pull::Target};
+use super::{FedRelaxParticipant, PredictionMessage, pull::Target};
 use crate::{
     bytes::{Reader, Writer},
     data::{Labels, Task},
@@ -16,7 +16,7 @@ use crate::{
 
 /// How many predictions a neighbour sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Predictions {
+pub struct PredictionShape {
     /// What is predicted.
     pub task: Task,
     /// How many public points the sender has.
@@ -25,12 +25,12 @@ pub struct Predictions {
     pub yours: Option<usize>,
 }
 
-impl Wire for Shared {
-    type Shape = Predictions;
+impl Wire for PredictionMessage {
+    type Shape = PredictionShape;
 
     const HEAD_BYTES: usize = 0;
 
-    fn most_numbers(shape: &Predictions) -> usize {
+    fn most_numbers(shape: &PredictionShape) -> usize {
         shape.task.outputs() * (shape.own + shape.yours.unwrap_or(0))
     }
 
@@ -40,7 +40,7 @@ impl Wire for Shared {
         to.finite("a prediction", yours)
     }
 
-    fn decode(shape: &Predictions, from: &mut Reader<'_>) -> Result<Self> {
+    fn decode(shape: &PredictionShape, from: &mut Reader<'_>) -> Result<Self> {
         let mut labels = |rows: usize| {
             let values = from.finite(rows * shape.task.outputs())?;
             Labels::new(shape.task, values).map(Arc::new)
@@ -49,11 +49,11 @@ impl Wire for Shared {
     }
 }
 
-impl Durable for Relaxing {
-    fn shape(&self, from: NodeId) -> Option<Predictions> {
+impl Durable for FedRelaxParticipant {
+    fn shape(&self, from: NodeId) -> Option<PredictionShape> {
         let points = self.pulls.points_of(from)?;
         let yours = self.pulls.is_symmetric().then(|| self.node.public.rows());
-        Some(Predictions { task: self.node.data.task(), own: points.rows(), yours })
+        Some(PredictionShape { task: self.node.data.task(), own: points.rows(), yours })
     }
 
     fn snapshot(&self, to: &mut Writer) -> Result<()> {
@@ -66,7 +66,7 @@ impl Durable for Relaxing {
         to.number(self.loss);
         to.count(self.targets.len());
         self.targets.iter().for_each(|target| target.write(to));
-        // Points on which no one spoke in the last round keep the labels they had before.
+        // Points without predictions in the last round keep the labels they had before.
         let (rows, outputs) = (self.node.data.rows(), self.node.data.task().outputs());
         to.numbers(&self.augmented.labels().as_slice()[rows * outputs..]);
         to.numbers(&self.augmented.weights()[rows..]);
@@ -84,12 +84,12 @@ impl Durable for Relaxing {
         } else {
             None
         };
-        let grounds = &self.pulls.grounds;
+        let public_sets = &self.pulls.public_sets;
         self.predictions = match from.count()? {
             0 => Vec::new(),
-            count if count == grounds.len() => {
-                let read = grounds.iter().map(|ground| {
-                    Labels::new(task, from.numbers(ground.points.rows() * task.outputs())?)
+            count if count == public_sets.len() => {
+                let read = public_sets.iter().map(|set| {
+                    Labels::new(task, from.numbers(set.points.rows() * task.outputs())?)
                 });
                 read.collect::<Result<_>>()?
             }
@@ -98,10 +98,10 @@ impl Durable for Relaxing {
         self.loss = from.number()?;
         self.targets = match from.count()? {
             0 => Vec::new(),
-            count if count == grounds.len() => {
-                let read = grounds
+            count if count == public_sets.len() => {
+                let read = public_sets
                     .iter()
-                    .map(|ground| Target::read(ground.points.rows(), task.outputs(), from));
+                    .map(|set| Target::read(set.points.rows(), task.outputs(), from));
                 read.collect::<Result<_>>()?
             }
             _ => return Err(from.refusal("is of another node")),
@@ -118,7 +118,7 @@ impl Durable for Relaxing {
         Ok(())
     }
 
-    fn expect_late_words(&mut self) {
+    fn expect_late_messages(&mut self) {
         self.damping.never_damp();
     }
 

@@ -2,30 +2,30 @@
 
 use std::sync::Arc;
 
-use super::super::Message;
+use crate::{bytes::NUMBER_BYTES, method::Message};
 
 /// The weights of one model.
 pub(crate) type Weights = Arc<[f64]>;
 
 /// One message.
 #[derive(Debug, Clone)]
-pub enum Letter {
+pub enum HubMessage {
     /// A node takes part.
-    Joined(Joined),
+    Joined(ClientProfile),
     /// The hub's models.
-    Models(Models),
-    /// What a node makes of them.
+    Models(HubModels),
+    /// What a node answers to them.
     Answer {
         /// In which iteration.
         iteration: usize,
-        /// What it says.
-        answer: Answer,
+        /// Its content.
+        answer: ClientAnswer,
     },
 }
 
 /// What the hub must know of a node before it begins.
 #[derive(Debug, Clone)]
-pub struct Joined {
+pub struct ClientProfile {
     /// How much its rows weigh.
     pub weight: f64,
     /// The largest curvature of its loss at the start, from which the step size follows.
@@ -38,7 +38,7 @@ pub struct Joined {
 
 /// The hub's models in one iteration.
 #[derive(Debug, Clone)]
-pub struct Models {
+pub struct HubModels {
     /// Which iteration, from zero.
     pub iteration: usize,
     /// The step size η.
@@ -51,16 +51,16 @@ pub struct Models {
     pub last: bool,
 }
 
-/// What a node says of the hub's models.
+/// What a node answers to the hub's models.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct ClientAnswer {
     /// New weights, or a gradient, each for one of the models.
     pub parts: Vec<(usize, Weights)>,
     /// The node's losses, where the method compares models by them.
     pub losses: Vec<f64>,
 }
 
-impl Message for Letter {
+impl Message for HubMessage {
     fn bytes(&self) -> usize {
         let numbers = match self {
             Self::Joined(joined) => 3 + joined.local.as_ref().map_or(0, |local| local.len()),
@@ -70,6 +70,6 @@ impl Message for Letter {
                 1 + parts.sum::<usize>() + answer.losses.len()
             }
         };
-        8 * numbers
+        NUMBER_BYTES * numbers
     }
 }

@@ -11,20 +11,20 @@
 //!
 //! What differs between methods is a [`Server`] at the hub and a [`Client`] at the nodes.
 
-mod centre;
-mod member;
+mod client_state;
+mod hub_client;
+mod hub_server;
 mod message;
-mod workplace;
 
 use std::{fmt::Debug, sync::Arc};
 
-use centre::Centre;
-use member::Member;
-pub use message::Letter;
-pub(super) use message::{Answer, Joined, Weights};
-pub(super) use workplace::{Workplace, largest_curvature, parametric};
+pub(super) use client_state::{ClientState, largest_curvature, parametric};
+use hub_client::HubClient;
+use hub_server::HubServer;
+pub use message::HubMessage;
+pub(super) use message::{ClientAnswer, ClientProfile, Weights};
 
-use super::{FedAvg, Participant, Report};
+use super::{FedAvg, Method, Participant, Report, fedavg::AveragingServer};
 use crate::{
     data::Dataset,
     error::{Error, Result},
@@ -54,30 +54,54 @@ pub(super) fn is_hub(view: &View) -> bool {
     view.neighbours.iter().all(|neighbour| neighbour.id < view.node.id)
 }
 
-/// The two sides of a method.
-pub(super) trait Sides {
-    /// The side of the hub, which starts at given weights.
-    fn server(&self, start: Weights) -> Box<dyn Server>;
+/// A method with a hub: what differs from [`FedAvg`], at the hub and at the nodes.
+pub(super) trait HubMethod: Sync {
+    /// How the models of the hub are trained and averaged.
+    fn fedavg(&self) -> &FedAvg;
+
+    /// Refuses hyper-parameters of its own that are out of range.
+    fn check_own(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// The side of the hub, which starts at given weights: one model, unless a method has more.
+    fn server(&self, start: Weights) -> Box<dyn Server> {
+        Box::new(AveragingServer::new(self.fedavg().averaged, start))
+    }
 
     /// The side of a node.
     fn client(&self) -> Box<dyn Client>;
 
-    /// Whether nodes tell the hub the weights of local training when they join.
+    /// Whether nodes send the hub the weights of local training when they join.
     fn wants_local(&self) -> bool {
         false
+    }
+}
+
+impl<M: HubMethod> Method for M {
+    type Participant = HubParticipant;
+
+    fn join(&self, view: View) -> Result<HubParticipant> {
+        self.check_own()?;
+        self.fedavg().check()?;
+        Ok(if is_hub(&view) {
+            HubParticipant::Hub(Box::new(HubServer::new(self, view)?))
+        } else {
+            HubParticipant::Node(Box::new(HubClient::new(self, view)?))
+        })
     }
 }
 
 /// What a hub does with answers.
 pub(super) trait Server: Debug + Send {
     /// All have joined, in order of their ids.
-    fn begin(&mut self, _members: &[(NodeId, Joined)]) {}
+    fn begin(&mut self, _clients: &[(NodeId, ClientProfile)]) {}
 
     /// The models that a node is sent.
     fn models(&self, node: NodeId) -> Arc<[Weights]>;
 
     /// Takes in what the chosen nodes have answered, in order of their ids.
-    fn gather(&mut self, answers: &[Heard], step: f64) -> Moved;
+    fn gather(&mut self, answers: &[WeightedAnswer], step: f64) -> ModelChange;
 
     /// The one model of all nodes, if there is one.
     fn single(&self) -> Option<&Weights> {
@@ -87,92 +111,87 @@ pub(super) trait Server: Debug + Send {
 
 /// What a node does with the hub's models.
 pub(super) trait Client: Debug + Send {
-    /// What the node tells the hub: its first model, trained here.
-    fn answer(&mut self, place: &Workplace, models: &[Weights]) -> Result<Answer> {
-        Ok(Answer { parts: vec![(0, place.trained(&models[0], 0.0))], losses: Vec::new() })
+    /// What the node sends to the hub: its first model, trained here.
+    fn answer(&mut self, state: &ClientState, models: &[Weights]) -> Result<ClientAnswer> {
+        Ok(ClientAnswer { parts: vec![(0, state.trained(&models[0], 0.0))], losses: Vec::new() })
     }
 
     /// The node's own weights at these models, the last ones or not; none if nothing determines
     /// them.
-    fn own(&mut self, place: &Workplace, models: &[Weights], last: bool)
-    -> Result<Option<Weights>>;
+    fn own(
+        &mut self,
+        state: &ClientState,
+        models: &[Weights],
+        last: bool,
+    ) -> Result<Option<Weights>>;
 }
 
 /// An answer and how much it counts.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct WeightedAnswer {
     pub(super) node: NodeId,
     pub(super) weight: f64,
-    pub(super) answer: Answer,
+    pub(super) answer: ClientAnswer,
 }
 
 /// How far an iteration has moved the hub's models: sums of squares of the change and of the models.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Moved {
+pub(super) struct ModelChange {
     pub(super) change: f64,
     pub(super) size: f64,
 }
 
-impl Moved {
-    /// So much has changed that nothing has come to rest.
-    pub(super) const ANEW: Self = Self { change: 1.0, size: 1.0 };
+impl ModelChange {
+    /// The hub begins anew. Change and size are alike, so that no tolerance below one takes this for
+    /// convergence.
+    pub(super) const RESTARTED: Self = Self { change: 1.0, size: 1.0 };
 
     pub(super) fn between(old: &[f64], new: &[f64]) -> Self {
         let change = crate::algebra::squared_distance(old, new);
         Self { change, size: crate::algebra::dot(new, new) }
     }
 
-    pub(super) fn and(self, other: Self) -> Self {
+    pub(super) fn plus(self, other: Self) -> Self {
         Self { change: self.change + other.change, size: self.size + other.size }
     }
 }
 
 /// A participant of a method with a hub.
 #[derive(Debug)]
-pub enum Hubbed {
+pub enum HubParticipant {
     /// A node with rows of its own.
-    Node(Box<Member>),
+    Node(Box<HubClient>),
     /// The hub.
-    Hub(Box<Centre>),
+    Hub(Box<HubServer>),
 }
 
-impl Hubbed {
-    pub(super) fn new(fedavg: &FedAvg, sides: &dyn Sides, view: View) -> Result<Self> {
-        fedavg.check()?;
-        if is_hub(&view) {
-            return Ok(Self::Hub(Box::new(Centre::new(fedavg, sides, view)?)));
-        }
-        Ok(Self::Node(Box::new(Member::new(fedavg, sides, view)?)))
-    }
-}
+impl Participant for HubParticipant {
+    type Message = HubMessage;
 
-impl Participant for Hubbed {
-    type Message = Letter;
-
-    fn send(&mut self) -> Vec<(NodeId, Letter)> {
+    fn send(&mut self) -> Vec<(NodeId, HubMessage)> {
         match self {
-            Self::Node(member) => member.send(),
-            Self::Hub(centre) => centre.send(),
+            Self::Node(client) => client.send(),
+            Self::Hub(server) => server.send(),
         }
     }
 
-    fn receive(&mut self, inbox: &[(NodeId, Letter)]) -> Result<()> {
+    fn receive(&mut self, inbox: &[(NodeId, HubMessage)]) -> Result<()> {
         match self {
-            Self::Node(member) => member.receive(inbox),
-            Self::Hub(centre) => centre.receive(inbox),
+            Self::Node(client) => client.receive(inbox),
+            Self::Hub(server) => server.receive(inbox),
         }
     }
 
     fn hypothesis(&self) -> Option<&Arc<dyn Hypothesis>> {
         match self {
-            Self::Node(member) => member.hypothesis.as_ref(),
-            Self::Hub(centre) => centre.hypothesis.as_ref(),
+            Self::Node(client) => client.hypothesis.as_ref(),
+            Self::Hub(server) => server.hypothesis.as_ref(),
         }
     }
 
     fn report(&self) -> Report {
         match self {
-            Self::Node(member) => member.report,
+            Self::Node(client) => client.report,
             Self::Hub(_) => Report::default(),
         }
     }

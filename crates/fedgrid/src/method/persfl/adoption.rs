@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Result, at_least};
 
 /// Which of the probed steps a target takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -27,10 +27,8 @@ pub enum Adoption {
 impl Adoption {
     pub(super) fn check(self) -> Result<()> {
         match self {
-            Self::Top { count: 0, .. } => {
-                Err(Error::Parameter { name: "count", value: 0.0, expected: "one or more" })
-            }
-            _ => Ok(()),
+            Self::Top { count, .. } => at_least(count, "count", 1, "one or more"),
+            Self::Best => Ok(()),
         }
     }
 
@@ -45,6 +43,7 @@ impl Adoption {
             Self::Best => (1, false),
             Self::Top { count, by_reward } => (count, by_reward),
         };
+        // The papers' case runs in every iteration of every target, so it needs no sort.
         if count == 1 {
             let better = |a: usize, b: usize| if rewards[b] > rewards[a] { b } else { a };
             let best = (0..rewards.len()).filter(worth).reduce(better);
@@ -55,11 +54,12 @@ impl Adoption {
         order.truncate(count);
         let [Some(&first), Some(&last)] = [order.first(), order.last()] else { return Vec::new() };
         let (high, low) = (rewards[first], rewards[last]);
+        // Scaled to [0, 1], because rewards fall by powers of ten while a model learns.
         let scale = if by_reward && high > low { 1.0 / (high - low) } else { 0.0 };
         let shares: Vec<f64> =
-            order.iter().map(|&place| (scale * (rewards[place] - low)).exp()).collect();
+            order.iter().map(|&position| (scale * (rewards[position] - low)).exp()).collect();
         let total: f64 = shares.iter().sum();
-        order.into_iter().zip(shares).map(|(place, share)| (place, share / total)).collect()
+        order.into_iter().zip(shares).map(|(position, share)| (position, share / total)).collect()
     }
 }
 
@@ -81,8 +81,8 @@ mod tests {
         let even = Adoption::Top { count: 2, by_reward: false }.weights(&rewards, false);
         assert_eq!(even, [(1, 0.5), (2, 0.5)]);
         let shares = Adoption::Top { count: 3, by_reward: true }.weights(&rewards, false);
-        let places: Vec<usize> = shares.iter().map(|(place, _)| *place).collect();
-        assert_eq!(places, [1, 2, 0]);
+        let positions: Vec<usize> = shares.iter().map(|(position, _)| *position).collect();
+        assert_eq!(positions, [1, 2, 0]);
         assert!((shares.iter().map(|(_, share)| share).sum::<f64>() - 1.0).abs() < 1e-15);
         // Scaled to [0, 1], the largest reward weighs e times the smallest.
         assert!((shares[0].1 / shares[2].1 - 1.0_f64.exp()).abs() < 1e-12);

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Question;
+use super::ProbeQuestion;
 use crate::{
-    error::{Error, Result},
+    error::{Result, positive},
     network::NodeId,
     random::{Purpose, Stream},
 };
@@ -43,16 +43,16 @@ pub enum Budget {
 impl Budget {
     pub(super) fn check(self) -> Result<()> {
         match self {
-            Self::Noise { deviation: value, .. } if !(value > 0.0 && value.is_finite()) => {
-                Err(Error::Parameter { name: "deviation", value, expected: "a positive number" })
-            }
-            _ => Ok(()),
+            Self::Noise { deviation, .. } => positive("deviation", deviation),
+            Self::Unlimited | Self::Half => Ok(()),
         }
     }
 
     /// Adds the noise that belongs to a question.
-    pub(super) fn blur(self, candidate: NodeId, question: &Question, numbers: &mut [f64]) {
+    pub(super) fn blur(self, candidate: NodeId, question: &ProbeQuestion, numbers: &mut [f64]) {
         if let Self::Noise { deviation, secret } = self {
+            // The question itself addresses the noise: whoever asks twice gets the same answer twice, and
+            // cannot average the noise away.
             #[expect(clippy::cast_possible_truncation, reason = "any bits do")]
             let round = question.fingerprint() as usize;
             let mut stream = Stream::new(secret, candidate, round, Purpose::ProbeNoise);
@@ -66,7 +66,7 @@ impl Budget {
 /// What each target has asked so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spent {
-    asked: BTreeMap<NodeId, Vec<Question>>,
+    asked: BTreeMap<NodeId, Vec<ProbeQuestion>>,
     /// How many were answered in earlier runs.
     earlier: BTreeMap<NodeId, u64>,
 }
@@ -88,14 +88,14 @@ impl Spent {
     }
 
     /// All questions that were answered, and who asked.
-    pub(super) fn questions(&self) -> impl Iterator<Item = (NodeId, &Question)> {
+    pub(super) fn questions(&self) -> impl Iterator<Item = (NodeId, &ProbeQuestion)> {
         self.asked
             .iter()
             .flat_map(|(target, asked)| asked.iter().map(|question| (*target, question)))
     }
 
     /// Counts a question that was answered before.
-    pub(super) fn recall(&mut self, target: NodeId, question: Question) {
+    pub(super) fn recall(&mut self, target: NodeId, question: ProbeQuestion) {
         self.asked.entry(target).or_default().push(question);
     }
 
@@ -104,7 +104,7 @@ impl Spent {
         &mut self,
         budget: Budget,
         target: NodeId,
-        question: &Question,
+        question: &ProbeQuestion,
         [rows, weights]: [usize; 2],
     ) -> bool {
         if budget != Budget::Half {
@@ -112,6 +112,7 @@ impl Spent {
         }
         let earlier = self.earlier.get(&target).copied().unwrap_or(0);
         let asked = self.asked.entry(target).or_default();
+        // What was answered before tells nothing new.
         if asked.contains(question) {
             return true;
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Answer, Budget, Question, Refusal, budget::Spent};
+use super::{Budget, ProbeAnswer, ProbeQuestion, ProbeRefusal, budget::Spent};
 use crate::{
     data::{Dataset, Features, Labels},
     error::Result,
@@ -22,6 +22,7 @@ pub(super) fn refitted(
     step: f64,
 ) -> Result<Box<dyn Hypothesis>> {
     let mut labels = predictions.clone();
+    // Another node's model may predict what this one cannot fit, such as a negative count.
     let smallest = model.smallest_label();
     labels.as_mut_slice().iter_mut().for_each(|label| *label = label.max(smallest));
     let share = 1.0 / points.rows().max(1) as f64;
@@ -32,33 +33,17 @@ pub(super) fn refitted(
 
 /// A node that answers.
 #[derive(Debug)]
-pub(super) struct Candidate {
+pub(super) struct ProbedCandidate {
     id: NodeId,
-    model: Arc<dyn LocalModel>,
+    pub(super) model: Arc<dyn LocalModel>,
     budget: Budget,
-    spent: Spent,
+    /// What was asked so far.
+    pub(super) spent: Spent,
 }
 
-impl Candidate {
+impl ProbedCandidate {
     pub(super) fn new(id: NodeId, model: &Arc<dyn LocalModel>, budget: Budget) -> Self {
         Self { id, model: model.clone(), budget, spent: Spent::default() }
-    }
-
-    pub(super) fn model(&self) -> &dyn LocalModel {
-        self.model.as_ref()
-    }
-
-    /// What was asked so far.
-    pub(super) fn spent(&self) -> &Spent {
-        &self.spent
-    }
-
-    pub(super) fn spent_mut(&mut self) -> &mut Spent {
-        &mut self.spent
-    }
-
-    pub(super) fn set_spent(&mut self, spent: Spent) {
-        self.spent = spent;
     }
 
     /// The answer to a target whose public points are known.
@@ -66,60 +51,67 @@ impl Candidate {
         &mut self,
         data: &Dataset,
         (target, points): (NodeId, &Features),
-        question: &Question,
-    ) -> Result<Answer> {
+        question: &ProbeQuestion,
+    ) -> Result<ProbeAnswer> {
         let rows = data.weights().iter().filter(|weight| **weight > 0.0).count();
         if rows == 0 {
-            return Ok(Answer::Refused(Refusal::NoRows));
+            return Ok(ProbeAnswer::Refused(ProbeRefusal::NoRows));
         }
         if !self.fits(data, points, question) {
-            return Ok(Answer::Refused(Refusal::OtherModel));
+            return Ok(ProbeAnswer::Refused(ProbeRefusal::OtherModel));
         }
+        // A question that makes no sense is refused above, so that it costs its asker nothing.
         let columns = data.features().columns();
         let weights = self.model.as_parametric().map(|model| model.size(columns, data.task()));
         let sizes = [rows, weights.unwrap_or(columns)];
         if !self.spent.allows(self.budget, target, question, sizes) {
-            return Ok(Answer::Refused(Refusal::BudgetSpent));
+            return Ok(ProbeAnswer::Refused(ProbeRefusal::BudgetSpent));
         }
         self.computed(data, points, question)
     }
 
     /// Whether a question has the shape of this node's model.
-    fn fits(&self, data: &Dataset, points: &Features, question: &Question) -> bool {
+    fn fits(&self, data: &Dataset, points: &Features, question: &ProbeQuestion) -> bool {
         let fits = match question {
-            Question::Gradient { weights } | Question::Proximal { weights, .. } => {
+            ProbeQuestion::Gradient { weights } | ProbeQuestion::Proximal { weights, .. } => {
                 self.model.as_parametric().is_some_and(|model| {
                     model.size(data.features().columns(), data.task()) == weights.len()
                 })
             }
-            Question::Refit { predictions, .. } => {
+            ProbeQuestion::Refit { predictions, .. } => {
                 predictions.task() == data.task() && predictions.rows() == points.rows()
             }
         };
         fits && question.is_finite()
     }
 
-    fn computed(&self, data: &Dataset, points: &Features, question: &Question) -> Result<Answer> {
+    fn computed(
+        &self,
+        data: &Dataset,
+        points: &Features,
+        question: &ProbeQuestion,
+    ) -> Result<ProbeAnswer> {
         let blurred = |mut numbers: Vec<f64>| {
             self.budget.blur(self.id, question, &mut numbers);
             numbers
         };
         if let Some(numbers) = own_step(self.model.as_ref(), data, question)? {
-            return Ok(Answer::Numbers(blurred(numbers).into()));
+            return Ok(ProbeAnswer::Numbers(blurred(numbers).into()));
         }
-        let Question::Refit { predictions, step } = question else {
-            return Ok(Answer::Refused(Refusal::OtherModel));
+        let ProbeQuestion::Refit { predictions, step } = question else {
+            return Ok(ProbeAnswer::Refused(ProbeRefusal::OtherModel));
         };
         let fitted = refitted(self.model.as_ref(), data, (points, predictions), *step)?;
         if let Some(linear) = fitted.downcast_ref::<LinearHypothesis>() {
             let mut linear = linear.clone();
+            // The intercept gives away as much as any slope: it gets its noise from the same stream.
             linear.slopes.push(linear.intercept);
             linear.slopes = blurred(linear.slopes);
             linear.intercept = linear.slopes.pop().unwrap_or(0.0);
-            return Ok(Answer::Linear(Arc::new(linear)));
+            return Ok(ProbeAnswer::Linear(Arc::new(linear)));
         }
         let labels = blurred(fitted.predict(points).as_slice().to_vec());
-        Ok(Answer::Predictions(Arc::new(Labels::new(data.task(), labels)?)))
+        Ok(ProbeAnswer::Predictions(Arc::new(Labels::new(data.task(), labels)?)))
     }
 }
 
@@ -127,15 +119,15 @@ impl Candidate {
 pub(super) fn own_step(
     model: &dyn LocalModel,
     data: &Dataset,
-    question: &Question,
+    question: &ProbeQuestion,
 ) -> Result<Option<Vec<f64>>> {
     let Some(model) = model.as_parametric() else { return Ok(None) };
     match question {
-        Question::Gradient { weights } => Ok(Some(model.gradient(data, weights))),
+        ProbeQuestion::Gradient { weights } => Ok(Some(model.gradient(data, weights))),
         // argmin η L(w) + ‖w − ŵ‖² is the proximal step with τ = η/2.
-        Question::Proximal { weights, step } => {
+        ProbeQuestion::Proximal { weights, step } => {
             Ok(Some(model.proximal(data, weights, step / 2.0)?))
         }
-        Question::Refit { .. } => Ok(None),
+        ProbeQuestion::Refit { .. } => Ok(None),
     }
 }

@@ -10,16 +10,16 @@ use crate::{bytes::NUMBER_BYTES, data::Labels, model::LinearHypothesis};
 
 /// One message of an iteration.
 #[derive(Debug, Clone)]
-pub enum Exchange {
+pub enum PersFlMessage {
     /// A target asks.
-    Question(Question),
+    Question(ProbeQuestion),
     /// A candidate answers.
-    Answer(Answer),
+    Answer(ProbeAnswer),
 }
 
 /// What a target asks.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Question {
+pub enum ProbeQuestion {
     /// The gradient at these weights.
     Gradient {
         /// The target's weights.
@@ -43,7 +43,7 @@ pub enum Question {
 
 /// What a candidate answers.
 #[derive(Debug, Clone)]
-pub enum Answer {
+pub enum ProbeAnswer {
     /// The gradient, or the weights after a proximal step.
     Numbers(Arc<[f64]>),
     /// A refitted linear model.
@@ -51,12 +51,12 @@ pub enum Answer {
     /// A refitted model's predictions on the target's public points.
     Predictions(Arc<Labels>),
     /// Nothing, and why.
-    Refused(Refusal),
+    Refused(ProbeRefusal),
 }
 
 /// Why a candidate does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ProbeRefusal {
     /// The target has asked as many distinct questions as the budget allows.
     BudgetSpent,
     /// The candidate has no row.
@@ -65,7 +65,7 @@ pub enum Refusal {
     OtherModel,
 }
 
-impl Question {
+impl ProbeQuestion {
     fn numbers(&self) -> &[f64] {
         match self {
             Self::Gradient { weights } | Self::Proximal { weights, .. } => weights,
@@ -94,7 +94,7 @@ impl Question {
     }
 }
 
-impl Answer {
+impl ProbeAnswer {
     pub(super) fn bytes(&self) -> usize {
         NUMBER_BYTES
             * match self {
@@ -106,7 +106,7 @@ impl Answer {
     }
 }
 
-impl Message for Exchange {
+impl Message for PersFlMessage {
     fn bytes(&self) -> usize {
         match self {
             Self::Question(question) => question.bytes(),

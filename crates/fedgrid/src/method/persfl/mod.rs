@@ -11,20 +11,21 @@
 //! points. ["Your Data, My Model", Algorithms 1 and 2; "Personalized Federated Learning via Active
 //! Sampling".] The linearisation of eq. 5 is eq. 1 with η/2, not η.
 //!
-//! As messages an iteration takes two rounds: all ask, then all answer. In one process,
-//! [`LinearPool`] and [`RefitPool`] take the same steps without messages.
+//! As messages an iteration takes two rounds: all ask, then all answer. Where one process has all rows,
+//! [`LinearPool`] and [`RefitPool`] take the same steps without messages. Both roads choose candidates,
+//! count probes and adopt steps by the same `Chooser`, and start in the same way.
 
 mod adoption;
 mod budget;
 mod candidate;
 mod choice;
-mod learn;
-mod linear;
+mod in_one_place;
 mod message;
 mod online;
 mod participant;
-mod refit;
+mod proposal;
 mod start;
+mod step;
 mod tally;
 mod target;
 mod wire;
@@ -33,26 +34,21 @@ use std::sync::Arc;
 
 pub use adoption::Adoption;
 pub use budget::Budget;
-pub use choice::Choice;
-pub(crate) use learn::suitable_step;
-pub use learn::{
-    Kept, Learn, Learned, chosen_by_validation, gradient_network, model_network, pooling_network,
-    probing_model,
-};
-pub use linear::LinearPool;
-pub use message::{Answer, Exchange, Question, Refusal};
+pub use choice::CandidateChoice;
+pub use in_one_place::{LinearPool, RefitPool};
+pub use message::{PersFlMessage, ProbeAnswer, ProbeQuestion, ProbeRefusal};
 pub use online::{Feed, Online};
-pub use participant::Probing;
-pub use refit::RefitPool;
+pub use participant::PersFlParticipant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub(crate) use step::{gradient_step, suitable_step};
 pub use tally::Tally;
-pub use wire::Probes;
+pub use wire::ProbeShape;
 
 use super::{Method, PartialHypotheses};
 use crate::{
     data::Dataset,
-    error::{Error, Result},
+    error::{Error, Result, at_least, positive},
     network::{NodeId, View},
     random::{Purpose, Stream},
 };
@@ -93,7 +89,7 @@ pub struct PersFl {
     /// How many candidates S ≥ 1 are probed in an iteration.
     pub candidates: usize,
     /// Which ones.
-    pub choice: Choice,
+    pub choice: CandidateChoice,
     /// Which steps are taken.
     pub adoption: Adoption,
     /// Whether a step must have a positive reward to be taken; the papers always step.
@@ -121,7 +117,7 @@ impl Default for PersFl {
             probe: Probe::Gradient,
             step: 0.05,
             candidates: 20,
-            choice: Choice::Uniform,
+            choice: CandidateChoice::Uniform,
             adoption: Adoption::Best,
             only_if_better: false,
             start: Start::Zero,
@@ -137,14 +133,8 @@ impl Default for PersFl {
 
 impl PersFl {
     fn check(&self) -> Result<()> {
-        if !(self.step > 0.0 && self.step.is_finite()) {
-            let expected = "a positive number";
-            return Err(Error::Parameter { name: "step", value: self.step, expected });
-        }
-        if self.candidates == 0 {
-            let expected = "one or more";
-            return Err(Error::Parameter { name: "candidates", value: 0.0, expected });
-        }
+        positive("step", self.step)?;
+        at_least(self.candidates, "candidates", 1, "one or more")?;
         if !(0.0..1.0).contains(&self.held) {
             let expected = "zero or more and below one";
             return Err(Error::Parameter { name: "held", value: self.held, expected });
@@ -179,22 +169,18 @@ impl PersFl {
         let mut order = Stream::new(self.seed, node, 0, Purpose::Held).permutation(data.rows());
         order[..held].sort_unstable();
         order[held..].sort_unstable();
+        // Both parts weigh as much as all rows, or a ridge and the step would mean something else.
         let part = |rows: &[usize]| data.select(rows).with_total_weight(data.total_weight());
         Ok((part(&order[held..]), part(&order[..held])))
-    }
-
-    /// The stream from which the candidates of an iteration are drawn.
-    fn stream(&self, target: NodeId, iteration: usize) -> Stream {
-        Stream::new(self.seed, target, iteration, Purpose::Candidates)
     }
 }
 
 impl Method for PersFl {
-    type Participant = Probing;
+    type Participant = PersFlParticipant;
 
-    fn join(&self, view: View) -> Result<Probing> {
+    fn join(&self, view: View) -> Result<PersFlParticipant> {
         self.check()?;
-        Probing::new(self, view)
+        PersFlParticipant::new(self, view)
     }
 }
 
@@ -218,7 +204,7 @@ mod tests {
             message(PersFl { held: 1.0, ..persfl() }),
             "held is 1, expected zero or more and below one"
         );
-        let choice = Choice::EpsilonGreedy { epsilon: 2.0 };
+        let choice = CandidateChoice::EpsilonGreedy { epsilon: 2.0 };
         assert_eq!(
             message(PersFl { choice, ..persfl() }),
             "epsilon is 2, expected a probability from zero to one"

@@ -37,14 +37,17 @@ pub(super) struct Recent {
     online: Option<Online>,
     /// The rows that are still to come, where a node's own rows do.
     waiting: Option<Dataset>,
-    tick: usize,
-    fresh: usize,
+    /// How often was looked for new rows.
+    pub(super) tick: usize,
+    /// How many rows have come since the last iteration began.
+    pub(super) fresh: usize,
     pub(super) rows: Dataset,
 }
 
 impl Recent {
     pub(super) fn new(online: Option<&Online>, rows: Dataset) -> Result<Self> {
         let mut recent = Self { online: online.cloned(), waiting: None, tick: 0, fresh: 0, rows };
+        // With a feed the node's own rows are its first batch; without one they are the feed.
         let Some(Online { feed: None, batch, .. }) = online else { return Ok(recent) };
         let (all, first) = (recent.rows.without_zero_weights(), (*batch).max(1));
         let part = |rows: std::ops::Range<usize>| all.select(&rows.collect::<Vec<_>>());
@@ -68,20 +71,6 @@ impl Recent {
         }
     }
 
-    /// How often was looked for new rows.
-    pub(super) fn ticks(&self) -> usize {
-        self.tick
-    }
-
-    /// How many rows have come since the last iteration began.
-    pub(super) fn fresh(&self) -> usize {
-        self.fresh
-    }
-
-    pub(super) fn set_fresh(&mut self, fresh: usize) {
-        self.fresh = fresh;
-    }
-
     /// Takes in what has come; whether anything has.
     pub(super) fn tick(&mut self, node: NodeId) -> Result<bool> {
         let Some(online) = &self.online else { return Ok(false) };
@@ -93,6 +82,7 @@ impl Recent {
         let all = all.stacked(&arrived)?;
         let first = all.rows().saturating_sub(batch);
         let recent = all.select(&(first..all.rows()).collect::<Vec<_>>());
+        // A new dataset has equal weights that add up to one, whatever the rows weighed before.
         self.rows = Dataset::new(recent.features().clone(), recent.labels().clone())?;
         Ok(true)
     }

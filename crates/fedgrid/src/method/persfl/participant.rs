@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use super::{
-    Answer, Exchange, PersFl, Question, Tally, candidate::Candidate, online::Recent, target::Target,
+    PersFl, PersFlMessage, ProbeAnswer, ProbeQuestion, Tally, candidate::ProbedCandidate,
+    online::Recent, target::ProbingTarget,
 };
 use crate::{
     data::Features,
@@ -16,10 +17,10 @@ use crate::{
 
 /// A node that asks and answers.
 #[derive(Debug)]
-pub struct Probing {
+pub struct PersFlParticipant {
     pub(super) id: NodeId,
-    pub(super) candidate: Candidate,
-    pub(super) target: Option<Target>,
+    pub(super) candidate: ProbedCandidate,
+    pub(super) target: Option<ProbingTarget>,
     pub(super) recent: Recent,
     /// The node's own public points.
     pub(super) public: Arc<Features>,
@@ -27,20 +28,20 @@ pub struct Probing {
     pub(super) known: Vec<(NodeId, Arc<Features>)>,
     /// Whether this round is one of questions.
     pub(super) asking: bool,
-    pub(super) answers: Vec<(NodeId, Answer)>,
+    pub(super) answers: Vec<(NodeId, ProbeAnswer)>,
 }
 
-impl Probing {
+impl PersFlParticipant {
     pub(super) fn new(method: &PersFl, view: View) -> Result<Self> {
         let View { mut node, neighbours } = view;
         let recent = Recent::new(method.online.as_ref(), node.data)?;
         node.data = recent.rows.clone();
         let ids: Vec<NodeId> = neighbours.iter().map(|neighbour| neighbour.id).collect();
         let target = method.is_target(node.id, &node.data);
-        let target = target.then(|| Target::new(method, &node, &ids)).transpose()?;
+        let target = target.then(|| ProbingTarget::new(method, &node, ids)).transpose()?;
         Ok(Self {
             id: node.id,
-            candidate: Candidate::new(node.id, &node.model, method.budget),
+            candidate: ProbedCandidate::new(node.id, &node.model, method.budget),
             target,
             recent,
             public: node.public,
@@ -50,10 +51,10 @@ impl Probing {
         })
     }
 
-    fn answer(&mut self, from: NodeId, question: &Question) -> Result<()> {
+    fn answer(&mut self, from: NodeId, question: &ProbeQuestion) -> Result<()> {
         // Whoever is not known here is not answered.
-        if let Ok(place) = self.known.binary_search_by_key(&from, |(id, _)| *id) {
-            let points = self.known[place].1.as_ref();
+        if let Ok(index) = self.known.binary_search_by_key(&from, |(id, _)| *id) {
+            let points = self.known[index].1.as_ref();
             let answer = self.candidate.answer(&self.recent.rows, (from, points), question)?;
             self.answers.push((from, answer));
         }
@@ -61,36 +62,41 @@ impl Probing {
     }
 }
 
-impl Participant for Probing {
-    type Message = Exchange;
+impl Participant for PersFlParticipant {
+    type Message = PersFlMessage;
 
-    fn send(&mut self) -> Vec<(NodeId, Exchange)> {
+    fn send(&mut self) -> Vec<(NodeId, PersFlMessage)> {
         if !self.asking {
             let answers = std::mem::take(&mut self.answers);
-            return answers.into_iter().map(|(to, said)| (to, Exchange::Answer(said))).collect();
+            return answers
+                .into_iter()
+                .map(|(to, said)| (to, PersFlMessage::Answer(said)))
+                .collect();
         }
+        // A round without questions still alternates, so that nodes that wait stay in step with others.
         let Some(target) = self.target.as_mut().filter(|_| self.recent.is_enough()) else {
             return Vec::new();
         };
         let (question, mut asked) = target.ask();
+        // In order of ids, like the messages of every other method.
         asked.sort_unstable();
-        asked.into_iter().map(|to| (to, Exchange::Question(question.clone()))).collect()
+        asked.into_iter().map(|to| (to, PersFlMessage::Question(question.clone()))).collect()
     }
 
-    fn receive(&mut self, inbox: &[(NodeId, Exchange)]) -> Result<()> {
+    fn receive(&mut self, inbox: &[(NodeId, PersFlMessage)]) -> Result<()> {
         if self.asking {
             for (from, message) in inbox {
-                if let Exchange::Question(question) = message {
+                if let PersFlMessage::Question(question) = message {
                     self.answer(*from, question)?;
                 }
             }
         } else {
             if let Some(target) = &mut self.target {
                 let answers = inbox.iter().filter_map(|(from, message)| match message {
-                    Exchange::Answer(answer) => Some((*from, answer)),
-                    Exchange::Question(_) => None,
+                    PersFlMessage::Answer(answer) => Some((*from, answer)),
+                    PersFlMessage::Question(_) => None,
                 });
-                target.hear(answers)?;
+                target.receive(answers)?;
             }
             let renewed = self.recent.tick(self.id)?;
             if let (Some(target), true) = (&mut self.target, renewed) {
@@ -110,6 +116,6 @@ impl Participant for Probing {
     }
 
     fn tallies(&self) -> &[Tally] {
-        self.target.as_ref().map_or(&[], Target::tallies)
+        self.target.as_ref().map_or(&[], ProbingTarget::tallies)
     }
 }

@@ -29,6 +29,7 @@ pub(super) fn parametric(model: &dyn LocalModel) -> Result<&dyn Parametric> {
 /// The weights that a target starts from.
 pub(super) fn first_weights(method: &PersFl, node: &Node, train: &Dataset) -> Result<Arc<[f64]>> {
     let model = parametric(node.model.as_ref())?;
+    // As in the papers, whatever the model's own start is.
     if let Start::Zero = method.start {
         return Ok(vec![0.0; model.size(train.features().columns(), train.task())].into());
     }

@@ -69,6 +69,7 @@ impl Tally {
     pub(super) fn reward(&mut self, reward: f64, loss: f64) {
         self.rewarded += 1;
         self.reward += reward;
+        // One probe near a perfect fit must not outweigh all others, so each counts for one at most.
         if loss > 0.0 {
             self.relative += (reward / loss).clamp(-1.0, 1.0);
         }
@@ -78,11 +79,5 @@ impl Tally {
     #[must_use]
     pub fn relative(&self) -> f64 {
         self.relative / self.rewarded.max(1) as f64
-    }
-
-    /// The mean reward; zero while there is none.
-    #[must_use]
-    pub fn mean_reward(&self) -> f64 {
-        self.reward / self.rewarded.max(1) as f64
     }
 }

@@ -2,30 +2,34 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::{
-    Answer, PersFl, Probe, Question, Refusal, Tally,
+    PersFl, Probe, ProbeAnswer, ProbeQuestion, ProbeRefusal, Tally,
     candidate::{own_step, refitted},
     choice::Chooser,
-    start::{first_hypothesis, first_weights, loss_of, parametric},
+    proposal::{Proposal, distilled, mean},
+    start::{first_hypothesis, first_weights, parametric},
+    step::gradient_step,
 };
 use crate::{
     algebra::{add_scaled, dot, squared_distance},
     bytes::{Reader, Writer},
-    data::{Dataset, Features, Labels},
+    data::{Dataset, Labels},
     error::Result,
     method::{
         Report,
         wire::{read_hypothesis, read_report, write_hypothesis, write_report},
     },
-    model::{Hypothesis, LinearHypothesis, Storable},
+    model::{Hypothesis, Storable},
     network::{Node, NodeId},
 };
 
 /// A node that asks.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct ProbingTarget {
     method: PersFl,
-    node: Node,
+    pub(super) node: Node,
     /// The rows of its start and of its probes of itself.
     train: Dataset,
     /// The rows by which answers are scored.
@@ -35,26 +39,14 @@ pub(super) struct Target {
     weights: Option<Arc<[f64]>>,
     pub(super) hypothesis: Arc<dyn Hypothesis>,
     iteration: usize,
-    /// The places of the candidates that were asked last.
+    /// The indices of the candidates that were asked last.
     drawn: Vec<usize>,
     pub(super) report: Report,
 }
 
-/// What an answer would make of the target.
-#[derive(Debug)]
-enum Moved {
-    Weights(Arc<[f64]>),
-    Hypothesis(Arc<dyn Hypothesis>),
-}
-
-impl Target {
-    pub(super) fn new(method: &PersFl, node: &Node, candidates: &[NodeId]) -> Result<Self> {
+impl ProbingTarget {
+    pub(super) fn new(method: &PersFl, node: &Node, candidates: Vec<NodeId>) -> Result<Self> {
         let (train, scoring) = method.divided(node.id, &node.data)?;
-        let mut candidates = candidates.to_vec();
-        if method.own {
-            candidates.push(node.id);
-            candidates.sort_unstable();
-        }
         let weights = match method.probe {
             Probe::Refit => None,
             _ => Some(first_weights(method, node, &train)?),
@@ -69,7 +61,7 @@ impl Target {
         // Nothing has been measured yet, so nothing has come to rest.
         let report = Report { change: 1.0, size: 1.0, ..Report::default() };
         Ok(Self {
-            chooser: Chooser::new(&method.choice, node.id, &candidates),
+            chooser: Chooser::new(method, node.id, candidates),
             method: method.clone(),
             node: node.clone(),
             train,
@@ -91,7 +83,7 @@ impl Target {
         }
         to.count(self.iteration);
         to.count(self.drawn.len());
-        self.drawn.iter().for_each(|place| to.count(*place));
+        self.drawn.iter().for_each(|index| to.count(*index));
         write_report(&self.report, to);
         to.count(self.chooser.tallies.len());
         self.chooser.tallies.iter().for_each(|tally| tally.write(to));
@@ -121,7 +113,7 @@ impl Target {
         }
         self.drawn = (0..drawn).map(|_| from.count()).collect::<Result<_>>()?;
         self.report = read_report(from)?;
-        if from.count()? != known || self.drawn.iter().any(|&place| place >= known) {
+        if from.count()? != known || self.drawn.iter().any(|&index| index >= known) {
             return Err(from.refusal("is of another node"));
         }
         self.chooser.tallies.iter_mut().try_for_each(|tally| tally.read(from))
@@ -137,16 +129,19 @@ impl Target {
         Ok(())
     }
 
-    /// Draws candidates and says what to ask them; the target does not write to itself.
-    pub(super) fn ask(&mut self) -> (Question, Vec<NodeId>) {
-        let mut stream = self.method.stream(self.node.id, self.iteration);
-        self.chooser.draw(self.method.candidates, &mut stream, &mut self.drawn);
+    /// Draws the candidates of the next iteration.
+    pub(super) fn draw(&mut self) {
+        self.chooser.draw(&self.method, self.iteration, &mut self.drawn);
         self.iteration += 1;
+    }
+
+    /// Draws candidates and says what to ask them; the target sends nothing to itself.
+    pub(super) fn ask(&mut self) -> (ProbeQuestion, Vec<NodeId>) {
+        self.draw();
         let question = self.question();
         let mut asked = Vec::with_capacity(self.drawn.len());
-        for &place in &self.drawn {
-            let tally = &mut self.chooser.tallies[place];
-            tally.probes += 1;
+        for &index in &self.drawn {
+            let tally = &mut self.chooser.tallies[index];
             if tally.candidate != self.node.id {
                 tally.bytes += question.bytes();
                 asked.push(tally.candidate);
@@ -155,149 +150,159 @@ impl Target {
         (question, asked)
     }
 
-    fn question(&self) -> Question {
+    fn question(&self) -> ProbeQuestion {
         let step = self.method.step;
         match (&self.weights, self.method.probe) {
-            (Some(weights), Probe::Gradient) => Question::Gradient { weights: weights.clone() },
-            (Some(weights), _) => Question::Proximal { weights: weights.clone(), step },
+            (Some(weights), Probe::Gradient) => {
+                ProbeQuestion::Gradient { weights: weights.clone() }
+            }
+            (Some(weights), _) => ProbeQuestion::Proximal { weights: weights.clone(), step },
             (None, _) => {
                 let predictions = Arc::new(self.hypothesis.predict(&self.node.public));
-                Question::Refit { predictions, step }
+                ProbeQuestion::Refit { predictions, step }
             }
         }
     }
 
-    /// Scores the answers, in order of the candidates' ids, and takes the best step.
-    pub(super) fn hear<'a>(
+    /// Scores the answers, which come in order of the candidates' ids, and takes the best step.
+    pub(super) fn receive<'a>(
         &mut self,
-        answers: impl Iterator<Item = (NodeId, &'a Answer)>,
+        answers: impl Iterator<Item = (NodeId, &'a ProbeAnswer)>,
     ) -> Result<()> {
-        let answers: Vec<(NodeId, &Answer)> = answers.collect();
-        let before = self.loss(&self.current())?;
-        self.report = Report { loss: before, ..Report::default() };
-        let (mut rewards, mut moves) = (Vec::new(), Vec::new());
-        for place in std::mem::take(&mut self.drawn) {
-            let candidate = self.chooser.tallies[place].candidate;
-            let heard = answers.binary_search_by_key(&candidate, |(from, _)| *from).ok();
-            let moved = if candidate == self.node.id {
+        let answers: Vec<(NodeId, &ProbeAnswer)> = answers.collect();
+        let mut proposals = Vec::with_capacity(self.drawn.len());
+        for index in self.drawn.clone() {
+            let candidate = self.chooser.tallies[index].candidate;
+            proposals.push(if candidate == self.node.id {
                 self.by_itself()?
             } else {
-                let answer = heard.map(|position| answers[position].1);
-                self.chooser.tallies[place].bytes += answer.map_or(0, Answer::bytes);
-                self.note_refusal(place, answer);
-                answer.map(|answer| self.moved(answer)).transpose()?.flatten()
+                let found = answers.binary_search_by_key(&candidate, |(from, _)| *from).ok();
+                let answer = found.map(|position| answers[position].1);
+                self.chooser.tallies[index].bytes += answer.map_or(0, ProbeAnswer::bytes);
+                self.note_refusal(index, answer);
+                answer.map(|answer| self.proposed(answer)).transpose()?.flatten()
+            });
+        }
+        self.take_best(&proposals)
+    }
+
+    /// Refits the target's model on the rows of every drawn candidate, which one process has at hand, and
+    /// takes the best of the refitted models themselves.
+    pub(super) fn refit(&mut self, nodes: &[Node]) -> Result<()> {
+        let predictions = self.hypothesis.predict(&self.node.public);
+        let propose = |&index: &usize| -> Result<Option<Proposal>> {
+            let candidate = self.chooser.tallies[index].candidate;
+            let own = candidate == self.node.id;
+            let data = if own { &self.train } else { &nodes[candidate].data };
+            let has_rows = data.total_weight() > 0.0;
+            has_rows.then(|| self.refitted(data, &predictions)).transpose()
+        };
+        let proposals = self.drawn.par_iter().map(propose).collect::<Result<Vec<_>>>()?;
+        for (&index, proposal) in self.drawn.iter().zip(&proposals) {
+            self.chooser.tallies[index].refused += usize::from(proposal.is_none());
+        }
+        self.take_best(&proposals)
+    }
+
+    /// Scores what each drawn candidate would make of the target, and takes the best.
+    fn take_best(&mut self, proposals: &[Option<Proposal>]) -> Result<()> {
+        let before = self.current().loss(&self.node, &self.scoring)?;
+        self.report = Report { loss: before, ..Report::default() };
+        let drawn = std::mem::take(&mut self.drawn);
+        let mut rewards = Vec::with_capacity(drawn.len());
+        for (&index, proposal) in drawn.iter().zip(proposals) {
+            // Whoever did not answer has no reward, and what is no number is never taken.
+            let Some(proposal) = proposal else {
+                rewards.push(f64::NAN);
+                continue;
             };
-            let Some(moved) = moved else { continue };
-            let reward = before - self.loss(&moved)?;
-            self.chooser.tallies[place].reward(reward, before);
+            let reward = before - proposal.loss(&self.node, &self.scoring)?;
+            self.chooser.tallies[index].reward(reward, before);
             rewards.push(reward);
-            moves.push((place, moved));
         }
-        let taken = self.method.adoption.weights(&rewards, self.method.only_if_better);
-        for (position, _) in &taken {
-            self.chooser.tallies[moves[*position].0].adopted += 1;
-        }
-        let steps: Vec<(f64, &Moved)> =
-            taken.iter().map(|(position, share)| (*share, &moves[*position].1)).collect();
-        self.adopt(&steps)
+        let taken = self.chooser.adopt(&self.method, &drawn, &rewards);
+        let part = |(position, share): (usize, f64)| Some((share, proposals[position].as_ref()?));
+        let parts: Vec<(f64, &Proposal)> = taken.into_iter().filter_map(part).collect();
+        self.take_mean(&parts)
     }
 
-    fn note_refusal(&mut self, place: usize, answer: Option<&Answer>) {
-        if let Some(Answer::Refused(reason)) = answer {
-            let tally = &mut self.chooser.tallies[place];
+    fn note_refusal(&mut self, index: usize, answer: Option<&ProbeAnswer>) {
+        if let Some(ProbeAnswer::Refused(reason)) = answer {
+            let tally = &mut self.chooser.tallies[index];
             tally.refused += 1;
-            tally.budget_spent += usize::from(*reason == Refusal::BudgetSpent);
+            tally.budget_spent += usize::from(*reason == ProbeRefusal::BudgetSpent);
         }
     }
 
-    fn current(&self) -> Moved {
+    fn current(&self) -> Proposal {
         match &self.weights {
-            Some(weights) => Moved::Weights(weights.clone()),
-            None => Moved::Hypothesis(self.hypothesis.clone()),
+            Some(weights) => Proposal::Weights(weights.clone()),
+            None => Proposal::Hypothesis(self.hypothesis.clone()),
         }
     }
 
-    /// What an answer would make of the target; none if it is refused or makes no sense here.
-    fn moved(&self, answer: &Answer) -> Result<Option<Moved>> {
+    /// What an answer would make of the target; none if it is a refusal or makes no sense here.
+    fn proposed(&self, answer: &ProbeAnswer) -> Result<Option<Proposal>> {
         Ok(match (answer, &self.weights) {
-            (Answer::Numbers(numbers), Some(weights)) => self.stepped(weights, numbers),
-            (Answer::Linear(linear), None) => {
+            (ProbeAnswer::Numbers(numbers), Some(weights)) => self.stepped(weights, numbers),
+            (ProbeAnswer::Linear(linear), None) => {
+                // Slopes are in the order of names: another order would be another model.
                 let known = linear.names == *self.train.features().names();
                 let usable = known && linear.check().is_ok();
-                usable.then(|| Moved::Hypothesis(linear.clone()))
+                usable.then(|| Proposal::Hypothesis(linear.clone()))
             }
-            (Answer::Predictions(labels), None) => {
+            (ProbeAnswer::Predictions(labels), None) => {
                 let fits = labels.rows() == self.node.public.rows()
                     && labels.task() == self.train.task()
                     && labels.as_slice().iter().all(|value| value.is_finite());
-                fits.then(|| self.distilled(labels)).transpose()?.map(Moved::Hypothesis)
+                fits.then(|| distilled(&self.node, labels)).transpose()?.map(Proposal::Hypothesis)
             }
             _ => None,
         })
     }
 
     /// The weights after a step to or along given numbers.
-    fn stepped(&self, weights: &[f64], numbers: &[f64]) -> Option<Moved> {
+    fn stepped(&self, weights: &[f64], numbers: &[f64]) -> Option<Proposal> {
         let fits = numbers.len() == weights.len() && numbers.iter().all(|x| x.is_finite());
-        fits.then(|| {
-            let mut moved = numbers.to_vec();
-            if self.method.probe == Probe::Gradient {
-                moved.copy_from_slice(weights);
-                add_scaled(&mut moved, -self.method.step, numbers);
-            }
-            Moved::Weights(moved.into())
+        fits.then(|| match self.method.probe {
+            Probe::Gradient => gradient_step(weights, numbers, self.method.step),
+            _ => numbers.to_vec(),
         })
+        .map(|stepped| Proposal::Weights(stepped.into()))
     }
 
     /// The step that the target's own rows suggest.
-    fn by_itself(&self) -> Result<Option<Moved>> {
-        let (model, question) = (self.node.model.as_ref(), self.question());
-        if let Question::Refit { predictions, step } = &question {
-            let near = (self.node.public.as_ref(), predictions.as_ref());
-            let fitted = refitted(model, &self.train, near, *step)?;
-            return Ok(Some(Moved::Hypothesis(fitted.into())));
+    fn by_itself(&self) -> Result<Option<Proposal>> {
+        let question = self.question();
+        if let ProbeQuestion::Refit { predictions, .. } = &question {
+            return self.refitted(&self.train, predictions).map(Some);
         }
-        let numbers = own_step(model, &self.train, &question)?;
+        let numbers = own_step(self.node.model.as_ref(), &self.train, &question)?;
         let weights = self.weights.as_ref();
         Ok(numbers.zip(weights).and_then(|(numbers, weights)| self.stepped(weights, &numbers)))
     }
 
-    /// The target's model fitted to predictions on its public points: what another kind of model
-    /// can tell without travelling itself.
-    fn distilled(&self, labels: &Labels) -> Result<Arc<dyn Hypothesis>> {
-        let points: &Features = &self.node.public;
-        let share = 1.0 / points.rows().max(1) as f64;
-        let weights = vec![share; points.rows()];
-        let data = Dataset::weighted(points.clone(), labels.clone(), weights)?;
-        Ok(self.node.model.fit(&data)?.into())
+    /// The target's model refitted to some rows near its own predictions.
+    fn refitted(&self, data: &Dataset, predictions: &Labels) -> Result<Proposal> {
+        let near = (self.node.public.as_ref(), predictions);
+        let fitted = refitted(self.node.model.as_ref(), data, near, self.method.step)?;
+        Ok(Proposal::Hypothesis(fitted.into()))
     }
 
-    fn loss(&self, moved: &Moved) -> Result<f64> {
-        let data = &self.scoring;
-        Ok(match moved {
-            Moved::Weights(weights) => parametric(self.node.model.as_ref())?.loss(data, weights),
-            Moved::Hypothesis(hypothesis) => loss_of(hypothesis.as_ref(), data),
-        })
-    }
-
-    /// Takes the mean of some steps; none leaves everything as it is.
-    fn adopt(&mut self, steps: &[(f64, &Moved)]) -> Result<()> {
-        let mean = |parts: &[(f64, &[f64])]| {
-            let mut sum = vec![0.0; parts[0].1.len()];
-            for (share, part) in parts {
-                add_scaled(&mut sum, *share, part);
+    /// Takes the mean of some proposals, which are all of one kind; none leaves everything as it is.
+    fn take_mean(&mut self, parts: &[(f64, &Proposal)]) -> Result<()> {
+        let (mut weights, mut hypotheses) = (Vec::new(), Vec::new());
+        for (share, proposal) in parts {
+            match proposal {
+                Proposal::Weights(part) => weights.push((*share, part)),
+                Proposal::Hypothesis(part) => hypotheses.push((*share, part)),
             }
-            sum
-        };
-        let weights: Vec<(f64, &[f64])> = steps
-            .iter()
-            .filter_map(|(share, moved)| match moved {
-                Moved::Weights(weights) => Some((*share, weights.as_ref())),
-                Moved::Hypothesis(_) => None,
-            })
-            .collect();
-        if let (Some(old), false) = (&self.weights, weights.is_empty()) {
-            let new = mean(&weights);
+        }
+        if let (Some(old), Some((_, first))) = (&self.weights, weights.first()) {
+            let mut new = vec![0.0; first.len()];
+            for (share, part) in &weights {
+                add_scaled(&mut new, *share, part);
+            }
             self.report.change = squared_distance(old, &new);
             self.report.size = dot(&new, &new);
             let model = parametric(self.node.model.as_ref())?;
@@ -306,44 +311,17 @@ impl Target {
             self.weights = Some(new.into());
             return Ok(());
         }
-        let hypotheses: Vec<(f64, &Arc<dyn Hypothesis>)> = steps
-            .iter()
-            .filter_map(|(share, moved)| match moved {
-                Moved::Hypothesis(hypothesis) => Some((*share, hypothesis)),
-                Moved::Weights(_) => None,
-            })
-            .collect();
         let new = match hypotheses.as_slice() {
             [] => return Ok(()),
             [(_, only)] => (*only).clone(),
-            several => self.mean(several)?,
+            several => mean(&self.node, several)?,
         };
+        // Hypotheses have no weights to compare: they have moved by as much as their predictions.
         let old = self.hypothesis.predict(&self.node.public);
         let now = new.predict(&self.node.public);
         self.report.change = squared_distance(old.as_slice(), now.as_slice());
         self.report.size = dot(now.as_slice(), now.as_slice());
         self.hypothesis = new;
         Ok(())
-    }
-
-    /// The mean of hypotheses: of linear ones itself, of others a fit to their mean prediction.
-    fn mean(&self, several: &[(f64, &Arc<dyn Hypothesis>)]) -> Result<Arc<dyn Hypothesis>> {
-        let names = self.train.features().names().clone();
-        let mut sum = LinearHypothesis { slopes: vec![0.0; names.len()], names, intercept: 0.0 };
-        let mut all_linear = true;
-        let mut labels = Labels::neutral(self.train.task(), self.node.public.rows());
-        labels.as_mut_slice().fill(0.0);
-        for (share, hypothesis) in several {
-            match hypothesis.downcast_ref::<LinearHypothesis>() {
-                Some(linear) => {
-                    add_scaled(&mut sum.slopes, *share, &linear.slopes);
-                    sum.intercept += share * linear.intercept;
-                }
-                None => all_linear = false,
-            }
-            let predicted = hypothesis.predict(&self.node.public);
-            add_scaled(labels.as_mut_slice(), *share, predicted.as_slice());
-        }
-        if all_linear { Ok(Arc::new(sum)) } else { self.distilled(&labels) }
     }
 }

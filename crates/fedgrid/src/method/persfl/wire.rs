@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Answer, Exchange, Probing, Question, Refusal};
+use super::{PersFlMessage, PersFlParticipant, ProbeAnswer, ProbeQuestion, ProbeRefusal};
 use crate::{
     bytes::{Reader, Writer},
     data::{Labels, Task},
@@ -14,7 +14,7 @@ use crate::{
 
 /// What questions and answers of another node can look like.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Probes {
+pub struct ProbeShape {
     /// What is predicted.
     pub task: Task,
     /// How many weights the receiver's model has; none for a model without.
@@ -27,6 +27,7 @@ pub struct Probes {
     pub own: usize,
 }
 
+// The first byte of every message; stored snapshots and other versions rely on these numbers.
 const GRADIENT: u8 = 1;
 const PROXIMAL: u8 = 2;
 const REFIT: u8 = 3;
@@ -35,13 +36,13 @@ const LINEAR: u8 = 5;
 const PREDICTIONS: u8 = 6;
 const REFUSED: u8 = 7;
 
-impl Wire for Exchange {
-    type Shape = Probes;
+impl Wire for PersFlMessage {
+    type Shape = ProbeShape;
 
     /// Which question or answer it is.
     const HEAD_BYTES: usize = 1;
 
-    fn most_numbers(shape: &Probes) -> usize {
+    fn most_numbers(shape: &ProbeShape) -> usize {
         let predictions = shape.task.outputs() * shape.theirs.max(shape.own);
         let weights = shape.weights.unwrap_or(0).max(shape.names.len() + 1);
         // A question has a step, too.
@@ -55,7 +56,7 @@ impl Wire for Exchange {
         }
     }
 
-    fn decode(shape: &Probes, from: &mut Reader<'_>) -> Result<Self> {
+    fn decode(shape: &ProbeShape, from: &mut Reader<'_>) -> Result<Self> {
         let weights = |from: &Reader<'_>| {
             shape.weights.ok_or_else(|| from.refusal("is for a model of weights"))
         };
@@ -67,26 +68,26 @@ impl Wire for Exchange {
             mark @ (GRADIENT | PROXIMAL) => {
                 let weights = from.finite(weights(from)?)?.into();
                 return Ok(Self::Question(match mark {
-                    GRADIENT => Question::Gradient { weights },
-                    _ => Question::Proximal { weights, step: from.finite(1)?[0] },
+                    GRADIENT => ProbeQuestion::Gradient { weights },
+                    _ => ProbeQuestion::Proximal { weights, step: from.finite(1)?[0] },
                 }));
             }
             REFIT => {
                 let predictions = predictions(shape.theirs, from)?;
                 let step = from.finite(1)?[0];
-                return Ok(Self::Question(Question::Refit { predictions, step }));
+                return Ok(Self::Question(ProbeQuestion::Refit { predictions, step }));
             }
-            NUMBERS => Answer::Numbers(from.finite(weights(from)?)?.into()),
+            NUMBERS => ProbeAnswer::Numbers(from.finite(weights(from)?)?.into()),
             LINEAR => {
                 let (names, slopes) = (shape.names.clone(), from.finite(shape.names.len())?);
                 let intercept = from.finite(1)?[0];
-                Answer::Linear(Arc::new(LinearHypothesis { names, slopes, intercept }))
+                ProbeAnswer::Linear(Arc::new(LinearHypothesis { names, slopes, intercept }))
             }
-            PREDICTIONS => Answer::Predictions(predictions(shape.own, from)?),
-            REFUSED => Answer::Refused(match from.mark()? {
-                0 => Refusal::BudgetSpent,
-                1 => Refusal::NoRows,
-                2 => Refusal::OtherModel,
+            PREDICTIONS => ProbeAnswer::Predictions(predictions(shape.own, from)?),
+            REFUSED => ProbeAnswer::Refused(match from.mark()? {
+                0 => ProbeRefusal::BudgetSpent,
+                1 => ProbeRefusal::NoRows,
+                2 => ProbeRefusal::OtherModel,
                 _ => return Err(from.refusal("refuses for an unknown reason")),
             }),
             _ => return Err(from.refusal("is neither a question nor an answer")),
@@ -95,18 +96,18 @@ impl Wire for Exchange {
     }
 }
 
-fn write_question(question: &Question, to: &mut Writer) -> Result<()> {
+fn write_question(question: &ProbeQuestion, to: &mut Writer) -> Result<()> {
     match question {
-        Question::Gradient { weights } => {
+        ProbeQuestion::Gradient { weights } => {
             to.mark(GRADIENT);
             to.finite("a question", weights)
         }
-        Question::Proximal { weights, step } => {
+        ProbeQuestion::Proximal { weights, step } => {
             to.mark(PROXIMAL);
             to.finite("a question", weights)?;
             to.finite("a step", &[*step])
         }
-        Question::Refit { predictions, step } => {
+        ProbeQuestion::Refit { predictions, step } => {
             to.mark(REFIT);
             to.finite("a question", predictions.as_slice())?;
             to.finite("a step", &[*step])
@@ -114,55 +115,56 @@ fn write_question(question: &Question, to: &mut Writer) -> Result<()> {
     }
 }
 
-fn write_answer(answer: &Answer, to: &mut Writer) -> Result<()> {
+fn write_answer(answer: &ProbeAnswer, to: &mut Writer) -> Result<()> {
     match answer {
-        Answer::Numbers(numbers) => {
+        ProbeAnswer::Numbers(numbers) => {
             to.mark(NUMBERS);
             to.finite("an answer", numbers)
         }
-        Answer::Linear(linear) => {
+        ProbeAnswer::Linear(linear) => {
             to.mark(LINEAR);
             to.finite("an answer", &linear.slopes)?;
             to.finite("an answer", &[linear.intercept])
         }
-        Answer::Predictions(labels) => {
+        ProbeAnswer::Predictions(labels) => {
             to.mark(PREDICTIONS);
             to.finite("an answer", labels.as_slice())
         }
-        Answer::Refused(refusal) => {
+        ProbeAnswer::Refused(refusal) => {
             to.mark(REFUSED);
             to.mark(match refusal {
-                Refusal::BudgetSpent => 0,
-                Refusal::NoRows => 1,
-                Refusal::OtherModel => 2,
+                ProbeRefusal::BudgetSpent => 0,
+                ProbeRefusal::NoRows => 1,
+                ProbeRefusal::OtherModel => 2,
             });
             Ok(())
         }
     }
 }
 
-impl Durable for Probing {
-    fn shape(&self, from: NodeId) -> Option<Probes> {
-        let place = self.known.binary_search_by_key(&from, |(id, _)| *id).ok()?;
-        let (rows, model) = (&self.recent.rows, self.candidate.model());
+impl Durable for PersFlParticipant {
+    fn shape(&self, from: NodeId) -> Option<ProbeShape> {
+        let index = self.known.binary_search_by_key(&from, |(id, _)| *id).ok()?;
+        let (rows, model) = (&self.recent.rows, &self.candidate.model);
         let columns = rows.features().columns();
-        Some(Probes {
+        Some(ProbeShape {
             task: rows.task(),
             weights: model.as_parametric().map(|model| model.size(columns, rows.task())),
             names: rows.features().names().clone(),
-            theirs: self.known[place].1.rows(),
+            theirs: self.known[index].1.rows(),
             own: self.public.rows(),
         })
     }
 
     fn snapshot(&self, to: &mut Writer) -> Result<()> {
         to.flag(self.asking);
-        to.count(self.recent.ticks());
-        to.count(self.recent.fresh());
-        let asked = self.candidate.spent().questions();
-        let asked = asked.map(|(target, said)| (target, Exchange::Question(said.clone())));
+        to.count(self.recent.tick);
+        to.count(self.recent.fresh);
+        // A restarted candidate that had forgotten what it answered could be asked for all of it again.
+        let asked = self.candidate.spent.questions();
+        let asked = asked.map(|(target, said)| (target, PersFlMessage::Question(said.clone())));
         let said = self.answers.iter();
-        let said = said.map(|(target, said)| (*target, Exchange::Answer(said.clone())));
+        let said = said.map(|(target, said)| (*target, PersFlMessage::Answer(said.clone())));
         for part in [asked.collect::<Vec<_>>(), said.collect()] {
             to.count(part.len());
             for (target, message) in part {
@@ -183,19 +185,19 @@ impl Durable for Probing {
                 target.renew(&self.recent.rows)?;
             }
         }
-        self.recent.set_fresh(fresh);
-        let mut spent = self.candidate.spent().of_earlier_runs();
+        self.recent.fresh = fresh;
+        let mut spent = self.candidate.spent.of_earlier_runs();
         for _ in 0..from.count()? {
             match self.read(from)? {
-                (target, Exchange::Question(question)) => spent.recall(target, question),
+                (target, PersFlMessage::Question(question)) => spent.recall(target, question),
                 _ => return Err(from.refusal("has an answer in place of a question")),
             }
         }
-        self.candidate.set_spent(spent);
+        self.candidate.spent = spent;
         self.answers.clear();
         for _ in 0..from.count()? {
             match self.read(from)? {
-                (target, Exchange::Answer(answer)) => self.answers.push((target, answer)),
+                (target, PersFlMessage::Answer(answer)) => self.answers.push((target, answer)),
                 _ => return Err(from.refusal("has a question in place of an answer")),
             }
         }
@@ -207,21 +209,21 @@ impl Durable for Probing {
     }
 
     fn charges(&self) -> Vec<(NodeId, u64)> {
-        self.candidate.spent().counts().collect()
+        self.candidate.spent.counts().collect()
     }
 
     fn charge(&mut self, asker: NodeId, count: u64) {
-        self.candidate.spent_mut().charge(asker, count);
+        self.candidate.spent.charge(asker, count);
     }
 }
 
-impl Probing {
+impl PersFlParticipant {
     /// A message of its own snapshot, and the target that it was heard from or is meant for. Answers
     /// are of the shape in which the target reads them.
-    fn read(&self, from: &mut Reader<'_>) -> Result<(NodeId, Exchange)> {
+    fn read(&self, from: &mut Reader<'_>) -> Result<(NodeId, PersFlMessage)> {
         let target = from.count()?;
         let mut shape = self.shape(target).ok_or_else(|| from.refusal("is of another node"))?;
         shape.own = shape.theirs;
-        Ok((target, Exchange::decode(&shape, from)?))
+        Ok((target, PersFlMessage::decode(&shape, from)?))
     }
 }

@@ -1,12 +1,12 @@
-//! One end of an edge. The end with the smaller id owns the dual: it hears weights and answers with
-//! the dual of the turn; the other end hears duals and answers with weights,
+//! One end of an edge. The end with the smaller id owns the dual: it receives weights and answers with
+//! the dual of the turn; the other end receives duals and answers with weights,
 //!
 //! ```text
 //! z = w̃_i − w̃_j,      gap of the edge = g(z) + g*(ũ) − ũᵀz ≥ 0
 //! ```
 //!
-//! Turns are numbered, so that what comes late or twice is known, and the last word is repeated until
-//! it is answered.
+//! Turns are numbered, so that late and repeated messages are recognised, and the last message is sent
+//! again until it is answered.
 
 use std::sync::Arc;
 
@@ -19,39 +19,42 @@ use crate::{
     penalty::Penalty,
 };
 
-/// What is said along an edge: weights to the owner of its dual, the dual to the other end.
+/// How many bytes the turn, the scale and the mark take before the values.
+pub(super) const HEADER_BYTES: usize = 8 + 8 + 1;
+
+/// What is sent along an edge: weights to the owner of its dual, the dual to the other end.
 #[derive(Debug, Clone)]
-pub struct Turn {
+pub struct EdgeMessage {
     /// How many duals the edge has had.
     pub turn: usize,
     /// The whole of the coupled weights, or of the dual.
     pub values: Arc<[f64]>,
-    /// The scale s of the speaker's steps.
+    /// The scale s of the sender's steps.
     pub scale: f64,
-    /// Whether the speaker has rows, or has heard of someone who has.
+    /// Whether the sender has rows, or knows of someone who has.
     pub informed: bool,
 }
 
-impl Message for Turn {
+impl Message for EdgeMessage {
     fn bytes(&self) -> usize {
         Self::most_bytes(&self.values.len())
     }
 }
 
-/// How the last word of an end stands.
+/// How far the last message of an endpoint has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Word {
-    /// It is to be said.
-    Open,
-    /// It was said a round ago, and its answer may be on its way; if not, it is said again.
-    Said,
-    /// It was heard.
-    Answered,
+enum Delivery {
+    /// It is to be sent.
+    Due,
+    /// It was sent a round ago, and its answer may be on its way; if not, it is sent again.
+    Sent,
+    /// It was answered.
+    Acknowledged,
 }
 
 /// A node's coupled weights before and after its update.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Moved {
+pub(super) struct CoupledUpdate {
     /// w.
     pub(super) before: Vec<f64>,
     /// w̃.
@@ -71,7 +74,7 @@ pub(super) struct DualStep {
 
 /// What an owner knows of its edge after an update; zero at the other end.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Measured {
+pub(super) struct EdgeMeasures {
     /// A φ(z).
     pub(super) variation: f64,
     /// The gap of the edge.
@@ -84,7 +87,7 @@ pub(super) struct Measured {
 
 /// One end of an edge.
 #[derive(Debug)]
-pub(super) struct End {
+pub(super) struct EdgeEndpoint {
     /// Who is at the other end.
     pub(super) neighbour: NodeId,
     /// Whether this end owns the dual.
@@ -97,20 +100,20 @@ pub(super) struct End {
     pub(super) turn: usize,
     /// Whether the dual of the current weights is known.
     pub(super) is_fresh: bool,
-    /// How the own last word stands.
-    word: Word,
+    /// How far the own last message has come.
+    delivery: Delivery,
     /// The dual u, after relaxation.
     dual: Arc<[f64]>,
     /// The dual ũ.
     proposed: Vec<f64>,
     /// ‖ũ − u‖² of the last update.
     pub(super) moved: f64,
-    /// The weights last heard.
-    heard: Option<Arc<[f64]>>,
-    pub(super) measured: Measured,
+    /// The weights last received.
+    received: Option<Arc<[f64]>>,
+    pub(super) measured: EdgeMeasures,
 }
 
-impl End {
+impl EdgeEndpoint {
     pub(super) fn new(own: NodeId, neighbour: &Neighbour, strength: f64, size: usize) -> Self {
         Self {
             neighbour: neighbour.id,
@@ -120,12 +123,12 @@ impl End {
             turn: 0,
             is_fresh: false,
             // The owner waits for weights to answer.
-            word: if own < neighbour.id { Word::Answered } else { Word::Open },
+            delivery: if own < neighbour.id { Delivery::Acknowledged } else { Delivery::Due },
             dual: vec![0.0; size].into(),
             proposed: vec![0.0; size],
             moved: 0.0,
-            heard: None,
-            measured: Measured::default(),
+            received: None,
+            measured: EdgeMeasures::default(),
         }
     }
 
@@ -133,44 +136,44 @@ impl End {
     pub(super) fn write(&self, to: &mut Writer) {
         to.count(self.turn);
         to.flag(self.is_fresh);
-        to.mark(match self.word {
-            Word::Open => 0,
-            Word::Said => 1,
-            Word::Answered => 2,
+        to.mark(match self.delivery {
+            Delivery::Due => 0,
+            Delivery::Sent => 1,
+            Delivery::Acknowledged => 2,
         });
         to.numbers(&self.dual);
         to.numbers(&self.proposed);
         to.number(self.moved);
-        to.flag(self.heard.is_some());
-        to.numbers(self.heard.as_deref().unwrap_or_default());
-        let Measured { variation, gap, change, size } = self.measured;
+        to.flag(self.received.is_some());
+        to.numbers(self.received.as_deref().unwrap_or_default());
+        let EdgeMeasures { variation, gap, change, size } = self.measured;
         to.numbers(&[variation, gap, change, size]);
     }
 
     pub(super) fn read(&mut self, size: usize, from: &mut Reader<'_>) -> Result<()> {
         (self.turn, self.is_fresh) = (from.count()?, from.flag()?);
-        self.word = match from.mark()? {
-            0 => Word::Open,
-            1 => Word::Said,
-            2 => Word::Answered,
+        self.delivery = match from.mark()? {
+            0 => Delivery::Due,
+            1 => Delivery::Sent,
+            2 => Delivery::Acknowledged,
             _ => return Err(from.refusal("has a word in an unknown state")),
         };
         (self.dual, self.proposed) = (from.numbers(size)?.into(), from.numbers(size)?);
         self.moved = from.number()?;
-        self.heard = if from.flag()? { Some(from.numbers(size)?.into()) } else { None };
+        self.received = if from.flag()? { Some(from.numbers(size)?.into()) } else { None };
         let [variation, gap] = [from.number()?, from.number()?];
         let [change, size] = [from.number()?, from.number()?];
-        self.measured = Measured { variation, gap, change, size };
+        self.measured = EdgeMeasures { variation, gap, change, size };
         Ok(())
     }
 
-    /// What is to be said: the dual until it is answered, or the weights until their dual is there.
-    pub(super) fn speak(&mut self, weights: &Arc<[f64]>) -> Option<Arc<[f64]>> {
-        let is_due = self.word == Word::Open;
-        self.word = match self.word {
-            Word::Open => Word::Said,
-            Word::Said => Word::Open,
-            Word::Answered => Word::Answered,
+    /// What is to be sent: the dual until it is answered, or the weights until their dual is there.
+    pub(super) fn outgoing(&mut self, weights: &Arc<[f64]>) -> Option<Arc<[f64]>> {
+        let is_due = self.delivery == Delivery::Due;
+        self.delivery = match self.delivery {
+            Delivery::Due => Delivery::Sent,
+            Delivery::Sent => Delivery::Due,
+            Delivery::Acknowledged => Delivery::Acknowledged,
         };
         is_due.then(|| if self.is_owner { self.dual.clone() } else { weights.clone() })
     }
@@ -179,7 +182,7 @@ impl End {
     pub(super) fn expect_dual(&mut self) {
         self.is_fresh = false;
         if !self.is_owner {
-            self.word = Word::Open;
+            self.delivery = Delivery::Due;
         }
     }
 
@@ -198,37 +201,47 @@ impl End {
     }
 
     /// Takes the next dual from its owner.
-    pub(super) fn hear_dual(&mut self, told: &Turn, relaxation: f64) {
-        if told.turn != self.turn + 1 {
+    pub(super) fn receive_dual(&mut self, message: &EdgeMessage, relaxation: f64) {
+        if message.turn != self.turn + 1 {
             return;
         }
+        // Only the relaxed dual travels; dividing by ρ gives ũ back without a second vector per message.
         self.moved = 0.0;
         for (k, proposed) in self.proposed.iter_mut().enumerate() {
-            let step = (told.values[k] - self.dual[k]) / relaxation;
+            let step = (message.values[k] - self.dual[k]) / relaxation;
             *proposed = self.dual[k] + step;
             self.moved += step * step;
         }
-        self.dual = told.values.clone();
+        self.dual = message.values.clone();
         self.turn += 1;
-        (self.is_fresh, self.word) = (true, Word::Answered);
+        (self.is_fresh, self.delivery) = (true, Delivery::Acknowledged);
     }
 
     /// Updates the dual by the other end's weights.
-    pub(super) fn hear_weights(&mut self, told: &Turn, own: &Moved, step: DualStep) {
-        if told.turn != self.turn {
+    pub(super) fn receive_weights(
+        &mut self,
+        message: &EdgeMessage,
+        own: &CoupledUpdate,
+        step: DualStep,
+    ) {
+        if message.turn != self.turn {
             return;
         }
-        self.word = Word::Answered;
-        // Weights that are a step ahead of one's own are told again.
+        self.delivery = Delivery::Acknowledged;
+        // The other end is a step ahead: it sends these weights again when own weights of the same iterate are
+        // there.
         if self.is_fresh {
             return;
         }
-        let before = self.heard.replace(told.values.clone()).unwrap_or_else(|| told.values.clone());
-        let sigma = step.sigma.unwrap_or(1.0 / (step.scale + told.scale));
+        // The first weights have no predecessor: taken as their own, they are a step of zero.
+        let before =
+            self.received.replace(message.values.clone()).unwrap_or_else(|| message.values.clone());
+        let sigma = step.sigma.unwrap_or(1.0 / (step.scale + message.scale));
         let mut z = vec![0.0; before.len()];
         let earlier = |k: usize| own.before[k] - before[k];
         for k in 0..z.len() {
-            let proposed = before[k] + (told.values[k] - before[k]) / step.relaxation;
+            // As with duals, w̃ of the other end follows from its relaxed weights.
+            let proposed = before[k] + (message.values[k] - before[k]) / step.relaxation;
             z[k] = own.proposed[k] - proposed;
             self.proposed[k] = self.dual[k] + sigma * (2.0 * z[k] - earlier(k));
         }
@@ -244,14 +257,15 @@ impl End {
         let relaxed = self.dual.iter().zip(&self.proposed);
         self.dual = relaxed.map(|(u, next)| u + step.relaxation * (next - u)).collect();
         self.turn += 1;
-        (self.is_fresh, self.word) = (true, Word::Open);
+        (self.is_fresh, self.delivery) = (true, Delivery::Due);
     }
 
     fn measure(&mut self, z: &[f64], penalty: Penalty, sigma: f64, change: f64) {
         // The dual update of a norm ends in its ball, where the conjugate is zero.
         let conjugate = penalty.rule().conjugate_nearly(&self.proposed, self.strength);
         let value = penalty.value(z);
-        self.measured = Measured {
+        // The gap is never negative; what rounding leaves below zero would cancel other edges' gaps.
+        self.measured = EdgeMeasures {
             variation: self.weight * value,
             gap: (self.strength * value + conjugate - dot(&self.proposed, z)).max(0.0),
             change: sigma * change,
@@ -265,16 +279,17 @@ mod tests {
     use super::*;
     use crate::data::Features;
 
-    /// The end that owns the dual, after it has heard (0, 0) while its own weights went from (1, 0) to
-    /// (3, 1).
-    fn owner(penalty: Penalty, strength: f64) -> End {
+    /// The end that owns the dual, after it has received (0, 0) while its own weights went from (1, 0)
+    /// to (3, 1).
+    fn owner(penalty: Penalty, strength: f64) -> EdgeEndpoint {
         let public = Arc::new(Features::empty(Arc::from([])));
         let neighbour = Neighbour { id: 7, weight: 1.0, public };
-        let mut end = End::new(3, &neighbour, strength, 2);
-        let own = Moved { before: vec![1.0, 0.0], proposed: vec![3.0, 1.0] };
-        let told = Turn { turn: 0, values: Arc::from([0.0, 0.0]), scale: 1.0, informed: true };
+        let mut end = EdgeEndpoint::new(3, &neighbour, strength, 2);
+        let own = CoupledUpdate { before: vec![1.0, 0.0], proposed: vec![3.0, 1.0] };
+        let message =
+            EdgeMessage { turn: 0, values: Arc::from([0.0, 0.0]), scale: 1.0, informed: true };
         let step = DualStep { penalty, relaxation: 1.0, scale: 1.0, sigma: None };
-        end.hear_weights(&told, &own, step);
+        end.receive_weights(&message, &own, step);
         end
     }
 

@@ -21,14 +21,24 @@ use crate::{
     network::Node,
 };
 
-/// How many gradient steps an inexact update takes at most.
-const MOST_STEPS: usize = 100_000;
+/// How many gradient steps an inexact update takes at most: far more than any loss with a finite
+/// Lipschitz constant needs, so that only a broken gradient ends here.
+const MAX_GRADIENT_STEPS: usize = 100_000;
 
-/// Steps shorter than this share of the weights tell nothing of the gradient's Lipschitz constant.
-const SHORTEST_STEP: f64 = 1e-10;
+/// Steps shorter than this, relative to 1 + ‖w‖, say nothing about the gradient's Lipschitz constant:
+/// the difference of gradients is rounding error there.
+const SHORTEST_TELLING_STEP: f64 = 1e-10;
 
-/// The share of the weights by which one looks aside for how the gradient changes.
-const PROBE: f64 = 1e-4;
+/// How far aside, relative to 1 + ‖w‖, the gradient is compared with the one here: near enough for the
+/// curvature of this point, far enough for rounding not to show.
+const PROBE_LENGTH: f64 = 1e-4;
+
+/// Half of ℓ, which Condat's condition asks for, and a tenth more for an ℓ that is only estimated.
+const GRADIENT_STEP_MARGIN: f64 = 0.55;
+
+/// A Lipschitz constant that proved too small is raised by this factor, or it would be missed again by
+/// rounding in the next step.
+const LIPSCHITZ_RAISE: f64 = 1.1;
 
 /// How a node finds its next weights.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -62,17 +72,17 @@ pub(super) struct Update {
 pub(super) struct LocalLoss {
     data: Dataset,
     model: Arc<dyn LocalModel>,
-    kind: Kind,
+    kind: LossKind,
     /// The largest change of the gradient per change of weights met so far.
-    lipschitz: f64,
+    pub(super) lipschitz: f64,
     /// The modulus μ with L − μ/2 ‖·‖² convex; zero where none is known.
     pub(super) convexity: f64,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum LossKind {
     /// No rows, no loss.
-    Silent,
+    NoRows,
     Linear(LinearProximal),
     Proximal,
     Inexact {
@@ -95,15 +105,15 @@ impl LocalLoss {
         }
         let mut convexity = 0.0;
         let kind = match (step, model.as_linear()) {
-            _ if data.total_weight() == 0.0 => Kind::Silent,
+            _ if data.total_weight() == 0.0 => LossKind::NoRows,
             (PrimalStep::Proximal, Some(linear)) => {
                 let proximal = LinearProximal::new(linear, &data)?;
                 convexity = proximal.convexity();
-                Kind::Linear(proximal)
+                LossKind::Linear(proximal)
             }
-            (PrimalStep::Proximal, None) => Kind::Proximal,
-            (PrimalStep::Inexact { error }, _) => Kind::Inexact { error },
-            (PrimalStep::Gradient, _) => Kind::Gradient { relaxation },
+            (PrimalStep::Proximal, None) => LossKind::Proximal,
+            (PrimalStep::Inexact { error }, _) => LossKind::Inexact { error },
+            (PrimalStep::Gradient, _) => LossKind::Gradient { relaxation },
         };
         Ok(Self { data, model, kind, lipschitz: 0.0, convexity })
     }
@@ -114,16 +124,7 @@ impl LocalLoss {
 
     /// Whether there are rows.
     pub(super) fn has_rows(&self) -> bool {
-        !matches!(self.kind, Kind::Silent)
-    }
-
-    /// The largest change of the gradient per change of weights met so far.
-    pub(super) fn lipschitz(&self) -> f64 {
-        self.lipschitz
-    }
-
-    pub(super) fn set_lipschitz(&mut self, lipschitz: f64) {
-        self.lipschitz = lipschitz;
+        !matches!(self.kind, LossKind::NoRows)
     }
 
     /// Whether a minimum can be told from its slopes.
@@ -147,7 +148,7 @@ impl LocalLoss {
         self.parametric().start(self.data.features().columns(), self.data.task())
     }
 
-    /// The places of the intercepts.
+    /// The indices of the intercepts.
     pub(super) fn intercepts(&self) -> Vec<usize> {
         self.parametric().intercepts(self.data.features().columns(), self.data.task())
     }
@@ -178,21 +179,23 @@ impl LocalLoss {
         let mut centre = weights.to_vec();
         add_scaled(&mut centre, -step, pull);
         let proposed = match self.kind {
-            Kind::Silent => {
+            LossKind::NoRows => {
                 let slope = vec![0.0; centre.len()];
                 return Ok(Update { proposed: centre, slope, step });
             }
-            Kind::Inexact { error } => {
+            LossKind::Inexact { error } => {
                 let error = error / (iteration as f64).powi(2);
                 return self.inexact(weights, &centre, step, error);
             }
-            Kind::Gradient { relaxation } => {
-                let factor = 0.55 / (2.0 - relaxation);
+            LossKind::Gradient { relaxation } => {
+                let factor = GRADIENT_STEP_MARGIN / (2.0 - relaxation);
                 return Ok(self.gradient_step(weights, pull, kappa, factor));
             }
-            Kind::Linear(ref proximal) => proximal.step(&centre, step)?,
-            Kind::Proximal => self.parametric().proximal(&self.data, &centre, step)?,
+            LossKind::Linear(ref proximal) => proximal.step(&centre, step)?,
+            LossKind::Proximal => self.parametric().proximal(&self.data, &centre, step)?,
         };
+        // Optimality of the proximal step makes (v − w̃)/τ a (sub)gradient: no second pass over the rows,
+        // and right where the loss has a kink.
         let mut slope = centre;
         slope.iter_mut().zip(&proposed).for_each(|(v, w)| *v = (*v - w) / step);
         Ok(Update { proposed, slope, step })
@@ -210,7 +213,7 @@ impl LocalLoss {
         let mut proposed = weights.to_vec();
         let mut slope = self.gradient(&proposed);
         self.probe(&proposed, &slope);
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_GRADIENT_STEPS {
             let mut gradient = slope.clone();
             add_scaled(&mut gradient, 1.0 / step, &proposed);
             add_scaled(&mut gradient, -1.0 / step, centre);
@@ -224,7 +227,7 @@ impl LocalLoss {
                 (proposed, slope) = (next, next_slope);
             }
         }
-        Err(Error::NotConverged { what: "an inexact update", steps: MOST_STEPS })
+        Err(Error::NotConverged { what: "an inexact update", steps: MAX_GRADIENT_STEPS })
     }
 
     fn gradient_step(&mut self, weights: &[f64], pull: &[f64], kappa: f64, factor: f64) -> Update {
@@ -247,11 +250,11 @@ impl LocalLoss {
         let distance = |a: &[f64], b: &[f64]| squared_distance(a, b).sqrt();
         let moved = distance(from.0, to.0);
         let found = distance(from.1, to.1) / moved;
-        let is_telling = moved > SHORTEST_STEP * (1.0 + norm(from.0));
+        let is_telling = moved > SHORTEST_TELLING_STEP * (1.0 + norm(from.0));
         let is_too_long = is_telling && (found > self.lipschitz || !found.is_finite());
         if is_too_long {
-            // Of a step that was far too long the gradient says too much.
-            self.lipschitz = (1.1 * found).min(2.0 * self.lipschitz);
+            // Of a step that was far too long the gradient says too much: doubling gets there, too.
+            self.lipschitz = (LIPSCHITZ_RAISE * found).min(2.0 * self.lipschitz);
         }
         is_too_long
     }
@@ -262,11 +265,11 @@ impl LocalLoss {
         if self.lipschitz > 0.0 || size == 0.0 {
             return;
         }
-        let length = PROBE * (1.0 + norm(weights));
+        let length = PROBE_LENGTH * (1.0 + norm(weights));
         let mut aside = weights.to_vec();
         add_scaled(&mut aside, -length / size, slope);
         let found = squared_distance(&self.gradient(&aside), slope).sqrt() / length;
         // A loss that is straight here may bend elsewhere.
-        self.lipschitz = found.max(SHORTEST_STEP * size / length);
+        self.lipschitz = found.max(SHORTEST_TELLING_STEP * size / length);
     }
 }

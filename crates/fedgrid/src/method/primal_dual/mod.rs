@@ -27,14 +27,14 @@ mod wire;
 
 use std::sync::Arc;
 
-pub use edge::Turn;
+pub use edge::EdgeMessage;
 pub use local_loss::PrimalStep;
-pub use participant::Coupled;
+pub use participant::PrimalDualParticipant;
 pub use scale::Scale;
 
 use super::{Method, PartialHypotheses, StopOn};
 use crate::{
-    error::{Error, Result, at_least_zero},
+    error::{Error, Result, at_least_zero, positive},
     model::LocalModel,
     network::View,
     penalty::Penalty,
@@ -131,11 +131,6 @@ impl PrimalDual {
             let (value, expected) = (self.relaxation, "a number between zero and two");
             return Err(Error::Parameter { name: "relaxation", value, expected });
         }
-        let positive = |name, value: f64| {
-            let expected = "a positive number";
-            let sound = value > 0.0 && value.is_finite();
-            if sound { Ok(()) } else { Err(Error::Parameter { name, value, expected }) }
-        };
         if let Scale::Fixed(scale) = self.scale {
             positive("scale", scale)?;
         }
@@ -157,11 +152,11 @@ impl PrimalDual {
 }
 
 impl Method for PrimalDual {
-    type Participant = Coupled;
+    type Participant = PrimalDualParticipant;
 
-    fn join(&self, view: View) -> Result<Coupled> {
+    fn join(&self, view: View) -> Result<PrimalDualParticipant> {
         self.check()?;
-        Coupled::new(&Arc::new(self.settled()), view)
+        PrimalDualParticipant::new(&Arc::new(self.settled()), view)
     }
 
     fn alpha(&self) -> f64 {

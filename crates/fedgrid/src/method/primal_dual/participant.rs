@@ -15,8 +15,8 @@
 use std::sync::Arc;
 
 use super::{
-    PrimalDual, Turn,
-    edge::{DualStep, End, Moved},
+    EdgeMessage, PrimalDual,
+    edge::{CoupledUpdate, DualStep, EdgeEndpoint},
     local_loss::{LocalLoss, Update},
     scale::Balance,
 };
@@ -28,29 +28,29 @@ use crate::{
     network::{NodeId, View},
 };
 
-/// The step σ of the authors' code.
+/// The step σ of the authors' code, a little below the largest one, 1/2, that converges with τ = 1/|N(i)|.
 const COMPAT_SIGMA: f64 = 0.45;
 
-/// How many rounds an iteration takes when nothing is lost.
-const ROUNDS: usize = 2;
+/// How many rounds of messages an iteration takes when nothing is lost: weights there, duals back.
+const ROUNDS_PER_ITERATION: usize = 2;
 
 /// A node that takes part in the primal-dual method.
 #[derive(Debug)]
-pub struct Coupled {
+pub struct PrimalDualParticipant {
     method: Arc<PrimalDual>,
     id: NodeId,
     pub(super) local: LocalLoss,
-    /// The places of the coupled weights.
-    pub(super) places: Vec<usize>,
-    pub(super) ends: Vec<End>,
+    /// The indices of the coupled weights.
+    pub(super) coupled: Vec<usize>,
+    pub(super) ends: Vec<EdgeEndpoint>,
     pub(super) balance: Balance,
     /// The weights w after relaxation.
     pub(super) weights: Vec<f64>,
     /// The last update; none at the start.
     pub(super) update: Option<Update>,
     /// The coupled weights before and after the last update.
-    pub(super) moved: Moved,
-    /// The coupled weights as they are told.
+    pub(super) moved: CoupledUpdate,
+    /// The coupled weights as they are sent.
     pub(super) shared: Arc<[f64]>,
     pub(super) iterate: usize,
     pub(super) waited: usize,
@@ -59,7 +59,7 @@ pub struct Coupled {
     pub(super) report: Report,
 }
 
-impl Coupled {
+impl PrimalDualParticipant {
     pub(super) fn new(method: &Arc<PrimalDual>, view: View) -> Result<Self> {
         let View { mut node, neighbours } = view;
         let id = node.id;
@@ -75,34 +75,36 @@ impl Coupled {
         let given = given.and_then(|hypothesis| local.weights(hypothesis.as_ref()));
         let weights = given.unwrap_or_else(|| local.start());
         let intercepts = if method.couple_intercept { Vec::new() } else { local.intercepts() };
-        let places: Vec<usize> = (0..weights.len()).filter(|k| !intercepts.contains(k)).collect();
-        // Without strength there is nothing to agree on.
+        let coupled: Vec<usize> = (0..weights.len()).filter(|k| !intercepts.contains(k)).collect();
+        // Without strength duals stay zero, so messages would change nothing.
         let neighbours = if method.alpha > 0.0 { neighbours } else { Vec::new() };
         let strength = method.alpha * dual_share(method);
         let ends = neighbours.iter();
-        let ends = ends.map(|other| End::new(id, other, strength * other.weight, places.len()));
+        let ends =
+            ends.map(|other| EdgeEndpoint::new(id, other, strength * other.weight, coupled.len()));
         let mut participant = Self {
             ends: ends.collect(),
             method: method.clone(),
             id,
             balance: Balance::new(method.scale),
-            moved: Moved::default(),
+            moved: CoupledUpdate::default(),
             shared: Arc::from([]),
             iterate: 0,
             waited: 0,
             is_informed: local.has_rows(),
             hypothesis: None,
+            // A change as large as the weights: before the first iteration nothing has come to rest.
             report: Report { change: 1.0, size: 1.0, ..Report::default() },
             update: None,
             local,
-            places,
+            coupled,
             weights,
         };
         participant.begin()?;
         Ok(participant)
     }
 
-    /// A node without edges is done when it is fitted; others begin by telling their start.
+    /// A node without edges is done when it is fitted; others begin by sending their start.
     fn begin(&mut self) -> Result<()> {
         if self.ends.is_empty() {
             self.hypothesis = self.local.fit()?;
@@ -122,43 +124,45 @@ impl Coupled {
 
     /// Makes the coupled weights before and after an update known to the edges.
     fn share(&mut self, before: &[f64], proposed: &[f64]) {
-        let coupled = |weights: &[f64]| self.places.iter().map(|&k| weights[k]).collect();
-        self.moved = Moved { before: coupled(before), proposed: coupled(proposed) };
+        let coupled = |weights: &[f64]| self.coupled.iter().map(|&k| weights[k]).collect();
+        self.moved = CoupledUpdate { before: coupled(before), proposed: coupled(proposed) };
         let shared: Vec<f64> = coupled(&self.weights);
         self.shared = shared.into();
     }
 
-    fn end_of(&self, message: &(NodeId, Turn)) -> Result<Option<usize>> {
-        let (from, told) = message;
-        let Ok(place) = self.ends.binary_search_by_key(from, |end| end.neighbour) else {
+    fn end_of(&self, message: &(NodeId, EdgeMessage)) -> Result<Option<usize>> {
+        let (from, message) = message;
+        let Ok(index) = self.ends.binary_search_by_key(from, |end| end.neighbour) else {
             return Ok(None);
         };
-        let (own, other) = (self.places.len(), told.values.len());
+        let (own, other) = (self.coupled.len(), message.values.len());
         if own == other {
-            return Ok(Some(place));
+            return Ok(Some(index));
         }
         Err(Error::MixedSizes { node: self.id, own, neighbour: *from, other })
     }
 
     /// Whether all edges have the dual of the current weights, or have been waited for long enough.
     fn is_ready(&self) -> bool {
-        let is_out_of_patience =
-            self.method.patience.is_some_and(|patience| self.waited >= ROUNDS + patience);
+        let is_out_of_patience = self
+            .method
+            .patience
+            .is_some_and(|patience| self.waited >= ROUNDS_PER_ITERATION + patience);
         !self.ends.is_empty() && (is_out_of_patience || self.ends.iter().all(|end| end.is_fresh))
     }
 
-    /// Sums over all edges, in the places of the coupled weights.
-    fn sum_of_duals(&self, add: fn(&End, &mut [f64])) -> Vec<f64> {
-        let mut coupled = vec![0.0; self.places.len()];
+    /// Sums over all edges, at the indices of the coupled weights; zero at the others.
+    fn sum_of_duals(&self, add: fn(&EdgeEndpoint, &mut [f64])) -> Vec<f64> {
+        let mut coupled = vec![0.0; self.coupled.len()];
         self.ends.iter().for_each(|end| add(end, &mut coupled));
         let mut sum = vec![0.0; self.weights.len()];
-        self.places.iter().zip(&coupled).for_each(|(&place, value)| sum[place] = *value);
+        self.coupled.iter().zip(&coupled).for_each(|(&index, value)| sum[index] = *value);
         sum
     }
 
     /// Reports the iterate that all edges know by now.
     fn conclude(&mut self) {
-        let owned = |value: fn(&End) -> f64| self.ends.iter().map(value).sum::<f64>();
+        let owned = |value: fn(&EdgeEndpoint) -> f64| self.ends.iter().map(value).sum::<f64>();
         let proposed = self.update.as_ref().map_or(&self.weights, |update| &update.proposed);
         self.report = Report {
             loss: self.local.loss(proposed),
@@ -167,7 +171,7 @@ impl Coupled {
             ..self.report
         };
         if let Some(Update { proposed, slope, step }) = &self.update {
-            let mut rest = self.sum_of_duals(End::add_proposed);
+            let mut rest = self.sum_of_duals(EdgeEndpoint::add_proposed);
             rest.iter_mut().zip(slope).for_each(|(rest, slope)| *rest += slope);
             let gap = self.node_gap(norm(&rest), norm(proposed));
             self.report.change = step * dot(&rest, &rest) + owned(|end| end.measured.change);
@@ -189,6 +193,7 @@ impl Coupled {
         if !self.local.is_convex() || !is_whole || dual_share(&self.method) < 1.0 {
             return None;
         }
+        // Exactly optimal weights are certified even where neither μ nor R is known.
         if rest == 0.0 {
             return Some(0.0);
         }
@@ -211,8 +216,8 @@ impl Coupled {
         }
         self.iterate += 1;
         self.waited = 0;
-        self.ends.iter_mut().for_each(End::expect_dual);
-        let pull = self.sum_of_duals(End::add_dual);
+        self.ends.iter_mut().for_each(EdgeEndpoint::expect_dual);
+        let pull = self.sum_of_duals(EdgeEndpoint::add_dual);
         let before = std::mem::take(&mut self.weights);
         let kappa = degree / self.balance.scale;
         let update = self.local.update(&before, &pull, kappa, self.iterate)?;
@@ -225,29 +230,29 @@ impl Coupled {
     }
 }
 
-impl Participant for Coupled {
-    type Message = Turn;
+impl Participant for PrimalDualParticipant {
+    type Message = EdgeMessage;
 
-    fn send(&mut self) -> Vec<(NodeId, Turn)> {
+    fn send(&mut self) -> Vec<(NodeId, EdgeMessage)> {
         let (scale, informed) = (self.balance.scale, self.is_informed);
         let shared = self.shared.clone();
-        let word = |end: &mut End| {
-            let values = end.speak(&shared)?;
-            Some((end.neighbour, Turn { turn: end.turn, values, scale, informed }))
+        let message = |end: &mut EdgeEndpoint| {
+            let values = end.outgoing(&shared)?;
+            Some((end.neighbour, EdgeMessage { turn: end.turn, values, scale, informed }))
         };
-        self.ends.iter_mut().filter_map(word).collect()
+        self.ends.iter_mut().filter_map(message).collect()
     }
 
-    fn receive(&mut self, inbox: &[(NodeId, Turn)]) -> Result<()> {
+    fn receive(&mut self, inbox: &[(NodeId, EdgeMessage)]) -> Result<()> {
         self.waited += 1;
         let mut weights = Vec::new();
         for message in inbox {
-            let Some(place) = self.end_of(message)? else { continue };
+            let Some(index) = self.end_of(message)? else { continue };
             self.is_informed |= message.1.informed;
-            if self.ends[place].is_owner {
-                weights.push((place, &message.1));
+            if self.ends[index].is_owner {
+                weights.push((index, &message.1));
             } else {
-                self.ends[place].hear_dual(&message.1, self.method.relaxation);
+                self.ends[index].receive_dual(&message.1, self.method.relaxation);
             }
         }
         // Before the own duals are updated: so all nodes conclude an iterate in the same round.
@@ -261,8 +266,8 @@ impl Participant for Coupled {
             scale: self.balance.scale,
             sigma: self.method.paper_compat.then_some(COMPAT_SIGMA),
         };
-        for (place, told) in weights {
-            self.ends[place].hear_weights(told, &self.moved, step);
+        for (index, message) in weights {
+            self.ends[index].receive_weights(message, &self.moved, step);
         }
         Ok(())
     }

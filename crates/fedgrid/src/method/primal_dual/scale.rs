@@ -14,11 +14,12 @@ use crate::{
     error::Result,
 };
 
-/// How many iterations pass between two changes of the scale.
-const PERIOD: usize = 5;
+/// How many iterations pass between two changes of the scale: sums over fewer are too noisy.
+const ITERATIONS_PER_CHANGE: usize = 5;
 
-/// The largest change m is by a factor of one plus this over m².
-const LARGEST_CHANGE: f64 = 1000.0;
+/// The m-th change is by a factor of at most one plus this over m². Scales that are wrong by powers of
+/// ten are reached in the first few changes, and the product of all factors is still finite.
+const LARGEST_FIRST_CHANGE: f64 = 1000.0;
 
 /// The scale of the steps.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -74,13 +75,14 @@ impl Balance {
         self.weights_moved += weights_moved;
         self.duals_moved += duals_moved;
         self.iterations += 1;
-        if !self.is_adaptive || !self.iterations.is_multiple_of(PERIOD) {
+        if !self.is_adaptive || !self.iterations.is_multiple_of(ITERATIONS_PER_CHANGE) {
             return;
         }
         self.changes += 1;
         let target = (self.weights_moved / self.duals_moved).sqrt();
+        // Nothing has moved on one side: that says nothing about the scale.
         if target > 0.0 && target.is_finite() {
-            let largest = 1.0 + LARGEST_CHANGE / (self.changes as f64).powi(2);
+            let largest = 1.0 + LARGEST_FIRST_CHANGE / (self.changes as f64).powi(2);
             self.scale *= (target / self.scale).sqrt().clamp(1.0 / largest, largest);
         }
         (self.weights_moved, self.duals_moved) = (0.0, 0.0);

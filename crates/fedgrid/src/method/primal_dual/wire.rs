@@ -1,8 +1,8 @@
 //! Weights and duals as bytes, and the state of a node between two rounds.
 
 use super::{
-    Coupled, Turn,
-    edge::{End, Moved},
+    EdgeMessage, PrimalDualParticipant,
+    edge::{CoupledUpdate, EdgeEndpoint, HEADER_BYTES},
     local_loss::Update,
 };
 use crate::{
@@ -15,12 +15,12 @@ use crate::{
     network::NodeId,
 };
 
-impl Wire for Turn {
+impl Wire for EdgeMessage {
     /// How many weights are coupled.
     type Shape = usize;
 
     /// The turn, the scale and the mark.
-    const HEAD_BYTES: usize = 8 + 8 + 1;
+    const HEAD_BYTES: usize = HEADER_BYTES;
 
     fn most_numbers(shape: &usize) -> usize {
         *shape
@@ -35,7 +35,7 @@ impl Wire for Turn {
 
     fn decode(shape: &usize, from: &mut Reader<'_>) -> Result<Self> {
         let (turn, scale) = (from.count()?, from.finite(1)?[0]);
-        // Steps are as long as scales say, so a scale that is none would be taken for a step.
+        // A scale divides the steps of both ends: one that is not positive would turn a step around.
         if scale <= 0.0 {
             return Err(from.refusal("has a scale that is not positive"));
         }
@@ -44,10 +44,10 @@ impl Wire for Turn {
     }
 }
 
-impl Durable for Coupled {
+impl Durable for PrimalDualParticipant {
     fn shape(&self, from: NodeId) -> Option<usize> {
         let known = self.ends.binary_search_by_key(&from, |end| end.neighbour).is_ok();
-        known.then_some(self.places.len())
+        known.then_some(self.coupled.len())
     }
 
     fn snapshot(&self, to: &mut Writer) -> Result<()> {
@@ -73,7 +73,8 @@ impl Durable for Coupled {
         to.flag(self.is_informed);
         let learnt = self.hypothesis.as_ref().and_then(|own| self.local.weights(own.as_ref()));
         to.list(&learnt.unwrap_or_default());
-        to.number(self.local.lipschitz());
+        // Steps are as long as this allows: without it a restored node would take other ones.
+        to.number(self.local.lipschitz);
         write_report(&self.report, to);
         Ok(())
     }
@@ -85,8 +86,8 @@ impl Durable for Coupled {
         if self.ends.is_empty() {
             return Ok(());
         }
-        let (coupled, size) = (self.places.len(), self.weights.len());
-        self.ends.iter_mut().try_for_each(|end: &mut End| end.read(coupled, from))?;
+        let (coupled, size) = (self.coupled.len(), self.weights.len());
+        self.ends.iter_mut().try_for_each(|end: &mut EdgeEndpoint| end.read(coupled, from))?;
         self.balance.read(from)?;
         self.weights = from.numbers(size)?;
         self.update = None;
@@ -95,7 +96,7 @@ impl Durable for Coupled {
             self.update = Some(Update { proposed, slope, step: from.number()? });
         }
         let (before, proposed) = (from.numbers(coupled)?, from.numbers(coupled)?);
-        self.moved = Moved { before, proposed };
+        self.moved = CoupledUpdate { before, proposed };
         self.shared = from.numbers(coupled)?.into();
         (self.iterate, self.waited) = (from.count()?, from.count()?);
         self.is_informed = from.flag()?;
@@ -104,7 +105,7 @@ impl Durable for Coupled {
             return Err(from.refusal("is of another model"));
         }
         self.hypothesis = (!learnt.is_empty()).then(|| self.local.hypothesis(&learnt));
-        self.local.set_lipschitz(from.number()?);
+        self.local.lipschitz = from.number()?;
         self.report = read_report(from)?;
         Ok(())
     }

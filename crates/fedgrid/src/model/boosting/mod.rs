@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Hypothesis, LocalModel, Prepared,
-    tree::{Limits, Rows, Sorted},
+    tree::{Limits, MergedRows, Sorted},
 };
 use crate::{
     algebra::scale,
@@ -93,7 +93,7 @@ impl Boosting {
         clippy::cast_sign_loss,
         reason = "a share of the rows is a count"
     )]
-    fn subsampled(&self, rows: &Rows, tree: usize) -> Option<Vec<f64>> {
+    fn subsampled(&self, rows: &MergedRows, tree: usize) -> Option<Vec<f64>> {
         if self.subsample >= 1.0 {
             return None;
         }

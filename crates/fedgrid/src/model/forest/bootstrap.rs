@@ -11,13 +11,13 @@
 //! proportion to their weight, so that they take no draws from the others.
 
 use crate::{
-    model::tree::{Parts, Targets},
+    model::tree::{LabelledParts, Targets},
     random::Stream,
 };
 
 /// What is drawn from.
 pub(super) struct Bootstrap {
-    parts: Parts,
+    parts: LabelledParts,
     /// The sums of the weights up to and with each part.
     cumulative: Vec<f64>,
     /// How many draws make a sample.
@@ -25,7 +25,7 @@ pub(super) struct Bootstrap {
 }
 
 impl Bootstrap {
-    pub(super) fn new(parts: Parts) -> Self {
+    pub(super) fn new(parts: LabelledParts) -> Self {
         let mut sum = 0.0;
         let add = |weight: &f64| {
             sum += weight;

@@ -157,14 +157,9 @@ impl Parametric for Logistic {
         self.affine().radius(&labelled.ok()?, bound, &shape)
     }
 
-    fn hypothesis(
-        &self,
-        names: &Arc<[String]>,
-        task: Task,
-        weights: &[f64],
-    ) -> Box<dyn Hypothesis> {
+    fn hypothesis(&self, names: &Arc<[String]>, task: Task, w: &[f64]) -> Box<dyn Hypothesis> {
         let (mut slopes, mut intercepts) = (Vec::new(), Vec::new());
-        for own in weights.chunks_exact(self.affine().size(names.len()).max(1)) {
+        for own in w.chunks_exact(self.affine().size(names.len()).max(1)) {
             slopes.push(own[..names.len()].to_vec());
             intercepts.push(own.get(names.len()).copied().unwrap_or(0.0));
         }

@@ -85,18 +85,13 @@ impl Parametric for Perceptron {
         Ok(descend(&objective, &slope, centre.to_vec(), step))
     }
 
-    fn hypothesis(
-        &self,
-        names: &Arc<[String]>,
-        task: Task,
-        weights: &[f64],
-    ) -> Box<dyn Hypothesis> {
+    fn hypothesis(&self, names: &Arc<[String]>, task: Task, w: &[f64]) -> Box<dyn Hypothesis> {
         Box::new(PerceptronHypothesis {
             names: names.clone(),
             task,
             layers: self.layers.clone(),
             activation: self.activation,
-            weights: weights.to_vec(),
+            weights: w.to_vec(),
         })
     }
 

@@ -4,8 +4,9 @@
 //! weight of a distinct row = Σ_r weight_r      its label = Σ_r weight_r y_r / Σ_r weight_r
 //! ```
 //!
-//! over the rows r with its features. A model that sees rows only through the distinct ones keeps the laws of weights to the last bit: every sum is formed in an order that does not
-//! depend on the order of the given rows, and a row k times is one of k times its weight.
+//! over the rows r with its features. A model that sees rows only through the distinct ones keeps the
+//! laws of weights to the last bit: every sum is formed in an order that does not depend on the order
+//! of the given rows, and a row k times is one of k times its weight.
 
 use std::{cmp::Ordering, ops::Range};
 

@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use super::{
     Limits,
     feature_draws::{Draws, try_drawn, try_every},
-    merged_rows::{Rows, Targets},
+    merged_rows::{MergedRows, Targets},
     passes::{partition, weight_and_mean, write_residuals},
     split_search::{NodeScene, SplitSearch, TreeSplit},
     tree_nodes::TreeNodes,
@@ -66,7 +66,7 @@ struct GrowBuffers {
 /// Grows trees on the same rows, one after the other.
 #[derive(Debug)]
 pub(crate) struct Grower<'a> {
-    rows: &'a Rows,
+    rows: &'a MergedRows,
     width: usize,
     /// Whether the orders of the root are in the buffer of even depths, rather than the rows' own.
     filtered: bool,
@@ -75,7 +75,7 @@ pub(crate) struct Grower<'a> {
 
 impl<'a> Grower<'a> {
     /// Gets ready for labels of so many numbers.
-    pub(crate) fn new(rows: &'a Rows, width: usize) -> Self {
+    pub(crate) fn new(rows: &'a MergedRows, width: usize) -> Self {
         // A forest grows many trees per thread: each spares the next its allocations.
         let mut buffers = BUFFERS.take();
         buffers.given.resize(rows.count * (1 + width), 0.0);
@@ -297,13 +297,18 @@ impl<'a> Grower<'a> {
 }
 
 /// The orders at some depth: those of the rows at the root, if no row is left out.
-fn level<'m>(rows: &'m Rows, kept: &'m [Vec<u32>; 2], filtered: bool, depth: usize) -> &'m [u32] {
+fn level<'m>(
+    rows: &'m MergedRows,
+    kept: &'m [Vec<u32>; 2],
+    filtered: bool,
+    depth: usize,
+) -> &'m [u32] {
     if depth == 0 && !filtered { rows.orders() } else { &kept[depth % 2] }
 }
 
 /// The rows of a branch in one of the orders.
 fn listed<'m>(
-    rows: &'m Rows,
+    rows: &'m MergedRows,
     kept: &'m [Vec<u32>; 2],
     filtered: bool,
     branch: &Branch,

@@ -16,7 +16,7 @@ const SUM_TOLERANCE: f64 = 1e-12;
 
 /// The different rows of positive weight in a fixed order.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct MergedRows {
     /// How many different rows there are.
     pub(crate) count: usize,
     /// How many columns there are.
@@ -44,7 +44,7 @@ pub(crate) struct Targets {
 }
 
 /// The given rows with those merged that are equal in features and label.
-pub(crate) struct Parts {
+pub(crate) struct LabelledParts {
     /// How many numbers describe a label.
     pub(crate) width: usize,
     /// The row that each is a part of, in ascending order.
@@ -55,7 +55,7 @@ pub(crate) struct Parts {
     pub(crate) labels: Vec<f64>,
 }
 
-impl Rows {
+impl MergedRows {
     /// Sorts and merges the rows of positive weight; there is one.
     pub(crate) fn new(features: &Features, weights: &[f64]) -> Self {
         let columns = features.columns();
@@ -120,9 +120,9 @@ impl Rows {
     }
 
     /// The different rows of different labels, in a fixed order.
-    pub(crate) fn parts(&self, labels: &Labels) -> Parts {
+    pub(crate) fn parts(&self, labels: &Labels) -> LabelledParts {
         let numbers = Numbers::of(labels);
-        let mut parts = Parts {
+        let mut parts = LabelledParts {
             width: numbers.width,
             rows: Vec::new(),
             weights: Vec::new(),

@@ -28,7 +28,7 @@ use self::sorted_rows::PreparedTree;
 pub(super) use self::{
     feature_draws::Draws,
     grow::Grower,
-    merged_rows::{Parts, Rows, Targets},
+    merged_rows::{LabelledParts, MergedRows, Targets},
     sorted_rows::{Limits, Sorted},
 };
 use super::{Hypothesis, LocalModel, Prepared, Storable, Stored, check};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Grower, Rows, Targets, TreeHypothesis};
+use super::{Grower, MergedRows, Targets, TreeHypothesis};
 use crate::{
     data::{Features, Labels},
     error::{Error, Result, same_size},
@@ -19,7 +19,7 @@ pub(crate) struct Sorted {
     /// The given rows of weight zero.
     absent: Vec<u32>,
     /// The different rows of positive weight.
-    pub(crate) rows: Rows,
+    pub(crate) rows: MergedRows,
 }
 
 impl Sorted {
@@ -30,7 +30,7 @@ impl Sorted {
             return Err(Error::RowWeight { row, value: weights[row] });
         }
         check::weight(model, weights.iter().sum())?;
-        let rows = Rows::new(features, weights);
+        let rows = MergedRows::new(features, weights);
         let given = 0..u32::try_from(features.rows()).expect("a node has fewer than 2³² rows");
         let absent = given.filter(|&row| weights[row as usize] == 0.0).collect();
         Ok(Self { names: features.names().clone(), given: features.rows(), absent, rows })

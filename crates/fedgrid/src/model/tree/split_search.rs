@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use super::merged_rows::Rows;
+use super::merged_rows::MergedRows;
 use crate::random::Stream;
 
 /// Scores closer than this share are equal: the first feature and the lowest threshold win, and
@@ -20,7 +20,7 @@ const TIE_SHARE: f64 = 1e-10;
 /// What a node's rows look like to the search.
 pub(super) struct NodeScene<'a> {
     /// All rows of the tree.
-    pub(super) rows: &'a Rows,
+    pub(super) rows: &'a MergedRows,
     /// The orders in which the node's rows are a range.
     pub(super) orders: &'a [u32],
     /// This range; it is not empty.

@@ -353,7 +353,7 @@ fn join<M: Method<Participant: Durable>>(
     let routes = others.filter_map(|other| Some((other, route(other)?))).collect();
     let mut participant = method.join(view)?;
     if mode != RoundMode::Synchronous {
-        participant.expect_late_words();
+        participant.expect_late_messages();
     }
     Ok(HostedNode { id, participant, routes, inbox: Vec::new() })
 }

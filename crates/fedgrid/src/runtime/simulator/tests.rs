@@ -7,7 +7,7 @@ use crate::{
     bytes::Reader,
     data::{Dataset, Features, Labels},
     error::Result,
-    method::{Budget, Durable, FedRelax, Method, PersFl, PrimalDual},
+    method::{Durable, FedRelax, Method, PersFl, PrimalDual, persfl::Budget},
     model::Linear,
     network::{Node, NodeId, View, complete},
     observe::Stop,

@@ -4,7 +4,10 @@
 
 use fedgrid::{
     method::{
-        Averaged, Choice, ClusteredFl, FedAvg, Guess, Ifca, LinearPool, Method, Oracle, PersFl,
+        ClusteredFl, FedAvg, Ifca, Method, Oracle, PersFl,
+        fedavg::Averaged,
+        ifca::Guess,
+        persfl::{CandidateChoice, LinearPool},
     },
     random::{Purpose, Stream},
 };
@@ -46,7 +49,7 @@ fn mean(errors: &[f64]) -> f64 {
 }
 
 /// The mean squared error of some targets after so many steps of PersFL.
-fn probing(made: &Made, choice: Choice, candidates: usize, iterations: usize) -> f64 {
+fn probing(made: &Made, choice: CandidateChoice, candidates: usize, iterations: usize) -> f64 {
     let targets: Vec<usize> = (0..made.nodes.len()).step_by(made.nodes.len() / 10).collect();
     let count = targets.len() as f64;
     let targets = Some(targets.into());
@@ -66,7 +69,7 @@ fn with_the_right_number_of_clusters_ifca_reaches_the_oracle() {
     for (columns, seed) in [(2, 1), (20, 2), (50, 3)] {
         let made = clusters_of_fifty(2, columns, seed);
         let found = worst(&errors(&ifca(2, 5, 400, seed), &made));
-        let oracle = Choice::Oracle { clusters: made.clusters.clone().into() };
+        let oracle = CandidateChoice::Oracle { clusters: made.clusters.clone().into() };
         let helped = probing(&made, oracle, 1, 400);
         assert!(found < 1e-6 && helped < 1e-6, "d = {columns}: {found:e} {helped:e}");
     }
@@ -90,7 +93,7 @@ fn with_too_few_clusters_ifca_stays_away_from_the_truth_and_persfl_does_not() {
     for (columns, seed) in [(2, 1), (20, 2), (50, 3)] {
         let made = clusters_of_fifty(5, columns, seed);
         let wrong = mean(&errors(&ifca(2, 3, 600, seed), &made));
-        let probing = probing(&made, Choice::Uniform, 50, 600);
+        let probing = probing(&made, CandidateChoice::Uniform, 50, 600);
         let per_weight = wrong / columns as f64;
         assert!(per_weight > 0.1, "d = {columns}: {per_weight}");
         assert!(probing < 1e-6 && probing < 1e-5 * wrong, "d = {columns}: {probing:e} {wrong}");

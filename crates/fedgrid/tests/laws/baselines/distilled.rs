@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use fedgrid::{
     data::Features,
-    method::{Averaged, FedAvg, FedMd, FedRelax, Gossip, Local, Turns, around_hub},
+    method::{
+        FedAvg, FedMd, FedRelax, Gossip, Local, fedavg::Averaged, gossip::UpdateOrder,
+        hub::around_hub,
+    },
     model::{Forest, Linear, Neighbours, Tree},
     network::{Edge, Network, Node, complete, ring},
     observe::Stop,
@@ -24,7 +27,7 @@ fn gossip(method: &Gossip, network: &Network, nodes: &[Node], rounds: usize) -> 
 #[test]
 fn gossip_of_adapted_weights_on_a_complete_network_is_fedavg() {
     let nodes = three_clusters().nodes;
-    let method = Gossip { step: 0.03, turns: Turns::AdaptThenCombine, start: None };
+    let method = Gossip { step: 0.03, order: UpdateOrder::AdaptThenCombine, start: None };
     let all = complete(12).unwrap();
     for averaged in [Averaged::Models, Averaged::Gradients] {
         let fedavg = FedAvg { averaged, steps: 1, step: Some(0.03), ..exactly(15) };
@@ -36,7 +39,7 @@ fn gossip_of_adapted_weights_on_a_complete_network_is_fedavg() {
         distance(&gossip(&method, &ring(12).unwrap(), &nodes, 15), &weights(&exactly(15), &nodes))
             > 0.01
     );
-    let other = Gossip { turns: Turns::CombineThenAdapt, ..method.clone() };
+    let other = Gossip { order: UpdateOrder::CombineThenAdapt, ..method.clone() };
     let apart = distance(&gossip(&other, &all, &nodes, 15), &gossip(&method, &all, &nodes, 15));
     assert!(apart > 0.01, "{apart}");
 }
@@ -54,7 +57,7 @@ fn gossip_keeps_the_mean_where_nobody_has_rows_and_ends_in_agreement() {
     for node in &mut nodes {
         node.data = node.data.select(&[]);
     }
-    let method = Gossip { step: 1.0, turns: Turns::default(), start: Some(start.into()) };
+    let method = Gossip { step: 1.0, order: UpdateOrder::default(), start: Some(start.into()) };
     // A star has very unequal degrees, where plain means of neighbours would not keep the mean.
     let star = fedgrid::network::star(12).unwrap();
     let after = gossip(&method, &star, &nodes, 600);
@@ -66,7 +69,7 @@ fn gossip_keeps_the_mean_where_nobody_has_rows_and_ends_in_agreement() {
 #[test]
 fn the_bits_of_gossip_do_not_depend_on_the_number_of_threads() {
     let nodes = three_clusters().nodes;
-    let method = Gossip { step: 0.03, turns: Turns::default(), start: None };
+    let method = Gossip { step: 0.03, order: UpdateOrder::default(), start: None };
     let all = |threads| in_threads(threads, || gossip(&method, &ring(12).unwrap(), &nodes, 20));
     assert_eq!(all(1), all(4));
 }

@@ -4,8 +4,8 @@ use fedgrid::{
     algebra::add_scaled,
     data::Dataset,
     method::{
-        Apfl, Averaged, ClusteredFl, Ditto, FedAvg, FedProx, FineTuned, Guess, Ifca, Method,
-        Pooled, around_hub,
+        Apfl, ClusteredFl, Ditto, FedAvg, FedProx, FineTuned, Ifca, Method, Pooled,
+        fedavg::Averaged, hub::around_hub, ifca::Guess,
     },
     model::{Linear, Parametric},
     network::Node,

@@ -9,7 +9,7 @@ mod models;
 use std::sync::Arc;
 
 use fedgrid::{
-    method::{FedAvg, Method, around_hub},
+    method::{FedAvg, Method, hub::around_hub},
     model::{Hypothesis, LocalModel},
     network::Node,
     observe::Stop,

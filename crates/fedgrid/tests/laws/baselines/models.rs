@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fedgrid::{
     data::{Dataset, Labels},
-    method::{Apfl, ClusteredFl, Ditto, FedAvg, FedProx, FineTuned, Ifca, Method, around_hub},
+    method::{Apfl, ClusteredFl, Ditto, FedAvg, FedProx, FineTuned, Ifca, Method, hub::around_hub},
     model::{ElasticNet, Huber, Linear, Logistic, Perceptron, Poisson, Quantile, Tree},
     network::Node,
     runtime::InProcess,

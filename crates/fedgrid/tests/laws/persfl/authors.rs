@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use fedgrid::{
     data::{Dataset, Features},
-    method::{Choice, Feed, LinearPool, Online, PersFl, Probe, RefitPool},
+    method::{
+        PersFl,
+        persfl::{CandidateChoice, Feed, LinearPool, Online, Probe, RefitPool},
+    },
     model::Tree,
     network::NodeId,
     random::{Purpose, Stream},
@@ -60,7 +63,7 @@ fn noise_leaves_the_authors_floor_and_the_own_cluster_is_chosen() {
 
 #[test]
 fn choosing_takes_hardly_more_iterations_than_an_oracle() {
-    let iterations = |made: &Made, choice: Choice, candidates: usize, seed: u64| {
+    let iterations = |made: &Made, choice: CandidateChoice, candidates: usize, seed: u64| {
         let targets = Some([0].into());
         let method = PersFl { choice, candidates, targets, seed, ..PersFl::default() };
         let mut pool = LinearPool::new(&method, &made.nodes).unwrap().unwrap();
@@ -71,8 +74,8 @@ fn choosing_takes_hardly_more_iterations_than_an_oracle() {
     for seed in 0..10 {
         let made = two_clusters(20, 0.0, seed);
         let clusters = made.clusters.clone().into();
-        choosing += iterations(&made, Choice::Uniform, 20, seed);
-        oracle += iterations(&made, Choice::Oracle { clusters }, 1, seed);
+        choosing += iterations(&made, CandidateChoice::Uniform, 20, seed);
+        oracle += iterations(&made, CandidateChoice::Oracle { clusters }, 1, seed);
     }
     // The authors' medians are 131.5 and 122.
     let ratio = choosing as f64 / oracle as f64;

@@ -6,7 +6,10 @@ mod privacy;
 pub(crate) mod setting;
 
 use fedgrid::{
-    method::{Adoption, LinearPool, PersFl, Probe, RefitPool, Start},
+    method::{
+        PersFl,
+        persfl::{Adoption, LinearPool, Probe, RefitPool, Start},
+    },
     model::{Hypothesis, Linear, LinearHypothesis},
     network::NodeId,
 };

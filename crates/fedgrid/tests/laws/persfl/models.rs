@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use fedgrid::{
     data::{Dataset, Labels},
-    method::{Feed, LinearPool, Method, Online, Participant, PersFl, Probe, Start},
+    method::{
+        Method, Participant, PersFl,
+        persfl::{Feed, LinearPool, Online, Probe, Start},
+    },
     model::{Activation, Huber, Hypothesis, Linear, Logistic, Perceptron, Quantile, Tree},
     network::{Node, NodeId, complete},
 };

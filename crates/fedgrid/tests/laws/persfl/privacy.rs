@@ -5,7 +5,8 @@ use std::sync::Arc;
 use fedgrid::{
     data::{Labels, Task},
     method::{
-        Answer, Budget, Exchange, Message, Method, Participant, PersFl, Probe, Question, Refusal,
+        Message, Method, Participant, PersFl,
+        persfl::{Budget, PersFlMessage, Probe, ProbeAnswer, ProbeQuestion, ProbeRefusal},
     },
     model::Tree,
     network::complete,
@@ -50,14 +51,14 @@ fn attack(budget: Budget, [rows, columns]: [usize; 2]) -> (f64, usize) {
     let mut stream = Stream::new(5, 0, 0, Purpose::Start);
     let mut refused = 0;
     let mut ask = |weights: Vec<f64>| {
-        let question = Exchange::Question(Question::Gradient { weights: weights.into() });
+        let question = PersFlMessage::Question(ProbeQuestion::Gradient { weights: weights.into() });
         assert_eq!(question.bytes(), 8 * columns);
         candidate.receive(&[(0, question)]).unwrap();
         let answer = candidate.send().pop().unwrap().1;
         candidate.receive(&[]).unwrap();
         match answer {
-            Exchange::Answer(Answer::Numbers(numbers)) => Some(numbers),
-            Exchange::Answer(Answer::Refused(Refusal::BudgetSpent)) => {
+            PersFlMessage::Answer(ProbeAnswer::Numbers(numbers)) => Some(numbers),
+            PersFlMessage::Answer(ProbeAnswer::Refused(ProbeRefusal::BudgetSpent)) => {
                 refused += 1;
                 None
             }
@@ -80,8 +81,8 @@ fn attack(budget: Budget, [rows, columns]: [usize; 2]) -> (f64, usize) {
         data.features().iter().map(|x| x[a] * x[b] / rows as f64).sum()
     };
     let (mut error, mut size) = (0.0_f64, 0.0_f64);
-    for (place, value) in rebuilt.iter().enumerate() {
-        let truth = entry(place / columns, place % columns);
+    for (index, value) in rebuilt.iter().enumerate() {
+        let truth = entry(index / columns, index % columns);
         error = error.max((value - truth).abs());
         size = size.max(truth.abs());
     }
@@ -141,10 +142,10 @@ fn a_spent_budget_is_counted_and_repeated_questions_cost_nothing() {
     let mut candidate = method.join(views[1].clone()).unwrap();
     for _ in 0..9 {
         candidate.send();
-        let question = Question::Gradient { weights: vec![1.0; 4].into() };
-        candidate.receive(&[(0, Exchange::Question(question))]).unwrap();
+        let question = ProbeQuestion::Gradient { weights: vec![1.0; 4].into() };
+        candidate.receive(&[(0, PersFlMessage::Question(question))]).unwrap();
         let answer = &candidate.send()[0].1;
-        assert!(matches!(answer, Exchange::Answer(Answer::Numbers(_))), "{answer:?}");
+        assert!(matches!(answer, PersFlMessage::Answer(ProbeAnswer::Numbers(_))), "{answer:?}");
         candidate.receive(&[]).unwrap();
     }
 }
@@ -161,11 +162,11 @@ fn refits_of_trees_answer_with_predictions_and_of_linear_models_with_themselves(
         let mut candidate = method.join(views.pop().unwrap()).unwrap();
         candidate.send();
         let predictions = Arc::new(Labels::neutral(Task::Regression, public.rows()));
-        let question = Question::Refit { predictions, step: 0.5 };
-        candidate.receive(&[(0, Exchange::Question(question.clone()))]).unwrap();
+        let question = ProbeQuestion::Refit { predictions, step: 0.5 };
+        candidate.receive(&[(0, PersFlMessage::Question(question.clone()))]).unwrap();
         match &candidate.send()[0].1 {
-            Exchange::Answer(Answer::Linear(_)) => assert!(linear),
-            Exchange::Answer(Answer::Predictions(labels)) => {
+            PersFlMessage::Answer(ProbeAnswer::Linear(_)) => assert!(linear),
+            PersFlMessage::Answer(ProbeAnswer::Predictions(labels)) => {
                 assert!(!linear && labels.rows() == public.rows());
             }
             other => panic!("unexpected {other:?}"),
@@ -173,12 +174,13 @@ fn refits_of_trees_answer_with_predictions_and_of_linear_models_with_themselves(
         // Whoever is not a neighbour, or asks what makes no sense, learns nothing.
         candidate.receive(&[]).unwrap();
         candidate.send();
-        let nonsense = Question::Gradient { weights: vec![f64::NAN; 2].into() };
-        let asked = [(0, Exchange::Question(nonsense)), (7, Exchange::Question(question))];
+        let nonsense = ProbeQuestion::Gradient { weights: vec![f64::NAN; 2].into() };
+        let asked =
+            [(0, PersFlMessage::Question(nonsense)), (7, PersFlMessage::Question(question))];
         candidate.receive(&asked).unwrap();
         let answers = candidate.send();
         assert_eq!(answers.len(), 1);
-        let refused = Exchange::Answer(Answer::Refused(Refusal::OtherModel));
+        let refused = PersFlMessage::Answer(ProbeAnswer::Refused(ProbeRefusal::OtherModel));
         assert_eq!(format!("{:?}", answers[0].1), format!("{refused:?}"));
     }
 }

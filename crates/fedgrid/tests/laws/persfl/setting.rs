@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use fedgrid::{
-    data::{Dataset, Features, Labels},
+    data::{Dataset, Features},
     method::PersFl,
     model::{Hypothesis, Linear, LinearHypothesis, LocalModel},
     network::{Node, complete},
     observe::Stop,
     random::{Purpose, Stream},
     runtime::{InProcess, Run},
+    synthetic::{ClientRows, linear_rows, normal_points},
 };
 
 /// Nodes of clusters with one vector of weights each: x ~ N(0, I), y = wᵀx + ε.
@@ -25,24 +26,13 @@ pub(crate) fn made(
     noise: f64,
     seed: u64,
 ) -> Made {
-    let count = clusters.iter().max().unwrap() + 1;
-    let weights: Vec<Vec<f64>> = (0..count)
-        .map(|cluster| {
-            let mut stream = Stream::new(seed, cluster, 1, Purpose::Data);
-            (0..columns).map(|_| 10.0 * stream.uniform() - 5.0).collect()
-        })
-        .collect();
-    let names: Arc<[String]> = (0..columns).map(|k| format!("x{k}")).collect();
+    let made = ClientRows { features: columns, rows, noise, reach: 5.0, seed };
+    let made = made.make(clusters).unwrap();
     let model: Arc<dyn LocalModel> = Arc::new(Linear { ridge: 0.0, intercept: false });
     let mut stream = Stream::new(seed, 0, 0, Purpose::Public);
-    let points = (0..40 * columns).map(|_| stream.normal()).collect();
-    let public = Arc::new(Features::new(names, points).unwrap());
-    let node = |(id, &cluster): (usize, &usize)| {
-        let mut stream = Stream::new(seed, id, 0, Purpose::Data);
-        let data = drawn(&weights[cluster], rows, noise, &public, &mut stream);
-        Node { id, data, model: model.clone(), public: public.clone() }
-    };
-    Made { nodes: clusters.iter().enumerate().map(node).collect(), clusters, weights }
+    let public = normal_points(&made.names, 40, &mut stream).unwrap();
+    let nodes = made.nodes(&model, public);
+    Made { nodes, clusters: made.clusters.to_vec(), weights: made.truth }
 }
 
 pub(crate) fn drawn(
@@ -52,10 +42,7 @@ pub(crate) fn drawn(
     like: &Features,
     stream: &mut Stream,
 ) -> Dataset {
-    let x: Vec<f64> = (0..rows * w.len()).map(|_| stream.normal()).collect();
-    let label = |x: &[f64]| x.iter().zip(w).map(|(a, b)| a * b).sum::<f64>();
-    let y = x.chunks_exact(w.len()).map(|x| label(x) + noise * stream.normal()).collect();
-    Dataset::new(Features::new(like.names().clone(), x).unwrap(), Labels::values(y)).unwrap()
+    linear_rows(like.names(), w, rows, noise, stream).unwrap()
 }
 
 impl Made {

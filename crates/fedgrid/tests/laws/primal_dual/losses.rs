@@ -6,7 +6,7 @@ use super::{ALL, assert_close, method, runtime, weights};
 use crate::setting::Setting;
 use fedgrid::{
     data::{Dataset, Labels, Task},
-    method::{PrimalDual, PrimalStep, StopOn},
+    method::{PrimalDual, StopOn, primal_dual::PrimalStep},
     model::{
         ElasticNet, GraphicalLasso, Huber, Linear, LocalModel, Logistic, Parametric, Perceptron,
         Poisson, Quantile,

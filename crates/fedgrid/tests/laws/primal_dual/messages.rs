@@ -4,7 +4,7 @@ use super::{ALL, assert_close, linear, method, runtime, weights};
 use crate::setting::Setting;
 use fedgrid::{
     data::Task,
-    method::{Method, Participant, PrimalDual, Turn},
+    method::{Method, Participant, PrimalDual, primal_dual::EdgeMessage},
     network::{NodeId, View},
     penalty::Penalty,
     random::{Purpose, Stream},
@@ -42,7 +42,7 @@ fn every_round_carries_one_message_along_each_edge() {
 fn faulty(method: &PrimalDual, views: Vec<View>, rounds: usize, loss: f64) -> Vec<Vec<Vec<f64>>> {
     let mut nodes: Vec<_> = views.into_iter().map(|view| method.join(view).unwrap()).collect();
     let mut said: Vec<Vec<Vec<f64>>> = vec![Vec::new(); nodes.len()];
-    let mut late: Vec<Vec<(NodeId, Turn)>> = vec![Vec::new(); nodes.len()];
+    let mut late: Vec<Vec<(NodeId, EdgeMessage)>> = vec![Vec::new(); nodes.len()];
     let mut stream = Stream::new(3, 0, 0, Purpose::Shuffle);
     for _ in 0..rounds {
         let mut inboxes = late;

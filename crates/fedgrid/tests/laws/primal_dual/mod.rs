@@ -10,7 +10,10 @@ use crate::setting::Setting;
 use fedgrid::{
     algebra::Cholesky,
     data::{Dataset, Features, Labels, Task},
-    method::{Local, Pooled, PrimalDual, PrimalStep, Scale},
+    method::{
+        Local, Pooled, PrimalDual,
+        primal_dual::{PrimalStep, Scale},
+    },
     model::{Hypothesis, Linear, LinearHypothesis, LocalModel, Tree},
     network::{Edge, Network, Node, View, path, star},
     observe::Stop,

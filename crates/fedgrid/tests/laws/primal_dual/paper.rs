@@ -7,13 +7,13 @@ use super::{ALL, assert_close, method, moments, runtime, weights};
 use crate::setting::Setting;
 use fedgrid::{
     algebra::Cholesky,
-    data::{Dataset, Features, Labels, Task},
-    method::{PrimalDual, Scale},
-    model::{Hypothesis, Linear},
-    network::{Clustered, Node, View},
+    data::{Dataset, Task},
+    method::{PrimalDual, primal_dual::Scale},
+    model::Hypothesis,
+    network::{Clustered, View},
     penalty::Penalty,
-    random::{Purpose, Stream},
     runtime::Run,
+    synthetic::LabelledClusters,
 };
 
 /// Algorithm 1 as it stands in the paper, on dense arrays.
@@ -70,27 +70,10 @@ fn at_scale_one_without_relaxation_it_is_the_papers_algorithm() {
 /// Two clusters of true weights (2, 2) and (−2, 2), five rows at each node, 60 % of the nodes with
 /// labels: what the nodes may know, and the rows of all.
 fn clustered(nodes: usize, seed: u64, noise: f64) -> (Vec<View>, Vec<Dataset>) {
-    let clustered = Clustered { clusters: 2, nodes: nodes / 2, inside: 0.5, between: 0.01, seed };
-    let (network, clusters) = clustered.make().unwrap();
-    let order = Stream::new(seed, 0, 0, Purpose::Shuffle).permutation(nodes);
-    let model = Arc::new(Linear { ridge: 0.0, intercept: false });
-    let all: Vec<Dataset> = (0..nodes)
-        .map(|id| {
-            let mut stream = Stream::new(seed, id, 0, Purpose::Data);
-            let slope = if clusters[id] == 0 { 2.0 } else { -2.0 };
-            let rows: Vec<[f64; 2]> = (0..5).map(|_| [stream.normal(), stream.normal()]).collect();
-            let label = |x: &[f64; 2]| slope * x[0] + 2.0 * x[1] + noise * stream.normal();
-            let labels = Labels::values(rows.iter().map(label).collect());
-            Dataset::new(Features::from_rows(&["x", "y"], &rows).unwrap(), labels).unwrap()
-        })
-        .collect();
-    let node = |id: usize| {
-        let rows = all[id].features();
-        let empty = Dataset::empty(rows.names().clone(), Task::Regression);
-        let data = if 10 * order[id] < 6 * nodes { all[id].clone() } else { empty };
-        Node { id, data, model: model.clone(), public: Arc::new(rows.clone()) }
-    };
-    (network.views((0..nodes).map(node).collect()).unwrap(), all)
+    let clusters = Clustered { clusters: 2, nodes: nodes / 2, inside: 0.5, between: 0.01, seed };
+    let made = LabelledClusters { clusters, labelled: 0.6, rows: 5, noise, one_noise: false };
+    let made = made.make().unwrap();
+    (made.network.views(made.nodes()).unwrap(), made.rows)
 }
 
 /// In which iteration a run comes within 10⁻⁶ of a minimum.

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use fedgrid::{
-    method::{FedRelax, Participant, Relaxing},
+    method::{FedRelax, Participant, fedrelax::FedRelaxParticipant},
     network::{View, partition, random_regular, ring},
     observe::Stop,
     runtime::{
@@ -110,14 +110,14 @@ fn made(
     layout: &Layout,
     settings: ProtocolSettings,
     process: usize,
-) -> Process<Relaxing> {
+) -> Process<FedRelaxParticipant> {
     let assignment = &layout.assignments()[process];
     let own: Vec<View> = assignment.nodes.iter().map(|&node| views[node].clone()).collect();
     Process::new(method, own, assignment, settings).unwrap()
 }
 
 /// Whether the nodes of a process are what they are in one process.
-fn is_as_in(run: &Run, process: &Process<Relaxing>) -> bool {
+fn is_as_in(run: &Run, process: &Process<FedRelaxParticipant>) -> bool {
     process.participants().all(|(node, participant)| {
         let expected = run.hypotheses[node].as_ref().map(|one| one.save());
         participant.hypothesis().map(|one| one.save()) == expected
@@ -126,7 +126,7 @@ fn is_as_in(run: &Run, process: &Process<Relaxing>) -> bool {
 
 /// Processes, frames on their way, and what each has kept.
 struct Room {
-    processes: Vec<Option<Process<Relaxing>>>,
+    processes: Vec<Option<Process<FedRelaxParticipant>>>,
     kept: Vec<[Option<Vec<u8>>; 2]>,
     frames: VecDeque<Frame>,
     left: Vec<(usize, usize)>,
@@ -145,7 +145,12 @@ impl Room {
         }
     }
 
-    fn start(&mut self, process: usize, nonce: u64, make: impl Fn(usize) -> Process<Relaxing>) {
+    fn start(
+        &mut self,
+        process: usize,
+        nonce: u64,
+        make: impl Fn(usize) -> Process<FedRelaxParticipant>,
+    ) {
         let mut started = make(process);
         let [identity, state] = self.kept[process].clone();
         let actions = started.step(Event::Started { identity, state, nonce });

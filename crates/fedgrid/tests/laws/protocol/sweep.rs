@@ -1,7 +1,7 @@
 //! Many seeds, each with other faults, splits and checkpoints: no promise is ever broken.
 
 use fedgrid::{
-    method::{Budget, Durable, FedRelax, Method, PersFl, PrimalDual},
+    method::{Durable, FedRelax, Method, PersFl, PrimalDual, persfl::Budget},
     network::complete,
     observe::Stop,
     runtime::{

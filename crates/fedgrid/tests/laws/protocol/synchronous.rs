@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use fedgrid::{
     descent::Optimiser,
-    method::{Budget, Coupling, Durable, FedRelax, LocalStep, Method, PersFl, PrimalDual, Probe},
+    method::{
+        Durable, FedRelax, Method, PersFl, PrimalDual,
+        fedrelax::{Coupling, LocalStep},
+        persfl::{Budget, Probe},
+    },
     model::{
         Boosting, Forest, Huber, KernelRidge, Linear, LocalModel, Neighbours, Perceptron, Tree,
     },

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fedgrid::{
     bytes::{Reader, Writer},
     error::Result,
-    method::{Durable, Memory, Method, Participant, Report, Turn},
+    method::{Durable, Memory, Method, Participant, Report, primal_dual::EdgeMessage},
     model::{Hypothesis, Linear, LinearHypothesis, LinearProximal},
     network::{NodeId, View},
     penalty::Penalty,
@@ -50,18 +50,18 @@ impl Method for TwoCopies {
 }
 
 impl Participant for Copies {
-    type Message = Turn;
+    type Message = EdgeMessage;
 
-    fn send(&mut self) -> Vec<(NodeId, Turn)> {
+    fn send(&mut self) -> Vec<(NodeId, EdgeMessage)> {
         let told: Arc<[f64]> =
             self.weights.iter().zip(&self.before).map(|(now, then)| 2.0 * now - then).collect();
         let turn = |&(to, ..): &(NodeId, f64, Vec<f64>)| {
-            (to, Turn { turn: 0, values: told.clone(), scale: 1.0, informed: true })
+            (to, EdgeMessage { turn: 0, values: told.clone(), scale: 1.0, informed: true })
         };
         self.edges.iter().map(turn).collect()
     }
 
-    fn receive(&mut self, inbox: &[(NodeId, Turn)]) -> Result<()> {
+    fn receive(&mut self, inbox: &[(NodeId, EdgeMessage)]) -> Result<()> {
         let step = 1.0 / self.edges.len() as f64;
         let mut pull = vec![0.0; self.weights.len()];
         for (other, weight, dual) in &mut self.edges {

@@ -1,15 +1,16 @@
-//! Algorithm 1 of "Networked Federated Multi-Task Learning" for nodes with two weights, on plain arrays:
-//! the steps that messages would take.
+//! Algorithm 1 of "Networked Federated Multi-Task Learning" for nodes with two weights, on plain arrays.
+//!
+//! `method::PrimalDual` takes the same steps (a test holds it to 1e-11), but not to the bit: the inverse
+//! (I + 2τ Q)⁻¹ is formed here once and multiplied with, as the authors' code does, where the core solves
+//! with factors of Q; and one of the authors' slips, τ of node 0 or 1 for a whole cluster, is no rule that
+//! a node could follow with what it knows. The dual update is the core's.
 
-use fedgrid::{
-    network::Network,
-    penalty::{EdgePenalty, Penalty, PenaltyTask},
-};
+use fedgrid::{data::Dataset, network::Network, penalty::Penalty, synthetic::LabelledNetwork};
 
-use super::{Case, Rows, Weights};
+use super::{NodeWeights, TotalVariation};
 
 /// The iteration on plain arrays, without messages.
-pub(super) struct Iteration<'a> {
+pub(super) struct PaperIteration<'a> {
     network: &'a Network,
     penalty: Penalty,
     /// `α A_e` of every edge, or what the authors' printed dual update makes of it.
@@ -21,20 +22,17 @@ pub(super) struct Iteration<'a> {
     proximal: Vec<Option<([f64; 4], [f64; 2])>>,
 }
 
-impl<'a> Iteration<'a> {
-    pub(super) fn new(
-        case: &Case,
-        network: &'a Network,
-        nodes: &[Option<&Rows>],
-        clusters: &[usize],
-    ) -> Self {
+impl<'a> PaperIteration<'a> {
+    pub(super) fn new(case: &TotalVariation, made: &'a LabelledNetwork) -> Self {
+        let network = &made.network;
         let step = |node: usize| 1.0 / network.neighbours(node).len().max(1) as f64;
-        let proximal = |(id, rows): (usize, Option<&Rows>)| {
-            let tau = if case.paper_compat { step(clusters[id]) } else { step(id) };
+        let proximal = |(id, rows): (usize, &Dataset)| {
+            // Their code indexes the steps by the cluster of a node instead of the node.
+            let tau = if case.paper_compat { step(made.clusters[id]) } else { step(id) };
             let share = if case.paper_compat { 1.0 } else { 1.0 / case.rows as f64 };
-            rows.map(|rows| rows.proximal(tau * share))
+            made.labelled[id].then(|| proximal(rows, tau * share))
         };
-        let penalty = Penalty::from(case.penalty);
+        let penalty = case.penalty;
         let share = if case.paper_compat { penalty.rule().printed_share() } else { 1.0 };
         let strength = case.alpha * share;
         Self {
@@ -42,17 +40,13 @@ impl<'a> Iteration<'a> {
             penalty,
             strengths: network.edges().iter().map(|edge| strength * edge.weight).collect(),
             sigma: if case.paper_compat { 0.45 } else { 0.5 },
-            steps: (0..nodes.len()).map(step).collect(),
-            proximal: nodes.iter().copied().enumerate().map(proximal).collect(),
+            steps: (0..network.len()).map(step).collect(),
+            proximal: made.rows.iter().enumerate().map(proximal).collect(),
         }
     }
 
     /// The weights after so many iterations from zero.
-    pub(super) fn after(&self, iterations: usize) -> Weights {
-        self.penalty.dispatch(Iterations(self, iterations))
-    }
-
-    fn run(&self, iterations: usize, penalty: &impl EdgePenalty) -> Weights {
+    pub(super) fn after(&self, iterations: usize) -> NodeWeights {
         let edges = self.network.edges();
         let ends: Vec<(usize, usize)> = edges.iter().map(|e| (e.source, e.target)).collect();
         let mut weights = vec![[0.0; 2]; self.steps.len()];
@@ -72,7 +66,8 @@ impl<'a> Iteration<'a> {
                 let (a, b) = (reflected[source], reflected[target]);
                 let moved =
                     [dual[0] + self.sigma * (a[0] - b[0]), dual[1] + self.sigma * (a[1] - b[1])];
-                *dual = penalty.dual_update_row(moved, strength, self.sigma);
+                *dual = moved;
+                self.penalty.dual_update(dual, strength, self.sigma);
                 pulls[source] = [pulls[source][0] + dual[0], pulls[source][1] + dual[1]];
                 pulls[target] = [pulls[target][0] - dual[0], pulls[target][1] - dual[1]];
             }
@@ -94,28 +89,15 @@ impl<'a> Iteration<'a> {
     }
 }
 
-/// So many iterations, compiled for each penalty.
-struct Iterations<'a>(&'a Iteration<'a>, usize);
-
-impl PenaltyTask for Iterations<'_> {
-    type Output = Weights;
-
-    fn run<P: EdgePenalty>(self, penalty: &P) -> Weights {
-        self.0.run(self.1, penalty)
+/// (I + 2t XᵀX)⁻¹ and 2t Xᵀy.
+fn proximal(rows: &Dataset, t: f64) -> ([f64; 4], [f64; 2]) {
+    let (mut gram, mut right) = ([0.0; 3], [0.0; 2]);
+    for (x, y) in rows.features().iter().zip(rows.labels().as_slice()) {
+        gram = [gram[0] + x[0] * x[0], gram[1] + x[0] * x[1], gram[2] + x[1] * x[1]];
+        right = [right[0] + x[0] * y, right[1] + x[1] * y];
     }
-}
-
-impl Rows {
-    /// (I + 2t XᵀX)⁻¹ and 2t Xᵀy.
-    fn proximal(&self, t: f64) -> ([f64; 4], [f64; 2]) {
-        let (mut gram, mut right) = ([0.0; 3], [0.0; 2]);
-        for (x, y) in self.x.iter().zip(&self.y) {
-            gram = [gram[0] + x[0] * x[0], gram[1] + x[0] * x[1], gram[2] + x[1] * x[1]];
-            right = [right[0] + x[0] * y, right[1] + x[1] * y];
-        }
-        let [a, b, c] = [1.0 + 2.0 * t * gram[0], 2.0 * t * gram[1], 1.0 + 2.0 * t * gram[2]];
-        let determinant = a * c - b * b;
-        let inverse = [c, -b, -b, a].map(|entry| entry / determinant);
-        (inverse, right.map(|entry| 2.0 * t * entry))
-    }
+    let [a, b, c] = [1.0 + 2.0 * t * gram[0], 2.0 * t * gram[1], 1.0 + 2.0 * t * gram[2]];
+    let determinant = a * c - b * b;
+    let inverse = [c, -b, -b, a].map(|entry| entry / determinant);
+    (inverse, right.map(|entry| 2.0 * t * entry))
 }

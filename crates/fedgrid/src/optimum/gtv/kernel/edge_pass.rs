@@ -35,9 +35,6 @@ impl WidthPass for EdgeTile<'_> {
 
     #[inline(always)]
     fn run<const W: usize, const ANCHORED: bool>(self) -> f64 {
-        if self.problem.width > W {
-            return self.wide::<ANCHORED>();
-        }
         self.problem.penalty.dispatch(SizedTile::<W, ANCHORED>(self))
     }
 }
@@ -52,6 +49,9 @@ impl<const W: usize, const ANCHORED: bool> PenaltyTask for SizedTile<'_, W, ANCH
     fn run<P: EdgePenalty>(self, penalty: &P) -> f64 {
         let tile = self.0;
         let losses = tile.problem.losses;
+        if tile.problem.width > W {
+            return tile.wide::<ANCHORED, P>(penalty);
+        }
         // Where all weights are coupled, padding is zero and so never differs.
         match (tile.next, losses.coupled == losses.size) {
             _ if ANCHORED => tile.either::<W, ANCHOR, false, P>(penalty),
@@ -137,7 +137,7 @@ impl EdgeTile<'_> {
 
     /// The pass for rows wider than any other.
     #[inline(always)]
-    fn wide<const ANCHORED: bool>(self) -> f64 {
+    fn wide<const ANCHORED: bool, P: EdgePenalty>(self, penalty: &P) -> f64 {
         let EdgeTile { problem, tile, reflected, sigmas, anchor, u, p, q, next } = self;
         let (width, coupled) = (problem.width, problem.losses.coupled);
         let (x, y) = (problem.block(reflected, tile.first), problem.block(reflected, tile.second));
@@ -147,11 +147,12 @@ impl EdgeTile<'_> {
         for (edge, u) in tile.edges.clone().zip(u.chunks_exact_mut(width)) {
             let (ends, sigma) = (problem.layout.ends[edge], sigmas[edge]);
             let (source, target) = ends.offsets(width);
+            let (from, to) = (&x[source..source + coupled], &y[target..target + coupled]);
             new.copy_from_slice(u);
-            for (k, new) in new.iter_mut().enumerate().take(coupled) {
-                *new += sigma * (x[source + k] - y[target + k]);
+            for ((new, from), to) in new.iter_mut().zip(from).zip(to) {
+                *new += sigma * (from - to);
             }
-            problem.penalty.dual_update(&mut new, problem.strengths[edge], sigma);
+            penalty.dual_update(&mut new, problem.strengths[edge], sigma);
             let squares = squared_distance(&new, u);
             moved += squares;
             if !p.counts.is_empty() {

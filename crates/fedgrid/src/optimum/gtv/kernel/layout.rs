@@ -40,6 +40,7 @@ impl Ends {
     }
 
     /// Adds Dᵀ of an edge's row to the rows of its ends; on the diagonal both lie in the first block.
+    #[inline(always)]
     pub(crate) fn scatter(self, row: &[f64], p: &mut [f64], q: &mut [f64], diagonal: bool) {
         let (source, target) = self.offsets(row.len());
         add_scaled(&mut p[source..source + row.len()], 1.0, row);

@@ -1,9 +1,11 @@
-//! Who helps whom, and what is told of networks that were learned or chosen.
+//! Probes as tables and summaries: who helps whom, and what is known of networks that were learned or
+//! chosen.
 
 use fedgrid::{
     compare::Fitted,
-    method::{Kept, Learned, Tally},
+    method::Tally,
     network::NodeId,
+    network_learning::{LearnedNetwork, ProbedPair},
 };
 
 use crate::{
@@ -13,8 +15,9 @@ use crate::{
 
 /// A learned network in numbers.
 #[must_use]
-pub fn learned(learned: &Learned) -> LearnedSummary {
+pub fn learned(learned: &LearnedNetwork) -> LearnedSummary {
     let nodes = learned.network.len();
+    // A pair is probed in both directions at once.
     let all = nodes * nodes.saturating_sub(1) / 2;
     LearnedSummary {
         pairs_probed: learned.pairs.len(),
@@ -68,10 +71,11 @@ pub fn helps(assembly: &Assembly, fitted: &Fitted) -> Vec<Help> {
     let from_probes = fitted.tallies.iter().filter_map(help);
     let pairs = assembly.chosen.as_ref().and_then(|chosen| chosen.learned.as_ref());
     let from_pairs = pairs.iter().flat_map(|learned| &learned.pairs).flat_map(|pair| {
-        let Kept { source, target, forward, backward, confidence, kept, .. } = *pair;
+        let ProbedPair { source, target, forward, backward, confidence, kept, .. } = *pair;
         let help = |learner, helper, reward| Help { learner, helper, reward, confidence, kept };
         [help(source, target, forward), help(target, source, backward)]
     });
+    // A method that probes has asked along its whole run, the pairs of a learned network only before it.
     if fitted.tallies.is_empty() { from_pairs.collect() } else { from_probes.collect() }
 }
 

@@ -22,8 +22,8 @@ use crate::{
 
 /// The rows of one node.
 #[derive(Debug)]
-pub(super) struct Block<'a> {
-    pub(super) form: Form<'a>,
+pub(super) struct RowBlock<'a> {
+    pub(super) form: RowForm<'a>,
     pub(super) ridge: f64,
     /// How many weights are slopes.
     slopes: usize,
@@ -33,25 +33,26 @@ pub(super) struct Block<'a> {
 }
 
 #[derive(Debug)]
-pub(super) enum Form<'a> {
+pub(super) enum RowForm<'a> {
     Rows { rows: Cow<'a, [f64]>, labels: Cow<'a, [f64]>, weights: Cow<'a, [f64]> },
     Moments { gram: Vec<f64>, right: Vec<f64>, square: f64 },
 }
 
 /// The current loss of a target and what its rewards are made of.
 #[derive(Debug, Default)]
-pub(super) struct Point {
+pub(super) struct LossPoint {
     pub(super) loss: f64,
     /// The residuals of rows, or half the gradient of moments.
     parts: Vec<f64>,
     room: Vec<f64>,
 }
 
-impl<'a> Block<'a> {
+impl<'a> RowBlock<'a> {
     pub(super) fn new(model: &Linear, data: &'a Dataset) -> Self {
         let owned = Self::rows(model, data);
         match owned.form {
-            Form::Rows { ref rows, ref labels, ref weights } if labels.len() > owned.size => {
+            // Then d² products are fewer than 2 m d, and the rows need not be read again.
+            RowForm::Rows { ref rows, ref labels, ref weights } if labels.len() > owned.size => {
                 let size = owned.size;
                 let (mut gram, mut right) = (vec![0.0; size * size], vec![0.0; size]);
                 let mut square = 0.0;
@@ -62,7 +63,7 @@ impl<'a> Block<'a> {
                     add_scaled(&mut right, weight * y, x);
                     square += weight * y * y;
                 }
-                Self { form: Form::Moments { gram, right, square }, ..owned }
+                Self { form: RowForm::Moments { gram, right, square }, ..owned }
             }
             _ => owned,
         }
@@ -77,33 +78,28 @@ impl<'a> Block<'a> {
             Cow::Borrowed(data.features().values())
         };
         let (labels, weights) = (data.labels().as_slice(), data.weights());
-        let form = Form::Rows { rows, labels: labels.into(), weights: weights.into() };
+        let form = RowForm::Rows { rows, labels: labels.into(), weights: weights.into() };
         let is_empty = weights.iter().all(|weight| *weight == 0.0);
         Self { form, ridge: model.ridge, slopes, size, is_empty }
     }
 
-    pub(super) fn into_owned(self) -> Block<'static> {
-        let form = match self.form {
-            Form::Rows { rows, labels, weights } => Form::Rows {
+    pub(super) fn into_owned(self) -> RowBlock<'static> {
+        let Self { form, ridge, slopes, size, is_empty } = self;
+        let form = match form {
+            RowForm::Rows { rows, labels, weights } => RowForm::Rows {
                 rows: rows.into_owned().into(),
                 labels: labels.into_owned().into(),
                 weights: weights.into_owned().into(),
             },
-            Form::Moments { gram, right, square } => Form::Moments { gram, right, square },
+            RowForm::Moments { gram, right, square } => RowForm::Moments { gram, right, square },
         };
-        Block {
-            form,
-            ridge: self.ridge,
-            slopes: self.slopes,
-            size: self.size,
-            is_empty: self.is_empty,
-        }
+        RowBlock { form, ridge, slopes, size, is_empty }
     }
 
     /// The plain rows, where the block is kept as such and has no ridge.
     pub(super) fn plain_rows(&self) -> Option<&[f64]> {
         match &self.form {
-            Form::Rows { rows, .. } if self.ridge == 0.0 => Some(rows),
+            RowForm::Rows { rows, .. } if self.ridge == 0.0 => Some(rows),
             _ => None,
         }
     }
@@ -111,14 +107,14 @@ impl<'a> Block<'a> {
     /// How many rows there are; none for moments.
     pub(super) fn count(&self) -> usize {
         match &self.form {
-            Form::Rows { labels, .. } => labels.len(),
-            Form::Moments { .. } => 0,
+            RowForm::Rows { labels, .. } => labels.len(),
+            RowForm::Moments { .. } => 0,
         }
     }
 
     /// `factor · W (X w − y)`, for blocks of rows.
     pub(super) fn residuals(&self, w: &[f64], factor: f64, out: &mut Vec<f64>) {
-        if let Form::Rows { rows, labels, weights } = &self.form {
+        if let RowForm::Rows { rows, labels, weights } = &self.form {
             out.resize(labels.len(), 0.0);
             products(rows, w, out);
             for ((out, y), weight) in out.iter_mut().zip(labels.iter()).zip(weights.iter()) {
@@ -136,11 +132,11 @@ impl<'a> Block<'a> {
         out: &mut [f64],
     ) {
         match &self.form {
-            Form::Rows { .. } => {
+            RowForm::Rows { .. } => {
                 self.residuals(w, factor, residuals);
                 self.combined(residuals, out);
             }
-            Form::Moments { gram, right, .. } => {
+            RowForm::Moments { gram, right, .. } => {
                 products(gram, w, out);
                 out.iter_mut().zip(right).for_each(|(out, b)| *out = factor * (*out - b));
             }
@@ -152,26 +148,27 @@ impl<'a> Block<'a> {
 
     /// `Xᵀ factors`, for blocks of rows.
     pub(super) fn combined(&self, factors: &[f64], out: &mut [f64]) {
-        if let Form::Rows { rows, .. } = &self.form {
+        if let RowForm::Rows { rows, .. } = &self.form {
             combination(rows, factors, out);
         }
     }
 
     /// Looks at the loss from these weights.
-    pub(super) fn look(&self, w: &[f64], point: &mut Point) {
+    pub(super) fn look(&self, w: &[f64], point: &mut LossPoint) {
         let slopes = &w[..self.slopes];
         match &self.form {
-            Form::Rows { rows, labels, weights } => {
+            RowForm::Rows { rows, labels, weights } => {
                 point.parts.resize(labels.len(), 0.0);
                 products(rows, w, &mut point.parts);
                 point.parts.iter_mut().zip(labels.iter()).for_each(|(part, y)| *part -= y);
                 let squares = point.parts.iter().zip(weights.iter());
                 point.loss = squares.map(|(residual, weight)| weight * residual * residual).sum();
             }
-            Form::Moments { gram, right, square } => {
+            RowForm::Moments { gram, right, square } => {
                 point.parts.resize(self.size, 0.0);
                 products(gram, w, &mut point.parts);
                 let bent = dot(w, &point.parts);
+                // Near a perfect fit the three terms cancel and may fall below zero by rounding.
                 point.loss = (bent - 2.0 * dot(w, right) + square).max(0.0);
                 point.parts.iter_mut().zip(right).for_each(|(part, b)| *part -= b);
             }
@@ -180,22 +177,22 @@ impl<'a> Block<'a> {
     }
 
     /// The reward `L(w) − L(w − s)` of a step from the weights last looked from.
-    pub(super) fn reward(&self, w: &[f64], step: &[f64], point: &mut Point) -> f64 {
+    pub(super) fn reward(&self, w: &[f64], step: &[f64], point: &mut LossPoint) -> f64 {
         let ridge = if self.ridge > 0.0 {
             let step = &step[..self.slopes];
             self.ridge * (2.0 * dot(step, w) - dot(step, step))
         } else {
             0.0
         };
-        let Point { parts, room, .. } = point;
+        let LossPoint { parts, room, .. } = point;
         ridge
             + match &self.form {
-                Form::Rows { rows, .. } => {
+                RowForm::Rows { rows, .. } => {
                     room.resize(parts.len(), 0.0);
                     products(rows, step, room);
                     self.reward_along(room, parts)
                 }
-                Form::Moments { gram, .. } => {
+                RowForm::Moments { gram, .. } => {
                     room.resize(self.size, 0.0);
                     products(gram, step, room);
                     2.0 * dot(step, parts) - dot(step, room)
@@ -204,13 +201,14 @@ impl<'a> Block<'a> {
     }
 
     /// The reward of a step that moves the predictions by `moves`, for rows without a ridge.
-    pub(super) fn reward_of_moves(&self, moves: &[f64], point: &Point) -> f64 {
+    pub(super) fn reward_of_moves(&self, moves: &[f64], point: &LossPoint) -> f64 {
         self.reward_along(moves, &point.parts)
     }
 
     fn reward_along(&self, moves: &[f64], residuals: &[f64]) -> f64 {
-        let Form::Rows { weights, .. } = &self.form else { return 0.0 };
+        let RowForm::Rows { weights, .. } = &self.form else { return 0.0 };
         let term = |u: f64, r: f64, weight: f64| weight * u * (2.0 * r - u);
+        // Four partial sums in a fixed order: additions need not wait, and the bits are the same anywhere.
         let (u, u_rest) = moves.as_chunks::<4>();
         let (r, r_rest) = residuals.as_chunks::<4>();
         let (w, w_rest) = weights.as_chunks::<4>();

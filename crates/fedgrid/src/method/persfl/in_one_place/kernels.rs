@@ -71,21 +71,17 @@ fn tail(one: &[f64], row: &[f64], sum: f64) -> f64 {
 
 /// `out_k = rowₖᵀ v` for all rows.
 pub(super) fn products(rows: &[f64], v: &[f64], out: &mut [f64]) {
-    Arch::new().dispatch(Products { rows, v, out });
+    Arch::new().dispatch(RowProducts(rows, v, out));
 }
 
-struct Products<'a> {
-    rows: &'a [f64],
-    v: &'a [f64],
-    out: &'a mut [f64],
-}
+struct RowProducts<'a>(&'a [f64], &'a [f64], &'a mut [f64]);
 
-impl WithSimd for Products<'_> {
+impl WithSimd for RowProducts<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { rows, v, out } = self;
+        let Self(rows, v, out) = self;
         let size = v.len();
         if S::F64_LANES != 4 {
             for (row, out) in rows.chunks_exact(size).zip(out) {
@@ -93,6 +89,7 @@ impl WithSimd for Products<'_> {
             }
             return;
         }
+        // Four rows share each load of the vector; two and one serve what is left over.
         let (outs, rest) = out.as_chunks_mut::<4>();
         let (rows, rows_rest) = rows.split_at(4 * size * outs.len());
         for (rows, out) in rows.chunks_exact(4 * size).zip(outs) {
@@ -111,21 +108,17 @@ impl WithSimd for Products<'_> {
 
 /// `out = Σ_k factor_k row_k`
 pub(super) fn combination(rows: &[f64], factors: &[f64], out: &mut [f64]) {
-    Arch::new().dispatch(Combination { rows, factors, out });
+    Arch::new().dispatch(RowCombination(rows, factors, out));
 }
 
-struct Combination<'a> {
-    rows: &'a [f64],
-    factors: &'a [f64],
-    out: &'a mut [f64],
-}
+struct RowCombination<'a>(&'a [f64], &'a [f64], &'a mut [f64]);
 
-impl WithSimd for Combination<'_> {
+impl WithSimd for RowCombination<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { rows, factors, out } = self;
+        let Self(rows, factors, out) = self;
         let size = out.len();
         let (blocks, single) = factors.as_chunks::<4>();
         let (fours, ones) = rows.split_at(4 * size * blocks.len());
@@ -147,14 +140,14 @@ impl WithSimd for Combination<'_> {
             }
             *out = sum;
         }
-        for (place, out) in (whole..).zip(rest) {
+        for (index, out) in (whole..).zip(rest) {
             let mut sum = 0.0;
             for (rows, f) in fours.chunks_exact(4 * size).zip(blocks) {
-                let term = |k: usize| f[k] * rows[k * size + place];
+                let term = |k: usize| f[k] * rows[k * size + index];
                 sum += (term(0) + term(1)) + (term(2) + term(3));
             }
             for (row, factor) in ones.chunks_exact(size).zip(single) {
-                sum += factor * row[place];
+                sum += factor * row[index];
             }
             *out = sum;
         }
@@ -216,8 +209,8 @@ mod tests {
                 assert!((sum[c] - column).abs() < 1e-13);
             }
             let others = random(3 * d);
-            for (place, value) in gram(&rows, &others, d).iter().enumerate() {
-                let (k, l) = (place / 4, place % 4);
+            for (index, value) in gram(&rows, &others, d).iter().enumerate() {
+                let (k, l) = (index / 4, index % 4);
                 let other = others.get(l * d..(l + 1) * d);
                 let plain = other.map_or(0.0, |o| algebra::dot(&rows[k * d..(k + 1) * d], o));
                 assert!((value - plain).abs() < 1e-13);

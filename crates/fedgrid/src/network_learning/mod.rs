@@ -1,47 +1,58 @@
 //! The learned network: who helps whom, from probes alone,
 //!
 //! ```text
-//! s_ij = gain_ij / left_i + gain_ji / left_j
+//! s_ij = gain_ij / rest_i + gain_ji / rest_j
 //! ```
 //!
 //! where `gain_ij` is what steps along j's gradient were worth to i on rows that had no part in the
-//! choice, and `left_i` the loss that i is left with at the end: a node that has found its helpers
-//! judges others sharply, one that has not says little. Scores lead to friends while pairs are sought;
-//! in the end a pair is joined if the friends of each end suit the other (`circles`), every node keeps
-//! at least one partner, and groups that keep to themselves join the larger one that suits them.
+//! choice, and `rest_i` the loss that i is left with at the end: a node that has found its helpers
+//! judges others sharply, one that has not says little. While pairs are sought, scores say who is whose
+//! peer. In the end a pair is joined if the peers of each end fit the other (`peer_groups`), every node
+//! keeps at least one partner, and isolated groups join the larger one that fits them.
 //!
-//! Only a share of all pairs is probed, in a few phases: the first draws at random, the later ones
-//! follow the friends of friends, and nodes in doubt visit strangers. Probes are those of Algorithm 1 of "Your Data, My Model".
+//! Only a share of all pairs is probed, in a few phases (`pair_search`): the first draws at random, the
+//! later ones follow the peers of peers, and nodes in doubt explore other groups. Probes are those of
+//! Algorithm 1 of "Your Data, My Model" (`trial`).
 
-mod circles;
-mod pairs;
+mod distributions;
+mod pair_search;
+mod peer_groups;
 mod pooling;
 mod similarity;
-mod statistics;
 mod trial;
 
 use std::sync::Arc;
 
-use pairs::Pairs;
+use distributions::student;
+use pair_search::PairSearch;
+use peer_groups::{
+    LEAST_FIT_IN_SEARCH, excluded, final_peers, measure_fit, merge_isolated_groups, peers_in_search,
+};
 pub use pooling::pooling_network;
 pub use similarity::{chosen_by_validation, gradient_network, model_network};
-use statistics::student;
-pub(crate) use trial::suitable_step;
-use trial::{Seen, Trial};
+use trial::{Trial, TrialOutcome};
 
 use crate::{
     data::{Dataset, Task},
-    error::{Error, Result, same_size},
+    error::{Error, Result, at_least, positive, same_size},
+    method::persfl::suitable_step,
     model::{Linear, LocalModel, Logistic},
     network::{Edge, Network, Node, NodeId},
 };
 
-/// So many partners each node has at least, on average.
-const PARTNERS: usize = 8;
+/// So many partners each node has at least, on average: with fewer, small networks would fall apart.
+const LEAST_MEAN_PARTNERS: usize = 8;
+
+/// What is left of the loss counts as at least this share of the labels' mean square: noise-free rows
+/// leave nothing but rounding, by which no gain should be divided.
+const LEAST_REMAINING_SHARE: f64 = 1e-6;
+
+/// The weight of an edge in which nobody has any confidence, but which holds a node in the network.
+const LEAST_EDGE_WEIGHT: f64 = 0.001;
 
 /// How a network is learned.
 #[derive(Debug, Clone)]
-pub struct Learn {
+pub struct NetworkLearning {
     /// The share in (0, 1] of all pairs that may be probed; in small networks, where it would be
     /// less, eight for each node.
     pub share: f64,
@@ -62,7 +73,7 @@ pub struct Learn {
     pub seed: u64,
 }
 
-impl Default for Learn {
+impl Default for NetworkLearning {
     fn default() -> Self {
         Self {
             share: 0.1,
@@ -78,8 +89,8 @@ impl Default for Learn {
 }
 
 /// A pair that was probed in the end.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Kept {
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ProbedPair {
     /// The end with the smaller id.
     pub source: NodeId,
     /// The other end.
@@ -88,16 +99,16 @@ pub struct Kept {
     pub forward: f64,
     /// What the source was worth to the target.
     pub backward: f64,
-    /// How well the target's circle suits the source, and the source's the target: the chance of so
-    /// large a loss under the weights of the other's friends, against the best circle known.
-    pub suits: [f64; 2],
+    /// How well the target's peer group fits the source, and the source's the target: the probability
+    /// of so large a loss under the weights of the other's peers, against the best group known.
+    pub fit_probability: [f64; 2],
     /// How probable it is that the two help each other: from the spread of gains over rows.
     pub confidence: f64,
     /// Whether the pair became an edge.
     pub kept: bool,
 }
 
-impl Kept {
+impl ProbedPair {
     /// The symmetric score.
     #[must_use]
     pub fn score(&self) -> f64 {
@@ -107,18 +118,18 @@ impl Kept {
 
 /// A learned network.
 #[derive(Debug, Clone)]
-pub struct Learned {
+pub struct LearnedNetwork {
     /// The kept pairs; the weight of an edge is its confidence.
     pub network: Network,
     /// All pairs that were probed, with the rewards of the last phase, in order of their ends.
-    pub pairs: Vec<Kept>,
+    pub pairs: Vec<ProbedPair>,
     /// How many probes it took, in all phases.
     pub probes: usize,
 }
 
-impl Learn {
+impl NetworkLearning {
     /// Learns the network of these nodes.
-    pub fn learn(&self, names: Vec<String>, nodes: &[Node]) -> Result<Learned> {
+    pub fn learn(&self, names: Vec<String>, nodes: &[Node]) -> Result<LearnedNetwork> {
         self.check()?;
         same_size("names of nodes", names.len(), nodes.len())?;
         let Some(first) = nodes.first() else { return Err(Error::NoData) };
@@ -142,58 +153,61 @@ impl Learn {
         let edges = pairs.iter().filter(|pair| pair.kept).map(|pair| Edge {
             source: pair.source,
             target: pair.target,
-            weight: pair.confidence.max(0.001),
+            weight: pair.confidence.max(LEAST_EDGE_WEIGHT),
         });
-        Ok(Learned { network: Network::new(names, edges)?, pairs, probes })
+        Ok(LearnedNetwork { network: Network::new(names, edges)?, pairs, probes })
     }
 
     /// Probes in phases; the pairs as the last phase saw them, and the number of probes.
-    fn explore(&self, trial: &Trial) -> (Vec<Kept>, usize) {
-        let members: Vec<NodeId> =
-            (0..trial.data.len()).filter(|&node| trial.data[node].rows() > 0).collect();
-        let mut pairs = Pairs::new(trial.data.len(), members);
+    fn explore(&self, trial: &Trial) -> (Vec<ProbedPair>, usize) {
+        let nodes = trial.data.len();
+        let members: Vec<NodeId> = (0..nodes).filter(|&node| trial.data[node].rows() > 0).collect();
+        let mut search = PairSearch::new(nodes, members);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "0 < share ≤ 1"
         )]
-        let most = (self.share * pairs.all() as f64).floor() as usize;
-        let most = most.max(PARTNERS * trial.data.len() / 2).min(pairs.all());
-        // Draws find the first friend, friends the others: two of three pairs are for draws.
-        pairs.draw(if self.phases == 1 { most } else { most * 2 / 3 }, self.seed);
-        let (mut probes, mut mistrusted) = (0, vec![Vec::new(); trial.data.len()]);
+        let most = (self.share * search.all() as f64).floor() as usize;
+        let most = most.max(LEAST_MEAN_PARTNERS * nodes / 2).min(search.all());
+        // Draws find the first peer, peers the others: two of three pairs are for draws.
+        search.draw(if self.phases == 1 { most } else { most * 2 / 3 }, self.seed);
+        let (mut probes, mut not_followed) = (0, vec![Vec::new(); nodes]);
         for phase in 1.. {
-            let seen = trial.run(&pairs.partners, &mistrusted);
-            probes += 2 * pairs.count * self.iterations * self.turns;
-            let mut judged = judged(&pairs.partners, &seen, trial);
+            let outcomes = trial.run(&search.partners, &not_followed);
+            probes += 2 * search.count * self.iterations * self.turns;
+            let mut pairs = scored(&search.partners, &outcomes, trial);
             let last = phase == self.phases;
-            let (nodes, most_friends) = (trial.data.len(), self.neighbours);
-            // Circles are judged twice: first as scores have them, then as they suit.
-            let friends = |judged: &[Kept], mutual: bool| {
+            let peers = |pairs: &[ProbedPair], mutual: bool| {
                 if last {
-                    circles::suiting(judged, nodes, most_friends, mutual)
+                    final_peers(pairs, nodes, self.neighbours, mutual)
                 } else {
-                    circles::friends(judged, nodes, most_friends)
+                    peers_in_search(pairs, nodes, self.neighbours, LEAST_FIT_IN_SEARCH)
                 }
             };
-            let guess = circles::guess(&judged, nodes, most_friends);
-            circles::measure(&mut judged, &seen, trial, &guess);
-            let guess = friends(&judged, false);
-            let doubt = circles::measure(&mut judged, &seen, trial, &guess);
-            let friends = friends(&judged, true);
+            // Groups are measured twice: those of the best scores may hold the very helpers that misled
+            // a node, those of the best fit do not.
+            // No fit is known before the first measure, so the guess goes by scores alone.
+            let guess = peers_in_search(&pairs, nodes, self.neighbours, f64::NEG_INFINITY);
+            measure_fit(&mut pairs, &outcomes, trial, &guess);
+            let guess = peers(&pairs, false);
+            let doubt = measure_fit(&mut pairs, &outcomes, trial, &guess);
+            let peers = peers(&pairs, true);
             if last {
-                for pair in &mut judged {
-                    pair.kept = friends[pair.source].contains(&pair.target)
-                        || friends[pair.target].contains(&pair.source);
+                for pair in &mut pairs {
+                    pair.kept = peers[pair.source].contains(&pair.target)
+                        || peers[pair.target].contains(&pair.source);
                 }
-                circles::reunite(&mut judged, &seen, trial);
-                return (judged, probes);
+                merge_isolated_groups(&mut pairs, &outcomes, trial);
+                return (pairs, probes);
             }
-            let room = (most - pairs.count) / (self.phases - phase);
-            mistrusted = circles::mistrusted(&judged, nodes);
-            let goal = pairs.count + room;
-            pairs.visit(&friends, &doubt, pairs.count + room / 4);
-            pairs.follow(&friends, goal, self.seed);
+            not_followed = excluded(&pairs, nodes);
+            // The pairs that are left are spread evenly over the phases; a quarter of them explores,
+            // because peers of peers never lead out of a group.
+            let room = (most - search.count) / (self.phases - phase);
+            let goal = search.count + room;
+            search.explore(&peers, &doubt, search.count + room / 4);
+            search.follow_peers(&peers, goal, self.seed);
         }
         (Vec::new(), probes)
     }
@@ -210,16 +224,9 @@ impl Learn {
             ("neighbours", self.neighbours),
         ];
         for (name, count) in counts {
-            if count == 0 {
-                return Err(Error::Parameter { name, value: 0.0, expected: "one or more" });
-            }
+            at_least(count, name, 1, "one or more")?;
         }
-        match self.step {
-            Some(value) if !(value > 0.0 && value.is_finite()) => {
-                Err(Error::Parameter { name: "step", value, expected: "a positive number" })
-            }
-            _ => Ok(()),
-        }
+        self.step.map_or(Ok(()), |step| positive("step", step))
     }
 }
 
@@ -235,13 +242,13 @@ pub fn probing_model(node: &Node) -> Arc<dyn LocalModel> {
 }
 
 /// The scores of all pairs, in order of their ends.
-fn judged(partners: &[Vec<NodeId>], seen: &[Seen], trial: &Trial) -> Vec<Kept> {
+fn scored(partners: &[Vec<NodeId>], outcomes: &[TrialOutcome], trial: &Trial) -> Vec<ProbedPair> {
     let side = |node: NodeId, other: NodeId| {
-        let place = partners[node].partition_point(|&known| known < other);
-        let gain = seen[node].gains[place];
-        // What noise-free rows leave over is nothing; its share of the labels' size bounds it.
-        let left = seen[node].left.max(1e-6 * trial.label_size(node)).max(f64::MIN_POSITIVE);
-        (gain.mean / left, gain.variance / (left * left))
+        let index = partners[node].partition_point(|&known| known < other);
+        let gain = outcomes[node].gains[index];
+        let floor = LEAST_REMAINING_SHARE * trial.label_size(node);
+        let rest = outcomes[node].remaining_loss.max(floor).max(f64::MIN_POSITIVE);
+        (gain.mean / rest, gain.variance / (rest * rest))
     };
     let mut pairs = Vec::new();
     for (source, known) in partners.iter().enumerate() {
@@ -249,11 +256,11 @@ fn judged(partners: &[Vec<NodeId>], seen: &[Seen], trial: &Trial) -> Vec<Kept> {
             let ((forward, v), (backward, u)) = (side(source, target), side(target, source));
             let rows = trial.data[source].rows() + trial.data[target].rows();
             let deviation = (u + v).sqrt().max(f64::MIN_POSITIVE);
+            // Each end has spent one degree of freedom on its mean.
             let freedom = rows.saturating_sub(2).max(1) as f64;
             let confidence = student((forward + backward) / deviation, freedom);
-            let (suits, kept) = ([0.0; 2], false);
-            let pair = Kept { source, target, forward, backward, suits, confidence, kept };
-            pairs.push(pair);
+            let unjudged = ProbedPair::default();
+            pairs.push(ProbedPair { source, target, forward, backward, confidence, ..unjudged });
         }
     }
     pairs

@@ -11,7 +11,7 @@
 
 use rayon::prelude::*;
 
-use super::statistics::fisher_tail;
+use super::distributions::fisher_tail;
 use crate::{
     algebra::{Singular, dot},
     data::Dataset,

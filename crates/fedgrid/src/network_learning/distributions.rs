@@ -1,5 +1,11 @@
 //! The distributions of ratios of normal sums, through the incomplete beta function.
 
+/// How many terms the continued fraction has at most; about √max(a, b) are needed.
+const MAX_TERMS: u32 = 300;
+
+/// The change of the fraction, relative to it, at which it has converged.
+const RELATIVE_PRECISION: f64 = 1e-13;
+
 /// The logarithm of the gamma function (Lanczos), for positive arguments.
 fn log_gamma(x: f64) -> f64 {
     const TERMS: [f64; 6] = [
@@ -23,14 +29,16 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
     }
+    // Beyond its mean the fraction converges slowly; there the other tail is cheaper.
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - incomplete_beta(1.0 - x, b, a);
     }
     let front = a * x.ln() + b * (1.0 - x).ln() + log_gamma(a + b) - log_gamma(a) - log_gamma(b);
+    // Lentz's method divides by what may be zero on the way; a tiny number in its stead changes nothing.
     let safe = |value: f64| if value.abs() < 1e-300 { 1e-300 } else { value };
     let (mut c, mut d) = (1.0, 1.0 / safe(1.0 - (a + b) * x / (a + 1.0)));
     let mut fraction = d;
-    for k in 1..300 {
+    for k in 1..MAX_TERMS {
         let m = f64::from(k);
         for odd in [false, true] {
             let term = if odd {
@@ -42,7 +50,7 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
             c = safe(1.0 + term / c);
             fraction *= c * d;
         }
-        if (c * d - 1.0).abs() < 1e-13 {
+        if (c * d - 1.0).abs() < RELATIVE_PRECISION {
             break;
         }
     }

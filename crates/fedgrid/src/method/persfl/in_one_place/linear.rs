@@ -1,5 +1,11 @@
-//! Algorithm 1 for linear models with all rows in one process: the steps that messages would take,
-//! for all targets at once.
+//! Algorithm 1 for linear models, on plain rows and moments.
+//!
+//! Choice, adoption and start are those of the messages; gradients, losses and steps stand here a second
+//! time because of their speed. Ten times as fast as numpy (docs/performance.md, "PersFL") asks for
+//! products over four rows at once in wide registers, rewards without a second loss, and steps that are
+//! formed only if they are taken, none of which a model's `gradient` and `loss` can give. Sums run in
+//! another order than there, so that the two roads agree to 1e-11, not to the bit; a law holds it, and
+//! that they adopt the same candidates.
 //!
 //! A candidate's gradient is formed from its rows or its moments, whichever is cheaper. The reward of
 //! a candidate that a target has probed often comes from the inner products of their rows, formed
@@ -12,27 +18,27 @@
 //! so that only the step that is taken needs a gradient. Targets share no sum: the bits do not
 //! depend on the number of threads.
 
-mod block;
-mod kernels;
-
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use block::{Block, Point};
-use kernels::{combination, gram, gram_row};
-
-use super::{PersFl, Probe, Tally, choice::Chooser, start::first_weights};
+use super::{
+    super::{Budget, PersFl, Probe, Tally, choice::Chooser, start::first_weights},
+    candidates,
+    kernels::{combination, gram, gram_row},
+    row_block::{LossPoint, RowBlock},
+};
 use crate::{
     algebra::add_scaled,
     data::Dataset,
-    error::{Error, Result, at_least_zero, same_size},
-    model::{Linear, LinearHypothesis, LinearProximal, Parametric},
+    error::{Error, Result, at_least_zero},
+    model::{Linear, LinearHypothesis, LinearProximal},
     network::{Network, Node, NodeId},
 };
 
-/// How many numbers all targets together may keep of inner products with candidates: one gigabyte.
-const PRODUCTS_KEPT: usize = 1 << 27;
+/// How many numbers all targets together may keep of inner products with candidates: one gigabyte, so
+/// that a laptop has room for the rows, too.
+const MAX_KEPT_PRODUCTS: usize = 1 << 27;
 
 /// Targets that learn linear models from the rows of all nodes.
 ///
@@ -57,33 +63,32 @@ const PRODUCTS_KEPT: usize = 1 << 27;
 #[derive(Debug)]
 pub struct LinearPool<'a> {
     method: PersFl,
-    size: usize,
     names: Arc<[String]>,
-    blocks: Vec<Block<'a>>,
+    blocks: Vec<RowBlock<'a>>,
     /// The factored rows of each node, for proximal probes.
     proximal: Vec<LinearProximal>,
-    targets: Vec<Learning>,
+    targets: Vec<LinearTarget>,
     iteration: usize,
 }
 
 #[derive(Debug)]
-struct Learning {
+struct LinearTarget {
     id: NodeId,
-    scoring: Block<'static>,
+    scoring: RowBlock<'static>,
     /// The rows by which a target probes itself.
-    train: Option<Box<(Block<'static>, Option<LinearProximal>)>>,
+    train: Option<Box<(RowBlock<'static>, Option<LinearProximal>)>>,
     chooser: Chooser,
     weights: Vec<f64>,
     /// The inner products of each candidate's rows with scoring rows, where they are kept.
     products: Vec<Option<Box<[f64]>>>,
     /// How many more numbers may be kept.
     room: usize,
-    work: Work,
+    scratch: Scratch,
 }
 
 /// Room that is used again in every iteration.
 #[derive(Debug, Default)]
-struct Work {
+struct Scratch {
     drawn: Vec<usize>,
     residuals: Vec<f64>,
     /// Of each candidate whose inner products are kept, what its step is combined with.
@@ -91,7 +96,7 @@ struct Work {
     moves: Vec<f64>,
     steps: Vec<f64>,
     rewards: Vec<f64>,
-    point: Point,
+    point: LossPoint,
 }
 
 impl<'a> LinearPool<'a> {
@@ -99,21 +104,16 @@ impl<'a> LinearPool<'a> {
     /// in shape, the probe is a refit, or rows arrive, which needs messages. Every node may be a
     /// candidate of every other.
     pub fn new(method: &PersFl, nodes: &'a [Node]) -> Result<Option<Self>> {
-        Self::with(method, nodes, &|node| (0..nodes.len()).filter(|&id| id != node).collect())
+        Self::with(method, nodes, None)
     }
 
     /// The same, where the candidates of a node are its neighbours.
     pub fn among(method: &PersFl, nodes: &'a [Node], network: &Network) -> Result<Option<Self>> {
-        same_size("nodes of the network", network.len(), nodes.len())?;
-        let neighbours = |node| network.neighbours(node).iter().map(|(id, _)| *id).collect();
-        Self::with(method, nodes, &neighbours)
+        Self::with(method, nodes, Some(network))
     }
 
-    fn with(
-        method: &PersFl,
-        nodes: &'a [Node],
-        candidates: &(dyn Fn(NodeId) -> Vec<NodeId> + Sync),
-    ) -> Result<Option<Self>> {
+    fn with(method: &PersFl, nodes: &'a [Node], network: Option<&Network>) -> Result<Option<Self>> {
+        let candidates = candidates(nodes, network)?;
         method.check()?;
         check_budget(method)?;
         let Some(models) = linear_models(nodes)?.filter(|_| method.online.is_none()) else {
@@ -123,13 +123,12 @@ impl<'a> LinearPool<'a> {
             return Ok(None);
         };
         let names = first.data.features().names().clone();
-        let size = models[0].size(names.len(), first.data.task());
         let is_target = |node: &&Node| method.is_target(node.id, &node.data);
         let count = nodes.iter().filter(is_target).count().max(1);
-        let blocks: Vec<Block> = nodes
+        let blocks: Vec<RowBlock> = nodes
             .par_iter()
             .zip(&models)
-            .map(|(node, model)| Block::new(model, &node.data))
+            .map(|(node, model)| RowBlock::new(model, &node.data))
             .collect();
         let factored = |(node, model): (&Node, &&Linear)| LinearProximal::new(model, &node.data);
         let proximal = match method.probe {
@@ -139,32 +138,24 @@ impl<'a> LinearPool<'a> {
             _ => Vec::new(),
         };
         let begin = |node: &Node| {
-            let mut others = candidates(node.id);
-            others.extend(method.own.then_some(node.id));
-            others.sort_unstable();
-            Learning::new(method, node, models[node.id], &others, PRODUCTS_KEPT / count)
+            let room = MAX_KEPT_PRODUCTS / count;
+            LinearTarget::new(method, node, models[node.id], candidates(node.id), room)
         };
         let targets = nodes.par_iter().filter(is_target).map(begin).collect::<Result<_>>()?;
         let method = method.clone();
-        Ok(Some(Self { method, size, names, blocks, proximal, targets, iteration: 0 }))
+        Ok(Some(Self { method, names, blocks, proximal, targets, iteration: 0 }))
     }
 
     /// One iteration of every target.
     pub fn step(&mut self) {
         let Self { method, blocks, proximal, targets, iteration, .. } = self;
         let iteration = std::mem::replace(iteration, *iteration + 1);
-        let step = |target: &mut Learning| target.step(method, blocks, proximal, iteration);
+        let step = |target: &mut LinearTarget| target.step(method, blocks, proximal, iteration);
         // One target gains nothing from other threads and need not wait for them.
         match targets.as_mut_slice() {
             [only] => step(only),
             several => several.par_iter_mut().for_each(step),
         }
-    }
-
-    /// How many weights a target has, the intercept last.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        self.size
     }
 
     /// The weights of each target, in order of ids.
@@ -189,139 +180,137 @@ impl<'a> LinearPool<'a> {
     }
 }
 
-impl Learning {
+impl LinearTarget {
     fn new(
         method: &PersFl,
         node: &Node,
         model: &Linear,
-        candidates: &[NodeId],
+        candidates: Vec<NodeId>,
         room: usize,
     ) -> Result<Self> {
         let (train, scoring) = method.divided(node.id, &node.data)?;
-        let chooser = Chooser::new(&method.choice, node.id, candidates);
+        let chooser = Chooser::new(method, node.id, candidates);
         let own = |train: &Dataset| -> Result<_> {
             let factored = match method.probe {
                 Probe::Proximal => Some(LinearProximal::new(model, train)?),
                 _ => None,
             };
-            Ok(Box::new((Block::new(model, train).into_owned(), factored)))
+            Ok(Box::new((RowBlock::new(model, train).into_owned(), factored)))
         };
         Ok(Self {
             id: node.id,
             weights: first_weights(method, node, &train)?.to_vec(),
             train: method.own.then(|| own(&train)).transpose()?,
-            scoring: Block::new(model, &scoring).into_owned(),
+            scoring: RowBlock::new(model, &scoring).into_owned(),
             products: vec![None; chooser.tallies.len()],
             chooser,
             room,
-            work: Work::default(),
+            scratch: Scratch::default(),
         })
     }
 
     fn step(
         &mut self,
         method: &PersFl,
-        blocks: &[Block],
+        blocks: &[RowBlock],
         proximal: &[LinearProximal],
         iteration: usize,
     ) {
-        let mut work = std::mem::take(&mut self.work);
-        let mut stream = method.stream(self.id, iteration);
-        self.chooser.draw(method.candidates, &mut stream, &mut work.drawn);
-        self.scoring.look(&self.weights, &mut work.point);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        self.chooser.draw(method, iteration, &mut scratch.drawn);
+        self.scoring.look(&self.weights, &mut scratch.point);
         let size = self.weights.len();
-        work.steps.resize(work.drawn.len() * size, 0.0);
-        work.factors.resize(work.drawn.len(), Vec::new());
-        work.rewards.clear();
-        for position in 0..work.drawn.len() {
-            let place = work.drawn[position];
-            let reward = self.probe(method, blocks, proximal, (position, place), &mut work);
-            let tally = &mut self.chooser.tallies[place];
-            tally.probes += 1;
+        scratch.steps.resize(scratch.drawn.len() * size, 0.0);
+        scratch.factors.resize(scratch.drawn.len(), Vec::new());
+        scratch.rewards.clear();
+        for position in 0..scratch.drawn.len() {
+            let index = scratch.drawn[position];
+            let reward = self.probe(method, blocks, proximal, (position, index), &mut scratch);
+            let tally = &mut self.chooser.tallies[index];
+            // No rows, or no proximal step: by messages that would be a refusal.
             if reward.is_nan() {
                 tally.refused += 1;
             } else {
-                tally.reward(reward, work.point.loss);
+                tally.reward(reward, scratch.point.loss);
             }
-            work.rewards.push(reward);
+            scratch.rewards.push(reward);
         }
-        let taken = method.adoption.weights(&work.rewards, method.only_if_better);
-        for &(position, _) in &taken {
-            let tally = &mut self.chooser.tallies[work.drawn[position]];
-            tally.adopted += 1;
-            if self.products[work.drawn[position]].is_some() {
+        for (position, share) in self.chooser.adopt(method, &scratch.drawn, &scratch.rewards) {
+            let (index, step) = (scratch.drawn[position], position * size..(position + 1) * size);
+            let step = &mut scratch.steps[step];
+            if self.products[index].is_some() {
                 // Only now is the step itself needed.
-                let block = &blocks[tally.candidate];
-                let step = &mut work.steps[position * size..(position + 1) * size];
-                block.combined(&work.factors[position], step);
+                let block = &blocks[self.chooser.tallies[index].candidate];
+                block.combined(&scratch.factors[position], step);
             }
-        }
-        for (position, share) in taken {
-            let step = &work.steps[position * size..(position + 1) * size];
             add_scaled(&mut self.weights, -share, step);
         }
-        self.work = work;
+        self.scratch = scratch;
     }
 
-    /// The reward of one candidate; its step is left in `work`, unless inner products are kept. Not
+    /// The reward of one candidate; its step is left in `scratch`, unless inner products are kept. Not
     /// a number where the candidate has no rows.
     fn probe(
         &mut self,
         method: &PersFl,
-        blocks: &[Block],
+        blocks: &[RowBlock],
         proximal: &[LinearProximal],
-        (position, place): (usize, usize),
-        work: &mut Work,
+        (position, index): (usize, usize),
+        scratch: &mut Scratch,
     ) -> f64 {
-        let Tally { candidate, rewarded, .. } = self.chooser.tallies[place];
+        let Tally { candidate, rewarded, .. } = self.chooser.tallies[index];
         let itself = candidate == self.id;
         if method.probe == Probe::Gradient && !itself {
-            self.keep(place, rewarded, &blocks[candidate]);
+            self.keep(index, rewarded, &blocks[candidate]);
         }
+        // Rows that are held back score, so a target probes itself by the others.
         let own = self.train.as_deref().filter(|_| itself);
         let block = own.map_or(&blocks[candidate], |own| &own.0);
         if block.is_empty {
             return f64::NAN;
         }
         let factor = 2.0 * method.step;
-        if let Some(kept) = &self.products[place] {
-            let factors = &mut work.factors[position];
+        if let Some(kept) = &self.products[index] {
+            let factors = &mut scratch.factors[position];
             block.residuals(&self.weights, factor, factors);
             let count = self.scoring.count();
-            work.moves.resize(gram_row(count), 0.0);
-            combination(kept, factors, &mut work.moves);
-            return self.scoring.reward_of_moves(&work.moves[..count], &work.point);
+            scratch.moves.resize(gram_row(count), 0.0);
+            combination(kept, factors, &mut scratch.moves);
+            return self.scoring.reward_of_moves(&scratch.moves[..count], &scratch.point);
         }
         let size = self.weights.len();
-        let step = &mut work.steps[position * size..(position + 1) * size];
+        let step = &mut scratch.steps[position * size..(position + 1) * size];
         match (method.probe, own.and_then(|own| own.1.as_ref()).or(proximal.get(candidate))) {
             (Probe::Proximal, Some(factored)) => {
+                // argmin η L(w) + ‖w − ŵ‖² is the proximal step with τ = η/2.
                 let moved = factored.step(&self.weights, method.step / 2.0);
                 let Ok(moved) = moved else { return f64::NAN };
                 step.iter_mut().zip(&self.weights).zip(&moved).for_each(|((s, w), v)| *s = w - v);
             }
-            _ => block.half_gradient(&self.weights, factor, &mut work.residuals, step),
+            _ => block.half_gradient(&self.weights, factor, &mut scratch.residuals, step),
         }
-        self.scoring.reward(&self.weights, step, &mut work.point)
+        self.scoring.reward(&self.weights, step, &mut scratch.point)
     }
 
     /// Keeps the inner products with a candidate once it has been probed so often that they would
     /// have paid for themselves.
-    fn keep(&mut self, place: usize, probed: usize, block: &Block) {
+    fn keep(&mut self, index: usize, probed: usize, block: &RowBlock) {
         let (Some(own), Some(rows)) = (self.scoring.plain_rows(), block.plain_rows()) else {
             return;
         };
+        // Forming them costs m_i m_j d products, a probe without them (m_i + m_j) d: where they are formed
+        // once earlier probes have cost as much, a wrong guess costs no more than twice the best.
         let (mine, theirs) = (self.scoring.count(), block.count());
         let (pays, length) = (probed * (mine + theirs) >= mine * theirs, gram_row(mine) * theirs);
-        if pays && self.products[place].is_none() && length <= self.room {
+        if pays && self.products[index].is_none() && length <= self.room {
             self.room -= length;
-            self.products[place] = Some(gram(rows, own, self.weights.len()).into_boxed_slice());
+            self.products[index] = Some(gram(rows, own, self.weights.len()).into_boxed_slice());
         }
     }
 }
 
 fn check_budget(method: &PersFl) -> Result<()> {
-    if method.budget != super::Budget::Unlimited {
+    if method.budget != Budget::Unlimited {
         return Err(Error::Unsupported {
             what: "a budget of probes",
             needs: "messages; in one process all rows are at hand",

@@ -8,21 +8,18 @@
 //! so that the weight of an edge is the share of rows that two nodes have in common.
 //! ["Plug In and Learn", Algorithm 3 and eq. 21.]
 
-use super::{
-    Edge, Network, NodeId,
-    clustered::{dataset, feature_names, linear_row, true_weights},
-    shapes::{at_least, numbered},
-};
+use super::{dataset, feature_names, linear_row, similarity, true_weights};
 use crate::{
     data::Dataset,
-    error::{Result, at_least_zero},
+    error::{Result, at_least, at_least_zero},
+    network::Network,
     random::{Purpose, Stream},
 };
 
 /// A network of nodes that mix the same components in different shares; all pairs are joined.
 ///
 /// ```
-/// use fedgrid::network::Mixture;
+/// use fedgrid::synthetic::Mixture;
 /// let mixture =
 ///     Mixture { nodes: 150, components: 3, features: 10, rows: 10, noise: 0.0, seed: 1 };
 /// let made = mixture.make()?;
@@ -89,23 +86,14 @@ impl Mixture {
         for (weights, count) in weights.iter().zip(counts(mixing, self.rows)) {
             rows.extend((0..count).map(|_| linear_row(weights, self.noise, stream)));
         }
+        // Rows come component by component, and a split of them must not.
         stream.shuffle(&mut rows);
         rows
     }
 }
 
-/// The network of all pairs, weighted by `Σ_k min(ρ⁽ⁱᵏ⁾, ρ⁽ⁱ'ᵏ⁾)`.
-fn similarity(shares: &[Vec<f64>]) -> Result<Network> {
-    let common = |i: NodeId, j: NodeId| -> f64 {
-        shares[i].iter().zip(&shares[j]).map(|(a, b)| a.min(*b)).sum()
-    };
-    let nodes = shares.len();
-    let edge = |source, target| Edge { source, target, weight: common(source, target) };
-    let pairs = (0..nodes).flat_map(|i| (i + 1..nodes).map(move |j| (i, j)));
-    Network::new(numbered(nodes), pairs.map(|(i, j)| edge(i, j)))
-}
-
 fn softmax(scores: &[f64]) -> Vec<f64> {
+    // Taken off first, so that no power overflows.
     let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let powers: Vec<f64> = scores.iter().map(|score| (score - largest).exp()).collect();
     let total: f64 = powers.iter().sum();

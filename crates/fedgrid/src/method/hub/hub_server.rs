@@ -1,10 +1,11 @@
-//! The hub itself: it waits for all to join, sends models, waits for all whom it asked, and goes on.
+//! The hub itself: it waits until all have joined, sends models, and averages once all whom it asked
+//! have answered.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Heard, Joined, Letter, Moved, Server, Sides, Weights,
-    message::{Answer, Models},
+    ClientProfile, HubMessage, HubMethod, ModelChange, Server, WeightedAnswer, Weights,
+    message::{ClientAnswer, HubModels},
     parametric,
 };
 use crate::{
@@ -17,30 +18,31 @@ use crate::{
 
 /// A hub.
 #[derive(Debug)]
-pub struct Centre {
+pub struct HubServer {
     fedavg: FedAvg,
     node: Node,
     server: Box<dyn Server>,
     /// Who is expected to join, and who has.
     expected: Vec<NodeId>,
-    joined: BTreeMap<NodeId, Joined>,
+    joined: BTreeMap<NodeId, ClientProfile>,
     step: f64,
     iteration: usize,
     /// Who is asked in this iteration, and what they have answered.
     asked: Vec<NodeId>,
-    answers: BTreeMap<NodeId, Answer>,
+    answers: BTreeMap<NodeId, ClientAnswer>,
     /// Whether the models are still to be sent.
-    speaks: bool,
+    has_news: bool,
     finished: bool,
     pub(super) hypothesis: Option<Arc<dyn Hypothesis>>,
 }
 
-impl Centre {
-    pub(super) fn new(fedavg: &FedAvg, sides: &dyn Sides, view: View) -> Result<Self> {
+impl HubServer {
+    pub(super) fn new(method: &dyn HubMethod, view: View) -> Result<Self> {
+        let fedavg = method.fedavg();
         let View { node, neighbours } = view;
         let start: Weights = fedavg.start(&node)?;
         Ok(Self {
-            server: sides.server(start),
+            server: method.server(start),
             fedavg: fedavg.clone(),
             node,
             expected: neighbours.iter().map(|neighbour| neighbour.id).collect(),
@@ -49,43 +51,44 @@ impl Centre {
             iteration: 0,
             asked: Vec::new(),
             answers: BTreeMap::new(),
-            speaks: false,
+            has_news: false,
             finished: false,
             hypothesis: None,
         })
     }
 
-    pub(super) fn send(&mut self) -> Vec<(NodeId, Letter)> {
-        if !std::mem::take(&mut self.speaks) {
+    pub(super) fn send(&mut self) -> Vec<(NodeId, HubMessage)> {
+        if !std::mem::take(&mut self.has_news) {
             return Vec::new();
         }
-        let told = |node: &&NodeId| {
+        let is_recipient = |node: &&NodeId| {
             self.finished || self.fedavg.tells_all || self.asked.binary_search(node).is_ok()
         };
-        let letter = |&node: &NodeId| {
-            let models = Models {
+        let message = |&node: &NodeId| {
+            let models = HubModels {
                 iteration: self.iteration,
                 step: self.step,
                 weights: self.server.models(node),
                 asked: !self.finished && self.asked.binary_search(&node).is_ok(),
                 last: self.finished,
             };
-            (node, Letter::Models(models))
+            (node, HubMessage::Models(models))
         };
-        self.expected.iter().filter(told).map(letter).collect()
+        self.expected.iter().filter(is_recipient).map(message).collect()
     }
 
-    pub(super) fn receive(&mut self, inbox: &[(NodeId, Letter)]) -> Result<()> {
-        for (from, letter) in inbox {
-            match letter {
-                Letter::Joined(joined) if self.asked.is_empty() => {
+    pub(super) fn receive(&mut self, inbox: &[(NodeId, HubMessage)]) -> Result<()> {
+        for (from, message) in inbox {
+            match message {
+                HubMessage::Joined(joined) if self.asked.is_empty() => {
                     self.joined.insert(*from, joined.clone());
                 }
-                Letter::Answer { iteration, answer }
+                HubMessage::Answer { iteration, answer }
                     if *iteration == self.iteration && self.asked.binary_search(from).is_ok() =>
                 {
                     self.answers.insert(*from, answer.clone());
                 }
+                // Messages that arrive twice and answers to older models change nothing.
                 _ => {}
             }
         }
@@ -93,7 +96,7 @@ impl Centre {
             return Ok(());
         }
         if self.asked.is_empty() {
-            // Whoever comes late would change who is drawn, so all are waited for.
+            // A node that joins late would change who is drawn, so the hub waits for all.
             return if self.joined.len() == self.expected.len() { self.begin() } else { Ok(()) };
         }
         if self.answers.len() == self.asked.len() {
@@ -112,13 +115,14 @@ impl Centre {
             }
         }
         if self.fedavg.step.is_none() {
+            // Gradient steps on the steepest of the losses must not diverge: one step size serves all.
             let largest = self.joined.values().map(|joined| joined.curvature).fold(0.0, f64::max);
             self.step = if largest > 0.0 { 1.0 / largest } else { 1.0 };
         }
         self.step *= self.fedavg.pace;
-        let members: Vec<(NodeId, Joined)> =
+        let clients: Vec<(NodeId, ClientProfile)> =
             self.joined.iter().map(|(id, joined)| (*id, joined.clone())).collect();
-        self.server.begin(&members);
+        self.server.begin(&clients);
         self.ask()
     }
 
@@ -136,28 +140,34 @@ impl Centre {
                 Stream::new(self.fedavg.seed, hub, self.iteration, Purpose::Participants);
             stream.shuffle(&mut able);
             able.truncate(count);
+            // Answers are added up in order of ids, so that sums do not depend on the draw's order.
             able.sort_unstable();
         }
         self.asked = able;
-        self.speaks = true;
-        self.show()
+        self.has_news = true;
+        self.update_hypothesis()
     }
 
     fn gather(&mut self) -> Result<()> {
         let answers = std::mem::take(&mut self.answers);
-        let heard: Vec<Heard> = answers
+        let weighted: Vec<WeightedAnswer> = answers
             .into_iter()
-            .map(|(node, answer)| Heard { node, weight: self.joined[&node].weight, answer })
+            .map(|(node, answer)| WeightedAnswer {
+                node,
+                weight: self.joined[&node].weight,
+                answer,
+            })
             .collect();
-        let Moved { change, size } = self.server.gather(&heard, self.step);
+        let ModelChange { change, size } = self.server.gather(&weighted, self.step);
         self.iteration += 1;
         let allowed = self.fedavg.tolerance.powi(2) * size;
-        let rests = !change.is_finite() || change <= allowed;
-        self.finished = rests || self.iteration >= self.fedavg.iterations;
+        // A model that has diverged gets no better by further iterations.
+        let ends = !change.is_finite() || change <= allowed;
+        self.finished = ends || self.iteration >= self.fedavg.iterations;
         self.ask()
     }
 
-    fn show(&mut self) -> Result<()> {
+    fn update_hypothesis(&mut self) -> Result<()> {
         if let Some(weights) = self.server.single() {
             let (names, task) = (self.node.data.features().names(), self.node.data.task());
             let hypothesis = parametric(&self.node)?.hypothesis(names, task, weights);

@@ -3,74 +3,105 @@
 
 use std::sync::Arc;
 
-use fedgrid::{
-    Result,
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use super::{feature_names, linear_rows, nodes};
+use crate::{
     algebra::squared_distance,
     data::{Dataset, Features},
+    error::Result,
     model::LocalModel,
     network::Node,
     random::{Purpose, Stream},
 };
-use rayon::prelude::*;
-use serde::Deserialize;
-
-use super::setting::{feature_names, rows};
 
 /// How clients are made.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Pool {
+pub struct ClientPool {
     /// How many clusters.
-    pub(super) clusters: usize,
+    pub clusters: usize,
     /// How many clients; every cluster has the same number, or the first one more with a guest.
-    pub(super) clients: usize,
+    pub clients: usize,
     /// Whether client 0, of the first cluster, comes in addition to them.
     #[serde(default)]
-    pub(super) guest: bool,
+    pub guest: bool,
     /// Whether clusters are drawn for each client instead.
     #[serde(default)]
-    pub(super) random: bool,
+    pub random: bool,
     /// Weights are drawn from [−reach, reach].
-    pub(super) reach: f64,
+    pub reach: f64,
 }
 
 /// Clients with data.
 #[derive(Debug)]
-pub(super) struct Clients {
+pub struct SyntheticClients {
     /// The cluster of each.
-    pub(super) clusters: Arc<[usize]>,
+    pub clusters: Arc<[usize]>,
     /// The true weights of each cluster.
-    pub(super) truth: Vec<Vec<f64>>,
-    pub(super) names: Arc<[String]>,
-    pub(super) data: Vec<Dataset>,
+    pub truth: Vec<Vec<f64>>,
+    /// The names of the features.
+    pub names: Arc<[String]>,
+    /// The rows of each.
+    pub data: Vec<Dataset>,
 }
 
-impl Pool {
-    /// Draws the clients.
-    pub(super) fn make(
-        self,
-        features: usize,
-        count: usize,
-        noise: f64,
-        seed: u64,
-    ) -> Result<Clients> {
+/// What the rows of clients look like.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientRows {
+    /// The dimension d.
+    pub features: usize,
+    /// The rows m of a client.
+    pub rows: usize,
+    /// The standard deviation σ of the noise.
+    pub noise: f64,
+    /// Weights are drawn from [−reach, reach].
+    pub reach: f64,
+    /// What decides the draws.
+    pub seed: u64,
+}
+
+impl ClientRows {
+    /// Draws clients of given clusters.
+    pub fn make(self, clusters: Vec<usize>) -> Result<SyntheticClients> {
+        let count = clusters.iter().max().map_or(0, |last| last + 1);
+        self.make_of(count, clusters)
+    }
+
+    fn make_of(self, count: usize, clusters: Vec<usize>) -> Result<SyntheticClients> {
+        let Self { features, rows, noise, reach, seed } = self;
         let names = feature_names(features);
-        let truth: Vec<Vec<f64>> = (0..self.clusters)
+        let truth: Vec<Vec<f64>> = (0..count)
             .map(|cluster| {
+                // Round 0 belongs to the rows of the client with this number.
                 let mut stream = Stream::new(seed, cluster, 1, Purpose::Data);
-                (0..features).map(|_| self.reach * (2.0 * stream.uniform() - 1.0)).collect()
+                (0..features).map(|_| reach * (2.0 * stream.uniform() - 1.0)).collect()
             })
             .collect();
-        let clusters = self.assignment(seed);
         let data = clusters
             .par_iter()
             .enumerate()
             .map(|(client, &cluster)| {
                 let mut stream = Stream::new(seed, client, 0, Purpose::Data);
-                rows(&names, &truth[cluster], count, noise, &mut stream)
+                linear_rows(&names, &truth[cluster], rows, noise, &mut stream)
             })
             .collect::<Result<_>>()?;
-        Ok(Clients { clusters: clusters.into(), truth, names, data })
+        Ok(SyntheticClients { clusters: clusters.into(), truth, names, data })
+    }
+}
+
+impl ClientPool {
+    /// Draws the clients.
+    pub fn make(
+        self,
+        features: usize,
+        rows: usize,
+        noise: f64,
+        seed: u64,
+    ) -> Result<SyntheticClients> {
+        let rows = ClientRows { features, rows, noise, reach: self.reach, seed };
+        rows.make_of(self.clusters, self.assignment(seed))
     }
 
     fn assignment(self, seed: u64) -> Vec<usize> {
@@ -84,21 +115,17 @@ impl Pool {
     }
 }
 
-impl Clients {
+impl SyntheticClients {
     /// The clients as nodes with one kind of model and one public set.
-    pub(super) fn nodes(&self, model: &Arc<dyn LocalModel>, public: Features) -> Vec<Node> {
+    #[must_use]
+    pub fn nodes(&self, model: &Arc<dyn LocalModel>, public: Features) -> Vec<Node> {
         let public = Arc::new(public);
-        let node = |(id, data): (usize, &Dataset)| Node {
-            id,
-            data: data.clone(),
-            model: model.clone(),
-            public: public.clone(),
-        };
-        self.data.iter().enumerate().map(node).collect()
+        nodes(self.data.iter().map(|data| (data.clone(), &public)), model)
     }
 
     /// ‖w − w̄‖² for a client's weights.
-    pub(super) fn error(&self, client: usize, weights: &[f64]) -> f64 {
+    #[must_use]
+    pub fn error(&self, client: usize, weights: &[f64]) -> f64 {
         squared_distance(weights, &self.truth[self.clusters[client]])
     }
 }
@@ -109,17 +136,18 @@ mod tests {
 
     #[test]
     fn a_guest_comes_before_equal_clusters() {
-        let pool = Pool { clusters: 2, clients: 6, guest: true, random: false, reach: 5.0 };
+        let pool = ClientPool { clusters: 2, clients: 6, guest: true, random: false, reach: 5.0 };
         let made = pool.make(2, 3, 0.0, 1).unwrap();
         assert_eq!(*made.clusters, [0, 0, 0, 0, 1, 1, 1]);
         assert!(made.truth.iter().flatten().all(|w| w.abs() <= 5.0));
-        let alone = Pool { guest: false, ..pool }.make(2, 3, 0.0, 1).unwrap();
+        let alone = ClientPool { guest: false, ..pool }.make(2, 3, 0.0, 1).unwrap();
         assert_eq!(*alone.clusters, [0, 0, 0, 1, 1, 1]);
     }
 
     #[test]
     fn drawn_clusters_are_about_equal() {
-        let pool = Pool { clusters: 2, clients: 2000, guest: false, random: true, reach: 1.0 };
+        let pool =
+            ClientPool { clusters: 2, clients: 2000, guest: false, random: true, reach: 1.0 };
         let first = pool.assignment(4).iter().filter(|cluster| **cluster == 0).count();
         assert!(first.abs_diff(1000) < 100, "{first}");
     }

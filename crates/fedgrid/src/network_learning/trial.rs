@@ -1,5 +1,5 @@
-//! Nodes try their partners: every node runs Algorithm 1 from zero among its partners, and every
-//! partner's gain is measured in every iteration on rows that had no part in the choice,
+//! Nodes try their partners: every node runs Algorithm 1 of PersFL from zero among its partners, and
+//! every partner's gain is measured in every iteration on rows that had no part in the choice,
 //!
 //! ```text
 //! gain of j at i = mean over iterations and rows r of  L(y_r, ŵ) − L(y_r, ŵ − η ∇L_j(ŵ))
@@ -7,13 +7,17 @@
 //!
 //! The rows of a node take turns: in each of some runs one part of them measures while the others
 //! choose, so every row measures once and no gain flatters itself.
+//!
+//! The step is that of `method::persfl`. Its choice of candidates and its rewards are not used here:
+//! all partners are probed in every iteration, and what counts is the loss of single rows.
 
 use rayon::prelude::*;
 
 use crate::{
-    algebra::{add_scaled, dot, norm, scale},
-    data::{Dataset, Task},
+    algebra::{add_scaled, dot},
+    data::Dataset,
     loss::Loss,
+    method::persfl::gradient_step,
     model::Parametric,
     network::NodeId,
     random::{Purpose, Stream},
@@ -21,20 +25,20 @@ use crate::{
 
 /// What a partner was worth to a node.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Gain {
+pub(super) struct PartnerGain {
     /// The mean over rows and iterations.
     pub(super) mean: f64,
     /// The variance of that mean, from the spread over rows.
     pub(super) variance: f64,
 }
 
-/// What a node saw of its partners.
+/// What a node has found out about its partners.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Seen {
+pub(super) struct TrialOutcome {
     /// The gain of each partner.
-    pub(super) gains: Vec<Gain>,
+    pub(super) gains: Vec<PartnerGain>,
     /// The loss at the end on the rows that did not choose.
-    pub(super) left: f64,
+    pub(super) remaining_loss: f64,
     /// The weights at the end, the mean over all turns.
     pub(super) weights: Vec<f64>,
 }
@@ -51,27 +55,38 @@ pub(super) struct Trial<'a> {
     pub(super) seed: u64,
 }
 
+/// A partner, and whether its steps may be taken.
+type Partner = (NodeId, bool);
+
 impl Trial<'_> {
-    /// What every node sees of its partners. Those it mistrusts are measured, but their steps are
+    /// What every node finds out about its partners. Those it excludes are measured, but their steps are
     /// not taken while there are others.
-    pub(super) fn run(&self, partners: &[Vec<NodeId>], mistrusted: &[Vec<NodeId>]) -> Vec<Seen> {
-        let seen = |(node, partners): (NodeId, &Vec<NodeId>)| {
-            let followed: Vec<bool> =
-                partners.iter().map(|other| !mistrusted[node].contains(other)).collect();
-            if partners.is_empty() { Seen::default() } else { self.see(node, partners, &followed) }
+    pub(super) fn run(
+        &self,
+        partners: &[Vec<NodeId>],
+        excluded: &[Vec<NodeId>],
+    ) -> Vec<TrialOutcome> {
+        let outcome = |(node, partners): (NodeId, &Vec<NodeId>)| {
+            let is_excluded = |other: &NodeId| excluded[node].contains(other);
+            // A node that excludes everyone must still move, or its gains would all be those of zero.
+            let all = partners.iter().all(is_excluded);
+            let partners: Vec<Partner> =
+                partners.iter().map(|other| (*other, all || !is_excluded(other))).collect();
+            if partners.is_empty() {
+                TrialOutcome::default()
+            } else {
+                self.of_node(node, &partners)
+            }
         };
-        partners.par_iter().enumerate().map(seen).collect()
+        partners.par_iter().enumerate().map(outcome).collect()
     }
 
-    fn see(&self, node: NodeId, partners: &[NodeId], followed: &[bool]) -> Seen {
+    fn of_node(&self, node: NodeId, partners: &[Partner]) -> TrialOutcome {
         let rows = self.data[node].rows();
         let order = Stream::new(self.seed, node, 1, Purpose::Held).permutation(rows);
         let turns = self.turns.clamp(1, rows);
         let mut sums = vec![vec![0.0; rows]; partners.len()];
-        let (mut left, mut weights) = (0.0, Vec::new());
-        let all = followed.iter().all(|followed| !followed);
-        let partners: Vec<(NodeId, bool)> =
-            partners.iter().zip(followed).map(|(&id, &followed)| (id, followed || all)).collect();
+        let (mut remaining, mut weights) = (0.0, Vec::new());
         for turn in 0..turns {
             let mut measures = vec![turns == 1; rows];
             let mut chooses = vec![1.0; rows];
@@ -79,8 +94,8 @@ impl Trial<'_> {
                 measures[*row] = true;
                 chooses[*row] = 0.0;
             }
-            let (rest, end) = self.descend(node, &partners, (&chooses, &measures), &mut sums);
-            left += rest;
+            let (rest, end) = self.descend(node, partners, (&chooses, &measures), &mut sums);
+            remaining += rest;
             weights.resize(end.len(), 0.0);
             add_scaled(&mut weights, 1.0 / turns as f64, &end);
         }
@@ -89,17 +104,18 @@ impl Trial<'_> {
             let each = sums.iter().map(|sum| sum / self.iterations as f64);
             let mean = each.clone().sum::<f64>() / count;
             let spread: f64 = each.map(|gain| (gain - mean).powi(2)).sum();
-            Gain { mean, variance: spread / (count * (count - 1.0).max(1.0)) }
+            PartnerGain { mean, variance: spread / (count * (count - 1.0).max(1.0)) }
         };
-        Seen { gains: sums.iter().map(gain).collect(), left: left / rows as f64, weights }
+        let gains = sums.iter().map(gain).collect();
+        TrialOutcome { gains, remaining_loss: remaining / rows as f64, weights }
     }
 
-    /// One run, in which only the steps of some partners are taken; the gains at measuring rows are added to the sums, and the loss left at them is
+    /// One run. The gains at measuring rows are added to the sums; the loss that is left at them is
     /// returned with the weights.
     fn descend(
         &self,
         node: NodeId,
-        partners: &[(NodeId, bool)],
+        partners: &[Partner],
         (chooses, measures): (&[f64], &[bool]),
         sums: &mut [Vec<f64>],
     ) -> (f64, Vec<f64>) {
@@ -108,16 +124,17 @@ impl Trial<'_> {
         let mut losses = self.row_losses(own, &weights);
         for _ in 0..self.iterations {
             let mut best: Option<(f64, Vec<f64>, Vec<f64>)> = None;
-            for (sum, &(partner, followed)) in sums.iter_mut().zip(partners) {
+            for (sum, &(partner, may_step)) in sums.iter_mut().zip(partners) {
                 let gradient = self.model.gradient(&self.data[partner], &weights);
-                let mut moved = weights.clone();
-                add_scaled(&mut moved, -self.step, &gradient);
+                let moved = gradient_step(&weights, &gradient, self.step);
                 let then = self.row_losses(own, &moved);
                 for (row, sum) in sum.iter_mut().enumerate().filter(|(row, _)| measures[*row]) {
                     *sum += losses[row] - then[row];
                 }
+                // Losses are compared, not rewards: the difference to the loss before would round
+                // nearly equal partners to a tie.
                 let score = dot(&then, chooses);
-                if followed && best.as_ref().is_none_or(|(least, ..)| score < *least) {
+                if may_step && best.as_ref().is_none_or(|(least, ..)| score < *least) {
                     best = Some((score, moved, then));
                 }
             }
@@ -125,8 +142,8 @@ impl Trial<'_> {
                 (weights, losses) = (moved, then);
             }
         }
-        let left = losses.iter().zip(measures).filter(|(_, measures)| **measures);
-        (left.map(|(loss, _)| loss).sum(), weights)
+        let remaining = losses.iter().zip(measures).filter(|(_, measures)| **measures);
+        (remaining.map(|(loss, _)| loss).sum(), weights)
     }
 
     /// The mean loss of a node's rows under given weights.
@@ -142,6 +159,8 @@ impl Trial<'_> {
     }
 
     fn row_losses(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {
+        // A linear model needs no hypothesis with its copies of names and weights: this is the innermost
+        // loop of all.
         if self.model.as_linear().is_some() {
             let level = weights.get(data.features().columns()).copied().unwrap_or(0.0);
             let rows = data.features().iter().zip(data.labels().as_slice());
@@ -150,32 +169,4 @@ impl Trial<'_> {
         let hypothesis = self.model.hypothesis(data.features().names(), data.task(), weights);
         Loss::of(data.task()).rows(data.labels(), &hypothesis.predict(data.features()))
     }
-}
-
-/// A step that suits most nodes: one over the median of the largest curvatures of their losses at
-/// zero, found by powers of `v ↦ ∇L(v) − ∇L(0)`.
-pub(crate) fn suitable_step(model: &dyn Parametric, data: &[Dataset], task: Task) -> f64 {
-    let curvature = |data: &Dataset| {
-        let size = model.size(data.features().columns(), task);
-        let base = model.gradient(data, &vec![0.0; size]);
-        let mut v: Vec<f64> = (0..size).map(|k| 1.0 + (k % 7) as f64).collect();
-        let mut largest = 0.0;
-        for _ in 0..20 {
-            let length = norm(&v);
-            if length == 0.0 {
-                break;
-            }
-            scale(&mut v, 1.0 / length);
-            let mut image = model.gradient(data, &v);
-            add_scaled(&mut image, -1.0, &base);
-            largest = norm(&image);
-            v = image;
-        }
-        largest
-    };
-    let mut curvatures: Vec<f64> =
-        data.par_iter().filter(|data| data.total_weight() > 0.0).map(curvature).collect();
-    curvatures.sort_by(f64::total_cmp);
-    let middle = curvatures.get(curvatures.len() / 2).copied().unwrap_or(1.0);
-    if middle > 0.0 { 1.0 / middle } else { 1.0 }
 }

@@ -1,39 +1,40 @@
-//! The made data of the papers, drawn as the authors' code draws them,
+//! The networks of "Plug In and Learn" with rows, drawn as the authors' code draws them,
 //!
 //! ```text
 //! y = w̄ᵀx + ε,   x ~ N(0, I),   ε ~ N(0, σ²)
 //! ```
 //!
 //! with true weights w̄ that nodes of one cluster share, or that every node mixes in its own shares.
-//! ["Plug In and Learn", section IV and Algorithm 3; "Your Data, My Model", section 4.1.] Every draw is
-//! addressed by seed and node, so that the lines of a figure see the same data in the same repeat.
+//! [Section IV and Algorithm 3.] The code differs from the paper, and so this module from
+//! `clustered` and `mixture`: rows come from a pool with replacement, shares are rounded up. Every draw
+//! is addressed by seed and node, so that the lines of a figure see the same data in the same repeat.
 
 use std::sync::Arc;
 
-use fedgrid::{
-    Result,
-    algebra::dot,
-    data::{Dataset, Features, Labels},
-    model::LocalModel,
-    network::{Clustered, Edge, Network, Node},
-    random::{Purpose, Stream},
-};
 use serde::Deserialize;
 
-/// The size of the pool from which a node's rows are drawn with replacement.
-const POOL: usize = 1000;
-/// How often a cluster in pieces is drawn at most.
-const ATTEMPTS: u64 = 100;
-/// The rounds of the streams, one for each thing that is drawn for a node.
-const TRAIN: usize = 0;
-const TRUTH: usize = 1;
-const SHARES: usize = 2;
-const VALIDATION: usize = 3;
+use super::{feature_names, linear_rows, nodes, normal_points, similarity, true_weights};
+use crate::{
+    data::{Dataset, Features, Labels},
+    error::{Error, Result},
+    model::LocalModel,
+    network::{Clustered, Network, Node},
+    random::{Purpose, Stream},
+};
+
+/// The size of the pool from which a node's rows are drawn with replacement, as in the authors' code.
+const POOL_ROWS: usize = 1000;
+/// How often a cluster in pieces is drawn at most: at the papers' probabilities one draw is enough.
+const MAX_DRAWS: u64 = 100;
+/// The rounds of the streams, one for each thing that is drawn for a node; round 1 is for true weights.
+const TRAIN_ROUND: usize = 0;
+const SHARES_ROUND: usize = 2;
+const VALIDATION_ROUND: usize = 3;
 
 /// How the nodes of "Plug In and Learn" are related.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Relation {
+pub enum Relation {
     /// Clusters of equally many nodes, joined at random.
     Clusters {
         /// How many.
@@ -56,48 +57,48 @@ pub(super) enum Relation {
 
 /// How much data there is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sizes {
+pub struct DataSizes {
     /// The dimension d.
-    pub(super) features: usize,
+    pub features: usize,
     /// The rows m of a node.
-    pub(super) rows: usize,
+    pub rows: usize,
     /// Its rows for validation.
-    pub(super) validation: usize,
+    pub validation: usize,
     /// Its public points.
-    pub(super) public: usize,
+    pub public: usize,
     /// The standard deviation σ of the noise.
-    pub(super) noise: f64,
+    pub noise: f64,
 }
 
 /// A network with data.
 #[derive(Debug)]
-pub(super) struct Made {
-    pub(super) network: Network,
+pub struct SyntheticNetwork {
+    /// Who knows whom.
+    pub network: Network,
     /// The cluster of each node; all in one for a mixture.
-    pub(super) clusters: Vec<usize>,
+    pub clusters: Vec<usize>,
     /// The true weights of each cluster or component.
-    pub(super) truth: Vec<Vec<f64>>,
-    pub(super) train: Vec<Dataset>,
-    pub(super) validation: Vec<Dataset>,
-    pub(super) public: Vec<Arc<Features>>,
+    pub truth: Vec<Vec<f64>>,
+    /// The training rows of each node.
+    pub train: Vec<Dataset>,
+    /// Its validation rows.
+    pub validation: Vec<Dataset>,
+    /// Its public points.
+    pub public: Vec<Arc<Features>>,
 }
 
 impl Relation {
     /// Draws a network and its data.
-    pub(super) fn make(self, sizes: Sizes, seed: u64) -> Result<Made> {
+    pub fn make(self, sizes: DataSizes, seed: u64) -> Result<SyntheticNetwork> {
         let names = feature_names(sizes.features);
         let (count, nodes) = match self {
             Self::Clusters { count, nodes, .. } => (count, count * nodes),
             Self::Mixture { components, nodes } => (components, nodes),
         };
-        let truth: Vec<Vec<f64>> = (0..count)
-            .map(|cluster| {
-                normals(sizes.features, &mut Stream::new(seed, cluster, TRUTH, Purpose::Data))
-            })
-            .collect();
+        let truth = true_weights(count, sizes.features, seed);
         let public = (0..nodes).map(|node| {
             let mut stream = Stream::new(seed, node, 0, Purpose::Public);
-            Ok(Arc::new(points(&names, sizes.public, &mut stream)?))
+            Ok(Arc::new(normal_points(&names, sizes.public, &mut stream)?))
         });
         let public = public.collect::<Result<_>>()?;
         let (network, clusters, data) = match self {
@@ -119,30 +120,25 @@ impl Relation {
             }
         };
         let (train, validation) = data.into_iter().unzip();
-        Ok(Made { network, clusters, truth, train, validation, public })
+        Ok(SyntheticNetwork { network, clusters, truth, train, validation, public })
     }
 }
 
-impl Made {
+impl SyntheticNetwork {
     /// The nodes with one kind of model.
-    pub(super) fn nodes(&self, model: &Arc<dyn LocalModel>) -> Vec<Node> {
-        let parts = self.train.iter().zip(&self.public).enumerate();
-        let node = |(id, (data, public)): (usize, (&Dataset, &Arc<Features>))| Node {
-            id,
-            data: data.clone(),
-            model: model.clone(),
-            public: public.clone(),
-        };
-        parts.map(node).collect()
+    #[must_use]
+    pub fn nodes(&self, model: &Arc<dyn LocalModel>) -> Vec<Node> {
+        nodes(self.train.iter().cloned().zip(&self.public), model)
     }
 
     /// The rows of each cluster in one place, by clusters.
-    pub(super) fn pooled(&self) -> Result<Vec<Dataset>> {
+    pub fn pooled(&self) -> Result<Vec<Dataset>> {
         let count = self.clusters.iter().max().map_or(0, |last| last + 1);
         let pool = |cluster: usize| {
             let members = self.train.iter().zip(&self.clusters).filter(|(_, c)| **c == cluster);
             let mut parts = members.map(|(data, _)| data);
-            let first = parts.next().ok_or(fedgrid::Error::NoData)?.clone();
+            let first = parts.next().ok_or(Error::NoData)?.clone();
+            // A mean over all rows of the cluster, as the loss of a node is one over its own.
             let all = parts.try_fold(first, Dataset::stacked)?;
             Ok(all.with_total_weight(1.0))
         };
@@ -153,41 +149,14 @@ impl Made {
 /// The network of some clusters. A single one that falls apart is drawn again: its bound needs λ₂ > 0.
 fn in_one_piece(clustered: Clustered) -> Result<(Network, Vec<usize>)> {
     let mut made = clustered.make()?;
-    for attempt in 1..ATTEMPTS {
+    for attempt in 1..MAX_DRAWS {
         if clustered.clusters > 1 || made.0.components().len() == 1 {
             break;
         }
+        // In the upper half of the bits: repeats count their seeds on in the lower one.
         made = Clustered { seed: clustered.seed + (attempt << 32), ..clustered }.make()?;
     }
     Ok(made)
-}
-
-/// The names x1, x2, … of made features.
-pub(super) fn feature_names(features: usize) -> Arc<[String]> {
-    (1..=features).map(|feature| format!("x{feature}")).collect()
-}
-
-/// Standard normal numbers.
-pub(super) fn normals(count: usize, stream: &mut Stream) -> Vec<f64> {
-    (0..count).map(|_| stream.normal()).collect()
-}
-
-/// Points x ~ N(0, I).
-pub(super) fn points(names: &Arc<[String]>, count: usize, stream: &mut Stream) -> Result<Features> {
-    Features::new(names.clone(), normals(count * names.len(), stream))
-}
-
-/// Rows of one linear model.
-pub(super) fn rows(
-    names: &Arc<[String]>,
-    truth: &[f64],
-    count: usize,
-    noise: f64,
-    stream: &mut Stream,
-) -> Result<Dataset> {
-    let features = points(names, count, stream)?;
-    let labels = features.iter().map(|x| dot(truth, x) + noise * stream.normal()).collect();
-    Dataset::new(features, Labels::values(labels))
 }
 
 /// Training and validation rows of a node, both drawn with replacement from one pool. Only the rows of
@@ -195,32 +164,32 @@ pub(super) fn rows(
 fn pooled_rows(
     names: &Arc<[String]>,
     truth: &[f64],
-    sizes: Sizes,
+    sizes: DataSizes,
     seed: u64,
     node: usize,
 ) -> Result<(Dataset, Dataset)> {
-    let mut stream = Stream::new(seed, node, TRAIN, Purpose::Data);
+    let mut stream = Stream::new(seed, node, TRAIN_ROUND, Purpose::Data);
     let drawn: Vec<usize> =
-        (0..sizes.rows + sizes.validation).map(|_| stream.index(POOL)).collect();
-    let mut place = vec![None; POOL];
+        (0..sizes.rows + sizes.validation).map(|_| stream.index(POOL_ROWS)).collect();
+    // A row that is drawn twice is the same row twice.
+    let mut slot = vec![None; POOL_ROWS];
     let mut distinct = 0;
     for &index in &drawn {
-        place[index].get_or_insert_with(|| {
+        slot[index].get_or_insert_with(|| {
             distinct += 1;
             distinct - 1
         });
     }
-    let pool = rows(names, truth, distinct, sizes.noise, &mut stream)?;
-    let places: Vec<usize> = drawn.iter().filter_map(|&index| place[index]).collect();
-    let part = |places: &[usize]| {
-        Dataset::new(pool.features().select(places), pool.labels().select(places))
-    };
-    Ok((part(&places[..sizes.rows])?, part(&places[sizes.rows..])?))
+    let pool = linear_rows(names, truth, distinct, sizes.noise, &mut stream)?;
+    let slots: Vec<usize> = drawn.iter().filter_map(|&index| slot[index]).collect();
+    let part =
+        |slots: &[usize]| Dataset::new(pool.features().select(slots), pool.labels().select(slots));
+    Ok((part(&slots[..sizes.rows])?, part(&slots[sizes.rows..])?))
 }
 
 /// The shares ρ = softmax(s), s ~ N(0, I), of the components at a node.
 fn shares(components: usize, seed: u64, node: usize) -> Vec<f64> {
-    let mut stream = Stream::new(seed, node, SHARES, Purpose::Data);
+    let mut stream = Stream::new(seed, node, SHARES_ROUND, Purpose::Data);
     let powers: Vec<f64> = (0..components).map(|_| stream.normal().exp()).collect();
     let total: f64 = powers.iter().sum();
     powers.into_iter().map(|power| power / total).collect()
@@ -232,7 +201,7 @@ fn mixed_rows(
     names: &Arc<[String]>,
     truth: &[Vec<f64>],
     shares: &[f64],
-    sizes: Sizes,
+    sizes: DataSizes,
     (seed, node): (u64, usize),
 ) -> Result<(Dataset, Dataset)> {
     let part = |count: usize, round: usize| {
@@ -245,7 +214,7 @@ fn mixed_rows(
                 reason = "a share of the rows is a number from zero to their number"
             )]
             let drawn = (share * (count + 1) as f64).ceil() as usize;
-            let some = rows(names, truth, drawn, sizes.noise, &mut stream)?;
+            let some = linear_rows(names, truth, drawn, sizes.noise, &mut stream)?;
             features.extend_from_slice(some.features().values());
             labels.extend_from_slice(some.labels().as_slice());
         }
@@ -254,26 +223,16 @@ fn mixed_rows(
         let (features, labels) = (Features::new(names.clone(), features)?, Labels::values(labels));
         Dataset::new(features.select(&kept), labels.select(&kept))
     };
-    Ok((part(sizes.rows, TRAIN)?, part(sizes.validation, VALIDATION)?))
-}
-
-/// All pairs, weighted by `Σ_k min(ρ⁽ⁱᵏ⁾, ρ⁽ʲᵏ⁾)`.
-fn similarity(shares: &[Vec<f64>]) -> Result<Network> {
-    let common = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a.min(*b)).sum();
-    let nodes = shares.len();
-    let pairs = (0..nodes).flat_map(|i| (i + 1..nodes).map(move |j| (i, j)));
-    let edges = pairs.map(|(source, target)| {
-        let weight = common(&shares[source], &shares[target]);
-        Edge { source, target, weight }
-    });
-    Network::new((0..nodes).map(|node| node.to_string()).collect(), edges)
+    Ok((part(sizes.rows, TRAIN_ROUND)?, part(sizes.validation, VALIDATION_ROUND)?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algebra::dot;
 
-    const SIZES: Sizes = Sizes { features: 3, rows: 10, validation: 100, public: 20, noise: 0.0 };
+    const SIZES: DataSizes =
+        DataSizes { features: 3, rows: 10, validation: 100, public: 20, noise: 0.0 };
 
     #[test]
     fn labels_are_those_of_the_clusters_weights_and_repeated_rows_are_equal() {
@@ -321,7 +280,7 @@ mod tests {
     #[test]
     fn another_dimension_leaves_the_network_as_it_is() {
         let relation = Relation::Clusters { count: 2, nodes: 20, inside: 0.5, between: 0.1 };
-        let large = Sizes { features: 7, ..SIZES };
+        let large = DataSizes { features: 7, ..SIZES };
         let network = |sizes| relation.make(sizes, 3).unwrap().network;
         assert_eq!(network(SIZES), network(large));
     }

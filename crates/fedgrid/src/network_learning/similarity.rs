@@ -1,13 +1,18 @@
 //! Networks to compare a learned one with: nodes are joined whose gradients or models are close, and
 //! the choice among several networks by their validation loss. ["Plug In and Learn", section II-A.]
 
-use super::trial::suitable_step;
 use crate::{
+    algebra::{norm, scale},
     data::Dataset,
     error::{Error, Result},
+    method::persfl::suitable_step,
     model::{LocalModel, Parametric},
     network::{Nearest, Network, Node},
 };
+
+/// A proximal step so many times as long as a gradient step is nearly a fit wherever rows determine the
+/// weights, and stays finite where they do not.
+const NEARLY_A_FIT: f64 = 100.0;
 
 /// Every node joined to those whose loss has the most similar gradient at zero, with the weights of
 /// [`Nearest`]: distances are those between gradients of unit length.
@@ -21,9 +26,10 @@ pub fn gradient_network(
     let gradient = |data: &Dataset| {
         let size = model.size(data.features().columns(), data.task());
         let mut gradient = model.gradient(data, &vec![0.0; size]);
-        let length = crate::algebra::norm(&gradient);
+        let length = norm(&gradient);
+        // Lengths differ by how much noise a node has, directions by what it learns.
         if length > 0.0 {
-            crate::algebra::scale(&mut gradient, 1.0 / length);
+            scale(&mut gradient, 1.0 / length);
         }
         Ok(gradient)
     };
@@ -41,7 +47,7 @@ pub fn model_network(
     let model = weights_of(model)?;
     let data: Vec<Dataset> = nodes.iter().map(|node| node.data.clone()).collect();
     let task = data.first().ok_or(Error::NoData)?.task();
-    let step = 100.0 * suitable_step(model, &data, task);
+    let step = NEARLY_A_FIT * suitable_step(model, &data, task);
     let fitted = |data: &Dataset| {
         let size = model.size(data.features().columns(), data.task());
         model.proximal(data, &vec![0.0; size], step)
@@ -68,14 +74,14 @@ fn joined(
     names: Vec<String>,
     nodes: &[Node],
     neighbours: usize,
-    place: impl Fn(&Dataset) -> Result<Vec<f64>>,
+    coordinates_of: impl Fn(&Dataset) -> Result<Vec<f64>>,
 ) -> Result<Network> {
     let mut coordinates = Vec::new();
     let mut size = 0;
     for node in nodes {
-        let place = place(&node.data)?;
-        size = place.len();
-        coordinates.extend(place);
+        let own = coordinates_of(&node.data)?;
+        size = own.len();
+        coordinates.extend(own);
     }
     Nearest { neighbours, scales: vec![1.0; size], ..Nearest::default() }.make(names, &coordinates)
 }

@@ -1,4 +1,4 @@
-//! Where a node trains weights: its rows, its model, and steps down its loss,
+//! A node that trains weights: its rows, its model, and steps down its loss,
 //!
 //! ```text
 //! w ← (w − η ∇L_i(w) + η μ c) / (1 + η μ)
@@ -17,22 +17,26 @@ use crate::{
     network::Node,
 };
 
-/// How often the power method multiplies by the curvature.
-const PRODUCTS: usize = 20;
+/// How often the power method multiplies by the curvature. An estimate some per cent too small does no
+/// harm: steps of one over the largest curvature are stable up to twice their size.
+const POWER_ITERATIONS: usize = 20;
+/// The length of a difference of gradients, relative to the weights: near the fourth root of the
+/// rounding error, where rounding and the change of curvature along the way are both small.
+const RELATIVE_DIFFERENCE: f64 = 1e-4;
 
 /// The rows and the model of one node.
 #[derive(Debug)]
-pub(in crate::method) struct Workplace {
+pub(in crate::method) struct ClientState {
     pub(in crate::method) node: Node,
     /// What is averaged.
     pub(in crate::method) averaged: Averaged,
     /// How many local steps there are in an iteration.
     pub(in crate::method) steps: usize,
-    /// The step size η; the hub has the last word on it.
+    /// The step size η, which the hub sets with every model.
     pub(in crate::method) step: f64,
 }
 
-impl Workplace {
+impl ClientState {
     pub(super) fn new(fedavg: &FedAvg, node: Node) -> Result<Self> {
         parametric(&node)?;
         let FedAvg { averaged, steps, .. } = *fedavg;
@@ -40,7 +44,7 @@ impl Workplace {
     }
 
     pub(in crate::method) fn model(&self) -> &dyn Parametric {
-        self.node.model.as_parametric().expect("only models of weights have a workplace")
+        self.node.model.as_parametric().expect("only models of weights are clients of a hub")
     }
 
     pub(in crate::method) fn has_rows(&self) -> bool {
@@ -70,6 +74,7 @@ impl Workplace {
         for _ in 0..steps {
             let at = weights.clone();
             self.descend(&mut weights, 1.0, &at);
+            // An explicit step of the pull would diverge for μ > 2/η; the proximal one never does.
             if pull > 0.0 {
                 let pulled = self.step * pull;
                 add_scaled(&mut weights, pulled, from);
@@ -106,7 +111,7 @@ pub(in crate::method) fn largest_curvature(node: &Node, start: &[f64]) -> Result
     }
     let shape = model.shape();
     let mut largest = curvature_at(node, model, start);
-    // A loss without a minimum says nothing about its curvature there.
+    // Separable classes have no minimum; then the start alone decides.
     if shape.convex
         && let Ok(minimum) = node.model.fit(data)
         && let Some(weights) = model.weights(minimum.as_ref())
@@ -124,12 +129,13 @@ pub(in crate::method) fn largest_curvature(node: &Node, start: &[f64]) -> Result
 /// they say nothing.
 fn curvature_at(node: &Node, model: &dyn Parametric, weights: &[f64]) -> f64 {
     let gradient = model.gradient(&node.data, weights);
-    let length = 1e-4 * (1.0 + norm(weights));
-    // Hardly ever perpendicular to what is sought.
+    let length = RELATIVE_DIFFERENCE * (1.0 + norm(weights));
+    // A fixed start keeps runs repeatable; with uneven entries and the gradient added it is hardly ever
+    // perpendicular to the largest curvature.
     let mut direction: Vec<f64> = (0..weights.len()).map(|k| 1.0 + 0.3 * (k % 5) as f64).collect();
     add_scaled(&mut direction, 1.0, &gradient);
     let mut curvature = 0.0;
-    for _ in 0..PRODUCTS {
+    for _ in 0..POWER_ITERATIONS {
         let size = norm(&direction);
         if !(size > 0.0 && size.is_finite()) {
             return 0.0;

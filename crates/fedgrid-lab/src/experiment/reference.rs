@@ -1,0 +1,69 @@
+//! The reference of all keys as Markdown, from the schema: what files may say is written down once.
+
+use std::fmt::Write;
+
+use serde_json::Value as Json;
+
+use super::{
+    Experiment,
+    allowed::{Allowed, Range},
+    keys::resolved,
+};
+
+impl Experiment {
+    /// All keys with their defaults, values and meaning, one table for each section and kind.
+    #[must_use]
+    pub fn reference() -> String {
+        let schema = Self::schema();
+        let mut text = String::from(
+            "# Every key of an experiment file\n\nThis page is what `fedgrid schema --markdown` prints. A key \
+             without a default is needed, or its absence means something of its own.\n",
+        );
+        let sections = schema["properties"].as_object().into_iter().flatten();
+        for (name, section) in sections {
+            let inner = resolved(section, &schema);
+            let about = words(section);
+            let heading = if inner.get("properties").is_some() || inner.get("oneOf").is_some() {
+                format!("[{name}]")
+            } else {
+                name.clone()
+            };
+            write!(text, "\n## `{heading}`\n\n{about}\n").expect(MEMORY);
+            table(&mut text, inner, &schema);
+            for variant in inner.get("oneOf").and_then(Json::as_array).into_iter().flatten() {
+                if let Some(kind) = variant["properties"]["kind"]["const"].as_str() {
+                    write!(text, "\n### `kind = \"{kind}\"`\n\n{}\n", words(variant))
+                        .expect(MEMORY);
+                    table(&mut text, variant, &schema);
+                }
+            }
+        }
+        text
+    }
+}
+
+const MEMORY: &str = "memory takes all";
+
+fn words(schema: &Json) -> String {
+    let text = schema.get("description").and_then(Json::as_str).unwrap_or_default();
+    text.replace('\n', " ").replace('|', "\\|")
+}
+
+/// The keys of one section or kind.
+fn table(text: &mut String, section: &Json, root: &Json) {
+    let keys: Vec<_> = section["properties"].as_object().into_iter().flatten().collect();
+    let keys = keys.into_iter().filter(|(name, _)| !["kind", "nodes"].contains(&name.as_str()));
+    let mut is_first = true;
+    for (name, key) in keys {
+        if std::mem::take(&mut is_first) {
+            text.push_str("\n| key | default | values | meaning |\n|---|---|---|---|\n");
+        }
+        let inner = resolved(key, root);
+        let allowed = Allowed::of(inner);
+        let values =
+            Range::of(inner).map_or_else(|| allowed.to_string(), |range| range.to_string());
+        let default = key.get("default").filter(|default| !default.is_null());
+        let default = default.map_or_else(String::new, |default| format!("`{default}`"));
+        writeln!(text, "| `{name}` | {default} | {values} | {} |", words(key)).expect(MEMORY);
+    }
+}

@@ -1,0 +1,59 @@
+//! From a study to its outcome and its page: the one way that the command, the agent of a site and the wheel
+//! take.
+
+use fedgrid::compare::{Card, Contestant, Fitted, Watch};
+
+use crate::{
+    assembly::Assembly,
+    experiment::Experiment,
+    outcome::{Help, Outcome},
+    probes,
+    report::Page,
+    summary,
+};
+
+/// A study with the experiment that asks for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Pipeline<'a> {
+    /// What is asked for.
+    pub experiment: &'a Experiment,
+    /// What it is asked of.
+    pub assembly: &'a Assembly,
+}
+
+impl Pipeline<'_> {
+    /// Who is tuned and scored, in order; without a comparison the study's own method alone.
+    #[must_use]
+    pub fn contestants(&self) -> Vec<Contestant> {
+        let study = &self.assembly.study;
+        if self.experiment.compare.enabled { study.contestants() } else { vec![study.main()] }
+    }
+
+    /// Fits the study's own method at the strength that its card has.
+    pub fn fit(&self, cards: &[Card], watch: &dyn Watch) -> fedgrid::Result<Fitted> {
+        let main = cards.iter().find(|card| card.contestant == self.assembly.study.main());
+        let strength = main.expect("the experiment's own method is always tried").strength;
+        self.assembly.fit(strength, watch)
+    }
+
+    /// What came of it.
+    #[must_use]
+    pub fn outcome(&self, cards: &[Card], fitted: &Fitted, seconds: f64) -> Outcome {
+        summary::outcome(self.experiment, self.assembly, cards, fitted, seconds)
+    }
+
+    /// Who helped whom.
+    #[must_use]
+    pub fn helps(&self, fitted: &Fitted) -> Vec<Help> {
+        probes::helps(self.assembly, fitted)
+    }
+
+    /// The page of an outcome; `text` is the experiment as it is kept.
+    #[must_use]
+    pub fn page(&self, title: &str, text: &str, outcome: &Outcome, helps: &[Help]) -> String {
+        let edges = self.assembly.study.network.edges().iter();
+        let edges: Vec<_> = edges.map(|edge| (edge.source, edge.target, edge.weight)).collect();
+        let positions = self.assembly.positions.as_deref();
+        Page { title, outcome, edges: &edges, positions, experiment: text, helps }.render()
+    }
+}

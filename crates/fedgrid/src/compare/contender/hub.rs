@@ -1,0 +1,98 @@
+//! What methods that average weights at a hub have in common when they are compared.
+
+use std::sync::Arc;
+
+use super::{Contender, Facts, StrengthKey};
+use crate::{
+    compare::{
+        Fitted,
+        fitted::{FitRequest, StartingPoint},
+        strength::{Grid, Units},
+        trainer::Trainer,
+    },
+    error::Result,
+    method::{FedAvg, Method},
+};
+
+/// A method that averages weights at a hub.
+pub(super) trait HubContender: Method + Clone + std::fmt::Debug + Send {
+    /// Its name in experiment files.
+    const NAME: &'static str;
+    /// What it does, in at most 31 letters.
+    const ABOUT: &'static str;
+    /// Its strength.
+    const STRENGTH: StrengthKey;
+    /// Whether nodes end with models of their own.
+    const IS_PERSONAL: bool = true;
+    /// Whether the strength before may be gone on from: its end does not depend on its start.
+    const GOES_ON: bool = false;
+
+    /// How it averages.
+    fn fedavg(&self) -> &FedAvg;
+
+    /// The same, to be changed.
+    fn fedavg_mut(&mut self) -> &mut FedAvg;
+
+    /// The strengths that are tried, the simpler model first.
+    fn strengths(units: &Units) -> Grid;
+
+    /// The method at a strength.
+    fn at(self, strength: f64) -> Self;
+
+    /// Refuses keys that do not go together.
+    fn check_keys(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+impl<M: HubContender> Contender for M {
+    fn about(&self) -> &'static str {
+        M::ABOUT
+    }
+
+    fn strength_key(&self) -> Option<StrengthKey> {
+        Some(M::STRENGTH)
+    }
+
+    fn facts(&self) -> Facts {
+        Facts {
+            uses_network: false,
+            needs_weights: true,
+            is_baseline: true,
+            is_personal: M::IS_PERSONAL,
+            hub: 1.0,
+            ..Facts::default()
+        }
+    }
+
+    fn grid(&self, units: &Units) -> Result<Grid> {
+        Ok(M::strengths(units))
+    }
+
+    fn fit(&self, trainer: &Trainer, request: FitRequest) -> Result<Fitted> {
+        // Where the end depends on the start, every strength starts anew.
+        let start: Option<Arc<[f64]>> = match request.start {
+            StartingPoint::Common(start) if M::GOES_ON => Some(start),
+            _ => None,
+        };
+        let mut method = self.clone();
+        *method.fedavg_mut() = trainer.averaging(self.fedavg(), start);
+        trainer.through_hub(&method.at(request.strength), request.effort)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.check_keys()
+    }
+
+    fn averaging(&self) -> Option<&FedAvg> {
+        Some(self.fedavg())
+    }
+
+    fn average_like(&mut self, averaging: &FedAvg) {
+        *self.fedavg_mut() = averaging.clone();
+    }
+
+    fn note_on_fit(&self, _: &Fitted) -> Option<String> {
+        Some(format!("{} knows a hub and no network; the network is only drawn.", M::NAME))
+    }
+}
