@@ -40,4 +40,4 @@ cd python/tests
 "$venv/bin/python" -m pytest -c ../pyproject.toml --rootdir .. -p no:cacheprovider . "$@"
 cd ..
 "$venv/bin/mypy" --no-error-summary
-cd tests && "$venv/bin/python" -m mypy.stubtest fedgrid._fedgrid
+cd tests && "$venv/bin/python" -m mypy.stubtest fedgrid._fedgrid fedgrid.methods fedgrid.models

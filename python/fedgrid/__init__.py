@@ -11,46 +11,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import callbacks
+from . import callbacks, methods, models
 from ._fedgrid import __version__
 from ._network import Network
 from .adapters import Estimator, Functions
-from .baselines import (
-    APFL,
-    IFCA,
-    ClusteredFL,
-    Ditto,
-    FedAvg,
-    FedMD,
-    FedProx,
-    FineTuned,
-    Gossip,
-    Local,
-    Pooled,
-    Shrunk,
-)
 from .comparison import Comparison, History
 from ._figures import Figure, figures, reproduce
-from .methods import GTV, FedRelax, Method, PersFL, learn_network
-from .models import (
-    Boosting,
-    Constant,
-    ElasticNet,
-    ExtraTrees,
-    Forest,
-    GraphicalLasso,
-    Huber,
-    KernelRidge,
-    Linear,
-    Logistic,
-    Model,
-    Neighbours,
-    Perceptron,
-    Poisson,
-    Quantile,
-    Smoother,
-    Tree,
-)
+from .methods import *
+from .models import *
 from .run import ConvergenceWarning, Run
 
 if TYPE_CHECKING:
@@ -74,52 +42,20 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "APFL",
-    "Boosting",
-    "ClusteredFL",
     "Comparison",
-    "Constant",
     "ConvergenceWarning",
-    "Ditto",
-    "ElasticNet",
     "Estimator",
-    "ExtraTrees",
-    "FedAvg",
-    "FedMD",
-    "FedProx",
-    "FedRelax",
     "FedRelaxClassifier",
     "FedRelaxRegressor",
     "Figure",
-    "FineTuned",
-    "Forest",
     "Functions",
-    "GTV",
-    "GraphicalLasso",
-    "Gossip",
     "History",
-    "Huber",
-    "IFCA",
-    "KernelRidge",
-    "Linear",
-    "Local",
-    "Logistic",
-    "Method",
-    "Model",
-    "Neighbours",
     "Network",
-    "Perceptron",
-    "PersFL",
-    "Poisson",
-    "Pooled",
-    "Quantile",
     "Run",
-    "Shrunk",
-    "Smoother",
-    "Tree",
     "__version__",
     "callbacks",
     "figures",
-    "learn_network",
     "reproduce",
 ]
+__all__ += methods.__all__
+__all__ += models.__all__

@@ -140,10 +140,10 @@ def matrix(X: Any, what: str = "X") -> tuple[list[Floats], list[str]]:
 
 
 def matched(X: Any, names: Sequence[str], what: str, named: bool = True) -> list[Floats]:
-    """The columns of the features, in their order: by name where X has names, by place otherwise.
+    """The columns of the features, in their order: by name where X has names, by position otherwise.
 
     Features that were given without names (`named` is false) have made-up ones, which no frame knows: one
-    with as many columns is read by place.
+    with as many columns is read by position.
     """
     if is_table(X):
         table = Table(X)
@@ -172,7 +172,7 @@ def name_of(node: Any) -> str:
 
 
 def coded(column: Any, what: str = "the node") -> tuple[Ints, list[Any]]:
-    """The place of each cell among the different ones, and these in order."""
+    """The index of each cell among the different ones, and these in order."""
     cells = np.asarray(column)
     if cells.ndim == 2 and cells.shape[1] == 1:
         cells = cells[:, 0]
@@ -197,20 +197,20 @@ def _of_range(cells: npt.NDArray[Any]) -> tuple[Ints, list[Any]] | None:
     low, high = (int(cells.min()), int(cells.max())) if len(cells) else (0, 0)
     if low < 0 or high > 2 * len(cells):
         return None
-    places = np.zeros(high + 1, dtype=np.int64)
-    places[cells] = 1
-    values = np.flatnonzero(places)
+    indices = np.zeros(high + 1, dtype=np.int64)
+    indices[cells] = 1
+    values = np.flatnonzero(indices)
     if len(values) == high + 1:
         return cells.astype(np.int64, copy=False), values.tolist()
-    places[values] = np.arange(len(values))
-    return places[cells], values.tolist()
+    indices[values] = np.arange(len(values))
+    return indices[cells], values.tolist()
 
 
 def _in_order(codes: Ints, values: list[Any]) -> tuple[Ints, list[Any]]:
     try:
-        order = sorted(range(len(values)), key=lambda place: values[place])
+        order = sorted(range(len(values)), key=lambda index: values[index])
     except TypeError:
-        order = sorted(range(len(values)), key=lambda place: str(values[place]))
-    places = np.empty(len(values), dtype=np.int64)
-    places[order] = np.arange(len(values))
-    return places[codes], [values[place] for place in order]
+        order = sorted(range(len(values)), key=lambda index: str(values[index]))
+    indices = np.empty(len(values), dtype=np.int64)
+    indices[order] = np.arange(len(values))
+    return indices[codes], [values[index] for index in order]

@@ -32,13 +32,13 @@ class Network:
         positions: Sequence[tuple[float, float]] | None = None,
     ) -> None:
         nodes = list(nodes)
-        places = _places(nodes)
+        indices = _indices(nodes)
         listed = [tuple(edge) for edge in edges]
         ends = np.array(
-            [[_place(places, end, edge) for end in edge[:2]] for edge in listed], dtype=np.int64
+            [[_index(indices, end, edge) for end in edge[:2]] for edge in listed], dtype=np.int64
         ).reshape(-1, 2)
         weights = np.array([edge[2] if len(edge) > 2 else 1.0 for edge in listed], dtype=float)
-        made = native.Network(list(places), ends[:, 0], ends[:, 1], weights)
+        made = native.Network(list(indices), ends[:, 0], ends[:, 1], weights)
         self._set(made, nodes, positions)
 
     def _set(
@@ -91,11 +91,11 @@ class Network:
             weights = np.array([edge[2] if len(edge) > 2 else 1.0 for edge in listed], dtype=float)
         codes, found = coded(ends, "an end of an edge")
         listed_nodes = found if nodes is None else list(nodes)
-        places = _places(listed_nodes)
-        at = np.array([_place(places, end, (end,)) for end in found], dtype=np.int64)
+        indices = _indices(listed_nodes)
+        at = np.array([_index(indices, end, (end,)) for end in found], dtype=np.int64)
         codes = at[codes] if len(at) else codes
         half = len(codes) // 2
-        made = native.Network(list(places), codes[:half], codes[half:], weights)
+        made = native.Network(list(indices), codes[:half], codes[half:], weights)
         return cls._of(made, listed_nodes)
 
     @classmethod
@@ -107,8 +107,8 @@ class Network:
             raise ValueError("the graph is a multigraph, expected at most one edge between nodes")
         edges = [(a, b, data.get(weight, 1.0)) for a, b, data in graph.edges(data=True)]
         positions = [graph.nodes[node].get("pos") for node in graph.nodes]
-        placed = positions if positions and all(p is not None for p in positions) else None
-        return cls(list(graph.nodes), edges, placed)
+        given = positions if positions and all(p is not None for p in positions) else None
+        return cls(list(graph.nodes), edges, given)
 
     @classmethod
     def from_scipy(cls, matrix: Any, nodes: Iterable[Any] | None = None) -> Network:
@@ -133,7 +133,7 @@ class Network:
         listed = list(range(shape[0])) if nodes is None else list(nodes)
         ends = np.array([edge[:2] for edge in upper], dtype=np.int64).reshape(-1, 2)
         weights = np.array([edge[2] for edge in upper], dtype=float)
-        names = list(_places(listed))
+        names = list(_indices(listed))
         return cls._of(native.Network(names, ends[:, 0], ends[:, 1], weights), listed)
 
     @classmethod
@@ -164,7 +164,7 @@ class Network:
         nodes = list(range(len(table))) if node is None else table.column(node).tolist()
         flat = np.stack(columns, axis=1).reshape(-1) if columns else np.empty(0)
         ordered = [float(scales[name]) for name in sorted(scales, key=str)]
-        made = native.Network.nearest(list(_places(nodes)), flat, ordered, neighbours, floor)
+        made = native.Network.nearest(list(_indices(nodes)), flat, ordered, neighbours, floor)
         return cls._of(made, nodes, _positions(table))
 
     @classmethod
@@ -186,7 +186,7 @@ class Network:
         listed = list(range(nodes)) if isinstance(nodes, int) else list(nodes)
         sources, targets, weights = native.Network.shape(kind, len(listed)).edges()
         made = native.Network(
-            list(_places(listed)), sources.astype(np.int64), targets.astype(np.int64), weights
+            list(_indices(listed)), sources.astype(np.int64), targets.astype(np.int64), weights
         )
         return cls._of(made, listed)
 
@@ -194,8 +194,8 @@ class Network:
     def grid(cls, rows: int, columns: int) -> Network:
         """Nodes in rows and columns, numbered row by row."""
         made = native.Network.grid(rows, columns)
-        places = [(float(k % columns), -float(k // columns)) for k in range(len(made))]
-        return cls._of(made, list(range(len(made))), places)
+        positions = [(float(k % columns), -float(k // columns)) for k in range(len(made))]
+        return cls._of(made, list(range(len(made))), positions)
 
     @classmethod
     def random_regular(cls, nodes: int, degree: int, seed: int = 0) -> Network:
@@ -220,8 +220,8 @@ class Network:
 
     def neighbours(self, node: Any) -> dict[Any, float]:
         """The neighbours of a node with their weights."""
-        place = _place(_places(self.nodes), node, (node,))
-        return {self.nodes[k]: weight for k, weight in self._native.neighbours(place)}
+        index = _index(_indices(self.nodes), node, (node,))
+        return {self.nodes[k]: weight for k, weight in self._native.neighbours(index)}
 
     def statistics(self) -> dict[str, Any]:
         """Components, isolated nodes and degrees."""
@@ -313,23 +313,23 @@ def _objects(values: list[Any]) -> Any:
     return array
 
 
-def _places(nodes: Sequence[Any]) -> dict[str, int]:
-    """The place of each node by its name."""
-    places: dict[str, int] = {}
-    for place, node in enumerate(nodes):
+def _indices(nodes: Sequence[Any]) -> dict[str, int]:
+    """The index of each node by its name."""
+    indices: dict[str, int] = {}
+    for index, node in enumerate(nodes):
         name = name_of(node)
-        if name in places:
+        if name in indices:
             raise ValueError(f"node {name!r} is listed twice, expected each once")
-        places[name] = place
-    return places
+        indices[name] = index
+    return indices
 
 
-def _place(places: Mapping[str, int], node: Any, edge: Sequence[Any]) -> int:
+def _index(indices: Mapping[str, int], node: Any, edge: Sequence[Any]) -> int:
     name = name_of(node)
-    if name not in places:
+    if name not in indices:
         where = f"edge {edge[0]!r} – {edge[1]!r}: " if len(edge) > 1 else ""
-        raise ValueError(f"{where}node {node!r} is unknown, expected one of {shown(list(places))}")
-    return places[name]
+        raise ValueError(f"{where}node {node!r} is unknown, expected one of {shown(list(indices))}")
+    return indices[name]
 
 
 def _positions(table: Table) -> list[tuple[float, float]] | None:

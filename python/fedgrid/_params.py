@@ -22,18 +22,29 @@ class Params:
 
     def set_params(self, **params: Any) -> Self:
         """Changes some parameters."""
+        known = list(self.get_params())
         for name, value in params.items():
-            if name not in self._names():
-                raise ValueError(f"there is no parameter {name!r}, expected one of {self._names()}")
+            if name not in known:
+                raise ValueError(f"there is no parameter {name!r}, expected one of {known}")
             setattr(self, name, value)
         return self
 
+    @classmethod
+    def _usual(cls) -> dict[str, Any]:
+        """The defaults of those parameters that have one."""
+        parameters = inspect.signature(cls.__init__).parameters.values()
+        return {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # An earlier version may have had fewer parameters.
+        self.__dict__.update({**self._usual(), **state})
+
     def __repr__(self) -> str:
-        usual = inspect.signature(type(self).__init__).parameters
+        usual = self._usual()
         shown = [
             f"{name}={value!r}"
             for name, value in self.get_params().items()
-            if name not in usual or not _same(value, usual[name].default)
+            if name not in usual or not _same(value, usual[name])
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 

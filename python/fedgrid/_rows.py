@@ -124,7 +124,7 @@ def _of_pairs(data: Mapping[Any, tuple[Any, Any]], features: Sequence[Any] | Non
     nodes, parts, targets, cells = [], [], [], []
     names: list[str] | None = None
     named = True
-    for place, (node, (X, y)) in enumerate(data.items()):
+    for index, (node, (X, y)) in enumerate(data.items()):
         columns, own = matrix(X, f"X of node {node!r}")
         rows = len(columns[0]) if columns else 0
         y = np.asarray(y)
@@ -137,7 +137,7 @@ def _of_pairs(data: Mapping[Any, tuple[Any, Any]], features: Sequence[Any] | Non
             continue
         if names is None:
             names, named = own, is_table(X)
-        nodes.append(np.full(rows, place, dtype=np.int64))
+        nodes.append(np.full(rows, index, dtype=np.int64))
         parts.append(_in_order(columns, own, names, node))
         targets.append(y)
     if names is None:
@@ -195,19 +195,19 @@ def roles(cells: Any) -> Ints:
     return np.asarray(known, dtype=np.int64)[codes]
 
 
-def placed(codes: Ints, found: list[Any], network: Network) -> Ints:
-    """The place in the network of each row's node."""
+def node_indices(codes: Ints, found: list[Any], network: Network) -> Ints:
+    """The index in the network of each row's node."""
     if found == network.nodes:
         return codes
-    known = {name_of(node): place for place, node in enumerate(network.nodes)}
+    known = {name_of(node): index for index, node in enumerate(network.nodes)}
     for node in found:
         if name_of(node) not in known:
             raise ValueError(
                 f"node {node!r} has rows and is not in the network, "
                 f"which has {shown(network.nodes)}"
             )
-    places = np.array([known[name_of(node)] for node in found], dtype=np.int64)
-    return places[codes] if len(places) else codes
+    indices = np.array([known[name_of(node)] for node in found], dtype=np.int64)
+    return indices[codes] if len(indices) else codes
 
 
 def labels(

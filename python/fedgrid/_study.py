@@ -13,9 +13,9 @@ from . import _fedgrid as native
 from ._frames import Floats, is_column, matched, name_of, shown
 from ._network import Network
 from ._plain import scalar, to_json
-from ._rows import Rows, labels, placed, rows
+from ._rows import Rows, labels, node_indices
 from .adapters import Adapter, Estimator, is_classifier
-from .models import Model
+from ._model import Model
 
 IN_MEMORY = "in memory"
 
@@ -43,13 +43,9 @@ class Prepared:
 def prepare(
     method: Mapping[str, Any],
     model: Any,
-    data: Any,
-    target: Any = None,
+    read: Rows,
+    network: Network | None,
     *,
-    node: Any = None,
-    network: Network | None = None,
-    features: Sequence[Any] | None = None,
-    split: Any = None,
     train: float | None = None,
     validation: float | None = None,
     folds: int = 5,
@@ -60,8 +56,7 @@ def prepare(
     baselines: Sequence[str] = (),
     seed: int = 1,
 ) -> Prepared:
-    """Reads everything and hands it to the core, which checks it as the command does."""
-    read = rows(data, target, node, features, split)
+    """Hands everything to the core, which checks it as the command does."""
     network = _network(network, read.found)
     own, builtin = models(model, network)
     wants_classes = _classification(task, own, builtin)
@@ -85,7 +80,7 @@ def prepare(
         "experiment": to_json(keys),
         "network": network._native,
         "positions": network.positions,
-        "nodes": placed(read.nodes, read.found, network),
+        "nodes": node_indices(read.nodes, read.found, network),
         "features": read.names,
         "columns": read.columns,
         "target": numbers,
@@ -122,12 +117,12 @@ def _network(network: Network | None, found: list[Any]) -> Network:
 
 
 def models(model: Any, network: Network) -> tuple[dict[int, Any], dict[str, Any]]:
-    """The Python models by place, and the keys of the built-in ones."""
+    """The Python models by position, and the keys of the built-in ones."""
     if not isinstance(model, Mapping) or (isinstance(model.get("kind"), str) and ... not in model):
         model = {...: model}
     named = {name_of(key): spec for key, spec in model.items() if key is not ...}
-    places = {name_of(node): place for place, node in enumerate(network.nodes)} if named else {}
-    unknown = [key for key in model if key is not ... and name_of(key) not in places]
+    indices = {name_of(node): index for index, node in enumerate(network.nodes)} if named else {}
+    unknown = [key for key in model if key is not ... and name_of(key) not in indices]
     if unknown:
         raise ValueError(
             f"model names node {unknown[0]!r}, which is not in the network, "
@@ -138,10 +133,10 @@ def models(model: Any, network: Network) -> tuple[dict[int, Any], dict[str, Any]
     own = {} if common is not None else dict.fromkeys(range(len(network)), usual)
     nodes: dict[str, Any] = {}
     for name, spec in named.items():
-        own.pop(places[name], None)
+        own.pop(indices[name], None)
         keys = builtin(spec)
         if keys is None:
-            own[places[name]] = spec
+            own[indices[name]] = spec
         else:
             nodes[name] = keys
     # Where all models are Python's, no built-in one is tuned or checked.
@@ -177,10 +172,10 @@ def _adapters(
     own: Mapping[int, Any], network: Network, classes: npt.NDArray[Any] | None, seed: int
 ) -> list[tuple[int, Adapter]]:
     made = []
-    for place, spec in own.items():
+    for index, spec in own.items():
         wrapped = spec if hasattr(spec, "adapter") else Estimator(spec)
-        stream = int(np.random.SeedSequence([seed, place]).generate_state(1)[0]) >> 1
-        made.append((place, wrapped.adapter(name_of(network.nodes[place]), classes, stream)))
+        stream = int(np.random.SeedSequence([seed, index]).generate_state(1)[0]) >> 1
+        made.append((index, wrapped.adapter(name_of(network.nodes[index]), classes, stream)))
     return made
 
 

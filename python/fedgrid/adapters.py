@@ -109,11 +109,11 @@ class EstimatorAdapter(Adapter):
         labels: Any = y
         model = self._new()
         if self.classes is not None:
-            rows, places = np.nonzero(y > 0.0)
-            known, numbers = np.unique(places, return_inverse=True)
+            rows, indices = np.nonzero(y > 0.0)
+            known, numbers = np.unique(indices, return_inverse=True)
             if len(known) == 1:
                 return OneClass(int(known[0]))
-            X, weights, labels = X[rows], weights[rows] * y[rows, places], self.classes[places]
+            X, weights, labels = X[rows], weights[rows] * y[rows, indices], self.classes[indices]
             if is_numbering(model):
                 model.fedgrid_places_, labels = known, numbers
         if np.all(weights == 1.0):
@@ -134,11 +134,11 @@ class EstimatorAdapter(Adapter):
             return fitted.predict(X)
         if isinstance(fitted, OneClass):
             return np.eye(len(self.classes))[np.full(len(X), fitted.place)]
-        places = {_key(label): place for place, label in enumerate(self.classes)}
+        indices = {_key(label): index for index, label in enumerate(self.classes)}
         if hasattr(fitted, "predict_proba"):
             known = getattr(fitted, "fedgrid_places_", None)
             if known is None:
-                known = [places[_key(label)] for label in fitted.classes_]
+                known = [indices[_key(label)] for label in fitted.classes_]
             found = np.asarray(fitted.predict_proba(X), dtype=np.float64)
             if found.shape != (len(X), len(known)):
                 return found
@@ -146,7 +146,7 @@ class EstimatorAdapter(Adapter):
             answer[:, known] = found
             return answer
         said = np.asarray(fitted.predict(X)).reshape(-1)
-        return np.eye(len(self.classes))[[places[_key(label)] for label in said]]
+        return np.eye(len(self.classes))[[indices[_key(label)] for label in said]]
 
 
 def is_numbering(model: Any) -> bool:
@@ -201,8 +201,8 @@ def resampled(weights: Floats, seed: int) -> npt.NDArray[np.int64]:
     size = max(100, RESAMPLED * len(weights))
     first = np.random.default_rng(seed).random()
     reached = np.cumsum(weights) / np.sum(weights)
-    places = np.searchsorted(reached, (np.arange(size) + first) / size)
-    return np.minimum(places, len(weights) - 1).astype(np.int64)
+    indices = np.searchsorted(reached, (np.arange(size) + first) / size)
+    return np.minimum(indices, len(weights) - 1).astype(np.int64)
 
 
 class Estimator:

@@ -13,6 +13,12 @@ def _numbers(record: dict[str, Any]) -> dict[str, float]:
     return {name: float(record[name]) for name in kept if record.get(name) is not None}
 
 
+def _strength(run: Any) -> dict[str, Any]:
+    """The strength by its own name, such as alpha; none of a method that has none."""
+    name = run.method._strength_name()
+    return {} if name is None else {name: run.strength_}
+
+
 class TensorBoard:
     """Writes scalars for TensorBoard (needs tensorboardX, or torch and tensorboard)."""
 
@@ -48,7 +54,7 @@ class MLflow:
 
     def on_end(self, run: Any) -> None:
         """Logs what was chosen."""
-        self.mlflow.log_params({"method": run.method.kind, "alpha": run.alpha_, "ridge": run.ridge_})
+        self.mlflow.log_params({"method": run.method.kind, **_strength(run), "ridge": run.ridge_})
 
 
 class WandB:
@@ -65,4 +71,4 @@ class WandB:
 
     def on_end(self, run: Any) -> None:
         """Logs what was chosen."""
-        self.wandb.log({"alpha": run.alpha_, "seconds": run.seconds})
+        self.wandb.log({**_strength(run), "seconds": run.seconds})

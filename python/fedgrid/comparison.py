@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import html
+import json
 import textwrap
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
+
+from . import _fedgrid as native
 
 WHAT = {
     "local": "every node alone",
@@ -28,8 +32,21 @@ class Comparison:
     'pooled'
     """
 
-    def __init__(self, result: dict[str, Any]) -> None:
-        self.result = result
+    def __init__(self, outcome: native.Outcome) -> None:
+        self._outcome = outcome
+
+    @cached_property
+    def result(self) -> dict[str, Any]:
+        """All that was found, as the command's `result.json` has it."""
+        found: dict[str, Any] = self._outcome.plain()
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"result": self.result}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._outcome = native.Outcome.restore(json.dumps(self.result))
 
     @property
     def verdict(self) -> str:

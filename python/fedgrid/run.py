@@ -109,8 +109,8 @@ def _limits(python: bool) -> AbstractContextManager[Any]:
 class Run:
     """One model per node.
 
-    Learnt things end with an underscore: `nodes_`, `alpha_`, `ridge_`, `classes_`, `certificate_`,
-    `clusters_`, `engine_`, `notes_`. `history` holds the rounds.
+    Learnt things end with an underscore: `nodes_`, `strength_`, `ridge_`, `classes_`, `certificate_`,
+    `clusters_`, `engine_`, `notes_`; `alpha_` is the strength of a method that pulls. `history` holds the rounds.
 
     >>> import fedgrid as fg
     >>> rows = {"a": ([[1.0], [2.0]], [1.0, 2.0]), "b": ([[1.0], [2.0]], [3.0, 6.0])}
@@ -128,7 +128,7 @@ class Run:
         self.nodes_: list[Any] = prepared.network.nodes
         self.classes_ = prepared.classes
         self.features_ = prepared.features
-        self.alpha_: float | None = None
+        self.strength_: float | None = None
         self.ridge_: float | None = None
         self.seconds = 0.0
         self._node_name = prepared.node_name
@@ -137,42 +137,42 @@ class Run:
         self._study: Any = prepared.study
         self._work = work
         self._begun = begun
-        self._cards: dict[str, Any] = {}
+        self._cards: dict[str, native.Card] = {}
         self._fitted: Any = None
         self._models: Any = None
-        self._alone: dict[str, Any] | None = None
+        self._alone: Comparison | None = None
         self._compared: Comparison | None = None
 
     # Training -----------------------------------------------------------------------------------
 
     def _strength(self) -> tuple[float, float | None]:
         """The strength and the ridge of the run: as given, or as validation rows choose them."""
-        alpha = self._study.given()
-        if alpha is not None:
-            return alpha, None
-        chosen = self._card(self._study.main())["strength"]
-        return chosen["alpha"], chosen["ridge"]
+        strength = self._study.given()
+        if strength is not None:
+            return strength, None
+        return self._card(self._study.main()).strength()
 
-    def _card(self, contestant: str) -> Any:
+    def _card(self, contestant: str) -> native.Card:
         if contestant not in self._cards:
             with _limits(self._python):
-                card = json.loads(self._study.card(contestant, self._work.how("tune")))
+                card = self._study.card(contestant, self._work.how("tune"))
             self._cards[contestant] = card
             for callback in self._work.callbacks:
-                getattr(callback, "on_card", _nothing)(card)
+                getattr(callback, "on_card", _nothing)(card.plain())
         return self._cards[contestant]
 
-    def _fit(self, alpha: float, ridge: float | None) -> None:
+    def _fit(self, strength: float, ridge: float | None) -> None:
         with _limits(self._python):
-            fitted = self._study.fit(alpha, ridge, self._work.how("fit"))
+            fitted = self._study.fit(strength, ridge, self._work.how("fit"))
         self._fitted = fitted
         self._details: dict[str, Any] = json.loads(fitted.details)
         self._models = self._study.models(fitted)
         self._notes: list[str] = self._study.notes(fitted)
         # What a report needs, so that a pickled run can write one.
         self._experiment: str = self._study.text()
-        self._helps: str = self._study.helps(fitted)
-        self.alpha_, self.ridge_ = alpha, ridge
+        self._helps: native.Helps = self._study.helps(fitted)
+        self.strength_ = None if self.method._strength_name() is None else strength
+        self.ridge_ = ridge
 
     def _finish(self) -> None:
         self.seconds = time.perf_counter() - self._begun
@@ -192,6 +192,15 @@ class Run:
         )
 
     # What was learnt ----------------------------------------------------------------------------
+
+    @property
+    def alpha_(self) -> float | None:
+        """The strength of a method that pulls; `strength_` is that of any method."""
+        name = self.method._strength_name()
+        if name != "alpha":
+            has = "no strength" if name is None else f"{name}, which is strength_"
+            raise AttributeError(f"alpha_ is for methods that pull; {self.method.kind} has {has}")
+        return self.strength_
 
     @property
     def certificate_(self) -> dict[str, Any]:
@@ -246,7 +255,7 @@ class Run:
 
         `data` is a table with the node and feature columns, or a dict from node to X, which gives a
         dict; `node` names the column, or holds the node of each row of a matrix. Columns are matched by
-        name where they have names, and by place in arrays.
+        name where they have names, and by position in arrays.
         """
         return self._answer(data, node, self._labels)
 
@@ -319,8 +328,8 @@ class Run:
         return columns, codes, found
 
     def _known(self, found: Iterable[Any]) -> dict[str, int]:
-        """The place of each node of the run by its name; refuses other nodes."""
-        known = {name_of(node): place for place, node in enumerate(self.nodes_)}
+        """The index of each node of the run by its name; refuses other nodes."""
+        known = {name_of(node): index for index, node in enumerate(self.nodes_)}
         for node in found:
             if name_of(node) not in known:
                 raise ValueError(f"node {node!r} is not of this run, which has {shown(self.nodes_)}")
@@ -328,7 +337,7 @@ class Run:
 
     def _raw(self, columns: list[Floats], found: list[Any], codes: Any) -> Floats:
         known = self._known(found)
-        places = np.array([known[name_of(node)] for node in found], dtype=np.int64)
+        indices = np.array([known[name_of(node)] for node in found], dtype=np.int64)
         for name, column in zip(self.features_, columns):
             if not np.isfinite(column).all():
                 row = int(np.argmin(np.isfinite(column)))
@@ -338,7 +347,7 @@ class Run:
                 )
         outputs = 1 if self.classes_ is None else len(self.classes_)
         with _limits(self._python):
-            flat = self._models.predict(places[codes], columns, self._work.quiet())
+            flat = self._models.predict(indices[codes], columns, self._work.quiet())
         return np.asarray(flat, dtype=np.float64).reshape(-1, outputs)
 
     # The answer ---------------------------------------------------------------------------------
@@ -352,7 +361,7 @@ class Run:
                 self._work.done()
         return self._compared
 
-    def _outcome(self, compare: bool) -> dict[str, Any]:
+    def _outcome(self, compare: bool) -> native.Outcome:
         if self._study is None:
             raise RuntimeError(
                 "a run that was pickled holds its models and what was compared before, not its rows; "
@@ -362,10 +371,8 @@ class Run:
         for contestant in self._study.contestants() if compare else [self._study.main()]:
             cards.append(self._card(contestant))
             self._work.show(contestant.strip('"'), 1)
-        found: dict[str, Any] = json.loads(
-            self._study.outcome(
-                json.dumps(cards), self._fitted, self.seconds, self._work.quiet()
-            )
+        found: native.Outcome = self._study.outcome(
+            cards, self._fitted, self.seconds, self._work.quiet()
         )
         return found
 
@@ -377,10 +384,10 @@ class Run:
     def report(self, path: str | Path, title: str = "fedgrid", compare: bool = True) -> Path:
         """Writes the page of the run: one HTML file that opens offline."""
         if not compare and self._alone is None:
-            self._alone = self._outcome(compare=False)
-        found = self.compare().result if compare else self._alone
+            self._alone = Comparison(self._outcome(compare=False))
+        found = self._alone if self._alone is not None and not compare else self.compare()
         kept = {
-            "outcome": json.dumps(found), "network": self.network._native,
+            "outcome": found._outcome, "network": self.network._native,
             "positions": self.network.positions, "experiment": self._experiment, "helps": self._helps,
         }  # fmt: skip
         page = native.page(title, kept)
@@ -400,9 +407,10 @@ class Run:
     # As a value ---------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        alpha = "" if self.alpha_ is None else f", alpha={self.alpha_:.4g}"
+        name = self.method._strength_name()
+        strength = "" if self.strength_ is None else f", {name}={self.strength_:.4g}"
         converged = "" if self.converged_ else ", not converged"
-        return f"Run({self.method.kind}, {len(self.nodes_)} nodes{alpha}{converged})"
+        return f"Run({self.method.kind}, {len(self.nodes_)} nodes{strength}{converged})"
 
     def _repr_html_(self) -> str:
         if self._compared is not None:
@@ -423,6 +431,11 @@ class Run:
         state["_exported"] = [self._models.export(k) for k in range(len(self.nodes_))]
         state["_about"] = self._models.about()
         state["_work"] = self._work.threads
+        # Format 1 has plain values in the place of native ones, and calls every strength alpha.
+        state["alpha_"] = state.pop("strength_")
+        state["_alone"] = None if self._alone is None else self._alone.result
+        state["_helps"] = self._helps.text()
+        state["_cards"] = {}
         for name in ("_study", "_fitted", "_models"):
             state[name] = None
         return state
@@ -436,6 +449,10 @@ class Run:
         state = dict(state)
         exported, about = state.pop("_exported"), state.pop("_about")
         del state["_format"]
+        state["strength_"] = state.pop("alpha_")
+        state["_helps"] = native.Helps.restore(state["_helps"])
+        if state["_alone"] is not None:
+            state["_alone"] = Comparison(native.Outcome.restore(json.dumps(state["_alone"])))
         self.__dict__.update(state)
         self._work = Work(state["_work"] or None, (), False)
         self._models = native.Models.restore(exported, about)
@@ -460,10 +477,10 @@ class _Models(Mapping[Any, Any]):
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._places = {name_of(node): k for k, node in enumerate(run.nodes_)}
+        self._indices = {name_of(node): k for k, node in enumerate(run.nodes_)}
 
     def __getitem__(self, node: Any) -> Any:
-        found = self._run._models.export(self._places[name_of(node)])
+        found = self._run._models.export(self._indices[name_of(node)])
         return json.loads(found) if isinstance(found, str) else found[1]
 
     def __iter__(self) -> Any:

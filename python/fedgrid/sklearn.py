@@ -6,7 +6,7 @@ of `fit` and `predict`. Without either, all rows belong to one node.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ class _FedRelaxEstimator(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        alpha: float | str = 1.0,
+        alpha: float | Literal["auto"] = 1.0,
         model: Any = None,
         network: Network | None = None,
         node: Any = None,
@@ -62,9 +62,9 @@ class _FedRelaxEstimator(BaseEstimator):  # type: ignore[misc]
             kept = [name for name in X.columns if name != self.node]
             return X[kept], nodes
         cells = np.asarray(X)
-        place = int(self.node)
-        others = np.delete(cells, place, axis=1)
-        return (others.astype(float) if others.dtype == object else others), cells[:, place]
+        index = int(self.node)
+        others = np.delete(cells, index, axis=1)
+        return (others.astype(float) if others.dtype == object else others), cells[:, index]
 
     def _fit(self, X: Any, y: Any, nodes: npt.NDArray[Any] | None, task: str) -> Self:
         rows = len(X)
@@ -75,7 +75,7 @@ class _FedRelaxEstimator(BaseEstimator):  # type: ignore[misc]
         if network is None:
             network = Network.shape("complete", found) if len(found) > 1 else Network(found)
         data = {
-            node: (X[codes == place], y[codes == place]) for place, node in enumerate(found)
+            node: (X[codes == index], y[codes == index]) for index, node in enumerate(found)
         }
         method = FedRelax(
             alpha=self.alpha, model=self._model(), rounds=self.rounds, tolerance=self.tolerance,

@@ -13,7 +13,7 @@ use fedgrid::{
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::{prelude::*, types::PyTuple};
 
-use crate::work::Job;
+use crate::work::WorkerJob;
 
 /// The adapter of one node's model.
 pub(crate) struct Adapter {
@@ -57,8 +57,8 @@ impl Adapter {
         &self,
         question: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>,
     ) -> fedgrid::Result<T> {
-        let job = Job::current();
-        let inside = job.as_ref().map(Job::enter);
+        let job = WorkerJob::current();
+        let inside = job.as_ref().map(WorkerJob::enter);
         if matches!(inside, Some(None)) {
             return Err(Error::Interrupted);
         }

@@ -41,6 +41,12 @@ pub(crate) fn to_json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("plain values become JSON")
 }
 
+/// A value as Python's own dicts, lists and numbers, which are those that JSON has.
+pub(crate) fn plain<T: Serialize>(py: Python<'_>, value: &T) -> PyResult<Py<PyAny>> {
+    // By way of text, so that Python reads exactly what the command writes.
+    Ok(py.import("json")?.call_method1("loads", (to_json(value),))?.unbind())
+}
+
 /// The columns of a frame, as NumPy holds them: whole, strided or reversed, never copied.
 pub(crate) struct Columns<'py>(Vec<PyReadonlyArray1<'py, f64>>);
 
@@ -91,17 +97,18 @@ impl ByNode {
     pub(crate) fn new(nodes: ArrayView1<'_, i64>, count: usize) -> PyResult<Self> {
         let mut ends = vec![0_usize; count];
         for &node in nodes {
-            *place(&mut ends, node)? += 1;
+            *of_node(&mut ends, node)? += 1;
         }
         let mut sum = 0;
         for end in &mut ends {
             // First where a node's rows begin; each row moves it on, so that it ends up at their end.
             sum += std::mem::replace(end, sum);
         }
+        // Most frames come sorted by node; an order of their rows would take as much room as a column.
         let is_sorted = nodes.iter().is_sorted();
         let mut rows = if is_sorted { Vec::new() } else { vec![0; nodes.len()] };
         for (row, &node) in nodes.iter().enumerate() {
-            let next = place(&mut ends, node)?;
+            let next = of_node(&mut ends, node)?;
             if !is_sorted {
                 rows[*next] = row;
             }
@@ -110,24 +117,24 @@ impl ByNode {
         Ok(Self { rows: (!is_sorted).then_some(rows), ends })
     }
 
-    /// The row of the frame at a place among all rows.
-    pub(crate) fn row(&self, place: usize) -> usize {
-        self.rows.as_ref().map_or(place, |rows| rows[place])
+    /// The row of the frame at a slot among all rows.
+    pub(crate) fn row(&self, slot: usize) -> usize {
+        self.rows.as_ref().map_or(slot, |rows| rows[slot])
     }
 
-    /// The node that a place among all rows belongs to.
-    pub(crate) fn node_at(&self, place: usize) -> usize {
-        self.ends.partition_point(|&end| end <= place)
+    /// The node that a slot among all rows belongs to.
+    pub(crate) fn node_at(&self, slot: usize) -> usize {
+        self.ends.partition_point(|&end| end <= slot)
     }
 
-    /// The places of the rows of every node.
-    pub(crate) fn places(&self) -> impl Iterator<Item = Range<usize>> + Clone {
+    /// The slots of the rows of every node.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = Range<usize>> + Clone {
         let starts = std::iter::once(&0).chain(&self.ends);
         starts.zip(&self.ends).map(|(&start, &end)| start..end)
     }
 }
 
-fn place<T>(of_nodes: &mut [T], node: i64) -> PyResult<&mut T> {
+fn of_node<T>(of_nodes: &mut [T], node: i64) -> PyResult<&mut T> {
     let found = usize::try_from(node).ok().and_then(|node| of_nodes.get_mut(node));
     found.ok_or_else(|| PyValueError::new_err(format!("there is no node number {node}")))
 }

@@ -6,11 +6,11 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::{convert::from_json, network::Network, study::Study, work::How};
+use crate::{convert::from_json, network::NetworkHandle, study::StudyHandle, work::How};
 
 /// The choices of a learned network as Python writes them.
 #[derive(Deserialize)]
-struct Keys {
+struct LearnChoices {
     share: f64,
     phases: usize,
     iterations: usize,
@@ -23,11 +23,11 @@ struct Keys {
 #[pyfunction]
 pub(crate) fn learn(
     py: Python<'_>,
-    study: &Study,
+    study: &StudyHandle,
     keys: &str,
     how: How,
-) -> PyResult<(Network, String)> {
-    let Keys { share, phases, iterations, neighbours, step, seed } = from_json(keys)?;
+) -> PyResult<(NetworkHandle, String)> {
+    let LearnChoices { share, phases, iterations, neighbours, step, seed } = from_json(keys)?;
     let assembly = study.assembly();
     how.run(py, move |_| {
         let usual = NetworkLearning::default();
@@ -41,7 +41,7 @@ pub(crate) fn learn(
             })
         });
         let about = json!({ "pairs": pairs.collect::<Vec<_>>(), "probes": learned.probes });
-        Ok((Network(learned.network), about.to_string()))
+        Ok((NetworkHandle(learned.network), about.to_string()))
     })
 }
 
@@ -50,6 +50,7 @@ fn training(assembly: &Assembly) -> Vec<Node> {
     let study = &assembly.study;
     let node = |(id, rows): (usize, &Dataset)| Node {
         id,
+        // A node with many rows shall not look more helpful for that alone.
         data: rows.select(&study.plan.train[id]).with_total_weight(1.0),
         model: study.models[id].clone(),
         public: study.public[id].clone(),

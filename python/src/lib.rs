@@ -1,5 +1,5 @@
 //! The native part of the Python package `fedgrid`: conversions, and nothing else. Mathematics is in
-//! the crate `fedgrid`, experiments and reports are in `fedgrid-cli`.
+//! the crate `fedgrid`, experiments and reports are in `fedgrid-lab`.
 //!
 //! The modules are listed in the order data flows, and a module uses only those above it.
 
@@ -11,8 +11,10 @@ mod adapter;
 mod local_model;
 mod network;
 mod models;
+mod handle;
 mod study;
 mod learn;
+mod schema;
 mod reproduce;
 
 use pyo3::prelude::*;
@@ -21,10 +23,15 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _fedgrid(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_class::<network::Network>()?;
-    module.add_class::<models::Models>()?;
-    module.add_class::<study::Study>()?;
-    module.add_class::<study::Fitted>()?;
+    module.add_class::<network::NetworkHandle>()?;
+    module.add_class::<models::ModelsHandle>()?;
+    module.add_class::<study::StudyHandle>()?;
+    module.add_class::<study::FittedHandle>()?;
+    module.add_class::<handle::CardHandle>()?;
+    module.add_class::<handle::OutcomeHandle>()?;
+    module.add_class::<handle::HelpsHandle>()?;
+    module.add_function(wrap_pyfunction!(schema::schema, module)?)?;
+    module.add_function(wrap_pyfunction!(schema::methods, module)?)?;
     module.add_function(wrap_pyfunction!(study::page, module)?)?;
     module.add_function(wrap_pyfunction!(learn::learn, module)?)?;
     module.add_function(wrap_pyfunction!(reproduce::figures, module)?)?;

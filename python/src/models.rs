@@ -19,20 +19,20 @@ use crate::{
 };
 
 /// The models of all nodes.
-#[pyclass(frozen, module = "fedgrid._fedgrid")]
-pub(crate) struct Models {
+#[pyclass(frozen, name = "Models", module = "fedgrid._fedgrid")]
+pub(crate) struct ModelsHandle {
     hypotheses: Arc<[Arc<dyn Hypothesis>]>,
     about: Arc<About>,
 }
 
-impl Models {
+impl ModelsHandle {
     pub(crate) fn new(hypotheses: Vec<Arc<dyn Hypothesis>>, about: About) -> Self {
         Self { hypotheses: hypotheses.into(), about: Arc::new(about) }
     }
 }
 
 #[pymethods]
-impl Models {
+impl ModelsHandle {
     /// The models that `export` has given.
     #[staticmethod]
     fn restore(models: Vec<Bound<'_, PyAny>>, about: &str) -> PyResult<Self> {
@@ -90,14 +90,15 @@ impl Models {
         }
         let by_node = ByNode::new(nodes.as_array(), self.hypotheses.len())?;
         let names: Arc<[String]> = self.about.features.clone().into();
+        // Columns belong to the interpreter and are read here; what the threads get is a copy by node.
         let asked = {
             let views = columns.views();
-            let part = |(node, places): (usize, Range<usize>)| -> fedgrid::Result<_> {
-                let features = gather(&names, &views, places.map(|place| by_node.row(place)))?;
+            let part = |(node, slots): (usize, Range<usize>)| -> fedgrid::Result<_> {
+                let features = gather(&names, &views, slots.map(|slot| by_node.row(slot)))?;
                 let scaled = self.about.scaling.as_ref().map(|scaling| scaling.apply(&features));
                 Ok((node, scaled.unwrap_or(Ok(features))?))
             };
-            let parts = by_node.places().enumerate().filter(|(_, places)| !places.is_empty());
+            let parts = by_node.slots().enumerate().filter(|(_, slots)| !slots.is_empty());
             parts.map(part).collect::<fedgrid::Result<Vec<(usize, Features)>>>()
         };
         let asked = asked.map_err(|error| core_error(&error))?;
@@ -108,10 +109,10 @@ impl Models {
         })?;
         let outputs = self.about.task.outputs();
         let mut values = vec![0.0; rows * outputs];
-        let with_rows = by_node.places().filter(|places| !places.is_empty());
-        for (labels, places) in answers.iter().zip(with_rows) {
-            for (own, place) in places.enumerate() {
-                let row = by_node.row(place) * outputs;
+        let with_rows = by_node.slots().filter(|slots| !slots.is_empty());
+        for (labels, slots) in answers.iter().zip(with_rows) {
+            for (own, slot) in slots.enumerate() {
+                let row = by_node.row(slot) * outputs;
                 values[row..][..outputs].copy_from_slice(labels.row(own));
             }
         }

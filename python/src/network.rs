@@ -11,19 +11,19 @@ use serde_json::json;
 use crate::convert::core_error;
 
 /// An undirected weighted network of named nodes.
-#[pyclass(frozen, module = "fedgrid._fedgrid")]
-pub(crate) struct Network(pub(crate) network::Network);
+#[pyclass(frozen, name = "Network", module = "fedgrid._fedgrid")]
+pub(crate) struct NetworkHandle(pub(crate) network::Network);
 
 /// Ends and weights of all edges.
 type Edges<'py> =
     (Bound<'py, PyArray1<usize>>, Bound<'py, PyArray1<usize>>, Bound<'py, PyArray1<f64>>);
 
-fn made(network: fedgrid::Result<network::Network>) -> PyResult<Network> {
-    network.map(Network).map_err(|error| core_error(&error))
+fn made(network: fedgrid::Result<network::Network>) -> PyResult<NetworkHandle> {
+    network.map(NetworkHandle).map_err(|error| core_error(&error))
 }
 
 #[pymethods]
-impl Network {
+impl NetworkHandle {
     /// A network from names and edges between their positions.
     #[new]
     fn new(

@@ -4,14 +4,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fedgrid::{
-    compare::{self, Card, Contestant, Strength},
+    compare::{Contestant, Fitted, Strength},
     data::{Dataset, Features, Labels, Plan, Role, Task},
-    model::Hypothesis,
 };
 use fedgrid_lab::{
     assembly::{Assembly, Graph, LeftOut, OwnModel, Parts, Rows},
     experiment::Experiment,
-    outcome::{Help, Outcome},
     probes,
     report::Page,
     summary,
@@ -23,9 +21,10 @@ use serde_json::json;
 use crate::{
     adapter::Adapter,
     convert::{ByNode, Columns, core_error, experiment_error, from_json, gather, to_json},
+    handle::{CardHandle, HelpsHandle, OutcomeHandle},
     local_model::PythonModel,
-    models::Models,
-    network::Network,
+    models::ModelsHandle,
+    network::NetworkHandle,
     work::{How, aside},
 };
 
@@ -35,13 +34,13 @@ use crate::{
 pub(crate) struct Given<'py> {
     /// The experiment as JSON; its files are names only.
     experiment: String,
-    network: PyRef<'py, Network>,
+    network: PyRef<'py, NetworkHandle>,
     positions: Option<Vec<(f64, f64)>>,
     /// The node of each row.
     nodes: PyReadonlyArray1<'py, i64>,
     features: Vec<String>,
     columns: Vec<PyReadonlyArray1<'py, f64>>,
-    /// The target of each row: a number, or the place of its class.
+    /// The target of each row: a number, or the index of its class.
     target: PyReadonlyArray1<'py, f64>,
     classes: Vec<String>,
     /// What each row is for: 0 trains, 1 validates, 2 tests; none draws it.
@@ -57,36 +56,33 @@ pub(crate) struct Given<'py> {
 /// What a page is made of.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Kept<'py> {
-    /// The outcome as JSON.
-    outcome: String,
-    network: PyRef<'py, Network>,
+pub(crate) struct PageParts<'py> {
+    outcome: PyRef<'py, OutcomeHandle>,
+    network: PyRef<'py, NetworkHandle>,
     positions: Option<Vec<(f64, f64)>>,
     /// The experiment as a file has it.
     experiment: String,
-    /// Who helped whom, as JSON.
-    helps: String,
+    helps: PyRef<'py, HelpsHandle>,
 }
 
 /// A study in memory.
-#[pyclass(frozen, module = "fedgrid._fedgrid")]
-pub(crate) struct Study {
+#[pyclass(frozen, name = "Study", module = "fedgrid._fedgrid")]
+pub(crate) struct StudyHandle {
     experiment: Experiment,
     assembly: Mutex<Arc<Assembly>>,
 }
 
 /// What a fit has left.
-#[pyclass(frozen, module = "fedgrid._fedgrid")]
-pub(crate) struct Fitted {
-    hypotheses: Vec<Arc<dyn Hypothesis>>,
+#[pyclass(frozen, name = "Fitted", module = "fedgrid._fedgrid")]
+pub(crate) struct FittedHandle {
     /// How it went, as JSON.
     #[pyo3(get)]
     details: String,
-    /// What a summary is made of.
-    known: compare::Fitted,
+    /// What models and summaries are made of.
+    known: Fitted,
 }
 
-impl Study {
+impl StudyHandle {
     /// The study for work that needs no folds. What was lost with a panic in a worker was a copy.
     pub(crate) fn assembly(&self) -> Arc<Assembly> {
         self.assembly.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -103,7 +99,7 @@ impl Study {
 }
 
 #[pymethods]
-impl Study {
+impl StudyHandle {
     #[new]
     fn new(py: Python<'_>, given: Given<'_>) -> PyResult<Self> {
         let table: toml::Table = from_json(&given.experiment)?;
@@ -125,18 +121,25 @@ impl Study {
         self.assembly().study.contestants().iter().map(to_json).collect()
     }
 
-    /// Tunes and scores a contestant; its card as JSON.
-    fn card(&self, py: Python<'_>, contestant: &str, how: How) -> PyResult<String> {
+    /// Tunes and scores a contestant.
+    fn card(&self, py: Python<'_>, contestant: &str, how: How) -> PyResult<CardHandle> {
         let contestant: Contestant = from_json(contestant)?;
+        // Folds of very many nodes take a while, during which other Python threads shall run.
         let assembly = py.detach(|| self.with_folds());
         let assembly = assembly.map_err(|error| experiment_error(&error))?;
         let work = move |watch: &crate::work::Watching<_>| assembly.study.card(contestant, watch);
-        Ok(to_json(&how.run(py, work)?))
+        how.run(py, work).map(CardHandle)
     }
 
     /// Fits the study's own method at a strength and, where it is chosen, a ridge.
     #[pyo3(signature = (alpha, ridge, how))]
-    fn fit(&self, py: Python<'_>, alpha: f64, ridge: Option<f64>, how: How) -> PyResult<Fitted> {
+    fn fit(
+        &self,
+        py: Python<'_>,
+        alpha: f64,
+        ridge: Option<f64>,
+        how: How,
+    ) -> PyResult<FittedHandle> {
         let assembly = self.assembly();
         let fitted = how.run(py, move |watch| {
             assembly.study.check()?;
@@ -153,50 +156,51 @@ impl Study {
             "damped": fitted.damped,
             "tallies": fitted.tallies,
         });
-        let (hypotheses, details) = (fitted.hypotheses.clone(), details.to_string());
-        Ok(Fitted { hypotheses, details, known: fitted })
+        Ok(FittedHandle { details: details.to_string(), known: fitted })
     }
 
     /// The models of a fit.
-    fn models(&self, fitted: &Fitted) -> Models {
+    fn models(&self, fitted: &FittedHandle) -> ModelsHandle {
         let about = self.assembly().about.clone();
-        Models::new(fitted.hypotheses.clone(), about)
+        ModelsHandle::new(fitted.known.hypotheses.clone(), about)
     }
 
-    /// The outcome of a run as `result.json` has it.
+    /// The outcome of a run, from the cards of those that are compared, or from its own alone.
     fn outcome(
         &self,
         py: Python<'_>,
-        cards: &str,
-        fitted: &Fitted,
+        cards: Vec<PyRef<'_, CardHandle>>,
+        fitted: &FittedHandle,
         seconds: f64,
         how: How,
-    ) -> PyResult<String> {
-        let cards: Vec<Card> = from_json(cards)?;
+    ) -> PyResult<OutcomeHandle> {
+        let cards: Vec<_> = cards.iter().map(|card| card.0.clone()).collect();
         let known = fitted.known.clone();
+        // One card is that of the run itself, and there is nothing to compare it with.
         let mut experiment = self.experiment.clone();
         experiment.compare.enabled = cards.len() > 1;
         let assembly = self.assembly();
         // Clusters of nodes are found by asking their models, which may be Python's.
-        how.run(py, move |_| {
-            Ok(to_json(&summary::outcome(&experiment, &assembly, &cards, &known, seconds)))
-        })
+        let found =
+            move |_: &_| Ok(summary::outcome(&experiment, &assembly, &cards, &known, seconds));
+        how.run(py, found).map(OutcomeHandle)
     }
 
     /// The strength that was given; none if it, or a ridge, is chosen on validation rows.
     fn given(&self) -> Option<f64> {
+        // A ridge is chosen together with the error at this strength, which takes a card.
         let alpha = self.experiment.method.strength.given();
         alpha.filter(|_| !self.experiment.model.tunes_ridge())
     }
 
     /// What a reader should know of the rows and of a fit.
-    fn notes(&self, fitted: &Fitted) -> Vec<String> {
+    fn notes(&self, fitted: &FittedHandle) -> Vec<String> {
         summary::notes(&self.assembly(), &[], &fitted.known)
     }
 
-    /// Who helped whom in a fit, as JSON.
-    fn helps(&self, fitted: &Fitted) -> String {
-        to_json(&probes::helps(&self.assembly(), &fitted.known))
+    /// Who helped whom in a fit.
+    fn helps(&self, fitted: &FittedHandle) -> HelpsHandle {
+        HelpsHandle(probes::helps(&self.assembly(), &fitted.known))
     }
 
     /// The complete experiment as a file would have it.
@@ -216,16 +220,14 @@ impl Study {
 
 /// The page of an outcome, from what a run keeps.
 #[pyfunction]
-pub(crate) fn page(py: Python<'_>, title: &str, kept: Kept<'_>) -> PyResult<String> {
-    let outcome: Outcome = from_json(&kept.outcome)?;
-    let helps: Vec<Help> = from_json(&kept.helps)?;
+pub(crate) fn page(py: Python<'_>, title: &str, kept: PageParts<'_>) -> String {
     let edges = kept.network.0.edges();
     let edges: Vec<(usize, usize, f64)> =
         edges.iter().map(|edge| (edge.source, edge.target, edge.weight)).collect();
-    let (outcome, edges, positions) = (&outcome, &edges, kept.positions.as_deref());
-    let (experiment, helps) = (kept.experiment.as_str(), helps.as_slice());
+    let (outcome, edges, positions) = (&kept.outcome.0, &edges, kept.positions.as_deref());
+    let (experiment, helps) = (kept.experiment.as_str(), kept.helps.0.as_slice());
     let page = Page { title, outcome, edges, positions, experiment, helps };
-    Ok(py.detach(|| page.render()))
+    py.detach(|| page.render())
 }
 
 impl Given<'_> {
@@ -270,7 +272,7 @@ impl Given<'_> {
     /// How rows are used. Folds of very many nodes take as much room as their rows: they are made
     /// when needed.
     fn plan(&self, experiment: &Experiment, by_node: &ByNode) -> PyResult<Plan> {
-        let counts = by_node.places().map(|places| places.len());
+        let counts = by_node.slots().map(|slots| slots.len());
         let Some(roles) = &self.roles else {
             let keys = &experiment.data;
             let (Some(train), validation) = (keys.train, keys.validation.unwrap_or(0.0)) else {
@@ -281,13 +283,13 @@ impl Given<'_> {
             return Ok(Plan::unfolded(&Plan::draw(&counts, train, validation, experiment.seed)));
         };
         let roles = roles.as_array();
-        let role = |place: usize| match roles.get(by_node.row(place)) {
+        let role = |slot: usize| match roles.get(by_node.row(slot)) {
             Some(0) => Ok(Role::Train),
             Some(1) => Ok(Role::Validation),
             Some(2) => Ok(Role::Test),
-            _ => Err(PyValueError::new_err(format!("row {} has no role", by_node.row(place)))),
+            _ => Err(PyValueError::new_err(format!("row {} has no role", by_node.row(slot)))),
         };
-        let roles = by_node.places().map(|places| places.map(role).collect());
+        let roles = by_node.slots().map(|slots| slots.map(role).collect());
         Ok(Plan::unfolded(&roles.collect::<PyResult<Vec<Vec<Role>>>>()?))
     }
 
@@ -313,7 +315,7 @@ fn datasets(
     task: Task,
     by_node: &ByNode,
 ) -> fedgrid::Result<Vec<Dataset>> {
-    let order = (0..target.len()).map(|place| by_node.row(place));
+    let order = (0..target.len()).map(|slot| by_node.row(slot));
     let features = gather(names, columns, order.clone())?;
     let labels = match task {
         Task::Regression => Labels::new(task, order.map(|row| target[row]).collect())?,
@@ -321,13 +323,13 @@ fn datasets(
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
-                reason = "the place of a class is a small whole number"
+                reason = "the index of a class is a small whole number"
             )]
-            let places: Vec<usize> = order.map(|row| target[row] as usize).collect();
-            Labels::classes(classes, &places)?
+            let indices: Vec<usize> = order.map(|row| target[row] as usize).collect();
+            Labels::classes(classes, &indices)?
         }
     };
-    Dataset::parted(&features, &labels, by_node.places().map(|places| places.len()))
+    Dataset::parted(&features, &labels, by_node.slots().map(|slots| slots.len()))
 }
 
 fn points(names: &Arc<[String]>, columns: &[PyReadonlyArray1<'_, f64>]) -> PyResult<Features> {

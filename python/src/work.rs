@@ -28,23 +28,23 @@ use pyo3::{
 use crate::convert::{core_error, to_json};
 
 /// How often the caller's thread looks for Ctrl-C.
-const LOOK: Duration = Duration::from_millis(50);
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long a stopped job may take to end before its caller goes on without it.
-const PATIENCE: Duration = Duration::from_millis(700);
+const STOP_GRACE: Duration = Duration::from_millis(700);
 /// How long the end of the process is held up without a word.
-const SILENCE: Duration = Duration::from_secs(2);
+const QUIET_WAIT: Duration = Duration::from_secs(2);
 
 thread_local! {
     /// The job that this thread works for.
-    static CURRENT: RefCell<Option<Arc<Job>>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<Arc<WorkerJob>>> = const { RefCell::new(None) };
 }
 
 /// The jobs that have begun. It is locked by attached threads only, so that no fork finds it locked.
-static JOBS: Mutex<Vec<Weak<Job>>> = Mutex::new(Vec::new());
+static JOBS: Mutex<Vec<Weak<WorkerJob>>> = Mutex::new(Vec::new());
 
 /// A piece of work; it lives as long as one of its threads does, or the caller that waits for it.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct WorkerJob {
     stop: AtomicBool,
     has_failed: AtomicBool,
     /// The first exception that a Python model has raised. It is kept here because the mathematics
@@ -57,7 +57,7 @@ pub(crate) struct Job {
 }
 
 /// A thread inside a Python model, until it is dropped.
-pub(crate) struct Inside(Arc<Job>);
+pub(crate) struct Inside(Arc<WorkerJob>);
 
 impl Drop for Inside {
     fn drop(&mut self) {
@@ -65,7 +65,7 @@ impl Drop for Inside {
     }
 }
 
-impl Job {
+impl WorkerJob {
     fn begin(_attached: Python<'_>) -> Arc<Self> {
         let job = Arc::new(Self {
             stop: AtomicBool::new(false),
@@ -121,13 +121,13 @@ impl Job {
 /// Short work that may ask Python models, on the caller's own thread, which is detached.
 pub(crate) fn aside<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     /// Puts back the job that the thread had: a model of another job may have called us.
-    struct Back(Option<Arc<Job>>);
+    struct Back(Option<Arc<WorkerJob>>);
     impl Drop for Back {
         fn drop(&mut self) {
             CURRENT.set(self.0.take());
         }
     }
-    let job = Job::begin(py);
+    let job = WorkerJob::begin(py);
     let back = Back(CURRENT.replace(Some(job.clone())));
     let done = py.detach(work);
     drop(back);
@@ -135,7 +135,7 @@ pub(crate) fn aside<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) ->
 }
 
 /// What a job tells while it runs.
-enum Event<T> {
+enum JobEvent<T> {
     Tried(Contestant, usize),
     Round(Box<Round>),
     Done(fedgrid::Result<T>),
@@ -143,12 +143,12 @@ enum Event<T> {
 
 /// How a job is watched: what it tells is sent to the caller's thread, which may ask it to stop.
 pub(crate) struct Watching<T> {
-    events: Mutex<Sender<Event<T>>>,
-    job: Arc<Job>,
+    events: Mutex<Sender<JobEvent<T>>>,
+    job: Arc<WorkerJob>,
 }
 
 impl<T> Watching<T> {
-    fn send(&self, event: Event<T>) {
+    fn send(&self, event: JobEvent<T>) {
         // A caller that has gone on hears no more.
         let _ = self.events.lock().unwrap_or_else(PoisonError::into_inner).send(event);
     }
@@ -156,7 +156,7 @@ impl<T> Watching<T> {
 
 impl<T: Send> Watch for Watching<T> {
     fn tried(&self, contestant: Contestant, done: usize, _: usize) {
-        self.send(Event::Tried(contestant, done));
+        self.send(JobEvent::Tried(contestant, done));
     }
 
     fn interrupted(&self) -> bool {
@@ -164,7 +164,7 @@ impl<T: Send> Watch for Watching<T> {
     }
 
     fn round(&self, round: &Round) {
-        self.send(Event::Round(Box::new(round.clone())));
+        self.send(JobEvent::Round(Box::new(round.clone())));
     }
 }
 
@@ -185,7 +185,7 @@ impl How {
         py: Python<'_>,
         work: impl FnOnce(&Watching<T>) -> fedgrid::Result<T> + Send + 'static,
     ) -> PyResult<T> {
-        let job = Job::begin(py);
+        let job = WorkerJob::begin(py);
         let (sender, events) = channel();
         let watching = Watching { events: Mutex::new(sender.clone()), job: job.clone() };
         let own = job.clone();
@@ -196,7 +196,7 @@ impl How {
             .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         std::thread::spawn(move || {
             let result = pool.install(|| work(&watching));
-            let _ = sender.send(Event::Done(result));
+            let _ = sender.send(JobEvent::Done(result));
         });
         let ended = self.wait(py, events, &job);
         // A model's own exception says more than what it led to, unless the stop led to it.
@@ -210,17 +210,17 @@ impl How {
     fn wait<T: Send>(
         &self,
         py: Python<'_>,
-        events: Receiver<Event<T>>,
-        job: &Job,
+        events: Receiver<JobEvent<T>>,
+        job: &WorkerJob,
     ) -> PyResult<fedgrid::Result<T>> {
         let mut stopped: Option<(Instant, PyErr)> = None;
         let events = Mutex::new(events);
         loop {
             let next = py.detach(|| {
-                events.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(LOOK)
+                events.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(SIGNAL_INTERVAL)
             });
             let looked = match next {
-                Ok(Event::Done(result)) => {
+                Ok(JobEvent::Done(result)) => {
                     return stopped.map_or(Ok(result), |(_, error)| Err(error));
                 }
                 Ok(event) => self.tell(py, &event),
@@ -235,22 +235,22 @@ impl How {
             }
             // A fit of a Python model cannot be cut short: its thread is left to end by itself.
             match stopped {
-                Some((since, error)) if since.elapsed() > PATIENCE => return Err(error),
+                Some((since, error)) if since.elapsed() > STOP_GRACE => return Err(error),
                 _ => {}
             }
         }
     }
 
-    fn tell<T>(&self, py: Python<'_>, event: &Event<T>) -> PyResult<()> {
+    fn tell<T>(&self, py: Python<'_>, event: &JobEvent<T>) -> PyResult<()> {
         let Some(listener) = &self.listener else { return Ok(()) };
         match event {
-            Event::Tried(contestant, done) => {
+            JobEvent::Tried(contestant, done) => {
                 listener.call1(py, ("tried", contestant.to_string(), *done))?;
             }
-            Event::Round(round) => {
+            JobEvent::Round(round) => {
                 listener.call1(py, ("round", to_json(round), round.round))?;
             }
-            Event::Done(_) => {}
+            JobEvent::Done(_) => {}
         }
         Ok(())
     }
@@ -258,7 +258,7 @@ impl How {
 
 /// Whether a job is still wanted: by the user, by the interpreter, and by the job whose model has
 /// asked for it.
-fn wanted(py: Python<'_>, job: &Job, is_stopping: bool) -> PyResult<()> {
+fn wanted(py: Python<'_>, job: &WorkerJob, is_stopping: bool) -> PyResult<()> {
     py.check_signals()?;
     if is_stopping {
         return Ok(());
@@ -266,7 +266,7 @@ fn wanted(py: Python<'_>, job: &Job, is_stopping: bool) -> PyResult<()> {
     if job.is_stopped() {
         return Err(PySystemExit::new_err("the interpreter is going away"));
     }
-    match Job::current() {
+    match WorkerJob::current() {
         Some(outer) if outer.is_stopped() => Err(PyKeyboardInterrupt::new_err("interrupted")),
         _ => Ok(()),
     }
@@ -276,24 +276,25 @@ fn wanted(py: Python<'_>, job: &Job, is_stopping: bool) -> PyResult<()> {
 #[pyfunction]
 pub(crate) fn leave(py: Python<'_>) -> PyResult<()> {
     let jobs = std::mem::take(&mut *JOBS.lock().unwrap_or_else(PoisonError::into_inner));
-    let ours = |job: &Weak<Job>| job.upgrade().filter(|job| job.process == std::process::id());
+    let ours =
+        |job: &Weak<WorkerJob>| job.upgrade().filter(|job| job.process == std::process::id());
     jobs.iter().filter_map(ours).for_each(|job| job.stop());
     // Threads that only compute need no interpreter, and are not waited for.
-    let is_inside = |job: Arc<Job>| job.inside.load(Ordering::SeqCst) > 0;
+    let is_inside = |job: Arc<WorkerJob>| job.inside.load(Ordering::SeqCst) > 0;
     let begun = Instant::now();
     let mut is_said = false;
     while jobs.iter().filter_map(ours).any(is_inside) {
         if py.check_signals().is_err() {
             return at_once(py);
         }
-        if begun.elapsed() > SILENCE && !is_said {
+        if begun.elapsed() > QUIET_WAIT && !is_said {
             is_said = true;
             let words =
                 "fedgrid waits for a Python model to end its fit; Ctrl-C again leaves at once";
             // Who cannot be told waits all the same.
             let _ = writeln!(std::io::stderr(), "{words}");
         }
-        py.detach(|| std::thread::sleep(LOOK / 5));
+        py.detach(|| std::thread::sleep(SIGNAL_INTERVAL / 5));
     }
     Ok(())
 }

@@ -116,7 +116,7 @@ def test_total_variation_of_weights(command: Path, tmp_path: Path) -> None:
 def test_probes_and_rivals(method: Any, command: Path, tmp_path: Path) -> None:
     frame = made(5, 6)
     frame.to_csv(tmp_path / "rows.csv", index=False)
-    keys = {"persfl": ["method.persfl.candidates=3", "method.rounds=30"]}.get(method.kind, [])
+    keys = {"persfl": ["method.candidates=3", "method.rounds=30"]}.get(method.kind, [])
     theirs = by_command(
         command, tmp_path / "run", "--data", str(tmp_path / "rows.csv"), "--node", "node",
         "--target", "y", "--shape", "path", "--method", method.kind,
@@ -131,7 +131,7 @@ def test_probes_and_rivals(method: Any, command: Path, tmp_path: Path) -> None:
 METHODS: list[Any] = [
     fg.FedRelax(0.37), fg.GTV(0.037), fg.PersFL(0.037, candidates=3), fg.FedAvg(0.57), fg.FedProx(0.77),
     fg.Ditto(5.0), fg.APFL(0.63), fg.IFCA(5), fg.ClusteredFL(0.33), fg.FineTuned(7), fg.Gossip(0.23),
-    fg.FedMD(0.43), fg.Shrunk(0.43), fg.Method("ditto", alpha=5.0), fg.Method("ifca", alpha=5),
+    fg.FedMD(0.43), fg.Shrunk(0.43), fg.Method("ditto", alpha=5.0), fg.Method("ifca", clusters=5),
 ]  # fmt: skip
 
 
@@ -140,8 +140,9 @@ METHODS: list[Any] = [
 def test_what_is_trained_is_what_the_experiment_says(
     method: Any, auto: bool, command: Path, tmp_path: Path
 ) -> None:
-    given = method.alpha
-    method = method.__class__(**{**method.get_params(), "alpha": "auto" if auto else given, "rounds": 12})
+    strength = method._strength_name()
+    given = getattr(method, strength)
+    method = method.__class__(**{**method.get_params(), strength: "auto" if auto else given, "rounds": 12})
     method.set_params(shuffles=1)
     # Both ridges: one that is chosen, by which the strength must not be chosen along, and one that is not.
     for model in (fg.Linear(), fg.Linear(ridge=0.01)):
@@ -160,8 +161,9 @@ def test_what_is_trained_is_what_the_experiment_says(
             command, folder / "run", str(folder / "experiment.toml"), "--data",
             str(folder / "rows.csv"), "--edges", str(folder / "edges.csv"),
         )  # fmt: skip
-        assert auto or run.alpha_ == given
-        assert (run.alpha_, run.ridge_) == (theirs["method"]["alpha"], theirs["method"].get("ridge"))
+        assert auto or run.strength_ == given
+        assert f"{strength}={run.strength_:.4g}" in repr(run)
+        assert (run.strength_, run.ridge_) == (theirs["method"]["alpha"], theirs["method"].get("ridge"))
         lines = (folder / "run" / "models" / "nodes.jsonl").read_text().splitlines()
         models = {line["node"]: line["model"] for line in map(json.loads, lines)}
         assert {node: run.models_[node] for node in network.nodes} == models
@@ -169,12 +171,12 @@ def test_what_is_trained_is_what_the_experiment_says(
         wrong = (run.predict(test) - test["y"]).to_numpy() ** 2
         own = run.compare()[run.compare().own]
         assert own["test"] == pytest.approx(wrong.mean(), rel=1e-12)
-        assert (own.get("alpha", 0.0), own.get("ridge")) == (run.alpha_, run.ridge_)
+        assert (own.get("alpha", 0.0), own.get("ridge")) == (run.strength_, run.ridge_)
         same(run.result, theirs)
         if not auto:  # of the run itself and of the network that is shuffled, and of nobody else
             own_path = [name for name in theirs["path"] if name == run.compare().own or "shuffled" in name]
             assert {point["alpha"] for name in own_path for point in theirs["path"][name]} == {given}
-        alone = json.loads(json.dumps(run._outcome(compare=False)))
+        alone = run._outcome(compare=False).plain()
         for name in ("method", "certificate", "nodes"):
             if name == "nodes":
                 ours = [node["network"] for node in alone[name]]

@@ -93,7 +93,7 @@ def test_a_pickled_run_keeps_its_report_and_its_experiment(
             assert again.report(tmp_path / "after.html", title="six").read_text() == page
             assert again.experiment() == run.experiment() and "[method]" in again.experiment()
             assert again.result == run.result and again.notes_ == run.notes_
-            assert (again.alpha_, again.ridge_) == (run.alpha_, run.ridge_)
+            assert (again.strength_, again.ridge_) == (run.strength_, run.ridge_)
             assert again.certificate_ == run.certificate_ and repr(again) == repr(run)
             assert np.array_equal(again.predict(frame), run.predict(frame))
 
@@ -109,6 +109,27 @@ def test_a_run_that_was_not_compared_before_says_so(
         for ask in (again.compare, lambda: again.report(tmp_path / "none.html"), lambda: again.result):
             with pytest.raises(RuntimeError, match="was pickled holds .* compared before, not its rows"):
                 ask()
+
+
+def test_pickles_hold_plain_values_and_give_native_ones_back(
+    frame: pd.DataFrame, path: fg.Network, tmp_path: Path
+) -> None:
+    run = fg.IFCA(2, fg.Linear(ridge=0.01)).fit(frame, "y", node="node", network=path, folds=2)
+    alone = run.report(tmp_path / "alone.html", compare=False).read_text()
+    state = run.__getstate__()
+    # Names and types of format 1, which earlier versions read and have written.
+    assert state["alpha_"] == 2.0 and "strength_" not in state and isinstance(state["_helps"], str)
+    assert isinstance(state["_alone"], dict) and not state["_cards"]
+    again = pickle.loads(pickle.dumps(run))
+    assert again.strength_ == run.strength_ and again.method == run.method
+    assert again.report(tmp_path / "again.html", compare=False).read_text() == alone
+    compared = run.compare()
+    kept = pickle.loads(pickle.dumps(compared))
+    assert kept.__getstate__() == {"result": compared.result} and str(kept) == str(compared)
+    # What a reader does with the values changes no report.
+    page = run.report(tmp_path / "before.html").read_text()
+    compared.result["nodes"].clear()
+    assert run.report(tmp_path / "after.html").read_text() == page
 
 
 def test_no_row_is_pickled(frame: pd.DataFrame, path: fg.Network) -> None:

@@ -1,0 +1,186 @@
+"""What all methods do: they take rows, a network and models, and leave a run."""
+
+from __future__ import annotations
+
+import operator
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from . import _fedgrid as native
+from ._frames import name_of
+from ._kinds import kinds
+from ._network import Network
+from ._params import Params
+from ._rows import rows
+from ._study import Prepared, prepare
+from .run import Run, Work
+
+
+class Facts(NamedTuple):
+    """What must be known of a method before it runs."""
+
+    strength: str | None
+    uses_network: bool
+    #: Whether nodes may ask everyone where there is no network.
+    asks_everyone: bool
+
+
+FACTS = {row[0]: Facts(*row[1:]) for row in native.methods()}
+_NAMES = {kind.name: {key.name for key in kind.keys if key.lists_names} for kind in kinds("MethodSection")}
+
+
+def whole(seed: Any) -> int:
+    """A seed as a whole number; a generator would draw another one at every fit."""
+    try:
+        return operator.index(seed)
+    except TypeError:
+        raise TypeError(f"random_state is {seed!r}, expected a whole number or None") from None
+
+
+class Method(Params):
+    """A method by its name in an experiment file, with any of its keys.
+
+    >>> import fedgrid as fg
+    >>> fg.Method("gtv", penalty="norm").kind
+    'gtv'
+    """
+
+    kind: str
+
+    def __init__(
+        self,
+        kind: str,
+        *,
+        model: Any = None,
+        shuffles: int = 5,
+        baselines: Sequence[str] = (),
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        **keys: Any,
+    ) -> None:
+        self.kind = kind
+        self.model = model
+        self.shuffles = shuffles
+        self.baselines = baselines
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self._keys = list(keys)
+        for name, value in keys.items():
+            setattr(self, name, value)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All parameters by name."""
+        own = {name: getattr(self, name) for name in getattr(self, "_keys", [])}
+        return {**super().get_params(deep), **own}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Earlier versions called every strength alpha.
+        if "alpha" in state and "_keys" not in state and (name := self._strength_name()) is not None:
+            state = {**state, name: state["alpha"]}
+        super().__setstate__(state)
+
+    def _strength_name(self) -> str | None:
+        """The key of the one number that validation rows may choose."""
+        facts = FACTS.get(self.kind)
+        return None if facts is None else facts.strength
+
+    def _method(self) -> dict[str, Any]:
+        """The section of an experiment file."""
+        given = {name: value for name, value in self.get_params().items() if value is not None}
+        own = {name: value for name, value in given.items() if name not in COMMON}
+        for name in _NAMES.get(self.kind, set()) & own.keys():
+            own[name] = [name_of(node) for node in own[name]]
+        return {"kind": self.kind, **own}
+
+    def prepare(
+        self,
+        data: Any,
+        target: Any = None,
+        *,
+        node: Any = None,
+        network: Network | None = None,
+        features: Sequence[Any] | None = None,
+        split: Any = None,
+        **options: Any,
+    ) -> Prepared:
+        """The study of these rows; the arguments are those of `fit`."""
+        seed = 1 if self.random_state is None else whole(self.random_state)
+        read = rows(data, target, node, features, split)
+        shuffles, facts = self.shuffles, FACTS.get(self.kind)
+        if network is None and facts is not None:
+            if facts.asks_everyone:
+                # All nodes of a complete network are alike, so that shuffling says nothing.
+                shuffles = 0
+                network = Network.shape("complete", read.found) if len(read.found) > 1 else Network(read.found)
+            elif not facts.uses_network:
+                network = Network(read.found)
+        return prepare(
+            self._method(), self.model, read, network, shuffles=shuffles, baselines=self.baselines,
+            seed=seed, **options,
+        )  # fmt: skip
+
+    def fit(
+        self,
+        data: Any,
+        target: Any = None,
+        *,
+        node: Any = None,
+        network: Network | None = None,
+        features: Sequence[Any] | None = None,
+        split: Any = None,
+        train: float | None = None,
+        validation: float | None = None,
+        folds: int = 5,
+        public: Any = None,
+        task: str | None = None,
+        standardise: bool = False,
+        callbacks: Sequence[Any] = (),
+        progress: bool | None = None,
+    ) -> Run:
+        """Trains one model for every node.
+
+        Parameters
+        ----------
+        data
+            A pandas, polars or pyarrow table, or a dict of columns, with one row per observation;
+            or a dict of (X, y) for each node.
+        target, node
+            The columns that are predicted and that name each row's node.
+        network
+            Who is whose neighbour. Nodes without rows learn from their neighbours. Methods around a hub need
+            none, and those that ask others may ask everyone without one.
+        features
+            The columns to predict from; by default all numeric ones but node, target and split.
+        split
+            The column that says train, val or test. Without one, `train` and `validation` are
+            shares of each node's rows that are drawn; without these, rows take turns in `folds`.
+        public
+            The points on which predictions are compared: a number of them, a table or array, or
+            keys such as {"kind": "box", "points": 100}. By default 500 normal draws with the means
+            and covariances of all training features, a shared statistic.
+        task
+            "regression" or "classification"; by default as target and models tell.
+        callbacks, progress
+            Who hears of rounds and results, and whether a bar is shown.
+
+        A run that has not come as close as asked is warned of with a `ConvergenceWarning`.
+        """
+        begun = time.perf_counter()
+        prepared = self.prepare(
+            data, target, node=node, network=network, features=features, split=split, train=train,
+            validation=validation, folds=folds, public=public, task=task, standardise=standardise,
+        )  # fmt: skip
+        work = Work(self.n_jobs, callbacks, progress)
+        run = Run(prepared, self, work, begun)
+        try:
+            run._fit(*run._strength())
+        finally:
+            work.done()
+        run._finish()
+        run._warn()
+        return run
+
+
+#: The parameters that are no keys of the section of methods.
+COMMON = [name for name in Method._names() if name != "kind"]
