@@ -6,7 +6,7 @@ use fedgrid::{
     data::Features,
     model::{Hypothesis, HypothesisKinds, Stored},
 };
-use fedgrid_lab::assembly::About;
+use fedgrid_lab::assembly::DataSchema;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyString};
 use rayon::prelude::*;
@@ -22,11 +22,11 @@ use crate::{
 #[pyclass(frozen, name = "Models", module = "fedgrid._fedgrid")]
 pub(crate) struct ModelsHandle {
     hypotheses: Arc<[Arc<dyn Hypothesis>]>,
-    about: Arc<About>,
+    about: Arc<DataSchema>,
 }
 
 impl ModelsHandle {
-    pub(crate) fn new(hypotheses: Vec<Arc<dyn Hypothesis>>, about: About) -> Self {
+    pub(crate) fn new(hypotheses: Vec<Arc<dyn Hypothesis>>, about: DataSchema) -> Self {
         Self { hypotheses: hypotheses.into(), about: Arc::new(about) }
     }
 }
@@ -36,7 +36,7 @@ impl ModelsHandle {
     /// The models that `export` has given.
     #[staticmethod]
     fn restore(models: Vec<Bound<'_, PyAny>>, about: &str) -> PyResult<Self> {
-        let about: About = from_json(about)?;
+        let about: DataSchema = from_json(about)?;
         let restored = |model: Bound<'_, PyAny>| -> PyResult<Arc<dyn Hypothesis>> {
             if let Ok(text) = model.cast::<PyString>() {
                 let stored: Stored = from_json(&text.to_cow()?)?;

@@ -8,7 +8,7 @@ use fedgrid::{
     data::{Dataset, Features, Labels, Plan, Role, Task},
 };
 use fedgrid_lab::{
-    assembly::{Assembly, Graph, LeftOut, OwnModel, Parts, Rows},
+    assembly::{Assembly, CustomModel, Graph, LeftOut, Rows, StudyInputs},
     experiment::Experiment,
     probes,
     report::Page,
@@ -231,7 +231,7 @@ pub(crate) fn page(py: Python<'_>, title: &str, kept: PageParts<'_>) -> String {
 }
 
 impl Given<'_> {
-    fn parts(&self, py: Python<'_>, experiment: &Experiment) -> PyResult<Parts> {
+    fn parts(&self, py: Python<'_>, experiment: &Experiment) -> PyResult<StudyInputs> {
         let network = &self.network.0;
         let by_node = ByNode::new(self.nodes.as_array(), network.len())?;
         let task = match self.classes.len() {
@@ -248,10 +248,10 @@ impl Given<'_> {
         let models = self.models.iter().map(|(node, object)| {
             let adapter = Adapter::new(object)?;
             let kind = adapter.kind.clone();
-            Ok(OwnModel { node: *node, model: Arc::new(PythonModel(Arc::new(adapter))), kind })
+            Ok(CustomModel { node: *node, model: Arc::new(PythonModel(Arc::new(adapter))), kind })
         });
         let public = self.public.as_ref().map(|columns| points(&names, columns)).transpose()?;
-        Ok(Parts {
+        Ok(StudyInputs {
             source: experiment.data.file.display().to_string(),
             fingerprint: 0,
             graph: Graph { positions: self.positions.clone(), ..Graph::from(network.clone()) },

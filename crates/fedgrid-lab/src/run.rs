@@ -28,7 +28,7 @@ use fedgrid::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    assembly::{About, Assembly},
+    assembly::{Assembly, DataSchema},
     error::{Error, Result},
     outcome::Outcome,
     probes::probes_csv,
@@ -279,7 +279,7 @@ impl RunFolder {
 struct AboutFile {
     format: u32,
     #[serde(flatten)]
-    about: About,
+    about: DataSchema,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -292,7 +292,7 @@ struct ModelLine {
 #[derive(Debug)]
 pub struct RunModels {
     /// How rows are read.
-    pub about: About,
+    pub about: DataSchema,
     /// The model of each node, by name.
     pub by_node: BTreeMap<String, Arc<dyn Hypothesis>>,
 }

@@ -10,6 +10,6 @@ mod training;
 mod operation;
 mod mistakes;
 mod verdicts;
-mod floors;
+mod leakage;
 mod classes;
 mod canaries;

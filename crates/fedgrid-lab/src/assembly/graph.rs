@@ -74,8 +74,8 @@ fn clusters(experiment: &Experiment, nodes: Option<&Table>) -> Result<Option<Vec
     };
     let names = table.names_in(column)?;
     let known = sorted(&names);
-    let place = |name: &String| known.iter().position(|known| known == name);
-    Ok(names.iter().map(place).collect())
+    let index = |name: &String| known.iter().position(|known| known == name);
+    Ok(names.iter().map(index).collect())
 }
 
 /// A network that an experiment gives besides others, over the same nodes.

@@ -219,7 +219,7 @@ fn part_at(
         // A mean of labels is one of indicators, too: a class for each of some rows, one for the rest.
         for first in (0..own).step_by(ROWS_AT_ONCE) {
             let count = ROWS_AT_ONCE.min(own - first);
-            let class = |row: usize| row.checked_sub(first).map_or(count, |place| place.min(count));
+            let class = |row: usize| row.checked_sub(first).map_or(count, |index| index.min(count));
             let classes: Vec<usize> = (0..all).map(class).collect();
             let labels = Labels::classes(count + 1, &classes)?;
             let data = Dataset::weighted(features.clone(), labels, weights.to_vec())?;

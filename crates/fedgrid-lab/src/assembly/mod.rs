@@ -6,7 +6,7 @@ mod graph;
 mod learning;
 mod methods;
 mod models;
-mod probing;
+mod learners;
 mod public;
 mod rows;
 mod scales;
@@ -24,7 +24,7 @@ use fedgrid::{
 pub use graph::Graph;
 pub use learning::{Candidate, Chosen, edges_csv, learned};
 use methods::{checked_methods, settings};
-pub use models::OwnModel;
+pub use models::CustomModel;
 pub use rows::{LeftOut, Rows};
 use serde::{Deserialize, Serialize};
 pub use site::Common;
@@ -37,7 +37,7 @@ use crate::{
 
 /// What is needed to read new rows for the models of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct About {
+pub struct DataSchema {
     /// The column that names each row's node.
     pub node: String,
     /// The column that is predicted.
@@ -58,7 +58,7 @@ pub struct Assembly {
     /// The study.
     pub study: Study,
     /// How rows are read.
-    pub about: About,
+    pub about: DataSchema,
     /// The kind of each node's model.
     pub model_kinds: Vec<Arc<str>>,
     /// Where each node is drawn, if that is known.
@@ -79,7 +79,7 @@ pub struct Assembly {
 
 /// What an experiment is about, read from files or given in memory.
 #[derive(Debug, Clone)]
-pub struct Parts {
+pub struct StudyInputs {
     /// What messages call the rows.
     pub source: String,
     /// A hash of the rows.
@@ -91,7 +91,7 @@ pub struct Parts {
     /// The rows of every node.
     pub rows: Rows,
     /// The nodes whose models are not those of the experiment.
-    pub models: Vec<OwnModel>,
+    pub models: Vec<CustomModel>,
     /// The public points, for the kind "file".
     pub public: Option<Features>,
     /// How rows are used.
@@ -139,29 +139,38 @@ impl Assembly {
         let (source, fingerprint) = (table.source, table.fingerprint);
         let plan = Plan::new(&rows.roles, experiment.data.folds, experiment.seed);
         let (models, public) = (Vec::new(), None);
-        let parts = Parts { source, fingerprint, graph, task, rows, models, public, plan };
+        let parts = StudyInputs { source, fingerprint, graph, task, rows, models, public, plan };
         Self::from_parts(experiment, files, parts, watch)
     }
 
     /// Puts an experiment together whose rows and network are in memory; its files are not read.
-    pub fn from_memory(experiment: &Experiment, parts: Parts) -> Result<Self> {
+    pub fn from_memory(experiment: &Experiment, parts: StudyInputs) -> Result<Self> {
         Self::from_parts(experiment, Files::new(Path::new(""), ','), parts, &Unwatched)
     }
 
     fn from_parts(
         experiment: &Experiment,
         files: Files,
-        parts: Parts,
+        parts: StudyInputs,
         watch: &dyn Watch,
     ) -> Result<Self> {
-        let Parts { source, fingerprint, mut graph, task, mut rows, models: own, public, plan } =
-            parts;
+        let StudyInputs {
+            source,
+            fingerprint,
+            mut graph,
+            task,
+            mut rows,
+            models: own,
+            public,
+            plan,
+        } = parts;
         check_training(experiment, &source, &plan)?;
         let scaling =
             if experiment.data.standardise { Some(rows.standardise(&plan)?) } else { None };
+        // Refusals come before anything is computed: a typo must not cost a minute of learning a network.
         let models = models::models(experiment, &graph, task)?.with(own);
         models.check_method(&experiment.method, graph.network.names(), task)?;
-        probing::check(experiment, graph.network.names(), &plan)?;
+        learners::check(experiment, graph.network.names(), &plan)?;
         let mut notes = rows.describe_columns(experiment, &plan);
         let features: Vec<&Features> = rows.data.iter().map(Dataset::features).collect();
         let training = plan.training_features(&features)?;
@@ -189,21 +198,24 @@ impl Assembly {
             plan,
             settings: Settings { baselines, ..settings(experiment, &graph) },
         };
-        probing::score_targets(&mut study)?;
+        learners::score_targets(&mut study)?;
+        // Candidates are judged by validation errors, so they need the whole study, and it the one that wins.
         let chosen = learning::settle(experiment, files, &mut study, watch)?;
         graph.network = study.network.clone();
         notes.extend(chosen.as_ref().map(Chosen::note));
+        // Rows may be gigabytes: they are lent for the description, not copied.
         std::mem::swap(&mut rows.data, &mut study.rows);
         let needs_network = experiment.method.approach.facts().uses_network;
         let mut node_notes =
             rows.describe((&study.plan, needs_network), &graph, &training, &mut notes);
         std::mem::swap(&mut rows.data, &mut study.rows);
+        // Rotated, so that two equal files do not cancel each other.
         let fingerprint =
             fingerprint ^ graph.fingerprint.rotate_left(1) ^ public.fingerprint.rotate_left(2);
         describe_reach(&study, &mut notes);
-        probing::describe(&study, &mut node_notes, &mut notes);
+        learners::describe(&study, &mut node_notes, &mut notes);
         Ok(Self {
-            about: About::new(experiment, &training, task, rows.classes, scaling),
+            about: DataSchema::new(experiment, &training, task, rows.classes, scaling),
             study,
             model_kinds: models.kinds,
             positions: graph.positions,
@@ -217,7 +229,7 @@ impl Assembly {
     }
 }
 
-impl About {
+impl DataSchema {
     fn new(
         experiment: &Experiment,
         training: &Features,
@@ -279,7 +291,7 @@ pub fn listed<'a>(
 }
 
 /// The features of new rows, for the models of a run.
-pub fn features_of(table: &Table, about: &About) -> Result<Features> {
+pub fn features_of(table: &Table, about: &DataSchema) -> Result<Features> {
     let columns =
         about.features.iter().map(|name| table.numbers(name)).collect::<Result<Vec<_>>>()?;
     let values = (0..table.rows()).flat_map(|row| columns.iter().map(move |column| column[row]));

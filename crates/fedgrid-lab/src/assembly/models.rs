@@ -18,7 +18,7 @@ pub(super) struct Models {
 
 /// A model that no experiment file can name.
 #[derive(Debug, Clone)]
-pub struct OwnModel {
+pub struct CustomModel {
     /// The node that trains it.
     pub node: usize,
     /// The model.
@@ -29,8 +29,8 @@ pub struct OwnModel {
 
 impl Models {
     /// The models with others in the place of some.
-    pub(super) fn with(mut self, own: Vec<OwnModel>) -> Self {
-        for OwnModel { node, model, kind } in own {
+    pub(super) fn with(mut self, own: Vec<CustomModel>) -> Self {
+        for CustomModel { node, model, kind } in own {
             (self.models[node], self.kinds[node]) = (model, kind.into());
         }
         self

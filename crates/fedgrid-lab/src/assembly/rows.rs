@@ -300,8 +300,8 @@ fn question_target(target: &str, labels: &[f64]) -> Option<String> {
     for label in labels {
         #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
         let whole = (label.fract() == 0.0 && label.abs() < 1e15).then_some(*label as i64)?;
-        if let Err(place) = values.binary_search(&whole) {
-            values.insert(place, whole);
+        if let Err(index) = values.binary_search(&whole) {
+            values.insert(index, whole);
         }
         if values.len() > MOST_CLASSES {
             return None;
@@ -332,14 +332,14 @@ fn labels(
         Task::Classification { classes } => {
             let cells = table.names_in(&keys.target)?;
             let names = known.map_or_else(|| class_names(&cells), <[String]>::to_vec);
-            let place = |(row, cell): (usize, &String)| {
+            let index = |(row, cell): (usize, &String)| {
                 names.binary_search(cell).map_err(|_| {
                     let found = format!("is '{cell}', expected one of {}", names.join(", "));
                     table.at(row, &keys.target, &found)
                 })
             };
-            let places = cells.iter().enumerate().map(place).collect::<Result<Vec<usize>>>()?;
-            Ok((Labels::classes(classes, &places)?, names))
+            let indices = cells.iter().enumerate().map(index).collect::<Result<Vec<usize>>>()?;
+            Ok((Labels::classes(classes, &indices)?, names))
         }
     }
 }

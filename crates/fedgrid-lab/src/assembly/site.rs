@@ -9,7 +9,7 @@ use fedgrid::{
     runtime::Order,
 };
 
-use super::{About, Assembly, Files, Graph, check_training, leakage, models, rows, settings};
+use super::{Assembly, DataSchema, Files, Graph, check_training, leakage, models, rows, settings};
 use crate::{
     error::{Error, Result},
     experiment::{Choice, Experiment, PublicKind, TaskKey},
@@ -22,7 +22,7 @@ pub struct Common {
     /// The network of all nodes.
     pub network: Network,
     /// How rows are read.
-    pub about: About,
+    pub about: DataSchema,
     /// The public points.
     pub public: Arc<Features>,
 }
@@ -69,7 +69,7 @@ impl Common {
         let file = experiment.public.file.as_ref();
         let file = file.filter(|_| experiment.public.kind == PublicKind::File);
         let table = files.table(file.ok_or_else(|| missing("public.file"))?)?;
-        let about = About {
+        let about = DataSchema {
             node: keys.node.clone(),
             target: keys.target.clone(),
             features,
@@ -185,9 +185,9 @@ impl Assembly {
     /// The same with these nodes only, and the edges between them.
     pub fn of_nodes(&self, own: &[NodeId]) -> Result<Self> {
         let study = &self.study;
-        let place = |node: NodeId| own.binary_search(&node).ok();
+        let index = |node: NodeId| own.binary_search(&node).ok();
         let inside = study.network.edges().iter().filter_map(|edge| {
-            let (source, target) = (place(edge.source)?, place(edge.target)?);
+            let (source, target) = (index(edge.source)?, index(edge.target)?);
             Some(Edge { source, target, weight: edge.weight })
         });
         let names = own.iter().map(|&node| study.network.names()[node].clone()).collect();
@@ -220,7 +220,7 @@ impl Assembly {
 }
 
 /// Refuses rows of nodes that live elsewhere.
-fn check_own(table: &Table, about: &About, network: &Network, own: &[NodeId]) -> Result<()> {
+fn check_own(table: &Table, about: &DataSchema, network: &Network, own: &[NodeId]) -> Result<()> {
     let names: Vec<&str> = own.iter().map(|&node| network.names()[node].as_str()).collect();
     let nodes = table.names_in(&about.node)?;
     match nodes.iter().enumerate().find(|(_, name)| !names.contains(&name.as_str())) {

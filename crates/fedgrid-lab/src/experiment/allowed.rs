@@ -83,6 +83,7 @@ impl Range {
     pub(super) fn of(schema: &Json) -> Option<Self> {
         let items = schema.get("items");
         let schema = items.unwrap_or(schema);
+        // A strength is a number or a word; its range is that of the number, which comes first.
         let numbers = schema.get("anyOf").and_then(Json::as_array).map_or(schema, |all| &all[0]);
         let number = |key: &str| numbers.get(key).and_then(Json::as_f64);
         let kind = numbers.get("type").map(|kind| kind.get(0).unwrap_or(kind));

@@ -100,7 +100,7 @@ impl MethodSection {
         };
         let own = Self { approach: known.with_defaults(), ..Self::default() }.table();
         let usual = Self { approach: before.with_defaults(), ..Self::default() }.table();
-        // What keys of a run mean does not depend on the method.
+        // What keys of a run mean does not depend on the method, so they stay.
         let common: toml::Table = toml::Table::try_from(RunKeys::default()).unwrap_or_default();
         let stays = |key: &str| {
             let is_common = common.contains_key(key) || key == "couple_intercept";

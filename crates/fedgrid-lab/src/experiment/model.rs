@@ -57,6 +57,7 @@ impl ModelChoice {
         if let Some(ridge) = given {
             table.insert("ridge".into(), ridge.into());
         }
+        // A ridge that was given must not be chosen again at nodes that share the search with others.
         Model::deserialize(table).expect(PLAIN).shared(given.is_some())
     }
 

@@ -34,7 +34,7 @@ impl Axis {
 
     fn linear((low, high): (f64, f64)) -> Self {
         let room = if high > low { high - low } else { high.abs().max(1.0) };
-        // About five ticks: fewer leave a reader guessing, more run into each other on a phone.
+        // DataSchema five ticks: fewer leave a reader guessing, more run into each other on a phone.
         let step = nice_step(room / 5.0);
         let (first, last) = ((low / step).floor(), (high / step).ceil());
         let last = if last > first { last } else { first + 1.0 };

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::{frame_size, refused, sites::Sites, split_rows};
 use crate::terminal::Terminal;
 use fedgrid_lab::{
-    assembly::{About, Common},
+    assembly::{Common, DataSchema},
     error::{Error, Result},
     experiment::Experiment,
     run::to_json_pretty,
@@ -108,7 +108,7 @@ pub(super) struct SiteSettings {
     /// The name of the experiment.
     pub(super) title: String,
     /// How rows are read.
-    pub(super) about: About,
+    pub(super) about: DataSchema,
     /// Whether rounds go on without slow sites.
     pub(super) asynchronous: bool,
     /// For how many rounds a message may then be used, if not for ever.
