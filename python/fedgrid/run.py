@@ -64,7 +64,7 @@ class Work:
                     getattr(callback, "on_round", _nothing)(json.loads(said))
                 self.show(f"{what}: round {count}")
             else:
-                self.show(f"{said}: {count} strengths tried")
+                self.show(f"{said}: {count} settings tried")
 
         return hear
 

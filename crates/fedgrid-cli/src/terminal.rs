@@ -102,7 +102,7 @@ impl Progress {
         self.bar.inc(1);
         if self.plain {
             let error = significant(card.error());
-            let tried = counted(card.path.len(), "strength");
+            let tried = counted(card.path.len(), "setting");
             complain(&format!("{}: {tried} tried, error {error}", card.contestant));
         }
     }
@@ -115,7 +115,7 @@ impl Progress {
 
 impl Watch for Progress {
     fn tried(&self, contestant: Contestant, done: usize, _: usize) {
-        self.bar.set_message(format!("{contestant}: {} tried", counted(done, "strength")));
+        self.bar.set_message(format!("{contestant}: {} tried", counted(done, "setting")));
     }
 
     fn interrupted(&self) -> bool {
