@@ -174,17 +174,11 @@ impl Assembly {
         let mut notes = rows.describe_columns(experiment, &plan);
         let features: Vec<&Features> = rows.data.iter().map(Dataset::features).collect();
         let training = plan.training_features(&features)?;
-        let names = graph.network.names();
-        let columns = training.columns();
+        let (names, columns) = (graph.network.names(), training.columns());
         let check = |kind: &str| models.check_weights(kind, names, columns, task);
         let baselines = checked_methods(experiment, check, &training, &mut notes)?;
-        let public = public::Public::new(
-            experiment,
-            files,
-            &training,
-            scaling.as_ref(),
-            (graph.network.len(), public),
-        )?;
+        let given = (graph.network.len(), public);
+        let public = public::Public::new(experiment, files, &training, scaling.as_ref(), given)?;
         notes.extend(scaling.is_some().then(|| SCALED.into()));
         // Weights are compared without them; only the rival that is shrunk needs public points.
         if !experiment.method.approach.facts().needs_weights || experiment.compare.enabled {
@@ -203,12 +197,7 @@ impl Assembly {
         let chosen = learning::settle(experiment, files, &mut study, watch)?;
         graph.network = study.network.clone();
         notes.extend(chosen.as_ref().map(Chosen::note));
-        // Rows may be gigabytes: they are lent for the description, not copied.
-        std::mem::swap(&mut rows.data, &mut study.rows);
-        let needs_network = experiment.method.approach.facts().uses_network;
-        let mut node_notes =
-            rows.describe((&study.plan, needs_network), &graph, &training, &mut notes);
-        std::mem::swap(&mut rows.data, &mut study.rows);
+        let mut node_notes = describe_rows(&mut study, &mut rows, &graph, &training, &mut notes);
         // Rotated, so that two equal files do not cancel each other.
         let fingerprint =
             fingerprint ^ graph.fingerprint.rotate_left(1) ^ public.fingerprint.rotate_left(2);
@@ -240,6 +229,22 @@ impl DataSchema {
         let DataKeys { node, target, .. } = experiment.data.clone();
         Self { node, target, features: training.names().to_vec(), task, classes, scaling }
     }
+}
+
+/// What is unusual about rows and nodes, in words: for each node, and for all.
+fn describe_rows(
+    study: &mut Study,
+    rows: &mut Rows,
+    graph: &Graph,
+    training: &Features,
+    notes: &mut Vec<String>,
+) -> Vec<Option<String>> {
+    // Rows may be gigabytes: they are lent for the description, not copied.
+    std::mem::swap(&mut rows.data, &mut study.rows);
+    let needs_network = study.settings.method.facts().uses_network;
+    let node_notes = rows.describe((&study.plan, needs_network), graph, training, notes);
+    std::mem::swap(&mut rows.data, &mut study.rows);
+    node_notes
 }
 
 /// Refuses a plan by which nothing is learnt.
