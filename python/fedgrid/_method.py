@@ -76,8 +76,10 @@ class Method(Params):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Earlier versions called every strength alpha.
-        if "alpha" in state and "_keys" not in state and (name := self._strength_name()) is not None:
-            state = {**state, name: state["alpha"]}
+        name = self._strength_name()
+        if name not in (None, "alpha") and "alpha" in state and "_keys" not in state:
+            state = dict(state)
+            state.setdefault(name, state.pop("alpha"))
         super().__setstate__(state)
 
     def _strength_name(self) -> str | None:

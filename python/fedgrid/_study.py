@@ -129,7 +129,7 @@ def models(model: Any, network: Network) -> tuple[dict[int, Any], dict[str, Any]
             f"which has {shown(network.nodes)}"
         )
     usual = model.get(..., "linear")
-    common = builtin(usual) if len(named) < len(network) else None
+    common = builtin(usual, for_all=True) if len(named) < len(network) else None
     own = {} if common is not None else dict.fromkeys(range(len(network)), usual)
     nodes: dict[str, Any] = {}
     for name, spec in named.items():
@@ -146,10 +146,10 @@ def models(model: Any, network: Network) -> tuple[dict[int, Any], dict[str, Any]
     return dict(sorted(own.items())), keys
 
 
-def builtin(spec: Any) -> dict[str, Any] | None:
+def builtin(spec: Any, *, for_all: bool = False) -> dict[str, Any] | None:
     """The keys of a built-in model; None for a model of Python's."""
     if isinstance(spec, Model):
-        return spec.keys()
+        return spec.keys(for_all=for_all)
     if isinstance(spec, str):
         return {"kind": spec}
     if isinstance(spec, Mapping):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .methods import Method
 
 #: The format of pickled runs; a fedgrid reads its own and earlier ones.
-FORMAT = 1
+FORMAT = 2
 
 
 class ConvergenceWarning(UserWarning):
@@ -431,7 +431,7 @@ class Run:
         state["_exported"] = [self._models.export(k) for k in range(len(self.nodes_))]
         state["_about"] = self._models.about()
         state["_work"] = self._work.threads
-        # Format 1 has plain values in the place of native ones, and calls every strength alpha.
+        # Files have plain values in the place of native ones, and call every strength alpha.
         state["alpha_"] = state.pop("strength_")
         state["_alone"] = None if self._alone is None else self._alone.result
         state["_helps"] = self._helps.text()
@@ -454,6 +454,8 @@ class Run:
         if state["_alone"] is not None:
             state["_alone"] = Comparison(native.Outcome.restore(json.dumps(state["_alone"])))
         self.__dict__.update(state)
+        if self.method._strength_name() is None:
+            self.strength_ = None
         self._work = Work(state["_work"] or None, (), False)
         self._models = native.Models.restore(exported, about)
 

@@ -113,10 +113,19 @@ def test_a_nodes_own_model_takes_nothing_from_that_of_all() -> None:
     assert fg.Tree(max_depth=None).keys() == fg.Tree().keys()
 
 
+def test_the_model_of_all_nodes_leaves_other_kinds_their_defaults() -> None:
+    frame = pd.DataFrame({"node": ["a"] * 8 + ["b"] * 8, "x": np.arange(16.0), "y": np.arange(16.0) ** 2})
+    network = fg.Network(["a", "b"])
+    models = [{"a": "tree", ...: fg.Forest()}, {"a": "tree", ...: "forest"}]
+    first, second = (fg.FedRelax(0.0, model).fit(frame, "y", node="node", network=network) for model in models)
+    assert first.models_["a"] == second.models_["a"] and "max_depth = 5" in first.experiment()
+
+
 def test_methods_of_earlier_pickles_are_read() -> None:
     old = fg.PersFL.__new__(fg.PersFL)
     old.__setstate__({"alpha": 0.3, "model": None, "rounds": None, "candidates": 3})
     assert old == fg.PersFL(0.3, rounds=None, candidates=3) and old._method()["step"] == 0.3
+    assert copy.deepcopy(old.set_params(step=0.7)).step == 0.7
 
 
 def test_the_stubs_are_those_that_the_script_writes() -> None:

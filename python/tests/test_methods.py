@@ -191,3 +191,9 @@ def test_parameters_are_those_of_scikit_learn() -> None:
     assert named.get_params()["alpha"] == 0.3
     with pytest.raises(ValueError, match="n_jobs is 0"):
         fg.FedRelax(alpha=0.0, n_jobs=0).fit({"a": ([[1.0], [2.0]], [1.0, 2.0])})
+
+
+def test_an_oracle_without_a_table_of_clusters_is_refused() -> None:
+    rows = {"a": ([[1.0], [2.0]], [1.0, 2.0]), "b": ([[1.0], [2.0]], [3.0, 6.0])}
+    with pytest.raises(ValueError, match=r'method\.clusters is "group", a column of network\.file'):
+        fg.PersFL(0.1, choice="oracle", clusters="group").fit(rows)

@@ -117,7 +117,7 @@ def test_pickles_hold_plain_values_and_give_native_ones_back(
     run = fg.IFCA(2, fg.Linear(ridge=0.01)).fit(frame, "y", node="node", network=path, folds=2)
     alone = run.report(tmp_path / "alone.html", compare=False).read_text()
     state = run.__getstate__()
-    # Names and types of format 1, which earlier versions read and have written.
+    # Names and types that earlier versions have written, too.
     assert state["alpha_"] == 2.0 and "strength_" not in state and isinstance(state["_helps"], str)
     assert isinstance(state["_alone"], dict) and not state["_cards"]
     again = pickle.loads(pickle.dumps(run))

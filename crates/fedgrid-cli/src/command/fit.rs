@@ -65,7 +65,7 @@ struct FitKeys {
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
 
-    /// The pull towards the neighbours, or auto (key method.alpha).
+    /// The pull of methods that pull, or auto (key method.alpha); others name their strength, such as --set method.clusters=3.
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     alpha: Option<String>,
 

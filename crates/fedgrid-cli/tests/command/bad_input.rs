@@ -308,6 +308,20 @@ fn other_strengths_have_their_ranges() {
 }
 
 #[test]
+fn flags_choose_kinds_and_values_before_those_of_a_file_are_judged() {
+    let folder = Folder::new();
+    folder.append(
+        "experiment.toml",
+        "[model]\nmax_depth = 2\n[method]\npenalty = \"norm\"\nrounds = 0\n",
+    );
+    let chosen = ["--model", "tree", "--set", "method.kind=gtv", "--set", "method.rounds=3"];
+    let refused = folder.fit_refusal(&chosen);
+    assert!(refused.contains("\"gtv\", which couples weights, and the tree model"), "{refused}");
+    assert!(folder.fit_refusal(&chosen[2..]).contains("model.max_depth is 2, but kind \"linear\""));
+    assert!(folder.fit_refusal(&chosen[..4]).contains("method.rounds is 0, expected at least 1"));
+}
+
+#[test]
 fn unknown_keys_and_sections_are_named_with_what_is_known() {
     let folder = Folder::new();
     folder.append("experiment.toml", "[method]\nalhpa = 1\n");

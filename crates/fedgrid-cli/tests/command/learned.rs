@@ -188,7 +188,7 @@ fn wrong_networks_from_rows_are_refused_in_one_sentence() {
     };
     assert_eq!(
         refused("learn = { share = 0.0 }"),
-        "experiment.toml: network.learn.share is 0, expected above zero and at most one"
+        "experiment.toml: network.learn.share is 0, expected a share above zero and up to one"
     );
     assert_eq!(
         refused("learn = { shares = 0.1 }"),
@@ -212,7 +212,7 @@ fn wrong_networks_from_rows_are_refused_in_one_sentence() {
     let learn = ["network", "learn", "rows.csv", "--node", "node", "--target", "y", "--out", "e"];
     assert_eq!(
         folder.refusal(&[&learn[..], &["--share", "2"]].concat()),
-        "network.learn.share is 2, expected above zero and at most one"
+        "network.learn.share is 2, expected a share above zero and up to one"
     );
     assert_eq!(
         folder.refusal(&["network", "learn", "rows.csv"]),

@@ -340,6 +340,6 @@ fn the_steps_of_rounds_and_what_ends_them_can_be_set() {
     }
     assert_eq!(
         folder.fit_refusal(&["--method", "gtv", "--set", "method.gtv.scale=1"]),
-        "the section [method.gtv] is gone: its keys stand in [method]"
+        "the section [method.gtv] is gone: the keys of kind \"gtv\" stand in [method]"
     );
 }

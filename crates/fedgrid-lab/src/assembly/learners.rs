@@ -5,7 +5,7 @@ use fedgrid::{
     data::Plan,
 };
 
-use super::{Assembly, listed};
+use super::{Assembly, Graph, listed};
 use crate::{
     error::{Error, Result},
     experiment::{Experiment, advice},
@@ -17,8 +17,14 @@ fn bystanders(study: &Study) -> Vec<usize> {
 }
 
 /// Refuses learners that cannot learn, and rows that never suffice.
-pub(super) fn check(experiment: &Experiment, names: &[String], plan: &Plan) -> Result<()> {
-    let method = &experiment.method.approach;
+pub(super) fn check(experiment: &Experiment, graph: &Graph, plan: &Plan) -> Result<()> {
+    let (method, names) = (&experiment.method.approach, graph.network.names());
+    // A network in memory brings no table whose column could tell clusters.
+    if let (Some(column), None) = (method.cluster_column(), &graph.clusters) {
+        let expected = "such a file";
+        let found = format!("method.clusters is \"{column}\", a column of network.file");
+        return Err(Error::input(format!("{found}, expected {expected}")));
+    }
     let learners = method.learners().unwrap_or_default();
     if let Some(name) = learners.iter().find(|name| !names.contains(name)) {
         let advice = advice(name, names.iter().map(String::as_str));

@@ -170,7 +170,7 @@ impl Assembly {
         // Refusals come before anything is computed: a typo must not cost a minute of learning a network.
         let models = models::models(experiment, &graph, task)?.with(own);
         models.check_method(&experiment.method, graph.network.names(), task)?;
-        learners::check(experiment, graph.network.names(), &plan)?;
+        learners::check(experiment, &graph, &plan)?;
         let mut notes = rows.describe_columns(experiment, &plan);
         let features: Vec<&Features> = rows.data.iter().map(Dataset::features).collect();
         let training = plan.training_features(&features)?;

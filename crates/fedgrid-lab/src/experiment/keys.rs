@@ -14,22 +14,31 @@ use crate::error::{Error, Result};
 /// How many known names are listed where none is near.
 const MOST_LISTED_NAMES: usize = 8;
 
+/// How much of a table is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// Names and types: flags may still choose another kind, or replace a value that is out of range.
+    NamesAndTypes,
+    /// Ranges too, and which keys the kinds have.
+    All,
+}
+
 /// Refuses the first key that the schema does not know, or whose value it does not allow.
-pub(super) fn check(table: &toml::Table, source: &str) -> Result<()> {
+pub(super) fn check(table: &toml::Table, source: &str, extent: Extent) -> Result<()> {
     let schema = super::Experiment::schema();
     // On a copy: what users wrote stays as it is for messages and for the stored file.
     let mut table = table.clone();
     ModelSection::in_full(&mut table);
-    check_table(&table, &schema, &schema, "").map_err(|sentence| {
+    check_table(&table, (&schema, &schema), "", extent).map_err(|sentence| {
         Error::input(if source.is_empty() { sentence } else { format!("{source}: {sentence}") })
     })
 }
 
 fn check_table(
     table: &toml::Table,
-    schema: &Json,
-    root: &Json,
+    (schema, root): (&Json, &Json),
     prefix: &str,
+    extent: Extent,
 ) -> std::result::Result<(), String> {
     let (all_kinds, schema) = (schema, of_kind(table, schema, prefix)?);
     let properties = schema.get("properties").and_then(Json::as_object);
@@ -38,11 +47,13 @@ fn check_table(
         let path = format!("{prefix}{key}");
         let known = properties.and_then(|properties| properties.get(key));
         let known = known.or_else(|| of_some_node(table, all_kinds, key));
+        let known = known
+            .or_else(|| of_some_kind(key, all_kinds).filter(|_| extent == Extent::NamesAndTypes));
         let Some(inner) = known.or(other) else {
             if let Some(sentence) = renamed(&path, table) {
                 return Err(sentence);
             }
-            if is_of_another_kind(key, all_kinds) {
+            if of_some_kind(key, all_kinds).is_some() {
                 let kind = schema["properties"]["kind"]["const"].as_str().unwrap_or_default();
                 let own = properties.into_iter().flat_map(|keys| keys.keys());
                 let own: Vec<&str> = own
@@ -64,11 +75,12 @@ fn check_table(
         if !allowed.holds(value) {
             return Err(format!("{path} is {value}, expected {allowed}"));
         }
-        if let Some((found, expected)) = Range::of(inner).and_then(|range| range.broken(value)) {
+        let range = Range::of(inner).filter(|_| extent == Extent::All);
+        if let Some((found, expected)) = range.and_then(|range| range.broken(value)) {
             return Err(format!("{path} is {found}, expected {expected}"));
         }
         if let toml::Value::Table(table) = value {
-            check_table(table, inner, root, &format!("{path}."))?;
+            check_table(table, (inner, root), &format!("{path}."), extent)?;
         }
     }
     Ok(())
@@ -128,20 +140,25 @@ pub(super) fn of_model(kind: ModelKind) -> Vec<String> {
     own.into_iter().flat_map(|keys| keys.keys().cloned()).collect()
 }
 
-fn is_of_another_kind(key: &str, schema: &Json) -> bool {
-    let variants = schema.get("oneOf").and_then(Json::as_array).into_iter().flatten();
-    variants.into_iter().any(|variant| variant["properties"].get(key).is_some())
+/// A key that some kind has.
+fn of_some_kind<'a>(key: &str, schema: &'a Json) -> Option<&'a Json> {
+    let variants = schema.get("oneOf").and_then(Json::as_array)?;
+    variants.iter().find_map(|variant| variant["properties"].get(key))
 }
 
 /// What to say of a key that had another name, or stood elsewhere, in earlier versions.
 fn renamed(path: &str, table: &toml::Table) -> Option<String> {
     let key = path.strip_prefix("method.")?;
     if ["persfl", "gtv"].contains(&key) {
-        return Some(format!("the section [method.{key}] is gone: its keys stand in [method]"));
+        return Some(format!(
+            "the section [method.{key}] is gone: the keys of kind \"{key}\" stand in [method]"
+        ));
     }
     let kind = table.get("kind").and_then(toml::Value::as_str).and_then(MethodKind::named)?;
     let strength = kind.with_defaults().strength_key().filter(|_| key == "alpha")?;
-    let about = strength.about.trim_end_matches('.').to_lowercase();
+    let about = strength.about.trim_end_matches('.');
+    let (first, rest) = about.split_at(1);
+    let about = first.to_lowercase() + rest;
     Some(format!(
         "method.alpha is for methods that pull; kind \"{kind}\" has method.{} instead: {about}",
         strength.name
@@ -192,7 +209,7 @@ mod tests {
     use super::*;
 
     fn message(text: &str) -> String {
-        check(&text.parse().unwrap(), "x.toml").unwrap_err().to_string()
+        check(&text.parse().unwrap(), "x.toml", Extent::All).unwrap_err().to_string()
     }
 
     #[test]
@@ -225,6 +242,6 @@ mod tests {
     fn free_names_are_no_unknown_keys() {
         let text =
             "[network.coordinates]\nanything = 3.0\n[model.nodes]\n'a b' = { kind = 'tree' }";
-        assert!(check(&text.parse().unwrap(), "x.toml").is_ok());
+        assert!(check(&text.parse().unwrap(), "x.toml", Extent::All).is_ok());
     }
 }

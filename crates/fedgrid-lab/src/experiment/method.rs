@@ -196,7 +196,8 @@ impl JsonSchema for MethodSection {
             if kind == USUAL {
                 properties["kind"]["default"] = USUAL.name().into();
             }
-            variant["required"] = json!([]);
+            // A section without a kind is of the usual one, and of no other.
+            variant["required"] = if kind == USUAL { json!([]) } else { json!(["kind"]) };
             variant["additionalProperties"] = Json::Bool(false);
         }
         schema.try_into().expect("an object is a schema")

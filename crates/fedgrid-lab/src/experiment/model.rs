@@ -180,7 +180,8 @@ impl JsonSchema for ModelKeys {
                 variant["properties"]["ridge"] = ridge;
             }
             keys::inline(variant, generator);
-            variant["required"] = json!([]);
+            // A section without a kind is of the usual one, and of no other.
+            variant["required"] = if kind == USUAL { json!([]) } else { json!(["kind"]) };
             variant["additionalProperties"] = Json::Bool(false);
         }
         schema.try_into().expect("an object is a schema")

@@ -65,17 +65,23 @@ pub enum ShapeKey {
 pub struct LearnKeys {
     /// The share of all pairs of nodes that may be probed, above zero and at most one; in small
     /// networks, where it would be less, eight for each node.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub share: f64,
     /// In how many phases pairs are chosen; one draws all at random.
+    #[schemars(range(min = 1))]
     pub phases: usize,
     /// How many iterations every node probes its partners in a phase.
+    #[schemars(range(min = 1))]
     pub iterations: usize,
     /// In how many parts a node's rows take turns to measure; one lets all choose and measure.
+    #[schemars(range(min = 1))]
     pub turns: usize,
     /// How many of its best partners each node asks to keep; of the similarity networks, too.
+    #[schemars(range(min = 1))]
     pub neighbours: usize,
     /// The step of probes; by default it suits the curvature of the losses.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub step: Option<f64>,
 }
 
@@ -93,29 +99,6 @@ impl LearnKeys {
     pub fn learner(&self, seed: u64) -> NetworkLearning {
         let Self { share, phases, iterations, turns, neighbours, step } = *self;
         NetworkLearning { share, phases, iterations, turns, neighbours, step, model: None, seed }
-    }
-
-    fn check(&self) -> Result<(), String> {
-        let share = self.share;
-        if !(share > 0.0 && share <= 1.0) {
-            let expected = "above zero and at most one";
-            return Err(format!("network.learn.share is {share}, expected {expected}"));
-        }
-        let counts = [
-            ("phases", self.phases),
-            ("iterations", self.iterations),
-            ("turns", self.turns),
-            ("neighbours", self.neighbours),
-        ];
-        if let Some((key, _)) = counts.iter().find(|(_, count)| *count == 0) {
-            return Err(format!("network.learn.{key} is 0, expected at least 1"));
-        }
-        match self.step {
-            Some(step) if !(step > 0.0 && step.is_finite()) => {
-                Err(format!("network.learn.step is {step}, expected a positive number"))
-            }
-            _ => Ok(()),
-        }
     }
 }
 
@@ -236,7 +219,7 @@ impl NetworkKeys {
         if self.nearest.is_some() && (self.file.is_none() || self.coordinates.is_empty()) {
             return Err("network.nearest needs network.file and network.coordinates".into());
         }
-        self.learn.as_ref().map_or(Ok(()), LearnKeys::check)
+        Ok(())
     }
 }
 

@@ -4,7 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
-use super::{Experiment, MethodSection, PublicKind, TaskKey, keys, network};
+use super::{
+    Experiment, MethodSection, PublicKind, TaskKey,
+    keys::{self, Extent},
+    network,
+};
 use crate::{
     error::{Error, Result},
     wording::in_plain_words,
@@ -41,7 +45,7 @@ impl Experiment {
             Error::input(format!("{source}: line {line}: {}", in_plain_words(error.message())))
         })?;
         network::in_full(&mut table);
-        keys::check(&table, source)?;
+        keys::check(&table, source, Extent::NamesAndTypes)?;
         Ok(table)
     }
 
@@ -72,7 +76,7 @@ impl Experiment {
     /// The checked experiment of a table; `source` is named in messages.
     pub fn from_table(mut table: toml::Table, source: &str) -> Result<Self> {
         network::in_full(&mut table);
-        keys::check(&table, source)?;
+        keys::check(&table, source, Extent::All)?;
         let said = |sentence: String| {
             Error::input(if source.is_empty() { sentence } else { format!("{source}: {sentence}") })
         };

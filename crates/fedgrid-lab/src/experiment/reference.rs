@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use fedgrid::compare::MethodKind;
 use serde_json::Value as Json;
 
 use super::{
@@ -28,8 +29,16 @@ impl Experiment {
             } else {
                 name.clone()
             };
-            write!(text, "\n## `{heading}`\n\n{about}\n").expect(MEMORY);
+            let default = section.get("default").filter(|default| default.is_number());
+            let default =
+                default.map_or_else(String::new, |default| format!(" The default is {default}."));
+            write!(text, "\n## `{heading}`\n\n{about}{default}\n").expect(MEMORY);
+            // The same for all kinds, so it is said once.
+            if let Some(nodes) = inner.pointer("/oneOf/0/properties/nodes") {
+                write!(text, "\n`[{name}.nodes.<name>]`: {}\n", words(nodes)).expect(MEMORY);
+            }
             table(&mut text, inner, &schema);
+            subsections(&mut text, name, inner, &schema);
             for variant in inner.get("oneOf").and_then(Json::as_array).into_iter().flatten() {
                 if let Some(kind) = variant["properties"]["kind"]["const"].as_str() {
                     write!(text, "\n### `kind = \"{kind}\"`\n\n{}\n", words(variant))
@@ -49,10 +58,24 @@ fn words(schema: &Json) -> String {
     text.replace('\n', " ").replace('|', "\\|")
 }
 
+/// The sections inside of one.
+fn subsections(text: &mut String, name: &str, section: &Json, root: &Json) {
+    for (key, inner) in section["properties"].as_object().into_iter().flatten() {
+        let inner = resolved(inner, root);
+        if inner.get("properties").is_some() {
+            write!(text, "\n#### `[{name}.{key}]`\n\n{}\n", words(inner)).expect(MEMORY);
+            table(text, inner, root);
+        }
+    }
+}
+
 /// The keys of one section or kind.
 fn table(text: &mut String, section: &Json, root: &Json) {
     let keys: Vec<_> = section["properties"].as_object().into_iter().flatten().collect();
-    let keys = keys.into_iter().filter(|(name, _)| !["kind", "nodes"].contains(&name.as_str()));
+    let is_listed = |name: &str, key: &Json| key.get("const").is_none() && name != "nodes";
+    let keys = keys.into_iter().filter(|(name, key)| is_listed(name, key));
+    let kind = section["properties"]["kind"]["const"].as_str().and_then(MethodKind::named);
+    let strength = kind.and_then(|kind| kind.with_defaults().strength_key());
     let mut is_first = true;
     for (name, key) in keys {
         if std::mem::take(&mut is_first) {
@@ -60,8 +83,14 @@ fn table(text: &mut String, section: &Json, root: &Json) {
         }
         let inner = resolved(key, root);
         let allowed = Allowed::of(inner);
-        let values =
-            Range::of(inner).map_or_else(|| allowed.to_string(), |range| range.to_string());
+        let values = match (&strength, Range::of(inner), allowed) {
+            (Some(strength), ..) if strength.name == name => {
+                format!("{}, or \"auto\"", strength.expected)
+            }
+            (_, Some(range), Allowed::Counts) => format!("a list of whole numbers, each {range}"),
+            (_, Some(range), _) => range.to_string(),
+            (_, None, allowed) => allowed.to_string(),
+        };
         let default = key.get("default").filter(|default| !default.is_null());
         let default = default.map_or_else(String::new, |default| format!("`{default}`"));
         writeln!(text, "| `{name}` | {default} | {values} | {} |", words(key)).expect(MEMORY);

@@ -357,6 +357,11 @@ pub(super) fn strength(outcome: &Outcome) -> &'static str {
     match kind.and_then(|kind| kind.with_defaults().strength_key()).map(|key| key.name) {
         None | Some("alpha") => "Strength α",
         Some("step") => "Step η",
+        Some("clusters") => "Clusters",
+        Some("steps") => "Steps alone",
+        Some("share") => "Share of the own model",
+        Some("threshold") => "Threshold of a split",
+        Some("pace") => "Factor of the step size",
         Some(name) => name,
     }
 }

@@ -33,7 +33,7 @@ pub struct ElasticNet {
     #[schemars(skip)]
     pub ridge: f64,
     /// The pull ≥ 0 of the slopes to zero by their sizes, which makes some exactly zero; zero is
-    /// `Linear`.
+    /// plain ridge regression.
     #[schemars(range(min = 0))]
     pub lasso: f64,
     /// Whether a constant is added to the prediction.

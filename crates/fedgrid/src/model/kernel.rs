@@ -113,7 +113,7 @@ pub(super) mod keys {
     #[derive(Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default)]
     pub(crate) struct KernelKeys {
-        /// The likeness of rows.
+        /// How alike two rows are.
         kernel: KernelName,
         /// The width of the kernel on scaled features; zero takes it from the rows.
         #[schemars(range(min = 0))]

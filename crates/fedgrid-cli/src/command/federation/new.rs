@@ -35,7 +35,7 @@ sites.toml:
   address = \"192.0.2.10:7447\"        # leave it out for a site that only calls others
   nodes = [\"ward-1\", \"ward-2\"]")]
 pub(in crate::command) struct New {
-    /// The experiment file; method.alpha must be a number.
+    /// The experiment file; its strength (method.alpha, for persfl method.step) must be a number.
     experiment: PathBuf,
 
     /// The file of sites.

@@ -30,7 +30,6 @@ impl Contender for LocalRow {
     fn facts(&self) -> Facts {
         Facts {
             uses_network: false,
-            is_standard: true,
             without: &["rounds", "tolerance", "order"],
             ..Facts::default()
         }

@@ -113,7 +113,7 @@ methods! {
     PersFl(PersFlKeys) = "persfl",
     /// One model for all, averaged at a hub.
     Fedavg(FedAvg) = "fedavg",
-    /// The same with a proximal term.
+    /// FedAvg with a proximal term.
     Fedprox(FedProx) = "fedprox",
     /// A model of each node, pulled to the averaged one.
     Ditto(Ditto) = "ditto",
@@ -289,8 +289,6 @@ pub struct Facts {
     pub exchanges_predictions: bool,
     /// Whether every node gets a model of its own.
     pub is_personal: bool,
-    /// Whether it is a row of every comparison.
-    pub is_standard: bool,
     /// Whether comparisons may ask for it by name, beside another method.
     pub is_baseline: bool,
     /// Whether levels are coupled, or only what is left without them.
@@ -324,7 +322,6 @@ impl Default for Facts {
             uses_public: false,
             exchanges_predictions: false,
             is_personal: true,
-            is_standard: false,
             is_baseline: false,
             couples_intercepts: true,
             is_symmetric: false,

@@ -60,7 +60,7 @@ pub struct PersFlKeys {
     pub top: usize,
     /// Whether a step must have a positive reward to be taken; the papers always step.
     pub only_if_better: bool,
-    /// Whether nodes start from weights of zero or from their own models; refits always do so.
+    /// Whether nodes start from weights of zero or from their own models; refits always start from their own.
     pub start: WhereToStart,
     /// The share of a node's rows that is held back for the reward.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]

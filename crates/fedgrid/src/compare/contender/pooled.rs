@@ -31,7 +31,6 @@ impl Contender for PooledRow {
     fn facts(&self) -> Facts {
         Facts {
             uses_network: false,
-            is_standard: true,
             is_personal: false,
             hub: 1.0,
             without: &["rounds", "tolerance", "order"],

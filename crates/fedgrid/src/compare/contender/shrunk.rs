@@ -26,7 +26,6 @@ impl Contender for Shrunk {
         Facts {
             uses_network: false,
             uses_public: true,
-            is_standard: true,
             couples_intercepts: self.couple_intercept,
             hub: 1.0,
             ..Facts::default()

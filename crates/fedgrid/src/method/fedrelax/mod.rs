@@ -65,12 +65,12 @@ pub struct FedRelax {
     #[serde(flatten, with = "discrepancy")]
     #[schemars(with = "discrepancy::DiscrepancyKeys")]
     pub discrepancy: Option<Loss>,
-    /// Whose public points count.
+    /// Whose public points count: the neighbour's, or both ends'.
     pub coupling: Coupling,
     /// Whether the level of predictions is coupled, or only their shape.
     pub couple_intercept: bool,
     /// The largest root-mean-square distance from one's own predictions at which a neighbour's
-    /// pull; farther ones are moved in. None is no limit.
+    /// predictions pull; farther ones are moved in. Without it there is no limit.
     /// Bounds the harm that a lying neighbour can do to the model; it protects no row.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
@@ -83,7 +83,7 @@ pub struct FedRelax {
     #[serde(flatten)]
     #[schemars(with = "step::StepKeys")]
     pub step: LocalStep,
-    /// The weight ≥ 0 of the pooled hub as one more neighbour of every node; zero is no hub.
+    /// The weight ≥ 0 of the pooled model as one more neighbour of every node; zero is no hub.
     #[schemars(range(min = 0))]
     pub hub: f64,
     /// The pooled hypothesis of each node; needed only with a hub.

@@ -37,7 +37,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Boosting {
-    /// How many trees are grown; zero is the best constant.
+    /// How many trees are grown.
     #[schemars(range(min = 1))]
     pub trees: usize,
     /// The share of each tree's correction that is made, above 0, up to 1.

@@ -77,7 +77,7 @@ pub struct Forest {
     /// The smallest share of the total weight that a leaf may hold, from zero (no limit) to a half.
     #[schemars(range(min = 0, max = 0.5))]
     pub min_leaf_weight: f64,
-    /// How many features are tried per split.
+    /// The share of features that is tried at each split; without it a usual number.
     #[serde(
         rename = "features_tried",
         with = "features_tried",

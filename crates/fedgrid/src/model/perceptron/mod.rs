@@ -56,7 +56,7 @@ pub struct Perceptron {
     #[serde(rename = "step_size")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub step: f64,
-    /// How often all rows are seen at most; zero leaves the start.
+    /// How often all rows are seen at most.
     #[schemars(range(min = 1))]
     pub epochs: usize,
     /// How many distinct rows make a step; zero takes all.
