@@ -90,7 +90,7 @@ class FedAvg(Method):
 
 
 class FedProx(Method):
-    """The same with a proximal term."""
+    """FedAvg with a proximal term."""
 
     alpha: float | Literal["auto"] | None
     averaging: Literal["models", "gradients"] | None

@@ -58,9 +58,10 @@ const METHOD: &str = "[method]\nalpha = 0.5\nrounds = 20\nsolver = \"rounds\"\n"
 
 #[test]
 fn without_an_edge_both_errors_are_equal_and_nobody_gains() {
-    for method in ["", "kind = \"gtv\"\n", "kind = \"persfl\"\n"] {
+    for (kind, strength) in [("fedrelax", "alpha"), ("gtv", "alpha"), ("persfl", "step")] {
         let folder = Folder::new();
-        folder.append("experiment.toml", &format!("{METHOD}{method}"));
+        let method = METHOD.replace("alpha", strength);
+        folder.append("experiment.toml", &format!("{method}kind = \"{kind}\"\n"));
         let (said, result) = lonely_site(&folder);
         let (local, network) = errors(&result, "test");
         assert_eq!(local.to_bits(), network.to_bits(), "{said}");
