@@ -10,7 +10,7 @@ use fedgrid::{
 use fedgrid_lab::{
     assembly::{Assembly, CustomModel, Graph, LeftOut, Rows, StudyInputs},
     experiment::Experiment,
-    probes,
+    pipeline::Pipeline,
     report::Page,
     summary,
 };
@@ -181,8 +181,10 @@ impl StudyHandle {
         experiment.compare.enabled = cards.len() > 1;
         let assembly = self.assembly();
         // Clusters of nodes are found by asking their models, which may be Python's.
-        let found =
-            move |_: &_| Ok(summary::outcome(&experiment, &assembly, &cards, &known, seconds));
+        let found = move |_: &_| {
+            let pipeline = Pipeline { experiment: &experiment, assembly: &assembly };
+            Ok(pipeline.outcome(&cards, &known, seconds))
+        };
         how.run(py, found).map(OutcomeHandle)
     }
 
@@ -200,7 +202,8 @@ impl StudyHandle {
 
     /// Who helped whom in a fit.
     fn helps(&self, fitted: &FittedHandle) -> HelpsHandle {
-        HelpsHandle(probes::helps(&self.assembly(), &fitted.known))
+        let pipeline = Pipeline { experiment: &self.experiment, assembly: &self.assembly() };
+        HelpsHandle(pipeline.helps(&fitted.known))
     }
 
     /// The complete experiment as a file would have it.
