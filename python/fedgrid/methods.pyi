@@ -33,7 +33,7 @@ class FedRelax(Method):
 
 
 class GTV(Method):
-    """The minimum of the losses and the total variation of weights."""
+    """The minimum of the losses and the total variation of weights. Any key of its rounds of messages that"""
 
     alpha: float | Literal["auto"] | None
     penalty: Literal["norm", "squared-norm", "one-norm"] | None
@@ -53,7 +53,7 @@ class GTV(Method):
 
 
 class PersFL(Method):
-    """Probes of the neighbours: every node takes the step that helps it most."""
+    """Probes of the neighbours: every node takes the step that helps it most. Its iterations are method.rounds."""
 
     step: float | Literal["auto"] | None
     probe: Literal["gradient", "proximal", "refit"] | None

@@ -21,13 +21,21 @@ pub(super) fn checked_methods(
     notes: &mut Vec<String>,
 ) -> Result<Vec<MethodKind>> {
     let method = &experiment.method;
-    if method.approach.facts().needs_weights {
+    let facts = method.approach.facts();
+    if facts.needs_common_points && experiment.public.per_node {
+        return Err(Error::input(common_points(method.kind())));
+    }
+    if facts.needs_weights {
         check_weights(method.kind().name())?;
         notes.extend(scales::note(training));
     }
     let baselines = baselines(experiment, check_weights)?;
     notes.extend(baselines.note);
     Ok(baselines.tried)
+}
+
+fn common_points(kind: MethodKind) -> String {
+    format!("public.per_node is true, expected one public set for \"{kind}\"")
 }
 
 /// What a study of nodes of these names is run with.
@@ -92,8 +100,7 @@ fn baselines(
         } else if facts.needs_weights {
             check_weights(kind.name())
         } else if facts.needs_common_points && experiment.public.per_node {
-            let found = "public.per_node is true";
-            Err(Error::input(format!("{found}, expected one public set for \"{kind}\"")))
+            Err(Error::input(common_points(kind)))
         } else {
             Ok(())
         };

@@ -99,7 +99,8 @@ impl Common {
         let weights = weights.map(|model| model.size(columns, task)).max().unwrap_or(0);
         let (names, points) = (self.about.features.clone().into(), self.public.rows());
         let sizes = MessageSizes { task, names, weights, points: (points, points) };
-        Ok(experiment.method.approach.largest_message(&sizes).unwrap_or(0))
+        let at_sites = experiment.method.approach.at_sites();
+        Ok(at_sites.map_or(0, |method| method.largest_message(&sizes)))
     }
 }
 
@@ -109,10 +110,10 @@ fn check(experiment: &Experiment) -> Result<()> {
     let refused = |key: &str, found: &str, expected: &str| {
         Err(Error::input(format!("{key} is {found}, expected {expected} in a federation")))
     };
-    if !method.approach.is_federated() {
+    let Some(at_sites) = method.approach.at_sites() else {
         let found = format!("\"{}\"", method.kind());
         return refused("method.kind", &found, "fedrelax, gtv or persfl");
-    }
+    };
     if method.strength == Choice::Auto {
         let expected = "a number (choose one with fit, on data that you may pool)";
         return refused(&method.strength_name(), "\"auto\"", expected);
@@ -123,7 +124,7 @@ fn check(experiment: &Experiment) -> Result<()> {
     if method.run.order == Order::InTurn {
         return refused("method.order", "\"in-turn\"", "\"at-once\"");
     }
-    if let Err([key, found, expected]) = method.approach.check_at_sites() {
+    if let Err([key, found, expected]) = at_sites.check_keys() {
         return refused(&key, &found, &expected);
     }
     if experiment.public.per_node {

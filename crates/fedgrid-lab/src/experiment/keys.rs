@@ -47,13 +47,19 @@ fn check_table(
         let path = format!("{prefix}{key}");
         let known = properties.and_then(|properties| properties.get(key));
         let known = known.or_else(|| of_some_node(table, all_kinds, key));
-        let known = known
-            .or_else(|| of_some_kind(key, all_kinds).filter(|_| extent == Extent::NamesAndTypes));
+        let known = match extent {
+            Extent::All => known,
+            // The kind that flags choose may mean another type by this name.
+            Extent::NamesAndTypes => {
+                let fits = |one: &&Json| Allowed::of(resolved(one, root)).holds(value);
+                of_kinds(key, all_kinds).find(fits).or(known)
+            }
+        };
         let Some(inner) = known.or(other) else {
             if let Some(sentence) = renamed(&path, table) {
                 return Err(sentence);
             }
-            if of_some_kind(key, all_kinds).is_some() {
+            if of_kinds(key, all_kinds).next().is_some() {
                 let kind = schema["properties"]["kind"]["const"].as_str().unwrap_or_default();
                 let own = properties.into_iter().flat_map(|keys| keys.keys());
                 let own: Vec<&str> = own
@@ -140,10 +146,10 @@ pub(super) fn of_model(kind: ModelKind) -> Vec<String> {
     own.into_iter().flat_map(|keys| keys.keys().cloned()).collect()
 }
 
-/// A key that some kind has.
-fn of_some_kind<'a>(key: &str, schema: &'a Json) -> Option<&'a Json> {
-    let variants = schema.get("oneOf").and_then(Json::as_array)?;
-    variants.iter().find_map(|variant| variant["properties"].get(key))
+/// A key as each of the kinds has it that do.
+fn of_kinds<'a>(key: &str, schema: &'a Json) -> impl Iterator<Item = &'a Json> {
+    let variants = schema.get("oneOf").and_then(Json::as_array).into_iter().flatten();
+    variants.filter_map(move |variant| variant["properties"].get(key))
 }
 
 /// What to say of a key that had another name, or stood elsewhere, in earlier versions.

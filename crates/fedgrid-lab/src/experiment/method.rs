@@ -34,8 +34,8 @@ pub struct RunKeys {
     pub weighting: Weighting,
     /// Whether what can be solved directly is ("auto"), or all runs in rounds of messages.
     pub solver: SolverKey,
-    /// The largest number of rounds; for kinds with a hub, of its iterations. Baselines beside another method
-    /// get at most 100.
+    /// The largest number of rounds; for kinds with a hub, of its iterations. Most baselines beside another
+    /// method get fewer.
     #[schemars(range(min = 1))]
     pub rounds: usize,
     /// The residual at which rounds stop; for kind "gtv" the certified relative gap.

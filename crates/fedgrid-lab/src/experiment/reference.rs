@@ -41,9 +41,12 @@ impl Experiment {
             subsections(&mut text, name, inner, &schema);
             for variant in inner.get("oneOf").and_then(Json::as_array).into_iter().flatten() {
                 if let Some(kind) = variant["properties"]["kind"]["const"].as_str() {
-                    write!(text, "\n### `kind = \"{kind}\"`\n\n{}\n", words(variant))
-                        .expect(MEMORY);
+                    let is_usual = variant["properties"]["kind"].get("default").is_some();
+                    let usual = if is_usual { " This is the default kind." } else { "" };
+                    let about = words(variant);
+                    write!(text, "\n### `kind = \"{kind}\"`\n\n{about}{usual}\n").expect(MEMORY);
                     table(&mut text, variant, &schema);
+                    subsections(&mut text, name, variant, &schema);
                 }
             }
         }
@@ -51,6 +54,7 @@ impl Experiment {
     }
 }
 
+/// What a write to memory expects.
 const MEMORY: &str = "memory takes all";
 
 fn words(schema: &Json) -> String {

@@ -237,7 +237,7 @@ fn bytes_per_round(assembly: &Assembly) -> usize {
     let sent = |from: usize, to: usize| {
         let names = names.clone();
         let sizes = MessageSizes { task, names, weights: 0, points: (points(from), points(to)) };
-        study.settings.method.largest_message(&sizes).unwrap_or(0)
+        study.settings.method.at_sites().map_or(0, |method| method.largest_message(&sizes))
     };
     let both = |a: usize, b: usize| sent(a, b) + sent(b, a);
     study.network.edges().iter().map(|edge| both(edge.source, edge.target)).sum()

@@ -27,7 +27,7 @@ mod weak;
 use std::sync::Arc;
 
 pub use contender::{
-    Approach, Bound, Contender, Facts, Federated, Gtv, LocalRow, MessageSizes, MethodKind,
+    Approach, AtSites, Bound, Contender, Facts, Federated, Gtv, LocalRow, MessageSizes, MethodKind,
     ModelsInUse, Objective, PersFlKeys, PooledRow, RunsFederated, StrengthKey, WhichCandidates,
 };
 pub use fitted::{Certificate, FitRequest, Fitted};
@@ -253,7 +253,7 @@ impl Study {
             Contestant::Network | Contestant::Shuffled(_) => own.kind(),
             Contestant::Baseline(kind) => kind,
         };
-        if kind == own.kind() { own.clone() } else { own.beside(kind) }
+        if kind == own.kind() { own.clone() } else { kind.with_defaults() }
     }
 
     /// The network that a contestant uses.

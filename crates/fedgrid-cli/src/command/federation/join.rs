@@ -203,12 +203,13 @@ fn learn(
     let views = views.into_iter().filter(|view| own.binary_search(&view.node.id).is_ok());
     let views: Vec<View> = views.collect();
     let alpha = study.settings.alpha.unwrap_or(0.0);
-    let federated = study.settings.method.federated(alpha, &[])?.ok_or_else(|| {
+    let at_sites = study.settings.method.at_sites().ok_or_else(|| {
         // Refused when the federation was made.
         Error::input(
             "method.kind is not fedrelax, gtv or persfl, which exchange messages without a hub",
         )
     })?;
+    let federated = at_sites.federated(alpha, &[])?;
     federated.apply(Joined { bundle, views, options, terminal })
 }
 

@@ -118,13 +118,14 @@ impl Simulate {
             self.check_turns()?;
         }
         let nodes = study.nodes(None);
-        let Some(federated) = method.federated(alpha, &nodes)? else {
+        let Some(at_sites) = method.at_sites() else {
             return Err(Error::input(format!(
                 "method.kind is \"{kind}\", expected fedrelax, gtv or persfl, which exchange messages \
                  without a hub"
             )));
         };
         let stop = method.stop(study.settings.runtime.stop);
+        let federated = at_sites.federated(alpha, &nodes)?;
         let report = federated.apply(Simulated { flags: self, study: &study, nodes, stop })?;
         let chosen = study.settings.alpha.is_none();
         terminal.say(&report.text(kind, alpha, chosen));

@@ -20,16 +20,12 @@ impl HubContender for Apfl {
         &self.fedavg
     }
 
-    fn fedavg_mut(&mut self) -> &mut FedAvg {
-        &mut self.fedavg
-    }
-
     fn strengths(_: &Units) -> Grid {
         Grid::listed(&[0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0])
     }
 
-    fn at(self, mixture: f64) -> Self {
+    fn at(&self, fedavg: FedAvg, mixture: f64) -> Self {
         // That the common model rests says nothing of the nodes' own, so iterations are counted alone.
-        Self { fedavg: FedAvg { tolerance: 0.0, ..self.fedavg }, mixture }
+        Self { fedavg: FedAvg { tolerance: 0.0, ..fedavg }, mixture }
     }
 }

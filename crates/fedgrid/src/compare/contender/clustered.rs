@@ -21,20 +21,16 @@ impl HubContender for ClusteredFl {
         &self.fedavg
     }
 
-    fn fedavg_mut(&mut self) -> &mut FedAvg {
-        &mut self.fedavg
-    }
-
     fn strengths(_: &Units) -> Grid {
         Grid::listed(&[0.0, 0.05, 0.1, 0.2, 0.4, 0.8])
     }
 
-    fn at(self, rest: f64) -> Self {
-        Self { rest, ..self }
+    fn at(&self, fedavg: FedAvg, rest: f64) -> Self {
+        // Beside a method that trains some nodes at a time, too: who is absent could not be told from who rests.
+        Self { fedavg: FedAvg { participation: 1.0, ..fedavg }, rest, ..self.clone() }
     }
 
     fn check_keys(&self) -> Result<(), String> {
-        // Who is absent could not be told from who has stopped moving.
         let share = self.fedavg.participation;
         if share < 1.0 {
             let found = format!("method.participation is {share}");

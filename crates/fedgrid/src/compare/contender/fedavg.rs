@@ -16,15 +16,11 @@ impl HubContender for FedAvg {
         self
     }
 
-    fn fedavg_mut(&mut self) -> &mut FedAvg {
-        self
-    }
-
     fn strengths(_: &Units) -> Grid {
         Grid::listed(&[1.0, 0.3, 0.1])
     }
 
-    fn at(self, strength: f64) -> Self {
-        Self { pace: strength * self.pace, ..self }
+    fn at(&self, fedavg: FedAvg, strength: f64) -> Self {
+        Self { pace: strength * fedavg.pace, ..fedavg }
     }
 }

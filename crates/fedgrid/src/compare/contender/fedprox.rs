@@ -17,15 +17,11 @@ impl HubContender for FedProx {
         &self.fedavg
     }
 
-    fn fedavg_mut(&mut self) -> &mut FedAvg {
-        &mut self.fedavg
-    }
-
     fn strengths(units: &Units) -> Grid {
         units.pulls_of_weights()
     }
 
-    fn at(self, pull: f64) -> Self {
-        Self { pull, ..self }
+    fn at(&self, fedavg: FedAvg, pull: f64) -> Self {
+        Self { fedavg, pull }
     }
 }

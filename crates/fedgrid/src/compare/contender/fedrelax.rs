@@ -1,7 +1,7 @@
 //! FedRelax in a comparison: linear networks are solved directly, all others run in rounds of messages.
 
 use super::{
-    Bound, Contender, Facts, Federated, MessageSizes, ModelsInUse, Objective, StrengthKey,
+    AtSites, Bound, Contender, Facts, Federated, MessageSizes, ModelsInUse, Objective, StrengthKey,
 };
 use crate::{
     compare::{
@@ -114,25 +114,27 @@ impl Contender for FedRelax {
         fitted.direct.then(|| note.into())
     }
 
-    fn federated(&self, strength: f64, nodes: &[Node]) -> Result<Option<Federated>> {
+    fn at_sites(&self) -> Option<&dyn AtSites> {
+        Some(self)
+    }
+}
+
+impl AtSites for FedRelax {
+    fn federated(&self, strength: f64, nodes: &[Node]) -> Result<Federated> {
         let pooled = if self.hub > 0.0 { Some(Pooled.fit(nodes)?.into()) } else { None };
-        Ok(Some(Federated::FedRelax(Self { alpha: strength, pooled, ..self.clone() })))
+        Ok(Federated::FedRelax(Self { alpha: strength, pooled, ..self.clone() }))
     }
 
-    fn check_at_sites(&self) -> Result<(), [String; 3]> {
+    fn largest_message(&self, sizes: &MessageSizes) -> usize {
+        let (own, theirs) = sizes.points;
+        let yours = (self.coupling == Coupling::Symmetric).then_some(theirs);
+        PredictionMessage::most_bytes(&PredictionShape { task: sizes.task, own, yours })
+    }
+
+    fn check_keys(&self) -> Result<(), [String; 3]> {
         if self.hub > 0.0 {
             return Err(["method.hub".into(), self.hub.to_string(), "0".into()]);
         }
         Ok(())
-    }
-
-    fn is_federated(&self) -> bool {
-        true
-    }
-
-    fn largest_message(&self, sizes: &MessageSizes) -> Option<usize> {
-        let (own, theirs) = sizes.points;
-        let yours = (self.coupling == Coupling::Symmetric).then_some(theirs);
-        Some(PredictionMessage::most_bytes(&PredictionShape { task: sizes.task, own, yours }))
     }
 }

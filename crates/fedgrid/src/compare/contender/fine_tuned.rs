@@ -24,15 +24,11 @@ impl HubContender for FineTuned {
         &self.fedavg
     }
 
-    fn fedavg_mut(&mut self) -> &mut FedAvg {
-        &mut self.fedavg
-    }
-
     fn strengths(_: &Units) -> Grid {
         Grid::listed(&[0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0])
     }
 
-    fn at(self, steps: f64) -> Self {
-        Self { steps: whole(steps), ..self }
+    fn at(&self, fedavg: FedAvg, steps: f64) -> Self {
+        Self { fedavg, steps: whole(steps) }
     }
 }

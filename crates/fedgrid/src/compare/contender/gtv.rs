@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Bound, Contender, Facts, Federated, MessageSizes, Objective, StrengthKey};
+use super::{AtSites, Bound, Contender, Facts, Federated, MessageSizes, Objective, StrengthKey};
 use crate::{
     bound::weights_of,
     compare::{
@@ -253,16 +253,18 @@ impl Contender for Gtv {
         })
     }
 
-    fn federated(&self, strength: f64, _: &[Node]) -> Result<Option<Federated>> {
-        Ok(Some(Federated::PrimalDual(self.rounds(strength))))
+    fn at_sites(&self) -> Option<&dyn AtSites> {
+        Some(self)
+    }
+}
+
+impl AtSites for Gtv {
+    fn federated(&self, strength: f64, _: &[Node]) -> Result<Federated> {
+        Ok(Federated::PrimalDual(self.rounds(strength)))
     }
 
-    fn is_federated(&self) -> bool {
-        true
-    }
-
-    fn largest_message(&self, sizes: &MessageSizes) -> Option<usize> {
-        Some(EdgeMessage::most_bytes(&sizes.weights))
+    fn largest_message(&self, sizes: &MessageSizes) -> usize {
+        EdgeMessage::most_bytes(&sizes.weights)
     }
 }
 

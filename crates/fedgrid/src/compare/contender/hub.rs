@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// A method that averages weights at a hub.
-pub(super) trait HubContender: Method + Clone + std::fmt::Debug + Send {
+pub(super) trait HubContender: Method + std::fmt::Debug + Send {
     /// Its name in experiment files.
     const NAME: &'static str;
     /// What it does, in at most 31 letters.
@@ -30,14 +30,11 @@ pub(super) trait HubContender: Method + Clone + std::fmt::Debug + Send {
     /// How it averages.
     fn fedavg(&self) -> &FedAvg;
 
-    /// The same, to be changed.
-    fn fedavg_mut(&mut self) -> &mut FedAvg;
-
     /// The strengths that are tried, the simpler model first.
     fn strengths(units: &Units) -> Grid;
 
-    /// The method at a strength.
-    fn at(self, strength: f64) -> Self;
+    /// The method at a strength, with how it averages in a study.
+    fn at(&self, fedavg: FedAvg, strength: f64) -> Self;
 
     /// Refuses keys that do not go together.
     fn check_keys(&self) -> Result<(), String> {
@@ -75,9 +72,10 @@ impl<M: HubContender> Contender for M {
             StartingPoint::Common(start) if M::GOES_ON => Some(start),
             _ => None,
         };
-        let mut method = self.clone();
-        *method.fedavg_mut() = trainer.averaging(self.fedavg(), start);
-        trainer.through_hub(&method.at(request.strength), request.effort)
+        // A study's own method says for all rows with a hub how they average.
+        let own = trainer.study.settings.method.averaging();
+        let fedavg = trainer.averaging(own.unwrap_or(self.fedavg()), start);
+        trainer.through_hub(&self.at(fedavg, request.strength), request.effort)
     }
 
     fn check(&self) -> Result<(), String> {
@@ -86,10 +84,6 @@ impl<M: HubContender> Contender for M {
 
     fn averaging(&self) -> Option<&FedAvg> {
         Some(self.fedavg())
-    }
-
-    fn average_like(&mut self, averaging: &FedAvg) {
-        *self.fedavg_mut() = averaging.clone();
     }
 
     fn note_on_fit(&self, _: &Fitted) -> Option<String> {

@@ -23,10 +23,6 @@ impl HubContender for Ifca {
         &self.fedavg
     }
 
-    fn fedavg_mut(&mut self) -> &mut FedAvg {
-        &mut self.fedavg
-    }
-
     fn strengths(units: &Units) -> Grid {
         // A model that no node can choose would be trained by nobody.
         let most = units.nodes_with_rows() as f64;
@@ -34,7 +30,7 @@ impl HubContender for Ifca {
         Grid::Listed(counts.into_iter().filter(|count| *count <= most).collect())
     }
 
-    fn at(self, clusters: f64) -> Self {
-        Self { clusters: whole(clusters), ..self }
+    fn at(&self, fedavg: FedAvg, clusters: f64) -> Self {
+        Self { fedavg, clusters: whole(clusters), ..self.clone() }
     }
 }

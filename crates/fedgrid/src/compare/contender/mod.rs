@@ -5,9 +5,10 @@
 //! the list below. What others must know of a method it says itself ([`Facts`]).
 
 mod apfl;
+mod at_sites;
 mod clustered;
 mod ditto;
-mod federated;
+mod facts;
 mod fedavg;
 mod fedmd;
 mod fedprox;
@@ -22,9 +23,10 @@ mod persfl;
 mod pooled;
 mod shrunk;
 
-use std::{fmt::Debug, ops::Deref, sync::Arc};
+use std::{fmt::Debug, ops::Deref};
 
-pub use federated::{Federated, MessageSizes, RunsFederated};
+pub use at_sites::{AtSites, Federated, MessageSizes, RunsFederated};
+pub use facts::{Bound, Facts, ModelsInUse, Objective, StrengthKey};
 pub use gtv::Gtv;
 pub use local::LocalRow;
 pub use persfl::{PersFlKeys, WhichCandidates};
@@ -39,13 +41,12 @@ use super::{
 };
 use crate::{
     compare::trainer::Trainer,
-    data::{Plan, Task},
-    error::{Error, Result},
+    data::Plan,
+    error::Result,
     method::{
         Apfl, ClusteredFl, Ditto, FedAvg, FedMd, FedProx, FedRelax, FineTuned, Gossip, Ifca, Shrunk,
     },
-    model::LocalModel,
-    network::{Network, Node, NodeId},
+    network::{Network, NodeId},
     observe::Stop,
 };
 
@@ -107,9 +108,10 @@ macro_rules! methods {
 methods! {
     /// Exchange of predictions on public points.
     FedRelax(FedRelax) = "fedrelax",
-    /// The minimum of the losses and the total variation of weights.
+    /// The minimum of the losses and the total variation of weights. Any key of its rounds of messages that
+    /// differs from its default makes the fit go in rounds.
     Gtv(Gtv) = "gtv",
-    /// Probes of the neighbours: every node takes the step that helps it most.
+    /// Probes of the neighbours: every node takes the step that helps it most. Its iterations are method.rounds.
     PersFl(PersFlKeys) = "persfl",
     /// One model for all, averaged at a hub.
     Fedavg(FedAvg) = "fedavg",
@@ -183,9 +185,6 @@ pub trait Contender: Debug + Send + Sync {
         None
     }
 
-    /// Takes over how another method averages at its hub.
-    fn average_like(&mut self, _: &FedAvg) {}
-
     /// The column of the table of nodes that names their clusters, for a method that is told them.
     fn cluster_column(&self) -> Option<&str> {
         None
@@ -216,168 +215,10 @@ pub trait Contender: Debug + Send + Sync {
         None
     }
 
-    /// The method at a strength as these nodes run it between sites; none if it cannot.
-    fn federated(&self, _strength: f64, _: &[Node]) -> Result<Option<Federated>> {
-        Ok(None)
-    }
-
-    /// The key, its value and what is expected instead, if keys ask for what sites cannot do.
-    fn check_at_sites(&self) -> Result<(), [String; 3]> {
-        Ok(())
-    }
-
-    /// Whether it can run between sites.
-    fn is_federated(&self) -> bool {
-        false
-    }
-
-    /// The most bytes that a message along an edge takes; none if nothing is sent along edges.
-    fn largest_message(&self, _: &MessageSizes) -> Option<usize> {
+    /// The method as one that can run between sites, if it can.
+    fn at_sites(&self) -> Option<&dyn AtSites> {
         None
     }
-}
-
-/// The one number of a method that is chosen on validation rows.
-#[derive(Debug, Clone, Copy)]
-pub struct StrengthKey {
-    /// Its name in experiment files and in Python.
-    pub name: &'static str,
-    /// What it is.
-    pub about: &'static str,
-    /// What it must be, in words.
-    pub expected: &'static str,
-    /// Whether a number, zero or more, is that.
-    pub fits: fn(f64) -> bool,
-}
-
-impl StrengthKey {
-    /// A pull α ≥ 0.
-    pub(super) const fn pull(about: &'static str) -> Self {
-        Self { name: "alpha", about, expected: "zero or more", fits: |_| true }
-    }
-
-    /// A factor of the step size.
-    pub(super) const PACE: Self = Self {
-        name: "pace",
-        about: "A factor of the step size.",
-        expected: "a positive factor of the step size",
-        fits: |pace| pace > 0.0,
-    };
-
-    /// Refuses a number that makes no sense.
-    pub fn check(&self, value: f64) -> Result<()> {
-        if value >= 0.0 && value.is_finite() && (self.fits)(value) {
-            return Ok(());
-        }
-        Err(Error::Parameter { name: self.name, value, expected: self.expected })
-    }
-}
-
-/// What others must know of a method.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "facts are true or false")]
-pub struct Facts {
-    /// Whether it depends on who is whose neighbour.
-    pub uses_network: bool,
-    /// Whether all models must have weights of one size.
-    pub needs_weights: bool,
-    /// Whether it needs one set of public points for all.
-    pub needs_common_points: bool,
-    /// Whether predictions on public points are compared.
-    pub uses_public: bool,
-    /// Whether every edge carries predictions in both directions in every round.
-    pub exchanges_predictions: bool,
-    /// Whether every node gets a model of its own.
-    pub is_personal: bool,
-    /// Whether comparisons may ask for it by name, beside another method.
-    pub is_baseline: bool,
-    /// Whether levels are coupled, or only what is left without them.
-    pub couples_intercepts: bool,
-    /// Whether both ends' public points count on an edge.
-    pub is_symmetric: bool,
-    /// The weight of the pooled model as one more neighbour of every node.
-    pub hub: f64,
-    /// Whether linear networks may be solved directly: in rounds they would end at the same point.
-    pub solves_directly: bool,
-    /// Whether its keys ask for rounds of messages.
-    pub asks_for_rounds: bool,
-    /// Whether every node is told all others, so that a shuffled complete network is the same.
-    pub is_blind_to_order: bool,
-    /// Whether its rounds are questions and answers: they cannot overlap, and their number is given.
-    pub asks_and_answers: bool,
-    /// The keys of a run that mean nothing to it: some of `rounds`, `tolerance` and `order`.
-    pub without: &'static [&'static str],
-    /// How it compares weights, where results say so.
-    pub penalty: Option<&'static str>,
-    /// Whose points it compares on, where results say so.
-    pub coupling: Option<&'static str>,
-}
-
-impl Default for Facts {
-    fn default() -> Self {
-        Self {
-            uses_network: true,
-            needs_weights: false,
-            needs_common_points: false,
-            uses_public: false,
-            exchanges_predictions: false,
-            is_personal: true,
-            is_baseline: false,
-            couples_intercepts: true,
-            is_symmetric: false,
-            hub: 0.0,
-            solves_directly: true,
-            asks_for_rounds: false,
-            is_blind_to_order: false,
-            asks_and_answers: false,
-            without: &["order"],
-            penalty: None,
-            coupling: None,
-        }
-    }
-}
-
-/// What the rest of an experiment says.
-#[derive(Debug, Clone, Copy)]
-pub struct Bound<'a> {
-    /// The names of the nodes.
-    pub names: &'a [String],
-    /// The cluster of each node, where it is told.
-    pub clusters: Option<&'a [usize]>,
-    /// The seed of everything drawn.
-    pub seed: u64,
-    /// When rounds stop.
-    pub tolerance: f64,
-}
-
-/// The models that a method is to train.
-#[derive(Debug, Clone, Copy)]
-pub struct ModelsInUse<'a> {
-    /// What is predicted.
-    pub task: Task,
-    /// The model of each node.
-    pub models: &'a [Arc<dyn LocalModel>],
-    /// The kind of each model.
-    pub kinds: &'a [Arc<str>],
-    /// The name of each node.
-    pub names: &'a [String],
-}
-
-impl ModelsInUse<'_> {
-    /// The first model without weights, as `the tree model of node 'a'`.
-    fn without_weights(&self) -> Option<String> {
-        let node = self.models.iter().position(|model| model.as_parametric().is_none())?;
-        Some(format!("the {} model of node '{}'", self.kinds[node], self.names[node]))
-    }
-}
-
-/// What a method minimises over all nodes.
-#[derive(Debug)]
-pub enum Objective<'a> {
-    /// The losses and the disagreement of predictions.
-    Predictions(&'a FedRelax),
-    /// The losses and the total variation of weights.
-    Weights(&'a Gtv),
 }
 
 impl Default for Approach {
@@ -398,16 +239,6 @@ impl Approach {
     #[must_use]
     pub fn stop(&self, stop: Stop) -> Stop {
         if self.facts().asks_and_answers { Stop::after_probes(stop.rounds) } else { stop }
-    }
-
-    /// Another method beside this one: with its own defaults, averaging as this one does.
-    pub(super) fn beside(&self, kind: MethodKind) -> Self {
-        let mut rival = kind.with_defaults();
-        // Who shares out half of the nodes for one method with a hub wants to see all of them so.
-        if let Some(averaging) = self.averaging() {
-            rival.contender_mut().average_like(averaging);
-        }
-        rival
     }
 }
 

@@ -4,8 +4,24 @@ use std::sync::Arc;
 
 use crate::{
     data::Task,
+    error::Result,
     method::{Durable, FedRelax, Method, PersFl, PrimalDual},
+    network::Node,
 };
+
+/// A method that can run between sites.
+pub trait AtSites {
+    /// The method at a strength as these nodes run it.
+    fn federated(&self, strength: f64, nodes: &[Node]) -> Result<Federated>;
+
+    /// The most bytes that a message along an edge takes.
+    fn largest_message(&self, sizes: &MessageSizes) -> usize;
+
+    /// The key, its value and what is expected instead, if keys ask for what sites cannot do.
+    fn check_keys(&self) -> Result<(), [String; 3]> {
+        Ok(())
+    }
+}
 
 /// A method at a strength as it runs between sites.
 #[derive(Debug, Clone)]
