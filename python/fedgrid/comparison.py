@@ -15,6 +15,7 @@ WHAT = {
     "local": "every node alone",
     "pooled": "one model for all",
     "shrunk": "pulled to pooled, no network",
+    "mixed": "mixed model, no network",
     "network": "pulled to its neighbours",
     "shuffled": "the network with shuffled nodes",
 }

@@ -131,6 +131,7 @@ pub fn table(outcome: &Outcome) -> String {
         ("local", "every node alone", &c.local),
         ("pooled", "one model for all", &c.pooled),
         ("shrunk", "pulled to pooled, no network", &c.shrunk),
+        ("mixed", "mixed model, no network", &c.mixed),
         ("network", "pulled to its neighbours", &c.network),
         ("shuffled", "the network with shuffled nodes", &c.shuffled),
     ];

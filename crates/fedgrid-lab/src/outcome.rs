@@ -103,6 +103,8 @@ pub struct Comparison {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shrunk: Option<Entry>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mixed: Option<Entry>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub network: Option<Entry>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shuffled: Option<Entry>,
@@ -119,6 +121,7 @@ impl Comparison {
             Contestant::Local => self.local.as_ref(),
             Contestant::Pooled => self.pooled.as_ref(),
             Contestant::Shrunk => self.shrunk.as_ref(),
+            Contestant::Mixed => self.mixed.as_ref(),
             Contestant::Network => self.network.as_ref(),
             Contestant::Shuffled(_) => None,
             Contestant::Baseline(kind) => self.baselines.get(kind.name()),

@@ -42,6 +42,7 @@ pub mod network;
 pub mod synthetic;
 pub mod penalty;
 pub mod optimum;
+pub mod mixed;
 pub mod method;
 pub mod network_learning;
 pub mod bound;

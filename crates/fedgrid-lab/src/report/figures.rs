@@ -28,6 +28,7 @@ pub(super) fn entries(comparison: &Comparison) -> Vec<(&str, &Entry)> {
         ("local", &comparison.local),
         ("pooled", &comparison.pooled),
         ("shrunk", &comparison.shrunk),
+        ("mixed", &comparison.mixed),
         ("network", &comparison.network),
         ("shuffled", &comparison.shuffled),
     ];
@@ -38,7 +39,7 @@ pub(super) fn entries(comparison: &Comparison) -> Vec<(&str, &Entry)> {
 
 /// The class, and so the colour, of a method.
 pub(super) fn class_of(method: &str) -> &'static str {
-    let known = ["local", "pooled", "shrunk", "network", "shuffled"];
+    let known = ["local", "pooled", "shrunk", "mixed", "network", "shuffled"];
     known.into_iter().find(|name| *name == method).unwrap_or("other")
 }
 

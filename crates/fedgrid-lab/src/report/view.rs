@@ -190,6 +190,7 @@ fn about(method: &str) -> &'static str {
         "local" => "every node alone",
         "pooled" => "one model for all nodes",
         "shrunk" => "every node pulled to the pooled model, no network",
+        "mixed" => "coefficients of estimated spread (a mixed model), no network",
         "network" => "every node pulled to its neighbours",
         "shuffled" => "the same network with its nodes in random places; means",
         other => outcome::about(other),

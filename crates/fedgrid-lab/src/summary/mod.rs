@@ -126,6 +126,7 @@ fn comparison(cards: &[Card]) -> Comparison {
         local: entry(Contestant::Local),
         pooled: entry(Contestant::Pooled),
         shrunk: entry(Contestant::Shrunk),
+        mixed: entry(Contestant::Mixed),
         network: entry(Contestant::Network),
         shuffled,
         baselines: baselines.collect(),

@@ -165,7 +165,7 @@ impl VerdictText<'_> {
     /// On a method that couples nobody by a network there is nothing to judge.
     fn without_network(&self) -> String {
         let (main, own) = (self.main, self.error(self.main));
-        let rows = [Contestant::Local, Contestant::Pooled, Contestant::Shrunk];
+        let rows = [Contestant::Local, Contestant::Pooled, Contestant::Shrunk, Contestant::Mixed];
         let others: Vec<String> = rows
             .into_iter()
             .filter(|other| *other != main && self.comparison.entry(*other).is_some())

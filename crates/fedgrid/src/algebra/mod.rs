@@ -3,10 +3,14 @@
 //! A node's matrices have a handful of columns, where plain loops beat a library's call.
 
 mod batch;
+mod block_sparse;
 pub(crate) mod simd;
 mod small;
 
+use std::cmp::Ordering;
+
 pub use batch::{Batch, Factors, triangle};
+pub use block_sparse::{BlockCholesky, Pattern, SelectedInverse};
 pub(crate) use simd::SimdTask;
 pub(crate) use small::row_dot;
 pub use small::{
@@ -105,6 +109,34 @@ impl Cholesky {
     pub fn log_determinant(&self) -> f64 {
         // The triangle holds one over its diagonal entries, whose squares make up the determinant.
         (0..self.size).map(|k| -2.0 * self.lower[k * self.size + k].ln()).sum()
+    }
+
+    /// The triangle `L`, row by row, with zeros above its diagonal.
+    #[must_use]
+    pub fn lower(&self) -> Vec<f64> {
+        let n = self.size;
+        let entry = |row: usize, column: usize| match row.cmp(&column) {
+            Ordering::Less => 0.0,
+            Ordering::Equal => 1.0 / self.lower[row * n + row],
+            Ordering::Greater => self.lower[row * n + column],
+        };
+        (0..n * n).map(|at| entry(at / n, at % n)).collect()
+    }
+
+    /// The inverse `L⁻¹` of the triangle, row by row, with zeros above its diagonal.
+    #[must_use]
+    pub fn inverse_lower(&self) -> Vec<f64> {
+        let n = self.size;
+        let mut inverse = vec![0.0; n * n];
+        for row in 0..n {
+            let pivot = self.lower[row * n + row];
+            let (known, own) = inverse.split_at_mut(row * n);
+            for (k, known) in known.chunks_exact(n).enumerate() {
+                add_scaled(&mut own[..=k], -pivot * self.lower[row * n + k], &known[..=k]);
+            }
+            own[row] = pivot;
+        }
+        inverse
     }
 
     /// Replaces `b` by the solution of `A x = b`.

@@ -22,11 +22,11 @@ impl Trainer<'_> {
 
     /// Every node pulled to the pooled model.
     pub(super) fn shrunk(&self, strength: f64, effort: Effort) -> Result<Fitted> {
-        let network = &self.without_edges()?;
+        let network = &self.study.network.without_edges();
         let pooled = self.anchor()?;
         if let (Some(linear), Some(centre)) = (&self.linear, pooled[0].downcast_ref()) {
             let linear = linear.clone().with_centre(centre);
-            let request = FitRequest { network, strength, start: StartingPoint::Cold, effort };
+            let request = FitRequest::new(network, strength, StartingPoint::Cold, effort);
             if let Some(fitted) = self.solved(&linear, &request, 1.0)? {
                 return Ok(fitted);
             }
@@ -43,7 +43,7 @@ impl Trainer<'_> {
         request: &FitRequest,
         hub: f64,
     ) -> Result<Option<Fitted>> {
-        let FitRequest { network, strength: alpha, start, effort } = request;
+        let FitRequest { network, strength: alpha, start, effort, .. } = request;
         if *alpha == 0.0 {
             return Ok(None);
         }

@@ -67,6 +67,8 @@ pub struct Fitted {
     pub damped: Vec<usize>,
     /// The nodes at which the pull of the study's own method was next to nothing.
     pub weak: WeakPulls,
+    /// The strength, where it was estimated.
+    pub strength: Option<f64>,
     /// What the next strength of a path may start from.
     pub(super) next_start: StartingPoint,
 }
@@ -98,6 +100,7 @@ impl Fitted {
             tallies: Vec::new(),
             damped: Vec::new(),
             weak: WeakPulls::default(),
+            strength: None,
             next_start: StartingPoint::Cold,
         }
     }
@@ -131,10 +134,23 @@ pub struct FitRequest<'a> {
     pub network: &'a Network,
     /// The strength.
     pub strength: f64,
+    /// Whether the strength is estimated instead.
+    pub is_estimated: bool,
     /// What the strength before has left.
     pub(super) start: StartingPoint,
     /// How accurately.
     pub(super) effort: Effort,
+}
+
+impl<'a> FitRequest<'a> {
+    pub(super) fn new(
+        network: &'a Network,
+        strength: f64,
+        start: StartingPoint,
+        effort: Effort,
+    ) -> Self {
+        Self { network, strength, is_estimated: false, start, effort }
+    }
 }
 
 /// A strength that counts something.

@@ -56,7 +56,7 @@ impl Trainer<'_> {
 
     /// What is left of a run through a hub.
     pub(super) fn finish_at_hub(&self, run: Run, next_start: StartingPoint) -> Result<Fitted> {
-        let network = self.without_edges()?;
+        let network = self.study.network.without_edges();
         let fitted = self.finish(run, &network, 1.0)?;
         Ok(Fitted { engine: "rounds of messages through a hub".into(), next_start, ..fitted })
     }

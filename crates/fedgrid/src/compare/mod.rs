@@ -5,6 +5,7 @@
 //! local      every node alone
 //! pooled     one model for all
 //! shrunk     every node pulled to the pooled model, no network
+//! mixed      coefficients that differ by as much as the rows say, no network
 //! network    every node pulled to its neighbours
 //! shuffled   the same network with its nodes in random places, several times
 //! baselines  other methods, if asked for
@@ -27,8 +28,9 @@ mod weak;
 use std::sync::Arc;
 
 pub use contender::{
-    Approach, AtSites, Bound, Contender, Facts, Federated, Gtv, LocalRow, MessageSizes, MethodKind,
-    ModelsInUse, Objective, PersFlKeys, PooledRow, RunsFederated, StrengthKey, WhichCandidates,
+    Approach, AtSites, Bound, Choose, Contender, Correlated, Facts, Federated, Gtv, LocalRow,
+    MessageSizes, MethodKind, Mixed, ModelsInUse, Objective, PersFlKeys, PooledRow, RunsFederated,
+    StrengthKey, WhichCandidates,
 };
 pub use fitted::{Certificate, FitRequest, Fitted};
 use schemars::JsonSchema;
@@ -60,6 +62,8 @@ pub enum Contestant {
     Pooled,
     /// Every node pulled to the pooled model.
     Shrunk,
+    /// A mixed model without the network.
+    Mixed,
     /// The study's own method over its network.
     Network,
     /// The same with shuffled nodes, for the shuffle of this number.
@@ -69,10 +73,10 @@ pub enum Contestant {
 }
 
 impl Contestant {
-    /// Whether it is one of the three that every study compares with.
+    /// Whether it is one of those that every study compares with.
     #[must_use]
     pub fn is_plain(self) -> bool {
-        matches!(self, Self::Local | Self::Pooled | Self::Shrunk)
+        matches!(self, Self::Local | Self::Pooled | Self::Shrunk | Self::Mixed)
     }
 
     /// Whether every node gets a model of its own.
@@ -89,7 +93,7 @@ impl Contestant {
     #[must_use]
     pub fn uses_network(self) -> bool {
         match self {
-            Self::Local | Self::Pooled | Self::Shrunk => false,
+            Self::Local | Self::Pooled | Self::Shrunk | Self::Mixed => false,
             Self::Network | Self::Shuffled(_) => true,
             Self::Baseline(kind) => kind.facts().uses_network,
         }
@@ -102,6 +106,7 @@ impl std::fmt::Display for Contestant {
             Self::Local => f.write_str("local"),
             Self::Pooled => f.write_str("pooled"),
             Self::Shrunk => f.write_str("shrunk"),
+            Self::Mixed => f.write_str("mixed"),
             Self::Network => f.write_str("network"),
             Self::Shuffled(number) => write!(f, "shuffled {}", number + 1),
             Self::Baseline(kind) => f.write_str(kind.name()),
@@ -221,7 +226,7 @@ impl Study {
         let main = self.main();
         let shuffles = if main == Contestant::Network { self.settings.shuffles } else { 0 };
         let baselines = self.settings.baselines.iter().copied().map(Contestant::Baseline);
-        [Contestant::Local, Contestant::Pooled, Contestant::Shrunk]
+        [Contestant::Local, Contestant::Pooled, Contestant::Shrunk, Contestant::Mixed]
             .into_iter()
             .chain((!main.is_plain()).then_some(main))
             // After the network: a shuffle is judged against it, and an interrupted run keeps the network's card.
@@ -250,16 +255,23 @@ impl Study {
             Contestant::Local => MethodKind::Local,
             Contestant::Pooled => MethodKind::Pooled,
             Contestant::Shrunk => MethodKind::Shrunk,
+            Contestant::Mixed => MethodKind::Mixed,
             Contestant::Network | Contestant::Shuffled(_) => own.kind(),
             Contestant::Baseline(kind) => kind,
         };
         if kind == own.kind() { own.clone() } else { kind.with_defaults() }
     }
 
+    /// Whether a contestant is the study's own method, over whatever network.
+    pub(crate) fn is_own(&self, contestant: Contestant) -> bool {
+        matches!(contestant, Contestant::Shuffled(_)) || contestant == self.main()
+    }
+
     /// The network that a contestant uses.
     #[must_use]
     pub fn network_of(&self, contestant: Contestant) -> Network {
         match contestant {
+            Contestant::Mixed => self.network.without_edges(),
             Contestant::Shuffled(number) => {
                 // Each shuffle has a stream of its own, so that more of them leave the first ones as they are.
                 let mut stream = Stream::new(self.settings.seed, number, 0, Purpose::Shuffle);

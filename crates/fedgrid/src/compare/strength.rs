@@ -70,8 +70,7 @@ impl Grid {
 
     pub(super) fn of(units: &Units, contestant: Contestant) -> Result<Self> {
         let study = units.study;
-        let is_own = matches!(contestant, Contestant::Shuffled(_)) || contestant == study.main();
-        match study.settings.alpha.filter(|_| is_own) {
+        match study.settings.alpha.filter(|_| study.is_own(contestant)) {
             Some(strength) => Ok(Self::Fixed(strength)),
             None => study.method_of(contestant).grid(units),
         }

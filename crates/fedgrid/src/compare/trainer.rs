@@ -67,16 +67,23 @@ impl<'a> Trainer<'a> {
     /// Trains a contestant at a strength.
     pub(super) fn train(&self, contestant: Contestant, request: FitRequest) -> Result<Fitted> {
         let method = self.study.method_of(contestant);
+        let is_given = self.study.settings.alpha.is_some() && self.study.is_own(contestant);
+        let is_estimated = method.estimates_strength() && !is_given;
         if let Some(key) = method.strength_key() {
             key.check(request.strength)?;
         }
-        method.fit(self, request)
+        method.fit(self, FitRequest { is_estimated, ..request })
+    }
+
+    /// The training rows of all nodes with the weights that they came with.
+    pub(super) fn raw_rows(&self) -> Vec<Dataset> {
+        self.study.select(self.rows)
     }
 
     /// Every node alone. A node without rows predicts the mean of all training labels, a shared
     /// statistic: there is no honest local model to compare with.
     pub(super) fn local(&self) -> Result<Fitted> {
-        let views = self.without_edges()?.views(self.nodes().to_vec())?;
+        let views = self.study.network.without_edges().views(self.nodes().to_vec())?;
         let run = InProcess::default().run(&Local, views)?;
         let filled = run.hypotheses.into_iter().map(|h| h.unwrap_or_else(|| self.mean.clone()));
         Ok(Fitted::exact(filled.collect()))
@@ -85,15 +92,10 @@ impl<'a> Trainer<'a> {
     /// Without a pull: local training, which knows what to do with fewer rows than features; nodes
     /// without rows get the pooled model.
     pub(super) fn alone(&self) -> Result<Fitted> {
-        let network = self.without_edges()?;
+        let network = self.study.network.without_edges();
         let mut hypotheses = vec![None; self.nodes().len()];
         self.fit_isolated(&network, 0.0, &mut hypotheses)?;
         Ok(Fitted::exact(self.fill_undetermined(&network, 0.0, hypotheses)?))
-    }
-
-    /// The nodes of the study, each by itself.
-    pub(super) fn without_edges(&self) -> Result<Network> {
-        Network::new(self.study.network.names().to_vec(), [])
     }
 
     /// The pooled models that nodes may be pulled to, or fall back to. They have rows enough, so
@@ -192,6 +194,7 @@ impl Study {
         let trainer = Trainer::new(self, watch, &self.plan.train, strength.ridge)?;
         let network = &self.network_of(contestant);
         let (start, effort) = (StartingPoint::Cold, Effort::Final);
-        trainer.train(contestant, FitRequest { network, strength: strength.alpha, start, effort })
+        let request = FitRequest::new(network, strength.alpha, start, effort);
+        trainer.train(contestant, request)
     }
 }

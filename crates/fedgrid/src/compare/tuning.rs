@@ -111,6 +111,7 @@ impl Study {
             card.nodes = self.score(&fitted.hypotheses, &self.plan.test);
             card.test = NodeScore::total(&card.nodes).mean();
             card.converged = fitted.certificate.converged;
+            card.strength.alpha = fitted.strength.unwrap_or(strength.alpha);
         }
         if self.task().outputs() > 1 {
             let total = NodeScore::total(&card.nodes);
@@ -146,6 +147,7 @@ impl<'a> Search<'a> {
         let mean_degree = degrees / network.len() as f64;
         let variance = feature_variance(study);
         let grid = Grid::of(&Units { study, variance, mean_degree }, contestant)?;
+        let tunes_ridge = study.method_of(contestant).facts().tunes_ridge;
         let has_ridge = study.models.iter().any(|model| model.as_tunable().is_some());
         Ok(Self {
             study,
@@ -153,7 +155,7 @@ impl<'a> Search<'a> {
             watch,
             grid,
             ridge_unit: variance,
-            tunes_ridge: study.settings.tune_ridge && has_ridge,
+            tunes_ridge: study.settings.tune_ridge && has_ridge && tunes_ridge,
             network,
             tried: 0,
         })
@@ -253,7 +255,7 @@ impl<'a> Search<'a> {
                 return Err(Error::Interrupted);
             }
             let (network, effort) = (&self.network, Effort::Search);
-            let request = FitRequest { network, strength: alpha, start, effort };
+            let request = FitRequest::new(network, alpha, start, effort);
             let fitted = trainer.train(self.contestant, request)?;
             scores.push(self.study.score(&fitted.hypotheses, &fold.validation));
             start = fitted.next_start;

@@ -111,6 +111,11 @@ pub trait LocalModel: Debug + Send + Sync {
         Ok(None)
     }
 
+    /// Whether labels are counts, whose logarithm is what is linear.
+    fn is_of_counts(&self) -> bool {
+        false
+    }
+
     /// The smallest label that the model can be fitted to: a neighbour's prediction below it pulls
     /// as if it were this.
     fn smallest_label(&self) -> f64 {

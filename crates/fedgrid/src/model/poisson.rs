@@ -81,6 +81,10 @@ impl LocalModel for Poisson {
         task == Task::Regression
     }
 
+    fn is_of_counts(&self) -> bool {
+        true
+    }
+
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         at_least_zero("ridge", self.ridge)?;
         check::numbers(NAME, data.task())?;

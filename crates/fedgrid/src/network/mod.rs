@@ -131,6 +131,12 @@ impl Network {
         self.neighbours(node).iter().map(|(_, weight)| weight).sum()
     }
 
+    /// The same nodes, each by itself.
+    #[must_use]
+    pub fn without_edges(&self) -> Self {
+        Self::joined(self.names.clone(), Vec::new())
+    }
+
     /// The same edges between other nodes: what joined `i` now joins `order[i]`.
     #[must_use]
     pub fn shuffled(&self, order: &[NodeId]) -> Self {

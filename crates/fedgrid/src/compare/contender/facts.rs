@@ -64,6 +64,8 @@ pub struct Facts {
     pub is_personal: bool,
     /// Whether comparisons may ask for it by name, beside another method.
     pub is_baseline: bool,
+    /// Whether the ridge of models that have one is chosen with its strength.
+    pub tunes_ridge: bool,
     /// Whether levels are coupled, or only what is left without them.
     pub couples_intercepts: bool,
     /// Whether both ends' public points count on an edge.
@@ -96,6 +98,7 @@ impl Default for Facts {
             exchanges_predictions: false,
             is_personal: true,
             is_baseline: false,
+            tunes_ridge: true,
             couples_intercepts: true,
             is_symmetric: false,
             hub: 0.0,

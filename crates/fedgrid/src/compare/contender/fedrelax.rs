@@ -54,7 +54,7 @@ impl Contender for FedRelax {
         if let Some(fitted) = trainer.solve_linear(&request, self.hub)? {
             return Ok(fitted);
         }
-        let FitRequest { network, strength, start, effort } = request;
+        let FitRequest { network, strength, start, effort, .. } = request;
         let method = Self {
             alpha: strength,
             pooled: if self.hub > 0.0 { Some(trainer.anchor()?) } else { None },

@@ -132,7 +132,7 @@ impl Gtv {
     }
 
     fn in_rounds(self, trainer: &Trainer, request: FitRequest) -> Result<Fitted> {
-        let FitRequest { network, strength, start, effort } = request;
+        let FitRequest { network, strength, start, effort, .. } = request;
         let start = if let StartingPoint::Hypotheses(start) = start { Some(start) } else { None };
         let rounds = PrimalDual { start, ..self.rounds(strength) };
         let fitted = trainer.rounds(&rounds, network, 0.0, effort)?;
@@ -214,7 +214,7 @@ impl Contender for Gtv {
         if !trainer.study.settings.direct {
             return self.in_rounds(trainer, request);
         }
-        let FitRequest { network, strength: alpha, start, effort } = request;
+        let FitRequest { network, strength: alpha, start, effort, .. } = request;
         let goal = self.goal(effort);
         let losses = trainer.losses(self.couple_intercept)?;
         let start = if let StartingPoint::Minimum(start) = &start { Some(&**start) } else { None };

@@ -19,6 +19,7 @@ mod gtv;
 mod hub;
 mod ifca;
 mod local;
+mod mixed;
 mod persfl;
 mod pooled;
 mod shrunk;
@@ -29,6 +30,7 @@ pub use at_sites::{AtSites, Federated, MessageSizes, RunsFederated};
 pub use facts::{Bound, Facts, ModelsInUse, Objective, StrengthKey};
 pub use gtv::Gtv;
 pub use local::LocalRow;
+pub use mixed::{Choose, Correlated, Mixed};
 pub use persfl::{PersFlKeys, WhichCandidates};
 pub use pooled::PooledRow;
 use schemars::JsonSchema;
@@ -131,6 +133,8 @@ methods! {
     Gossip(Gossip) = "gossip",
     /// Every node pulled to the mean prediction on public points.
     Fedmd(FedMd) = "fedmd",
+    /// Coefficients that differ from node to node by as much as the training rows say.
+    Mixed(Mixed) = "mixed",
     /// Every node alone.
     Local(LocalRow) = "local",
     /// One model for all.
@@ -149,6 +153,11 @@ pub trait Contender: Debug + Send + Sync {
 
     /// What others must know of it.
     fn facts(&self) -> Facts;
+
+    /// Whether it estimates its strength from training rows, unless that is given.
+    fn estimates_strength(&self) -> bool {
+        false
+    }
 
     /// The strengths that are tried, the simpler model first.
     fn grid(&self, units: &Units) -> Result<Grid>;

@@ -1,0 +1,278 @@
+//! Minus twice the logarithm of the likelihood of numbers with normal errors, with its gradient.
+//!
+//! ```text
+//! y_i = X_i (β + b_i) + e_i,    b_i = T u_i on the random columns,    u ~ N(0, σ² (Ω ⊗ I)⁻¹),  e ~ N(0, σ²)
+//! r² = min over β, u of ‖y − X(β + T u)‖² + uᵀ(Ω ⊗ I)u
+//! ML:    N log(2π r²/N) + N + log|M| − q log|Ω|
+//! REML:  (N − p) (log(2π r²/(N − p)) + 1) + log|M| − q log|Ω| + log|S|
+//! ```
+//!
+//! β and σ² are those that minimise it. With P = M⁻¹ and e the residuals its gradient is
+//!
+//! ```text
+//! ∂/∂T:   Σ_i 2 [A_i T (P_ii + W_i B W_iᵀ) − A_i B W_iᵀ] − (2/σ²) Σ_i X_iᵀe_i u_iᵀ
+//! ∂/∂ρ:   Σ_ij Ω'_ij tr(P_ij + W_i B W_jᵀ) − q tr(Ω⁻¹Ω') + uᵀΩ'u/σ²,      Ω' = L/d̄ − I
+//! ```
+//!
+//! (without the terms in B for ML), where only blocks of P of nodes and edges are needed.
+
+use rayon::prelude::*;
+
+use super::{
+    Likelihood, NodeMoments,
+    search::{Look, Relative, Surface},
+    structure::{Solution, Structure, inverse},
+};
+use crate::algebra::{BlockCholesky, Cholesky, SelectedInverse, add_scaled, dot};
+
+/// What is estimated from.
+#[derive(Debug)]
+pub(super) struct Problem<'a> {
+    pub(super) structure: Structure<'a>,
+    /// The rows of each node.
+    pub(super) nodes: &'a [NodeMoments],
+    pub(super) likelihood: Likelihood,
+}
+
+/// The likelihood and what it took.
+#[derive(Debug)]
+pub(super) struct Evaluation {
+    deviance: f64,
+    /// σ².
+    pub(super) noise: f64,
+    /// The mean coefficients β.
+    pub(super) mean: Vec<f64>,
+    /// B = S⁻¹.
+    pub(super) mean_covariance: Vec<f64>,
+    deviations: Vec<f64>,
+    projected: Vec<f64>,
+    factor: BlockCholesky,
+}
+
+/// The share of the labels' squares that counts as noise in any case: rows that are fitted without any
+/// error have no likelihood.
+const LEAST_NOISE_SHARE: f64 = 1e-16;
+
+impl Problem<'_> {
+    /// The rows that determine the noise.
+    pub(super) fn degrees_of_freedom(&self) -> f64 {
+        let rows: usize = self.nodes.iter().map(|node| node.count).sum();
+        match self.likelihood {
+            Likelihood::Restricted => rows as f64 - self.structure.columns as f64,
+            Likelihood::Full => rows as f64,
+        }
+    }
+
+    /// A fair first guess for T in any unit: a node's rows and its deviation count the same.
+    pub(super) fn units(&self) -> Vec<f64> {
+        let with_rows = self.nodes.iter().filter(|node| node.count > 0).count().max(1) as f64;
+        let unit = |&column: &usize| {
+            let at = column * self.structure.columns + column;
+            let total: f64 = self.nodes.iter().map(|node| node.gram[at]).sum();
+            if total > 0.0 { (with_rows / total).sqrt() } else { 1.0 }
+        };
+        self.structure.random.iter().map(unit).collect()
+    }
+
+    /// The likelihood; none where the system is singular in rounding.
+    fn evaluate(&self, relative: &Relative) -> Option<Evaluation> {
+        let structure = &self.structure;
+        let (d, q) = (structure.columns, structure.size());
+        let gram = |i: usize| &self.nodes[i].gram[..];
+        let factor = structure.factor(relative, gram)?;
+        let omega = structure.precision.log_determinant(&structure.pattern, relative.rho)?;
+        let cross = |i: usize| &self.nodes[i].cross[..];
+        let projection = structure.project(relative, &factor, gram, cross);
+        let schur = Cholesky::new(projection.schur, d)?;
+        let mut mean = projection.target;
+        schur.solve(&mut mean);
+        let rows = projection.projected.chunks_exact(d + 1);
+        let deviations: Vec<f64> = rows.map(|row| row[d] - dot(&row[..d], &mean)).collect();
+        let freedom = self.degrees_of_freedom();
+        let noise = self.penalised(relative, &mean, &deviations) / freedom;
+        let mut deviance = freedom * (1.0 + (2.0 * std::f64::consts::PI * noise).ln())
+            + factor.log_determinant()
+            - q as f64 * omega;
+        if self.likelihood == Likelihood::Restricted {
+            deviance += schur.log_determinant();
+        }
+        deviance.is_finite().then_some(Evaluation {
+            deviance,
+            noise,
+            mean,
+            mean_covariance: inverse(&schur, d),
+            deviations,
+            projected: projection.projected,
+            factor,
+        })
+    }
+
+    /// r².
+    fn penalised(&self, relative: &Relative, mean: &[f64], deviations: &[f64]) -> f64 {
+        let q = self.structure.size();
+        let residual = |(i, node): (usize, &NodeMoments)| {
+            let own = &deviations[i * q..(i + 1) * q];
+            node.squared_residuals(&self.structure.coefficients(relative, mean, own))
+        };
+        let parts: Vec<f64> = self.nodes.par_iter().enumerate().map(residual).collect();
+        let zeros = vec![0.0; self.structure.columns];
+        let squares: f64 = self.nodes.iter().map(|node| node.squared_residuals(&zeros)).sum();
+        parts.iter().sum::<f64>()
+            + self.structure.precision.quadratic(relative.rho, deviations, q)
+            + LEAST_NOISE_SHARE * squares
+    }
+}
+
+impl Surface for Problem<'_> {
+    type Extra = (Evaluation, SelectedInverse);
+
+    fn look(&self, relative: &Relative, _: &[f64], by_rho: bool) -> Option<Look<Self::Extra>> {
+        let evaluation = self.evaluate(relative)?;
+        let inverse = evaluation.factor.selected_inverse();
+        let by_rho =
+            if by_rho { evaluation.rho_derivative(self, relative, &inverse)? } else { 0.0 };
+        Some(Look {
+            deviance: evaluation.deviance,
+            by_factor: evaluation.factor_gradient(self, relative, &inverse),
+            by_rho,
+            by_mean: Vec::new(),
+            extra: (evaluation, inverse),
+        })
+    }
+
+    fn deviance(&self, relative: &Relative, _: &[f64]) -> Option<f64> {
+        self.evaluate(relative).map(|evaluation| evaluation.deviance)
+    }
+
+    fn mean_variance(&self, rho: f64) -> Option<f64> {
+        self.structure.precision.mean_variance(&self.structure.pattern, rho)
+    }
+}
+
+impl Evaluation {
+    /// What the coefficients of all nodes are made of.
+    pub(super) fn solution(&self) -> Solution<'_> {
+        Solution {
+            noise: self.noise,
+            mean: &self.mean,
+            mean_covariance: &self.mean_covariance,
+            deviations: &self.deviations,
+            projected: &self.projected,
+        }
+    }
+
+    /// `P_ii + W_i B W_iᵀ`, or `P_ii` for ML; and `A_i B W_iᵀ` of the random columns.
+    fn covariance(&self, problem: &Problem, i: usize, own: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let structure = &problem.structure;
+        let (d, q) = (structure.columns, structure.size());
+        let mut covariance = own.to_vec();
+        let mut mixed = vec![0.0; q * q];
+        if problem.likelihood == Likelihood::Restricted {
+            let gram = &problem.nodes[i].gram;
+            for k in 0..q {
+                let row = structure.w(&self.projected, i, k);
+                let scaled: Vec<f64> =
+                    self.mean_covariance.chunks_exact(d).map(|b| dot(b, row)).collect();
+                for (a, &column) in structure.random.iter().enumerate() {
+                    covariance[a * q + k] += dot(structure.w(&self.projected, i, a), &scaled);
+                    mixed[a * q + k] = dot(&gram[column * d..(column + 1) * d], &scaled);
+                }
+            }
+        }
+        (covariance, mixed)
+    }
+
+    /// The gradient with respect to T, q × q.
+    fn factor_gradient(
+        &self,
+        problem: &Problem,
+        relative: &Relative,
+        inverse: &SelectedInverse,
+    ) -> Vec<f64> {
+        let structure = &problem.structure;
+        let q = structure.size();
+        let of_node = |i: usize| {
+            let node = &problem.nodes[i];
+            let (covariance, mixed) = self.covariance(problem, i, inverse.node(i));
+            let product = structure.times_factor(&node.gram, relative);
+            let own = &self.deviations[i * q..(i + 1) * q];
+            let residuals =
+                node.cross_residuals(&structure.coefficients(relative, &self.mean, own));
+            let mut gradient = vec![0.0; q * q];
+            for (a, &column) in structure.random.iter().enumerate() {
+                let row = &mut gradient[a * q..(a + 1) * q];
+                for k in 0..q {
+                    add_scaled(row, 2.0 * product[a * q + k], &covariance[k * q..(k + 1) * q]);
+                }
+                add_scaled(row, -2.0, &mixed[a * q..(a + 1) * q]);
+                add_scaled(row, -2.0 / self.noise * residuals[column], own);
+            }
+            gradient
+        };
+        let parts: Vec<Vec<f64>> = (0..problem.nodes.len()).into_par_iter().map(of_node).collect();
+        let mut gradient = vec![0.0; q * q];
+        parts.iter().for_each(|part| add_scaled(&mut gradient, 1.0, part));
+        gradient
+    }
+
+    /// The derivative with respect to ρ; none where Ω is singular in rounding.
+    fn rho_derivative(
+        &self,
+        problem: &Problem,
+        relative: &Relative,
+        inverse: &SelectedInverse,
+    ) -> Option<f64> {
+        let structure = &problem.structure;
+        let (d, q) = (structure.columns, structure.size());
+        let precision = structure.precision;
+        let mut derivative = precision.trace_slope(inverse, q);
+        if problem.likelihood == Likelihood::Restricted {
+            // Σ Ω'_ij tr(W_i B W_jᵀ): the columns of B^½ as so many deviations.
+            let lower = Cholesky::new(self.mean_covariance.clone(), d)?.lower();
+            for column in 0..d {
+                let direction: Vec<f64> = (0..d).map(|row| lower[row * d + column]).collect();
+                let rows = self.projected.chunks_exact(d + 1);
+                let deviations: Vec<f64> = rows.map(|row| dot(&row[..d], &direction)).collect();
+                derivative += precision.product_slope(&deviations, &deviations, q);
+            }
+        }
+        derivative -=
+            q as f64 * precision.log_determinant_slope(&structure.pattern, relative.rho)?;
+        let own = precision.product_slope(&self.deviations, &self.deviations, q);
+        Some(derivative + own / self.noise)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        algebra::Pattern,
+        mixed::{Precision, search::differences},
+        network::ring,
+        random::{Purpose, Stream},
+    };
+
+    #[test]
+    fn the_gradient_is_that_of_differences() {
+        let mut stream = Stream::new(1, 0, 0, Purpose::Data);
+        let mut node = |rows: usize| {
+            let rows: Vec<(Vec<f64>, f64)> = (0..rows)
+                .map(|_| (vec![1.0, stream.normal(), stream.normal() + 1.0], stream.normal()))
+                .collect();
+            NodeMoments::new(3, rows.iter().map(|(x, y)| (&x[..], *y, 1.0)))
+        };
+        let nodes: Vec<NodeMoments> = [3, 0, 9, 2, 5, 7].into_iter().map(&mut node).collect();
+        let precision = Precision::along(&ring(6).unwrap());
+        let pattern = Arc::new(Pattern::new(precision.neighbours(), usize::MAX).unwrap());
+        for likelihood in [Likelihood::Restricted, Likelihood::Full] {
+            let (random, pattern) = (&[0, 2], pattern.clone());
+            let structure = Structure { columns: 3, random, precision: &precision, pattern };
+            let problem = Problem { structure, nodes: &nodes, likelihood };
+            let relative = Relative { factor: vec![0.8, 0.0, -0.3, 0.5], rho: 0.6 };
+            differences(&problem, &relative, &[]);
+        }
+    }
+}

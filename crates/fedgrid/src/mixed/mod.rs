@@ -1,0 +1,43 @@
+//! Mixed models: coefficients that differ from node to node, by as much as the training rows say.
+//!
+//! ```text
+//! y_i = X_i w_i + e_i,   e ~ N(0, σ²)                rows of node i
+//! w_i = β + b_i,         cov(b_i, b_j) = Σ (Ω⁻¹)_ij  on the random columns; Σ is diagonal, or is not
+//! Ω(ρ) = ρ L/d̄ + (1 − ρ) I,   0 ≤ ρ < 1              L the network's Laplacian, d̄ its mean degree
+//! ```
+//!
+//! σ², Σ and ρ are estimated from training rows by (restricted) maximum likelihood; β and b follow, with
+//! their errors. ρ = 0 is the mixed model of every textbook, without a network; Σ = 0 is the pooled model;
+//! Σ → ∞ is local training. `docs/mixed-models.md` has the mathematics.
+
+mod design;
+mod deviance;
+mod estimate;
+mod family;
+mod laplace;
+mod moments;
+mod precision;
+mod quasi_newton;
+mod search;
+mod structure;
+
+pub use design::Design;
+pub use estimate::{MixedEstimate, MixedModel};
+pub use family::{Family, NodeRows};
+pub use laplace::LaplaceModel;
+pub use moments::NodeMoments;
+pub use precision::Precision;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is maximised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub enum Likelihood {
+    /// The likelihood of what rows say beside the mean coefficients: variances are not too small.
+    #[default]
+    #[serde(rename = "reml")]
+    Restricted,
+    /// The likelihood of all rows.
+    #[serde(rename = "ml")]
+    Full,
+}

@@ -1,0 +1,66 @@
+//! What the likelihood needs to know of a node's rows.
+
+use crate::algebra::{add_outer, add_scaled, dot, triangularise};
+
+/// The rows of a node, compressed: as many rows as columns say the same.
+#[derive(Debug, Clone)]
+pub struct NodeMoments {
+    /// How many rows there were.
+    pub(super) count: usize,
+    /// Rows of the features and the label, in each the square root of the row's weight times.
+    compressed: Vec<f64>,
+    /// `XᵀX`, d × d.
+    pub(super) gram: Vec<f64>,
+    /// `Xᵀy`.
+    pub(super) cross: Vec<f64>,
+}
+
+impl NodeMoments {
+    /// Of rows of `columns` features each, with their labels and weights.
+    #[must_use]
+    pub fn new<'a>(columns: usize, rows: impl Iterator<Item = (&'a [f64], f64, f64)>) -> Self {
+        let (mut matrix, mut labels, mut count) = (Vec::new(), Vec::new(), 0);
+        for (features, label, weight) in rows.filter(|(_, _, weight)| *weight > 0.0) {
+            let root = weight.sqrt();
+            matrix.extend(features.iter().map(|x| root * x));
+            labels.push(root * label);
+            count += 1;
+        }
+        let (mut gram, mut cross) = (vec![0.0; columns * columns], vec![0.0; columns]);
+        for (row, label) in matrix.chunks_exact(columns).zip(&labels) {
+            add_outer(&mut gram, 1.0, row);
+            add_scaled(&mut cross, *label, row);
+        }
+        let width = columns + 1;
+        let mut compressed: Vec<f64> = matrix
+            .chunks_exact(columns)
+            .zip(&labels)
+            .flat_map(|(row, label)| row.iter().copied().chain([*label]))
+            .collect();
+        if count > width {
+            triangularise(&mut compressed, width, &mut vec![0.0; count]);
+        }
+        Self { count, compressed, gram, cross }
+    }
+
+    /// How many rows there were.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.count
+    }
+
+    /// The sum of squared residuals of weights.
+    pub(super) fn squared_residuals(&self, weights: &[f64]) -> f64 {
+        let width = weights.len() + 1;
+        let residual = |row: &[f64]| dot(&row[..width - 1], weights) - row[width - 1];
+        self.compressed.chunks_exact(width).map(|row| residual(row).powi(2)).sum()
+    }
+
+    /// `Xᵀ(y − X w)`.
+    pub(super) fn cross_residuals(&self, weights: &[f64]) -> Vec<f64> {
+        let columns = weights.len();
+        (0..columns)
+            .map(|k| self.cross[k] - dot(&self.gram[k * columns..(k + 1) * columns], weights))
+            .collect()
+    }
+}

@@ -1,0 +1,252 @@
+//! The search for relative variances, ρ and, where the likelihood needs it, mean coefficients: BFGS on
+//! the deviance.
+//!
+//! Variances and ρ are sought where the deviance is smooth and even, so that the ends of their ranges
+//! need no care: entries of T may have any sign, and ρ = 1 − exp(−η²).
+
+use super::quasi_newton::{Limits, Point, minimise};
+use crate::error::{Error, Result};
+
+/// The relative variances.
+#[derive(Debug, Clone)]
+pub(super) struct Relative {
+    /// T, q × q: `T Tᵀ` is the covariance of a node's deviations over σ².
+    pub(super) factor: Vec<f64>,
+    pub(super) rho: f64,
+}
+
+/// The deviance at a point with its gradient.
+pub(super) struct Look<E> {
+    pub(super) deviance: f64,
+    /// By the entries of T, q × q.
+    pub(super) by_factor: Vec<f64>,
+    /// By ρ; zero where it is not asked for.
+    pub(super) by_rho: f64,
+    /// By the mean coefficients, where they are sought.
+    pub(super) by_mean: Vec<f64>,
+    /// What else was computed.
+    pub(super) extra: E,
+}
+
+/// A likelihood as a function of what is sought.
+pub(super) trait Surface {
+    /// What is computed on the way.
+    type Extra;
+
+    /// The deviance with its gradient; none where it has no value.
+    fn look(&self, relative: &Relative, mean: &[f64], by_rho: bool) -> Option<Look<Self::Extra>>;
+
+    /// The deviance alone.
+    fn deviance(&self, relative: &Relative, mean: &[f64]) -> Option<f64>;
+
+    /// The spread of deviations over τ, on average, at a ρ.
+    fn mean_variance(&self, rho: f64) -> Option<f64>;
+}
+
+/// What is sought, and from where.
+#[derive(Debug)]
+pub(super) struct Sought<'a> {
+    /// A fair first guess for each diagonal entry of T.
+    pub(super) units: &'a [f64],
+    /// Whether T is a triangle rather than a diagonal.
+    pub(super) correlated: bool,
+    /// ρ; none estimates it.
+    pub(super) rho: Option<f64>,
+    /// The mean coefficients to start from with about their errors; none of them if they follow.
+    pub(super) mean: &'a [(f64, f64)],
+}
+
+/// 1 − ρ is at least e⁻¹⁸, 1.5e-8: beyond, Ω is singular in rounding.
+const MOST_ETA_SQUARED: f64 = 18.0;
+/// Where ρ is tried first: deviances may have several minima in ρ.
+const FIRST_RHOS: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
+/// The deviance is known to some ten digits, and variances to half of that.
+const LIMITS: Limits = Limits { looks: 500, decrease: 1e-10 };
+/// About the width of the minimum, in units of the start: a variance is known to a few tenths.
+const WIDTH: f64 = 0.3;
+/// The least entry of T to start from, in its unit: at zero the deviance is flat.
+const LEAST_START: f64 = 0.1;
+
+/// Where the search has ended.
+pub(super) struct End<E> {
+    pub(super) relative: Relative,
+    pub(super) mean: Vec<f64>,
+    pub(super) extra: E,
+    pub(super) deviance: f64,
+    pub(super) converged: bool,
+    /// How often the likelihood was computed.
+    pub(super) evaluations: usize,
+}
+
+pub(super) struct Search<'a, S> {
+    surface: &'a S,
+    sought: &'a Sought<'a>,
+    /// The entries of T that are sought, row and column.
+    entries: Vec<(usize, usize)>,
+    evaluations: usize,
+}
+
+impl<'a, S: Surface> Search<'a, S> {
+    pub(super) fn new(surface: &'a S, sought: &'a Sought<'a>) -> Self {
+        let entries = (0..sought.units.len())
+            .flat_map(|row| (0..=row).map(move |column| (row, column)))
+            .filter(|(row, column)| sought.correlated || row == column)
+            .collect();
+        Self { surface, sought, entries, evaluations: 0 }
+    }
+
+    /// The minimum of the deviance.
+    pub(super) fn run(mut self) -> Result<End<S::Extra>> {
+        let q = self.sought.units.len();
+        let mut factor = vec![0.0; q * q];
+        (0..q).for_each(|k| factor[k * q + k] = self.sought.units[k]);
+        let mean: Vec<f64> = self.sought.mean.iter().map(|(value, _)| *value).collect();
+        let start = Relative { factor, rho: self.sought.rho.unwrap_or(0.0) };
+        let mut without = self.walk(&start, &mean, false)?;
+        if self.sought.rho.is_some() {
+            return Ok(without);
+        }
+        let mut best: Option<(f64, Relative)> = None;
+        for rho in FIRST_RHOS {
+            let Some(start) = self.rescaled(&without.relative, rho) else { continue };
+            self.evaluations += 1;
+            let Some(deviance) = self.surface.deviance(&start, &without.mean) else { continue };
+            if best.as_ref().is_none_or(|(least, _)| deviance < *least) {
+                best = Some((deviance, start));
+            }
+        }
+        let Some((_, start)) = best else { return Ok(without) };
+        let with = self.walk(&start, &without.mean, true)?;
+        // Along a network only if the rows speak for it.
+        if with.deviance < without.deviance {
+            return Ok(with);
+        }
+        without.evaluations = self.evaluations;
+        Ok(without)
+    }
+
+    /// The same spread of deviations at another ρ.
+    fn rescaled(&self, relative: &Relative, rho: f64) -> Option<Relative> {
+        let scale = self.surface.mean_variance(rho)?.sqrt().recip();
+        let mut factor = relative.factor.clone();
+        for (k, unit) in self.sought.units.iter().enumerate() {
+            let own = &mut factor[k * self.sought.units.len() + k];
+            // A variance that is zero without the network need not be so with it.
+            *own = own.abs().max(LEAST_START * unit);
+        }
+        factor.iter_mut().for_each(|entry| *entry *= scale);
+        Some(Relative { factor, rho })
+    }
+
+    /// Walks from a start to a minimum.
+    fn walk(&mut self, start: &Relative, mean: &[f64], by_rho: bool) -> Result<End<S::Extra>> {
+        let q = self.sought.units.len();
+        let mut at: Vec<f64> = self
+            .entries
+            .iter()
+            .map(|&(row, column)| start.factor[row * q + column] / self.sought.units[row])
+            .collect();
+        // The minimum is about as wide as the start is large.
+        let mut scale: Vec<f64> = self
+            .entries
+            .iter()
+            .map(|&(row, _)| WIDTH * start.factor[row * q + row].abs() / self.sought.units[row])
+            .collect();
+        if by_rho {
+            at.push((-(-start.rho).ln_1p()).sqrt());
+            scale.push(WIDTH);
+        }
+        at.extend(mean);
+        scale.extend(self.sought.mean.iter().map(|(_, error)| *error));
+        let first = self.point(&at, start.rho, by_rho).ok_or_else(singular)?;
+        let rho = start.rho;
+        let (best, converged) =
+            minimise(first, &scale, LIMITS, |at| Ok(self.point(at, rho, by_rho)))?;
+        let (relative, mean) = self.read(&best.at, rho, by_rho).ok_or_else(singular)?;
+        Ok(End {
+            relative,
+            mean,
+            extra: best.extra,
+            deviance: best.value,
+            converged,
+            evaluations: self.evaluations,
+        })
+    }
+
+    /// What a point of the search means; none where ρ is too close to one.
+    fn read(&self, at: &[f64], rho: f64, by_rho: bool) -> Option<(Relative, Vec<f64>)> {
+        let q = self.sought.units.len();
+        let (entries, rest) = at.split_at(self.entries.len());
+        let mut factor = vec![0.0; q * q];
+        for (&(row, column), value) in self.entries.iter().zip(entries) {
+            factor[row * q + column] = value * self.sought.units[row];
+        }
+        if !by_rho {
+            return Some((Relative { factor, rho }, rest.to_vec()));
+        }
+        let squared = rest[0].powi(2);
+        let rho = -(-squared).exp_m1();
+        (squared <= MOST_ETA_SQUARED).then(|| (Relative { factor, rho }, rest[1..].to_vec()))
+    }
+
+    /// The deviance at a point of the search, with its gradient.
+    fn point(&mut self, at: &[f64], rho: f64, by_rho: bool) -> Option<Point<S::Extra>> {
+        let (relative, mean) = self.read(at, rho, by_rho)?;
+        self.evaluations += 1;
+        let look = self.surface.look(&relative, &mean, by_rho)?;
+        let q = self.sought.units.len();
+        let mut gradient: Vec<f64> = self
+            .entries
+            .iter()
+            .map(|&(row, column)| look.by_factor[row * q + column] * self.sought.units[row])
+            .collect();
+        if by_rho {
+            let eta = at[self.entries.len()];
+            gradient.push(look.by_rho * 2.0 * eta * (1.0 - relative.rho));
+        }
+        gradient.extend(&look.by_mean);
+        Some(Point { at: at.to_vec(), value: look.deviance, gradient, extra: look.extra })
+    }
+}
+
+fn singular() -> Error {
+    failed("its columns are combinations of each other")
+}
+
+/// A mixed model that cannot be fitted.
+pub(super) fn failed(reason: &str) -> Error {
+    Error::Fit { model: "a mixed model", reason: reason.into() }
+}
+
+/// Checks a gradient by differences.
+#[cfg(test)]
+pub(super) fn differences<S: Surface>(surface: &S, relative: &Relative, mean: &[f64]) {
+    let look = surface.look(relative, mean, true).unwrap();
+    let step = 1e-5;
+    let check = |found: f64, change: &dyn Fn(f64) -> (Relative, Vec<f64>)| {
+        let at = |sign: f64| {
+            let (relative, mean) = change(sign * step);
+            surface.deviance(&relative, &mean).unwrap()
+        };
+        let expected = (at(1.0) - at(-1.0)) / (2.0 * step);
+        assert!((found - expected).abs() < 1e-5 * (1.0 + expected.abs()), "{found} {expected}");
+    };
+    for (k, found) in look.by_factor.iter().enumerate().filter(|(k, _)| relative.factor[*k] != 0.0)
+    {
+        check(*found, &|by| {
+            let mut moved = relative.clone();
+            moved.factor[k] += by;
+            (moved, mean.to_vec())
+        });
+    }
+    check(look.by_rho, &|by| {
+        (Relative { rho: relative.rho + by, ..relative.clone() }, mean.to_vec())
+    });
+    for (k, found) in look.by_mean.iter().enumerate() {
+        check(*found, &|by| {
+            let mut moved = mean.to_vec();
+            moved[k] += by;
+            (relative.clone(), moved)
+        });
+    }
+}

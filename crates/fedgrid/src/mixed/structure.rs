@@ -1,0 +1,264 @@
+//! The linear algebra that all mixed models share: the system of the deviations of all nodes.
+//!
+//! ```text
+//! M = blockdiag(Tᵀ A_i T) + Ω ⊗ I          A_i the curvature of node i's rows, on the random columns
+//! Q_i = Tᵀ A_i,   W = M⁻¹ Q,   S = Σ A_i − Qᵀ W,   B = S⁻¹
+//! w_i = β + T u_i
+//! cov(b_i | β)/σ² = T P_ii Tᵀ,   P = M⁻¹
+//! cov(w_i)/σ²     = T P_ii Tᵀ + (I − T W_i) B (I − T W_i)ᵀ
+//! ```
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::{Precision, search::Relative};
+use crate::algebra::{BlockCholesky, Cholesky, Pattern, SelectedInverse, add_scaled, dot};
+
+/// Which columns deviate, and how nodes belong together.
+#[derive(Debug)]
+pub(super) struct Structure<'a> {
+    /// How many columns there are, the intercept among them.
+    pub(super) columns: usize,
+    /// The columns whose coefficients differ from node to node.
+    pub(super) random: &'a [usize],
+    pub(super) precision: &'a Precision,
+    pub(super) pattern: Arc<Pattern>,
+}
+
+/// What is left of the mean coefficients when deviations are eliminated.
+#[derive(Debug)]
+pub(super) struct Projection {
+    /// W of each node with `M⁻¹ Tᵀ Xᵀy` as its last column, q × (d + 1).
+    pub(super) projected: Vec<f64>,
+    /// S.
+    pub(super) schur: Vec<f64>,
+    /// `Xᵀy − Qᵀ M⁻¹ Tᵀ Xᵀy`.
+    pub(super) target: Vec<f64>,
+}
+
+/// The coefficients of all nodes, one after the other, with the covariances of their errors.
+#[derive(Debug)]
+pub(super) struct Posterior {
+    pub(super) coefficients: Vec<f64>,
+    pub(super) coefficient_covariances: Vec<f64>,
+    pub(super) modes: Vec<f64>,
+    pub(super) mode_covariances: Vec<f64>,
+}
+
+/// What the coefficients of all nodes are made of.
+#[derive(Debug)]
+pub(super) struct Solution<'a> {
+    pub(super) noise: f64,
+    /// β.
+    pub(super) mean: &'a [f64],
+    /// B.
+    pub(super) mean_covariance: &'a [f64],
+    /// u of each node.
+    pub(super) deviations: &'a [f64],
+    /// As in [`Projection`].
+    pub(super) projected: &'a [f64],
+}
+
+impl Structure<'_> {
+    /// q.
+    pub(super) fn size(&self) -> usize {
+        self.random.len()
+    }
+
+    pub(super) fn nodes(&self) -> usize {
+        self.pattern.len()
+    }
+
+    /// The factor of M; none if it is singular in rounding.
+    pub(super) fn factor<'g>(
+        &self,
+        relative: &Relative,
+        gram: impl Fn(usize) -> &'g [f64] + Sync,
+    ) -> Option<BlockCholesky> {
+        let q = self.size();
+        let mut diagonal = vec![0.0; self.nodes() * q * q];
+        diagonal.par_chunks_exact_mut((q * q).max(1)).enumerate().for_each(|(i, block)| {
+            let product = self.times_factor(gram(i), relative);
+            for a in 0..q {
+                for k in 0..q {
+                    let entry = relative.factor[k * q + a];
+                    add_scaled(&mut block[a * q..(a + 1) * q], entry, &product[k * q..(k + 1) * q]);
+                }
+                block[a * q + a] += self.precision.diagonal(i, relative.rho);
+            }
+        });
+        let coupling = self.precision.coupling(relative.rho);
+        BlockCholesky::new(&self.pattern, q, &diagonal, coupling)
+    }
+
+    /// `A T` on the random columns, q × q.
+    pub(super) fn times_factor(&self, gram: &[f64], relative: &Relative) -> Vec<f64> {
+        let (d, q) = (self.columns, self.size());
+        let mut product = vec![0.0; q * q];
+        for (a, &row) in self.random.iter().enumerate() {
+            for (k, &column) in self.random.iter().enumerate() {
+                let out = &mut product[a * q..(a + 1) * q];
+                add_scaled(out, gram[row * d + column], &relative.factor[k * q..(k + 1) * q]);
+            }
+        }
+        product
+    }
+
+    /// `Tᵀ x` of numbers for all columns.
+    pub(super) fn pulled_back(&self, x: &[f64], relative: &Relative) -> Vec<f64> {
+        let q = self.size();
+        let mut out = vec![0.0; q];
+        for (k, &column) in self.random.iter().enumerate() {
+            add_scaled(&mut out, x[column], &relative.factor[k * q..(k + 1) * q]);
+        }
+        out
+    }
+
+    /// The coefficients of a node with deviations u.
+    pub(super) fn coefficients(&self, relative: &Relative, mean: &[f64], own: &[f64]) -> Vec<f64> {
+        let q = self.size();
+        let mut weights = mean.to_vec();
+        for (k, &column) in self.random.iter().enumerate() {
+            weights[column] += dot(&relative.factor[k * q..(k + 1) * q], own);
+        }
+        weights
+    }
+
+    /// Eliminates the deviations.
+    pub(super) fn project<'g>(
+        &self,
+        relative: &Relative,
+        factor: &BlockCholesky,
+        gram: impl Fn(usize) -> &'g [f64] + Sync,
+        cross: impl Fn(usize) -> &'g [f64] + Sync,
+    ) -> Projection {
+        let (d, q) = (self.columns, self.size());
+        let width = d + 1;
+        let own = q * width;
+        let mut sides = vec![0.0; self.nodes() * own];
+        sides.par_chunks_exact_mut(own.max(1)).enumerate().for_each(|(i, side)| {
+            for (row, side) in side.chunks_exact_mut(width).enumerate() {
+                for (k, &column) in self.random.iter().enumerate() {
+                    let entry = relative.factor[k * q + row];
+                    add_scaled(&mut side[..d], entry, &gram(i)[column * d..(column + 1) * d]);
+                    side[d] += entry * cross(i)[column];
+                }
+            }
+        });
+        let mut projected = sides.clone();
+        factor.solve(&mut projected, width);
+        let (mut schur, mut target) = (vec![0.0; d * d], vec![0.0; d]);
+        for i in 0..self.nodes() {
+            add_scaled(&mut schur, 1.0, gram(i));
+            add_scaled(&mut target, 1.0, cross(i));
+        }
+        for (side, solved) in sides.chunks_exact(width).zip(projected.chunks_exact(width)) {
+            for row in 0..d {
+                add_scaled(&mut schur[row * d..(row + 1) * d], -side[row], &solved[..d]);
+                target[row] -= side[row] * solved[d];
+            }
+        }
+        Projection { projected, schur, target }
+    }
+
+    /// A row of W.
+    pub(super) fn w<'p>(&self, projected: &'p [f64], node: usize, row: usize) -> &'p [f64] {
+        &projected[(node * self.size() + row) * (self.columns + 1)..][..self.columns]
+    }
+
+    /// `T P Tᵀ`, q × q.
+    pub(super) fn spread(&self, relative: &Relative, p: &[f64]) -> Vec<f64> {
+        let q = self.size();
+        let mut left = vec![0.0; q * q];
+        for a in 0..q {
+            for k in 0..q {
+                let entry = relative.factor[a * q + k];
+                add_scaled(&mut left[a * q..(a + 1) * q], entry, &p[k * q..(k + 1) * q]);
+            }
+        }
+        let row = |from: &[f64], k: usize| from[k * q..(k + 1) * q].to_vec();
+        (0..q * q).map(|at| dot(&row(&left, at / q), &row(&relative.factor, at % q))).collect()
+    }
+
+    /// A matrix of the random columns as one of all.
+    pub(super) fn embedded(&self, small: &[f64]) -> Vec<f64> {
+        let (d, q) = (self.columns, self.size());
+        let mut large = vec![0.0; d * d];
+        for (a, &row) in self.random.iter().enumerate() {
+            for (b, &column) in self.random.iter().enumerate() {
+                large[row * d + column] = small[a * q + b];
+            }
+        }
+        large
+    }
+
+    /// The coefficients of all nodes with their errors.
+    pub(super) fn posterior(
+        &self,
+        relative: &Relative,
+        solution: &Solution,
+        inverse: &SelectedInverse,
+    ) -> Posterior {
+        let q = self.size();
+        let of_node = |i: usize| {
+            let own = &solution.deviations[i * q..(i + 1) * q];
+            let mode: Vec<f64> =
+                (0..q).map(|k| dot(&relative.factor[k * q..(k + 1) * q], own)).collect();
+            let mut spread = self.spread(relative, inverse.node(i));
+            spread.iter_mut().for_each(|entry| *entry *= solution.noise);
+            let mut covariance = self.embedded(&spread);
+            self.add_mean_errors(&mut covariance, relative, solution, i);
+            (self.coefficients(relative, solution.mean, own), covariance, mode, spread)
+        };
+        let all: Vec<_> = (0..self.nodes()).into_par_iter().map(of_node).collect();
+        let (mut coefficients, mut coefficient_covariances) = (Vec::new(), Vec::new());
+        let (mut modes, mut mode_covariances) = (Vec::new(), Vec::new());
+        for (own, covariance, mode, spread) in all {
+            coefficients.extend(own);
+            coefficient_covariances.extend(covariance);
+            modes.extend(mode);
+            mode_covariances.extend(spread);
+        }
+        Posterior { coefficients, coefficient_covariances, modes, mode_covariances }
+    }
+
+    /// Adds σ² (I − T W_i) B (I − T W_i)ᵀ.
+    fn add_mean_errors(
+        &self,
+        covariance: &mut [f64],
+        relative: &Relative,
+        solution: &Solution,
+        i: usize,
+    ) {
+        let (d, q) = (self.columns, self.size());
+        let mut part = vec![0.0; d * d];
+        (0..d).for_each(|k| part[k * d + k] = 1.0);
+        for (a, &row) in self.random.iter().enumerate() {
+            for k in 0..q {
+                let entry = -relative.factor[a * q + k];
+                let w = self.w(solution.projected, i, k);
+                add_scaled(&mut part[row * d..(row + 1) * d], entry, w);
+            }
+        }
+        for a in 0..d {
+            let own = &part[a * d..(a + 1) * d];
+            let left: Vec<f64> =
+                solution.mean_covariance.chunks_exact(d).map(|b| dot(own, b)).collect();
+            for b in 0..d {
+                let there = &part[b * d..(b + 1) * d];
+                covariance[a * d + b] += solution.noise * dot(&left, there);
+            }
+        }
+    }
+}
+
+/// The inverse of a factored matrix.
+pub(super) fn inverse(factor: &Cholesky, size: usize) -> Vec<f64> {
+    let mut inverse = vec![0.0; size * size];
+    for (k, row) in inverse.chunks_exact_mut(size).enumerate() {
+        row[k] = 1.0;
+        factor.solve(row);
+    }
+    inverse
+}
