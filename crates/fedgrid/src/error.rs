@@ -27,6 +27,10 @@ pub enum Error {
     #[error("{model} cannot be fitted: {reason}")]
     Fit { model: &'static str, reason: String },
 
+    /// A key names a feature that does not exist.
+    #[error("{key} names '{name}', expected a feature or \"intercept\"")]
+    UnknownFeature { key: &'static str, name: String },
+
     /// Two nodes have one name.
     #[error("node '{name}' is listed twice")]
     DuplicateNode { name: String },

@@ -181,7 +181,12 @@ impl JsonSchema for MethodSection {
             let approach = kind.with_defaults();
             if let Some(key) = approach.strength_key() {
                 let mut one = strength.clone().to_value();
-                let about = format!("{} Or \"auto\", to choose it on validation rows.", key.about);
+                let chosen = if approach.estimates_strength() {
+                    "estimate it from training rows"
+                } else {
+                    "choose it on validation rows"
+                };
+                let about = format!("{} Or \"auto\", to {chosen}.", key.about);
                 (one["description"], one["default"]) = (about.into(), "auto".into());
                 variant["properties"][key.name] = one;
             }

@@ -220,6 +220,7 @@ mod tests {
                 local: Some(entry(4.0, Some(4.2))),
                 pooled: Some(entry(5.0, Some(5.5))),
                 shrunk: Some(entry(3.0, Some(3.1))),
+                mixed: None,
                 network: Some(entry(2.0, Some(2.1))),
                 shuffled: Some(Entry { spread, ..entry(3.0, Some(2.9)) }),
                 baselines: BTreeMap::from([("ditto".into(), entry(6.2, Some(6.4)))]),

@@ -75,9 +75,11 @@ impl<'a> Trainer<'a> {
         method.fit(self, FitRequest { is_estimated, ..request })
     }
 
-    /// The training rows of all nodes with the weights that they came with.
+    /// The training rows of all nodes, each of which counts once on average.
     pub(super) fn raw_rows(&self) -> Vec<Dataset> {
-        self.study.select(self.rows)
+        let mut rows = self.study.select(self.rows);
+        Dataset::weigh_all(&mut rows, |data| data.rows() as f64);
+        rows
     }
 
     /// Every node alone. A node without rows predicts the mean of all training labels, a shared

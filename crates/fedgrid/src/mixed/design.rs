@@ -1,8 +1,8 @@
 //! The columns of a mixed model: an intercept and every feature, centred and scaled.
 //!
 //! Uncorrelated deviations of slopes and intercepts depend on where zero is; with features centred at
-//! the mean of the training rows nothing depends on units or zeros. Features that are constant or
-//! combinations of others determine nothing and are left out.
+//! the mean of the training rows nothing depends on units or zeros. Constant features determine nothing
+//! and are left out; those that are combinations of others have deviations, but no mean of their own.
 
 use super::{Family, NodeMoments, NodeRows};
 use crate::{
@@ -21,6 +21,8 @@ pub struct Design {
     scaling: Scaling,
     /// The features that are kept.
     kept: Vec<usize>,
+    /// The columns that are no combinations of those before them, the intercept first.
+    fixed: Vec<usize>,
     features: usize,
     label_mean: f64,
     label_scale: f64,
@@ -36,8 +38,10 @@ impl Design {
         let weights: Vec<f64> = used().flat_map(|data| data.weights().iter().copied()).collect();
         let all = Features::new(names, values)?;
         let scaling = Scaling::weighted(&all, &weights);
+        let (kept, fixed) = independent(&scaling, &all, &weights);
         let mut design = Self {
-            kept: independent(&scaling, &all, &weights),
+            kept,
+            fixed,
             features: all.columns(),
             scaling,
             label_mean: 0.0,
@@ -61,6 +65,12 @@ impl Design {
     #[must_use]
     pub fn columns(&self) -> usize {
         1 + self.kept.len()
+    }
+
+    /// The columns that have a mean coefficient: a basis of all.
+    #[must_use]
+    pub fn fixed(&self) -> &[usize] {
+        &self.fixed
     }
 
     /// The column of a feature; none if it was left out.
@@ -148,38 +158,41 @@ impl Design {
     }
 }
 
-/// The features that are not combinations of those before them, by Gram and Schmidt on their squares.
-fn independent(scaling: &Scaling, rows: &Features, weights: &[f64]) -> Vec<usize> {
+/// The features that are not constant, and the columns among them and the intercept that are no combinations
+/// of those before them, by Gram and Schmidt on their squares.
+fn independent(scaling: &Scaling, rows: &Features, weights: &[f64]) -> (Vec<usize>, Vec<usize>) {
     let size = rows.columns();
     let mut gram = vec![0.0; size * size];
     for (row, weight) in rows.iter().zip(weights) {
         let scaled: Vec<f64> = scaling.row(row).collect();
         crate::algebra::add_outer(&mut gram, *weight, &scaled);
     }
-    let mut kept = Vec::new();
-    // Row k of the triangle of what is kept.
+    let (mut kept, mut basis, mut fixed) = (Vec::new(), Vec::new(), vec![0]);
+    // Row k of the triangle of the basis.
     let mut triangle: Vec<Vec<f64>> = Vec::new();
-    for feature in 0..size {
-        let mut row: Vec<f64> = kept.iter().map(|&k: &usize| gram[feature * size + k]).collect();
+    for feature in (0..size).filter(|feature| gram[feature * size + feature] > 0.0) {
+        kept.push(feature);
+        let mut row: Vec<f64> = basis.iter().map(|&k: &usize| gram[feature * size + k]).collect();
         for k in 0..row.len() {
             let known = dot(&triangle[k][..k], &row[..k]);
             row[k] = (row[k] - known) / triangle[k][k];
         }
         let square = gram[feature * size + feature];
         let own = square - dot(&row, &row);
-        if square > 0.0 && own > OWN_SHARE * square {
+        if own > OWN_SHARE * square {
             row.push(own.sqrt());
             triangle.push(row);
-            kept.push(feature);
+            basis.push(feature);
+            fixed.push(kept.len());
         }
     }
-    kept
+    (kept, fixed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{algebra::add_scaled, data::Labels};
+    use crate::data::Labels;
 
     fn data() -> Dataset {
         let rows: Vec<[f64; 4]> = (0..12)
@@ -193,21 +206,20 @@ mod tests {
     }
 
     #[test]
-    fn constants_and_combinations_are_left_out() {
+    fn constants_are_left_out_and_combinations_have_no_mean() {
         let design = Design::new(&[data()], true).unwrap();
-        assert_eq!(design.left_out().collect::<Vec<_>>(), [1, 3]);
-        assert_eq!((design.columns(), design.column_of(2)), (3, Some(2)));
+        assert_eq!(design.left_out().collect::<Vec<_>>(), [1]);
+        assert_eq!((design.columns(), design.column_of(3)), (4, Some(3)));
+        assert_eq!(design.fixed(), [0, 1, 2]);
     }
 
     #[test]
     fn raw_coefficients_predict_what_scaled_ones_do_with_the_same_errors() {
         let data = data();
         let design = Design::new(std::slice::from_ref(&data), true).unwrap();
-        let (w, mut covariance) = ([0.3, -1.0, 2.0], vec![0.0; 9]);
-        for x in [[1.0, 0.4, 0.2], [0.1, -1.0, 0.7], [0.0, 0.2, 1.0]] {
-            add_scaled(&mut covariance[..3], x[0], &x);
-            add_scaled(&mut covariance[3..6], x[1], &x);
-            add_scaled(&mut covariance[6..], x[2], &x);
+        let (w, mut covariance) = ([0.3, -1.0, 2.0, 0.5], vec![0.0; 16]);
+        for x in [[1.0, 0.4, 0.2, 0.1], [0.1, -1.0, 0.7, 0.2], [0.0, 0.2, 1.0, -0.4]] {
+            crate::algebra::add_outer(&mut covariance, 1.0, &x);
         }
         let raw = design.to_raw(&w);
         let raw_covariance = design.covariance_to_raw(&covariance);

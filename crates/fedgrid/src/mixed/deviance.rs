@@ -44,9 +44,9 @@ pub(super) struct Evaluation {
     pub(super) mean: Vec<f64>,
     /// B = S⁻¹.
     pub(super) mean_covariance: Vec<f64>,
-    deviations: Vec<f64>,
-    projected: Vec<f64>,
-    factor: BlockCholesky,
+    pub(super) deviations: Vec<f64>,
+    pub(super) projected: Vec<f64>,
+    pub(super) factor: BlockCholesky,
 }
 
 /// The share of the labels' squares that counts as noise in any case: rows that are fitted without any
@@ -58,7 +58,7 @@ impl Problem<'_> {
     pub(super) fn degrees_of_freedom(&self) -> f64 {
         let rows: usize = self.nodes.iter().map(|node| node.count).sum();
         match self.likelihood {
-            Likelihood::Restricted => rows as f64 - self.structure.columns as f64,
+            Likelihood::Restricted => rows as f64 - self.structure.means() as f64,
             Likelihood::Full => rows as f64,
         }
     }
@@ -77,17 +77,17 @@ impl Problem<'_> {
     /// The likelihood; none where the system is singular in rounding.
     fn evaluate(&self, relative: &Relative) -> Option<Evaluation> {
         let structure = &self.structure;
-        let (d, q) = (structure.columns, structure.size());
+        let (p, q) = (structure.means(), structure.size());
         let gram = |i: usize| &self.nodes[i].gram[..];
         let factor = structure.factor(relative, gram)?;
         let omega = structure.precision.log_determinant(&structure.pattern, relative.rho)?;
         let cross = |i: usize| &self.nodes[i].cross[..];
         let projection = structure.project(relative, &factor, gram, cross);
-        let schur = Cholesky::new(projection.schur, d)?;
+        let schur = Cholesky::new(projection.schur, p)?;
         let mut mean = projection.target;
         schur.solve(&mut mean);
-        let rows = projection.projected.chunks_exact(d + 1);
-        let deviations: Vec<f64> = rows.map(|row| row[d] - dot(&row[..d], &mean)).collect();
+        let rows = projection.projected.chunks_exact(p + 1);
+        let deviations: Vec<f64> = rows.map(|row| row[p] - dot(&row[..p], &mean)).collect();
         let freedom = self.degrees_of_freedom();
         let noise = self.penalised(relative, &mean, &deviations) / freedom;
         let mut deviance = freedom * (1.0 + (2.0 * std::f64::consts::PI * noise).ln())
@@ -100,7 +100,7 @@ impl Problem<'_> {
             deviance,
             noise,
             mean,
-            mean_covariance: inverse(&schur, d),
+            mean_covariance: inverse(&schur, p),
             deviations,
             projected: projection.projected,
             factor,
@@ -140,6 +140,15 @@ impl Surface for Problem<'_> {
         })
     }
 
+    fn curvature(
+        &self,
+        relative: &Relative,
+        (evaluation, _): &Self::Extra,
+        by_rho: bool,
+    ) -> Option<Vec<f64>> {
+        evaluation.average_information(self, relative, by_rho)
+    }
+
     fn deviance(&self, relative: &Relative, _: &[f64]) -> Option<f64> {
         self.evaluate(relative).map(|evaluation| evaluation.deviance)
     }
@@ -164,7 +173,7 @@ impl Evaluation {
     /// `P_ii + W_i B W_iᵀ`, or `P_ii` for ML; and `A_i B W_iᵀ` of the random columns.
     fn covariance(&self, problem: &Problem, i: usize, own: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let structure = &problem.structure;
-        let (d, q) = (structure.columns, structure.size());
+        let (d, p, q) = (structure.columns, structure.means(), structure.size());
         let mut covariance = own.to_vec();
         let mut mixed = vec![0.0; q * q];
         if problem.likelihood == Likelihood::Restricted {
@@ -172,10 +181,12 @@ impl Evaluation {
             for k in 0..q {
                 let row = structure.w(&self.projected, i, k);
                 let scaled: Vec<f64> =
-                    self.mean_covariance.chunks_exact(d).map(|b| dot(b, row)).collect();
+                    self.mean_covariance.chunks_exact(p).map(|b| dot(b, row)).collect();
                 for (a, &column) in structure.random.iter().enumerate() {
                     covariance[a * q + k] += dot(structure.w(&self.projected, i, a), &scaled);
-                    mixed[a * q + k] = dot(&gram[column * d..(column + 1) * d], &scaled);
+                    let own = &gram[column * d..(column + 1) * d];
+                    let products = structure.fixed.iter().zip(&scaled);
+                    mixed[a * q + k] = products.map(|(&fixed, x)| own[fixed] * x).sum();
                 }
             }
         }
@@ -211,7 +222,9 @@ impl Evaluation {
         };
         let parts: Vec<Vec<f64>> = (0..problem.nodes.len()).into_par_iter().map(of_node).collect();
         let mut gradient = vec![0.0; q * q];
-        parts.iter().for_each(|part| add_scaled(&mut gradient, 1.0, part));
+        for part in &parts {
+            add_scaled(&mut gradient, 1.0, part);
+        }
         gradient
     }
 
@@ -223,16 +236,16 @@ impl Evaluation {
         inverse: &SelectedInverse,
     ) -> Option<f64> {
         let structure = &problem.structure;
-        let (d, q) = (structure.columns, structure.size());
+        let (p, q) = (structure.means(), structure.size());
         let precision = structure.precision;
         let mut derivative = precision.trace_slope(inverse, q);
         if problem.likelihood == Likelihood::Restricted {
             // Σ Ω'_ij tr(W_i B W_jᵀ): the columns of B^½ as so many deviations.
-            let lower = Cholesky::new(self.mean_covariance.clone(), d)?.lower();
-            for column in 0..d {
-                let direction: Vec<f64> = (0..d).map(|row| lower[row * d + column]).collect();
-                let rows = self.projected.chunks_exact(d + 1);
-                let deviations: Vec<f64> = rows.map(|row| dot(&row[..d], &direction)).collect();
+            let lower = Cholesky::new(self.mean_covariance.clone(), p)?.lower();
+            for column in 0..p {
+                let direction: Vec<f64> = (0..p).map(|row| lower[row * p + column]).collect();
+                let rows = self.projected.chunks_exact(p + 1);
+                let deviations: Vec<f64> = rows.map(|row| dot(&row[..p], &direction)).collect();
                 derivative += precision.product_slope(&deviations, &deviations, q);
             }
         }
@@ -269,7 +282,8 @@ mod tests {
         let pattern = Arc::new(Pattern::new(precision.neighbours(), usize::MAX).unwrap());
         for likelihood in [Likelihood::Restricted, Likelihood::Full] {
             let (random, pattern) = (&[0, 2], pattern.clone());
-            let structure = Structure { columns: 3, random, precision: &precision, pattern };
+            let fixed = &[0, 1, 2];
+            let structure = Structure { columns: 3, fixed, random, precision: &precision, pattern };
             let problem = Problem { structure, nodes: &nodes, likelihood };
             let relative = Relative { factor: vec![0.8, 0.0, -0.3, 0.5], rho: 0.6 };
             differences(&problem, &relative, &[]);

@@ -20,6 +20,8 @@ pub struct MixedModel<'a> {
     pub nodes: &'a [NodeMoments],
     /// How many columns the features have, an intercept among them.
     pub columns: usize,
+    /// The columns that have a mean coefficient: none is a combination of the others.
+    pub fixed: &'a [usize],
     /// The columns whose coefficients differ from node to node.
     pub random: &'a [usize],
     /// Whether the deviations of a node's coefficients may be correlated.
@@ -37,7 +39,7 @@ pub struct MixedModel<'a> {
 /// What was estimated.
 #[derive(Debug, Clone)]
 pub struct MixedEstimate {
-    /// The mean coefficients β.
+    /// The mean coefficients β of the fixed columns.
     pub mean: Vec<f64>,
     /// The covariance of their errors.
     pub mean_covariance: Vec<f64>,
@@ -76,6 +78,7 @@ impl MixedModel<'_> {
             .ok_or_else(|| failed("the network is too dense for a sparse factor"))?;
         let structure = Structure {
             columns: self.columns,
+            fixed: self.fixed,
             random: self.random,
             precision: self.precision,
             pattern: Arc::new(pattern),
@@ -84,22 +87,18 @@ impl MixedModel<'_> {
         if problem.degrees_of_freedom() < 1.0 {
             return Err(failed("there are no more training rows than coefficients"));
         }
-        let end = match self.factor {
-            Some(factor) => {
-                let relative = Relative { factor: factor.to_vec(), rho: self.rho.unwrap_or(0.0) };
-                let look = problem.look(&relative, &[], false);
-                let look =
-                    look.ok_or_else(|| failed("its columns are combinations of each other"))?;
-                let (mean, deviance, extra) = (Vec::new(), look.deviance, look.extra);
-                End { relative, mean, extra, deviance, converged: true, evaluations: 1 }
-            }
-            None => {
-                let rho = if self.precision.has_edges() { self.rho } else { Some(0.0) };
-                let units = problem.units();
-                let (correlated, mean) = (self.correlated, &[][..]);
-                let sought = Sought { units: &units, correlated, rho, mean };
-                Search::new(&problem, &sought).run()?
-            }
+        let end = if let Some(factor) = self.factor {
+            let relative = Relative { factor: factor.to_vec(), rho: self.rho.unwrap_or(0.0) };
+            let look = problem.look(&relative, &[], false);
+            let look = look.ok_or_else(|| failed("its columns are combinations of each other"))?;
+            let (mean, deviance, extra) = (Vec::new(), look.deviance, look.extra);
+            End { relative, mean, extra, deviance, converged: true, evaluations: 1 }
+        } else {
+            let rho = if self.precision.has_edges() { self.rho } else { Some(0.0) };
+            let units = problem.units();
+            let (correlated, mean) = (self.correlated, &[][..]);
+            let sought = Sought { units: &units, correlated, rho, mean };
+            Search::new(&problem, &sought).run()?
         };
         Ok(estimate(&problem, end))
     }

@@ -37,6 +37,8 @@ pub struct LaplaceModel<'a> {
     pub nodes: &'a [NodeRows],
     /// How many coefficients a node has: the columns of every linear predictor, one after the other.
     pub columns: usize,
+    /// The coefficients that have a mean: none is a combination of the others.
+    pub fixed: &'a [usize],
     /// The coefficients that differ from node to node.
     pub random: &'a [usize],
     /// Whether the deviations of a node's coefficients may be correlated.
@@ -83,6 +85,7 @@ impl LaplaceModel<'_> {
             .ok_or_else(|| failed("the network is too dense for a sparse factor"))?;
         let structure = Structure {
             columns: self.columns,
+            fixed: self.fixed,
             random: self.random,
             precision: self.precision,
             pattern: Arc::new(pattern),
@@ -90,10 +93,12 @@ impl LaplaceModel<'_> {
         let start = Mutex::new(vec![0.0; self.nodes.len() * self.random.len()]);
         let problem = Problem { structure, nodes: self.nodes, start };
         let (mean, curvature) = problem.pooled()?;
-        let factor = Cholesky::new(curvature.clone(), self.columns)
+        let own: Vec<f64> = problem.structure.fixed_part(&curvature);
+        let p = self.fixed.len();
+        let factor = Cholesky::new(own, p)
             .ok_or_else(|| failed("its columns are combinations of each other"))?;
-        let errors = inverse(&factor, self.columns);
-        let error = |k: usize| errors[k * self.columns + k].sqrt();
+        let errors = inverse(&factor, p);
+        let error = |k: usize| errors[k * p + k].sqrt();
         let mean: Vec<(f64, f64)> = mean.iter().enumerate().map(|(k, x)| (*x, error(k))).collect();
         let with_rows = self.nodes.iter().filter(|node| node.count() > 0).count().max(1) as f64;
         let unit = |&k: &usize| (with_rows / curvature[k * self.columns + k]).sqrt();
@@ -105,17 +110,18 @@ impl LaplaceModel<'_> {
 }
 
 impl Problem<'_> {
-    /// The mean coefficients without deviations, and the curvature there.
+    /// The mean coefficients without deviations, and the curvature of all columns there.
     fn pooled(&self) -> Result<(Vec<f64>, Vec<f64>)> {
-        let d = self.structure.columns;
-        let mut mean = vec![0.0; d];
+        let p = self.structure.means();
+        let mut mean = vec![0.0; p];
         let mut at = self.total(&mean);
         for _ in 0..MOST_NEWTON_STEPS {
-            let factor = Cholesky::new(at.curvature.clone(), d)
-                .ok_or_else(|| failed("its classes are separated by its columns"))?;
-            let mut step = at.score.clone();
+            let factor = Cholesky::new(self.structure.fixed_part(&at.curvature), p)
+                .ok_or_else(|| failed("its columns are combinations of each other"))?;
+            let score: Vec<f64> = self.structure.fixed.iter().map(|&k| at.score[k]).collect();
+            let mut step = score.clone();
             factor.solve(&mut step);
-            let decrease = dot(&step, &at.score);
+            let decrease = dot(&step, &score);
             let mut length = 1.0;
             let mut next = None;
             for _ in 0..MOST_HALVINGS {
@@ -141,13 +147,15 @@ impl Problem<'_> {
         self.start.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The likelihood of all rows with the same weights.
-    fn total(&self, weights: &[f64]) -> NodeLikelihood {
-        let d = weights.len();
+    /// The likelihood of all rows with the mean coefficients.
+    fn total(&self, mean: &[f64]) -> NodeLikelihood {
+        let d = self.structure.columns;
+        let mut weights = vec![0.0; d];
+        self.structure.fixed.iter().zip(mean).for_each(|(&k, mean)| weights[k] = *mean);
         let parts: Vec<NodeLikelihood> =
-            self.nodes.par_iter().map(|node| node.likelihood(weights)).collect();
+            self.nodes.par_iter().map(|node| node.likelihood(&weights)).collect();
         let mut total = NodeLikelihood {
-            value: -0.5 * MEAN_PRECISION * dot(weights, weights),
+            value: -0.5 * MEAN_PRECISION * dot(mean, mean),
             score: weights.iter().map(|w| -MEAN_PRECISION * w).collect(),
             curvature: vec![0.0; d * d],
         };
@@ -251,14 +259,14 @@ impl Problem<'_> {
 
     fn estimate(&self, end: End<Mode>) -> Result<MixedEstimate> {
         let (structure, relative, mode) = (&self.structure, end.relative, end.extra);
-        let (d, q) = (structure.columns, structure.size());
-        let zeros = vec![0.0; d];
+        let (p, q) = (structure.means(), structure.size());
+        let zeros = vec![0.0; structure.columns];
         let gram = |i: usize| &mode.likelihoods[i].curvature[..];
         let mut projection = structure.project(&relative, &mode.factor, gram, |_| &zeros);
-        projection.schur.iter_mut().step_by(d + 1).for_each(|entry| *entry += MEAN_PRECISION);
-        let schur = Cholesky::new(projection.schur, d)
+        projection.schur.iter_mut().step_by(p + 1).for_each(|entry| *entry += MEAN_PRECISION);
+        let schur = Cholesky::new(projection.schur, p)
             .ok_or_else(|| failed("its columns are combinations of each other"))?;
-        let mean_covariance = inverse(&schur, d);
+        let mean_covariance = inverse(&schur, p);
         let solution = Solution {
             noise: 1.0,
             mean: &end.mean,
@@ -300,13 +308,15 @@ impl Surface for Problem<'_> {
         for (i, node) in mode.likelihoods.iter().enumerate() {
             let (u, v) = (&mode.deviations[i * q..(i + 1) * q], &v[i * q..(i + 1) * q]);
             // A T v as what a deviation v adds to the score.
-            let moved = structure.coefficients(relative, &vec![0.0; structure.columns], v);
+            let moved = structure.coefficients(relative, &[], v);
             let mut pull = thirds[i].clone();
             add_scaled(&mut pull, -2.0, &node.score);
             for (pull, row) in pull.iter_mut().zip(node.curvature.chunks_exact(moved.len())) {
                 *pull -= dot(row, &moved);
             }
-            add_scaled(&mut by_mean, 1.0, &pull);
+            for (by_mean, &column) in by_mean.iter_mut().zip(structure.fixed) {
+                *by_mean += pull[column];
+            }
             let product = structure.times_factor(&node.curvature, relative);
             for (a, &column) in structure.random.iter().enumerate() {
                 let row = &mut by_factor[a * q..(a + 1) * q];
@@ -368,7 +378,8 @@ mod tests {
             let pattern = Arc::new(Pattern::new(precision.neighbours(), usize::MAX).unwrap());
             let columns = 2 * family.outputs();
             let random: Vec<usize> = (0..columns).collect();
-            let structure = Structure { columns, random: &random, precision: &precision, pattern };
+            let (fixed, random) = (&random, &random);
+            let structure = Structure { columns, fixed, random, precision: &precision, pattern };
             let start = Mutex::new(vec![0.0; 5 * columns]);
             let problem = Problem { structure, nodes: &nodes, start };
             let mut factor = vec![0.0; columns * columns];

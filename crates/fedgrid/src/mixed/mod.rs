@@ -14,6 +14,7 @@ mod design;
 mod deviance;
 mod estimate;
 mod family;
+mod information;
 mod laplace;
 mod moments;
 mod precision;

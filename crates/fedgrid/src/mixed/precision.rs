@@ -83,7 +83,7 @@ impl Precision {
         Some(self.trace_slope(&self.factor(pattern, rho)?.selected_inverse(), 1))
     }
 
-    /// Σ_ij Ω'_ij tr(P_ij) for blocks of so many rows.
+    /// `Σ_ij Ω'_ij tr(P_ij)` for blocks of so many rows.
     pub(super) fn trace_slope(&self, inverse: &SelectedInverse, size: usize) -> f64 {
         let trace = |node: usize| inverse.node(node).iter().step_by(size + 1).sum::<f64>();
         let own: f64 = (0..self.degrees.len()).map(|node| self.slope(node) * trace(node)).sum();
@@ -109,13 +109,28 @@ impl Precision {
         out
     }
 
+    /// (Ω ⊗ I)⁻¹u.
+    pub(super) fn solved(
+        &self,
+        pattern: &Arc<Pattern>,
+        rho: f64,
+        u: &[f64],
+        width: usize,
+    ) -> Option<Vec<f64>> {
+        let mut out = u.to_vec();
+        if rho != 0.0 {
+            self.factor(pattern, rho)?.solve(&mut out, width);
+        }
+        Some(out)
+    }
+
     /// vᵀ(Ω' ⊗ I)u.
     pub(super) fn product_slope(&self, v: &[f64], u: &[f64], width: usize) -> f64 {
         dot(v, &self.times_slope(u, width))
     }
 
     /// (Ω' ⊗ I)u.
-    fn times_slope(&self, u: &[f64], width: usize) -> Vec<f64> {
+    pub(super) fn times_slope(&self, u: &[f64], width: usize) -> Vec<f64> {
         let mut out = vec![0.0; u.len()];
         for (node, neighbours) in self.neighbours.iter().enumerate() {
             let own = node * width..(node + 1) * width;

@@ -1,8 +1,8 @@
-//! The minimum of a smooth function of a few numbers by BFGS: an inverse Hessian is learnt from the
-//! gradients on the way.
+//! The minimum of a smooth function of a few numbers: by Newton's method where the function knows about
+//! its curvature, else by BFGS, which learns an inverse Hessian from the gradients on the way.
 
 use crate::{
-    algebra::{add_scaled, dot},
+    algebra::{Cholesky, add_scaled, dot},
     error::Result,
 };
 
@@ -15,6 +15,8 @@ pub(super) struct Point<T> {
     pub(super) value: f64,
     /// Its gradient.
     pub(super) gradient: Vec<f64>,
+    /// About its Hessian, positive definite; none if it is to be learnt.
+    pub(super) hessian: Option<Vec<f64>>,
     /// What else was computed.
     pub(super) extra: T,
 }
@@ -39,98 +41,132 @@ pub(super) fn minimise<T>(
     start: Point<T>,
     scale: &[f64],
     limits: Limits,
-    mut function: impl FnMut(&[f64]) -> Result<Option<Point<T>>>,
+    function: &mut impl FnMut(&[f64]) -> Result<Option<Point<T>>>,
 ) -> Result<(Point<T>, bool)> {
-    let size = start.at.len();
-    let initial = |inverse: &mut Vec<f64>| {
-        *inverse = vec![0.0; size * size];
-        (0..size).for_each(|k| inverse[k * size + k] = scale[k] * scale[k]);
-    };
-    let mut inverse = Vec::new();
-    initial(&mut inverse);
-    let (mut best, mut looks, mut is_fresh) = (start, 1, true);
+    let mut inverse = InverseHessian::new(scale);
+    let (mut best, mut looks) = (start, 1);
     while looks < limits.looks {
-        let mut step: Vec<f64> =
-            inverse.chunks_exact(size.max(1)).map(|row| -dot(row, &best.gradient)).collect();
-        let mut slope = dot(&step, &best.gradient);
-        if slope >= 0.0 {
-            initial(&mut inverse);
-            is_fresh = true;
-            step = scale.iter().zip(&best.gradient).map(|(s, g)| -s * s * g).collect();
-            slope = dot(&step, &best.gradient);
-        }
+        let is_known = inverse.take(best.hessian.take());
+        let step = inverse.step(&best.gradient);
+        let slope = dot(&step, &best.gradient);
         // Half of it is the decrease that a quadratic function would have.
-        if -slope <= 2.0 * limits.decrease && !is_fresh || slope == 0.0 {
+        if slope == 0.0 || -slope <= 2.0 * limits.decrease && !inverse.is_fresh {
             return Ok((best, true));
         }
-        // A first step knows nothing about curvature and shall not leave the neighbourhood.
-        let longest = step.iter().zip(scale).map(|(s, w)| (s / w).abs()).fold(0.0, f64::max);
-        let most = if is_fresh { 1.0 } else { 4.0 };
-        let mut length = if longest > most { most / longest } else { 1.0 };
+        let mut length = inverse.longest_step(&step);
         let mut next = None;
         for _ in 0..MOST_HALVINGS {
             let mut at = best.at.clone();
             add_scaled(&mut at, length, &step);
             looks += 1;
-            let found = function(&at)?;
             let bound = best.value + SUFFICIENT_SHARE * length * slope;
-            if let Some(point) = found.filter(|point| point.value <= bound) {
-                next = Some(point);
+            next = function(&at)?.filter(|point| point.value <= bound);
+            if next.is_some() || looks >= limits.looks {
                 break;
-            }
-            if looks >= limits.looks {
-                return Ok((best, false));
             }
             length *= 0.5;
         }
         let Some(point) = next else {
-            if is_fresh {
-                // Not even along the gradient: what is left is rounding.
-                return Ok((best, true));
+            // Not even along the gradient: what is left is rounding.
+            if inverse.is_fresh || looks >= limits.looks {
+                return Ok((best, inverse.is_fresh));
             }
-            initial(&mut inverse);
-            is_fresh = true;
+            inverse = InverseHessian::new(scale);
             continue;
         };
-        let moved: Vec<f64> = point.at.iter().zip(&best.at).map(|(a, b)| a - b).collect();
-        let change: Vec<f64> =
-            point.gradient.iter().zip(&best.gradient).map(|(a, b)| a - b).collect();
-        if is_fresh {
-            rescale(&mut inverse, &moved, &change);
+        if !is_known {
+            let difference = |a: &[f64], b: &[f64]| -> Vec<f64> {
+                a.iter().zip(b).map(|(a, b)| a - b).collect()
+            };
+            let moved = difference(&point.at, &best.at);
+            inverse.learn(&moved, &difference(&point.gradient, &best.gradient));
         }
-        update(&mut inverse, &moved, &change);
-        (best, is_fresh) = (point, false);
+        best = point;
     }
     Ok((best, false))
 }
 
-/// After the first step the curvature along it is known, and taken for all directions.
-fn rescale(inverse: &mut [f64], moved: &[f64], change: &[f64]) {
-    let size = moved.len();
-    let curvature = dot(moved, change);
-    let product: Vec<f64> = inverse.chunks_exact(size).map(|row| dot(row, change)).collect();
-    let along = dot(&product, change);
-    if curvature > 0.0 && along > 0.0 {
-        inverse.iter_mut().for_each(|entry| *entry *= curvature / along);
-    }
+/// What is known about the inverse of the Hessian.
+struct InverseHessian<'a> {
+    scale: &'a [f64],
+    entries: Vec<f64>,
+    /// Whether it is only a guess by the scale.
+    is_fresh: bool,
 }
 
-/// The inverse Hessian that agrees with the last step.
-fn update(inverse: &mut [f64], moved: &[f64], change: &[f64]) {
-    let size = moved.len();
-    let curvature = dot(moved, change);
-    let product: Vec<f64> = inverse.chunks_exact(size).map(|row| dot(row, change)).collect();
-    let along = dot(&product, change);
-    // Where the function bends down there is nothing to learn for a minimum.
-    if curvature <= 1e-12 * (dot(moved, moved) * dot(change, change)).sqrt() {
-        return;
+impl<'a> InverseHessian<'a> {
+    fn new(scale: &'a [f64]) -> Self {
+        let size = scale.len();
+        let mut entries = vec![0.0; size * size];
+        scale.iter().enumerate().for_each(|(k, width)| entries[k * size + k] = width * width);
+        Self { scale, entries, is_fresh: true }
     }
-    let factor = (1.0 + along / curvature) / curvature;
-    for row in 0..size {
-        for column in 0..size {
-            inverse[row * size + column] += factor * moved[row] * moved[column]
-                - (product[row] * moved[column] + moved[row] * product[column]) / curvature;
+
+    /// Takes over what a function knows about its Hessian, and says whether it did.
+    fn take(&mut self, hessian: Option<Vec<f64>>) -> bool {
+        let size = self.scale.len();
+        let Some(factor) = hessian.and_then(|hessian| Cholesky::new(hessian, size)) else {
+            return false;
+        };
+        for (k, row) in self.entries.chunks_exact_mut(size).enumerate() {
+            row.fill(0.0);
+            row[k] = 1.0;
+            factor.solve(row);
         }
+        self.is_fresh = false;
+        true
+    }
+
+    /// A step down.
+    fn step(&mut self, gradient: &[f64]) -> Vec<f64> {
+        let size = self.scale.len().max(1);
+        let product = |entries: &[f64]| -> Vec<f64> {
+            entries.chunks_exact(size).map(|row| -dot(row, gradient)).collect()
+        };
+        let step = product(&self.entries);
+        if dot(&step, gradient) < 0.0 {
+            return step;
+        }
+        // Rounding has made it useless.
+        *self = Self::new(self.scale);
+        product(&self.entries)
+    }
+
+    /// The share of a step that stays in the neighbourhood: a guess knows nothing about curvature.
+    fn longest_step(&self, step: &[f64]) -> f64 {
+        let longest = step.iter().zip(self.scale).map(|(s, w)| (s / w).abs()).fold(0.0, f64::max);
+        let most = if self.is_fresh { 1.0 } else { 4.0 };
+        if longest > most { most / longest } else { 1.0 }
+    }
+
+    /// The inverse Hessian that agrees with the last step.
+    fn learn(&mut self, moved: &[f64], change: &[f64]) {
+        let size = moved.len();
+        let curvature = dot(moved, change);
+        let product = |entries: &[f64]| -> Vec<f64> {
+            entries.chunks_exact(size).map(|row| dot(row, change)).collect()
+        };
+        // Where the function bends down there is nothing to learn for a minimum.
+        if curvature <= 1e-12 * (dot(moved, moved) * dot(change, change)).sqrt() {
+            self.is_fresh = false;
+            return;
+        }
+        if self.is_fresh {
+            // The curvature along the first step is taken for all directions.
+            let share = curvature / dot(&product(&self.entries), change);
+            for entry in &mut self.entries {
+                *entry *= share;
+            }
+        }
+        let product = product(&self.entries);
+        let factor = (1.0 + dot(&product, change) / curvature) / curvature;
+        for row in 0..size {
+            for column in 0..size {
+                self.entries[row * size + column] += factor * moved[row] * moved[column]
+                    - (product[row] * moved[column] + moved[row] * product[column]) / curvature;
+            }
+        }
+        self.is_fresh = false;
     }
 }
 
@@ -140,15 +176,15 @@ mod tests {
 
     #[test]
     fn the_minimum_of_a_curved_valley_is_found() {
-        let look = |at: &[f64]| {
+        let mut look = |at: &[f64]| {
             let (x, y) = (at[0], at[1]);
             let value = (1.0 - x).powi(2) + 100.0 * (y - x * x).powi(2);
             let gradient = vec![-2.0 * (1.0 - x) - 400.0 * x * (y - x * x), 200.0 * (y - x * x)];
-            Ok(Some(Point { at: at.to_vec(), value, gradient, extra: () }))
+            Ok(Some(Point { at: at.to_vec(), value, gradient, hessian: None, extra: () }))
         };
         let start = look(&[-1.2, 1.0]).unwrap().unwrap();
         let limits = Limits { looks: 200, decrease: 1e-16 };
-        let (found, converged) = minimise(start, &[1.0, 1.0], limits, look).unwrap();
+        let (found, converged) = minimise(start, &[1.0, 1.0], limits, &mut look).unwrap();
         assert!(converged && found.at.iter().all(|x| (x - 1.0).abs() < 1e-6), "{found:?}");
     }
 }

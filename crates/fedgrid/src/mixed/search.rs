@@ -2,7 +2,7 @@
 //! the deviance.
 //!
 //! Variances and ρ are sought where the deviance is smooth and even, so that the ends of their ranges
-//! need no care: entries of T may have any sign, and ρ = 1 − exp(−η²).
+//! need no care: entries of T may have any sign, and 1 − ρ = ε + (1 − ε) exp(−η²).
 
 use super::quasi_newton::{Limits, Point, minimise};
 use crate::error::{Error, Result};
@@ -36,6 +36,11 @@ pub(super) trait Surface {
     /// The deviance with its gradient; none where it has no value.
     fn look(&self, relative: &Relative, mean: &[f64], by_rho: bool) -> Option<Look<Self::Extra>>;
 
+    /// About the second derivatives of the deviance by a diagonal T and then ρ; none if unknown.
+    fn curvature(&self, _: &Relative, _: &Self::Extra, _by_rho: bool) -> Option<Vec<f64>> {
+        None
+    }
+
     /// The deviance alone.
     fn deviance(&self, relative: &Relative, mean: &[f64]) -> Option<f64>;
 
@@ -56,14 +61,20 @@ pub(super) struct Sought<'a> {
     pub(super) mean: &'a [(f64, f64)],
 }
 
-/// 1 − ρ is at least e⁻¹⁸, 1.5e-8: beyond, Ω is singular in rounding.
-const MOST_ETA_SQUARED: f64 = 18.0;
+/// The least 1 − ρ: beyond, Ω is singular in rounding.
+const LEAST_REST: f64 = 1e-7;
 /// Where ρ is tried first: deviances may have several minima in ρ.
 const FIRST_RHOS: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 /// The deviance is known to some ten digits, and variances to half of that.
 const LIMITS: Limits = Limits { looks: 500, decrease: 1e-10 };
 /// About the width of the minimum, in units of the start: a variance is known to a few tenths.
 const WIDTH: f64 = 0.3;
+/// Below this share of its unit an entry of T is as good as zero.
+const AS_GOOD_AS_ZERO: f64 = 1e-2;
+/// How often the search may leave a zero that is a maximum.
+const MOST_ESCAPES: usize = 3;
+/// Added to every second derivative: a variance that the rows say nothing about has none.
+const LEAST_CURVATURE: f64 = 1e-6;
 /// The least entry of T to start from, in its unit: at zero the deviance is flat.
 const LEAST_START: f64 = 0.1;
 
@@ -134,7 +145,9 @@ impl<'a, S: Surface> Search<'a, S> {
             // A variance that is zero without the network need not be so with it.
             *own = own.abs().max(LEAST_START * unit);
         }
-        factor.iter_mut().for_each(|entry| *entry *= scale);
+        for entry in &mut factor {
+            *entry *= scale;
+        }
         Some(Relative { factor, rho })
     }
 
@@ -153,16 +166,22 @@ impl<'a, S: Surface> Search<'a, S> {
             .map(|&(row, _)| WIDTH * start.factor[row * q + row].abs() / self.sought.units[row])
             .collect();
         if by_rho {
-            at.push((-(-start.rho).ln_1p()).sqrt());
+            at.push(eta(start.rho));
             scale.push(WIDTH);
         }
         at.extend(mean);
         scale.extend(self.sought.mean.iter().map(|(_, error)| *error));
         let first = self.point(&at, start.rho, by_rho).ok_or_else(singular)?;
-        let rho = start.rho;
-        let (best, converged) =
-            minimise(first, &scale, LIMITS, |at| Ok(self.point(at, rho, by_rho)))?;
-        let (relative, mean) = self.read(&best.at, rho, by_rho).ok_or_else(singular)?;
+        let (rho, even) = (start.rho, self.entries.len() + usize::from(by_rho));
+        let mut look = |at: &[f64]| Ok(self.point(at, rho, by_rho));
+        let (mut best, mut converged) = minimise(first, &scale, LIMITS, &mut look)?;
+        // At zero the deviance is flat also where it is a maximum: then the search goes on from beside it.
+        for _ in 0..MOST_ESCAPES {
+            let Some(at) = beside_zeros(&best, even) else { break };
+            let Some(next) = look(&at)?.filter(|next| next.value < best.value) else { break };
+            (best, converged) = minimise(next, &scale, LIMITS, &mut look)?;
+        }
+        let (relative, mean) = self.read(&best.at, rho, by_rho);
         Ok(End {
             relative,
             mean,
@@ -173,8 +192,8 @@ impl<'a, S: Surface> Search<'a, S> {
         })
     }
 
-    /// What a point of the search means; none where ρ is too close to one.
-    fn read(&self, at: &[f64], rho: f64, by_rho: bool) -> Option<(Relative, Vec<f64>)> {
+    /// What a point of the search means.
+    fn read(&self, at: &[f64], rho: f64, by_rho: bool) -> (Relative, Vec<f64>) {
         let q = self.sought.units.len();
         let (entries, rest) = at.split_at(self.entries.len());
         let mut factor = vec![0.0; q * q];
@@ -182,16 +201,15 @@ impl<'a, S: Surface> Search<'a, S> {
             factor[row * q + column] = value * self.sought.units[row];
         }
         if !by_rho {
-            return Some((Relative { factor, rho }, rest.to_vec()));
+            return (Relative { factor, rho }, rest.to_vec());
         }
-        let squared = rest[0].powi(2);
-        let rho = -(-squared).exp_m1();
-        (squared <= MOST_ETA_SQUARED).then(|| (Relative { factor, rho }, rest[1..].to_vec()))
+        let rho = -(1.0 - LEAST_REST) * (-rest[0].powi(2)).exp_m1();
+        (Relative { factor, rho }, rest[1..].to_vec())
     }
 
     /// The deviance at a point of the search, with its gradient.
     fn point(&mut self, at: &[f64], rho: f64, by_rho: bool) -> Option<Point<S::Extra>> {
-        let (relative, mean) = self.read(at, rho, by_rho)?;
+        let (relative, mean) = self.read(at, rho, by_rho);
         self.evaluations += 1;
         let look = self.surface.look(&relative, &mean, by_rho)?;
         let q = self.sought.units.len();
@@ -201,12 +219,66 @@ impl<'a, S: Surface> Search<'a, S> {
             .map(|&(row, column)| look.by_factor[row * q + column] * self.sought.units[row])
             .collect();
         if by_rho {
-            let eta = at[self.entries.len()];
-            gradient.push(look.by_rho * 2.0 * eta * (1.0 - relative.rho));
+            gradient.push(look.by_rho * rho_slope(at[self.entries.len()]));
         }
+        let hessian = self.hessian(at, &relative, &look, &gradient, by_rho);
         gradient.extend(&look.by_mean);
-        Some(Point { at: at.to_vec(), value: look.deviance, gradient, extra: look.extra })
+        Some(Point { at: at.to_vec(), value: look.deviance, gradient, hessian, extra: look.extra })
     }
+
+    /// About the Hessian where the search is. Away from the minimum an even function bends by its slope over
+    /// the distance from zero, too: what keeps a variance of zero there.
+    fn hessian(
+        &self,
+        at: &[f64],
+        relative: &Relative,
+        look: &Look<S::Extra>,
+        gradient: &[f64],
+        by_rho: bool,
+    ) -> Option<Vec<f64>> {
+        // With covariances the second derivatives are often singular, and BFGS copes better.
+        if self.sought.correlated {
+            return None;
+        }
+        let mut hessian = self.surface.curvature(relative, &look.extra, by_rho)?;
+        let size = gradient.len();
+        let unit = |k: usize| match self.sought.units.get(k) {
+            Some(unit) => *unit,
+            None => rho_slope(at[k]),
+        };
+        for row in 0..size {
+            for column in 0..size {
+                hessian[row * size + column] *= unit(row) * unit(column);
+            }
+            let bend = if at[row] == 0.0 { 0.0 } else { gradient[row] / at[row] };
+            hessian[row * size + row] += bend.max(0.0) + LEAST_CURVATURE;
+        }
+        Some(hessian)
+    }
+}
+
+/// A point beside the zeros of even coordinates from which the deviance falls; none if it falls from none.
+fn beside_zeros<E>(point: &Point<E>, even: usize) -> Option<Vec<f64>> {
+    let mut at = point.at.clone();
+    let mut falls = false;
+    for (x, slope) in at.iter_mut().zip(&point.gradient).take(even) {
+        // An even function is a maximum at zero if it falls away from it.
+        if *x != 0.0 && x.abs() < AS_GOOD_AS_ZERO && slope / *x < -LEAST_CURVATURE {
+            *x = LEAST_START;
+            falls = true;
+        }
+    }
+    falls.then_some(at)
+}
+
+/// Where ρ is sought.
+fn eta(rho: f64) -> f64 {
+    (-((1.0 - rho - LEAST_REST) / (1.0 - LEAST_REST)).ln()).max(0.0).sqrt()
+}
+
+/// The derivative of ρ by η.
+fn rho_slope(eta: f64) -> f64 {
+    (1.0 - LEAST_REST) * 2.0 * eta * (-eta * eta).exp()
 }
 
 fn singular() -> Error {

@@ -20,6 +20,8 @@ use crate::algebra::{BlockCholesky, Cholesky, Pattern, SelectedInverse, add_scal
 pub(super) struct Structure<'a> {
     /// How many columns there are, the intercept among them.
     pub(super) columns: usize,
+    /// The p columns that have a mean coefficient: a basis of all.
+    pub(super) fixed: &'a [usize],
     /// The columns whose coefficients differ from node to node.
     pub(super) random: &'a [usize],
     pub(super) precision: &'a Precision,
@@ -29,7 +31,7 @@ pub(super) struct Structure<'a> {
 /// What is left of the mean coefficients when deviations are eliminated.
 #[derive(Debug)]
 pub(super) struct Projection {
-    /// W of each node with `M⁻¹ Tᵀ Xᵀy` as its last column, q × (d + 1).
+    /// W of each node with `M⁻¹ Tᵀ Xᵀy` as its last column, q × (p + 1).
     pub(super) projected: Vec<f64>,
     /// S.
     pub(super) schur: Vec<f64>,
@@ -61,6 +63,11 @@ pub(super) struct Solution<'a> {
 }
 
 impl Structure<'_> {
+    /// p.
+    pub(super) fn means(&self) -> usize {
+        self.fixed.len()
+    }
+
     /// q.
     pub(super) fn size(&self) -> usize {
         self.random.len()
@@ -118,7 +125,8 @@ impl Structure<'_> {
     /// The coefficients of a node with deviations u.
     pub(super) fn coefficients(&self, relative: &Relative, mean: &[f64], own: &[f64]) -> Vec<f64> {
         let q = self.size();
-        let mut weights = mean.to_vec();
+        let mut weights = vec![0.0; self.columns];
+        self.fixed.iter().zip(mean).for_each(|(&column, mean)| weights[column] = *mean);
         for (k, &column) in self.random.iter().enumerate() {
             weights[column] += dot(&relative.factor[k * q..(k + 1) * q], own);
         }
@@ -133,30 +141,37 @@ impl Structure<'_> {
         gram: impl Fn(usize) -> &'g [f64] + Sync,
         cross: impl Fn(usize) -> &'g [f64] + Sync,
     ) -> Projection {
-        let (d, q) = (self.columns, self.size());
-        let width = d + 1;
+        let (d, p, q) = (self.columns, self.means(), self.size());
+        let width = p + 1;
         let own = q * width;
         let mut sides = vec![0.0; self.nodes() * own];
         sides.par_chunks_exact_mut(own.max(1)).enumerate().for_each(|(i, side)| {
             for (row, side) in side.chunks_exact_mut(width).enumerate() {
                 for (k, &column) in self.random.iter().enumerate() {
                     let entry = relative.factor[k * q + row];
-                    add_scaled(&mut side[..d], entry, &gram(i)[column * d..(column + 1) * d]);
-                    side[d] += entry * cross(i)[column];
+                    let row = &gram(i)[column * d..(column + 1) * d];
+                    for (side, &fixed) in side.iter_mut().zip(self.fixed) {
+                        *side += entry * row[fixed];
+                    }
+                    side[p] += entry * cross(i)[column];
                 }
             }
         });
         let mut projected = sides.clone();
         factor.solve(&mut projected, width);
-        let (mut schur, mut target) = (vec![0.0; d * d], vec![0.0; d]);
+        let (mut schur, mut target) = (vec![0.0; p * p], vec![0.0; p]);
         for i in 0..self.nodes() {
-            add_scaled(&mut schur, 1.0, gram(i));
-            add_scaled(&mut target, 1.0, cross(i));
+            for (a, &row) in self.fixed.iter().enumerate() {
+                for (b, &column) in self.fixed.iter().enumerate() {
+                    schur[a * p + b] += gram(i)[row * d + column];
+                }
+                target[a] += cross(i)[row];
+            }
         }
         for (side, solved) in sides.chunks_exact(width).zip(projected.chunks_exact(width)) {
-            for row in 0..d {
-                add_scaled(&mut schur[row * d..(row + 1) * d], -side[row], &solved[..d]);
-                target[row] -= side[row] * solved[d];
+            for row in 0..p {
+                add_scaled(&mut schur[row * p..(row + 1) * p], -side[row], &solved[..p]);
+                target[row] -= side[row] * solved[p];
             }
         }
         Projection { projected, schur, target }
@@ -164,7 +179,7 @@ impl Structure<'_> {
 
     /// A row of W.
     pub(super) fn w<'p>(&self, projected: &'p [f64], node: usize, row: usize) -> &'p [f64] {
-        &projected[(node * self.size() + row) * (self.columns + 1)..][..self.columns]
+        &projected[(node * self.size() + row) * (self.means() + 1)..][..self.means()]
     }
 
     /// `T P Tᵀ`, q × q.
@@ -179,6 +194,13 @@ impl Structure<'_> {
         }
         let row = |from: &[f64], k: usize| from[k * q..(k + 1) * q].to_vec();
         (0..q * q).map(|at| dot(&row(&left, at / q), &row(&relative.factor, at % q))).collect()
+    }
+
+    /// The part of a matrix of all columns that belongs to the fixed ones.
+    pub(super) fn fixed_part(&self, large: &[f64]) -> Vec<f64> {
+        let d = self.columns;
+        let row = |&row: &usize| self.fixed.iter().map(move |column| large[row * d + column]);
+        self.fixed.iter().flat_map(row).collect()
     }
 
     /// A matrix of the random columns as one of all.
@@ -206,7 +228,9 @@ impl Structure<'_> {
             let mode: Vec<f64> =
                 (0..q).map(|k| dot(&relative.factor[k * q..(k + 1) * q], own)).collect();
             let mut spread = self.spread(relative, inverse.node(i));
-            spread.iter_mut().for_each(|entry| *entry *= solution.noise);
+            for entry in &mut spread {
+                *entry *= solution.noise;
+            }
             let mut covariance = self.embedded(&spread);
             self.add_mean_errors(&mut covariance, relative, solution, i);
             (self.coefficients(relative, solution.mean, own), covariance, mode, spread)
@@ -223,7 +247,7 @@ impl Structure<'_> {
         Posterior { coefficients, coefficient_covariances, modes, mode_covariances }
     }
 
-    /// Adds σ² (I − T W_i) B (I − T W_i)ᵀ.
+    /// Adds `σ² (I − T W_i) B (I − T W_i)ᵀ`.
     fn add_mean_errors(
         &self,
         covariance: &mut [f64],
@@ -231,22 +255,22 @@ impl Structure<'_> {
         solution: &Solution,
         i: usize,
     ) {
-        let (d, q) = (self.columns, self.size());
-        let mut part = vec![0.0; d * d];
-        (0..d).for_each(|k| part[k * d + k] = 1.0);
+        let (d, p, q) = (self.columns, self.means(), self.size());
+        let mut part = vec![0.0; d * p];
+        self.fixed.iter().enumerate().for_each(|(k, &column)| part[column * p + k] = 1.0);
         for (a, &row) in self.random.iter().enumerate() {
             for k in 0..q {
                 let entry = -relative.factor[a * q + k];
                 let w = self.w(solution.projected, i, k);
-                add_scaled(&mut part[row * d..(row + 1) * d], entry, w);
+                add_scaled(&mut part[row * p..(row + 1) * p], entry, w);
             }
         }
         for a in 0..d {
-            let own = &part[a * d..(a + 1) * d];
+            let own = &part[a * p..(a + 1) * p];
             let left: Vec<f64> =
-                solution.mean_covariance.chunks_exact(d).map(|b| dot(own, b)).collect();
+                solution.mean_covariance.chunks_exact(p).map(|b| dot(own, b)).collect();
             for b in 0..d {
-                let there = &part[b * d..(b + 1) * d];
+                let there = &part[b * p..(b + 1) * p];
                 covariance[a * d + b] += solution.noise * dot(&left, there);
             }
         }

@@ -71,11 +71,15 @@ const RHOS: [f64; 10] = [0.9999, 0.999, 0.997, 0.99, 0.97, 0.9, 0.7, 0.5, 0.25, 
 
 impl Mixed {
     /// The columns that deviate from node to node.
-    fn random(&self, design: &Design, names: &[String]) -> Vec<usize> {
+    fn random(&self, design: &Design, names: &[String]) -> Result<Vec<usize>> {
+        let is_known = |shared: &&String| *shared == INTERCEPT || names.contains(*shared);
+        if let Some(name) = self.shared.iter().find(|shared| !is_known(shared)) {
+            return Err(Error::UnknownFeature { key: "method.shared", name: name.clone() });
+        }
         let is_shared = |name: &str| self.shared.iter().any(|shared| shared == name);
         let level = (!is_shared(INTERCEPT)).then_some(0);
         let features = names.iter().enumerate().filter(|(_, name)| !is_shared(name));
-        level.into_iter().chain(features.filter_map(|(k, _)| design.column_of(k))).collect()
+        Ok(level.into_iter().chain(features.filter_map(|(k, _)| design.column_of(k))).collect())
     }
 
     /// Estimates the model with and without covariances, where there is a choice.
@@ -112,7 +116,7 @@ impl Mixed {
     ) -> Result<(Design, MixedEstimate)> {
         let design = Design::new(rows, family.is_none())?;
         let (columns, precision) = (design.columns(), &Precision::along(network));
-        let random = &self.random(&design, rows[0].features().names());
+        let random = &self.random(&design, rows[0].features().names())?;
         let with_rows = rows.iter().filter(|data| data.rows() > 0).count();
         let choice = (with_rows, precision.has_edges());
         let estimate = if let Some(family) = family {
@@ -121,9 +125,11 @@ impl Mixed {
             let nodes = &nodes[..];
             let each = |output: usize| random.iter().map(move |k| output * columns + k);
             let random: &[usize] = &(0..outputs).flat_map(each).collect::<Vec<_>>();
+            let each = |output: usize| design.fixed().iter().map(move |k| output * columns + k);
+            let fixed: &[usize] = &(0..outputs).flat_map(each).collect::<Vec<_>>();
             let columns = columns * outputs;
             self.estimate(random.len(), choice, |correlated| {
-                LaplaceModel { nodes, columns, random, correlated, precision, rho }.fit()
+                LaplaceModel { nodes, columns, fixed, random, correlated, precision, rho }.fit()
             })?
         } else {
             let nodes: Vec<NodeMoments> = rows.iter().map(|data| design.moments(data)).collect();
@@ -132,6 +138,7 @@ impl Mixed {
                 let model = MixedModel {
                     nodes,
                     columns,
+                    fixed: design.fixed(),
                     random,
                     correlated,
                     likelihood,
@@ -196,8 +203,7 @@ impl Contender for Mixed {
     fn strength_key(&self) -> Option<StrengthKey> {
         Some(StrengthKey {
             name: "rho",
-            about: "How much nodes resemble their neighbours: zero not at all, one as much as can be; without it \
-                    the rows decide.",
+            about: "How much nodes resemble their neighbours: zero not at all, one as much as can be.",
             expected: "zero or more and below one",
             fits: |rho| rho < 1.0,
         })
