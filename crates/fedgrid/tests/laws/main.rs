@@ -9,6 +9,7 @@ mod critical;
 mod gtv;
 mod learned;
 mod limits;
+mod mixed;
 mod persfl;
 mod primal_dual;
 mod protocol;
