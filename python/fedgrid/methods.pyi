@@ -6,7 +6,7 @@ from typing import Any, Literal
 from ._learn import learn_network
 from ._method import Method
 
-__all__ = ["Method", "learn_network", "FedRelax", "GTV", "PersFL", "FedAvg", "FedProx", "Ditto", "APFL", "IFCA", "ClusteredFL", "FineTuned", "Gossip", "FedMD", "Local", "Pooled", "Shrunk"]
+__all__ = ["Method", "learn_network", "FedRelax", "GTV", "PersFL", "FedAvg", "FedProx", "Ditto", "APFL", "IFCA", "ClusteredFL", "FineTuned", "Gossip", "FedMD", "Mixed", "Local", "Pooled", "Shrunk"]
 
 class FedRelax(Method):
     """Exchange of predictions on public points."""
@@ -194,6 +194,19 @@ class FedMD(Method):
     rounds: int | None
     tolerance: float | None
     def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+
+
+class Mixed(Method):
+    """Coefficients that differ from node to node by as much as the training rows say."""
+
+    rho: float | Literal["auto"] | None
+    shared: Sequence[Any] | None
+    correlated: Literal["auto", "yes", "no"] | None
+    likelihood: Literal["reml", "ml"] | None
+    choose: Literal["likelihood", "validation"] | None
+    weighting: Literal["nodes", "rows"] | None
+    solver: Literal["auto", "rounds"] | None
+    def __init__(self, rho: float | Literal["auto"] | None = 'auto', model: Any = None, *, shared: Sequence[Any] | None = (), correlated: Literal["auto", "yes", "no"] | None = 'auto', likelihood: Literal["reml", "ml"] | None = 'reml', choose: Literal["likelihood", "validation"] | None = 'likelihood', weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', shuffles: int = 5, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class Local(Method):

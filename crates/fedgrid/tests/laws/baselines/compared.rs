@@ -52,10 +52,10 @@ fn a_method_with_a_hub_has_no_network_to_shuffle() {
     let study = with(MethodKind::Ifca.with_defaults(), &[MethodKind::Ifca]);
     assert_eq!(study.main(), Contestant::Baseline(MethodKind::Ifca));
     let cards = cards(&study);
-    assert_eq!(cards.len(), 4);
+    assert_eq!(cards.len(), 5);
     let verdict = Verdict::of(&cards, study.main()).unwrap();
     assert_eq!((verdict.kind, verdict.helps()), (Kind::Hub, false), "{verdict:?}");
-    let fitted = study.fit(cards[3].strength, &Unwatched).unwrap();
+    let fitted = study.fit(cards[4].strength, &Unwatched).unwrap();
     assert_eq!(fitted.hypotheses.len(), study.network.len());
     assert!(!fitted.direct && !fitted.rounds.is_empty());
 }
@@ -65,8 +65,8 @@ fn gossip_has_a_network_and_it_can_be_shuffled() {
     let study = with(MethodKind::Gossip.with_defaults(), &[]);
     assert_eq!(study.main(), Contestant::Network);
     let cards = cards(&study);
-    assert_eq!(cards.len(), 5);
-    assert!(cards[4].test.unwrap() > cards[3].test.unwrap());
+    assert_eq!(cards.len(), 6);
+    assert!(cards[5].test.unwrap() > cards[4].test.unwrap());
 }
 
 #[test]

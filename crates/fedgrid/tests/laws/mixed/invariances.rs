@@ -124,13 +124,25 @@ fn designed(datasets: &[Dataset], precision: &Precision, family: Option<Family>)
             let likelihood = ALL.likelihood;
             let (random, nodes) = (&random[..], &nodes[..]);
             let (correlated, rho, factor) = (false, None, None);
-            MixedModel { nodes, columns, random, correlated, likelihood, precision, rho, factor }
-                .fit()
+            let fixed = design.fixed();
+            let model = MixedModel {
+                nodes,
+                columns,
+                fixed,
+                random,
+                correlated,
+                likelihood,
+                precision,
+                rho,
+                factor,
+            };
+            model.fit()
         }
         Some(family) => {
             let nodes: Vec<_> = datasets.iter().map(|data| design.rows(data, family)).collect();
             let (random, nodes) = (&random[..], &nodes[..]);
-            LaplaceModel { nodes, columns, random, correlated: false, precision, rho: None }.fit()
+            let (fixed, correlated, rho) = (design.fixed(), false, None);
+            LaplaceModel { nodes, columns, fixed, random, correlated, precision, rho }.fit()
         }
     };
     let found = found.unwrap();

@@ -178,6 +178,7 @@ fn linear_models_are_those_of_lmer() {
         let model = MixedModel {
             nodes: &rows.moments(case.weighted),
             columns: rows.features[0].len(),
+            fixed: &(0..rows.features[0].len()).collect::<Vec<_>>(),
             random: &case.expected.random,
             correlated: case.deviations.correlated,
             likelihood: if case.restricted { Likelihood::Restricted } else { Likelihood::Full },
@@ -205,6 +206,7 @@ fn classes_and_counts_are_those_of_glmer() {
         let model = LaplaceModel {
             nodes: &rows.rows(family, case.weighted),
             columns: rows.features[0].len(),
+            fixed: &(0..rows.features[0].len()).collect::<Vec<_>>(),
             random: &case.expected.random,
             correlated: case.deviations.correlated,
             precision: &Precision::independent(rows.nodes),
@@ -228,6 +230,7 @@ fn three_classes_are_those_of_the_approximation_by_its_definition() {
         let model = LaplaceModel {
             nodes: &rows.rows(family, false),
             columns: family.outputs() * rows.features[0].len(),
+            fixed: &(0..family.outputs() * rows.features[0].len()).collect::<Vec<_>>(),
             random: &case.expected.random,
             correlated: case.deviations.correlated,
             precision: &Precision::independent(rows.nodes),
@@ -258,6 +261,7 @@ fn models_along_a_network_are_those_of_mgcv() {
         let model = MixedModel {
             nodes: &rows.moments(false),
             columns: rows.features[0].len(),
+            fixed: &(0..rows.features[0].len()).collect::<Vec<_>>(),
             random: &case.expected.random,
             correlated: false,
             likelihood: Likelihood::Restricted,

@@ -75,6 +75,7 @@ impl Sample {
         let model = MixedModel {
             nodes: &nodes,
             columns: COLUMNS,
+            fixed: &(0..COLUMNS).collect::<Vec<_>>(),
             random,
             correlated,
             likelihood,
