@@ -72,6 +72,8 @@ fn relatedness(network: &Network, rho: f64) -> Matrix {
 }
 
 /// By the definition at a relative factor and ρ.
+#[expect(clippy::too_many_lines, reason = "the definition is read in one piece")]
+#[expect(clippy::needless_range_loop, reason = "nodes index rows and blocks alike")]
 fn dense(sample: &Sample, plan: &Plan, factor: &[f64], rho: f64) -> Dense {
     let q = plan.random.len();
     let factor: Matrix = factor.chunks_exact(q).map(<[f64]>::to_vec).collect();

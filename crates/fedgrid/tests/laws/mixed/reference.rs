@@ -78,14 +78,15 @@ struct Classes {
     expected: Expected,
     #[serde(flatten)]
     deviations: Deviations,
-    classes: usize,
+    #[serde(rename = "classes")]
+    count: usize,
 }
 
 #[derive(Deserialize)]
 struct Along {
     #[serde(flatten)]
     expected: Expected,
-    edges: Vec<(f64, f64, f64)>,
+    edges: Vec<(usize, usize, f64)>,
     rho: f64,
     /// 1/T² of each random column.
     strengths: Vec<f64>,
@@ -127,9 +128,9 @@ impl Rows {
         let label = |row: usize| match family {
             Family::Counts => vec![self.labels[row]],
             Family::Classes(2) => vec![1.0 - self.labels[row], self.labels[row]],
-            Family::Classes(classes) => {
-                (0..classes).map(|c| f64::from(u8::from(self.labels[row] == c as f64))).collect()
-            }
+            Family::Classes(classes) => (0..classes)
+                .map(|c| f64::from(u8::from((self.labels[row] - c as f64).abs() < 0.5)))
+                .collect(),
         };
         let node = |node| {
             let own = self.of_node(node);
@@ -226,7 +227,7 @@ fn three_classes_are_those_of_the_approximation_by_its_definition() {
     let reference = reference();
     for case in reference.classes {
         let rows = &reference.sets[&case.expected.set];
-        let family = Family::Classes(case.classes);
+        let family = Family::Classes(case.count);
         let model = LaplaceModel {
             nodes: &rows.rows(family, false),
             columns: family.outputs() * rows.features[0].len(),
@@ -248,11 +249,8 @@ fn models_along_a_network_are_those_of_mgcv() {
     for case in reference.network {
         let rows = &reference.sets[&case.expected.set];
         let names = (0..rows.nodes).map(|node| node.to_string()).collect();
-        let edges = case.edges.iter().map(|&(source, target, weight)| Edge {
-            source: source as usize,
-            target: target as usize,
-            weight,
-        });
+        let edges =
+            case.edges.iter().map(|&(source, target, weight)| Edge { source, target, weight });
         let size = case.strengths.len();
         let mut factor = vec![0.0; size * size];
         for (entry, strength) in factor.iter_mut().step_by(size + 1).zip(&case.strengths) {
