@@ -65,8 +65,8 @@ fn a_finished_run_holds_its_five_parts() {
     assert_eq!(files(&folder, "runs/first"), expected);
     assert_eq!(files(&folder, "runs/first/models"), ["about.json", "nodes.jsonl"]);
     assert_eq!(folder.read("runs/first/models/nodes.jsonl").lines().count(), NODES.len());
-    // One line for who it is, one for each of local, pooled, shrunk, network and five shuffles.
-    assert_eq!(folder.read("runs/first/metrics.jsonl").lines().count(), 10);
+    // One line for who it is, one for each of local, pooled, shrunk, mixed, network and five shuffles.
+    assert_eq!(folder.read("runs/first/metrics.jsonl").lines().count(), 11);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn the_result_has_its_documented_shape() {
     }
     assert!(result["helps"].is_boolean());
     assert!(result["seconds"].is_f64());
-    for contestant in ["local", "pooled", "shrunk", "network", "shuffled"] {
+    for contestant in ["local", "pooled", "shrunk", "mixed", "network", "shuffled"] {
         let entry = &result["comparison"][contestant];
         assert!(entry["validation"].is_f64() && entry["test"].is_f64(), "{contestant}");
     }

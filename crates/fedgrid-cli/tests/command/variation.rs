@@ -269,7 +269,7 @@ fn what_cannot_be_coupled_by_weights_is_refused_with_what_would_do() {
     assert_eq!(
         folder.fit_refusal(&["--method", "gvt"]),
         "method.kind is \"gvt\", expected fedrelax, gtv, persfl, fedavg, fedprox, ditto, apfl, ifca, \
-         clustered, fine-tuned, gossip, fedmd, local, pooled or shrunk"
+         clustered, fine-tuned, gossip, fedmd, mixed, local, pooled or shrunk"
     );
 }
 
