@@ -43,9 +43,9 @@ def numbered(count: int) -> str:
 #: The keys of each dataset's experiment after `[data]`, in order of cost.
 DATASETS = {
     "fmi_hourly": numbered(12),
-    "sacramento_housing": 'features = ["beds", "baths", "sqft"]\nstandardise = true\n',
+    "sacramento_housing": 'features = ["beds", "baths", "sqft"]\n',
     "fmi_daily": 'features = ["tmin_1", "tmax_1", "tmin_2", "tmax_2", "tmin_3", "tmax_3"]\n',
-    "school": "standardise = true\n",
+    "school": "",
     "heart_disease": "",
     "covid_counties": numbered(16),
 }

@@ -34,7 +34,7 @@ rows_of <- function(from, node, features, labels, weights = rep(1, length(node))
        features = unname(as.matrix(features)), labels = labels, weights = weights)
 }
 
-# Groups of 1, 2, 3, ... rows whose coefficients have the given spread.
+# Groups of the given sizes whose coefficients have the given mean and covariance.
 drawn_set <- function(from, sizes, mean, spread, label, digits = 2) {
   group <- rep(seq_along(sizes), sizes)
   columns <- length(mean)
@@ -48,22 +48,19 @@ drawn_set <- function(from, sizes, mean, spread, label, digits = 2) {
 sample_weights <- function(n) c(0.5, 1, 2, 3)[1 + floor(4 * uniform(n))]
 
 own <- "drawn by tools/mixed_reference.R"
-sleep <- sleepstudy
-pastes <- Pastes
 ticks <- within(grouseticks, { year96 <- 1 * (YEAR == 96); year97 <- 1 * (YEAR == 97) })
-herds <- cbpp
 sets <- list(
   sleepstudy = rows_of("sleepstudy of lme4 (Belenky et al. 2003): reaction times by days without sleep",
-                       sleep$Subject, cbind(1, sleep$Days), sleep$Reaction),
+                       sleepstudy$Subject, cbind(1, sleepstudy$Days), sleepstudy$Reaction),
   pastes = rows_of("Pastes of lme4 (Davies and Goldsmith 1972): strength of pastes by batch",
-                   pastes$batch, cbind(rep(1, nrow(pastes))), pastes$strength),
+                   Pastes$batch, cbind(rep(1, nrow(Pastes))), Pastes$strength),
   plots = drawn_set(own, c(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 5, 3, 2, 8), c(3, -1, 0.5),
                     matrix(c(1, 0.4, -0.2, 0.4, 0.6, 0.1, -0.2, 0.1, 0.5), 3),
                     function(eta) eta + 0.7 * normal(length(eta))),
   flat = drawn_set(paste0(own, "; the slope is the same at all nodes"), c(5, 6, 7, 8, 9, 10, 6, 5), c(1, 2),
                    diag(c(0.5, 0)), function(eta) eta + normal(length(eta))),
   cbpp = rows_of("cbpp of lme4 (Lesnoff et al. 2004): shares of cattle with pleuropneumonia; weights are herd sizes",
-                 herds$herd, model.matrix(~ period, herds), herds$incidence / herds$size, herds$size),
+                 cbpp$herd, model.matrix(~ period, cbpp), cbpp$incidence / cbpp$size, cbpp$size),
   grouseticks = rows_of("grouseticks of lme4 (Elston et al. 2001): ticks on the heads of grouse chicks by brood",
                         ticks$BROOD, cbind(1, ticks$year96, ticks$year97, round(ticks$cHEIGHT / 100, 4)),
                         ticks$TICKS),
@@ -82,12 +79,13 @@ frame_of <- function(set) {
   frame
 }
 
-formula_of <- function(set, random, correlated) {
-  features <- setdiff(paste0("x", seq_len(ncol(set$features) - 1)), "x0")
-  if (ncol(set$features) == 1) features <- character(0)
-  deviating <- if (length(random) == 1) "1" else paste(c("1", paste0("x", random[-1])), collapse = " + ")
+columns_of <- function(set) seq_len(ncol(sets[[set]]$features)) - 1
+
+formula_of <- function(set, fixed, random, correlated) {
+  names <- c("1", sprintf("x%d", seq_len(ncol(set$features) - 1)))
+  sum_of <- function(columns) paste(names[columns], collapse = " + ")
   bar <- if (correlated) "|" else "||"
-  as.formula(paste("y ~", paste(c("1", features), collapse = " + "), "+ (", deviating, bar, "g)"))
+  as.formula(paste("y ~", sum_of(fixed + 1), "+ (", sum_of(random + 1), bar, "g)"))
 }
 
 # Derivatives by differences whose error is of fourth order.
@@ -133,10 +131,10 @@ close_to <- function(a, b, tolerance) {
   }
 }
 
-linear <- function(name, set, random, correlated, restricted, weighted = FALSE) {
+linear <- function(name, set, random, correlated, restricted, weighted = FALSE, fixed = columns_of(set)) {
   frame <- frame_of(sets[[set]])
   if (!weighted) frame$w <- 1
-  formula <- formula_of(sets[[set]], random, correlated)
+  formula <- formula_of(sets[[set]], fixed, random, correlated)
   tight <- list(lmerControl(optimizer = "bobyqa", calc.derivs = FALSE,
                             optCtrl = list(rhoend = 1e-9, maxfun = 1e5)),
                 lmerControl(optimizer = "nloptwrap", calc.derivs = FALSE,
@@ -152,13 +150,12 @@ linear <- function(name, set, random, correlated, restricted, weighted = FALSE) 
   theta[!free] <- 0
   best <- polished(deviance, theta, free)
   close_to(theta, best, 1e-4)
+  stopifnot(deviance(best) <= min(sapply(fits, function(fit) deviance(getME(fit, "theta")))) + 1e-9)
   value <- deviance(best)
-  stopifnot(value <= min(sapply(fits, function(fit) deviance(getME(fit, "theta")))) + 1e-9)
-  deviance(best)
   fit <- mkMerMod(environment(deviance), list(par = best, fval = value, conv = 0, feval = 1, message = ""),
                   parsed$reTrms, parsed$fr)
-  c(list(name = name, set = set, random = random, correlated = correlated, restricted = restricted,
-         weighted = weighted, mean = unname(fixef(fit)),
+  c(list(name = name, set = set, fixed = fixed, random = random, correlated = correlated,
+         restricted = restricted, weighted = weighted, mean = unname(fixef(fit)),
          mean_errors = unname(sqrt(diag(as.matrix(vcov(fit))))),
          noise = sigma(fit)^2, covariance = covariance_of(fit),
          # Weights are relative: their logarithms belong to no parameter.
@@ -177,6 +174,8 @@ linear_cases <- list(
   linear("three columns, correlated, ML", "plots", 0:2, TRUE, FALSE),
   linear("two of three columns, weighted, correlated, REML", "plots", 0:1, TRUE, TRUE, TRUE),
   linear("three columns, weighted, uncorrelated, ML", "plots", 0:2, FALSE, FALSE, TRUE),
+  linear("a column without a mean, REML", "plots", 0:2, FALSE, TRUE, fixed = 0:1),
+  linear("a column without a mean, correlated, ML", "plots", 0:2, TRUE, FALSE, TRUE, fixed = c(0, 2)),
   linear("a variance of zero, REML", "flat", 0:1, FALSE, TRUE),
   linear("a variance of zero, ML", "flat", 0:1, FALSE, FALSE),
   linear("a correlation of minus one, REML", "flat", 0:1, TRUE, TRUE)
@@ -185,11 +184,11 @@ for (case in tail(linear_cases, 3)[1:2]) stopifnot(case$covariance[4] == 0)
 
 # ---- Classes and counts by Laplace's approximation ------------------------------------------------------
 
-approximate <- function(name, set, random, correlated, family) {
+approximate <- function(name, set, random, correlated, family, fixed = columns_of(set)) {
   frame <- frame_of(sets[[set]])
   # Weights of rows are numbers of trials here; those that were drawn are for linear models.
   if (set != "cbpp") frame$w <- 1
-  formula <- formula_of(sets[[set]], random, correlated)
+  formula <- formula_of(sets[[set]], fixed, random, correlated)
   tight <- list(glmerControl(optimizer = "bobyqa", calc.derivs = FALSE, tolPwrss = 1e-13,
                              optCtrl = list(rhoend = 1e-8, maxfun = 1e5)),
                 glmerControl(optimizer = "nloptwrap", calc.derivs = FALSE, tolPwrss = 1e-13,
@@ -205,13 +204,12 @@ approximate <- function(name, set, random, correlated, family) {
   deviance <- updateGlmerDevfun(deviance, parsed$reTrms)
   best <- polished(deviance, at[[1]])
   close_to(at[[1]], best, 1e-2)
+  stopifnot(deviance(best) <= min(sapply(at, deviance)) + 1e-8)
   value <- deviance(best)
-  stopifnot(value <= min(sapply(at, deviance)) + 1e-8)
-  deviance(best)
   fit <- mkMerMod(environment(deviance), list(par = best, fval = value, conv = 0, feval = 1, message = ""),
                   parsed$reTrms, parsed$fr)
   constant <- if (family == "binomial") lchoose(frame$w, round(frame$w * frame$y)) else -lgamma(frame$y + 1)
-  c(list(name = name, set = set, random = random, correlated = correlated,
+  c(list(name = name, set = set, fixed = fixed, random = random, correlated = correlated,
          family = if (family == "binomial") "classes" else "counts", weighted = set == "cbpp",
          mean = unname(fixef(fit)),
          # At the estimated variances, as the errors of deviations are.
@@ -285,7 +283,9 @@ laplace_cases <- list(
   approximate("yes or no, correlated", "yes_no", 0:1, TRUE, "binomial"),
   approximate("ticks", "grouseticks", 0, TRUE, "poisson"),
   approximate("counts, uncorrelated", "counts", 0:1, FALSE, "poisson"),
-  approximate("counts, correlated", "counts", 0:1, TRUE, "poisson")
+  approximate("counts, correlated", "counts", 0:1, TRUE, "poisson"),
+  approximate("yes or no, a column without a mean", "yes_no", 0:1, FALSE, "binomial", fixed = 0),
+  approximate("counts, a column without a mean", "counts", 0:1, TRUE, "poisson", fixed = 0)
 )
 
 # What is written above gives what glmer gives for two classes, and is trusted with three.
@@ -302,7 +302,7 @@ drawn <- uniform(length(group)) * (1 + first + second)
 sets$three <- rows_of(paste0(own, "; labels are classes"), group, cbind(1, x),
                       ifelse(drawn < 1, 0, ifelse(drawn < 1 + first, 1, 2)))
 three <- function(name, random, correlated, start) {
-  c(list(name = name, set = "three", random = random, correlated = correlated, classes = 3),
+  c(list(name = name, set = "three", fixed = 0:3, random = random, correlated = correlated, classes = 3),
     brute_force(sets$three, sets$three$labels, 3, random, correlated, start))
 }
 class_cases <- list(
@@ -327,16 +327,17 @@ omega_of <- function(laplacian, rho) {
 
 # The model of all coefficients with one penalty matrix for each random column. Strengths are 1/T²; those
 # below zero are estimated.
-along <- function(name, set, edges, random, rho, strengths = rep(-1, length(random))) {
+along <- function(name, set, edges, random, rho, strengths = rep(-1, length(random)), fixed = columns_of(set)) {
   rows <- sets[[set]]
   n <- rows$nodes
   d <- ncol(rows$features)
+  p <- length(fixed)
   omega <- omega_of(laplacian_of(n, edges), rho)
   indicator <- 1 * outer(rows$node, seq_len(n) - 1, `==`)
-  design <- do.call(cbind, c(list(rows$features), lapply(random, function(k) indicator * rows$features[, k + 1])))
+  design <- do.call(cbind, c(list(rows$features[, fixed + 1]), lapply(random, function(k) indicator * rows$features[, k + 1])))
   penalties <- lapply(seq_along(random), function(place) {
     penalty <- matrix(0, ncol(design), ncol(design))
-    own <- d + (place - 1) * n + seq_len(n)
+    own <- p + (place - 1) * n + seq_len(n)
     penalty[own, own] <- omega
     penalty
   })
@@ -348,8 +349,8 @@ along <- function(name, set, edges, random, rho, strengths = rep(-1, length(rand
   # Coefficients of node i are those of all nodes and its own deviations.
   at_node <- function(i) {
     select <- matrix(0, d, ncol(design))
-    select[, seq_len(d)] <- diag(d)
-    for (place in seq_along(random)) select[random[place] + 1, d + (place - 1) * n + i] <- 1
+    select[cbind(fixed + 1, seq_len(p))] <- 1
+    for (place in seq_along(random)) select[random[place] + 1, p + (place - 1) * n + i] <- 1
     list(coefficients = as.vector(select %*% coef(fit)),
          covariance = as.vector(select %*% fit$Vp %*% t(select)) * fit$reml.scale / fit$sig2)
   }
@@ -360,17 +361,17 @@ along <- function(name, set, edges, random, rho, strengths = rep(-1, length(rand
   w <- solve(system, crossprod(design, y))
   close_to(coef(fit), w, 1e-7)
   close_to(fit$Vp / fit$sig2, solve(system), 1e-7)
-  close_to(fit$reml.scale, (sum((y - design %*% w)^2) + sum(w * (penalty %*% w))) / (length(y) - d), 1e-7)
-  list(name = name, set = set, edges = edges, random = random, rho = rho, strengths = strengths,
+  close_to(fit$reml.scale, (sum((y - design %*% w)^2) + sum(w * (penalty %*% w))) / (length(y) - p), 1e-7)
+  list(name = name, set = set, fixed = fixed, edges = edges, random = random, rho = rho, strengths = strengths,
        estimated = "nothing",
-       mean = unname(coef(fit)[seq_len(d)]), noise = fit$reml.scale, deviance = 2 * as.numeric(fit$gcv.ubre),
+       mean = unname(coef(fit)[seq_len(p)]), noise = fit$reml.scale, deviance = 2 * as.numeric(fit$gcv.ubre),
        coefficients = unlist(lapply(parts, `[[`, "coefficients")),
        coefficient_covariances = unlist(lapply(parts, `[[`, "covariance")))
 }
 
 # Strengths, and ρ where it is not given, where the criterion is least.
-estimated <- function(name, set, edges, random, rho = NULL) {
-  at <- function(eta, ...) along(name, set, edges, random, 1 - exp(-eta), ...)
+estimated <- function(name, set, edges, random, rho = NULL, fixed = columns_of(set)) {
+  at <- function(eta, ...) along(name, set, edges, random, 1 - exp(-eta), fixed = fixed, ...)
   eta <- if (is.null(rho)) optimise(function(eta) at(eta)$deviance, c(0.2, 8))$minimum else -log(1 - rho)
   start <- c(eta, log(at(eta)$strengths))
   best <- polished(function(par) at(par[1], exp(par[-1]))$deviance, start, c(is.null(rho), random >= 0))
@@ -393,7 +394,7 @@ field <- function(case) {
   frame[columns] <- times * rows$features
   smooths <- sprintf("s(node, bs = \"mrf\", by = %s, k = %d, xt = list(penalty = omega))",
                      columns[case$random + 1], rows$nodes)
-  formula <- as.formula(paste("y ~ 0 +", paste(c(columns, smooths), collapse = " + ")))
+  formula <- as.formula(paste("y ~ 0 +", paste(c(columns[case$fixed + 1], smooths), collapse = " + ")))
   environment(formula) <- environment()
   weights <- 1 / times^2
   prepared <- gam(formula, data = frame, weights = weights, fit = FALSE)
@@ -419,10 +420,12 @@ network_cases <- list(
   along("ring", "ring", ring, 0:1, 0.8, c(0.7, 1.9)),
   along("ring, almost intrinsic", "ring", ring, 0:1, 0.999, c(0.2, 0.5)),
   along("ring, slopes only", "ring", ring, 1, 0.5, 0.3),
+  along("ring, a column without a mean", "ring", ring, 0:1, 0.8, c(0.7, 0.1), fixed = 0),
   along("sleep, along a ring that means nothing", "sleepstudy", subjects, 0:1, 0.6, c(1, 20)),
   estimated("ring, strengths estimated", "ring", ring, 0:1, 0.5),
   estimated("sleep, strengths estimated", "sleepstudy", subjects, 0:1, 0.3),
-  estimated("ring, all estimated", "ring", ring, 0:1)
+  estimated("ring, all estimated", "ring", ring, 0:1),
+  estimated("ring, slopes without a mean, strengths estimated", "ring", ring, 0:1, 0.9, fixed = 0)
 )
 for (case in network_cases) field(case)
 
@@ -434,7 +437,7 @@ reference <- list(made_by = as.list(c(R = paste(R.version$major, R.version$minor
                   sets = sets, linear = linear_cases, laplace = laplace_cases, classes = class_cases,
                   network = network_cases)
 # One line for each set and each case.
-vectors <- c("random", "mean", "mean_errors", "covariance", "strengths")
+vectors <- c("fixed", "random", "mean", "mean_errors", "covariance", "strengths")
 lines <- function(parts) {
   one <- function(part) {
     # A list of one number remains a list.
@@ -443,7 +446,7 @@ lines <- function(parts) {
   }
   body <- sapply(parts, one)
   if (!is.null(names(parts))) {
-    return(paste0("{\n", paste0(sapply(names(parts), toJSON, auto_unbox = TRUE), ": ", body, collapse = ",\n"), "\n}"))
+    return(paste0("{\n", paste0("\"", names(parts), "\": ", body, collapse = ",\n"), "\n}"))
   }
   paste0("[\n", paste0(body, collapse = ",\n"), "\n]")
 }

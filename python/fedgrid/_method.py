@@ -39,7 +39,7 @@ def whole(seed: Any) -> int:
 
 
 class Method(Params):
-    """A method by its name in an experiment file, with any of its keys.
+    """A method by its name in an experiment file, with any of its keys; without a name the best of several.
 
     >>> import fedgrid as fg
     >>> fg.Method("gtv", penalty="norm").kind
@@ -50,10 +50,11 @@ class Method(Params):
 
     def __init__(
         self,
-        kind: str,
+        kind: str = "auto",
         *,
         model: Any = None,
         shuffles: int = 5,
+        likelihood_shuffles: int = 99,
         baselines: Sequence[str] = (),
         random_state: int | None = None,
         n_jobs: int | None = None,
@@ -62,6 +63,7 @@ class Method(Params):
         self.kind = kind
         self.model = model
         self.shuffles = shuffles
+        self.likelihood_shuffles = likelihood_shuffles
         self.baselines = baselines
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -82,9 +84,9 @@ class Method(Params):
             state.setdefault(name, state.pop("alpha"))
         super().__setstate__(state)
 
-    def _strength_name(self) -> str | None:
-        """The key of the one number that validation rows may choose."""
-        facts = FACTS.get(self.kind)
+    def _strength_name(self, kind: str | None = None) -> str | None:
+        """The key of the one number that validation rows may choose, of the method or of one that was chosen."""
+        facts = FACTS.get(kind or self.kind)
         return None if facts is None else facts.strength
 
     def _method(self) -> dict[str, Any]:
@@ -118,8 +120,8 @@ class Method(Params):
             elif not facts.uses_network:
                 network = Network(read.found)
         return prepare(
-            self._method(), self.model, read, network, shuffles=shuffles, baselines=self.baselines,
-            seed=seed, **options,
+            self._method(), self.model, read, network, shuffles=shuffles,
+            likelihood_shuffles=self.likelihood_shuffles, baselines=self.baselines, seed=seed, **options,
         )  # fmt: skip
 
     def fit(
@@ -136,7 +138,6 @@ class Method(Params):
         folds: int = 5,
         public: Any = None,
         task: str | None = None,
-        standardise: bool = False,
         callbacks: Sequence[Any] = (),
         progress: bool | None = None,
     ) -> Run:
@@ -166,12 +167,16 @@ class Method(Params):
         callbacks, progress
             Who hears of rounds and results, and whether a bar is shown.
 
+        Built-in models are trained in units of their own: features are centred and scaled by their training
+        rows and numbers are predicted in deviations of the target, so that no unit of a column changes a
+        result; a strength or a ridge is in these units. Models of your own see rows as they are.
+
         A run that has not come as close as asked is warned of with a `ConvergenceWarning`.
         """
         begun = time.perf_counter()
         prepared = self.prepare(
             data, target, node=node, network=network, features=features, split=split, train=train,
-            validation=validation, folds=folds, public=public, task=task, standardise=standardise,
+            validation=validation, folds=folds, public=public, task=task,
         )  # fmt: skip
         work = Work(self.n_jobs, callbacks, progress)
         run = Run(prepared, self, work, begun)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._frames import shown
 
 if TYPE_CHECKING:
     from .run import Run
 
 
-def plot(run: Run, axes: Any = None) -> Any:
+def comparison(run: Run, axes: Any = None, _: str | None = None) -> Any:
     """The comparison, the gains and the residuals side by side."""
     import matplotlib.pyplot as plt
 
@@ -31,3 +36,36 @@ def plot(run: Run, axes: Any = None) -> Any:
     third.semilogy(range(1, len(residuals) + 1), residuals)
     third.set(xlabel="round or step", ylabel=run.certificate_["kind"], title=run.engine_)
     return first.figure
+
+
+def coefficients(run: Run, axes: Any = None, coefficient: str | None = None) -> Any:
+    """Each coefficient over the nodes in the order of its values, or the one that is named."""
+    import matplotlib.pyplot as plt
+
+    found = run.coefficients()
+    groups = found.get("class", [None] * len(found["node"]))
+    names = list(dict.fromkeys(zip(groups, found["coefficient"])))
+    chosen = [name for name in names if coefficient in (None, name[1])]
+    if not chosen:
+        known = sorted({name for _, name in names})
+        expected = f"one of {shown(known)}" if known else "a run whose models have coefficients"
+        raise ValueError(f"there is no coefficient {coefficient!r}, expected {expected}")
+    if axes is None:
+        size = (4.0 * min(len(chosen), 3), 3.0 * math.ceil(len(chosen) / 3))
+        figure = plt.figure(figsize=size, layout="constrained")
+        axes = figure.subplots(math.ceil(len(chosen) / 3), min(len(chosen), 3), squeeze=False).ravel()
+        for empty in axes[len(chosen) :]:
+            empty.set_axis_off()
+    axes = np.atleast_1d(np.asarray(axes, dtype=object))
+    keys = list(zip(groups, found["coefficient"]))
+    for (group, name), axis in zip(chosen, axes):
+        rows = [k for k, key in enumerate(keys) if key == (group, name)]
+        value, error = found["value"][rows], found["standard_error"][rows]
+        order = np.argsort(value, kind="stable")
+        axis.errorbar(
+            np.arange(len(order)), value[order], yerr=2.0 * np.nan_to_num(error[order]), fmt=".",
+            markersize=3, elinewidth=0.6, color="tab:blue", ecolor="silver",
+        )  # fmt: skip
+        axis.axhline(value.mean(), color="black", linewidth=0.8)
+        axis.set(xlabel="nodes, by value", title=name if group is None else f"{name} ({group})")
+    return axes[0].figure

@@ -51,8 +51,8 @@ def prepare(
     folds: int = 5,
     public: Any = None,
     task: str | None = None,
-    standardise: bool = False,
     shuffles: int = 5,
+    likelihood_shuffles: int = 99,
     baselines: Sequence[str] = (),
     seed: int = 1,
 ) -> Prepared:
@@ -67,14 +67,15 @@ def prepare(
         "data": _given(
             file=IN_MEMORY, node=read.node_name, target=read.target_name, features=read.names,
             split=read.split_name, train=train, validation=validation, folds=folds,
-            standardise=standardise,
             task="classification" if classes is not None else "regression" if wants_classes is False else None,
         ),
         "network": {"edges": IN_MEMORY},
         "model": builtin if builtin else {"kind": "constant"},
         "method": method,
         "public": about,
-        "compare": {"shuffles": shuffles, "baselines": list(baselines)},
+        "compare": {
+            "shuffles": shuffles, "likelihood_shuffles": likelihood_shuffles, "baselines": list(baselines),
+        },
     }  # fmt: skip
     given = {
         "experiment": to_json(keys),

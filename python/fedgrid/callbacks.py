@@ -15,7 +15,7 @@ def _numbers(record: dict[str, Any]) -> dict[str, float]:
 
 def _strength(run: Any) -> dict[str, Any]:
     """The strength by its own name, such as alpha; none of a method that has none."""
-    name = run.method._strength_name()
+    name = run._strength_name
     return {} if name is None else {name: run.strength_}
 
 

@@ -26,8 +26,8 @@ class Comparison:
 
     >>> import fedgrid as fg, numpy as np
     >>> draw = np.random.default_rng(0)
-    >>> x, noise = draw.normal(size=(6, 30, 2)), draw.normal(size=(6, 30))
-    >>> rows = {f"n{k}": (x[k], x[k] @ [1, 2] + noise[k]) for k in range(6)}
+    >>> x, noise = draw.normal(size=(12, 30, 2)), draw.normal(size=(12, 30))
+    >>> rows = {f"n{k}": (x[k], x[k] @ [1, 2] + noise[k]) for k in range(12)}
     >>> run = fg.FedRelax().fit(rows, network=fg.Network.shape("path", list(rows)))
     >>> run.compare().verdict_kind  # all nodes are alike
     'pooled'
@@ -87,21 +87,42 @@ class Comparison:
         return list(self.result.get("warnings", []))
 
     @property
+    def evidence(self) -> dict[str, Any] | None:
+        """What training rows say of the network: how much likelier it makes them (`ratio`), beside its shuffles
+        (`shuffled`, `p_value`), with a `sentence`; no promise about other rows. None without a network."""
+        found: dict[str, Any] | None = self.result.get("evidence")
+        return found
+
+    @property
     def nodes(self) -> list[dict[str, Any]]:
         """Each node: its errors alone and with the network, its gain, its cluster."""
         return list(self.result["nodes"])
 
     def __getitem__(self, method: str) -> dict[str, Any]:
         """The errors of one method: `validation`, `test`."""
-        listed = self.result["comparison"]
-        found: dict[str, Any] = {**listed, **listed.get("baselines", {})}[method]
-        return found
+        return self._entries()[method]
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per method."""
-        found = dict(self.result["comparison"])
-        found.update(found.pop("baselines", {}))
-        return [{"method": name, "what": WHAT.get(name, ""), **entry} for name, entry in found.items()]
+        return [{"method": name, "what": self._what(name), **entry} for name, entry in self._entries().items()]
+
+    def _entries(self) -> dict[str, dict[str, Any]]:
+        """The errors by row; methods that `Auto` did not choose are rows of the network that they use."""
+        found: dict[str, dict[str, Any]] = {}
+        for name, entry in self.result["comparison"].items():
+            if name == "members":
+                found.update({f"network ({kind})": one for kind, one in entry.items()})
+            elif name == "baselines":
+                found.update(entry)
+            else:
+                found[name] = entry
+        return found
+
+    def _what(self, row: str) -> str:
+        method = self.result["method"]
+        if row == "network" and method.get("candidates"):
+            return f"by {method['kind']}, chosen"
+        return "not chosen" if row.startswith("network (") else WHAT.get(row, "")
 
     def to_pandas(self) -> Any:
         """The methods as a pandas frame."""
@@ -136,7 +157,8 @@ class Comparison:
         for row in self.rows():
             test = "" if row["test"] is None else f"{row['test']:.3g}"
             lines.append(
-                f"{row['method']:<10}{row['what']:<32}{row['validation']:>11.3g}{test:>9}".rstrip()
+                f"{row['method']:<9} {row['what']}".ljust(42)
+                + f"{row['validation']:>11.3g}{test:>9}".rstrip()
             )
         notes = [textwrap.fill(f"Note: {note}", 100) for note in self.notes]
         warnings = [textwrap.fill(f"Warning: {warning}", 100) for warning in self.warnings]

@@ -6,7 +6,18 @@ from typing import Any, Literal
 from ._learn import learn_network
 from ._method import Method
 
-__all__ = ["Method", "learn_network", "FedRelax", "GTV", "PersFL", "FedAvg", "FedProx", "Ditto", "APFL", "IFCA", "ClusteredFL", "FineTuned", "Gossip", "FedMD", "Mixed", "Local", "Pooled", "Shrunk"]
+__all__ = ["Method", "learn_network", "Auto", "FedRelax", "GTV", "PersFL", "FedAvg", "FedProx", "Ditto", "APFL", "IFCA", "ClusteredFL", "FineTuned", "Gossip", "FedMD", "Mixed", "Local", "Pooled", "Shrunk"]
+
+class Auto(Method):
+    """The best of several methods: each that suits the models (fedrelax any; gtv those with weights of one size; mixed linear, logistic and Poisson regressions with an intercept and no lasso) is tuned alone, and the one of least error on validation rows, or on folds without such rows, is taken."""
+
+    weighting: Literal["nodes", "rows"] | None
+    solver: Literal["auto", "rounds"] | None
+    rounds: int | None
+    tolerance: float | None
+    order: Literal["at-once", "in-turn"] | None
+    def __init__(self, model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, order: Literal["at-once", "in-turn"] | None = 'at-once', shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+
 
 class FedRelax(Method):
     """Exchange of predictions on public points."""
@@ -29,7 +40,7 @@ class FedRelax(Method):
     rounds: int | None
     tolerance: float | None
     order: Literal["at-once", "in-turn"] | None
-    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, discrepancy: Literal["auto", "squared", "absolute", "huber", "cross-entropy", "kullback-leibler"] | None = 'auto', threshold: float | None = 1.0, coupling: Literal["one-sided", "symmetric"] | None = 'one-sided', couple_intercept: bool | None = True, clip: float | None = None, relaxation: float | None = 1.0, step: Literal["refit", "descend", "distil"] | None = 'refit', steps: int | None = 1, optimiser: Literal["adam", "rmsprop", "plain"] | None = 'rmsprop', step_size: float | None = 0.01, distil_points: int | None = 100, hub: float | None = 0.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, order: Literal["at-once", "in-turn"] | None = 'at-once', shuffles: int = 5, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, discrepancy: Literal["auto", "squared", "absolute", "huber", "cross-entropy", "kullback-leibler"] | None = 'auto', threshold: float | None = 1.0, coupling: Literal["one-sided", "symmetric"] | None = 'one-sided', couple_intercept: bool | None = True, clip: float | None = None, relaxation: float | None = 1.0, step: Literal["refit", "descend", "distil"] | None = 'refit', steps: int | None = 1, optimiser: Literal["adam", "rmsprop", "plain"] | None = 'rmsprop', step_size: float | None = 0.01, distil_points: int | None = 100, hub: float | None = 0.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, order: Literal["at-once", "in-turn"] | None = 'at-once', shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class GTV(Method):
@@ -49,7 +60,7 @@ class GTV(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, penalty: Literal["norm", "squared-norm", "one-norm"] | None = 'squared-norm', couple_intercept: bool | None = True, step: Literal["proximal", "inexact", "gradient"] | None = 'proximal', error: float | None = 0.1, scale: float | None = None, relaxation: float | None = 1.5, radius: float | None = None, stop_on: Literal["residual", "gap", "decrease"] | None = 'gap', paper_compat: bool | None = False, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, penalty: Literal["norm", "squared-norm", "one-norm"] | None = 'squared-norm', couple_intercept: bool | None = True, step: Literal["proximal", "inexact", "gradient"] | None = 'proximal', error: float | None = 0.1, scale: float | None = None, relaxation: float | None = 1.5, radius: float | None = None, stop_on: Literal["residual", "gap", "decrease"] | None = 'gap', paper_compat: bool | None = False, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class PersFL(Method):
@@ -72,7 +83,7 @@ class PersFL(Method):
     weighting: Literal["nodes", "rows"] | None
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
-    def __init__(self, step: float | Literal["auto"] | None = 'auto', model: Any = None, *, probe: Literal["gradient", "proximal", "refit"] | None = 'gradient', candidates: int | None = 20, choice: Literal["uniform", "epsilon-greedy", "ucb", "oracle"] | None = 'uniform', clusters: str | None = None, epsilon: float | None = 0.1, width: float | None = 1.0, top: int | None = 1, only_if_better: bool | None = False, start: Literal["zero", "local"] | None = 'zero', held: float | None = 0.0, own: bool | None = False, targets: Sequence[Any] | None = None, online: Mapping[str, Any] | None = None, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, shuffles: int = 5, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, step: float | Literal["auto"] | None = 'auto', model: Any = None, *, probe: Literal["gradient", "proximal", "refit"] | None = 'gradient', candidates: int | None = 20, choice: Literal["uniform", "epsilon-greedy", "ucb", "oracle"] | None = 'uniform', clusters: str | None = None, epsilon: float | None = 0.1, width: float | None = 1.0, top: int | None = 1, only_if_better: bool | None = False, start: Literal["zero", "local"] | None = 'zero', held: float | None = 0.0, own: bool | None = False, targets: Sequence[Any] | None = None, online: Mapping[str, Any] | None = None, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class FedAvg(Method):
@@ -86,7 +97,7 @@ class FedAvg(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, pace: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, pace: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class FedProx(Method):
@@ -100,7 +111,7 @@ class FedProx(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class Ditto(Method):
@@ -114,7 +125,7 @@ class Ditto(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class APFL(Method):
@@ -127,8 +138,7 @@ class APFL(Method):
     weighting: Literal["nodes", "rows"] | None
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
-    tolerance: float | None
-    def __init__(self, share: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, share: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class IFCA(Method):
@@ -143,7 +153,7 @@ class IFCA(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, clusters: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, restarts: int | None = 5, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, clusters: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, restarts: int | None = 5, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class ClusteredFL(Method):
@@ -157,7 +167,7 @@ class ClusteredFL(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, threshold: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, threshold: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class FineTuned(Method):
@@ -171,7 +181,7 @@ class FineTuned(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, steps: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, steps: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class Gossip(Method):
@@ -182,7 +192,7 @@ class Gossip(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, pace: float | Literal["auto"] | None = 'auto', model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, pace: float | Literal["auto"] | None = 'auto', model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class FedMD(Method):
@@ -193,7 +203,7 @@ class FedMD(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class Mixed(Method):
@@ -201,12 +211,14 @@ class Mixed(Method):
 
     rho: float | Literal["auto"] | None
     shared: Sequence[Any] | None
+    free: Sequence[Any] | None
+    variances: Mapping[str, Any] | None
     correlated: Literal["auto", "yes", "no"] | None
     likelihood: Literal["reml", "ml"] | None
     choose: Literal["likelihood", "validation"] | None
     weighting: Literal["nodes", "rows"] | None
     solver: Literal["auto", "rounds"] | None
-    def __init__(self, rho: float | Literal["auto"] | None = 'auto', model: Any = None, *, shared: Sequence[Any] | None = (), correlated: Literal["auto", "yes", "no"] | None = 'auto', likelihood: Literal["reml", "ml"] | None = 'reml', choose: Literal["likelihood", "validation"] | None = 'likelihood', weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', shuffles: int = 5, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, rho: float | Literal["auto"] | None = 'auto', model: Any = None, *, shared: Sequence[Any] | None = (), free: Sequence[Any] | None = (), variances: Mapping[str, Any] | None = None, correlated: Literal["auto", "yes", "no"] | None = 'auto', likelihood: Literal["reml", "ml"] | None = 'reml', choose: Literal["likelihood", "validation"] | None = 'likelihood', weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class Local(Method):
@@ -214,7 +226,7 @@ class Local(Method):
 
     weighting: Literal["nodes", "rows"] | None
     solver: Literal["auto", "rounds"] | None
-    def __init__(self, model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', shuffles: int = 5, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class Pooled(Method):
@@ -222,7 +234,7 @@ class Pooled(Method):
 
     weighting: Literal["nodes", "rows"] | None
     solver: Literal["auto", "rounds"] | None
-    def __init__(self, model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', shuffles: int = 5, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class Shrunk(Method):
@@ -234,4 +246,4 @@ class Shrunk(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, couple_intercept: bool | None = True, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, couple_intercept: bool | None = True, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), random_state: int | None = None, n_jobs: int | None = None) -> None: ...

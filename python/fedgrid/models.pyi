@@ -129,10 +129,9 @@ class KernelRidge(Model):
 class Smoother(Model):
     """A kernel smoother (Nadaraya–Watson)."""
 
-    kernel: Literal["gaussian", "laplace", "polynomial"] | None
+    kernel: Literal["gaussian", "laplace"] | None
     width: float | None
-    degree: int | None
-    def __init__(self, kernel: Literal["gaussian", "laplace", "polynomial"] | None = 'gaussian', width: float | None = 0.0, degree: int | None = 2) -> None: ...
+    def __init__(self, kernel: Literal["gaussian", "laplace"] | None = 'gaussian', width: float | None = 0.0) -> None: ...
 
 
 class Perceptron(Model):

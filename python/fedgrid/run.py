@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,11 +25,19 @@ if TYPE_CHECKING:
     from .methods import Method
 
 #: The format of pickled runs; a fedgrid reads its own and earlier ones.
-FORMAT = 2
+FORMAT = 3
 
 
 class ConvergenceWarning(UserWarning):
     """A run has not come as close to where it was going as was asked."""
+
+
+class Predicted(NamedTuple):
+    """Predictions with the ends of their intervals; not-a-number where a node has too few rows for one."""
+
+    prediction: npt.NDArray[np.float64]
+    lower: npt.NDArray[np.float64]
+    upper: npt.NDArray[np.float64]
 
 
 class Work:
@@ -110,7 +118,8 @@ class Run:
     """One model per node.
 
     Learnt things end with an underscore: `nodes_`, `strength_`, `ridge_`, `classes_`, `certificate_`,
-    `clusters_`, `engine_`, `notes_`; `alpha_` is the strength of a method that pulls. `history` holds the rounds.
+    `clusters_`, `engine_`, `notes_`, `variances_`; `alpha_` is the strength of a method that pulls, `kind_` the method, which
+    `Auto` chooses. `history` holds the rounds.
 
     >>> import fedgrid as fg
     >>> rows = {"a": ([[1.0], [2.0]], [1.0, 2.0]), "b": ([[1.0], [2.0]], [3.0, 6.0])}
@@ -128,6 +137,7 @@ class Run:
         self.nodes_: list[Any] = prepared.network.nodes
         self.classes_ = prepared.classes
         self.features_ = prepared.features
+        self.kind_: str = method.kind
         self.strength_: float | None = None
         self.ridge_: float | None = None
         self.seconds = 0.0
@@ -140,13 +150,17 @@ class Run:
         self._cards: dict[str, native.Card] = {}
         self._fitted: Any = None
         self._models: Any = None
+        self._intervals: native.Intervals | None = None
+        self._is_calibrated = False
         self._alone: Comparison | None = None
         self._compared: Comparison | None = None
 
     # Training -----------------------------------------------------------------------------------
 
     def _strength(self) -> tuple[float, float | None]:
-        """The strength and the ridge of the run: as given, or as validation rows choose them."""
+        """The strength and the ridge of the run: as given, or as validation rows choose them, after the method."""
+        with _limits(self._python):
+            self.kind_ = self._study.choose(self._work.how("choose"))
         strength = self._study.given()
         if strength is not None:
             return strength, None
@@ -171,8 +185,27 @@ class Run:
         # What a report needs, so that a pickled run can write one.
         self._experiment: str = self._study.text()
         self._helps: native.Helps = self._study.helps(fitted)
-        self.strength_ = None if self.method._strength_name() is None else strength
+        estimated = self._details["strength"]
+        found = strength if estimated is None else estimated
+        self.strength_ = None if self._strength_name is None else found
+        self._coefficients: native.Coefficients = self._study.coefficients(fitted)
+        self._given = (strength, ridge)
         self.ridge_ = ridge
+
+    def _calibrate(self) -> None:
+        """Looks how far predictions are off on rows that the models have not seen."""
+        if self._is_calibrated:
+            return
+        if self._study is None:
+            raise RuntimeError(
+                "a run that was pickled before intervals were asked for has none; call predict with "
+                "interval=, or compare(), before it is pickled"
+            )
+        with _limits(self._python):
+            how = self._work.quiet()
+            self._fitted = self._study.calibrated(self._fitted, *self._given, how)
+        self._intervals = self._study.intervals(self._fitted)
+        self._is_calibrated = True
 
     def _finish(self) -> None:
         self.seconds = time.perf_counter() - self._begun
@@ -186,7 +219,7 @@ class Run:
         found, rounds = self.certificate_, len(self._details["rounds"])
         after = f" after {rounds} rounds; more rounds (rounds=) may help" if rounds else ""
         warnings.warn(
-            f"{self.method.kind} has not converged: {found['kind']} {found['value']:.3g}{after}",
+            f"{self.kind_} has not converged: {found['kind']} {found['value']:.3g}{after}",
             ConvergenceWarning,
             stacklevel=3,
         )
@@ -194,12 +227,17 @@ class Run:
     # What was learnt ----------------------------------------------------------------------------
 
     @property
+    def _strength_name(self) -> str | None:
+        """The key of the strength of the method that was named or chosen."""
+        return self.method._strength_name(self.kind_)
+
+    @property
     def alpha_(self) -> float | None:
         """The strength of a method that pulls; `strength_` is that of any method."""
-        name = self.method._strength_name()
+        name = self._strength_name
         if name != "alpha":
             has = "no strength" if name is None else f"{name}, which is strength_"
-            raise AttributeError(f"alpha_ is for methods that pull; {self.method.kind} has {has}")
+            raise AttributeError(f"alpha_ is for methods that pull; {self.kind_} has {has}")
         return self.strength_
 
     @property
@@ -230,6 +268,31 @@ class Run:
         return None if found is None else dict(zip(self.nodes_, found))
 
     @property
+    def variances_(self) -> list[dict[str, Any]] | None:
+        """How much nodes differ, coefficient by coefficient, for methods that estimate it.
+
+        Each has `coefficient` (and `class`), its `mean` with `standard_error`, the `variance` of a node's
+        deviation before neighbours are looked at, the standard `deviation` over the nodes, and `effect`: what
+        that deviation changes in a prediction where the feature is one standard deviation from its mean.
+        """
+        found = self._details.get("variances")
+        return None if found is None else [dict(one) for one in found["coefficients"]]
+
+    def coefficients(self) -> dict[str, Any]:
+        """The coefficients of all nodes as columns: `node`, `coefficient`, `value`, `standard_error`.
+
+        `pandas.DataFrame(run.coefficients())` is a table of them. Standard errors are not-a-number where the
+        method knows none. Of classes there is a column `class`, too; models without coefficients have no row.
+        """
+        names, places = self._coefficients.names(), self._coefficients.nodes()
+        values, errors = self._coefficients.numbers()
+        found: dict[str, Any] = {"node": [self.nodes_[place] for place in places for _ in names]}
+        if any(group is not None for group, _ in names):
+            found["class"] = [group for group, _ in names] * len(places)
+        found["coefficient"] = [name for _, name in names] * len(places)
+        return {**found, "value": values, "standard_error": errors}
+
+    @property
     def history(self) -> History:
         """The rounds; without rounds, the residuals or certified gaps of the solver."""
         return History(self._details)
@@ -250,14 +313,32 @@ class Run:
 
     # Predictions --------------------------------------------------------------------------------
 
-    def predict(self, data: Any, node: Any = None) -> Any:
+    def predict(self, data: Any, node: Any = None, *, interval: float | None = None) -> Any:
         """One prediction per row, by its own node's model.
+
+        With `interval`, such as 0.9, the predictions come with intervals that hold so large a share of new
+        rows: `prediction`, `lower` and `upper`.
 
         `data` is a table with the node and feature columns, or a dict from node to X, which gives a
         dict; `node` names the column, or holds the node of each row of a matrix. Columns are matched by
         name where they have names, and by position in arrays.
         """
-        return self._answer(data, node, self._labels)
+        if interval is None:
+            return self._answer(data, node, self._labels)
+        if self.classes_ is not None:
+            raise ValueError("intervals are for numbers; of classes predict_proba gives probabilities")
+        factors = self._factors(interval)
+        return self._answer(data, node, lambda values: values[:, 0], factors)
+
+    def _factors(self, level: float) -> list[tuple[float, str]]:
+        """The half width of each node's intervals over the deviation of its predictions, and its basis."""
+        level = scalar(level)
+        if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0.0 < level < 1.0:
+            raise ValueError(f"interval is {level!r}, expected a share of rows between 0 and 1, such as 0.9")
+        self._calibrate()
+        assert self._intervals is not None
+        bands = self._intervals.bands(float(level))
+        return [(np.nan if factor is None else factor, basis) for factor, basis in bands]
 
     def predict_proba(self, data: Any, node: Any = None) -> Any:
         """One probability per class and row."""
@@ -271,19 +352,38 @@ class Run:
         found: npt.NDArray[Any] = self.classes_[values.argmax(axis=1)]
         return found
 
-    def _answer(self, data: Any, node: Any, made: Any) -> Any:
+    def _answer(
+        self, data: Any, node: Any, made: Any, factors: list[tuple[float, str]] | None = None
+    ) -> Any:
         if isinstance(data, Mapping) and not self._is_table(data, node):
             self._known(data)
             parts = {
                 key: matched(X, self.features_, f"X of node {key!r}", self._named)
                 for key, X in data.items()
             }
-            return {
-                key: made(self._raw(columns, [key], np.zeros(_rows(columns), dtype=np.int64)))
-                for key, columns in parts.items()
-            }
-        columns, codes, found = self._read(data, node)
-        return made(self._raw(columns, found, codes))
+            found = {}
+            for key, columns in parts.items():
+                codes = np.zeros(_rows(columns), dtype=np.int64)
+                found[key] = self._made(columns, codes, [key], made, factors)
+            return found
+        columns, codes, nodes = self._read(data, node)
+        return self._made(columns, codes, nodes, made, factors)
+
+    def _made(
+        self, columns: list[Floats], codes: Any, found: list[Any], made: Any, factors: Any
+    ) -> Any:
+        predictions = made(self._raw(columns, found, codes))
+        if factors is None:
+            return predictions
+        known = self._known(found)
+        places = np.array([known[name_of(node)] for node in found], dtype=np.int64)
+        for node, place in zip(found, places):
+            factor, basis = factors[place]
+            if np.isnan(factor):
+                warnings.warn(f"node {node!r}: {basis}", stacklevel=4)
+        rows = {"nodes": places[codes], "columns": columns, "predictions": predictions}
+        ends = self._models.ends(rows, [factor for factor, _ in factors], self._intervals)
+        return Predicted(predictions, *ends)
 
     def _is_table(self, data: Mapping[Any, Any], node: Any) -> bool:
         """Whether a dict holds columns, and not the X of each node."""
@@ -367,6 +467,7 @@ class Run:
                 "a run that was pickled holds its models and what was compared before, not its rows; "
                 "call compare() or report() before it is pickled"
             )
+        self._calibrate()
         cards = []
         for contestant in self._study.contestants() if compare else [self._study.main()]:
             cards.append(self._card(contestant))
@@ -389,6 +490,7 @@ class Run:
         kept = {
             "outcome": found._outcome, "network": self.network._native,
             "positions": self.network.positions, "experiment": self._experiment, "helps": self._helps,
+            "coefficients": self._coefficients,
         }  # fmt: skip
         page = native.page(title, kept)
         Path(path).write_text(page, encoding="utf-8")
@@ -398,19 +500,26 @@ class Run:
         """The experiment as a file of the command would have it."""
         return self._experiment
 
-    def plot(self, axes: Any = None) -> Any:
-        """The comparison, the gain of each node and the way there, as a matplotlib figure."""
-        from ._plot import plot
+    def plot(self, what: str = "comparison", axes: Any = None, coefficient: str | None = None) -> Any:
+        """A matplotlib figure.
 
-        return plot(self, axes)
+        "comparison" has the comparison, the gain of each node and the way there; "coefficients" has each
+        coefficient over the nodes with two standard errors to each side, or the one that is named.
+        """
+        from . import _plot
+
+        drawn = {"comparison": _plot.comparison, "coefficients": _plot.coefficients}
+        if what not in drawn:
+            raise ValueError(f"there is no plot {what!r}, expected {shown(list(drawn))}")
+        return drawn[what](self, axes, coefficient)
 
     # As a value ---------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        name = self.method._strength_name()
+        name = self._strength_name
         strength = "" if self.strength_ is None else f", {name}={self.strength_:.4g}"
         converged = "" if self.converged_ else ", not converged"
-        return f"Run({self.method.kind}, {len(self.nodes_)} nodes{strength}{converged})"
+        return f"Run({self.kind_}, {len(self.nodes_)} nodes{strength}{converged})"
 
     def _repr_html_(self) -> str:
         if self._compared is not None:
@@ -435,6 +544,8 @@ class Run:
         state["alpha_"] = state.pop("strength_")
         state["_alone"] = None if self._alone is None else self._alone.result
         state["_helps"] = self._helps.text()
+        state["_coefficients"] = self._coefficients.text()
+        state["_intervals"] = None if self._intervals is None else self._intervals.text()
         state["_cards"] = {}
         for name in ("_study", "_fitted", "_models"):
             state[name] = None
@@ -448,13 +559,26 @@ class Run:
             )
         state = dict(state)
         exported, about = state.pop("_exported"), state.pop("_about")
+        if json.loads(about).get("scaling") is not None:
+            raise ValueError(
+                "the run was pickled by an earlier fedgrid with standardise=True, and fedgrid "
+                f"{native.__version__} keeps models in the units of rows; fit it again"
+            )
         del state["_format"]
         state["strength_"] = state.pop("alpha_")
+        # Earlier versions chose no method.
+        state.setdefault("kind_", state["method"].kind)
         state["_helps"] = native.Helps.restore(state["_helps"])
+        # Runs of earlier formats know neither coefficients nor intervals.
+        nothing = '{"names": [], "nodes": []}'
+        state["_coefficients"] = native.Coefficients.restore(state.get("_coefficients", nothing))
+        kept = state.get("_intervals")
+        state["_intervals"] = None if kept is None else native.Intervals.restore(kept)
+        state.setdefault("_is_calibrated", False)
         if state["_alone"] is not None:
             state["_alone"] = Comparison(native.Outcome.restore(json.dumps(state["_alone"])))
         self.__dict__.update(state)
-        if self.method._strength_name() is None:
+        if self._strength_name is None:
             self.strength_ = None
         self._work = Work(state["_work"] or None, (), False)
         self._models = native.Models.restore(exported, about)

@@ -1,8 +1,8 @@
 //! Errors, numbers and JSON, between the two languages.
 
-use std::{ops::Range, sync::Arc};
+use std::{cmp::Ordering, ops::Range, sync::Arc};
 
-use fedgrid::data::Features;
+use fedgrid::data::{Features, by_name};
 use numpy::{PyReadonlyArray1, ndarray::ArrayView1};
 use pyo3::{
     exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError},
@@ -84,7 +84,7 @@ pub(crate) fn gather(
     Features::new(names.clone(), values)
 }
 
-/// The rows of each node, in the order of the frame.
+/// The rows of each node, in the order of the frame unless they are ranked.
 pub(crate) struct ByNode {
     /// All rows, node after node; none if the frame has them so.
     rows: Option<Vec<usize>>,
@@ -115,6 +115,36 @@ impl ByNode {
             *next += 1;
         }
         Ok(Self { rows: (!is_sorted).then_some(rows), ends })
+    }
+
+    /// Puts the rows of every node in the order of what they hold, as `Dataset::ranked_rows` has it, so that
+    /// nothing depends on where they stand: by target, then by features in the order of their names.
+    pub(crate) fn rank(
+        &mut self,
+        target: ArrayView1<'_, f64>,
+        columns: &[ArrayView1<'_, f64>],
+        names: &[String],
+    ) {
+        let order = by_name(names);
+        let compare = |a: &usize, b: &usize| {
+            let features = order.iter().map(|&k| (columns[k][*a], columns[k][*b]));
+            let mut pairs = std::iter::once((target[*a], target[*b])).chain(features);
+            let difference = pairs.find_map(|(a, b)| a.partial_cmp(&b).filter(|one| one.is_ne()));
+            difference.unwrap_or(Ordering::Equal)
+        };
+        let slots: Vec<Range<usize>> = self.slots().collect();
+        let own = |slot: usize| self.row(slot);
+        let is_ranked = |slots: &Range<usize>| {
+            slots.clone().map(own).is_sorted_by(|a, b| compare(a, b).is_le())
+        };
+        // An order of rows takes as much room as a column, and some frames have it.
+        if slots.iter().all(is_ranked) {
+            return;
+        }
+        let rows = self.rows.get_or_insert_with(|| (0..target.len()).collect());
+        for slots in slots {
+            rows[slots].sort_by(compare);
+        }
     }
 
     /// The row of the frame at a slot among all rows.

@@ -1,10 +1,16 @@
-//! Results that stay in Rust while Python holds them: how a contestant did, what a run found, who helped whom.
+//! Results that stay in Rust while Python holds them: how a contestant did, what a run found, who helped whom,
+//! coefficients and intervals.
 
-use fedgrid::compare::Card;
-use fedgrid_lab::outcome::{Help, Outcome};
+use fedgrid::{compare::Card, uncertainty::Intervals};
+use fedgrid_lab::{
+    coefficients::Coefficients,
+    outcome::{Help, Outcome},
+    summary::basis,
+};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use crate::convert::{from_json, plain, to_json};
+use crate::convert::{core_error, from_json, plain, to_json};
 
 /// How a contestant did.
 #[pyclass(frozen, name = "Card", module = "fedgrid._fedgrid")]
@@ -17,6 +23,14 @@ pub(crate) struct OutcomeHandle(pub(crate) Outcome);
 /// Who helped whom in a fit.
 #[pyclass(frozen, name = "Helps", module = "fedgrid._fedgrid")]
 pub(crate) struct HelpsHandle(pub(crate) Vec<Help>);
+
+/// The coefficients of all nodes.
+#[pyclass(frozen, name = "Coefficients", module = "fedgrid._fedgrid")]
+pub(crate) struct CoefficientsHandle(pub(crate) Coefficients);
+
+/// What intervals of all nodes are made of.
+#[pyclass(frozen, name = "Intervals", module = "fedgrid._fedgrid")]
+pub(crate) struct IntervalsHandle(pub(crate) Intervals);
 
 #[pymethods]
 impl CardHandle {
@@ -56,5 +70,62 @@ impl HelpsHandle {
     /// As JSON, for a pickle.
     fn text(&self) -> String {
         to_json(&self.0)
+    }
+}
+
+#[pymethods]
+impl CoefficientsHandle {
+    /// What `text` has written.
+    #[staticmethod]
+    fn restore(text: &str) -> PyResult<Self> {
+        from_json(text).map(Self)
+    }
+
+    /// As JSON, for a pickle.
+    fn text(&self) -> String {
+        to_json(&self.0)
+    }
+
+    /// The classes, where there are, and the names of the coefficients of each node.
+    fn names(&self) -> Vec<(Option<String>, String)> {
+        let names = self.0.names.iter();
+        names.map(|name| (name.class.clone(), name.coefficient.clone())).collect()
+    }
+
+    /// The places of the nodes that have coefficients.
+    fn nodes(&self) -> Vec<usize> {
+        self.0.nodes.iter().map(|own| own.node).collect()
+    }
+
+    /// The values of all of them and their standard errors, node by node; not-a-number where there is none.
+    fn numbers<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>) {
+        let values = self.0.nodes.iter().flat_map(|own| own.values.iter().copied());
+        let errors = self.0.nodes.iter().flat_map(|own| own.errors.iter().copied());
+        let errors = errors.map(|error| error.unwrap_or(f64::NAN));
+        (PyArray1::from_vec(py, values.collect()), PyArray1::from_vec(py, errors.collect()))
+    }
+}
+
+#[pymethods]
+impl IntervalsHandle {
+    /// What `text` has written.
+    #[staticmethod]
+    fn restore(text: &str) -> PyResult<Self> {
+        from_json(text).map(Self)
+    }
+
+    /// As JSON, for a pickle.
+    fn text(&self) -> String {
+        to_json(&self.0)
+    }
+
+    /// For each node the half width over the deviation of a prediction, and what that rests on; no number and
+    /// the reason where there is none.
+    fn bands(&self, level: f64) -> PyResult<Vec<(Option<f64>, String)>> {
+        let bands = self.0.bands(level).map_err(|error| core_error(&error))?;
+        Ok(bands.iter().map(|band| (band.factor(), basis(band, level))).collect())
     }
 }

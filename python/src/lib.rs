@@ -10,8 +10,8 @@ mod work;
 mod adapter;
 mod local_model;
 mod network;
-mod models;
 mod handle;
+mod models;
 mod study;
 mod learn;
 mod schema;
@@ -30,6 +30,8 @@ fn _fedgrid(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<handle::CardHandle>()?;
     module.add_class::<handle::OutcomeHandle>()?;
     module.add_class::<handle::HelpsHandle>()?;
+    module.add_class::<handle::CoefficientsHandle>()?;
+    module.add_class::<handle::IntervalsHandle>()?;
     module.add_function(wrap_pyfunction!(schema::schema, module)?)?;
     module.add_function(wrap_pyfunction!(schema::methods, module)?)?;
     module.add_function(wrap_pyfunction!(study::page, module)?)?;

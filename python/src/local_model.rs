@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use fedgrid::{
     Result,
     data::{Dataset, Features, Labels, Task},
-    model::{Constant, Hypothesis, LocalModel, Parametric, Prepared, Steps, WarmStart},
+    model::{Constant, Hypothesis, LocalModel, Parametric, Prepared, Rescaling, Steps, WarmStart},
 };
 use pyo3::prelude::*;
 
@@ -118,6 +118,11 @@ impl LocalModel for PythonModel {
 
     fn as_parametric(&self) -> Option<&dyn Parametric> {
         if self.0.parametric { Some(self) } else { None }
+    }
+
+    fn rescaling(&self) -> Rescaling {
+        // What it does is written for the rows that its author knows.
+        Rescaling::Nothing
     }
 
     fn family(&self) -> usize {

@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use crate::{
     adapter::{Adapter, pair},
     convert::{ByNode, Columns, core_error, from_json, gather, to_json},
+    handle::IntervalsHandle,
     local_model::{PythonHypothesis, own},
     work::How,
 };
@@ -80,28 +81,8 @@ impl ModelsHandle {
         how: How,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let rows = nodes.as_array().len();
-        let columns = Columns::new(columns, rows)?;
-        if columns.views().len() != self.about.features.len() {
-            return Err(PyValueError::new_err(format!(
-                "the rows have {} features, expected {}",
-                columns.views().len(),
-                self.about.features.len()
-            )));
-        }
         let by_node = ByNode::new(nodes.as_array(), self.hypotheses.len())?;
-        let names: Arc<[String]> = self.about.features.clone().into();
-        // Columns belong to the interpreter and are read here; what the threads get is a copy by node.
-        let asked = {
-            let views = columns.views();
-            let part = |(node, slots): (usize, Range<usize>)| -> fedgrid::Result<_> {
-                let features = gather(&names, &views, slots.map(|slot| by_node.row(slot)))?;
-                let scaled = self.about.scaling.as_ref().map(|scaling| scaling.apply(&features));
-                Ok((node, scaled.unwrap_or(Ok(features))?))
-            };
-            let parts = by_node.slots().enumerate().filter(|(_, slots)| !slots.is_empty());
-            parts.map(part).collect::<fedgrid::Result<Vec<(usize, Features)>>>()
-        };
-        let asked = asked.map_err(|error| core_error(&error))?;
+        let asked = self.by_node(&by_node, Columns::new(columns, rows)?)?;
         let hypotheses = self.hypotheses.clone();
         let answers = how.run(py, move |_| {
             let ask = |(node, features): &(usize, Features)| hypotheses[*node].predict(features);
@@ -117,5 +98,63 @@ impl ModelsHandle {
             }
         }
         Ok(PyArray1::from_vec(py, values))
+    }
+
+    /// The ends of intervals around predictions, for the half width of each node over the deviation of its
+    /// predictions.
+    fn ends<'py>(
+        &self,
+        py: Python<'py>,
+        rows: AskedRows<'py>,
+        factors: Vec<f64>,
+        intervals: PyRef<'py, IntervalsHandle>,
+    ) -> PyResult<Ends<'py>> {
+        let (nodes, predictions) = (rows.nodes.as_array(), rows.predictions.as_array());
+        let by_node = ByNode::new(nodes, self.hypotheses.len())?;
+        let asked = self.by_node(&by_node, Columns::new(rows.columns, nodes.len())?)?;
+        let (mut lower, mut upper) = (vec![f64::NAN; nodes.len()], vec![f64::NAN; nodes.len()]);
+        let with_rows = by_node.slots().filter(|slots| !slots.is_empty());
+        for ((node, features), slots) in asked.iter().zip(with_rows) {
+            for (x, slot) in features.iter().zip(slots) {
+                let row = by_node.row(slot);
+                let at = (*node, factors[*node]);
+                (lower[row], upper[row]) = intervals.0.interval(at, x, predictions[row]);
+            }
+        }
+        Ok((PyArray1::from_vec(py, lower), PyArray1::from_vec(py, upper)))
+    }
+}
+
+/// The lower and the upper ends of intervals.
+type Ends<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+
+/// Rows with their predictions.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct AskedRows<'py> {
+    nodes: PyReadonlyArray1<'py, i64>,
+    columns: Vec<PyReadonlyArray1<'py, f64>>,
+    predictions: PyReadonlyArray1<'py, f64>,
+}
+
+impl ModelsHandle {
+    /// The rows of each node that has any.
+    fn by_node(&self, by_node: &ByNode, columns: Columns<'_>) -> PyResult<Vec<(usize, Features)>> {
+        let views = columns.views();
+        if views.len() != self.about.features.len() {
+            return Err(PyValueError::new_err(format!(
+                "the rows have {} features, expected {}",
+                views.len(),
+                self.about.features.len()
+            )));
+        }
+        let names: Arc<[String]> = self.about.features.clone().into();
+        // Columns belong to the interpreter and are read here; what threads get is a copy by node.
+        let part = |(node, slots): (usize, Range<usize>)| -> fedgrid::Result<_> {
+            Ok((node, gather(&names, &views, slots.map(|slot| by_node.row(slot)))?))
+        };
+        let parts = by_node.slots().enumerate().filter(|(_, slots)| !slots.is_empty());
+        let found = parts.map(part).collect::<fedgrid::Result<Vec<(usize, Features)>>>();
+        found.map_err(|error| core_error(&error))
     }
 }

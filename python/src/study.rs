@@ -4,11 +4,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fedgrid::{
-    compare::{Contestant, Fitted, Strength},
-    data::{Dataset, Features, Labels, Plan, Role, Task},
+    compare::{Card, Contestant, Fitted, Strength},
+    data::{Dataset, Features, Labels, Plan, Role, RowDraws, Task},
 };
 use fedgrid_lab::{
     assembly::{Assembly, CustomModel, Graph, LeftOut, Rows, StudyInputs},
+    coefficients::Coefficients,
     experiment::Experiment,
     pipeline::Pipeline,
     report::Page,
@@ -21,7 +22,7 @@ use serde_json::json;
 use crate::{
     adapter::Adapter,
     convert::{ByNode, Columns, core_error, experiment_error, from_json, gather, to_json},
-    handle::{CardHandle, HelpsHandle, OutcomeHandle},
+    handle::{CardHandle, CoefficientsHandle, HelpsHandle, IntervalsHandle, OutcomeHandle},
     local_model::PythonModel,
     models::ModelsHandle,
     network::NetworkHandle,
@@ -63,6 +64,7 @@ pub(crate) struct PageParts<'py> {
     /// The experiment as a file has it.
     experiment: String,
     helps: PyRef<'py, HelpsHandle>,
+    coefficients: PyRef<'py, CoefficientsHandle>,
 }
 
 /// A study in memory.
@@ -70,6 +72,8 @@ pub(crate) struct PageParts<'py> {
 pub(crate) struct StudyHandle {
     experiment: Experiment,
     assembly: Mutex<Arc<Assembly>>,
+    /// The cards of the methods that its own was chosen from.
+    tuned: Mutex<Vec<Card>>,
 }
 
 /// What a fit has left.
@@ -108,7 +112,24 @@ impl StudyHandle {
         let parts = given.parts(py, &experiment)?;
         let made = aside(py, || Assembly::from_memory(&experiment, parts))?;
         let assembly = made.map_err(|error| experiment_error(&error))?;
-        Ok(Self { experiment, assembly: Mutex::new(Arc::new(assembly)) })
+        let (assembly, tuned) = (Mutex::new(Arc::new(assembly)), Mutex::default());
+        Ok(Self { experiment, assembly, tuned })
+    }
+
+    /// Tunes the methods that the study's own is chosen from and takes the best; gives the kind of its method.
+    fn choose(&self, py: Python<'_>, how: How) -> PyResult<&'static str> {
+        if !self.assembly().study.members().is_empty() {
+            let assembly = py.detach(|| self.with_folds());
+            let study = assembly.map_err(|error| experiment_error(&error))?;
+            let tuned = how.run(py, move |watch| {
+                let members = study.study.members().into_iter();
+                members.map(|member| study.study.tune(member, watch)).collect::<Result<Vec<_>, _>>()
+            })?;
+            let mut assembly = self.assembly.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::make_mut(&mut assembly).study.choose(&tuned);
+            *self.tuned.lock().unwrap_or_else(PoisonError::into_inner) = tuned;
+        }
+        Ok(self.assembly().study.settings.method.kind().name())
     }
 
     /// The study's own method among the contestants, as JSON.
@@ -127,8 +148,9 @@ impl StudyHandle {
         // Folds of very many nodes take a while, during which other Python threads shall run.
         let assembly = py.detach(|| self.with_folds());
         let assembly = assembly.map_err(|error| experiment_error(&error))?;
-        let work = move |watch: &crate::work::Watching<_>| assembly.study.card(contestant, watch);
-        how.run(py, work).map(CardHandle)
+        let known = self.tuned.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        how.run(py, move |watch| assembly.study.completed(contestant, &known, watch))
+            .map(CardHandle)
     }
 
     /// Fits the study's own method at a strength and, where it is chosen, a ridge.
@@ -155,14 +177,51 @@ impl StudyHandle {
             "clusters": fitted.clusters,
             "damped": fitted.damped,
             "tallies": fitted.tallies,
+            "strength": fitted.strength,
+            "variances": summary::variances(&self.assembly(), &fitted),
         });
         Ok(FittedHandle { details: details.to_string(), known: fitted })
     }
 
+    /// A fit with its residuals on rows that its models have not seen, for intervals.
+    #[pyo3(signature = (fitted, alpha, ridge, how))]
+    fn calibrated(
+        &self,
+        py: Python<'_>,
+        fitted: &FittedHandle,
+        alpha: f64,
+        ridge: Option<f64>,
+        how: How,
+    ) -> PyResult<FittedHandle> {
+        let assembly = py.detach(|| self.with_folds());
+        let assembly = assembly.map_err(|error| experiment_error(&error))?;
+        let mut known = fitted.known.clone();
+        let work = move |watch: &crate::work::Watching<_>| {
+            let strength = Strength { alpha, ridge };
+            known.unseen = assembly.study.residuals(&known, Some((strength, watch)))?;
+            Ok(known)
+        };
+        let known = how.run(py, work)?;
+        Ok(FittedHandle { details: fitted.details.clone(), known })
+    }
+
+    /// The intervals of a fit that is calibrated; none for classes.
+    fn intervals(&self, fitted: &FittedHandle) -> Option<IntervalsHandle> {
+        self.assembly().study.intervals(&fitted.known).map(IntervalsHandle)
+    }
+
+    /// The coefficients of a fit.
+    fn coefficients(&self, fitted: &FittedHandle) -> CoefficientsHandle {
+        CoefficientsHandle(Coefficients::new(&self.assembly(), &fitted.known))
+    }
+
     /// The models of a fit.
     fn models(&self, fitted: &FittedHandle) -> ModelsHandle {
-        let about = self.assembly().about.clone();
-        ModelsHandle::new(fitted.known.hypotheses.clone(), about)
+        let assembly = self.assembly();
+        ModelsHandle::new(
+            assembly.study.for_table(&fitted.known.hypotheses),
+            assembly.about.clone(),
+        )
     }
 
     /// The outcome of a run, from the cards of those that are compared, or from its own alone.
@@ -175,7 +234,7 @@ impl StudyHandle {
         how: How,
     ) -> PyResult<OutcomeHandle> {
         let cards: Vec<_> = cards.iter().map(|card| card.0.clone()).collect();
-        let known = fitted.known.clone();
+        let mut known = fitted.known.clone();
         // One card is that of the run itself, and there is nothing to compare it with.
         let mut experiment = self.experiment.clone();
         experiment.compare.enabled = cards.len() > 1;
@@ -183,6 +242,7 @@ impl StudyHandle {
         // Clusters of nodes are found by asking their models, which may be Python's.
         let found = move |_: &_| {
             let pipeline = Pipeline { experiment: &experiment, assembly: &assembly };
+            known.evidence = pipeline.evidence()?;
             Ok(pipeline.outcome(&cards, &known, seconds))
         };
         how.run(py, found).map(OutcomeHandle)
@@ -229,14 +289,15 @@ pub(crate) fn page(py: Python<'_>, title: &str, kept: PageParts<'_>) -> String {
         edges.iter().map(|edge| (edge.source, edge.target, edge.weight)).collect();
     let (outcome, edges, positions) = (&kept.outcome.0, &edges, kept.positions.as_deref());
     let (experiment, helps) = (kept.experiment.as_str(), kept.helps.0.as_slice());
-    let page = Page { title, outcome, edges, positions, experiment, helps };
+    let coefficients = &kept.coefficients.0;
+    let page = Page { title, outcome, edges, positions, experiment, helps, coefficients };
     py.detach(|| page.render())
 }
 
 impl Given<'_> {
     fn parts(&self, py: Python<'_>, experiment: &Experiment) -> PyResult<StudyInputs> {
         let network = &self.network.0;
-        let by_node = ByNode::new(self.nodes.as_array(), network.len())?;
+        let mut by_node = ByNode::new(self.nodes.as_array(), network.len())?;
         let task = match self.classes.len() {
             0 => Task::Regression,
             classes => Task::Classification { classes },
@@ -245,9 +306,13 @@ impl Given<'_> {
         let rows = self.nodes.as_array().len();
         let columns = Columns::new(self.columns.clone(), rows)?;
         let (views, target) = (columns.views(), self.target.as_array());
+        // Models of Python's see rows as the frame has them: some mean something by their order.
+        if self.models.is_empty() && !experiment.is_of_row_order() {
+            py.detach(|| by_node.rank(target, &views, &names));
+        }
         let data = py.detach(|| datasets(&names, &views, target, task, &by_node));
         let data = data.map_err(|error| self.located(&by_node, &error))?;
-        let plan = self.plan(experiment, &by_node)?;
+        let plan = self.plan(experiment, &by_node, &data)?;
         let models = self.models.iter().map(|(node, object)| {
             let adapter = Adapter::new(object)?;
             let kind = adapter.kind.clone();
@@ -274,16 +339,15 @@ impl Given<'_> {
 
     /// How rows are used. Folds of very many nodes take as much room as their rows: they are made
     /// when needed.
-    fn plan(&self, experiment: &Experiment, by_node: &ByNode) -> PyResult<Plan> {
-        let counts = by_node.slots().map(|slots| slots.len());
+    fn plan(&self, experiment: &Experiment, by_node: &ByNode, rows: &[Dataset]) -> PyResult<Plan> {
         let Some(roles) = &self.roles else {
             let keys = &experiment.data;
             let (Some(train), validation) = (keys.train, keys.validation.unwrap_or(0.0)) else {
                 // Without a split all rows train, and take turns to validate.
-                return Ok(Plan::whole(counts));
+                return Ok(Plan::whole(rows.iter().map(Dataset::rows)));
             };
-            let counts: Vec<usize> = counts.collect();
-            return Ok(Plan::unfolded(&Plan::draw(&counts, train, validation, experiment.seed)));
+            let draws = RowDraws { names: self.network.0.names(), rows, seed: experiment.seed };
+            return Ok(Plan::unfolded(&Plan::draw(train, validation, &draws)));
         };
         let roles = roles.as_array();
         let role = |slot: usize| match roles.get(by_node.row(slot)) {

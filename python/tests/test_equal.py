@@ -35,7 +35,7 @@ def test_the_bundled_stations(
     command: Path, tmp_path: Path, readings: pd.DataFrame, stations: fg.Network
 ) -> None:
     theirs = by_command(command, tmp_path / "run", str(COLORADO / "colorado.toml"))
-    run = fg.FedRelax().fit(
+    run = fg.Auto().fit(
         readings, "tmax", node="station", network=stations, features=FEATURES, split="split",
         public={"kind": "columns", "columns": FEATURES},
     )  # fmt: skip
@@ -77,7 +77,9 @@ def test_every_built_in_model(
     if isinstance(model, fg.Poisson):
         frame["y"] = frame["y"].abs()
     frame.to_csv(tmp_path / "rows.csv", index=False)
-    settings = {"method.alpha": 0.3, "method.rounds": 6, "public.points": 20, "data.folds": 2}
+    settings = {
+        "method.kind": "fedrelax", "method.alpha": 0.3, "method.rounds": 6, "public.points": 20, "data.folds": 2,
+    }  # fmt: skip
     keys = {**settings, "compare.shuffles": 1}
     for name, value in model.keys().items():
         keys[f"model.{name}"] = value

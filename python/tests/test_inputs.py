@@ -298,7 +298,8 @@ def test_nodes_may_be_named_like_features(frame: pd.DataFrame) -> None:
         )
     kinds = fg.FedRelax(0.5, {"kind": fg.Tree(max_depth=1), ...: fg.Linear(ridge=0.1)}, rounds=2)
     named = kinds.fit({"kind": rows["a"], "b": rows["b"]}, network=fg.Network(["kind", "b"], [("kind", "b")]))
-    assert named.models_["kind"]["kind"] == "tree"
+    # Models that are no affine maps are kept in the units in which they were trained, with these units.
+    assert named.models_["kind"]["kind"] == "rescaled" and named.models_["kind"]["model"]["kind"] == "tree"
 
 
 def test_names_of_columns_need_not_be_text(frame: pd.DataFrame, path: fg.Network) -> None:
@@ -321,7 +322,7 @@ def test_numbers_of_numpy_are_numbers_everywhere(frame: pd.DataFrame, path: fg.N
             alpha=f(0.5), model=model, rounds=n(3), tolerance=f(0.5), shuffles=n(1), random_state=n(4),
             n_jobs=n(1), couple_intercept=yes, hub=f(0.5), baselines=np.array(["fedavg"]),
         )  # fmt: skip
-        fit: dict[str, Any] = dict(node="node", network=path, standardise=yes, progress=False)
+        fit: dict[str, Any] = dict(node="node", network=path, progress=False)
         first = method.fit(frame, "y", public=n(20), folds=n(2), **fit)
         drawn = method.fit(frame, "y", public={"kind": "box", "points": n(9)}, train=f(0.5), validation=f(0.25), **fit)
         net = fg.Perceptron(layers=[n(3)], epochs=n(2), ridge=f(0.5))

@@ -28,6 +28,8 @@ CLASSES = [
     for name in module.__all__
     if getattr(getattr(module, name), "kind", "") == variant["properties"]["kind"]["const"]
 ]
+#: What the constructors of all methods take.
+COMMON = {"model", "shuffles", "likelihood_shuffles", "baselines", "random_state", "n_jobs"}
 STRENGTHS = {
     fg.FedRelax: "alpha", fg.GTV: "alpha", fg.PersFL: "step", fg.FedAvg: "pace", fg.FedProx: "alpha",
     fg.Ditto: "alpha", fg.APFL: "share", fg.IFCA: "clusters", fg.ClusteredFL: "threshold",
@@ -48,7 +50,7 @@ def test_every_kind_has_a_class() -> None:
 def test_parameters_are_the_keys_of_the_schema(one: Any, variant: dict[str, Any]) -> None:
     keys = {name: key for name, key in variant["properties"].items() if name != "kind"}
     parameters = inspect.signature(one).parameters
-    common = set() if issubclass(one, fg.Model) else {"model", "shuffles", "baselines", "random_state", "n_jobs"}
+    common = set() if issubclass(one, fg.Model) else COMMON
     assert set(parameters) == set(keys) | common
     made = one()
     for name, key in keys.items():

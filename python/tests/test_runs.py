@@ -148,7 +148,7 @@ def test_pickles_of_other_formats_are_refused_in_one_sentence(
     with monkeypatch.context() as later:
         later.setattr(runs, "FORMAT", runs.FORMAT + 1)
         newer = pickle.dumps(run)
-    with pytest.raises(ValueError, match=r"pickled by fedgrid .* in format 3, and fedgrid .* reads formats up to 2"):
+    with pytest.raises(ValueError, match=r"pickled by fedgrid .* in format 4, and fedgrid .* reads formats up to 3"):
         pickle.loads(newer)
 
     class Old:

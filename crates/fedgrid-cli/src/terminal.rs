@@ -127,14 +127,18 @@ impl Watch for Progress {
 #[must_use]
 pub fn table(outcome: &Outcome) -> String {
     let c = &outcome.comparison;
-    let rows = [
+    let chosen = format!("by {}, chosen", outcome.method.kind);
+    let is_named = outcome.method.candidates.is_empty();
+    let network = if is_named { "pulled to its neighbours" } else { &chosen };
+    let alone = [
         ("local", "every node alone", &c.local),
         ("pooled", "one model for all", &c.pooled),
         ("shrunk", "pulled to pooled, no network", &c.shrunk),
         ("mixed", "mixed model, no network", &c.mixed),
-        ("network", "pulled to its neighbours", &c.network),
-        ("shuffled", "the network with shuffled nodes", &c.shuffled),
+        ("network", network, &c.network),
     ];
+    let row =
+        |name: &str, what: &str, entry: &Entry| row(name, what, entry, outcome.at_site.is_some());
     let classes = outcome.metric == "log_loss";
     let extra = if classes { "accuracy" } else { "" };
     // A site has one error of each, on the rows that both could be measured on.
@@ -144,14 +148,15 @@ pub fn table(outcome: &Outcome) -> String {
     );
     let heading = format!("{:<42}{errors}{extra:>10}", outcome.metric);
     let mut lines = vec![heading.trim_end().to_string()];
-    for (name, what, entry) in rows {
-        if let Some(entry) = entry {
-            lines.push(row(name, what, entry, outcome.at_site.is_some()));
-        }
-    }
-    for (name, entry) in &c.baselines {
-        lines.push(row(name, outcome::about(name), entry, outcome.at_site.is_some()));
-    }
+    let rows = alone.iter().filter_map(|(name, what, entry)| Some((name, what, entry.as_ref()?)));
+    lines.extend(rows.map(|(name, what, entry)| row(name, what, entry)));
+    // Below the network, because they are other ways to use it.
+    let members = c.members.iter();
+    lines.extend(members.map(|(name, entry)| row(&format!("  {name}"), "not chosen", entry)));
+    let shuffled = c.shuffled.iter();
+    lines.extend(shuffled.map(|entry| row("shuffled", "the network with shuffled nodes", entry)));
+    let baselines = c.baselines.iter();
+    lines.extend(baselines.map(|(name, entry)| row(name, outcome::about(name), entry)));
     lines.join("\n")
 }
 

@@ -10,6 +10,7 @@ pub mod wording;
 pub mod experiment;
 pub mod source;
 pub mod assembly;
+pub mod coefficients;
 pub mod theory;
 pub mod outcome;
 pub mod probes;

@@ -31,6 +31,13 @@ pub fn significant(value: f64) -> String {
     }
 }
 
+/// A number with one decimal, for likelihoods: what counts are differences of a few units.
+#[must_use]
+pub fn decimal(value: f64) -> String {
+    let sign = if value < 0.0 { "−" } else { "" };
+    format!("{sign}{}", grouped(&format!("{:.1}", value.abs())))
+}
+
 /// A number that may be missing.
 #[must_use]
 pub fn perhaps(value: Option<f64>) -> String {

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use fedgrid::{
-    compare::{Certificate, Contestant, Kind, MethodKind, PathPoint},
+    compare::{Certificate, Contestant, Kind, MethodKind, NetworkEvidence, PathPoint},
     observe::Round,
+    uncertainty::{CalibrationRows, CovarianceChoice, VarianceSource},
 };
 use serde::{Deserialize, Serialize};
 
-use crate::theory::Theory;
+use crate::{coefficients::CoefficientName, theory::Theory};
 
 /// The result of a fit. It holds no path and no row; all but `seconds` depends only on the
 /// experiment, the data and the seed.
@@ -57,6 +58,15 @@ pub struct Outcome {
     /// What the papers' theory says of it; none without a pull.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub theory: Option<Theory>,
+    /// How sure predictions are; none for classes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub uncertainty: Option<Uncertainty>,
+    /// How much nodes differ, coefficient by coefficient, where the method estimates it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub variances: Option<Variances>,
+    /// What training rows say of the network, by a mixed model; none without a comparison along a network.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub evidence: Option<EvidenceOutcome>,
     /// The residuals by round or by product of the direct solver, or the certified gaps.
     pub residuals: Vec<f64>,
     /// After how many steps each of them was measured; empty if after each.
@@ -106,6 +116,9 @@ pub struct Comparison {
     pub mixed: Option<Entry>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub network: Option<Entry>,
+    /// The methods over the network that were not chosen, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub members: BTreeMap<String, Entry>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shuffled: Option<Entry>,
     /// Other methods, by name.
@@ -123,6 +136,7 @@ impl Comparison {
             Contestant::Shrunk => self.shrunk.as_ref(),
             Contestant::Mixed => self.mixed.as_ref(),
             Contestant::Network => self.network.as_ref(),
+            Contestant::Member(kind) => self.members.get(kind.name()),
             Contestant::Shuffled(_) => None,
             Contestant::Baseline(kind) => self.baselines.get(kind.name()),
         }
@@ -212,6 +226,9 @@ pub struct Clusters {
 pub struct MethodUsed {
     /// Its name.
     pub kind: String,
+    /// The methods that it was chosen from; none if it was named.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub candidates: Vec<MethodCandidate>,
     /// What differences of weights cost: `norm`, `squared-norm` or `one-norm`; none for predictions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub penalty: Option<String>,
@@ -235,6 +252,17 @@ pub struct MethodUsed {
     pub engine: String,
     /// How the public points were chosen, in words.
     pub public: String,
+}
+
+/// A method that could have been chosen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MethodCandidate {
+    /// Its name.
+    pub kind: String,
+    /// The mean error on validation rows, or on folds without such rows; none if it is no number.
+    pub validation: Option<f64>,
+    /// Whether it was chosen, for the least of these errors.
+    pub chosen: bool,
 }
 
 /// The network in numbers.
@@ -328,6 +356,143 @@ pub struct NodeOutcome {
     /// What is special about it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub note: Option<String>,
+    /// Its intervals; none for classes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub interval: Option<NodeInterval>,
+}
+
+/// How sure predictions are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Uncertainty {
+    /// The level of the intervals that are told of here.
+    pub level: f64,
+    /// Which rows calibrate them.
+    pub calibration: CalibrationRows,
+    /// Whether the method says how errors of coefficients widen them, from row to row.
+    pub has_posterior: bool,
+    /// How often they cover test rows; none without such rows, or without an interval.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub coverage: Option<Coverage>,
+    /// The residuals of calibration rows; none without such rows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub residuals: Option<ResidualCheck>,
+}
+
+/// How often intervals cover test rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// How many test rows have an interval.
+    pub rows: usize,
+    /// How many nodes have such rows.
+    pub nodes: usize,
+    /// The share of these rows that lie in their interval.
+    pub covered: f64,
+    /// The share that the tenth of the nodes with the least coverage reaches at most.
+    pub worst_tenth: f64,
+    /// How many nodes have a share below `below`.
+    pub nodes_below: usize,
+    /// The level less a tenth.
+    pub below: f64,
+    /// The mean width of the intervals.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mean_width: Option<f64>,
+}
+
+/// Residuals on rows that no model has seen, over the deviations of predictions where these are known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ResidualCheck {
+    /// How many there are.
+    pub rows: usize,
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation.
+    pub deviation: f64,
+    /// The middle of each of so many equal parts of them, in ascending order.
+    pub quantiles: Vec<f64>,
+}
+
+/// The intervals of a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NodeInterval {
+    /// What they rest on, or why there are none.
+    pub basis: String,
+    /// Their mean width over the test rows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub width: Option<f64>,
+    /// The share of its test rows that lie in their interval.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub covered: Option<f64>,
+    /// The mean residual of its calibration rows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub residual: Option<f64>,
+    /// The standard error of that mean.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub residual_error: Option<f64>,
+}
+
+/// How much nodes differ, as training rows say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Variances {
+    /// Coefficient by coefficient.
+    pub coefficients: Vec<CoefficientOutcome>,
+    /// Which of a node's coefficients deviate together; none where they were taken for independent.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub correlations: Vec<Correlation>,
+    /// The variance of rows around their prediction, for numbers.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub noise: Option<f64>,
+    /// How much nodes resemble their neighbours.
+    pub rho: f64,
+    /// Minus twice the logarithm of the (restricted) likelihood.
+    pub deviance: f64,
+    /// The same with and without covariances of a node's coefficients, where both were fitted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub covariances: Option<CovarianceChoice>,
+}
+
+/// What training rows say of the network.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EvidenceOutcome {
+    /// In words, with what it does not say.
+    pub sentence: String,
+    /// In numbers.
+    #[serde(flatten)]
+    pub numbers: NetworkEvidence,
+}
+
+/// One coefficient over all nodes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CoefficientOutcome {
+    /// Which one.
+    #[serde(flatten)]
+    pub name: CoefficientName,
+    /// Its mean.
+    pub mean: f64,
+    /// The standard error of the mean; none if the rows do not determine it.
+    pub standard_error: Option<f64>,
+    /// The variance of a node's deviation, before neighbours are looked at; of the intercept at the means of the
+    /// features. None if the coefficient is each node's own.
+    pub variance: Option<f64>,
+    /// Where the variance is from.
+    #[serde(default = "estimated")]
+    pub source: VarianceSource,
+    /// The standard deviation over the nodes there are.
+    pub deviation: f64,
+    /// The same as a change of the prediction, at a feature one standard deviation from its mean.
+    pub effect: f64,
+}
+
+fn estimated() -> VarianceSource {
+    VarianceSource::Estimated
+}
+
+/// How two coefficients of a node deviate together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Correlation {
+    /// Which coefficients.
+    pub between: [String; 2],
+    /// From minus one to one.
+    pub value: f64,
 }
 
 /// What a baseline does, in a few words.

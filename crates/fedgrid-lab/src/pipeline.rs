@@ -1,10 +1,11 @@
 //! From a study to its outcome and its page: the one way that the command, the agent of a site and the wheel
 //! take.
 
-use fedgrid::compare::{Card, Contestant, Fitted, Watch};
+use fedgrid::compare::{Card, Contestant, Fitted, NetworkEvidence, Watch};
 
 use crate::{
     assembly::Assembly,
+    coefficients::Coefficients,
     experiment::Experiment,
     outcome::{Help, Outcome},
     probes,
@@ -29,12 +30,25 @@ impl Pipeline<'_> {
         if self.experiment.compare.enabled { study.contestants() } else { vec![study.main()] }
     }
 
-    /// Fits the study's own method at the strength that its card has.
+    /// Fits the study's own method at the strength that its card has, and looks how far it is off elsewhere.
     pub fn fit(&self, cards: &[Card], watch: &dyn Watch) -> fedgrid::Result<Fitted> {
         // The strength is read from the card, so that a resumed run repeats only this last fit.
         let main = cards.iter().find(|card| card.contestant == self.assembly.study.main());
         let strength = main.expect("the experiment's own method is always tried").strength;
-        self.assembly.fit(strength, watch)
+        let mut fitted = self.assembly.fit(strength, watch)?;
+        fitted.unseen = self.assembly.study.residuals(&fitted, Some((strength, watch)))?;
+        fitted.evidence = self.evidence()?;
+        Ok(fitted)
+    }
+
+    /// What training rows say of the network that is compared; none without a comparison along one.
+    pub fn evidence(&self) -> fedgrid::Result<Option<NetworkEvidence>> {
+        let study = &self.assembly.study;
+        if self.experiment.compare.enabled && study.main() == Contestant::Network {
+            study.network_evidence()
+        } else {
+            Ok(None)
+        }
     }
 
     /// What came of it.
@@ -51,10 +65,18 @@ impl Pipeline<'_> {
 
     /// The page of an outcome; `text` is the experiment as it is kept.
     #[must_use]
-    pub fn page(&self, title: &str, text: &str, outcome: &Outcome, helps: &[Help]) -> String {
+    pub fn page(
+        &self,
+        (title, text): (&str, &str),
+        outcome: &Outcome,
+        fitted: &Fitted,
+        helps: &[Help],
+    ) -> String {
         let edges = self.assembly.study.network.edges().iter();
         let edges: Vec<_> = edges.map(|edge| (edge.source, edge.target, edge.weight)).collect();
         let positions = self.assembly.positions.as_deref();
-        Page { title, outcome, edges: &edges, positions, experiment: text, helps }.render()
+        let coefficients = &Coefficients::new(self.assembly, fitted);
+        Page { title, outcome, edges: &edges, positions, experiment: text, helps, coefficients }
+            .render()
     }
 }

@@ -5,6 +5,8 @@
 //! metrics.jsonl     one line per finished step: what was tried and how it did
 //! edges.csv         the network, where it was learned or chosen
 //! probes.csv        who asked whom, how often and what for, where nodes probed each other
+//! coefficients.csv  the coefficients of every node with their standard errors, where models have them
+//! uncertainty.json  what intervals are made of; not for classes
 //! models/           about.json and nodes.jsonl, one model per line
 //! result.json       the outcome
 //! report.html       the page
@@ -24,11 +26,13 @@ use fedgrid::{
     method::Tally,
     model::{Hypothesis, HypothesisKinds, Stored},
     network::NodeId,
+    uncertainty::Intervals,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
     assembly::{Assembly, DataSchema},
+    coefficients::Coefficients,
     error::{Error, Result},
     outcome::Outcome,
     probes::probes_csv,
@@ -36,11 +40,19 @@ use crate::{
 };
 
 /// The version of the files of a run; a change of their form raises it, and older runs are refused.
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
 
 /// The files of a run.
-const RUN_FILES: [&str; 6] =
-    ["result.json", "report.html", "experiment.toml", "metrics.jsonl", "edges.csv", "probes.csv"];
+const RUN_FILES: [&str; 8] = [
+    "result.json",
+    "report.html",
+    "experiment.toml",
+    "metrics.jsonl",
+    "edges.csv",
+    "probes.csv",
+    "coefficients.csv",
+    "uncertainty.json",
+];
 
 /// What to do with a folder that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,7 +208,23 @@ impl RunFolder {
         Ok(self)
     }
 
-    /// The cards of these contestants, computing those that are not there yet.
+    /// Tunes the methods that the study's own is chosen from, where they are not yet, and takes the best.
+    pub fn choose(
+        &mut self,
+        assembly: &mut Assembly,
+        watch: &dyn Watch,
+        done: &dyn Fn(&Card),
+    ) -> Result<()> {
+        for contestant in assembly.study.members() {
+            if !self.cards.iter().any(|card| card.contestant == contestant) {
+                self.keep(assembly.study.tune(contestant, watch)?, done)?;
+            }
+        }
+        assembly.study.choose(&self.cards);
+        Ok(())
+    }
+
+    /// The cards of these contestants, computing what is not there yet.
     pub fn cards(
         &mut self,
         assembly: &Assembly,
@@ -204,22 +232,28 @@ impl RunFolder {
         watch: &dyn Watch,
         done: &dyn Fn(&Card),
     ) -> Result<Vec<Card>> {
+        let mut cards = Vec::new();
         for &contestant in contestants {
-            if self.cards.iter().any(|card| card.contestant == contestant) {
-                continue;
+            let card = assembly.study.completed(contestant, &self.cards, watch)?;
+            if !self.cards.contains(&card) {
+                self.keep(card.clone(), done)?;
             }
-            // Each card is on disk before the next begins: an interruption costs one contestant at most.
-            let card = assembly.study.card(contestant, watch)?;
-            let path = self.folder.join("metrics.jsonl");
-            fs::OpenOptions::new()
-                .append(true)
-                .open(&path)
-                .and_then(|mut file| writeln!(file, "{}", to_json(&card)))
-                .map_err(|error| Error::file("write", &path, &error))?;
-            done(&card);
-            self.cards.push(card);
+            cards.push(card);
         }
-        Ok(self.cards.clone())
+        Ok(cards)
+    }
+
+    /// Keeps a card: it is on disk before the next begins, so that an interruption costs one contestant at most.
+    fn keep(&mut self, card: Card, done: &dyn Fn(&Card)) -> Result<()> {
+        let path = self.folder.join("metrics.jsonl");
+        fs::OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .and_then(|mut file| writeln!(file, "{}", to_json(&card)))
+            .map_err(|error| Error::file("write", &path, &error))?;
+        done(&card);
+        self.cards.push(card);
+        Ok(())
     }
 
     /// Writes what a finished run leaves; `result.json` last, because it says that the run is done.
@@ -235,7 +269,9 @@ impl RunFolder {
         let about = AboutFile { format: FORMAT_VERSION, about: assembly.about.clone() };
         self.write("models/about.json", &(to_json_pretty(&about) + "\n"))?;
         let mut lines = String::new();
-        for (name, hypothesis) in assembly.study.network.names().iter().zip(&fitted.hypotheses) {
+        // Whoever reads weights, or predicts, has rows in the units of the table.
+        let hypotheses = assembly.study.for_table(&fitted.hypotheses);
+        for (name, hypothesis) in assembly.study.network.names().iter().zip(hypotheses) {
             let model = hypothesis.save().ok_or_else(|| {
                 Error::input(format!("the model of node '{name}' cannot be stored"))
             })?;
@@ -248,6 +284,15 @@ impl RunFolder {
         }
         let names = assembly.study.network.names();
         self.write_probes(&fitted.tallies, |node| &names[node])?;
+        let coefficients = Coefficients::new(assembly, fitted);
+        if !coefficients.nodes.is_empty() {
+            self.write("coefficients.csv", &coefficients.csv(names))?;
+        }
+        if let Some(intervals) = assembly.study.intervals(fitted) {
+            let (format, nodes) = (FORMAT_VERSION, names.to_vec());
+            let file = UncertaintyFile { format, nodes, intervals };
+            self.write("uncertainty.json", &(to_json(&file) + "\n"))?;
+        }
         self.write("report.html", page)?;
         self.write("result.json", &(to_json_pretty(outcome) + "\n"))
     }
@@ -345,6 +390,58 @@ impl RunModels {
             by_node.insert(node, model.into());
         }
         Ok(Self { about, by_node })
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct UncertaintyFile {
+    format: u32,
+    nodes: Vec<String>,
+    #[serde(flatten)]
+    intervals: Intervals,
+}
+
+/// The intervals of a finished run.
+#[derive(Debug)]
+pub struct RunIntervals {
+    /// What they are made of.
+    pub intervals: Intervals,
+    /// The place of each node among them.
+    pub places: BTreeMap<String, usize>,
+}
+
+impl RunIntervals {
+    /// Reads the intervals of a run folder whose rows are read like this.
+    pub fn from_folder(folder: &Path, about: &DataSchema) -> Result<Self> {
+        if about.task != Task::Regression {
+            return Err(Error::input(format!(
+                "intervals are for numbers, and '{}' holds classes, whose probabilities are given",
+                about.target
+            )));
+        }
+        let path = folder.join("uncertainty.json");
+        if !path.exists() {
+            return Err(Error::input(format!(
+                "'{}' holds no uncertainty.json, without which there are no intervals; run the experiment \
+                 again with this version",
+                folder.display()
+            )));
+        }
+        let text = fs::read_to_string(&path).map_err(|error| Error::file("read", &path, &error))?;
+        let broken = |what: &str| {
+            let path = path.display();
+            Error::input(format!("'{path}' is damaged: {what}; run the experiment again"))
+        };
+        let UncertaintyFile { format, nodes, intervals } = serde_json::from_str(&text)
+            .map_err(|error| broken(&in_plain_words(&error.to_string())))?;
+        if format != FORMAT_VERSION {
+            let found = format!("format {format}, this version reads format {FORMAT_VERSION}");
+            return Err(broken(&found));
+        }
+        let checked = intervals.check(nodes.len(), about.features.len());
+        checked.map_err(|error| broken(&error.to_string()))?;
+        let places = nodes.into_iter().enumerate().map(|(place, node)| (node, place)).collect();
+        Ok(Self { intervals, places })
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use fedgrid::{
     Result,
     compare::{Settings, Study, Unwatched, Verdict},
-    data::{Dataset, Features, Labels, Plan, Role},
+    data::{Dataset, Features, Labels, Plan, Role, RowDraws},
     model::{Linear, LocalModel},
     network,
     random::{Purpose, Stream},
@@ -33,13 +33,17 @@ pub(crate) fn main() -> Result<()> {
     let public = Arc::new(Features::from_rows(&["x"], &points)?);
     let model: Arc<dyn LocalModel> = Arc::new(Linear::default());
     let stations = 6;
+    let (network, rows) =
+        (network::path(stations)?, (0..stations).map(rows).collect::<Result<Vec<_>>>()?);
+    let draws = RowDraws { names: network.names(), rows: &rows, seed: 1 };
     let study = Study {
-        network: network::path(stations)?,
-        rows: (0..stations).map(rows).collect::<Result<_>>()?,
+        plan: Plan::new(&vec![roles.to_vec(); stations], 5, &draws),
         models: vec![model; stations],
         public: vec![public; stations],
-        plan: Plan::new(&vec![roles.to_vec(); stations], 5, 1),
+        scales: None,
         settings: Settings::default(),
+        network,
+        rows,
     };
     let cards =
         study.contestants().into_iter().map(|contestant| study.card(contestant, &Unwatched));
@@ -47,7 +51,7 @@ pub(crate) fn main() -> Result<()> {
     for card in &cards {
         println!("{:<12} error {:.4}", card.contestant.to_string(), card.error());
     }
-    let verdict = Verdict::of(&cards, study.main()).expect("all were compared");
+    let verdict = Verdict::of(&cards, study.main(), &study.network).expect("all were compared");
     let (kind, rival) = (verdict.kind, verdict.rival);
     println!("verdict: {kind:?}, the best without the network is {rival}");
     Ok(())

@@ -28,8 +28,8 @@ pub enum Error {
     Fit { model: &'static str, reason: String },
 
     /// A key names a feature that does not exist.
-    #[error("{key} names '{name}', expected a feature or \"intercept\"")]
-    UnknownFeature { key: &'static str, name: String },
+    #[error("{key} names '{name}', expected one of {known}")]
+    UnknownFeature { key: &'static str, name: String, known: String },
 
     /// Two nodes have one name.
     #[error("node '{name}' is listed twice")]

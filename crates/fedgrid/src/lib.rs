@@ -30,6 +30,7 @@
 //! # }
 //! ```
 
+mod kinds;
 pub mod error;
 pub mod bytes;
 pub mod random;
@@ -43,6 +44,7 @@ pub mod synthetic;
 pub mod penalty;
 pub mod optimum;
 pub mod mixed;
+pub mod uncertainty;
 pub mod method;
 pub mod network_learning;
 pub mod bound;

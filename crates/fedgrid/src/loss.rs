@@ -71,6 +71,16 @@ impl Loss {
         }
     }
 
+    /// How much a unit of a label takes from the loss of a prediction, for losses that are linear in the
+    /// label up to what does not depend on the prediction: squared loss and cross-entropy.
+    pub(crate) fn tilt(self, prediction: f64) -> f64 {
+        if self.is_of_classes() {
+            prediction.max(SMALLEST_PROBABILITY).ln()
+        } else {
+            2.0 * prediction
+        }
+    }
+
     /// Whether the loss is one of class probabilities.
     #[must_use]
     pub fn is_of_classes(self) -> bool {

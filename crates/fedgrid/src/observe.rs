@@ -107,6 +107,12 @@ impl Stop {
         // No residual is below zero, so only the number of rounds ends the run.
         Self { tolerance: -1.0, rounds: 2 * iterations }
     }
+
+    /// When no node has anything left to do, which comes by itself.
+    #[must_use]
+    pub fn when_all_have_ended() -> Self {
+        Self { tolerance: 0.0, rounds: usize::MAX }
+    }
 }
 
 impl Default for Stop {

@@ -39,10 +39,14 @@ pub enum Purpose {
     Pairs = 11,
     /// What goes wrong in a simulated federation.
     Faults = 12,
+    /// Which rows are looked at together.
+    Batches = 13,
     /// Who takes part in an iteration.
     Participants = 20,
     /// The starts that a method tries side by side.
     Restarts = 21,
+    /// The signs of probes that estimate traces.
+    Traces = 22,
 }
 
 /// A stream of random numbers, addressed by seed, node, round and purpose.

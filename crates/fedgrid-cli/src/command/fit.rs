@@ -60,12 +60,14 @@ struct FitKeys {
     #[arg(long, value_name = "KIND")]
     model: Option<String>,
 
-    /// How nodes learn together: fedrelax, gtv, persfl, a baseline such as fedavg, or local, pooled,
-    /// shrunk (key method.kind); keys that belong to another method are then not used.
+    /// How nodes learn together: auto (the best of fedrelax, gtv and mixed), one of these, persfl, a baseline
+    /// such as fedavg, or local, pooled, shrunk (key method.kind); keys that belong to another method are
+    /// then not used.
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
 
-    /// The pull of methods that pull, or auto (key method.alpha); others name their strength, such as --set method.clusters=3.
+    /// The pull of a method that is named and pulls, or auto (key method.alpha); others name their strength, such
+    /// as --set method.clusters=3.
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     alpha: Option<String>,
 

@@ -33,7 +33,7 @@ impl FitJob {
     pub(super) fn run_checked(&self, terminal: Terminal) -> Result<()> {
         let begun = Instant::now();
         let settling = terminal.progress(1);
-        let assembly = Assembly::watched(&self.experiment, &self.base, &settling)?;
+        let mut assembly = Assembly::watched(&self.experiment, &self.base, &settling)?;
         settling.finish();
         let text = self.stored_experiment().to_text();
         // Only now is it known that the rows can be read, so that a mistake leaves no folder behind.
@@ -44,16 +44,19 @@ impl FitJob {
             self.existing,
         )?;
         terminal.say(&format!("{}\n{}\n", self.heading(&assembly), columns(&assembly)));
+        let steps =
+            Pipeline { experiment: &self.experiment, assembly: &assembly }.contestants().len();
+        let progress = terminal.progress(assembly.study.members().len() + steps);
+        let done = |card: &_| progress.done(card);
+        folder.choose(&mut assembly, &progress, &done)?;
         let pipeline = Pipeline { experiment: &self.experiment, assembly: &assembly };
-        let contestants = pipeline.contestants();
-        let progress = terminal.progress(contestants.len());
-        let cards =
-            folder.cards(&assembly, &contestants, &progress, &|card| progress.done(card))?;
+        let cards = folder.cards(&assembly, &pipeline.contestants(), &progress, &done)?;
         let fitted = pipeline.fit(&cards, &progress)?;
         progress.finish();
         let seconds = begun.elapsed().as_secs_f64();
         let outcome = pipeline.outcome(&cards, &fitted, seconds);
-        let page = pipeline.page(&self.title, &text, &outcome, &pipeline.helps(&fitted));
+        let helps = pipeline.helps(&fitted);
+        let page = pipeline.page((&self.title, &text), &outcome, &fitted, &helps);
         folder.finish(&assembly, &fitted, &outcome, &page)?;
         if let Some(candidates) = candidates(&outcome) {
             terminal.say(&format!("{candidates}\n"));
@@ -63,6 +66,9 @@ impl FitJob {
             terminal.say(&format!("{}\n", wrapped(&format!("Warning: {warning}"))));
         }
         terminal.say(&format!("{}\n", wrapped(&outcome.verdict)));
+        if let Some(evidence) = &outcome.evidence {
+            terminal.say(&format!("{}\n", wrapped(&evidence.sentence)));
+        }
         for note in &outcome.notes {
             terminal.say(&wrapped(&format!("Note: {note}")));
         }

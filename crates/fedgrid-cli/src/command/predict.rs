@@ -1,25 +1,29 @@
 //! `fedgrid predict`: new rows, each by its own node's model.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
-use fedgrid::data::Task;
+use fedgrid::{data::Task, uncertainty::Band};
 use serde_json::json;
 
-use crate::terminal::{Terminal, print};
+use crate::terminal::{Terminal, complain, print};
 use fedgrid_lab::{
-    assembly::features_of,
+    assembly::{DataSchema, features_of},
     error::{Error, Result},
     experiment::advice,
     number::counted,
-    run::{RunModels, to_json_pretty},
+    run::{RunIntervals, RunModels, to_json_pretty},
     source::{self, Table, Written},
+    summary::basis,
 };
 
 /// Arguments of `fedgrid predict`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example: fedgrid predict runs/colorado --data new.csv --out predictions.csv"
+    after_help = "Example: fedgrid predict runs/colorado --data new.csv --interval 0.9 --out predictions.csv"
 )]
 pub(super) struct Predict {
     /// The folder of a finished run.
@@ -32,6 +36,10 @@ pub(super) struct Predict {
     /// The character between the columns of a CSV file.
     #[arg(long, default_value_t = ',')]
     delimiter: char,
+
+    /// Adds the columns lower and upper: an interval that holds so large a share of new rows, such as 0.9.
+    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    interval: Option<String>,
 
     /// Where to write the predictions, as CSV or, if the name ends so, as Parquet; by default on
     /// standard output.
@@ -68,13 +76,32 @@ struct PredictedRow {
     node: String,
     prediction: String,
     probabilities: Vec<f64>,
+    /// The ends of its interval; none if its node has none.
+    interval: Option<(f64, f64)>,
+}
+
+/// Predictions of all rows.
+struct Predictions<'a> {
+    about: &'a DataSchema,
+    rows: Vec<PredictedRow>,
+    has_intervals: bool,
+    /// What a reader must know of the intervals.
+    notes: Vec<String>,
+}
+
+/// Intervals of a level.
+struct Wanted {
+    level: f64,
+    bands: Vec<Band>,
+    known: RunIntervals,
 }
 
 impl Predict {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         let models = RunModels::from_folder(&self.run)?;
+        let wanted = self.wanted(&models.about)?;
         let table = Table::from_file(&self.data, self.delimiter)?;
-        let lines = predictions(&models, &table)?;
+        let predicted = Predictions::new(&models, &table, wanted.as_ref())?;
         if let Some(path) = &self.out {
             if path.exists() && !self.force {
                 let sentence = format!("'{}' exists: replace it with --force", path.display());
@@ -82,103 +109,159 @@ impl Predict {
             }
             // The whole file is made in memory, so that a wrong row leaves no half of one.
             let bytes = match Format::of(path)? {
-                Format::Csv => csv_text(&models, &lines).into_bytes(),
-                Format::Parquet => parquet_bytes(&models, &lines),
+                Format::Csv => predicted.csv_text().into_bytes(),
+                Format::Parquet => predicted.parquet_bytes(),
             };
             std::fs::write(path, &bytes).map_err(|error| Error::file("write", path, &error))?;
-            terminal.say(&format!("{} in {}", counted(lines.len(), "prediction"), path.display()));
+            let count = counted(predicted.rows.len(), "prediction");
+            terminal.say(&format!("{count} in {}", path.display()));
         } else if !terminal.json && !terminal.quiet {
-            print(csv_text(&models, &lines).trim_end());
+            print(predicted.csv_text().trim_end());
         }
-        terminal.give(&json_text(&models, &lines));
+        terminal.give(&predicted.json_text());
+        if !terminal.quiet {
+            // Standard output is the table.
+            predicted.notes.iter().for_each(|note| complain(note));
+        }
         Ok(())
     }
+
+    /// The intervals that are asked for, if any.
+    fn wanted(&self, about: &DataSchema) -> Result<Option<Wanted>> {
+        let Some(text) = &self.interval else { return Ok(None) };
+        let refusal = || {
+            let expected = "a share of rows between 0 and 1, such as 0.9";
+            Error::input(format!("--interval is '{text}', expected {expected}"))
+        };
+        let level: f64 = text.parse().map_err(|_| refusal())?;
+        if !(level > 0.0 && level < 1.0) {
+            return Err(refusal());
+        }
+        let known = RunIntervals::from_folder(&self.run, about)?;
+        let bands = known.intervals.bands(level)?;
+        Ok(Some(Wanted { level, bands, known }))
+    }
 }
 
-fn predictions(models: &RunModels, table: &Table) -> Result<Vec<PredictedRow>> {
-    let about = &models.about;
-    let nodes = table.names_in(&about.node)?;
-    let features = features_of(table, about)?;
-    let mut lines = Vec::with_capacity(nodes.len());
-    for (row, node) in nodes.into_iter().enumerate() {
-        let model = models.by_node.get(&node).ok_or_else(|| {
-            let advice = advice(&node, models.by_node.keys().map(String::as_str));
-            let found = format!("is '{node}', which is not a node of the run{advice}");
-            table.at(row, &about.node, &found)
-        })?;
-        let label = model.predict(&features.select(&[row]));
-        lines.push(match about.task {
-            Task::Regression => PredictedRow {
-                node,
-                prediction: label.row(0)[0].to_string(),
-                probabilities: Vec::new(),
-            },
-            Task::Classification { .. } => PredictedRow {
-                node,
-                prediction: about.classes[label.most_probable()[0]].clone(),
-                probabilities: label.row(0).to_vec(),
-            },
+impl<'a> Predictions<'a> {
+    fn new(models: &'a RunModels, table: &Table, wanted: Option<&Wanted>) -> Result<Self> {
+        let about = &models.about;
+        let nodes = table.names_in(&about.node)?;
+        let features = features_of(table, about)?;
+        let mut rows = Vec::with_capacity(nodes.len());
+        let mut without: BTreeMap<String, Band> = BTreeMap::new();
+        for (row, node) in nodes.into_iter().enumerate() {
+            let model = models.by_node.get(&node).ok_or_else(|| {
+                let advice = advice(&node, models.by_node.keys().map(String::as_str));
+                let found = format!("is '{node}', which is not a node of the run{advice}");
+                table.at(row, &about.node, &found)
+            })?;
+            let label = model.predict(&features.select(&[row]));
+            let (prediction, probabilities) = match about.task {
+                Task::Regression => (label.row(0)[0].to_string(), Vec::new()),
+                Task::Classification { .. } => {
+                    (about.classes[label.most_probable()[0]].clone(), label.row(0).to_vec())
+                }
+            };
+            let place = wanted.and_then(|wanted| Some((wanted, *wanted.known.places.get(&node)?)));
+            let interval = place.and_then(|(wanted, place)| {
+                let band = &wanted.bands[place];
+                let Some(factor) = band.factor() else {
+                    without.insert(node.clone(), *band);
+                    return None;
+                };
+                let at = (place, factor);
+                Some(wanted.known.intervals.interval(at, features.row(row), label.row(0)[0]))
+            });
+            rows.push(PredictedRow { node, prediction, probabilities, interval });
+        }
+        let told = without.iter().filter_map(|(node, band)| {
+            wanted.map(|wanted| format!("node '{node}': {}", basis(band, wanted.level)))
         });
+        Ok(Self { about, rows, has_intervals: wanted.is_some(), notes: told.collect() })
     }
-    Ok(lines)
-}
 
-fn csv_text(models: &RunModels, lines: &[PredictedRow]) -> String {
-    let about = &models.about;
-    let classes = about.classes.iter().map(|class| format!("probability_{class}"));
-    let header: Vec<String> =
-        [about.node.clone(), about.target.clone()].into_iter().chain(classes).collect();
-    let records = lines.iter().map(|line| {
-        let probabilities = line.probabilities.iter().map(ToString::to_string);
-        [line.node.clone(), line.prediction.clone()].into_iter().chain(probabilities).collect()
-    });
-    source::csv_text(std::iter::once(header).chain(records))
-}
-
-fn parquet_bytes(models: &RunModels, lines: &[PredictedRow]) -> Vec<u8> {
-    let about = &models.about;
-    let text = |cell: fn(&PredictedRow) -> &String| {
-        Written::Text(lines.iter().map(cell).cloned().collect())
-    };
-    let numbers =
-        |cell: &dyn Fn(&PredictedRow) -> f64| Written::Numbers(lines.iter().map(cell).collect());
-    let predictions = if about.classes.is_empty() {
-        // The text of a number has all its digits, so it is the same number again.
-        numbers(&|line| line.prediction.parse().unwrap_or(f64::NAN))
-    } else {
-        text(|line| &line.prediction)
-    };
-    let mut columns = vec![(about.node.clone(), text(|line| &line.node))];
-    columns.push((about.target.clone(), predictions));
-    for (index, class) in about.classes.iter().enumerate() {
-        let probabilities = numbers(&|line| line.probabilities[index]);
-        columns.push((format!("probability_{class}"), probabilities));
+    fn csv_text(&self) -> String {
+        let about = self.about;
+        let ends = self.has_intervals.then_some(["lower", "upper"].map(String::from));
+        let classes = about.classes.iter().map(|class| format!("probability_{class}"));
+        let header: Vec<String> = [about.node.clone(), about.target.clone()]
+            .into_iter()
+            .chain(classes)
+            .chain(ends.into_iter().flatten())
+            .collect();
+        let records = self.rows.iter().map(|line| {
+            let probabilities = line.probabilities.iter().map(ToString::to_string);
+            let ends = self.has_intervals.then(|| {
+                line.interval.map_or_else(Default::default, |(lower, upper)| {
+                    [lower.to_string(), upper.to_string()]
+                })
+            });
+            [line.node.clone(), line.prediction.clone()]
+                .into_iter()
+                .chain(probabilities)
+                .chain(ends.into_iter().flatten())
+                .collect()
+        });
+        source::csv_text(std::iter::once(header).chain(records))
     }
-    source::parquet_bytes(&columns)
-}
 
-fn json_text(models: &RunModels, lines: &[PredictedRow]) -> String {
-    let about = &models.about;
-    let rows: Vec<serde_json::Value> = lines
-        .iter()
-        .map(|line| {
-            let prediction = line
-                .prediction
-                .parse::<f64>()
-                .ok()
-                // A class may be called 1, and is a name all the same.
-                .filter(|_| about.classes.is_empty())
-                .map_or_else(|| json!(line.prediction), |number| json!(number));
-            let mut row = json!({ "node": line.node, "prediction": prediction });
-            if !about.classes.is_empty() {
-                let pairs = about.classes.iter().cloned().zip(line.probabilities.iter());
-                row["probabilities"] = pairs
-                    .map(|(class, p)| (class, json!(p)))
-                    .collect::<serde_json::Map<_, _>>()
-                    .into();
-            }
-            row
-        })
-        .collect();
-    to_json_pretty(&rows)
+    fn parquet_bytes(&self) -> Vec<u8> {
+        let (about, lines) = (self.about, &self.rows);
+        let text = |cell: fn(&PredictedRow) -> &String| {
+            Written::Text(lines.iter().map(cell).cloned().collect())
+        };
+        let numbers = |cell: &dyn Fn(&PredictedRow) -> f64| {
+            Written::Numbers(lines.iter().map(cell).collect())
+        };
+        let predictions = if about.classes.is_empty() {
+            // The text of a number has all its digits, so it is the same number again.
+            numbers(&|line| line.prediction.parse().unwrap_or(f64::NAN))
+        } else {
+            text(|line| &line.prediction)
+        };
+        let mut columns = vec![(about.node.clone(), text(|line| &line.node))];
+        columns.push((about.target.clone(), predictions));
+        for (index, class) in about.classes.iter().enumerate() {
+            let probabilities = numbers(&|line| line.probabilities[index]);
+            columns.push((format!("probability_{class}"), probabilities));
+        }
+        if self.has_intervals {
+            let ends = |line: &PredictedRow| line.interval.unwrap_or((f64::NAN, f64::NAN));
+            columns.push(("lower".into(), numbers(&|line| ends(line).0)));
+            columns.push(("upper".into(), numbers(&|line| ends(line).1)));
+        }
+        source::parquet_bytes(&columns)
+    }
+
+    fn json_text(&self) -> String {
+        let about = self.about;
+        let rows: Vec<serde_json::Value> = self
+            .rows
+            .iter()
+            .map(|line| {
+                let prediction = line
+                    .prediction
+                    .parse::<f64>()
+                    .ok()
+                    // A class may be called 1, and is a name all the same.
+                    .filter(|_| about.classes.is_empty())
+                    .map_or_else(|| json!(line.prediction), |number| json!(number));
+                let mut row = json!({ "node": line.node, "prediction": prediction });
+                if !about.classes.is_empty() {
+                    let pairs = about.classes.iter().cloned().zip(line.probabilities.iter());
+                    row["probabilities"] = pairs
+                        .map(|(class, p)| (class, json!(p)))
+                        .collect::<serde_json::Map<_, _>>()
+                        .into();
+                }
+                if self.has_intervals {
+                    row["lower"] = json!(line.interval.map(|(lower, _)| lower));
+                    row["upper"] = json!(line.interval.map(|(_, upper)| upper));
+                }
+                row
+            })
+            .collect();
+        to_json_pretty(&rows)
+    }
 }

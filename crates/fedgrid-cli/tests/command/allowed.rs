@@ -40,6 +40,7 @@ fn prediction(folder: &Folder, node: &str) -> f64 {
 fn a_node_without_rows_learns_from_its_neighbours() {
     let folder = Folder::new();
     keep_rows(&folder, |line| !line.starts_with('c'));
+    folder.append("experiment.toml", "[method]\nkind = \"fedrelax\"\n");
     let note = "Node 'c' has no training row; what is learnt there comes from neighbours.";
     let result = result_with_notes(&folder, &[note]);
     let c = node(&result, "c");
@@ -54,7 +55,10 @@ fn a_node_without_rows_learns_from_its_neighbours() {
 fn a_node_without_rows_needs_no_level_of_its_own() {
     let folder = Folder::new();
     keep_rows(&folder, |line| !line.starts_with('c'));
-    folder.append("experiment.toml", "[method]\ncouple_intercept = false\n[public]\npoints = 20\n");
+    folder.append(
+        "experiment.toml",
+        "[method]\nkind = \"fedrelax\"\ncouple_intercept = false\n[public]\npoints = 20\n",
+    );
     let result = result_with_notes(&folder, &[]);
     assert_eq!(result["method"]["solver"], "rounds");
     assert!(prediction(&folder, "c").is_finite());
@@ -87,13 +91,10 @@ fn a_constant_feature_is_named() {
             text + line + "," + cell + "\n"
         });
     folder.write("rows.csv", constant);
-    for standardise in ["data.standardise=false", "data.standardise=true"] {
-        folder.done(&["fit", "experiment.toml", "--out", "run", "--force", "--set", standardise]);
-        let result = folder.json("run/result.json");
-        let note = "Feature 'w' is constant over all training rows.";
-        assert!(result["notes"].as_array().unwrap().iter().any(|kept| kept == note));
-        assert!(result["comparison"]["network"]["test"].as_f64().unwrap().is_finite());
-    }
+    let result = folder.fit("run", &[]);
+    let note = "Feature 'w' is constant over all training rows.";
+    assert!(result["notes"].as_array().unwrap().iter().any(|kept| kept == note));
+    assert!(result["comparison"]["network"]["test"].as_f64().unwrap().is_finite());
 }
 
 #[test]
@@ -118,8 +119,9 @@ fn a_single_class_at_a_node_is_named() {
 fn an_isolated_node_is_named_and_keeps_its_own_model() {
     let folder = Folder::new();
     folder.write("edges.csv", "src,dst,weight\na,b,1\nb,c,1\nc,d,1\nd,e,1\n");
-    folder.append("experiment.toml", "[model]\nridge = 0.01\n");
-    let result = result_with_notes(&folder, &["Node 'f' has no neighbour and cannot be helped."]);
+    folder.append("experiment.toml", "[model]\nridge = 0.01\n[method]\nkind = \"fedrelax\"\n");
+    let result =
+        result_with_notes(&folder, &["Node 'f' has no neighbour: the network cannot help there."]);
     let f = node(&result, "f");
     assert_eq!(f["note"], "no neighbour");
     assert_eq!(f["neighbours"], 0);
@@ -132,9 +134,9 @@ fn a_part_without_data_falls_back_to_the_pooled_model() {
     let folder = Folder::new();
     folder.write("edges.csv", "src,dst,weight\na,b,1\nb,c,1\nc,d,1\ne,f,1\n");
     keep_rows(&folder, |line| !line.starts_with('e') && !line.starts_with('f'));
-    folder.append("experiment.toml", "[model]\nridge = 0.01\n");
+    folder.append("experiment.toml", "[model]\nridge = 0.01\n[method]\nkind = \"fedrelax\"\n");
     let note = "Nodes 'e', 'f' are in a part of the network without any training row; \
-                the pooled model is used there.";
+                what all nodes have in common is used there.";
     let result = result_with_notes(&folder, &[note]);
     assert_eq!(result["network"]["components"], 2);
     let fallback = prediction(&folder, "e");
@@ -149,7 +151,7 @@ fn a_part_without_data_falls_back_to_the_pooled_model() {
         .map(|(at, line)| if at == 0 { line.into() } else { format!("a{}", &line[1..]) })
         .collect();
     lonely.write("rows.csv", pooled.join("\n") + "\n");
-    lonely.fit("run", &["--set", "model.ridge=0.01", "--alpha", "0"]);
+    lonely.fit("run", &["--set", "model.ridge=0.01", "--method", "local"]);
     assert!((prediction(&lonely, "a") - fallback).abs() < 1e-9, "{fallback}");
 }
 
@@ -160,7 +162,7 @@ fn a_part_without_data_falls_back_in_rounds_too() {
     keep_rows(&folder, |line| !line.starts_with('e') && !line.starts_with('f'));
     folder.append("experiment.toml", "[model]\nkind = \"tree\"\n");
     let note = "Nodes 'e', 'f' are in a part of the network without any training row; \
-                the pooled model is used there.";
+                what all nodes have in common is used there.";
     let result = result_with_notes(&folder, &[note]);
     assert_eq!(result["method"]["solver"], "rounds");
     assert!((prediction(&folder, "e") - prediction(&folder, "f")).abs() < 1e-12);

@@ -268,12 +268,20 @@ fn a_node_listed_twice_is_named() {
 #[test]
 fn a_pull_is_zero_or_more_wherever_it_is_given() {
     let sentence = "method.alpha is -1, expected zero or more, or \"auto\"";
+    let relax = ["--method", "fedrelax"];
+    let refusal_of = |more: &[&str]| refusal_of(&[&relax, more].concat());
     assert_eq!(refusal_of(&["--alpha", "-1"]), sentence);
     assert_eq!(refusal_of(&["--set", "method.alpha=-1"]), sentence);
-    assert_eq!(refusal_of_line("[method]", "alpha = -1"), format!("experiment.toml: {sentence}"));
+    assert_eq!(
+        refusal_of_line("[method]", "kind = \"fedrelax\"\nalpha = -1"),
+        format!("experiment.toml: {sentence}")
+    );
     let sentence = "method.alpha is NaN, expected zero or more, or \"auto\"";
     assert_eq!(refusal_of(&["--alpha", "nan"]), sentence);
-    assert_eq!(refusal_of_line("[method]", "alpha = nan"), format!("experiment.toml: {sentence}"));
+    assert_eq!(
+        refusal_of_line("[method]", "kind = \"fedrelax\"\nalpha = nan"),
+        format!("experiment.toml: {sentence}")
+    );
     assert_eq!(
         refusal_of(&["--alpha", "much"]),
         "method.alpha is \"much\", expected a number or \"auto\""
@@ -303,7 +311,7 @@ fn other_strengths_have_their_ranges() {
         ("data.train=0.5", "data.split and data.train or data.validation exclude each other"),
     ];
     for (assignment, sentence) in cases {
-        assert_eq!(refusal_of(&["--set", assignment]), sentence);
+        assert_eq!(refusal_of(&["--method", "fedrelax", "--set", assignment]), sentence);
     }
 }
 
@@ -355,7 +363,11 @@ fn values_of_a_wrong_type_are_named_without_words_of_the_program() {
         ("model=3", "model is 3, expected a section with keys"),
         ("model.nodes.a=tree", "model.nodes.a is \"tree\", expected a section with keys"),
         ("method.hub=much", "method.hub is \"much\", expected a number"),
-        ("data.standardise=yes", "data.standardise is \"yes\", expected true or false"),
+        (
+            "data.standardise=true",
+            "data.standardise is gone: every study scales features by their training rows now, and no unit changes \
+             a result; delete this key",
+        ),
         ("data.target=3", "data.target is 3, expected text"),
         ("data.delimiter=ab", "data.delimiter is \"ab\", expected one character"),
         (
@@ -369,7 +381,7 @@ fn values_of_a_wrong_type_are_named_without_words_of_the_program() {
         ),
     ];
     for (assignment, sentence) in cases {
-        assert_eq!(refusal_of(&["--set", assignment]), sentence);
+        assert_eq!(refusal_of(&["--method", "fedrelax", "--set", assignment]), sentence);
     }
     let folder = Folder::new();
     folder.edit("experiment.toml", "[data]", "seed = \"x\"\n[data]");
@@ -553,25 +565,26 @@ fn models_that_do_not_fit_the_target_are_refused() {
 #[test]
 fn methods_that_do_not_fit_the_target_or_the_models_are_refused() {
     let folder = Folder::with_classes();
+    let set = |assignment: &'static str| ["--method", "fedrelax", "--set", assignment];
     assert_eq!(
-        folder.fit_refusal(&["--set", "method.coupling=symmetric"]),
+        folder.fit_refusal(&set("method.coupling=symmetric")),
         "method.coupling is \"symmetric\", expected \"one-sided\" for classes"
     );
     assert_eq!(
-        folder.fit_refusal(&["--set", "method.relaxation=1.5"]),
+        folder.fit_refusal(&set("method.relaxation=1.5")),
         "method.relaxation is 1.5, expected at most one for classes"
     );
     assert_eq!(
-        folder.fit_refusal(&["--set", "method.discrepancy=huber"]),
+        folder.fit_refusal(&set("method.discrepancy=huber")),
         "method.discrepancy compares numbers, \
          expected auto, cross-entropy or kullback-leibler for classes"
     );
     assert_eq!(
-        refusal_of(&["--set", "method.discrepancy=kullback-leibler"]),
+        refusal_of(&set("method.discrepancy=kullback-leibler")),
         "method.discrepancy compares classes, expected auto, squared, absolute or huber for numbers"
     );
     assert_eq!(
-        refusal_of(&["--set", "method.step=descend", "--model", "tree"]),
+        refusal_of(&[&set("method.step=descend")[..], &["--model", "tree"]].concat()),
         "method.step is \"descend\", expected refit or distil for the tree model of node 'a'"
     );
 }
@@ -682,7 +695,7 @@ fn damaged_models_are_not_predicted_with() {
         );
     }
     let about = folder.read("run/models/about.json");
-    for (from, to) in [("\"format\": 1", "\"format\": 9"), ("[]", "[\"cold\"]"), ("{", "")] {
+    for (from, to) in [("\"format\": 2", "\"format\": 9"), ("[]", "[\"cold\"]"), ("{", "")] {
         folder.write("run/models/about.json", about.replacen(from, to, 1));
         let sentence = folder.refusal(&["predict", "run", "--data", "rows.csv"]);
         assert!(sentence.starts_with("'run/models/about.json' is damaged: "), "{sentence}");

@@ -121,7 +121,7 @@ fn strengths_and_keys_that_make_no_sense_are_named() {
         "method.hub is 1, but kind \"fedavg\" has no such key; its keys are pace, averaging, \
          local_steps, participation, weighting, solver, rounds, tolerance"
     );
-    let foreign = refusal(&["--set", "method.restarts=2"]);
+    let foreign = refusal(&["--method", "fedrelax", "--set", "method.restarts=2"]);
     assert!(foreign.starts_with("method.restarts is 2, but kind \"fedrelax\" has no such key; "));
     assert!(refusal(&["--baselines", "fedsgd"]).contains("fedsgd"));
 }
@@ -133,13 +133,13 @@ fn datasets() -> Vec<(&'static str, String)> {
         format!("features = [{}]\n", names.join(", "))
     };
     let daily = ["tmin_1", "tmax_1", "tmin_2", "tmax_2", "tmin_3", "tmax_3"];
-    let houses = "features = [\"beds\", \"baths\", \"sqft\"]\nstandardise = true\n";
+    let houses = "features = [\"beds\", \"baths\", \"sqft\"]\n";
     vec![
-        ("heart_disease", "standardise = true\n[model]\nkind = \"logistic\"\n".into()),
+        ("heart_disease", "[model]\nkind = \"logistic\"\n".into()),
         ("fmi_hourly", numbered(12)),
         ("fmi_daily", format!("features = {daily:?}\n")),
         ("sacramento_housing", houses.into()),
-        ("school", "standardise = true\n[method]\nweighting = \"rows\"\n".into()),
+        ("school", "[method]\nweighting = \"rows\"\n".into()),
         ("covid_counties", numbered(16)),
     ]
 }

@@ -222,34 +222,25 @@ fn the_demo_says_what_its_rows_can_confirm() {
     for name in ["local", "pooled", "shrunk", "mixed", "network", "shuffled"] {
         assert!(printed.lines().any(|line| line.starts_with(name)), "{printed}");
     }
-    // FedRelax is better than any method without the network, but a mixed model is close.
-    assert!(printed.contains("Your network seems 2.07 % better than"), "{printed}");
+    assert!(printed.contains("Your network helps: error 5.59 against 6.17"), "{printed}");
     assert!(printed.contains("Report: fedgrid-demo/report.html"), "{printed}");
     let result = folder.json("fedgrid-demo/result.json");
-    assert_eq!(result["helps"], false);
-    assert_eq!(result["verdict_kind"], "coupling");
+    assert_eq!(result["helps"], true);
+    assert_eq!(
+        (&result["verdict_kind"], &result["method"]["kind"]),
+        (&"network".into(), &"mixed".into())
+    );
     let test = |name: &str| result["comparison"][name]["test"].as_f64().unwrap();
-    assert!((test("local") - 30.9).abs() <= 0.5);
+    assert!((test("local") - 12.1).abs() <= 0.5);
     assert!((test("pooled") - 24.8).abs() <= 0.3);
-    assert!(test("shrunk") <= 9.1);
+    assert!(test("shrunk") <= 6.5);
     assert!(test("mixed") <= 6.25);
-    assert!(test("network") <= 6.1);
-    assert!(result["comparison"]["shuffled"]["spread"]["min"].as_f64().unwrap() >= 8.5);
-}
-
-#[test]
-fn a_mixed_model_along_the_demos_network_helps() {
-    let folder = Folder::empty();
-    folder.done(&["demo", "--quiet"]);
-    let stored = "fedgrid-demo/experiment.toml";
-    let keys = ["--method", "mixed", "--set", "compare.shuffles=1", "--out", "mixed"];
-    let printed = folder.done(&[&["fit", stored][..], &keys].concat());
-    assert!(printed.contains("Your network helps: "), "{printed}");
-    let result = folder.json("mixed/result.json");
-    let network = &result["comparison"]["network"];
-    assert!(network["test"].as_f64().unwrap() <= 5.6);
+    assert!(test("network") <= 5.6);
     // What was estimated is shown as the strength.
-    assert!(network["alpha"].as_f64().unwrap() > 0.99);
+    assert!(result["comparison"]["network"]["alpha"].as_f64().unwrap() > 0.99);
+    assert!(result["comparison"]["shuffled"]["spread"]["min"].as_f64().unwrap() >= 6.2);
+    // The training rows speak for the network, too.
+    assert!(result["evidence"]["ratio"].as_f64().unwrap() > 100.0, "{}", result["evidence"]);
 }
 
 #[test]
@@ -273,7 +264,7 @@ fn a_demo_that_was_killed_while_it_unpacked_is_replaced_by_force() {
     fs::create_dir_all(folder.path("here/data")).unwrap();
     folder.write("here/data/readings.csv", "station,");
     folder.done(&["demo", "--quiet", "--out", "here", "--force"]);
-    assert_eq!(folder.json("here/result.json")["verdict_kind"], "coupling");
+    assert_eq!(folder.json("here/result.json")["verdict_kind"], "network");
     fs::create_dir_all(folder.path("there/data")).unwrap();
     folder.write("there/data/diary.csv", "day,");
     assert!(

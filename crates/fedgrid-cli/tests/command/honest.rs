@@ -150,7 +150,9 @@ fn whole_numbers_as_a_target_are_questioned_and_text_names_a_model_for_classes()
 #[test]
 fn a_run_that_did_not_converge_says_so_above_the_verdict_on_the_page_and_in_the_result() {
     let folder = Folder::new();
-    let few = ["--set", "method.solver=rounds", "--set", "method.rounds=2", "--alpha", "10"];
+    let keys = ["kind=fedrelax", "alpha=10", "solver=rounds", "rounds=2"];
+    let keys = keys.map(|key| format!("method.{key}"));
+    let few: Vec<&str> = keys.iter().flat_map(|key| ["--set", key.as_str()]).collect();
     let said = folder.done(&[&["fit", "experiment.toml", "--out", "run"][..], &few].concat());
     let result = folder.json("run/result.json");
     let verdict = result["verdict"].as_str().unwrap().split(' ').next().unwrap();
@@ -170,7 +172,8 @@ fn a_run_that_did_not_converge_says_so_above_the_verdict_on_the_page_and_in_the_
 #[test]
 fn a_pull_beyond_rounding_is_not_called_converged() {
     let folder = Folder::new();
-    folder.done(&["fit", "experiment.toml", "--alpha", "1e18", "--no-compare", "--out", "run"]);
+    let strong = ["--method", "fedrelax", "--alpha", "1e18", "--no-compare", "--out", "run"];
+    folder.done(&[&["fit", "experiment.toml"][..], &strong].concat());
     let certificate = &folder.json("run/result.json")["certificate"];
     let (converged, value) = (&certificate["converged"], certificate["value"].as_f64().unwrap());
     assert_eq!(*converged, Value::Bool(value < 1e-6), "{certificate}");
@@ -187,7 +190,8 @@ fn collinear_columns_converge() {
     }
     add_column(&folder, "one", |_| "1".into());
     for alpha in ["0.01", "1", "100"] {
-        folder.done(&["fit", "experiment.toml", "--alpha", alpha, "--force", "--out", "run"]);
+        let arguments = ["--method", "fedrelax", "--alpha", alpha, "--force", "--out", "run"];
+        folder.done(&[&["fit", "experiment.toml"][..], &arguments].concat());
         let result = folder.json("run/result.json");
         assert_eq!(result["certificate"]["converged"], true, "{alpha}: {}", result["certificate"]);
         assert!(result.get("warnings").is_none(), "{}", result["warnings"]);
@@ -247,7 +251,10 @@ fn advice_to_use_local_pooled_or_shrunk_can_be_followed() {
     assert_ne!(of("local"), of("pooled"));
     assert_ne!(of("shrunk"), of("pooled"));
     // An experiment with keys of the network's method will do, too, and says which are not used.
-    folder.append("experiment.toml", "[method]\nalpha = 0.5\nhub = 0.1\nweighting = \"rows\"\n");
+    folder.append(
+        "experiment.toml",
+        "[method]\nkind = \"fedrelax\"\nalpha = 0.5\nhub = 0.1\nweighting = \"rows\"\n",
+    );
     let said = folder.done(&["fit", "experiment.toml", "--method", "pooled", "--out", "kept"]);
     assert!(said.contains("not used with --method pooled: method.alpha, method.hub\n"), "{said}");
     assert!(folder.read("kept/experiment.toml").contains("weighting = \"rows\""));

@@ -143,7 +143,7 @@ fn the_short_form_learns_with_every_method_and_any_number_of_threads() {
 #[test]
 fn a_flag_takes_the_place_of_the_network_in_the_file() {
     let folder = Folder::new();
-    let quick = ["--no-compare", "--alpha", "1"];
+    let quick = ["--no-compare", "--method", "fedrelax", "--alpha", "1"];
     let kind = |flags: &[&str]| {
         let result = folder.fit("run", &[&quick, flags, &["--force"]].concat());
         result["network"]["kind"].as_str().map(str::to_string)

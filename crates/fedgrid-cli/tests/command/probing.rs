@@ -196,7 +196,8 @@ fn rows_arrive_in_the_order_of_the_table() {
     assert!(result["bytes"].as_u64().unwrap() > 0);
     // A batch of all rows leaves none to come.
     let (result, all) = probed(&folder, "all", &["method.online.batch=100"]);
-    assert_eq!(all, still);
+    // Rows of a batch are summed in the order of the table, others in an order of their own.
+    assert!(apart(&all, &still) < 1e-9);
     assert_eq!(result["method"]["solver"], "rounds");
     assert!(has_note(&result, "Rows arrive at the network and its shuffles only"));
     let (_, online) = probed(&folder, "online", &[pairs]);

@@ -10,6 +10,7 @@ ridge = 0.01
 [public]
 points = 20
 [method]
+kind = \"fedrelax\"
 alpha = 0.3
 rounds = 300
 tolerance = 1e-10
@@ -99,7 +100,7 @@ fn with_classes() -> Folder {
     let folder = Folder::with_classes();
     folder.append(
         "experiment.toml",
-        "[method]\nalpha = 0.3\nrounds = 20\n[compare]\nenabled = false\n",
+        "[method]\nkind = \"fedrelax\"\nalpha = 0.3\nrounds = 20\n[compare]\nenabled = false\n",
     );
     folder
 }

@@ -58,15 +58,24 @@ fn column(csv: &str, place: usize) -> Vec<f64> {
 }
 
 #[test]
-fn a_finished_run_holds_its_five_parts() {
+fn a_finished_run_holds_its_parts() {
     let folder = Folder::new();
     folder.fit("runs/first", &[]);
-    let expected = ["experiment.toml", "metrics.jsonl", "models", "report.html", "result.json"];
+    let expected = [
+        "coefficients.csv",
+        "experiment.toml",
+        "metrics.jsonl",
+        "models",
+        "report.html",
+        "result.json",
+        "uncertainty.json",
+    ];
     assert_eq!(files(&folder, "runs/first"), expected);
     assert_eq!(files(&folder, "runs/first/models"), ["about.json", "nodes.jsonl"]);
     assert_eq!(folder.read("runs/first/models/nodes.jsonl").lines().count(), NODES.len());
-    // One line for who it is, one for each of local, pooled, shrunk, mixed, network and five shuffles.
-    assert_eq!(folder.read("runs/first/metrics.jsonl").lines().count(), 11);
+    // One line for who it is, three for methods to choose from, one for each of local, pooled, shrunk, mixed,
+    // network, two methods that were not chosen, and five shuffles.
+    assert_eq!(folder.read("runs/first/metrics.jsonl").lines().count(), 16);
 }
 
 #[test]
@@ -79,7 +88,7 @@ fn without_a_folder_the_run_is_named_after_the_experiment() {
 #[test]
 fn the_result_has_its_documented_shape() {
     let folder = Folder::new();
-    let result = folder.fit("run", &[]);
+    let result = folder.fit("run", &["--method", "fedrelax"]);
     for key in ["verdict", "verdict_kind", "metric", "version"] {
         assert!(result[key].is_string(), "{key}");
     }
@@ -145,7 +154,8 @@ fn the_number_of_threads_changes_no_bit() {
         let one = timeless(folder.fit("one", &["--threads", "1"]));
         for threads in ["2", "8"] {
             assert_eq!(timeless(folder.fit(threads, &["--threads", threads])), one);
-            for file in ["models/nodes.jsonl", "metrics.jsonl", "experiment.toml"] {
+            let files = ["models/nodes.jsonl", "metrics.jsonl", "experiment.toml"];
+            for file in files.iter().chain(&["uncertainty.json", "coefficients.csv"]) {
                 let (here, there) = (format!("one/{file}"), format!("{threads}/{file}"));
                 assert_eq!(folder.read(&here), folder.read(&there), "{file}");
             }
@@ -180,7 +190,7 @@ fn predictions_come_from_each_rows_own_model() {
 #[test]
 fn the_error_of_predictions_is_the_error_of_the_result() {
     let folder = Folder::new();
-    let result = folder.fit("run", &["--set", "data.standardise=true"]);
+    let result = folder.fit("run", &[]);
     let predictions = column(&folder.done(&["predict", "run", "--data", "rows.csv"]), 1);
     let rows = folder.read("rows.csv");
     let y = column(&rows, 3);
@@ -213,7 +223,10 @@ fn class_probabilities_sum_to_one() {
 #[test]
 fn trees_that_are_certain_of_other_classes_share_their_shape() {
     let folder = Folder::with_classes();
-    let result = folder.fit("run", &["--model", "tree", "--set", "method.couple_intercept=false"]);
+    let result = folder.fit(
+        "run",
+        &["--model", "tree", "--method", "fedrelax", "--set", "method.couple_intercept=false"],
+    );
     assert!(result["comparison"]["network"]["test"].is_f64());
     assert!(!folder.read("run/models/nodes.jsonl").contains("null"));
     folder.done(&["predict", "run", "--data", "rows.csv"]);
@@ -338,7 +351,7 @@ fn force_replaces_a_run_and_keeps_other_files() {
 #[test]
 fn the_stored_experiment_is_complete_and_runs_again() {
     let folder = mixed();
-    let first = folder.fit("deep/run", &["--seed", "7", "--alpha", "0.5"]);
+    let first = folder.fit("deep/run", &["--seed", "7", "--method", "fedrelax", "--alpha", "0.5"]);
     folder.done(&["fit", "deep/run/experiment.toml", "--out", "again", "--quiet"]);
     assert_eq!(timeless(first), timeless(folder.json("again/result.json")));
     let stored: toml::Table = folder.read("deep/run/experiment.toml").parse().unwrap();
@@ -351,7 +364,7 @@ fn the_stored_experiment_is_complete_and_runs_again() {
 #[test]
 fn a_flag_goes_over_the_file_and_a_setting_over_both() {
     let folder = Folder::new();
-    folder.append("experiment.toml", "[method]\nalpha = 0.1\n");
+    folder.append("experiment.toml", "[method]\nkind = \"fedrelax\"\nalpha = 0.1\n");
     let alpha = |out: &str, arguments: &[&str]| {
         let result = folder.fit(out, &[&["--no-compare"], arguments].concat());
         result["method"]["alpha"].as_f64().unwrap()
@@ -398,7 +411,7 @@ fn paths_in_a_file_lead_from_it_and_paths_in_flags_from_here() {
 #[test]
 fn without_pull_a_mixed_network_is_local_training() {
     let folder = mixed();
-    let result = folder.fit("run", &["--alpha", "0"]);
+    let result = folder.fit("run", &["--method", "fedrelax", "--alpha", "0"]);
     let comparison = &result["comparison"];
     assert_eq!(comparison["local"]["test"], comparison["network"]["test"]);
     assert_eq!(comparison["local"]["validation"], comparison["network"]["validation"]);

@@ -47,9 +47,33 @@ fn probes_under_faults_end_with_the_bits_of_the_run_without() {
     assert!(late.starts_with("--mode is asynchronous, expected synchronous"), "{late}");
     let hub = refusal(&["--set", "method.kind=fedavg"]);
     assert!(
-        hub.starts_with("method.kind is \"fedavg\", expected fedrelax, gtv or persfl"),
+        hub.starts_with("method.kind is \"fedavg\", expected fedrelax, gtv, mixed or persfl"),
         "{hub}"
     );
+}
+
+#[test]
+fn a_mixed_model_under_faults_ends_with_the_bits_of_the_run_without() {
+    let folder = Folder::new();
+    let mixed = ["--set", "method.kind=mixed"];
+    // To estimate ρ takes thousands of rounds here: faults are for one that is given.
+    for more in [&[][..], &["--processes", "2", "--keep", "5"]] {
+        let given = [&mixed[..], &["--set", "method.rho=0.5"], more].concat();
+        let report = simulated(&folder, &given);
+        for seed in report["seeds"].as_array().unwrap() {
+            assert_eq!(seed["violations"], Value::Array(Vec::new()), "{seed}");
+            assert_eq!(
+                (&seed["converged"], &seed["same_bits"]),
+                (&true.into(), &true.into()),
+                "{seed}"
+            );
+        }
+    }
+    let calm = ["simulate", "experiment.toml", "--seeds", "1"];
+    let text = folder.done(&[&calm[..], &mixed, &["--set", "method.rho=0.5"]].concat());
+    assert!(text.contains("mixed, rho 0.5, synchronous rounds"), "{text}");
+    let late = folder.refusal(&[&calm[..], &mixed, &["--mode", "asynchronous"]].concat());
+    assert!(late.contains("expected synchronous for method.kind = \"mixed\": sums are"), "{late}");
 }
 
 #[test]

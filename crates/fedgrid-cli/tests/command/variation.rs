@@ -53,7 +53,8 @@ fn theory_is_in_the_result_and_on_the_page() {
     assert!(folder.read("norm/report.html").contains("What theory says"));
 
     let squared = fit(&folder, "squared-norm", &["--alpha", "0.3", "--no-compare"]);
-    let relaxed = folder.fit("relaxed", &["--alpha", "0.3", "--no-compare"]);
+    let relaxed =
+        folder.fit("relaxed", &["--method", "fedrelax", "--alpha", "0.3", "--no-compare"]);
     assert_eq!(relaxed["theory"]["norm"], "predictions");
     for result in [&strong, &squared, &relaxed] {
         let mut bounded = 0;
@@ -203,7 +204,7 @@ fn nodes_without_rows_or_neighbours_are_as_with_any_method() {
     assert_eq!(node(1)["note"], "no training row");
     assert_eq!(node(5)["local"], node(5)["network"]);
     let notes = result["notes"].to_string();
-    assert!(notes.contains("the pooled model is used there"), "{notes}");
+    assert!(notes.contains("what all nodes have in common is used there"), "{notes}");
     folder.write("new.csv", "node,x,z\na,0.5,0.2\nb,0.5,0.2\nc,0.5,0.2\nd,0.5,0.2\ne,0.5,0.2\n");
     let printed = folder.done(&["predict", "norm", "--data", "new.csv"]);
     let told: Vec<f64> = printed
@@ -213,28 +214,6 @@ fn nodes_without_rows_or_neighbours_are_as_with_any_method() {
         .collect();
     assert!(told[0].min(told[2]) - 1e-3 <= told[1] && told[1] <= told[0].max(told[2]) + 1e-3);
     assert!((told[3] - told[4]).abs() < 1e-12);
-}
-
-#[test]
-fn features_of_other_scales_are_named() {
-    let folder = Folder::new();
-    let wide: Vec<String> = folder
-        .read("rows.csv")
-        .lines()
-        .enumerate()
-        .map(|(at, row)| {
-            let mut cells: Vec<String> = row.split(',').map(String::from).collect();
-            if at > 0 {
-                cells[2] = (1000.0 * cells[2].parse::<f64>().unwrap()).to_string();
-            }
-            cells.join(",")
-        })
-        .collect();
-    folder.write("rows.csv", wide.join("\n") + "\n");
-    let said =
-        |result: &Value| result["notes"].to_string().contains("Weights are compared as they are");
-    assert!(said(&fit(&folder, "norm", &["--no-compare"])));
-    assert!(!said(&fit(&folder, "norm", &["--no-compare", "--set", "data.standardise=true"])));
 }
 
 #[test]
@@ -259,16 +238,16 @@ fn what_cannot_be_coupled_by_weights_is_refused_with_what_would_do() {
         "{foreign}"
     );
     let foreign = folder.fit_refusal(&["--set", "method.penalty=norm"]);
-    assert!(
-        foreign.starts_with("method.penalty is \"norm\", but kind \"fedrelax\" has no such key")
-    );
+    assert!(foreign.starts_with(
+        "method.penalty is \"norm\", but kind \"auto\", the default, has no such key"
+    ));
     assert_eq!(
         refusal(&["--set", "method.penalty=lasso"]),
         "method.penalty is \"lasso\", expected norm, squared-norm or one-norm"
     );
     assert_eq!(
         folder.fit_refusal(&["--method", "gvt"]),
-        "method.kind is \"gvt\", expected fedrelax, gtv, persfl, fedavg, fedprox, ditto, apfl, ifca, \
+        "method.kind is \"gvt\", expected auto, fedrelax, gtv, persfl, fedavg, fedprox, ditto, apfl, ifca, \
          clustered, fine-tuned, gossip, fedmd, mixed, local, pooled or shrunk"
     );
 }

@@ -19,7 +19,7 @@ fn folder() -> Folder {
     }
     folder.write("points.csv", points);
     folder.append("experiment.toml", "[public]\nkind = \"file\"\nfile = \"points.csv\"\n");
-    folder.append("experiment.toml", "[method]\nalpha = 0.5\nrounds = 3\n");
+    folder.append("experiment.toml", "[method]\nkind = \"fedrelax\"\nalpha = 0.5\nrounds = 3\n");
     folder
 }
 
@@ -105,6 +105,6 @@ fn what_every_site_would_refuse_is_refused_when_the_project_is_made() {
     assert!(refused.contains("the smoother model of node 'a' would tell a label"), "{refused}");
     for kind in ["shrunk", "ditto", "fedmd"] {
         let refused = refusal(&[&format!("method.kind={kind}")]);
-        assert!(refused.contains("expected fedrelax, gtv or persfl"), "{refused}");
+        assert!(refused.contains("expected fedrelax, gtv, mixed or persfl"), "{refused}");
     }
 }

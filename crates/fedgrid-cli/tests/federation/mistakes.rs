@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::common::Folder;
 use crate::sites::{ENDLESS, Plan, join, join_as, provisioned};
 
 #[test]
@@ -115,6 +116,23 @@ fn an_expired_certificate_and_rows_of_others_are_named() {
         assert_eq!(refused.code, Some(2));
         assert!(refused.err.contains(expected), "{}", refused.err);
     }
+}
+
+#[test]
+fn between_sites_a_method_is_named_or_it_is_fedrelax() {
+    let folder = provisioned("alpha = 0.5\n");
+    let made = Plan::default().made(&folder, "again");
+    let note = "method.kind is not given; between sites it is \"fedrelax\"\n";
+    assert!(made.starts_with(note), "{made}");
+    let kept = folder.read("again/kits/east/experiment.toml");
+    assert!(kept.contains("kind = \"fedrelax\"") && kept.contains("alpha = 0.5"), "{kept}");
+    // To choose takes errors on rows of all nodes.
+    let folder = Folder::new();
+    folder.append("experiment.toml", "[method]\nkind = \"auto\"\n");
+    assert_eq!(
+        folder.refusal(&["federation", "new", "experiment.toml", "--processes", "2"]),
+        "method.kind is \"auto\", expected fedrelax, gtv, mixed or persfl in a federation"
+    );
 }
 
 #[test]

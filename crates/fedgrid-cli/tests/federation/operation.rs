@@ -48,7 +48,9 @@ fn a_site_at_work_answers_health_checks() {
 
 #[test]
 fn a_key_is_rotated_while_others_run_and_who_does_not_know_it_says_so() {
-    let folder = provisioned("alpha = 0.5\nrounds = 30\ntolerance = 0.0\nsolver = \"rounds\"\n");
+    let folder = provisioned(
+        "kind = \"fedrelax\"\nalpha = 0.5\nrounds = 30\ntolerance = 0.0\nsolver = \"rounds\"\n",
+    );
     let (east, mid) = (join(&folder, "east"), join(&folder, "mid"));
     seen_until(&folder, |all| !all[0].is_null() && !all[1].is_null());
     folder.done(&["federation", "rotate", "home", "west"]);

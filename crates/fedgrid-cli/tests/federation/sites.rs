@@ -19,7 +19,7 @@ pub(crate) const SITES: [(&str, &[&str]); 3] =
 
 /// A method that is at work for as long as a test looks on: so strong a pull converges slowly.
 pub(crate) const ENDLESS: &str =
-    "alpha = 500\nrounds = 100000000\ntolerance = 0.0\nsolver = \"rounds\"\n";
+    "kind = \"fedrelax\"\nalpha = 500\nrounds = 100000000\ntolerance = 0.0\nsolver = \"rounds\"\n";
 
 /// An address of this machine that no other test process uses.
 pub(crate) fn free_address() -> String {

@@ -13,7 +13,8 @@ use crate::{
     },
 };
 
-const THIRTY: &str = "alpha = 0.5\nrounds = 30\ntolerance = 0.0\nsolver = \"rounds\"\n";
+const THIRTY: &str =
+    "kind = \"fedrelax\"\nalpha = 0.5\nrounds = 30\ntolerance = 0.0\nsolver = \"rounds\"\n";
 const PROBES: &str = "kind = \"persfl\"\nstep = 0.1\nrounds = 15\nsolver = \"rounds\"\n";
 
 #[test]
@@ -63,6 +64,55 @@ fn every_site_ends_with_the_models_that_one_process_gives_and_its_own_report() {
     let forged = folder.run(&arguments);
     assert_eq!(forged.code, Some(2));
     assert!(forged.err.contains("is not signed by 'mid'"), "{}", forged.err);
+}
+
+/// The numbers of a value, wherever they are.
+fn numbers(value: &Value) -> Vec<f64> {
+    match value {
+        Value::Array(all) => all.iter().flat_map(numbers).collect(),
+        Value::Object(all) => all.values().flat_map(numbers).collect(),
+        value => value.as_f64().into_iter().collect(),
+    }
+}
+
+#[test]
+fn sites_estimate_the_variances_that_one_process_does_with_nothing_pooled() {
+    let folder = Folder::new();
+    let refused = |folder: &Folder, arguments: &[&str]| {
+        let new = ["federation", "new", "experiment.toml", "--processes", "2", "--out", "none"];
+        let set = ["--set", "method.kind=mixed"];
+        folder.refusal(&[&new[..], &set, arguments].concat())
+    };
+    let few = refused(&folder, &[]);
+    assert!(few.contains("node 'a' has 4 training rows, expected none or at least 5"), "{few}");
+    folder.write("rows.csv", folder.read("rows.csv").replace(",val", ",train"));
+    let late = refused(&folder, &["--asynchronous"]);
+    assert!(late.contains("--asynchronous is not for method.kind = \"mixed\""), "{late}");
+    let full = refused(&folder, &["--set", "method.correlated=yes"]);
+    assert!(full.contains("method.correlated is \"yes\", expected \"no\""), "{full}");
+    // To estimate ρ as well takes these rows thousands of rounds more.
+    let method = "kind = \"mixed\"\nrho = 0.5\n";
+    // Rounds are many and short: writing each to disk would take longer than all the rest.
+    let arguments = &["--checkpoint-every", "50"];
+    let folder = Plan { method, arguments, ..Plan::default() }.provisioned_in(folder);
+    for part in SITES.map(|(site, _)| join(&folder, site)) {
+        part.ended();
+    }
+    fitted(&folder, &[]);
+    let rho = |run: &str| folder.json(&format!("{run}/result.json"))["method"]["alpha"].clone();
+    for (site, nodes) in SITES {
+        let run = format!("run-{site}");
+        let (found, expected) = (rho(&run).as_f64().unwrap(), rho("whole").as_f64().unwrap());
+        assert!(expected > 0.0 && (found - expected).abs() < 1e-6, "{found} {expected}");
+        for node in nodes {
+            let own = numbers(&model(&folder, &run, node)["model"]);
+            let whole = numbers(&model(&folder, "whole", node)["model"]);
+            assert!(own.len() == 3 && whole.len() == 3, "{own:?} {whole:?}");
+            let is_near =
+                own.iter().zip(&whole).all(|(a, b)| (a - b).abs() < 1e-6 * (1.0 + b.abs()));
+            assert!(is_near, "{node}: {own:?} {whole:?}");
+        }
+    }
 }
 
 #[test]
@@ -238,16 +288,6 @@ fn a_network_is_divided_with_its_rows_among_processes_on_several_hosts() {
     }
 }
 
-/// All numbers of a value, in order.
-fn numbers(value: &Value) -> Vec<f64> {
-    match value {
-        Value::Number(number) => number.as_f64().into_iter().collect(),
-        Value::Array(all) => all.iter().flat_map(numbers).collect(),
-        Value::Object(all) => all.values().flat_map(numbers).collect(),
-        _ => Vec::new(),
-    }
-}
-
 #[test]
 fn sites_that_do_not_wait_for_each_other_end_where_one_process_does() {
     wait_for_nobody(&["--asynchronous"]);
@@ -256,7 +296,8 @@ fn sites_that_do_not_wait_for_each_other_end_where_one_process_does() {
 }
 
 fn wait_for_nobody(arguments: &[&str]) {
-    let method = "alpha = 0.05\nrounds = 60\ntolerance = 0.0\nsolver = \"rounds\"\n";
+    let method =
+        "kind = \"fedrelax\"\nalpha = 0.05\nrounds = 60\ntolerance = 0.0\nsolver = \"rounds\"\n";
     let folder = Plan { method, arguments, ..Plan::default() }.provisioned();
     for part in SITES.map(|(site, _)| join(&folder, site)) {
         part.ended();

@@ -54,14 +54,15 @@ fn assert_nobody_gains(result: &Value) {
     }
 }
 
-const METHOD: &str = "[method]\nalpha = 0.5\nrounds = 20\nsolver = \"rounds\"\n";
+const METHOD: &str =
+    "[method]\nkind = \"fedrelax\"\nalpha = 0.5\nrounds = 20\nsolver = \"rounds\"\n";
 
 #[test]
 fn without_an_edge_both_errors_are_equal_and_nobody_gains() {
     for (kind, strength) in [("fedrelax", "alpha"), ("gtv", "alpha"), ("persfl", "step")] {
         let folder = Folder::new();
-        let method = METHOD.replace("alpha", strength);
-        folder.append("experiment.toml", &format!("{method}kind = \"{kind}\"\n"));
+        let method = METHOD.replace("alpha", strength).replace("fedrelax", kind);
+        folder.append("experiment.toml", &method);
         let (said, result) = lonely_site(&folder);
         let (local, network) = errors(&result, "test");
         assert_eq!(local.to_bits(), network.to_bits(), "{said}");

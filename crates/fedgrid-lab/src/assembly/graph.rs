@@ -5,7 +5,10 @@ use std::{
     path::PathBuf,
 };
 
-use fedgrid::network::{self, Edge, Nearest, Network};
+use fedgrid::{
+    data::by_name,
+    network::{self, Edge, Nearest, Network},
+};
 
 use super::Files;
 use crate::{
@@ -32,10 +35,11 @@ impl Graph {
     pub fn new(experiment: &Experiment, files: Files, data: Option<&Table>) -> Result<Self> {
         let keys = &experiment.network;
         let column = keys.node.as_ref().unwrap_or(&experiment.data.node);
-        let nodes = keys.file.as_ref().map(|file| files.table(file)).transpose()?;
+        let nodes = keys.file.as_ref().map(|file| NodeTable::new(files.table(file)?, column));
+        let nodes = nodes.transpose()?;
         let edges = keys.edges.as_ref().map(|file| files.table(file)).transpose()?;
         let names = match (&nodes, &edges, data) {
-            (Some(table), ..) => unique(table, column)?,
+            (Some(nodes), ..) => nodes.names.clone(),
             (None, Some(edges), _) => ends(edges)?,
             (None, None, Some(data)) => sorted(&data.names_in(&experiment.data.node)?),
             (None, None, None) => {
@@ -49,11 +53,53 @@ impl Graph {
             None => Network::new(names, [])?,
         };
         Ok(Self {
-            positions: nodes.as_ref().and_then(positions),
+            positions: nodes.as_ref().and_then(NodeTable::positions),
             clusters: clusters(experiment, nodes.as_ref())?,
-            fingerprint: nodes.iter().chain(&edges).fold(0, |hash, t| hash ^ t.fingerprint),
+            fingerprint: (nodes.iter().map(|nodes| &nodes.table))
+                .chain(&edges)
+                .fold(0, |hash, table| hash ^ table.fingerprint),
             network,
         })
+    }
+}
+
+/// A table with one row per node.
+struct NodeTable {
+    table: Table,
+    /// The nodes by name.
+    names: Vec<String>,
+    /// The row of each of them.
+    rows: Vec<usize>,
+}
+
+impl NodeTable {
+    fn new(table: Table, column: &str) -> Result<Self> {
+        let listed = unique(&table, column)?;
+        let rows = by_name(&listed);
+        let names = rows.iter().map(|&row| listed[row].clone()).collect();
+        Ok(Self { table, names, rows })
+    }
+
+    /// A column of numbers, one for each node.
+    fn numbers(&self, column: &str) -> Result<Vec<f64>> {
+        let numbers = self.table.numbers(column)?;
+        Ok(self.rows.iter().map(|&row| numbers[row]).collect())
+    }
+
+    /// Positions from columns that are called like coordinates.
+    fn positions(&self) -> Option<Vec<(f64, f64)>> {
+        let column = |names: &[&str]| {
+            let mut all = self.table.names();
+            let name = all.find(|name| names.contains(&name.to_lowercase().as_str()))?;
+            self.numbers(name).ok()
+        };
+        let x = column(&["lon", "long", "longitude", "x", "easting"])?;
+        let y = column(&["lat", "latitude", "y", "northing"])?;
+        let degrees = self.table.names().any(|name| name.to_lowercase().starts_with("lat"));
+        // A degree of longitude shrinks towards the poles.
+        let mean = y.iter().sum::<f64>() / y.len() as f64;
+        let narrow = if degrees { mean.to_radians().cos() } else { 1.0 };
+        Some(x.iter().zip(&y).map(|(x, y)| (x * narrow, *y)).collect())
     }
 }
 
@@ -65,17 +111,17 @@ impl From<Network> for Graph {
 }
 
 /// The clusters that PersFL's oracle is told: a column of the table of nodes.
-fn clusters(experiment: &Experiment, nodes: Option<&Table>) -> Result<Option<Vec<usize>>> {
+fn clusters(experiment: &Experiment, nodes: Option<&NodeTable>) -> Result<Option<Vec<usize>>> {
     let Some(column) = experiment.method.approach.cluster_column() else { return Ok(None) };
-    let Some(table) = nodes else {
+    let Some(nodes) = nodes else {
         return Err(Error::input(
             "method.clusters is a column of network.file, expected such a file",
         ));
     };
-    let names = table.names_in(column)?;
+    let names = nodes.table.names_in(column)?;
     let known = sorted(&names);
-    let index = |name: &String| known.iter().position(|known| known == name);
-    Ok(names.iter().map(index).collect())
+    let index = |&row: &usize| known.iter().position(|known| *known == names[row]);
+    Ok(nodes.rows.iter().map(index).collect())
 }
 
 /// A network that an experiment gives besides others, over the same nodes.
@@ -86,9 +132,13 @@ pub(super) fn given(
     names: Vec<String>,
 ) -> Result<Network> {
     let keys = &experiment.network;
+    let column = keys.node.as_ref().unwrap_or(&experiment.data.node);
     let table = |file: Option<&PathBuf>| file.map(|file| files.table(file)).transpose();
     let (nodes, edges) = match key {
-        CandidateKey::Coordinates => (table(keys.file.as_ref())?, None),
+        CandidateKey::Coordinates => {
+            let table = table(keys.file.as_ref())?;
+            (table.map(|table| NodeTable::new(table, column)).transpose()?, None)
+        }
         CandidateKey::Edges => (None, table(keys.edges.as_ref())?),
         _ => (None, None),
     };
@@ -99,7 +149,7 @@ fn made(
     keys: &NetworkKeys,
     key: CandidateKey,
     names: Vec<String>,
-    tables: (Option<&Table>, Option<&Table>),
+    tables: (Option<&NodeTable>, Option<&Table>),
 ) -> Result<Network> {
     match (key, tables, keys.nearest, keys.shape) {
         (CandidateKey::Edges, (_, Some(edges)), ..) => from_edges(names, edges),
@@ -130,14 +180,8 @@ fn unique(table: &Table, column: &str) -> Result<Vec<String>> {
 /// Different names in order: numbers by size, text by letters.
 fn sorted(names: &[String]) -> Vec<String> {
     let distinct: BTreeSet<&String> = names.iter().collect();
-    let mut names: Vec<String> = distinct.into_iter().cloned().collect();
-    let numbers: Option<Vec<i64>> = names.iter().map(|name| name.parse().ok()).collect();
-    if let Some(numbers) = numbers {
-        let mut pairs: Vec<(i64, String)> = numbers.into_iter().zip(names).collect();
-        pairs.sort();
-        names = pairs.into_iter().map(|(_, name)| name).collect();
-    }
-    names
+    let distinct: Vec<String> = distinct.into_iter().cloned().collect();
+    by_name(&distinct).into_iter().map(|at| distinct[at].clone()).collect()
 }
 
 fn ends(edges: &Table) -> Result<Vec<String>> {
@@ -196,12 +240,12 @@ fn from_coordinates(
     names: Vec<String>,
     keys: &NetworkKeys,
     neighbours: usize,
-    table: &Table,
+    nodes: &NodeTable,
 ) -> Result<Network> {
     let columns =
-        keys.coordinates.keys().map(|name| table.numbers(name)).collect::<Result<Vec<_>>>()?;
+        keys.coordinates.keys().map(|name| nodes.numbers(name)).collect::<Result<Vec<_>>>()?;
     let coordinates: Vec<f64> =
-        (0..table.rows()).flat_map(|row| columns.iter().map(move |column| column[row])).collect();
+        (0..names.len()).flat_map(|node| columns.iter().map(move |column| column[node])).collect();
     let scales = keys.coordinates.values().copied().collect();
     Ok(Nearest { neighbours, scales, floor: keys.floor }.make(names, &coordinates)?)
 }
@@ -221,19 +265,4 @@ fn from_shape(names: Vec<String>, shape: ShapeKey) -> Result<Network> {
         other => other.into(),
     })?;
     Ok(Network::new(names, made.edges().iter().copied())?)
-}
-
-/// Positions from columns that are called like coordinates.
-fn positions(table: &Table) -> Option<Vec<(f64, f64)>> {
-    let column = |names: &[&str]| {
-        let name = table.names().find(|name| names.contains(&name.to_lowercase().as_str()))?;
-        table.numbers(name).ok()
-    };
-    let x = column(&["lon", "long", "longitude", "x", "easting"])?;
-    let y = column(&["lat", "latitude", "y", "northing"])?;
-    let degrees = table.names().any(|name| name.to_lowercase().starts_with("lat"));
-    // A degree of longitude shrinks towards the poles.
-    let mean = y.iter().sum::<f64>() / y.len() as f64;
-    let narrow = if degrees { mean.to_radians().cos() } else { 1.0 };
-    Some(x.iter().zip(&y).map(|(x, y)| (x * narrow, *y)).collect())
 }

@@ -12,9 +12,13 @@
 //! label to whoever knows how models are fitted. It is looked at on all public points, before anything
 //! is sent: for the node's own rows, and for these with the public points that its neighbours pull at,
 //! which have their part in predictions, too: there the sum counts as at least one.
+//!
+//! A mixed model sends sums over the rows of a node, `XᵀX` and `Xᵀy` among them. They are the same for any
+//! rotation of the rows that keeps the level, and so leave m (m − 1)/2 − (m − 1) angles of m rows open: none of
+//! two rows, six of five.
 
 use fedgrid::{
-    compare::Study,
+    compare::{MethodKind, Study},
     data::{Dataset, Features, Labels},
     model::{ExtraTrees, Kernel, LocalModel, Model, ModelKind, Neighbours, Smoother},
     network::{Network, Node, NodeId},
@@ -93,6 +97,27 @@ pub(super) fn check_keys(
         }
     }
     Ok(())
+}
+
+/// Refuses nodes whose sums would publish their rows.
+pub(super) fn check_sums(
+    experiment: &Experiment,
+    network: &Network,
+    own: &[NodeId],
+    train: &[Vec<usize>],
+) -> Result<()> {
+    if experiment.method.approach.kind() != MethodKind::Mixed {
+        return Ok(());
+    }
+    let few = own.iter().find(|&&node| (1..FEWEST_ROWS).contains(&train[node].len()));
+    few.map_or(Ok(()), |&node| {
+        Err(Error::input(format!(
+            "node '{}' has {} training rows, expected none or at least {FEWEST_ROWS} for \
+             method.kind = \"mixed\" in a federation: sums over fewer would tell the rows",
+            network.names()[node],
+            train[node].len()
+        )))
+    })
 }
 
 /// Refuses models in whose predictions a single row has too large a part. What a node tells a

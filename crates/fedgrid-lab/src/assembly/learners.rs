@@ -2,7 +2,7 @@
 
 use fedgrid::{
     compare::{Fitted, Strength, Study, Watch},
-    data::Plan,
+    data::{Plan, RowDraws},
 };
 
 use super::{Assembly, Graph, listed};
@@ -78,7 +78,9 @@ pub(super) fn describe(study: &Study, about: &mut [Option<String>], notes: &mut 
 impl Assembly {
     /// Lets training rows take turns to validate, where no rows were set aside for it.
     pub fn fold(&mut self, folds: usize, seed: u64) -> Result<()> {
-        self.study.plan = self.study.plan.clone().folded(folds, seed);
+        let (names, rows) = (self.study.network.names(), &self.study.rows[..]);
+        let draws = RowDraws { names, rows, seed };
+        self.study.plan = self.study.plan.clone().folded(folds, &draws);
         score_targets(&mut self.study)
     }
 

@@ -7,7 +7,7 @@ use std::{path::Path, sync::Arc};
 use fedgrid::{
     compare::{Contestant, Study, Watch},
     data::{Dataset, Features, Plan, Task},
-    model::LocalModel,
+    model::{LocalModel, Scales},
     network::{Network, Node},
     network_learning::{
         LearnedNetwork, gradient_network, model_network, pooling_network, probing_model,
@@ -115,12 +115,11 @@ pub fn learned(experiment: &Experiment, base: &Path) -> Result<LearnedNetwork> {
     let graph = Graph::new(experiment, files, Some(&table))?;
     let task = rows::task(experiment, &table)?;
     let mut rows = rows::Rows::new(experiment, &table, &graph, (task, None))?;
-    let plan = Plan::new(&rows.roles, experiment.data.folds, experiment.seed);
+    let plan = rows.plan(experiment, &graph);
     super::check_training(experiment, &table.source, &plan)?;
-    if experiment.data.standardise {
-        rows.standardise(&plan)?;
-    }
     let models = models::models(experiment, &graph, task)?.models;
+    let training = plan.training_rows(&rows.data);
+    rows.scale(Scales::of(graph.network.names(), &training, &models)?.as_ref())?;
     let none = Arc::new(Features::empty(rows.data[0].features().names().clone()));
     let public = vec![none; models.len()];
     let nodes = training_nodes(&rows.data, &plan, &models, &public);
@@ -146,8 +145,6 @@ pub(super) fn settle(
              data.split with some 'val', or data.train and data.validation",
         ));
     }
-    // Test rows say how good the choice was; they have no part in it.
-    let test = std::mem::replace(&mut study.plan.test, vec![Vec::new(); study.rows.len()]);
     let mut maker = Maker {
         experiment,
         files,
@@ -162,7 +159,7 @@ pub(super) fn settle(
         let edges = study.network.edges().len();
         let validation = match choices.len() {
             1 => None,
-            _ => Some(study.card(Contestant::Network, watch)?.validation),
+            _ => Some(least_validation(study, watch)?),
         };
         candidates.push(Candidate { key, edges, validation });
         let error = validation.unwrap_or(0.0);
@@ -172,8 +169,21 @@ pub(super) fn settle(
     }
     let (_, key, network) = best.expect("a checked experiment has a network");
     study.network = network;
-    study.plan.test = test;
     Ok(Some(Chosen { key, learned: maker.learned, candidates }))
+}
+
+/// The error on validation rows of the study's own method or, if that is chosen, of the best; test rows say
+/// how good the choice was, and have no part in it.
+fn least_validation(study: &Study, watch: &dyn Watch) -> Result<f64> {
+    let mut tried = study.members();
+    if tried.is_empty() {
+        tried.push(Contestant::Network);
+    }
+    let mut least = f64::INFINITY;
+    for contestant in tried {
+        least = least.min(study.tune(contestant, watch)?.validation);
+    }
+    Ok(least)
 }
 
 /// What networks are made from.

@@ -1,45 +1,65 @@
 //! The methods that an experiment asks for, with the settings that its keys stand for.
 
 use fedgrid::{
-    compare::{Bound, MethodKind, Settings},
-    data::Features,
+    compare::{Bound, Member, MethodKind, Settings},
     observe::Stop,
     runtime::InProcess,
 };
 
-use super::{Graph, scales};
+use super::{Graph, models::Models};
 use crate::{
     error::{Error, Result},
-    experiment::{BaselineKey, Experiment, ShapeKey, SolverKey},
+    experiment::{BaselineKey, Experiment, MethodSection, ShapeKey, SolverKey},
 };
 
-/// Refuses methods that the models do not allow; gives those that are tried beside the experiment's.
+/// The methods that the models allow, beside the experiment's own.
+#[derive(Default)]
+pub(super) struct AllowedMethods {
+    /// Those that its own is chosen from.
+    pub(super) members: Vec<MethodKind>,
+    /// Those that are tried too.
+    pub(super) baselines: Vec<MethodKind>,
+}
+
+/// Refuses methods that the models do not allow; gives the others.
 pub(super) fn checked_methods(
     experiment: &Experiment,
-    check_weights: impl Fn(&str) -> Result<()>,
-    training: &Features,
+    (models, check_weights): (&Models, impl Fn(&str) -> Result<()>),
     notes: &mut Vec<String>,
-) -> Result<Vec<MethodKind>> {
+) -> Result<AllowedMethods> {
     let method = &experiment.method;
     let facts = method.approach.facts();
     if facts.needs_common_points && experiment.public.per_node {
-        return Err(Error::input(common_points(method.kind())));
+        return Err(Error::input(common_points(method.name())));
     }
     if facts.needs_weights {
-        check_weights(method.kind().name())?;
-        notes.extend(scales::note(training));
+        check_weights(method.name())?;
     }
+    let suits = |kind: &MethodKind| match kind {
+        // A mixed model is a regression: who asks for something else shall not get one in its place.
+        MethodKind::Mixed => models.are_regressions(),
+        kind => !kind.facts().needs_weights || check_weights(kind.name()).is_ok(),
+    };
+    let members: Vec<MethodKind> = if method.is_chosen {
+        MethodSection::MEMBERS.into_iter().filter(suits).collect()
+    } else {
+        Vec::new()
+    };
     let baselines = baselines(experiment, check_weights)?;
     notes.extend(baselines.note);
-    Ok(baselines.tried)
+    Ok(AllowedMethods { members, baselines: baselines.tried })
 }
 
-fn common_points(kind: MethodKind) -> String {
+fn common_points(kind: &str) -> String {
     format!("public.per_node is true, expected one public set for \"{kind}\"")
 }
 
-/// What a study of nodes of these names is run with.
-pub(super) fn settings(experiment: &Experiment, graph: &Graph) -> Settings {
+/// What a study of nodes of these names is run with, and with which methods.
+pub(super) fn settings(
+    experiment: &Experiment,
+    graph: &Graph,
+    methods: AllowedMethods,
+) -> Settings {
     let (method, run) = (&experiment.method, &experiment.method.run);
     let bound = Bound {
         names: graph.network.names(),
@@ -53,6 +73,11 @@ pub(super) fn settings(experiment: &Experiment, graph: &Graph) -> Settings {
         alpha: method.strength.given(),
         tune_ridge: experiment.model.tunes_ridge(),
         method: method.approach.clone().bound(&bound),
+        members: methods
+            .members
+            .iter()
+            .map(|kind| Member::new(kind.with_defaults().bound(&bound)))
+            .collect(),
         weighting: run.weighting,
         // Rows that arrive and the steps of rounds take rounds.
         direct: run.solver == SolverKey::Auto && !facts.asks_for_rounds,
@@ -66,7 +91,8 @@ pub(super) fn settings(experiment: &Experiment, graph: &Graph) -> Settings {
         } else {
             experiment.compare.shuffles
         },
-        baselines: Vec::new(),
+        likelihood_shuffles: experiment.compare.likelihood_shuffles,
+        baselines: methods.baselines,
         seed: experiment.seed,
     }
 }
@@ -100,7 +126,7 @@ fn baselines(
         } else if facts.needs_weights {
             check_weights(kind.name())
         } else if facts.needs_common_points && experiment.public.per_node {
-            Err(Error::input(common_points(kind)))
+            Err(Error::input(common_points(kind.name())))
         } else {
             Ok(())
         };

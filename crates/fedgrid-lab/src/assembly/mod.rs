@@ -9,7 +9,6 @@ mod models;
 mod learners;
 mod public;
 mod rows;
-mod scales;
 mod site;
 
 use std::{
@@ -18,8 +17,9 @@ use std::{
 };
 
 use fedgrid::{
-    compare::{Settings, Study, Unwatched, Watch},
-    data::{Dataset, Features, Plan, Scaling, Task},
+    compare::{Study, Unwatched, Watch},
+    data::{Features, Plan, Task},
+    model::Scales,
 };
 pub use graph::Graph;
 pub use learning::{Candidate, Chosen, edges_csv, learned};
@@ -48,8 +48,6 @@ pub struct DataSchema {
     pub task: Task,
     /// The names of the classes; none for numbers.
     pub classes: Vec<String>,
-    /// How features are scaled, if they are.
-    pub scaling: Option<Scaling>,
 }
 
 /// A study with what a report says about it.
@@ -98,9 +96,9 @@ pub struct StudyInputs {
     pub plan: Plan,
 }
 
-/// What scaled features give away.
-const SCALED: &str = "Features are scaled by the training means and deviations of all nodes, which are shared \
-                      statistics.";
+/// What the units of a study give away.
+const SCALED: &str = "Features are scaled by their means and deviations over the training rows of all nodes, and \
+                      the target by its deviation, which are shared statistics.";
 
 /// Where the files of an experiment are and how they are read.
 #[derive(Debug, Clone, Copy)]
@@ -137,7 +135,7 @@ impl Assembly {
         let classes = experiment.data.classes.as_deref().map(rows::class_names);
         let rows = Rows::new(experiment, &table, &graph, (task, classes.as_deref()))?;
         let (source, fingerprint) = (table.source, table.fingerprint);
-        let plan = Plan::new(&rows.roles, experiment.data.folds, experiment.seed);
+        let plan = rows.plan(experiment, &graph);
         let (models, public) = (Vec::new(), None);
         let parts = StudyInputs { source, fingerprint, graph, task, rows, models, public, plan };
         Self::from_parts(experiment, files, parts, watch)
@@ -165,21 +163,23 @@ impl Assembly {
             plan,
         } = parts;
         check_training(experiment, &source, &plan)?;
-        let scaling =
-            if experiment.data.standardise { Some(rows.standardise(&plan)?) } else { None };
         // Refusals come before anything is computed: a typo must not cost a minute of learning a network.
         let models = models::models(experiment, &graph, task)?.with(own);
-        models.check_method(&experiment.method, graph.network.names(), task)?;
+        let features = rows.data.first().map_or(&[][..], |data| data.features().names());
+        models.check_method(&experiment.method, (graph.network.names(), features), task)?;
         learners::check(experiment, &graph, &plan)?;
         let mut notes = rows.describe_columns(experiment, &plan);
-        let features: Vec<&Features> = rows.data.iter().map(Dataset::features).collect();
-        let training = plan.training_features(&features)?;
-        let (names, columns) = (graph.network.names(), training.columns());
-        let check = |kind: &str| models.check_weights(kind, names, columns, task);
-        let baselines = checked_methods(experiment, check, &training, &mut notes)?;
-        let given = (graph.network.len(), public);
-        let public = public::Public::new(experiment, files, &training, scaling.as_ref(), given)?;
-        notes.extend(scaling.is_some().then(|| SCALED.into()));
+        let about = DataSchema::new(experiment, task, &rows);
+        let names = graph.network.names();
+        let scales = Scales::of(names, &plan.training_rows(&rows.data), &models.models)?;
+        rows.scale(scales.as_ref())?;
+        let training = &plan.training_features(&rows.data)?;
+        let check = |kind: &str| models.check_weights(kind, names, training.columns(), task);
+        let methods = checked_methods(experiment, (&models, check), &mut notes)?;
+        let source =
+            public::PointSource { training, features: &about.features, scales: scales.as_ref() };
+        let public = public::Public::new(experiment, files, &source, (names, public))?;
+        notes.extend(scales.is_some().then(|| SCALED.into()));
         // Weights are compared without them; only the rival that is shrunk needs public points.
         if !experiment.method.approach.facts().needs_weights || experiment.compare.enabled {
             notes.extend(public.note.clone());
@@ -190,21 +190,22 @@ impl Assembly {
             models: models.models,
             public: public.points,
             plan,
-            settings: Settings { baselines, ..settings(experiment, &graph) },
+            scales,
+            settings: settings(experiment, &graph, methods),
         };
         learners::score_targets(&mut study)?;
         // Candidates are judged by validation errors, so they need the whole study, and it the one that wins.
         let chosen = learning::settle(experiment, files, &mut study, watch)?;
         graph.network = study.network.clone();
         notes.extend(chosen.as_ref().map(Chosen::note));
-        let mut node_notes = describe_rows(&mut study, &mut rows, &graph, &training, &mut notes);
+        let mut node_notes = describe_rows(&mut study, &mut rows, &graph, training, &mut notes);
         // Rotated, so that two equal files do not cancel each other.
         let fingerprint =
             fingerprint ^ graph.fingerprint.rotate_left(1) ^ public.fingerprint.rotate_left(2);
         describe_reach(&study, &mut notes);
         learners::describe(&study, &mut node_notes, &mut notes);
         Ok(Self {
-            about: DataSchema::new(experiment, &training, task, rows.classes, scaling),
+            about,
             study,
             model_kinds: models.kinds,
             positions: graph.positions,
@@ -219,15 +220,11 @@ impl Assembly {
 }
 
 impl DataSchema {
-    fn new(
-        experiment: &Experiment,
-        training: &Features,
-        task: Task,
-        classes: Vec<String>,
-        scaling: Option<Scaling>,
-    ) -> Self {
+    fn new(experiment: &Experiment, task: Task, rows: &Rows) -> Self {
         let DataKeys { node, target, .. } = experiment.data.clone();
-        Self { node, target, features: training.names().to_vec(), task, classes, scaling }
+        let features = rows.data.first().map(|data| data.features().names().to_vec());
+        let (features, classes) = (features.unwrap_or_default(), rows.classes.clone());
+        Self { node, target, features, task, classes }
     }
 }
 
@@ -275,7 +272,7 @@ fn describe_reach(study: &Study, notes: &mut Vec<String>) {
     if !unreached.is_empty() {
         let who = listed(names(&unreached).into_iter(), "is", "are");
         notes.push(format!(
-            "{who} in a part of the network without any training row; the pooled model is used there."
+            "{who} in a part of the network without any training row; what all nodes have in common is used there."
         ));
     }
 }
@@ -300,12 +297,7 @@ pub fn features_of(table: &Table, about: &DataSchema) -> Result<Features> {
     let columns =
         about.features.iter().map(|name| table.numbers(name)).collect::<Result<Vec<_>>>()?;
     let values = (0..table.rows()).flat_map(|row| columns.iter().map(move |column| column[row]));
-    let names: Arc<[String]> = about.features.clone().into();
-    let features = Features::new(names, values.collect())?;
-    Ok(match &about.scaling {
-        Some(scaling) => scaling.apply(&features)?,
-        None => features,
-    })
+    Ok(Features::new(about.features.clone().into(), values.collect())?)
 }
 
 /// A path to `target` as seen from the folder `from`, so that a run folder can be moved along with

@@ -40,11 +40,19 @@ impl Models {
     pub(super) fn check_method(
         &self,
         method: &MethodSection,
-        names: &[String],
+        (names, features): (&[String], &[String]),
         task: Task,
     ) -> Result<()> {
-        let in_use = ModelsInUse { task, models: &self.models, kinds: &self.kinds, names };
+        let (models, kinds) = (&self.models, &self.kinds);
+        let in_use = ModelsInUse { task, models, kinds, names, features };
         method.approach.check_models(&in_use).map_err(Error::input)
+    }
+
+    /// Whether all are linear, logistic or Poisson regressions, which a mixed model is too, and of one kind.
+    pub(super) fn are_regressions(&self) -> bool {
+        let counts = self.models.iter().filter(|model| model.is_of_counts()).count();
+        let is_one_kind = counts == 0 || counts == self.models.len();
+        is_one_kind && self.models.iter().all(|model| model.is_plain_regression())
     }
 
     /// Refuses models whose weights cannot be compared with their neighbours'.

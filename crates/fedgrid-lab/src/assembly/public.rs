@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use fedgrid::{
-    data::{Features, Scaling, distinct_rows, normal_points, uniform_points},
+    data::{Features, Scaling, by_name, distinct_rows, normal_points, uniform_points},
+    model::Scales,
     random::{Purpose, Stream},
 };
 
@@ -23,15 +24,33 @@ pub(super) struct Public {
     pub(super) fingerprint: u64,
 }
 
+/// What public points are made from.
+pub(super) struct PointSource<'a> {
+    /// The features of all training rows, in the units of the study.
+    pub(super) training: &'a Features,
+    /// The features as the table has them.
+    pub(super) features: &'a [String],
+    /// From the units of the table to those of the study.
+    pub(super) scales: Option<&'a Scales>,
+}
+
+impl PointSource<'_> {
+    /// Points as they were given, but for their units.
+    fn given(&self, rows: &Features) -> Result<(Features, String, Option<&'static str>)> {
+        let scaled =
+            self.scales.map_or_else(|| Ok(rows.clone()), |scales| scales.features(rows))?;
+        Ok((scaled, format!("{} given points", rows.rows()), None))
+    }
+}
+
 impl Public {
     pub(super) fn new(
         experiment: &Experiment,
         files: Files,
-        training: &Features,
-        scaling: Option<&Scaling>,
-        (nodes, given): (usize, Option<Features>),
+        source: &PointSource,
+        (nodes, given): (&[String], Option<Features>),
     ) -> Result<Self> {
-        let keys = &experiment.public;
+        let (keys, training) = (&experiment.public, source.training);
         let seed = experiment.seed;
         let mut fingerprint = 0;
         let draw = |node: usize| -> Result<Features> {
@@ -47,19 +66,18 @@ impl Public {
             })
         };
         let (points, words, note) = match (keys.kind, given) {
-            (PublicKind::File, Some(rows)) => given_points(&rows, scaling)?,
+            (PublicKind::File, Some(rows)) => source.given(&rows)?,
             (PublicKind::File, None) => {
                 let file = keys.file.as_ref().expect("checked when the experiment was read");
                 let table = files.table(file)?;
                 fingerprint = table.fingerprint;
-                let columns = training
-                    .names()
+                let columns = source
+                    .features
                     .iter()
                     .map(|name| table.numbers(name))
                     .collect::<Result<Vec<_>>>()?;
                 let values = (0..table.rows()).flat_map(|row| columns.iter().map(move |c| c[row]));
-                let rows = Features::new(training.names().clone(), values.collect())?;
-                given_points(&rows, scaling)?
+                source.given(&Features::new(source.features.into(), values.collect())?)?
             }
             (PublicKind::Columns, _) => public_columns(experiment, training)?,
             (PublicKind::Normal, _) => (
@@ -79,28 +97,15 @@ impl Public {
         };
         let note = note.map(ToString::to_string);
         if keys.per_node {
-            let points =
-                (0..nodes).map(|node| draw(node + 1).map(Arc::new)).collect::<Result<_>>()?;
-            return Ok(Self {
-                points,
-                words: format!("{words}, for every node its own"),
-                note,
-                fingerprint,
-            });
+            let mut places = vec![0; nodes.len()];
+            by_name(nodes).into_iter().enumerate().for_each(|(place, node)| places[node] = place);
+            let own = places.into_iter().map(|place| Ok(Arc::new(draw(place + 1)?)));
+            let words = format!("{words}, for every node its own");
+            return Ok(Self { points: own.collect::<Result<_>>()?, words, note, fingerprint });
         }
         let common = Arc::new(points);
-        let points = (0..nodes).map(|_| common.clone()).collect();
-        Ok(Self { points, words, note, fingerprint })
+        Ok(Self { points: vec![common; nodes.len()], words, note, fingerprint })
     }
-}
-
-/// Points as they were given, but for the scale of the rows.
-fn given_points(
-    rows: &Features,
-    scaling: Option<&Scaling>,
-) -> Result<(Features, String, Option<&'static str>)> {
-    let scaled = scaling.map_or_else(|| Ok(rows.clone()), |scaling| scaling.apply(rows))?;
-    Ok((scaled, format!("{} given points", rows.rows()), None))
 }
 
 fn bounds(rows: &Features) -> Vec<(f64, f64)> {

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use fedgrid::data::{Dataset, Features, Labels, Plan, Role, Scaling, Task};
+use fedgrid::{
+    data::{Dataset, Features, Labels, Plan, Role, RowDraws, Task},
+    model::Scales,
+};
 
 use super::{Graph, listed};
 use crate::{
@@ -107,36 +110,54 @@ impl Rows {
         (task, known): (Task, Option<&[String]>),
     ) -> Result<Self> {
         let keys = &experiment.data;
-        let by_node = rows_by_node(keys, table, graph)?;
+        let mut by_node = rows_by_node(keys, table, graph)?;
         let (names, left_out) = feature_names(keys, table)?;
         let columns = names.iter().map(|name| table.numbers(name)).collect::<Result<Vec<_>>>()?;
         check_target(experiment, table, task)?;
         let (labels, classes) = labels(keys, table, task, known)?;
         let names: Arc<[String]> = names.into();
         let mut data = Vec::with_capacity(by_node.len());
-        for rows in &by_node {
+        for rows in &mut by_node {
             let values = rows.iter().flat_map(|&row| columns.iter().map(move |c| c[row]));
             let features = if rows.is_empty() {
                 Features::empty(names.clone())
             } else {
                 Features::new(names.clone(), values.collect())?
             };
-            data.push(Dataset::new(features, labels.select(rows))?);
+            let own = Dataset::new(features, labels.select(rows))?;
+            // By what rows hold, so that nothing depends on where they stand.
+            let ranked = own.ranked_rows().filter(|_| !experiment.is_of_row_order());
+            data.push(ranked.map_or_else(
+                || own.clone(),
+                |ranked| {
+                    *rows = ranked.iter().map(|&place| rows[place]).collect();
+                    own.select(&ranked)
+                },
+            ));
         }
-        Ok(Self { data, roles: roles(experiment, table, &by_node)?, classes, left_out })
+        let roles = stored_roles(keys, table, &by_node)?.unwrap_or_else(|| {
+            // Without a split all rows train, and take turns to validate.
+            let (train, validation) = (keys.train.unwrap_or(1.0), keys.validation.unwrap_or(0.0));
+            let (names, rows, seed) = (graph.network.names(), &data[..], experiment.seed);
+            Plan::draw(train, validation, &RowDraws { names, rows, seed })
+        });
+        Ok(Self { data, roles, classes, left_out })
     }
 
-    /// Scales the features of all rows by what the training rows tell.
-    pub(super) fn standardise(&mut self, plan: &Plan) -> Result<Scaling> {
-        let features: Vec<&Features> = self.data.iter().map(Dataset::features).collect();
-        let training = plan.training_features(&features)?;
-        let scaling = Scaling::of(&training);
+    /// How the rows are used.
+    pub(super) fn plan(&self, experiment: &Experiment, graph: &Graph) -> Plan {
+        let (names, rows, seed) = (graph.network.names(), &self.data[..], experiment.seed);
+        Plan::new(&self.roles, experiment.data.folds, &RowDraws { names, rows, seed })
+    }
+
+    /// Gives all rows the units of a study.
+    pub(super) fn scale(&mut self, scales: Option<&Scales>) -> Result<()> {
         for data in &mut self.data {
-            if data.rows() > 0 {
-                *data = Dataset::new(scaling.apply(data.features())?, data.labels().clone())?;
+            if let Some(scales) = scales {
+                *data = scales.rows(data)?;
             }
         }
-        Ok(scaling)
+        Ok(())
     }
 
     /// Names what is unusual: nodes with no or one row, one class, constant features.
@@ -162,7 +183,7 @@ impl Rows {
         let is_isolated = |node: &usize| graph.network.neighbours(*node).is_empty();
         let isolated: Vec<usize> =
             (0..names.len()).filter(|node| needs_network && is_isolated(node)).collect();
-        note(&isolated, "has", "have", "no neighbour and cannot be helped.");
+        note(&isolated, "has", "have", "no neighbour: the network cannot help there.");
         let single = self.single_class(plan);
         note(&single, "has", "have", "training rows of one class only.");
         let first = training.iter().next().unwrap_or_default();
@@ -344,23 +365,23 @@ fn labels(
     }
 }
 
-fn roles(experiment: &Experiment, table: &Table, by_node: &[Vec<usize>]) -> Result<Vec<Vec<Role>>> {
-    let keys = &experiment.data;
-    if let Some(column) = &keys.split {
-        let cells = table.text(column)?;
-        let role = |row: usize| match cells[row].to_lowercase().as_str() {
-            "train" | "training" => Ok(Role::Train),
-            "val" | "valid" | "validation" => Ok(Role::Validation),
-            "test" => Ok(Role::Test),
-            other => {
-                let found = format!("is '{other}', expected train, val or test");
-                Err(table.at(row, column, &found))
-            }
-        };
-        return by_node.iter().map(|rows| rows.iter().map(|&row| role(row)).collect()).collect();
-    }
-    let counts: Vec<usize> = by_node.iter().map(Vec::len).collect();
-    // Without a split all rows train, and take turns to validate.
-    let (train, validation) = (keys.train.unwrap_or(1.0), keys.validation.unwrap_or(0.0));
-    Ok(Plan::draw(&counts, train, validation, experiment.seed))
+/// The roles that a column of the table tells; none without one.
+fn stored_roles(
+    keys: &DataKeys,
+    table: &Table,
+    by_node: &[Vec<usize>],
+) -> Result<Option<Vec<Vec<Role>>>> {
+    let Some(column) = &keys.split else { return Ok(None) };
+    let cells = table.text(column)?;
+    let role = |row: usize| match cells[row].to_lowercase().as_str() {
+        "train" | "training" => Ok(Role::Train),
+        "val" | "valid" | "validation" => Ok(Role::Validation),
+        "test" => Ok(Role::Test),
+        other => {
+            let found = format!("is '{other}', expected train, val or test");
+            Err(table.at(row, column, &found))
+        }
+    };
+    let roles = by_node.iter().map(|rows| rows.iter().map(|&row| role(row)).collect());
+    roles.collect::<Result<_>>().map(Some)
 }

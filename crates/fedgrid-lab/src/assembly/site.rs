@@ -4,12 +4,17 @@ use std::{path::Path, sync::Arc};
 
 use fedgrid::{
     compare::{MessageSizes, Study, Weighting},
-    data::{Dataset, Features, Fold, Plan, Task},
+    data::{Features, Fold, Plan, Task},
+    model::{LocalModel, Scales},
     network::{Edge, Network, NodeId},
     runtime::Order,
 };
 
-use super::{Assembly, DataSchema, Files, Graph, check_training, leakage, models, rows, settings};
+use super::{
+    Assembly, DataSchema, Files, Graph, check_training, leakage,
+    methods::{AllowedMethods, settings},
+    models, rows,
+};
 use crate::{
     error::{Error, Result},
     experiment::{Choice, Experiment, PublicKind, TaskKey},
@@ -23,8 +28,10 @@ pub struct Common {
     pub network: Network,
     /// How rows are read.
     pub about: DataSchema,
-    /// The public points.
+    /// The public points, in the units of models.
     pub public: Arc<Features>,
+    /// From the units of tables to those of models; none if they are the same.
+    pub scales: Option<Scales>,
 }
 
 impl Common {
@@ -39,9 +46,12 @@ impl Common {
             let (study, all) =
                 (&assembly.study, (0..assembly.study.network.len()).collect::<Vec<_>>());
             leakage::check_keys(experiment, &study.network, &all, &study.plan.train)?;
+            leakage::check_sums(experiment, &study.network, &all, &study.plan.train)?;
+            check_models(experiment, study.task(), &study.models, &study.network)?;
             leakage::check_parts(experiment, study, &all)?;
-            let public = assembly.study.public[0].clone();
-            return Ok(Self { network: assembly.study.network, about: assembly.about, public });
+            let (about, study) = (assembly.about, assembly.study);
+            let (public, scales) = (study.public[0].clone(), study.scales);
+            return Ok(Self { network: study.network, about, public, scales });
         }
         let files = Files::new(base, experiment.data.delimiter);
         let network = Graph::new(experiment, files, None)?.network;
@@ -51,9 +61,6 @@ impl Common {
             Error::input(format!("'{file}' is not here, so the experiment must give {what}"))
         };
         let features = keys.features.clone().ok_or_else(|| missing("data.features"))?;
-        if keys.standardise {
-            return Err(missing("features that need no scaling (data.standardise = false)"));
-        }
         let needs_classes = match keys.task {
             Some(task) => task == TaskKey::Classification,
             None => !experiment.model.predicts(Task::Regression),
@@ -75,19 +82,22 @@ impl Common {
             features,
             task,
             classes,
-            scaling: None,
         };
         let names = network.names().to_vec();
         let graph = Graph::from(network);
         let models = models::models(experiment, &graph, task)?;
-        models.check_method(&experiment.method, &names, task)?;
+        models.check_method(&experiment.method, (&names, &about.features), task)?;
         if experiment.method.approach.facts().needs_weights {
-            let (kind, columns) = (experiment.method.kind().name(), about.features.len());
+            let (kind, columns) = (experiment.method.name(), about.features.len());
             models.check_weights(kind, &names, columns, task)?;
         }
+        check_models(experiment, task, &models.models, &graph.network)?;
         let network = graph.network;
-        let public = Arc::new(super::features_of(&table, &about)?);
-        Ok(Self { network, about, public })
+        let points = super::features_of(&table, &about)?;
+        // All that is known of the units of features here; that of the target is not.
+        let scales = Scales::of_points(&points, &models.models)?;
+        let public = scales.as_ref().map_or_else(|| Ok(points.clone()), |s| s.features(&points))?;
+        Ok(Self { network, about, public: Arc::new(public), scales })
     }
 
     /// The most bytes that a message along an edge takes.
@@ -110,11 +120,12 @@ fn check(experiment: &Experiment) -> Result<()> {
     let refused = |key: &str, found: &str, expected: &str| {
         Err(Error::input(format!("{key} is {found}, expected {expected} in a federation")))
     };
-    let Some(at_sites) = method.approach.at_sites() else {
-        let found = format!("\"{}\"", method.kind());
-        return refused("method.kind", &found, "fedrelax, gtv or persfl");
+    // To choose a method takes errors on rows of all nodes.
+    let Some(at_sites) = method.approach.at_sites().filter(|_| !method.is_chosen) else {
+        let found = format!("\"{}\"", method.name());
+        return refused("method.kind", &found, "fedrelax, gtv, mixed or persfl");
     };
-    if method.strength == Choice::Auto {
+    if method.strength == Choice::Auto && !method.approach.estimates_strength() {
         let expected = "a number (choose one with fit, on data that you may pool)";
         return refused(&method.strength_name(), "\"auto\"", expected);
     }
@@ -133,6 +144,20 @@ fn check(experiment: &Experiment) -> Result<()> {
     Ok(())
 }
 
+/// Refuses models and networks that a method cannot take between sites.
+fn check_models(
+    experiment: &Experiment,
+    task: Task,
+    models: &[Arc<dyn LocalModel>],
+    network: &Network,
+) -> Result<()> {
+    let method = &experiment.method;
+    let Some(at_sites) = method.approach.at_sites() else { return Ok(()) };
+    at_sites.check_models(task, models).map_err(Error::input)?;
+    at_sites.federated(method.strength.given(), (network, &[]))?;
+    Ok(())
+}
+
 impl Assembly {
     /// The study of one site: rows of its own nodes, in the network that all share.
     pub fn at_site(
@@ -142,22 +167,25 @@ impl Assembly {
         own: &[NodeId],
     ) -> Result<Self> {
         let table = Table::from_file(data, experiment.data.delimiter)?;
-        let Common { network, about, public } = common;
+        let Common { network, about, public, scales } = common;
+        if let Some(scales) = &scales {
+            scales.check()?;
+            if *scales.names() != about.features[..] {
+                return Err(Error::input("wrong kit: its scales are for other features"));
+            }
+        }
         check_own(&table, &about, &network, own)?;
         let graph = Graph::from(network);
         let mut rows =
             rows::Rows::new(experiment, &table, &graph, (about.task, Some(&about.classes)))?;
-        let plan = Plan::new(&rows.roles, experiment.data.folds, experiment.seed);
+        let plan = rows.plan(experiment, &graph);
         check_training(experiment, &table.source, &plan)?;
         leakage::check_keys(experiment, &graph.network, own, &plan.train)?;
-        if let Some(scaling) = &about.scaling {
-            for data in rows.data.iter_mut().filter(|data| data.rows() > 0) {
-                *data = Dataset::new(scaling.apply(data.features())?, data.labels().clone())?;
-            }
-        }
+        leakage::check_sums(experiment, &graph.network, own, &plan.train)?;
+        rows.scale(scales.as_ref())?;
         let models = models::models(experiment, &graph, about.task)?;
         let nodes = graph.network.len();
-        let mut settings = settings(experiment, &graph);
+        let mut settings = settings(experiment, &graph, AllowedMethods::default());
         // Training alone is tuned as fit tunes it; the models of the federation keep their ridge.
         settings.direct = false;
         let study = Study {
@@ -166,6 +194,7 @@ impl Assembly {
             models: models.models,
             public: vec![public; nodes],
             plan,
+            scales,
             settings,
         };
         leakage::check_parts(experiment, &study, own)?;
@@ -209,6 +238,7 @@ impl Assembly {
             models: own.iter().map(|&node| study.models[node].clone()).collect(),
             public: own.iter().map(|&node| study.public[node].clone()).collect(),
             plan,
+            scales: study.scales.clone(),
             settings: study.settings.clone(),
         };
         Ok(Self {

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use super::{
     ModelSection,
     allowed::{Allowed, Range},
+    method::AUTO,
 };
 use crate::error::{Error, Result};
 
@@ -56,25 +57,9 @@ fn check_table(
             }
         };
         let Some(inner) = known.or(other) else {
-            if let Some(sentence) = renamed(&path, table) {
-                return Err(sentence);
-            }
-            if of_kinds(key, all_kinds).next().is_some() {
-                let kind = schema["properties"]["kind"]["const"].as_str().unwrap_or_default();
-                let own = properties.into_iter().flat_map(|keys| keys.keys());
-                let own: Vec<&str> = own
-                    .map(String::as_str)
-                    .filter(|key| !["kind", "nodes"].contains(key))
-                    .collect();
-                let own = if own.is_empty() { "none".into() } else { own.join(", ") };
-                return Err(format!(
-                    "{path} is {value}, but kind \"{kind}\" has no such key; its keys are {own}"
-                ));
-            }
-            let names = properties.into_iter().flat_map(|p| p.keys()).map(String::as_str);
-            let names: Vec<String> = names.map(|name| format!("{prefix}{name}")).collect();
-            let advice = advice(&path, names.iter().map(String::as_str));
-            return Err(format!("unknown key '{path}'{advice}"));
+            let found =
+                renamed(&path, table).or_else(|| elsewhere(&path, value, all_kinds, schema));
+            return Err(found.unwrap_or_else(|| unknown(&path, prefix, all_kinds, schema)));
         };
         let inner = resolved(inner, root);
         let allowed = Allowed::of(inner);
@@ -90,6 +75,47 @@ fn check_table(
         }
     }
     Ok(())
+}
+
+/// What to say of a key that other kinds than the one of a section have.
+fn elsewhere(path: &str, value: &toml::Value, all_kinds: &Json, schema: &Json) -> Option<String> {
+    let key = path.rsplit('.').next()?;
+    let kind = &schema["properties"]["kind"];
+    let name = kind["const"].as_str()?;
+    let others = all_kinds.get("oneOf").and_then(Json::as_array).into_iter().flatten();
+    let others = others.filter(|other| other["properties"].get(key).is_some());
+    let others: Vec<&str> =
+        others.filter_map(|other| other["properties"]["kind"]["const"].as_str()).collect();
+    if others.is_empty() {
+        return None;
+    }
+    if name == AUTO {
+        let others = Allowed::Word(others);
+        return Some(format!(
+            "{path} is {value}, but kind \"{name}\", the default, has no such key; name a kind that has: {others}"
+        ));
+    }
+    let own = schema["properties"].as_object().into_iter().flat_map(|keys| keys.keys());
+    let own: Vec<&str> =
+        own.map(String::as_str).filter(|key| !["kind", "nodes"].contains(key)).collect();
+    let own = if own.is_empty() { "none".into() } else { own.join(", ") };
+    Some(format!("{path} is {value}, but kind \"{name}\" has no such key; its keys are {own}"))
+}
+
+/// What to say of a key that nothing has.
+fn unknown(path: &str, prefix: &str, all_kinds: &Json, schema: &Json) -> String {
+    let keys = |schema: &Json| -> Vec<String> {
+        let own = schema["properties"].as_object().into_iter().flat_map(|keys| keys.keys());
+        own.map(|key| format!("{prefix}{key}")).collect()
+    };
+    let mut names = keys(schema);
+    // Where no kind is named, the key may be meant for any.
+    if schema["properties"]["kind"]["const"] == AUTO {
+        let all = all_kinds["oneOf"].as_array().into_iter().flatten().flat_map(keys);
+        let others: Vec<String> = all.filter(|name| !names.contains(name)).collect();
+        names.extend(others);
+    }
+    format!("unknown key '{path}'{}", advice(path, names.iter().map(String::as_str)))
 }
 
 /// Puts the keys of a definition in the place of a reference to it, behind those that are there.
@@ -154,6 +180,11 @@ fn of_kinds<'a>(key: &str, schema: &'a Json) -> impl Iterator<Item = &'a Json> {
 
 /// What to say of a key that had another name, or stood elsewhere, in earlier versions.
 fn renamed(path: &str, table: &toml::Table) -> Option<String> {
+    if path == "data.standardise" {
+        let now =
+            "every study scales features by their training rows now, and no unit changes a result";
+        return Some(format!("data.standardise is gone: {now}; delete this key"));
+    }
     let key = path.strip_prefix("method.")?;
     if ["persfl", "gtv"].contains(&key) {
         return Some(format!(
@@ -242,6 +273,15 @@ mod tests {
         assert_eq!(advised("9999", &["1009", "1999"]), "; known are 1009, 1999");
         assert_eq!(advised("Price", &["shop", "price"]), "; did you mean 'price'?");
         assert_eq!(advised("statoin", &["station", "tmax"]), "; did you mean 'station'?");
+    }
+
+    #[test]
+    fn a_key_that_is_gone_says_what_happens_instead() {
+        assert_eq!(
+            message("[data]\nstandardise = true"),
+            "x.toml: data.standardise is gone: every study scales features by their training rows now, and no \
+             unit changes a result; delete this key"
+        );
     }
 
     #[test]

@@ -49,6 +49,14 @@ pub struct Experiment {
     pub compare: CompareKeys,
 }
 
+impl Experiment {
+    /// Whether the order of the table's rows means something.
+    #[must_use]
+    pub fn is_of_row_order(&self) -> bool {
+        self.method.approach.facts().is_of_row_order
+    }
+}
+
 /// The table of rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -75,10 +83,6 @@ pub struct DataKeys {
     #[serde(default = "five")]
     #[schemars(range(min = 2))]
     pub folds: usize,
-    /// Whether features are scaled by training means and deviations of all nodes, which are shared
-    /// statistics.
-    #[serde(default)]
-    pub standardise: bool,
     /// What is predicted; by default classes if the target is text or a model needs classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskKey>,
@@ -160,6 +164,11 @@ pub struct CompareKeys {
     /// How many shuffled networks there are to beat.
     #[serde(default = "five")]
     pub shuffles: usize,
+    /// How many shuffled networks the likelihood of the training rows is compared with, at most: fewer where they
+    /// would take long. 0 leaves this comparison out.
+    #[serde(default = "ninety_nine")]
+    #[schemars(range(max = 100_000))]
+    pub likelihood_shuffles: usize,
     /// Other methods that are tried too, tuned and scored in the same way, by name, or "all" that the models
     /// allow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -168,7 +177,7 @@ pub struct CompareKeys {
 
 impl Default for CompareKeys {
     fn default() -> Self {
-        Self { enabled: true, shuffles: 5, baselines: Vec::new() }
+        Self { enabled: true, shuffles: 5, likelihood_shuffles: 99, baselines: Vec::new() }
     }
 }
 
@@ -177,6 +186,9 @@ fn one() -> u64 {
 }
 fn five() -> usize {
     5
+}
+fn ninety_nine() -> usize {
+    99
 }
 fn comma() -> char {
     ','

@@ -81,7 +81,9 @@ impl Experiment {
             Error::input(if source.is_empty() { sentence } else { format!("{source}: {sentence}") })
         };
         network::check_candidates(&table).map_err(said)?;
-        if !table.contains_key("network") && !MethodSection::kind_in(&table).facts().uses_network {
+        let is_alone =
+            MethodSection::kind_in(&table).is_some_and(|kind| !kind.facts().uses_network);
+        if is_alone && !table.contains_key("network") {
             let none =
                 toml::Value::Table([("shape".to_string(), "none".into())].into_iter().collect());
             table.insert("network".into(), none);

@@ -9,6 +9,9 @@ pub(crate) enum AxisScale {
     Log,
 }
 
+/// The share of a value that may be rounding.
+const ROUNDING_SHARE: f64 = 1e-9;
+
 /// The range of an axis and where it is labelled.
 #[derive(Debug, Clone)]
 pub(crate) struct Axis {
@@ -33,8 +36,10 @@ impl Axis {
     }
 
     fn linear((low, high): (f64, f64)) -> Self {
-        let room = if high > low { high - low } else { high.abs().max(1.0) };
-        // DataSchema five ticks: fewer leave a reader guessing, more run into each other on a phone.
+        let size = low.abs().max(high.abs());
+        // Values that differ by their rounding are one: between them there are no round numbers.
+        let room = if high - low > ROUNDING_SHARE * size { high - low } else { size.max(1.0) };
+        // About five ticks: fewer leave a reader guessing, more run into each other on a phone.
         let step = nice_step(room / 5.0);
         let (first, last) = ((low / step).floor(), (high / step).ceil());
         let last = if last > first { last } else { first + 1.0 };
@@ -136,7 +141,9 @@ mod tests {
 
     #[test]
     fn an_axis_over_nothing_or_one_value_can_still_be_drawn() {
-        for values in [vec![], vec![f64::NAN], vec![3.0], vec![0.0]] {
+        // The models of all nodes may be the same but for rounding.
+        let alike = vec![1.5, 1.5 + f64::EPSILON];
+        for values in [vec![], vec![f64::NAN], vec![3.0], vec![0.0], alike] {
             for scale in [AxisScale::Linear, AxisScale::Log] {
                 let axis = Axis::over(scale, values.clone());
                 assert!(axis.high > axis.low && !axis.ticks.is_empty());

@@ -153,6 +153,64 @@ pub(super) fn lines(label: &str, x: &Axis, y: &Axis, lines: &[ChartLine]) -> Str
     svg.close()
 }
 
+/// One node of a caterpillar plot.
+#[derive(Debug, Clone)]
+pub(super) struct Segment {
+    pub(super) value: f64,
+    /// From where to where it may be, if that is known.
+    pub(super) range: Option<(f64, f64)>,
+    /// What it stands for.
+    pub(super) title: String,
+}
+
+/// Values side by side in the order given, with their ranges and a line across.
+pub(super) fn caterpillar(label: &str, segments: &[Segment], across: f64) -> String {
+    // More circles than these touch, and are drawn as one line.
+    const MAX_DOTS: usize = 400;
+    let ends = segments.iter().flat_map(|one| {
+        let (low, high) = one.range.unwrap_or((one.value, one.value));
+        [one.value, low, high]
+    });
+    let y = Axis::over(AxisScale::Linear, ends.chain([across]));
+    let mut svg = Drawing::open("chart plot", label, 260.0);
+    svg.horizontal_grid(&y);
+    let x = |place: usize| 100.0 * (place as f64 + 0.5) / segments.len() as f64;
+    let at = |value: f64| y.percent_of(value).map(|share| 100.0 - share);
+    let ranges = segments.iter().enumerate().filter_map(|(place, one)| {
+        let (low, high) = one.range?;
+        Some(format!("M{:.2} {:.2}V{:.2}", x(place), at(low)?, at(high)?))
+    });
+    let corners = segments
+        .iter()
+        .enumerate()
+        .filter_map(|(place, one)| Some(format!("{:.2},{:.2}", x(place), at(one.value)?)));
+    svg.add(format_args!(
+        r#"<svg width="100%" height="100%" viewBox="0 0 100 100" preserveAspectRatio="none"><path class="range" d="{}"/>"#,
+        ranges.collect::<String>()
+    ));
+    if segments.len() > MAX_DOTS {
+        let corners = corners.collect::<Vec<_>>().join(" ");
+        svg.add(format_args!(r#"<polyline class="network" points="{corners}"/>"#));
+    }
+    svg.add(format_args!("</svg>"));
+    if let Some(across) = at(across) {
+        svg.add(format_args!(
+            r#"<line class="zero" x1="0" x2="100%" y1="{across:.2}%" y2="{across:.2}%"/>"#
+        ));
+    }
+    let dots = if segments.len() > MAX_DOTS { &[] } else { segments };
+    for (place, one) in dots.iter().enumerate() {
+        if let Some(level) = at(one.value) {
+            svg.add(format_args!(
+                r#"<circle class="dot network" cx="{:.2}%" cy="{level:.2}%" r="2.5"><title>{}</title></circle>"#,
+                x(place),
+                HtmlEscape(&one.title)
+            ));
+        }
+    }
+    svg.close()
+}
+
 /// An SVG being written.
 struct Drawing(String);
 

@@ -23,18 +23,19 @@ const MAX_NODE_BARS: usize = 24;
 const MAX_BAR_RATIO: f64 = 6.0;
 
 /// The methods that were compared, by name.
-pub(super) fn entries(comparison: &Comparison) -> Vec<(&str, &Entry)> {
-    let all = [
-        ("local", &comparison.local),
-        ("pooled", &comparison.pooled),
-        ("shrunk", &comparison.shrunk),
-        ("mixed", &comparison.mixed),
-        ("network", &comparison.network),
-        ("shuffled", &comparison.shuffled),
+pub(super) fn entries(comparison: &Comparison) -> Vec<(String, &Entry)> {
+    let row = |name: &str, entry| Option::map(entry, |entry: &Entry| (name.to_string(), entry));
+    let alone = [
+        row("local", comparison.local.as_ref()),
+        row("pooled", comparison.pooled.as_ref()),
+        row("shrunk", comparison.shrunk.as_ref()),
+        row("mixed", comparison.mixed.as_ref()),
+        row("network", comparison.network.as_ref()),
     ];
-    let baselines = comparison.baselines.iter().map(|(name, entry)| (name.as_str(), entry));
-    let all = all.into_iter().filter_map(|(name, entry)| Some((name, entry.as_ref()?)));
-    all.chain(baselines).collect()
+    let members = comparison.members.iter().map(|(name, entry)| (format!("by {name}"), entry));
+    let shuffled = row("shuffled", comparison.shuffled.as_ref());
+    let baselines = comparison.baselines.iter().map(|(name, entry)| (name.clone(), entry));
+    alone.into_iter().flatten().chain(members).chain(shuffled).chain(baselines).collect()
 }
 
 /// The class, and so the colour, of a method.
@@ -47,10 +48,10 @@ pub(super) fn class_of(method: &str) -> &'static str {
 pub(super) fn comparison(outcome: &Outcome, measured: &str) -> Option<Value> {
     let entries = entries(&outcome.comparison);
     let bars: Vec<Bar> = entries
-        .iter()
-        .map(|&(name, entry)| Bar {
-            class: class_of(name),
-            name: name.into(),
+        .into_iter()
+        .map(|(name, entry)| Bar {
+            class: class_of(&name),
+            name,
             value: entry.error(),
             spread: entry.spread.as_ref().map(|spread| (spread.min, spread.max)),
         })
@@ -230,7 +231,8 @@ fn over_rounds(label: &str, points: Vec<(f64, f64)>, scale: AxisScale) -> String
 pub(super) fn path(outcome: &Outcome, metric: &str) -> Option<Value> {
     let mut lines = Vec::new();
     for (class, start) in [("shuffled", "shuffled"), ("shrunk", "shrunk"), ("network", "network")] {
-        for points in outcome.path.iter().filter(|(name, _)| name.starts_with(start)) {
+        let is_of = |name: &str| name == start || start == "shuffled" && name.starts_with(start);
+        for points in outcome.path.iter().filter(|(name, _)| is_of(name)) {
             let points = best_by_pull(points.1);
             if !points.is_empty() {
                 let chosen = points.iter().copied().reduce(|a, b| if b.1 < a.1 { b } else { a });
@@ -252,9 +254,9 @@ pub(super) fn path(outcome: &Outcome, metric: &str) -> Option<Value> {
     let mut legend: Vec<Value> =
         legend.into_iter().map(|class| context! { class, text => class }).collect();
     for (class, entry) in entries(&outcome.comparison).into_iter().take(2) {
-        if matches!(class, "local" | "pooled") && entry.validation.is_finite() {
+        if matches!(class.as_str(), "local" | "pooled") && entry.validation.is_finite() {
             let points = vec![(left, entry.validation), (right, entry.validation)];
-            let class = class_of(class);
+            let class = class_of(&class);
             lines.insert(0, ChartLine { class, points, dotted: false, mark: None });
             legend.push(context! { class, text => format!("{class} ({})", dashed(class)) });
         }

@@ -72,23 +72,52 @@ impl<'a> Map<'a> {
         }
     }
 
+    /// How many nodes it has.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// The map with each node coloured by its gain, on a scale that ends at `limit`.
     pub(super) fn by_gain(&self, limit: f64) -> String {
-        self.draw("Map of the network, nodes coloured by gain", |node| {
-            finite_gain(node)
+        let class = |place: usize| {
+            finite_gain(&self.nodes[place])
                 .map_or_else(|| "none".into(), |gain| format!("d{}", shade(gain, limit)))
-        })
+        };
+        let label = "Map of the network, nodes coloured by gain";
+        self.draw(label, class, |place| tooltip(&self.nodes[place]))
+    }
+
+    /// The map with each node coloured by a value of its own, from a middle to both ends of a scale.
+    pub(super) fn by_value(
+        &self,
+        label: &str,
+        (middle, limit): (f64, f64),
+        value: impl Fn(usize) -> Option<f64>,
+        told: impl Fn(usize) -> String,
+    ) -> String {
+        let class = |place: usize| {
+            let value = value(place).filter(|value| value.is_finite());
+            value
+                .map_or_else(|| "none".into(), |value| format!("d{}", shade(value - middle, limit)))
+        };
+        let tooltip = |place: usize| format!("{}\n{}", self.nodes[place].name, told(place));
+        self.draw(label, class, tooltip)
     }
 
     /// The map with each node coloured by its cluster.
     pub(super) fn by_cluster(&self) -> String {
-        self.draw("Map of the network, nodes coloured by cluster", |node| {
-            cluster_class(node.cluster)
-        })
+        let class = |place: usize| cluster_class(self.nodes[place].cluster);
+        let label = "Map of the network, nodes coloured by cluster";
+        self.draw(label, class, |place| tooltip(&self.nodes[place]))
     }
 
-    fn draw(&self, label: &str, class: impl Fn(&NodeOutcome) -> String) -> String {
-        let (width, height) = self.size;
+    fn draw(
+        &self,
+        label: &str,
+        class: impl Fn(usize) -> String,
+        tooltip: impl Fn(usize) -> String,
+    ) -> String {
+        let ((width, height), label) = (self.size, HtmlEscape(label));
         let crowd = match self.nodes.len() {
             count if count <= MAX_NAMED_NODES => " few",
             count if count <= MAX_THICK_RIM_NODES => "",
@@ -100,12 +129,12 @@ impl<'a> Map<'a> {
         );
         // Circles cover the same share of the map however many they are, within what can be seen and pointed at.
         let radius = (0.13 * (MAP_AREA / self.nodes.len().max(1) as f64).sqrt()).clamp(3.1, 12.0);
-        for (node, (x, y)) in self.nodes.iter().zip(&self.positions) {
+        for (place, (x, y)) in self.positions.iter().enumerate() {
             write!(
                 svg,
                 r#"<circle class="{}" cx="{x:.1}" cy="{y:.1}" r="{radius:.1}"><title>{}</title></circle>"#,
-                class(node),
-                HtmlEscape(&tooltip(node))
+                class(place),
+                HtmlEscape(&tooltip(place))
             )
             .expect("a string takes all that is written");
         }

@@ -3,6 +3,9 @@
 pub(crate) mod axis;
 mod chart;
 mod clusters;
+mod coefficients;
+mod evidence;
+mod intervals;
 mod pivots;
 mod layout;
 mod map;
@@ -13,7 +16,10 @@ mod view;
 
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 
-use crate::outcome::{Help, Outcome};
+use crate::{
+    coefficients::Coefficients,
+    outcome::{Help, Outcome},
+};
 
 const TEMPLATE: &str = include_str!("page.html");
 pub(crate) const STYLE: &str = include_str!("page.css");
@@ -26,10 +32,27 @@ struct Section {
 }
 
 /// The parts between the map and how training went, in their order.
-const SECTIONS: [Section; 2] = [
+const SECTIONS: [Section; 7] = [
     Section {
         template: include_str!("helps.html"),
         values: |page| matrix::helps(page.outcome, page.helps),
+    },
+    Section {
+        template: include_str!("evidence.html"),
+        values: |page| evidence::evidence(page.outcome),
+    },
+    Section {
+        template: include_str!("intervals.html"),
+        values: |page| intervals::intervals(page.outcome),
+    },
+    Section { template: include_str!("coefficients.html"), values: coefficients::coefficients },
+    Section {
+        template: include_str!("variances.html"),
+        values: |page| coefficients::variances(page.outcome),
+    },
+    Section {
+        template: include_str!("residuals.html"),
+        values: |page| intervals::residuals(page.outcome),
     },
     Section { template: include_str!("theory.html"), values: |page| theory::theory(page.outcome) },
 ];
@@ -49,6 +72,8 @@ pub struct Page<'a> {
     pub experiment: &'a str,
     /// Who helps whom, where nodes have probed each other.
     pub helps: &'a [Help],
+    /// The coefficients of the nodes, where models have them.
+    pub coefficients: &'a Coefficients,
 }
 
 impl Page<'_> {
@@ -120,14 +145,19 @@ mod tests {
     use std::collections::BTreeMap;
 
     use fedgrid::{
-        compare::{Certificate, Contestant, Kind, PathPoint},
+        compare::{Certificate, Contestant, Kind, NetworkEvidence, PathPoint},
         observe::Round,
+        uncertainty::{CalibrationRows, CovarianceChoice, VarianceSource},
     };
 
     use super::*;
-    use crate::outcome::{
-        CandidateOutcome, Comparison, Entry, Gain, LearnedSummary, MethodUsed, NetworkSummary,
-        NodeOutcome, Shape, Spread,
+    use crate::{
+        coefficients::{CoefficientName, NodeCoefficients},
+        outcome::{
+            CandidateOutcome, CoefficientOutcome, Comparison, Correlation, Coverage, Entry,
+            EvidenceOutcome, Gain, LearnedSummary, MethodCandidate, MethodUsed, NetworkSummary,
+            NodeInterval, NodeOutcome, ResidualCheck, Shape, Spread, Uncertainty, Variances,
+        },
     };
 
     const EDGES: [(usize, usize, f64); 2] = [(0, 1, 1.0), (1, 2, 0.5)];
@@ -149,12 +179,102 @@ mod tests {
             gain: Some(local - network),
             cluster: 0,
             note: None,
+            interval: Some(NodeInterval {
+                basis: "6 own rows and 12 of its neighbours".into(),
+                width: Some(3.0),
+                covered: Some(0.8),
+                residual: Some(network - 2.0),
+                residual_error: Some(0.3),
+            }),
         }
+    }
+
+    fn coefficient() -> CoefficientName {
+        CoefficientName { class: None, coefficient: "slope <x>".into() }
+    }
+
+    /// One coefficient of each of three nodes.
+    pub(super) fn coefficients() -> Coefficients {
+        let own = |node: usize| NodeCoefficients {
+            node,
+            values: vec![1.5 * node as f64],
+            errors: vec![(node > 0).then_some(0.2)],
+        };
+        Coefficients { names: vec![coefficient()], nodes: (0..3).map(own).collect() }
+    }
+
+    fn uncertainty() -> Uncertainty {
+        Uncertainty {
+            level: 0.9,
+            calibration: CalibrationRows::Validation,
+            has_posterior: true,
+            coverage: Some(Coverage {
+                rows: 15,
+                nodes: 3,
+                covered: 0.8666,
+                worst_tenth: 0.8,
+                nodes_below: 1,
+                below: 0.8,
+                mean_width: Some(3.0),
+            }),
+            residuals: Some(ResidualCheck {
+                rows: 18,
+                mean: 0.1,
+                deviation: 1.2,
+                quantiles: (0..18).map(|k| 0.2 * f64::from(k) - 1.7).collect(),
+            }),
+        }
+    }
+
+    fn variances() -> Variances {
+        let one = CoefficientOutcome {
+            name: coefficient(),
+            mean: 1.5,
+            standard_error: Some(0.4),
+            variance: Some(0.25),
+            source: VarianceSource::Given,
+            deviation: 0.515,
+            effect: 0.77,
+        };
+        let between = ["slope <x>", "intercept"].map(String::from);
+        Variances {
+            coefficients: vec![one],
+            correlations: vec![Correlation { between, value: -0.31 }],
+            noise: Some(4.0),
+            rho: 0.5,
+            deviance: 123.0,
+            covariances: Some(covariances()),
+        }
+    }
+
+    fn covariances() -> CovarianceChoice {
+        CovarianceChoice { without: 130.0, with: 121.0, covariances: 1, price: 2.0, taken: true }
+    }
+
+    fn evidence() -> EvidenceOutcome {
+        let numbers = NetworkEvidence {
+            without: 130.0,
+            with: 118.0,
+            rho: 0.5,
+            ratio: 12.0,
+            shuffled: vec![0.0, 1.5],
+            shuffles_asked: 2,
+            p_value: Some(0.333),
+            covariances: Some(covariances()),
+        };
+        EvidenceOutcome { sentence: "Likelier with the network.".into(), numbers }
     }
 
     fn method() -> MethodUsed {
         MethodUsed {
             kind: "fedrelax".into(),
+            candidates: [("fedrelax", 2.0, true), ("gtv", 2.2, false)]
+                .map(|(kind, validation, chosen)| MethodCandidate {
+                    kind: kind.into(),
+                    validation: Some(validation),
+                    chosen,
+                })
+                .to_vec(),
             penalty: None,
             alpha: 0.1,
             ridge: None,
@@ -196,6 +316,17 @@ mod tests {
         }
     }
 
+    fn gain() -> Gain {
+        Gain {
+            better: 2,
+            worse: 1,
+            rival: Contestant::Shrunk,
+            difference: 1.0,
+            standard_error: Some(0.1),
+            shape: Some(Shape { difference: 0.8, standard_error: Some(0.2) }),
+        }
+    }
+
     /// Three nodes with all that a run can find.
     pub(super) fn complete() -> Outcome {
         let spread = Some(Spread { repeats: 5, min: 2.6, max: 3.4, deviation: 0.2 });
@@ -220,20 +351,14 @@ mod tests {
                 local: Some(entry(4.0, Some(4.2))),
                 pooled: Some(entry(5.0, Some(5.5))),
                 shrunk: Some(entry(3.0, Some(3.1))),
-                mixed: None,
+                mixed: Some(entry(3.0, Some(3.2))),
                 network: Some(entry(2.0, Some(2.1))),
+                members: BTreeMap::from([("gtv".into(), entry(2.2, Some(2.0)))]),
                 shuffled: Some(Entry { spread, ..entry(3.0, Some(2.9)) }),
                 baselines: BTreeMap::from([("ditto".into(), entry(6.2, Some(6.4)))]),
             },
             nodes: vec![node("a", 4.0, 2.0), node("b", 4.0, 3.0), node("c", 1.0, 1.5)],
-            gain: Some(Gain {
-                better: 2,
-                worse: 1,
-                rival: Contestant::Shrunk,
-                difference: 1.0,
-                standard_error: Some(0.1),
-                shape: Some(Shape { difference: 0.8, standard_error: Some(0.2) }),
-            }),
+            gain: Some(gain()),
             warnings: vec!["The run did not converge: residual 0.1.".into()],
             method: method(),
             certificate: certificate(),
@@ -248,6 +373,9 @@ mod tests {
             ]),
             clusters: None,
             theory: None,
+            uncertainty: Some(uncertainty()),
+            variances: Some(variances()),
+            evidence: Some(evidence()),
             residuals: vec![0.1, 0.05, 0.03],
             steps: Vec::new(),
             history: (1..=3).map(round).collect(),
@@ -261,7 +389,8 @@ mod tests {
         let title = "three nodes";
         let helps = [help(0, 1, 0.4), help(1, 0, 0.3), help(2, 0, -2.0)];
         let (edges, positions, experiment) = (&EDGES, None, "seed = 7");
-        Page { title, outcome, edges, positions, experiment, helps: &helps }.render()
+        let (helps, coefficients) = (&helps, &coefficients());
+        Page { title, outcome, edges, positions, experiment, helps, coefficients }.render()
     }
 
     #[test]
@@ -278,9 +407,25 @@ mod tests {
             "Who helps whom",
             "Helps most others: ",
             "nearest by coordinates",
+            "86.7 %",
+            "1 of 3 nodes",
+            "slope &lt;x&gt; differs most from node to node",
+            "3.00 ± 0.200",
+            "slope &lt;x&gt; and intercept −0.310",
+            "0.250 (given)",
+            "121.0 with 1 covariance as well; these are taken",
+            "Likelier with the network.",
+            "along the network, ρ = 0.500",
+            "0 to 1.50",
+            "standard deviation 2.00",
+            "the model expects 0 and 1",
+            "mean residual of each node",
             "residual (log scale)",
             "Strength of the pull",
             "Means are shared.",
+            "by fedrelax, chosen: pulled to its neighbours",
+            "not chosen: weights like its neighbours",
+            "fedrelax, chosen of fedrelax, gtv",
             "seed = 7",
             "fedgrid 0.1.0 · seed 7",
         ] {
@@ -338,16 +483,32 @@ mod tests {
     }
 
     #[test]
+    fn a_node_without_an_interval_is_told_so() {
+        let mut outcome = complete();
+        let interval = outcome.nodes[1].interval.as_mut().unwrap();
+        interval.basis = "too few rows for a 90 % interval: 2 rows allow at most 66 %".into();
+        let said =
+            "Node &#x27;b&#x27; has no interval: too few rows for a 90 % interval: 2 rows allow";
+        assert!(page(&outcome).contains(said));
+        (outcome.uncertainty, outcome.variances) = (None, None);
+        let html = page(&outcome);
+        for absent in ["How sure predictions are", "How much nodes differ", "id=\"residuals\""] {
+            assert!(!html.contains(absent), "{absent}");
+        }
+    }
+
+    #[test]
     fn without_test_rows_validation_errors_are_compared() {
         let mut outcome = complete();
         let comparison = &mut outcome.comparison;
         for entry in [&mut comparison.local, &mut comparison.pooled, &mut comparison.shrunk]
             .into_iter()
-            .chain([&mut comparison.network, &mut comparison.shuffled])
+            .chain([&mut comparison.mixed, &mut comparison.network, &mut comparison.shuffled])
         {
             entry.as_mut().unwrap().test = None;
         }
-        comparison.baselines.values_mut().for_each(|entry| entry.test = None);
+        let (members, baselines) = (&mut comparison.members, &mut comparison.baselines);
+        members.values_mut().chain(baselines.values_mut()).for_each(|entry| entry.test = None);
         outcome.metric = "log_loss".into();
         let html = page(&outcome);
         assert!(html.contains("validation log-loss, lower is better"));
@@ -372,7 +533,8 @@ mod tests {
         let page = |positions| {
             let title = "t";
             let (edges, experiment, helps) = (&EDGES, "", &[][..]);
-            Page { title, outcome: &outcome, edges, positions, experiment, helps }.render()
+            let (outcome, coefficients) = (&outcome, &Coefficients::default());
+            Page { title, outcome, edges, positions, experiment, helps, coefficients }.render()
         };
         assert!(page(Some(&positions[..])).contains("Positions are the nodes’ coordinates."));
         assert!(page(Some(&positions[..2])).contains("computed layout"));

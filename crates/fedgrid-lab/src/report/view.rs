@@ -150,7 +150,7 @@ pub(super) fn comparison(outcome: &Outcome) -> Value {
     let best = entries.iter().map(|(_, entry)| entry.error()).fold(f64::INFINITY, f64::min);
     let rows: Vec<Value> = entries
         .iter()
-        .map(|&(name, entry)| {
+        .map(|(name, entry)| {
             let spread = entry.spread.as_ref().map(|spread| {
                 format!(
                     "{} to {}",
@@ -161,7 +161,7 @@ pub(super) fn comparison(outcome: &Outcome) -> Value {
             context! {
                 name, spread,
                 class => figures::class_of(name),
-                about => about(name),
+                about => about(outcome, name),
                 repeats => entry.spread.as_ref().map(|spread| spread.repeats),
                 validation => number::significant(entry.validation),
                 test => number::perhaps(entry.test),
@@ -185,8 +185,15 @@ pub(super) fn comparison(outcome: &Outcome) -> Value {
     }
 }
 
-fn about(method: &str) -> &'static str {
-    match method {
+fn about(outcome: &Outcome, method: &str) -> String {
+    if let Some(kind) = method.strip_prefix("by ") {
+        return format!("not chosen: {}", outcome::about(kind));
+    }
+    let words = match method {
+        "network" if !outcome.method.candidates.is_empty() => {
+            let kind = &outcome.method.kind;
+            return format!("by {kind}, chosen: {}", outcome::about(kind));
+        }
         "local" => "every node alone",
         "pooled" => "one model for all nodes",
         "shrunk" => "every node pulled to the pooled model, no network",
@@ -194,7 +201,8 @@ fn about(method: &str) -> &'static str {
         "network" => "every node pulled to its neighbours",
         "shuffled" => "the same network with its nodes in random places; means",
         other => outcome::about(other),
-    }
+    };
+    words.into()
 }
 
 /// Who gains and who is harmed, in sentences.
@@ -330,8 +338,11 @@ pub(super) fn training(outcome: &Outcome) -> Vec<Value> {
         other => other.into(),
     };
     let levels = if method.couple_intercept { "coupled" } else { "each node’s own" };
+    let names: Vec<&str> = method.candidates.iter().map(|one| one.kind.as_str()).collect();
+    let of =
+        if names.len() > 1 { format!(", chosen of {}", names.join(", ")) } else { String::new() };
     let mut settings = vec![
-        ("Method", method.kind.clone()),
+        ("Method", format!("{}{of}", method.kind)),
         (strength(outcome), number::significant(method.alpha)),
     ];
     settings.extend(method.ridge.map(|ridge| ("Ridge", number::significant(ridge))));

@@ -1,5 +1,8 @@
 //! From cards and models to the outcome of a run.
 
+mod choice;
+mod evidence;
+mod uncertainty;
 mod verdict;
 mod weak;
 
@@ -9,6 +12,7 @@ use fedgrid::compare::{
     Card, Contestant, Fitted, MessageSizes, NodeScore, Strength, Verdict, Weighting,
 };
 
+pub use self::uncertainty::{basis, level_in_words, variances};
 use self::verdict::VerdictText;
 use crate::{
     assembly::Assembly,
@@ -33,9 +37,15 @@ pub fn outcome(
 ) -> Outcome {
     let study = &assembly.study;
     let main = study.main();
-    let verdict = if experiment.compare.enabled { Verdict::of(cards, main) } else { None };
+    let is_compared = experiment.compare.enabled;
+    let verdict = if is_compared { Verdict::of(cards, main, &study.network) } else { None };
     let comparison = comparison(cards);
-    let nodes = nodes(assembly, cards, fitted);
+    let mut nodes = nodes(assembly, cards, fitted);
+    let uncertainty = uncertainty::uncertainty(assembly, fitted).map(|found| {
+        let own = nodes.iter_mut().zip(found.nodes);
+        own.for_each(|(node, interval)| node.interval = Some(interval));
+        found.uncertainty
+    });
     let of_nodes: Vec<usize> = nodes.iter().map(|node| node.cluster).collect();
     let strength = strength(cards, main);
     // The names are part of result.json and of the report.
@@ -66,6 +76,9 @@ pub fn outcome(
         network: network(assembly),
         path: cards.iter().map(|card| (card.contestant.to_string(), card.path.clone())).collect(),
         clusters: fitted.clusters.as_deref().map(clusters),
+        uncertainty,
+        variances: uncertainty::variances(assembly, fitted),
+        evidence: fitted.evidence.as_ref().map(evidence::evidence),
         residuals: fitted.residuals.clone(),
         steps: fitted.steps.clone(),
         history: fitted.rounds.clone(),
@@ -107,6 +120,10 @@ fn comparison(cards: &[Card]) -> Comparison {
         Contestant::Baseline(kind) => Some((kind.to_string(), entry_of(card))),
         _ => None,
     });
+    let members = cards.iter().filter_map(|card| match card.contestant {
+        Contestant::Member(kind) => Some((kind.to_string(), entry_of(card))),
+        _ => None,
+    });
     let shuffles: Vec<&Card> =
         cards.iter().filter(|card| matches!(card.contestant, Contestant::Shuffled(_))).collect();
     let mean = |value: &dyn Fn(&Card) -> Option<f64>| {
@@ -128,6 +145,7 @@ fn comparison(cards: &[Card]) -> Comparison {
         shrunk: entry(Contestant::Shrunk),
         mixed: entry(Contestant::Mixed),
         network: entry(Contestant::Network),
+        members: members.collect(),
         shuffled,
         baselines: baselines.collect(),
     }
@@ -181,6 +199,7 @@ fn nodes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<NodeOutcom
                 gain: local.zip(network_error).map(|(local, network)| local - network),
                 cluster: clusters[node],
                 note: assembly.node_notes[node].clone(),
+                interval: None,
             }
         })
         .collect()
@@ -206,8 +225,10 @@ fn method(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> MethodUsed {
     let facts = settings.method.facts();
     MethodUsed {
         kind: settings.method.kind().name().into(),
+        candidates: choice::candidates(&assembly.study),
         penalty: facts.penalty.map(Into::into),
-        alpha: strength.map_or(0.0, |strength| strength.alpha),
+        // An estimate is that of the fit; without test rows the card has none.
+        alpha: fitted.strength.or(strength.map(|strength| strength.alpha)).unwrap_or(0.0),
         ridge: strength.and_then(|strength| strength.ridge),
         coupling: facts.coupling.map(Into::into),
         couple_intercept: facts.couples_intercepts,
@@ -304,9 +325,19 @@ fn warnings(assembly: &Assembly, cards: &[Card], fitted: &Fitted, is_judged: boo
 #[must_use]
 pub fn notes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<String> {
     let mut notes = assembly.notes.clone();
+    notes.extend(choice::note(&assembly.study));
     notes.extend(better_baselines(cards, assembly.study.main()));
     notes.extend(weak::notes(&fitted.weak, assembly.study.network.names()));
     notes.extend(assembly.study.settings.method.note_on_fit(fitted));
+    if let Some(posterior) = fitted.posterior.as_ref().filter(|own| !own.undetermined.is_empty()) {
+        let names = assembly.study.network.names();
+        let open = posterior.undetermined.iter().map(|&node| names[node].as_str());
+        notes.push(format!(
+            "{} without rows that determine a free coefficient, and {} the mean of the other nodes there.",
+            crate::assembly::listed(open, "is", "are"),
+            if posterior.undetermined.len() == 1 { "has" } else { "have" },
+        ));
+    }
     if let Some(reason) = &fitted.certificate.reason {
         notes.push(format!("No gap is certified: {reason}."));
     }

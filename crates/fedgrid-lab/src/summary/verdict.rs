@@ -106,17 +106,12 @@ impl VerdictText<'_> {
         });
         // From the strongest statement that the numbers allow to the weakest.
         if verdict.gain.is_clear() {
-            let least = self.comparison.shuffled.as_ref().and_then(|entry| entry.spread.as_ref());
-            let least = least.map_or_else(String::new, |spread| significant(spread.min));
-            return format!(
-                "That the shape of your network helps is not confirmed: {errors}, but {least} with \
-                 the best of its shuffles."
-            );
+            return self.unconfirmed_shape(verdict, &errors);
         }
         if verdict.gain.is_excluded() {
             return format!(
-                "Your network adds less than 1 % to the best method without it: {errors}{shuffles}; \
-                 which of local, pooled and shrunk is best is not confirmed."
+                "Your network does not help here, it adds less than 1 % to the best method without it: \
+                 {errors}{shuffles}; which of those is best is not confirmed."
             );
         }
         let share = verdict.gain.gain / verdict.gain.error;
@@ -135,6 +130,27 @@ impl VerdictText<'_> {
             );
         }
         format!("It is not confirmed that your network helps: {errors}{shuffles}.")
+    }
+
+    /// A network that beats its rivals, but not its shuffles surely.
+    fn unconfirmed_shape(&self, verdict: &Verdict, errors: &str) -> String {
+        let own = self.comparison.entry(Contestant::Network).map_or(f64::NAN, Entry::error);
+        let spread = self.comparison.shuffled.as_ref().and_then(|entry| entry.spread.as_ref());
+        match (spread, &verdict.shape) {
+            (Some(spread), _) if spread.min <= own => format!(
+                "That the shape of your network helps is not confirmed: {errors}, but {} with the \
+                 best of its shuffles.",
+                significant(spread.min)
+            ),
+            (_, Some(shape)) => format!(
+                "Your network is better than the best method without it, but {} cannot confirm that \
+                 its shape is why: {errors}{} ({}).",
+                self.rows,
+                self.shuffles(),
+                difference(shape)
+            ),
+            _ => format!("That the shape of your network helps is not confirmed: {errors}."),
+        }
     }
 
     /// The verdict on a method with a hub, which says nothing about a network.
@@ -200,24 +216,29 @@ fn difference(difference: &Difference) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Entry;
+    use crate::outcome::{Entry, Spread};
 
     fn sentence(kind: Kind, gain: f64, standard_error: f64) -> String {
+        with_shape(kind, gain, standard_error, None)
+    }
+
+    /// The sentence where the shape gains so much on its shuffles.
+    fn with_shape(kind: Kind, gain: f64, standard_error: f64, shape: Option<Difference>) -> String {
         let entry = |test: f64| {
             let (accuracy, alpha, ridge, spread) = (None, None, None, None);
             Some(Entry { validation: test, test: Some(test), accuracy, alpha, ridge, spread })
         };
+        let shuffles = Spread { repeats: 5, min: 9.5, max: 10.5, deviation: 0.4 };
         let comparison = Comparison {
             local: entry(12.0),
             pooled: entry(11.0),
             shrunk: entry(10.0),
             network: entry(10.0 - gain),
-            shuffled: entry(11.5),
+            shuffled: Some(Entry { spread: Some(shuffles), ..entry(10.0).unwrap() }),
             ..Comparison::default()
         };
-        let gain = Difference { gain, standard_error, error: 10.0 };
-        let verdict =
-            Verdict { kind, rival: Contestant::Shrunk, gain, shape: None, better: 3, worse: 1 };
+        let gain = Difference { gain, standard_error, degrees: 200.0, error: 10.0 };
+        let verdict = Verdict { kind, rival: Contestant::Shrunk, gain, shape, better: 3, worse: 1 };
         let rows = "40 test rows".into();
         let text = VerdictText {
             verdict: Some(&verdict),
@@ -240,7 +261,7 @@ mod tests {
         assert!(small.contains("is 0.800 % better"), "{small}");
         assert!(small.contains("that it is 1 % or more is not confirmed"), "{small}");
         let nothing = undecided(0.001, 0.002);
-        assert!(nothing.starts_with("Your network adds less than 1 %"), "{nothing}");
+        assert!(nothing.starts_with("Your network does not help here, it adds less"), "{nothing}");
         let worse = undecided(-0.3, 0.3);
         assert!(worse.starts_with("It is not confirmed that your network helps"), "{worse}");
         for kind in [Kind::Undecided, Kind::Coupling] {
@@ -249,6 +270,25 @@ mod tests {
                 assert!(!said.contains("does not") && !said.contains("use "), "{said}");
             }
         }
+    }
+
+    #[test]
+    fn a_shape_is_said_to_add_nothing_only_where_that_was_found() {
+        let shape = |gain, standard_error| {
+            Some(Difference { gain, standard_error, degrees: 200.0, error: 10.0 })
+        };
+        let unsure = with_shape(Kind::Coupling, 1.0, 0.1, shape(1.0, 0.9));
+        assert!(unsure.contains("40 test rows cannot confirm that its shape is why"), "{unsure}");
+        assert!(unsure.contains("when its nodes are shuffled (1.00 ± 0.900 less)"), "{unsure}");
+        // The best shuffle has 9.5, and the network 9.7.
+        let beaten = with_shape(Kind::Coupling, 0.3, 0.01, shape(0.3, 0.9));
+        assert!(beaten.contains("but 9.50 with the best of its shuffles"), "{beaten}");
+        for said in [unsure, beaten] {
+            assert!(!said.contains("does not") && !said.contains("use "), "{said}");
+        }
+        let same = with_shape(Kind::CouplingOnly, 0.0, 0.5, shape(0.0, 0.01));
+        assert!(same.contains("but the shape of your network does not"), "{same}");
+        assert!(same.contains("the same within 1 %"), "{same}");
     }
 
     #[test]

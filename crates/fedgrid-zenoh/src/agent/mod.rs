@@ -371,5 +371,5 @@ fn verifier<P: Durable>(
         let index = u32::try_from(peer.peer).ok()?;
         Some((index, peer.epoch, process.largest_payload(peer.peer)?))
     });
-    bundle.verifier(met, options.protocol.stop.rounds as u64 + 1)
+    bundle.verifier(met, (options.protocol.stop.rounds as u64).saturating_add(1))
 }

@@ -39,7 +39,6 @@ macro_rules! by_size {
         $small::<$constant>($($argument),*)
     };
 }
-pub(super) use by_size;
 
 /// `out ← out + factor · A v` for a symmetric matrix, whose rows are its columns.
 pub fn add_symmetric_product(out: &mut [f64], factor: f64, matrix: &[f64], v: &[f64]) {

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::WeakPulls;
+use super::{NetworkEvidence, WeakPulls};
 use crate::{
     method::{PartialHypotheses, Tally},
     model::Hypothesis,
     network::Network,
     observe::Round,
     optimum::gtv::Minimum,
+    uncertainty::{Posterior, Residuals},
 };
 
 /// How close a run has come to where it was going.
@@ -69,6 +70,12 @@ pub struct Fitted {
     pub weak: WeakPulls,
     /// The strength, where it was estimated.
     pub strength: Option<f64>,
+    /// What is known of the coefficients, where the method says it.
+    pub posterior: Option<Posterior>,
+    /// The residuals on rows that the models have not seen, once [`super::Study::residuals`] has looked at them.
+    pub unseen: Option<Residuals>,
+    /// What training rows say of the network, once [`super::Study::network_evidence`] was asked for it.
+    pub evidence: Option<NetworkEvidence>,
     /// What the next strength of a path may start from.
     pub(super) next_start: StartingPoint,
 }
@@ -101,6 +108,9 @@ impl Fitted {
             damped: Vec::new(),
             weak: WeakPulls::default(),
             strength: None,
+            posterior: None,
+            unseen: None,
+            evidence: None,
             next_start: StartingPoint::Cold,
         }
     }

@@ -10,16 +10,26 @@
 //! shuffled   the same network with its nodes in random places, several times
 //! baselines  other methods, if asked for
 //! ```
+//!
+//! The method of the network is named, or chosen of several on validation rows ([`Member`]).
 
+mod choice;
 mod clusters;
 mod contender;
+mod difference;
 mod direct;
+mod evidence;
 mod fitted;
 mod hub;
+mod intervals;
+mod node_order;
 mod nodes;
+mod paired;
 mod rounds;
 mod score;
+mod shared;
 mod strength;
+mod student;
 mod trainer;
 mod tuning;
 mod verdict;
@@ -27,29 +37,34 @@ mod weak;
 
 use std::sync::Arc;
 
+pub use choice::Member;
 pub use contender::{
     Approach, AtSites, Bound, Choose, Contender, Correlated, Facts, Federated, Gtv, LocalRow,
-    MessageSizes, MethodKind, Mixed, ModelsInUse, Objective, PersFlKeys, PooledRow, RunsFederated,
-    StrengthKey, WhichCandidates,
+    MessageSizes, MethodKind, Mixed, ModelsInUse, NetworkEvidence, Objective, PersFlKeys,
+    PooledRow, RunsFederated, StrengthKey, WhichCandidates,
 };
+pub use difference::Difference;
+pub use evidence::NodeEvidence;
 pub use fitted::{Certificate, FitRequest, Fitted};
+pub use intervals::NodeCoverage;
 use schemars::JsonSchema;
 pub use score::NodeScore;
 use serde::{Deserialize, Serialize};
 pub use strength::{Grid, Strength, Units};
 pub use trainer::Trainer;
 pub use tuning::{Card, PathPoint};
-pub use verdict::{Difference, Kind, Verdict};
+pub use verdict::{Kind, Verdict};
 pub use weak::WeakPulls;
 
 use crate::{
     data::{Dataset, Features, Plan, Task},
     error::{Error, Result, same_size},
-    model::LocalModel,
+    model::{Hypothesis, LocalModel, Scales},
     network::{Network, NodeId},
     observe::Round,
     random::{Purpose, Stream},
     runtime::InProcess,
+    uncertainty::Posterior,
 };
 
 /// What is compared.
@@ -66,6 +81,8 @@ pub enum Contestant {
     Mixed,
     /// The study's own method over its network.
     Network,
+    /// A method over the network that the study's own is chosen from.
+    Member(MethodKind),
     /// The same with shuffled nodes, for the shuffle of this number.
     Shuffled(usize),
     /// Another method.
@@ -94,7 +111,7 @@ impl Contestant {
     pub fn uses_network(self) -> bool {
         match self {
             Self::Local | Self::Pooled | Self::Shrunk | Self::Mixed => false,
-            Self::Network | Self::Shuffled(_) => true,
+            Self::Network | Self::Member(_) | Self::Shuffled(_) => true,
             Self::Baseline(kind) => kind.facts().uses_network,
         }
     }
@@ -108,6 +125,7 @@ impl std::fmt::Display for Contestant {
             Self::Shrunk => f.write_str("shrunk"),
             Self::Mixed => f.write_str("mixed"),
             Self::Network => f.write_str("network"),
+            Self::Member(kind) => write!(f, "network ({kind})"),
             Self::Shuffled(number) => write!(f, "shuffled {}", number + 1),
             Self::Baseline(kind) => f.write_str(kind.name()),
         }
@@ -134,6 +152,8 @@ pub struct Settings {
     pub tune_ridge: bool,
     /// How nodes learn together.
     pub method: Approach,
+    /// The methods that it is chosen from, the simpler first; none if it is given.
+    pub members: Vec<Member>,
     /// How rows count.
     pub weighting: Weighting,
     /// Whether what can be solved directly is; otherwise it runs in rounds of messages.
@@ -142,6 +162,8 @@ pub struct Settings {
     pub runtime: InProcess,
     /// How many shuffled networks there are to beat.
     pub shuffles: usize,
+    /// How many shuffled networks the likelihood of the training rows is compared with, at most.
+    pub likelihood_shuffles: usize,
     /// Which other methods are tried too.
     pub baselines: Vec<MethodKind>,
     /// The seed of everything drawn.
@@ -154,10 +176,12 @@ impl Default for Settings {
             alpha: None,
             tune_ridge: true,
             method: Approach::default(),
+            members: Vec::new(),
             weighting: Weighting::Nodes,
             direct: true,
             runtime: InProcess::default(),
             shuffles: 5,
+            likelihood_shuffles: 99,
             baselines: Vec::new(),
             seed: 1,
         }
@@ -201,6 +225,8 @@ pub struct Study {
     pub public: Vec<Arc<Features>>,
     /// Which rows are for what.
     pub plan: Plan,
+    /// From the units of a table to those of the rows and public points above; none if they are the same.
+    pub scales: Option<Scales>,
     /// The choices.
     pub settings: Settings,
 }
@@ -212,6 +238,35 @@ impl Study {
         same_size("nodes with a model", self.models.len(), self.network.len())?;
         same_size("nodes with public points", self.public.len(), self.network.len())?;
         if self.plan.train.iter().all(Vec::is_empty) { Err(Error::NoData) } else { Ok(()) }
+    }
+
+    /// What nodes have learnt, for rows of the table.
+    #[must_use]
+    pub fn for_table(&self, learnt: &[Arc<dyn Hypothesis>]) -> Vec<Arc<dyn Hypothesis>> {
+        match &self.scales {
+            Some(scales) => learnt.iter().map(|one| scales.for_table(one, self.task())).collect(),
+            None => learnt.to_vec(),
+        }
+    }
+
+    /// What a number that models predict is worth in the units of the table.
+    pub(crate) fn target_unit(&self) -> f64 {
+        match (self.task(), &self.scales) {
+            (Task::Regression, Some(scales)) => scales.target(),
+            _ => 1.0,
+        }
+    }
+
+    /// What an error of models is worth in the units of the table: squares, where the target is a number.
+    pub(crate) fn error_unit(&self) -> f64 {
+        self.target_unit().powi(2)
+    }
+
+    /// What the rows say of the coefficients of all nodes, in the units of the table.
+    #[must_use]
+    pub fn posterior(&self, fitted: &Fitted) -> Option<Posterior> {
+        let own = fitted.posterior.as_ref()?;
+        Some(self.scales.as_ref().map_or_else(|| own.clone(), |scales| own.for_table(scales)))
     }
 
     /// What is to be predicted.
@@ -226,9 +281,11 @@ impl Study {
         let main = self.main();
         let shuffles = if main == Contestant::Network { self.settings.shuffles } else { 0 };
         let baselines = self.settings.baselines.iter().copied().map(Contestant::Baseline);
+        let own = Contestant::Member(self.settings.method.kind());
         [Contestant::Local, Contestant::Pooled, Contestant::Shrunk, Contestant::Mixed]
             .into_iter()
             .chain((!main.is_plain()).then_some(main))
+            .chain(self.members().into_iter().filter(|member| *member != own))
             // After the network: a shuffle is judged against it, and an interrupted run keeps the network's card.
             .chain((0..shuffles).map(Contestant::Shuffled))
             .chain(baselines.filter(|baseline| *baseline != main))
@@ -257,6 +314,7 @@ impl Study {
             Contestant::Shrunk => MethodKind::Shrunk,
             Contestant::Mixed => MethodKind::Mixed,
             Contestant::Network | Contestant::Shuffled(_) => own.kind(),
+            Contestant::Member(kind) => return self.member(kind),
             Contestant::Baseline(kind) => kind,
         };
         if kind == own.kind() { own.clone() } else { kind.with_defaults() }
@@ -272,13 +330,16 @@ impl Study {
     pub fn network_of(&self, contestant: Contestant) -> Network {
         match contestant {
             Contestant::Mixed => self.network.without_edges(),
-            Contestant::Shuffled(number) => {
-                // Each shuffle has a stream of its own, so that more of them leave the first ones as they are.
-                let mut stream = Stream::new(self.settings.seed, number, 0, Purpose::Shuffle);
-                self.network.shuffled(&stream.permutation(self.network.len()))
-            }
+            Contestant::Shuffled(number) => self.network.shuffled(&self.shuffle(number)),
             _ => self.network.clone(),
         }
+    }
+
+    /// The node that each place of the network gets in the shuffle of this number.
+    fn shuffle(&self, number: usize) -> Vec<NodeId> {
+        // Each has a stream of its own, so that more of them leave the first ones as they are.
+        let mut stream = Stream::new(self.settings.seed, number, 0, Purpose::Shuffle);
+        stream.permutation(self.network.len())
     }
 
     /// Nodes in components of the network without any training row: nothing there determines a

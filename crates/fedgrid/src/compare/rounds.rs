@@ -50,7 +50,8 @@ impl Trainer<'_> {
             _ => Vec::new(),
         };
         let validation = Validation::new(&validation);
-        let mut observer = Patience { watch: self.watch, validation, effort };
+        let error_unit = self.study.error_unit();
+        let mut observer = Patience { watch: self.watch, validation, error_unit, effort };
         InProcess { stop, ..self.study.settings.runtime }.observed(method, views, &mut observer)
     }
 
@@ -87,6 +88,8 @@ impl Trainer<'_> {
 struct Patience<'a> {
     watch: &'a dyn Watch,
     validation: Validation<'a>,
+    /// What an error of models is worth in the units of the table.
+    error_unit: f64,
     effort: Effort,
 }
 
@@ -100,6 +103,7 @@ impl Observer for Patience<'_> {
             return ControlFlow::Break(());
         }
         let flow = self.validation.round(record, hypotheses);
+        record.validation = record.validation.map(|error| self.error_unit * error);
         if self.effort == Effort::Final {
             self.watch.round(record);
         }

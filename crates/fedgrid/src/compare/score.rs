@@ -42,10 +42,10 @@ impl NodeScore {
 }
 
 impl Study {
-    /// The scores of hypotheses on the given rows of each node.
+    /// The scores of hypotheses on the given rows of each node, in the units of the table.
     #[must_use]
     pub fn score(&self, hypotheses: &[Arc<dyn Hypothesis>], rows: &[Vec<usize>]) -> Vec<NodeScore> {
-        let loss = Loss::of(self.task());
+        let (loss, unit) = (Loss::of(self.task()), self.error_unit());
         let score = |(node, rows): (usize, &Vec<usize>)| {
             let data = &self.rows[node];
             let labels = data.labels().select(rows);
@@ -57,7 +57,7 @@ impl Study {
                 0
             };
             NodeScore {
-                loss: loss.rows(&labels, &predictions).iter().sum(),
+                loss: unit * loss.rows(&labels, &predictions).iter().sum::<f64>(),
                 correct,
                 rows: rows.len(),
             }

@@ -77,9 +77,7 @@ impl<'a> Trainer<'a> {
 
     /// The training rows of all nodes, each of which counts once on average.
     pub(super) fn raw_rows(&self) -> Vec<Dataset> {
-        let mut rows = self.study.select(self.rows);
-        Dataset::weigh_all(&mut rows, |data| data.rows() as f64);
-        rows
+        self.study.raw_rows(self.rows)
     }
 
     /// Every node alone. A node without rows predicts the mean of all training labels, a shared
@@ -164,6 +162,13 @@ impl Study {
         self.rows.iter().zip(rows).map(|(all, rows)| all.select(rows)).collect()
     }
 
+    /// The given rows of each node, each of which counts once on average.
+    pub(super) fn raw_rows(&self, rows: &[Vec<usize>]) -> Vec<Dataset> {
+        let mut rows = self.select(rows);
+        Dataset::weigh_all(&mut rows, |data| data.rows() as f64);
+        rows
+    }
+
     /// The nodes with their final training rows, weighed and with a ridge as a fit sees them.
     #[must_use]
     pub fn nodes(&self, ridge: Option<f64>) -> Vec<Node> {
@@ -183,11 +188,27 @@ impl Study {
 
     /// Fits the study's own method at a given strength to the final training rows.
     pub fn fit(&self, strength: Strength, watch: &dyn Watch) -> Result<Fitted> {
-        let fitted = self.fit_contestant(self.main(), strength, watch)?;
+        let fitted = self.fit_by_name(self.main(), strength, watch)?;
         Ok(Fitted { weak: self.weak_pulls(strength), ..fitted })
     }
 
-    pub(super) fn fit_contestant(
+    /// Fits a contestant with nodes in the order of their names.
+    pub(super) fn fit_by_name(
+        &self,
+        contestant: Contestant,
+        strength: Strength,
+        watch: &dyn Watch,
+    ) -> Result<Fitted> {
+        match self.by_name() {
+            Some((study, order)) => {
+                Ok(study.fit_contestant(contestant, strength, watch)?.put_back(&order))
+            }
+            None => self.fit_contestant(contestant, strength, watch),
+        }
+    }
+
+    /// Fits any contestant at a given strength to the final training rows.
+    pub fn fit_contestant(
         &self,
         contestant: Contestant,
         strength: Strength,

@@ -2,11 +2,13 @@
 //! pulls α and ridges, walked from strong to weak with warm starts, wider where its edge wins, finer
 //! around the best.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Contestant, NodeScore, Strength, Study, Watch,
+    Contestant, NodeEvidence, NodeScore, Strength, Study, Watch,
     fitted::{Effort, FitRequest, StartingPoint},
     strength::{Grid, PULL_EXPONENTS, Units, pull},
     trainer::Trainer,
@@ -44,6 +46,9 @@ pub struct Card {
     pub path: Vec<PathPoint>,
     /// The errors of each node, on test rows or else on validation rows.
     pub nodes: Vec<NodeScore>,
+    /// What test rows say beyond these errors; empty without test rows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<NodeEvidence>,
     /// Whether the fit that test rows score came as close as asked; true where there is none.
     #[serde(default = "yes")]
     pub converged: bool,
@@ -58,6 +63,15 @@ impl Card {
     #[must_use]
     pub fn error(&self) -> f64 {
         self.test.unwrap_or(self.validation)
+    }
+
+    /// What the rows of that error say; of validation rows the sums.
+    pub(super) fn rows(&self) -> Cow<'_, [NodeEvidence]> {
+        if self.evidence.is_empty() {
+            self.nodes.iter().map(NodeEvidence::of_sum).collect()
+        } else {
+            Cow::Borrowed(&self.evidence)
+        }
     }
 }
 
@@ -85,9 +99,20 @@ const RIDGE_EXPONENTS: std::ops::RangeInclusive<i32> = -4..=1;
 impl Study {
     /// Tunes a contestant on validation rows and scores it on test rows.
     pub fn card(&self, contestant: Contestant, watch: &dyn Watch) -> Result<Card> {
+        self.judge(self.tune(contestant, watch)?, watch)
+    }
+
+    /// Tunes a contestant on validation rows; test rows are not looked at.
+    pub fn tune(&self, contestant: Contestant, watch: &dyn Watch) -> Result<Card> {
+        match self.by_name() {
+            Some((study, order)) => Ok(study.tuned(contestant, watch)?.put_back(&order)),
+            None => self.tuned(contestant, watch),
+        }
+    }
+
+    fn tuned(&self, contestant: Contestant, watch: &dyn Watch) -> Result<Card> {
         let tried = Search::new(self, contestant, watch)?.run()?;
         let best = best(&tried);
-        let strength = best.strength;
         // A plot of the path needs numbers; that a strength diverged shows in its absence.
         let finite = tried.iter().filter(|tried| tried.error().is_finite());
         let path = finite.map(|tried| PathPoint {
@@ -95,35 +120,48 @@ impl Study {
             ridge: tried.strength.ridge,
             validation: tried.error(),
         });
-        let mut card = Card {
+        Ok(Card {
             contestant,
-            strength,
+            strength: best.strength,
             validation: best.error(),
             test: None,
-            accuracy: None,
+            accuracy: self.accuracy(&best.scores),
             path: path.collect(),
             nodes: best.scores.clone(),
+            evidence: Vec::new(),
             converged: true,
-        };
+        })
+    }
+
+    /// Scores what was tuned on test rows, if there are any and it is not done.
+    pub(super) fn judge(&self, mut card: Card, watch: &dyn Watch) -> Result<Card> {
+        if card.test.is_some() || !self.plan.has_test() {
+            return Ok(card);
+        }
         // Test rows are looked at once, with a fit to all training rows at the strength that is already chosen.
-        if self.plan.has_test() {
-            let fitted = self.fit_contestant(contestant, strength, watch)?;
-            card.nodes = self.score(&fitted.hypotheses, &self.plan.test);
-            card.test = NodeScore::total(&card.nodes).mean();
-            card.converged = fitted.certificate.converged;
-            card.strength.alpha = fitted.strength.unwrap_or(strength.alpha);
-        }
-        if self.task().outputs() > 1 {
-            let total = NodeScore::total(&card.nodes);
-            card.accuracy = Some(total.correct as f64 / total.rows.max(1) as f64);
-        }
+        let fitted = self.fit_by_name(card.contestant, card.strength, watch)?;
+        card.nodes = self.score(&fitted.hypotheses, &self.plan.test);
+        card.evidence = self.evidence(&fitted.hypotheses, &self.plan.test);
+        card.test = NodeScore::total(&card.nodes).mean();
+        card.accuracy = self.accuracy(&card.nodes);
+        card.converged = fitted.certificate.converged;
+        card.strength.alpha = fitted.strength.unwrap_or(card.strength.alpha);
         Ok(card)
+    }
+
+    /// The share of rows given their right class; none of numbers.
+    fn accuracy(&self, nodes: &[NodeScore]) -> Option<f64> {
+        let total = NodeScore::total(nodes);
+        (self.task().outputs() > 1).then(|| total.correct as f64 / total.rows.max(1) as f64)
     }
 }
 
+/// Errors closer than this share are equal, and rounding does not decide.
+pub(super) const TIE_SHARE: f64 = 1e-9;
+
 fn best(tried: &[Tried]) -> &Tried {
     // Of equals the first, which is the stronger pull and the larger ridge: the simpler model.
-    let smaller = |a: &Tried, b: &Tried| b.error() < a.error();
+    let smaller = |a: &Tried, b: &Tried| b.error() < (1.0 - TIE_SHARE) * a.error();
     tried.iter().reduce(|a, b| if smaller(a, b) { b } else { a }).expect("a grid is never empty")
 }
 

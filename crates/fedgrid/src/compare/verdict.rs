@@ -1,37 +1,26 @@
 //! The answer, by one rule.
 //!
 //! ```text
-//! network        beats the best row without the network by 1 % and by 3 standard errors, and
-//!                every shuffle; and was not found to be the same as its shuffles within 1 %
+//! network        beats the best row without the network clearly, every shuffle, and their mean clearly
 //! hub            the same of a method with a hub, which has no network to shuffle
-//! coupling-only  a coupled method beats local and pooled so, and it was found that the network adds
+//! coupling-only  a coupled method likely beats local and pooled by 1 %, and it was found that the network adds
 //!                less than 1 % to the best row without it, or to its own shuffles
-//! coupling       a coupled method beats local and pooled so; what the network's shape adds is not
+//! coupling       a coupled method likely beats local and pooled by 1 %; what the network's shape adds is not
 //!                confirmed
-//! pooled, local  the better of the two, by 3 standard errors, and no coupling seems 1 % better; and it
-//!                was found that the network gains less than 1 % on it
+//! pooled, local  the better of the two, likely, and no coupling seems 1 % better; and it was found that the
+//!                network gains less than 1 % on it
 //! undecided      the rows cannot tell
 //! ```
 //!
-//! To find that something adds less than 1 % is a test of its own: the gain and two of its standard
-//! errors must stay below 1 % (for shuffles on both sides, an equivalence test). A gain that was not
-//! confirmed has not been found to be absent.
-//!
-//! Standard errors are paired over nodes: with `d_i` the difference of two methods' summed errors at
-//! node i and N the number of rows, the mean difference is Σ `d_i` / N and its standard error
-//! √(n · var d) / N.
+//! A gain is sure if chance alone makes one as large in one of 200 cases, likely if in one of 50, and clear if
+//! it is sure and at least 1 %. To find that something adds less than 1 % is a test of its own: a gain of 1 %
+//! would have shown as more in 39 of 40 cases (for shuffles on both sides, an equivalence test). A gain that
+//! was not confirmed has not been found to be absent. `difference.rs` has the standard error.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Card, Contestant, NodeScore};
-
-/// How much better a method must be, as a share of the other's error, to be worth a sentence.
-const MARGIN_SHARE: f64 = 0.01;
-/// How many standard errors confirm a gain: by chance in one of 700 comparisons.
-const CONFIRMING_STANDARD_ERRORS: f64 = 3.0;
-/// How many standard errors around a gain must stay below the margin to find that there is none worth
-/// it: each side of such a test is wrong in one of 40.
-const EXCLUDING_STANDARD_ERRORS: f64 = 2.0;
+use super::{Card, Contestant, Difference, difference::MARGIN_SHARE};
+use crate::network::Network;
 
 /// What helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,43 +42,6 @@ pub enum Kind {
     Undecided,
 }
 
-/// How much smaller the mean error of one method is than that of another.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Difference {
-    /// By how much; negative if it is larger.
-    pub gain: f64,
-    /// The standard error of that; infinite if one node cannot tell.
-    pub standard_error: f64,
-    /// The error that it is a gain on.
-    pub error: f64,
-}
-
-impl Difference {
-    /// Whether there is a gain, by enough standard errors.
-    #[must_use]
-    pub fn is_sure(&self) -> bool {
-        self.gain > 0.0 && self.gain >= CONFIRMING_STANDARD_ERRORS * self.standard_error
-    }
-
-    /// Whether there is, and it is worth it.
-    #[must_use]
-    pub fn is_clear(&self) -> bool {
-        self.is_sure() && self.gain >= MARGIN_SHARE * self.error
-    }
-
-    /// Whether it was found that there is no gain worth it.
-    #[must_use]
-    pub fn is_excluded(&self) -> bool {
-        self.gain + EXCLUDING_STANDARD_ERRORS * self.standard_error < MARGIN_SHARE * self.error
-    }
-
-    /// Whether it was found that there is neither a gain nor a loss worth it.
-    #[must_use]
-    pub fn is_equivalent(&self) -> bool {
-        self.is_excluded() && Self { gain: -self.gain, ..*self }.is_excluded()
-    }
-}
-
 /// The answer with the numbers it rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
@@ -109,42 +61,45 @@ pub struct Verdict {
 
 impl Verdict {
     /// The verdict on the study's own method, by the cards of all contestants; none without a
-    /// comparison, or if that method couples no nodes.
+    /// comparison, or if that method couples no nodes. Neighbours in the network may err alike.
     #[must_use]
-    pub fn of(cards: &[Card], main: Contestant) -> Option<Self> {
+    pub fn of(cards: &[Card], main: Contestant, network: &Network) -> Option<Self> {
         let card = |contestant| cards.iter().find(|card| card.contestant == contestant);
         let local = card(Contestant::Local)?;
         let pooled = card(Contestant::Pooled)?;
         let shrunk = card(Contestant::Shrunk)?;
-        let network = card(main).filter(|_| !main.is_plain())?;
+        let own = card(main).filter(|_| !main.is_plain())?;
+        let gain_of =
+            |one: &Card, other: &Card| Difference::between(&other.rows(), &one.rows(), network);
         // Of equals the first, which is the simplest.
         let others = cards.iter().filter(|card| card.contestant != main);
         let rival = [pooled, local, shrunk]
             .into_iter()
             .chain(others.filter(|card| !card.contestant.uses_network()))
             .reduce(|best, card| if card.error() < best.error() { card } else { best })?;
-        let shuffles: Vec<&Card> = cards
-            .iter()
-            .filter(|card| matches!(card.contestant, Contestant::Shuffled(_)))
-            .collect();
-        let gain = difference(&rival.nodes, &network.nodes);
-        let shape = mean_scores(&shuffles).map(|shuffled| difference(&shuffled, &network.nodes));
-        let beats_shuffles = shuffles.iter().all(|shuffle| network.error() < shuffle.error());
+        let is_shuffle = |card: &&Card| matches!(card.contestant, Contestant::Shuffled(_));
+        let shuffles: Vec<&Card> = cards.iter().filter(is_shuffle).collect();
+        let gain = gain_of(own, rival);
+        let shuffled: Vec<_> = shuffles.iter().map(|card| card.rows().into_owned()).collect();
+        let shape = Difference::from_shuffles(&shuffled, &own.rows(), network);
+        // The mean of few shuffles says little about the best of many.
+        let beats_shuffles = shuffles.iter().all(|shuffle| own.error() < shuffle.error())
+            && shape.is_none_or(|shape| shape.is_clear());
         let shape_adds_nothing = shape.is_some_and(|shape| shape.is_equivalent());
-        let coupled = [shrunk, network, rival];
-        let coupling_helps = coupled
-            .iter()
-            .filter(|card| card.contestant.is_personal())
-            .any(|card| [local, pooled].iter().all(|alone| gain_of(card, alone).is_clear()));
+        let coupled = [shrunk, own, rival];
+        let coupling_helps =
+            coupled.iter().filter(|card| card.contestant.is_personal()).any(|card| {
+                [local, pooled].iter().all(|alone| gain_of(card, alone).is_likely_worth_it())
+            });
         // A gain that the rows cannot confirm is no reason to advise against it either.
         let least = coupled.iter().map(|card| card.error()).fold(f64::INFINITY, f64::min);
         let is_best = |simple: &Card, other: &Card| {
-            gain_of(simple, other).is_sure()
-                && gain_of(network, simple).is_excluded()
+            gain_of(simple, other).is_likely()
+                && gain_of(own, simple).is_excluded()
                 && least >= (1.0 - MARGIN_SHARE) * simple.error()
         };
         // Without a network of its own the method is one more way to couple.
-        let kind = if gain.is_clear() && beats_shuffles && !shape_adds_nothing {
+        let kind = if gain.is_clear() && beats_shuffles {
             if main == Contestant::Network { Kind::Network } else { Kind::Hub }
         } else if coupling_helps && (gain.is_excluded() || shape_adds_nothing) {
             Kind::CouplingOnly
@@ -157,14 +112,14 @@ impl Verdict {
         } else {
             Kind::Undecided
         };
-        let pairs = || network.nodes.iter().zip(&local.nodes);
+        let pairs = || own.nodes.iter().zip(&local.nodes);
         Some(Self {
             kind,
             rival: rival.contestant,
             gain,
             shape,
-            better: pairs().filter(|(network, local)| network.loss < local.loss).count(),
-            worse: pairs().filter(|(network, local)| network.loss > local.loss).count(),
+            better: pairs().filter(|(own, local)| own.loss < local.loss).count(),
+            worse: pairs().filter(|(own, local)| own.loss > local.loss).count(),
         })
     }
 
@@ -175,47 +130,13 @@ impl Verdict {
     }
 }
 
-/// What one method gains on another.
-fn gain_of(one: &Card, other: &Card) -> Difference {
-    difference(&other.nodes, &one.nodes)
-}
-
-/// The mean scores of several methods at each node; none of none.
-fn mean_scores(cards: &[&Card]) -> Option<Vec<NodeScore>> {
-    let (first, rest) = cards.split_first()?;
-    let count = cards.len() as f64;
-    let mean = |(node, score): (usize, &NodeScore)| {
-        let sum = rest.iter().fold(score.loss, |sum, card| sum + card.nodes[node].loss);
-        NodeScore { loss: sum / count, ..*score }
-    };
-    Some(first.nodes.iter().enumerate().map(mean).collect())
-}
-
-/// How much smaller the second's mean error is than the first's.
-fn difference(first: &[NodeScore], second: &[NodeScore]) -> Difference {
-    let pairs: Vec<f64> = first
-        .iter()
-        .zip(second)
-        .filter(|(a, _)| a.rows > 0)
-        .map(|(a, b)| a.loss - b.loss)
-        .collect();
-    let total = NodeScore::total(first);
-    let (rows, error) = (total.rows.max(1) as f64, total.mean().unwrap_or(0.0));
-    let count = pairs.len() as f64;
-    let sum: f64 = pairs.iter().sum();
-    // One node cannot tell chance from effect.
-    if pairs.len() < 2 {
-        return Difference { gain: sum / rows, standard_error: f64::INFINITY, error };
-    }
-    let mean = sum / count;
-    let variance = pairs.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    Difference { gain: sum / rows, standard_error: (count * variance).sqrt() / rows, error }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{MethodKind, Strength};
+    use crate::{
+        compare::{MethodKind, NodeScore, Strength},
+        network::path,
+    };
 
     /// A card whose nodes have the given errors on one row each.
     fn card(contestant: Contestant, errors: &[f64]) -> Card {
@@ -230,6 +151,7 @@ mod tests {
             accuracy: None,
             path: Vec::new(),
             nodes,
+            evidence: Vec::new(),
             converged: true,
         }
     }
@@ -248,7 +170,7 @@ mod tests {
             card(Contestant::Network, network),
             card(Contestant::Shuffled(0), shuffled),
         ];
-        Verdict::of(&cards, Contestant::Network).unwrap().kind
+        Verdict::of(&cards, Contestant::Network, &path(4).unwrap()).unwrap().kind
     }
 
     const NINE: [f64; 4] = [9.0, 9.1, 8.9, 9.0];
@@ -295,7 +217,9 @@ mod tests {
                 card(Contestant::Baseline(baseline), &SIX),
             ]
         };
-        let kind = |baseline| Verdict::of(&cards(baseline), Contestant::Network).unwrap().kind;
+        let kind = |baseline| {
+            Verdict::of(&cards(baseline), Contestant::Network, &path(4).unwrap()).unwrap().kind
+        };
         assert_eq!(kind(MethodKind::Fedavg), Kind::Undecided);
         assert_eq!(kind(MethodKind::Ditto), Kind::CouplingOnly);
     }
@@ -337,7 +261,9 @@ mod tests {
                 card(Contestant::Baseline(baseline), &SIX),
             ]
         };
-        let verdict = |baseline| Verdict::of(&cards(baseline), Contestant::Network).unwrap();
+        let verdict = |baseline| {
+            Verdict::of(&cards(baseline), Contestant::Network, &path(4).unwrap()).unwrap()
+        };
         let ditto = verdict(MethodKind::Ditto);
         assert_eq!(ditto.rival, Contestant::Baseline(MethodKind::Ditto));
         assert_eq!(ditto.kind, Kind::CouplingOnly);

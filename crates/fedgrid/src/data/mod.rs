@@ -6,6 +6,7 @@
 mod features;
 mod labels;
 mod public;
+mod ranks;
 mod scaling;
 mod shared_numbers;
 mod split;
@@ -15,10 +16,11 @@ use std::sync::Arc;
 pub use features::Features;
 pub use labels::Labels;
 pub use public::{distinct_rows, normal_points, uniform_points};
+pub use ranks::by_name;
 pub use scaling::Scaling;
 use serde::{Deserialize, Serialize};
 use shared_numbers::SharedNumbers;
-pub use split::{Fold, Plan, Role};
+pub use split::{Fold, Plan, Role, RowDraws};
 
 use crate::error::{Error, Result, same_size};
 

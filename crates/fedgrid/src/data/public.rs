@@ -3,40 +3,57 @@
 //! How they are drawn is a choice that every report records. Means, covariances, smallest and
 //! largest values of all rows are *shared statistics*: whoever uses them says so.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{cmp::Ordering, sync::Arc};
 
 use super::Features;
 use crate::{
-    algebra::{Singular, add_outer, add_scaled},
+    algebra::{add_outer, add_scaled, dot},
     error::{Error, Result},
     random::Stream,
 };
 
 /// Points drawn from the normal distribution with the mean and covariance of the given rows.
+///
+/// ```text
+/// point = mean + R u      with u standard normal, R lower triangular, R Rᵀ = covariance
+/// ```
+///
+/// A triangular root changes with the covariance without a jump; a spectral one would turn by any angle where
+/// rounding parts two equal eigenvalues.
 pub fn normal_points(rows: &Features, points: usize, stream: &mut Stream) -> Result<Features> {
     let (mean, covariance) = moments(rows)?;
-    // The covariance may be singular (a constant column), so its square root is spectral.
-    let spectrum = Singular::new(&covariance, rows.columns());
+    let (size, root) = (rows.columns(), triangular_root(&covariance, rows));
+    let mut values = Vec::with_capacity(points * size);
+    for _ in 0..points {
+        let drawn: Vec<f64> = (0..size).map(|_| stream.normal()).collect();
+        values.extend(
+            (0..size).map(|row| mean[row] + dot(&root[row * size..][..=row], &drawn[..=row])),
+        );
+    }
+    Features::new(rows.names().clone(), values)
+}
+
+/// The lower triangular root of a covariance (Cholesky); a column that the ones before determine has none.
+fn triangular_root(covariance: &[f64], rows: &Features) -> Vec<f64> {
+    let size = rows.columns();
     // What rounding leaves along a direction in which rows do not vary, such as that of all dummies of a
     // category, would make public points tell what no row does.
     let rounding = 4.0 * f64::EPSILON * rows.rows() as f64;
-    let uncorrelated = |direction: &[f64]| -> f64 {
-        let size = rows.columns();
-        direction.iter().enumerate().map(|(k, v)| v * v * covariance[k * size + k]).sum()
-    };
-    let deviation = |(variance, direction): (&f64, &Vec<f64>)| {
-        if *variance > rounding * uncorrelated(direction) { variance.sqrt() } else { 0.0 }
-    };
-    let deviations: Vec<f64> = spectrum.values.iter().zip(&spectrum.right).map(deviation).collect();
-    let mut values = Vec::with_capacity(points * rows.columns());
-    for _ in 0..points {
-        let mut point = mean.clone();
-        for (deviation, direction) in deviations.iter().zip(&spectrum.right) {
-            add_scaled(&mut point, deviation * stream.normal(), direction);
+    let mut root = vec![0.0; size * size];
+    for column in 0..size {
+        let known = |row: usize| row * size..row * size + column;
+        let own = root[known(column)].to_vec();
+        let left = covariance[column * size + column] - dot(&own, &own);
+        if left <= rounding * covariance[column * size + column] {
+            continue;
         }
-        values.extend(point);
+        let deviation = left.sqrt();
+        for row in column..size {
+            let rest = covariance[row * size + column] - dot(&root[known(row)], &own);
+            root[row * size + column] = rest / deviation;
+        }
     }
-    Features::new(rows.names().clone(), values)
+    root
 }
 
 /// Points drawn uniformly from the box between given smallest and largest values.
@@ -53,17 +70,20 @@ pub fn uniform_points(
     Features::new(names, values)
 }
 
-/// The distinct rows, at most `points` of them, drawn without replacement, in their first order.
+/// The distinct rows, at most `points` of them, drawn without replacement, by size of their columns.
 #[must_use]
 pub fn distinct_rows(rows: &Features, points: usize, stream: &mut Stream) -> Features {
-    let mut seen = BTreeSet::new();
-    let bits = |row: &[f64]| row.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
-    let distinct: Vec<usize> =
-        (0..rows.rows()).filter(|&row| seen.insert(bits(rows.row(row)))).collect();
+    let compare = |a: &usize, b: &usize| {
+        let mut pairs = rows.row(*a).iter().zip(rows.row(*b)).map(|(a, b)| a.total_cmp(b));
+        pairs.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    };
+    // By what they hold, not by where they stand: the same rows in another order are the same points.
+    let mut distinct: Vec<usize> = (0..rows.rows()).collect();
+    distinct.sort_by(compare);
+    distinct.dedup_by(|a, b| compare(a, b).is_eq());
     let mut chosen = stream.permutation(distinct.len());
     chosen.truncate(points);
-    // In the order of the table: only which rows are chosen is random, not how sums over them
-    // round.
+    // In their order: only which rows are chosen is random, not how sums over them round.
     chosen.sort_unstable();
     rows.select(&chosen.into_iter().map(|position| distinct[position]).collect::<Vec<_>>())
 }

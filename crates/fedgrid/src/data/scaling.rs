@@ -18,16 +18,28 @@ impl Scaling {
     /// The scaling under which the given rows have mean zero and variance one.
     #[must_use]
     pub fn of(rows: &Features) -> Self {
-        let count = rows.rows().max(1) as f64;
-        let mean_of = |value: &dyn Fn(&[f64]) -> f64| rows.iter().map(value).sum::<f64>() / count;
-        let means: Vec<f64> = (0..rows.columns()).map(|c| mean_of(&|row| row[c])).collect();
-        let deviation = |(column, mean): (usize, &f64)| {
-            let deviation = mean_of(&|row| (row[column] - mean).powi(2)).sqrt();
+        Self::of_parts(std::iter::once(rows))
+    }
+
+    /// The scaling under which the rows of all parts have mean zero and variance one.
+    #[must_use]
+    pub fn of_parts<'a>(parts: impl Iterator<Item = &'a Features> + Clone) -> Self {
+        let means = means(parts.clone(), |_, x| x);
+        let squares = self::means(parts, |column, x| (x - means[column]).powi(2));
+        let deviation = |(square, mean): (&f64, &f64)| {
             // Less is the rounding of the mean, which would be blown up to variance one.
-            if deviation > 1e-12 * mean.abs() { deviation } else { 1.0 }
+            if square.sqrt() > 1e-12 * mean.abs() { square.sqrt() } else { 1.0 }
         };
-        let deviations = means.iter().enumerate().map(deviation).collect();
+        let deviations = squares.iter().zip(&means).map(deviation).collect();
         Self { means, deviations }
+    }
+
+    /// The scaling that leaves zero where it is, under which the rows of all parts have mean square one.
+    #[must_use]
+    pub fn about_zero<'a>(parts: impl Iterator<Item = &'a Features> + Clone) -> Self {
+        let size = |square: f64| if square > 0.0 { square.sqrt() } else { 1.0 };
+        let deviations: Vec<f64> = means(parts, |_, x| x * x).into_iter().map(size).collect();
+        Self { means: vec![0.0; deviations.len()], deviations }
     }
 
     /// The scaling under which weighted rows have mean zero and variance one; rows of weight zero do
@@ -83,6 +95,20 @@ impl Scaling {
     }
 }
 
+/// The mean of something of every number, column by column.
+fn means<'a>(
+    parts: impl Iterator<Item = &'a Features> + Clone,
+    of: impl Fn(usize, f64) -> f64,
+) -> Vec<f64> {
+    let count = parts.clone().map(Features::rows).sum::<usize>().max(1) as f64;
+    let columns = parts.clone().next().map_or(0, Features::columns);
+    let mut sums = vec![0.0; columns];
+    for row in parts.flat_map(Features::iter) {
+        sums.iter_mut().enumerate().for_each(|(column, sum)| *sum += of(column, row[column]));
+    }
+    sums.into_iter().map(|sum| sum / count).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,6 +118,16 @@ mod tests {
         let rows = Features::from_rows(&["a", "b"], &[[1.0, 5.0], [3.0, 5.0]]).unwrap();
         let scaled = Scaling::of(&rows).apply(&rows).unwrap();
         assert_eq!(scaled.values(), [-1.0, 0.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn rows_scaled_about_zero_keep_it_and_have_mean_square_one() {
+        let rows = Features::from_rows(&["a", "b"], &[[3.0, 0.0], [4.0, 0.0]]).unwrap();
+        let scaling = Scaling::about_zero(std::iter::once(&rows));
+        assert_eq!(
+            (scaling.means, scaling.deviations),
+            (vec![0.0, 0.0], vec![12.5_f64.sqrt(), 1.0])
+        );
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub mod gossip;
 pub mod hub;
 pub mod ifca;
 pub mod local;
+pub mod mixed;
 pub mod persfl;
 mod pooled;
 pub mod primal_dual;
@@ -37,6 +38,7 @@ pub use fine_tuned::FineTuned;
 pub use gossip::Gossip;
 pub use ifca::Ifca;
 pub use local::Local;
+pub use mixed::MixedRounds;
 pub use persfl::{PersFl, Tally};
 pub use pooled::{Oracle, Pooled};
 pub use primal_dual::PrimalDual;
@@ -106,6 +108,11 @@ pub trait Participant: Send {
 
     /// How the last round went here.
     fn report(&self) -> Report;
+
+    /// The strength that this node has found with all others; none if it was given, or is not known yet.
+    fn strength(&self) -> Option<f64> {
+        None
+    }
 
     /// What this node remembers of those it probed; nothing in methods without probes.
     fn tallies(&self) -> &[Tally] {

@@ -2,18 +2,40 @@
 //!
 //! Uncorrelated deviations of slopes and intercepts depend on where zero is; with features centred at
 //! the mean of the training rows nothing depends on units or zeros. Constant features determine nothing
-//! and are left out; those that are combinations of others have deviations, but no mean of their own.
+//! and are left out; those that are combinations of others have deviations, but no mean of their own; and
+//! those that are properties of nodes (equal in all rows of a node, where nodes have several) have a mean,
+//! but no deviations: a node that knows one value of a feature has no slope of its own, only a level.
 
 use super::{Family, NodeMoments, NodeRows};
 use crate::{
     algebra::dot,
     data::{Dataset, Features, Scaling},
-    error::Result,
+    error::{Error, Result},
 };
 
 /// The share of a column's square that must be its own, and not that of the columns before.
 // Rounding of a Gram matrix leaves some 1e-15.
 const OWN_SHARE: f64 = 1e-9;
+
+/// A standard deviation that is no larger beside its mean is the rounding of a constant.
+const CONSTANT_SHARE: f64 = 1e-12;
+
+/// Sums over the training rows of all nodes that columns are made of.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ColumnSums {
+    /// Of weights.
+    pub(crate) weight: f64,
+    /// The weighted mean of each feature.
+    pub(crate) means: Vec<f64>,
+    /// Of weighted products of features less their means.
+    pub(crate) products: Vec<f64>,
+    /// The weighted mean of labels.
+    pub(crate) label_mean: f64,
+    /// Of weighted squares of labels less their mean.
+    pub(crate) label_squares: f64,
+    /// For each feature whether slopes may differ: see [`may_deviate`].
+    pub(crate) deviating: Vec<bool>,
+}
 
 /// How columns are made of features and labels.
 #[derive(Debug, Clone)]
@@ -23,9 +45,92 @@ pub struct Design {
     kept: Vec<usize>,
     /// The columns that are no combinations of those before them, the intercept first.
     fixed: Vec<usize>,
+    /// Whether the slopes of a feature may differ from node to node.
+    deviating: Vec<bool>,
     features: usize,
     label_mean: f64,
     label_scale: f64,
+}
+
+/// Which coefficients differ from node to node, and what is known of how much.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pooling {
+    /// The features whose coefficient is the same at every node.
+    pub(crate) shared: Vec<String>,
+    /// Those whose coefficient is each node's own.
+    pub(crate) free: Vec<String>,
+    /// The variances that are given, for raw features and labels.
+    pub(crate) variances: Vec<(String, f64)>,
+}
+
+/// The columns whose coefficients differ from node to node.
+#[derive(Debug, Clone)]
+pub struct RandomColumns {
+    /// Which these are; those of coefficients that are each node's own come last.
+    pub places: Vec<usize>,
+    /// The variance of each, where it is given.
+    pub variances: Vec<Option<f64>>,
+    /// How many are each node's own.
+    pub free: usize,
+}
+
+impl Pooling {
+    /// Refuses names that are neither a feature nor the intercept.
+    pub(crate) fn check_names(&self, names: &[String]) -> Result<()> {
+        let variances = self.variances.iter().map(|(name, _)| ("method.variances", name));
+        let shared = self.shared.iter().map(|name| ("method.shared", name));
+        let free = self.free.iter().map(|name| ("method.free", name));
+        let is_known = |name: &String| name == Design::INTERCEPT || names.contains(name);
+        match shared.chain(free).chain(variances).find(|(_, name)| !is_known(name)) {
+            None => Ok(()),
+            Some((key, name)) => {
+                let known = names.iter().map(String::as_str).chain([Design::INTERCEPT]);
+                let known = known.collect::<Vec<_>>().join(", ");
+                Err(Error::UnknownFeature { key, name: name.clone(), known })
+            }
+        }
+    }
+
+    /// A variance of zero is that of a shared feature.
+    fn is_shared(&self, name: &str) -> bool {
+        self.shared.iter().any(|shared| shared == name) || self.variance(name) == Some(0.0)
+    }
+
+    fn is_free(&self, name: &str) -> bool {
+        self.free.iter().any(|free| free == name)
+    }
+
+    fn variance(&self, name: &str) -> Option<f64> {
+        self.variances.iter().find(|(given, _)| given == name).map(|(_, variance)| *variance)
+    }
+}
+
+impl RandomColumns {
+    /// How many have a variance that is estimated.
+    #[must_use]
+    pub fn sought(&self) -> usize {
+        let pooled = &self.variances[..self.places.len() - self.free];
+        pooled.iter().filter(|variance| variance.is_none()).count()
+    }
+
+    /// The same for every linear predictor of a family, in as many columns each.
+    #[must_use]
+    pub(crate) fn of_each(&self, family: Option<Family>, columns: usize) -> Self {
+        let outputs = family.map_or(1, Family::outputs);
+        let (pooled, free) = self.places.split_at(self.places.len() - self.free);
+        let (known, none) = self.variances.split_at(pooled.len());
+        Self {
+            places: [of_each(family, columns, pooled), of_each(family, columns, free)].concat(),
+            variances: [known.repeat(outputs), none.repeat(outputs)].concat(),
+            free: self.free * outputs,
+        }
+    }
+}
+
+/// The places of columns in each linear predictor of a family.
+fn of_each(family: Option<Family>, columns: usize, places: &[usize]) -> Vec<usize> {
+    let of = |output: usize| places.iter().map(move |place| output * columns + place);
+    (0..family.map_or(1, Family::outputs)).flat_map(of).collect()
 }
 
 impl Design {
@@ -38,10 +143,18 @@ impl Design {
         let weights: Vec<f64> = used().flat_map(|data| data.weights().iter().copied()).collect();
         let all = Features::new(names, values)?;
         let scaling = Scaling::weighted(&all, &weights);
-        let (kept, fixed) = independent(&scaling, &all, &weights);
+        let mut gram = vec![0.0; all.columns() * all.columns()];
+        for (row, weight) in all.iter().zip(&weights) {
+            let scaled: Vec<f64> = scaling.row(row).collect();
+            crate::algebra::add_outer(&mut gram, *weight, &scaled);
+        }
+        let (kept, fixed) = independent(&gram, all.columns());
+        let mut ranges = vec![0.0; all.columns()];
+        used().for_each(|data| add_ranges(&mut ranges, data.features()));
         let mut design = Self {
             kept,
             fixed,
+            deviating: may_deviate(&ranges, used().any(|data| data.rows() > 1)),
             features: all.columns(),
             scaling,
             label_mean: 0.0,
@@ -59,6 +172,79 @@ impl Design {
             design.label_scale = if square > 0.0 { square.sqrt() } else { 1.0 };
         }
         Ok(design)
+    }
+
+    /// From sums over the training rows of all nodes, whose labels are numbers with a normal error.
+    pub(crate) fn of_sums(sums: &ColumnSums) -> Self {
+        let size = sums.means.len();
+        let mut scaling = Scaling::identity(size);
+        scaling.means.copy_from_slice(&sums.means);
+        let mut shares = vec![0.0; size];
+        for (k, share) in shares.iter_mut().enumerate() {
+            let deviation = (sums.products[k * size + k] / sums.weight).sqrt();
+            if deviation > CONSTANT_SHARE * sums.means[k].abs() {
+                scaling.deviations[k] = deviation;
+                *share = 1.0 / deviation;
+            }
+        }
+        let gram: Vec<f64> = (0..size * size)
+            .map(|at| sums.products[at] * shares[at / size] * shares[at % size])
+            .collect();
+        let (kept, fixed) = independent(&gram, size);
+        let square = sums.label_squares / sums.weight;
+        Self {
+            scaling,
+            kept,
+            fixed,
+            deviating: sums.deviating.clone(),
+            features: size,
+            label_mean: sums.label_mean,
+            label_scale: if square > 0.0 { square.sqrt() } else { 1.0 },
+        }
+    }
+
+    /// The columns whose coefficients differ from node to node, the free ones last: all but those of shared features
+    /// and of properties of nodes, unless these are named.
+    pub(crate) fn random_columns(
+        &self,
+        pooling: &Pooling,
+        names: &[String],
+    ) -> Result<RandomColumns> {
+        pooling.check_names(names)?;
+        let variance = |column: usize| {
+            let variance = pooling.variance(self.name_of(column, names))?;
+            Some(variance / self.coefficient_unit(column).powi(2))
+        };
+        let is_free = |column: &usize| pooling.is_free(self.name_of(*column, names));
+        let is_shared = |column: &usize| pooling.is_shared(self.name_of(*column, names));
+        let differs = |column: &usize| {
+            let may = column.checked_sub(1).is_none_or(|place| self.deviating[self.kept[place]]);
+            (may || is_free(column) || variance(*column).is_some()) && !is_shared(column)
+        };
+        let (free, pooled): (Vec<usize>, Vec<usize>) =
+            (0..self.columns()).filter(differs).partition(is_free);
+        let places: Vec<usize> = pooled.iter().chain(&free).copied().collect();
+        let variances = places.iter().map(|&column| variance(column)).collect();
+        Ok(RandomColumns { places, variances, free: free.len() })
+    }
+
+    /// The name of the level among features.
+    pub(crate) const INTERCEPT: &'static str = "intercept";
+
+    /// The feature of a column, or the intercept.
+    pub(crate) fn name_of<'n>(&self, column: usize, names: &'n [String]) -> &'n str {
+        column.checked_sub(1).map_or(Self::INTERCEPT, |place| &names[self.kept[place]])
+    }
+
+    /// What a coefficient of one is worth for raw features and labels; the intercept at the features' means.
+    pub(crate) fn coefficient_unit(&self, column: usize) -> f64 {
+        let place = column.checked_sub(1);
+        self.label_scale / place.map_or(1.0, |place| self.scaling.deviations[self.kept[place]])
+    }
+
+    /// The columns that have a mean coefficient, of each linear predictor.
+    pub(crate) fn fixed_of_each(&self, family: Option<Family>) -> Vec<usize> {
+        of_each(family, self.columns(), &self.fixed)
     }
 
     /// How many columns there are: the intercept first, then the features that were kept.
@@ -158,15 +344,24 @@ impl Design {
     }
 }
 
+/// Adds how far each feature ranges over the rows of a node: exactly zero if it is the same in all.
+pub(crate) fn add_ranges(sums: &mut [f64], rows: &Features) {
+    for (k, sum) in sums.iter_mut().enumerate() {
+        let values = || rows.iter().map(move |row| row[k]);
+        let (low, high) = (values().reduce(f64::min), values().reduce(f64::max));
+        *sum += high.zip(low).map_or(0.0, |(high, low)| high - low);
+    }
+}
+
+/// Which features' slopes may differ from node to node, by the sums of their ranges: those that are no properties
+/// of nodes. Where no node has two rows nothing is known of that, and all may.
+pub(crate) fn may_deviate(ranges: &[f64], has_pairs: bool) -> Vec<bool> {
+    ranges.iter().map(|range| *range > 0.0 || !has_pairs).collect()
+}
+
 /// The features that are not constant, and the columns among them and the intercept that are no combinations
 /// of those before them, by Gram and Schmidt on their squares.
-fn independent(scaling: &Scaling, rows: &Features, weights: &[f64]) -> (Vec<usize>, Vec<usize>) {
-    let size = rows.columns();
-    let mut gram = vec![0.0; size * size];
-    for (row, weight) in rows.iter().zip(weights) {
-        let scaled: Vec<f64> = scaling.row(row).collect();
-        crate::algebra::add_outer(&mut gram, *weight, &scaled);
-    }
+fn independent(gram: &[f64], size: usize) -> (Vec<usize>, Vec<usize>) {
     let (mut kept, mut basis, mut fixed) = (Vec::new(), Vec::new(), vec![0]);
     // Row k of the triangle of the basis.
     let mut triangle: Vec<Vec<f64>> = Vec::new();
@@ -211,6 +406,34 @@ mod tests {
         assert_eq!(design.left_out().collect::<Vec<_>>(), [1]);
         assert_eq!((design.columns(), design.column_of(3)), (4, Some(3)));
         assert_eq!(design.fixed(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn properties_of_nodes_have_a_mean_and_no_deviations() {
+        let columns = ["x", "size", "height"];
+        let names = columns.map(String::from);
+        let node = |size: f64, rows: u32| {
+            let row = |k: u32| [f64::from(k), size, 0.1 * size];
+            let rows: Vec<[f64; 3]> = (0..rows).map(row).collect();
+            let labels = Labels::values(rows.iter().map(|row| row[0] + row[1].sin()).collect());
+            Dataset::new(Features::from_rows(&columns, &rows).unwrap(), labels).unwrap()
+        };
+        let random = |rows: &[Dataset]| {
+            let design = Design::new(rows, true).unwrap();
+            assert!(design.fixed().contains(&2), "a property has a mean");
+            design.random_columns(&Pooling::default(), &names).unwrap().places
+        };
+        // The middle node's one row says nothing of its features.
+        let nodes = [node(0.3, 3), node(2.0, 1), node(5.7, 4)];
+        assert_eq!(random(&nodes), [0, 1]);
+        let mut differs = nodes.to_vec();
+        differs.push(node(1.0, 1).stacked(&node(1.5, 1)).unwrap());
+        assert_eq!(random(&differs), [0, 1, 2, 3]);
+        // With one row each all features look like properties, and none need be; x is a constant here.
+        let single = [node(0.3, 1), node(2.0, 1), node(5.7, 1)];
+        let design = Design::new(&single, true).unwrap();
+        let found = design.random_columns(&Pooling::default(), &names).unwrap();
+        assert_eq!(found.places, [0, 1, 2]);
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //! REML:  (N − p) (log(2π r²/(N − p)) + 1) + log|M| − q log|Ω| + log|S|
 //! ```
 //!
-//! β and σ² are those that minimise it. With P = M⁻¹ and e the residuals its gradient is
+//! β and σ² are those that minimise it; where σ² is given instead, −2ℓ has `log(2πσ²)` for `log(2π r²/(N − p))` and
+//! r²/σ² for N − p. With P = M⁻¹ and e the residuals its gradient is
 //!
 //! ```text
 //! ∂/∂T:   Σ_i 2 [A_i T (P_ii + W_i B W_iᵀ) − A_i B W_iᵀ] − (2/σ²) Σ_i X_iᵀe_i u_iᵀ
@@ -16,10 +17,13 @@
 //!
 //! (without the terms in B for ML), where only blocks of P of nodes and edges are needed.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use super::{
     Likelihood, NodeMoments,
+    evidence::Movable,
     search::{Look, Relative, Surface},
     structure::{Solution, Structure, inverse},
 };
@@ -30,7 +34,7 @@ use crate::algebra::{BlockCholesky, Cholesky, SelectedInverse, add_scaled, dot};
 pub(super) struct Problem<'a> {
     pub(super) structure: Structure<'a>,
     /// The rows of each node.
-    pub(super) nodes: &'a [NodeMoments],
+    pub(super) nodes: Cow<'a, [NodeMoments]>,
     pub(super) likelihood: Likelihood,
 }
 
@@ -40,6 +44,8 @@ pub(super) struct Evaluation {
     deviance: f64,
     /// σ².
     pub(super) noise: f64,
+    /// The derivative by log σ²; zero where σ² is the best one.
+    by_noise: f64,
     /// The mean coefficients β.
     pub(super) mean: Vec<f64>,
     /// B = S⁻¹.
@@ -75,9 +81,9 @@ impl Problem<'_> {
     }
 
     /// The likelihood; none where the system is singular in rounding.
-    fn evaluate(&self, relative: &Relative) -> Option<Evaluation> {
+    pub(super) fn evaluate(&self, relative: &Relative) -> Option<Evaluation> {
         let structure = &self.structure;
-        let (p, q) = (structure.means(), structure.size());
+        let p = structure.means();
         let gram = |i: usize| &self.nodes[i].gram[..];
         let factor = structure.factor(relative, gram)?;
         let omega = structure.precision.log_determinant(&structure.pattern, relative.rho)?;
@@ -89,16 +95,19 @@ impl Problem<'_> {
         let rows = projection.projected.chunks_exact(p + 1);
         let deviations: Vec<f64> = rows.map(|row| row[p] - dot(&row[..p], &mean)).collect();
         let freedom = self.degrees_of_freedom();
-        let noise = self.penalised(relative, &mean, &deviations) / freedom;
-        let mut deviance = freedom * (1.0 + (2.0 * std::f64::consts::PI * noise).ln())
+        let penalised = self.penalised(relative, &mean, &deviations);
+        let noise = relative.noise.unwrap_or(penalised / freedom);
+        let by_noise = relative.noise.map_or(0.0, |noise| freedom - penalised / noise);
+        let mut deviance = freedom * (1.0 + (2.0 * std::f64::consts::PI * noise).ln()) - by_noise
             + factor.log_determinant()
-            - q as f64 * omega;
+            - structure.width().coupled as f64 * omega;
         if self.likelihood == Likelihood::Restricted {
             deviance += schur.log_determinant();
         }
         deviance.is_finite().then_some(Evaluation {
             deviance,
             noise,
+            by_noise,
             mean,
             mean_covariance: inverse(&schur, p),
             deviations,
@@ -116,10 +125,11 @@ impl Problem<'_> {
         };
         let parts: Vec<f64> = self.nodes.par_iter().enumerate().map(residual).collect();
         let zeros = vec![0.0; self.structure.columns];
-        let squares: f64 = self.nodes.iter().map(|node| node.squared_residuals(&zeros)).sum();
+        let squares: Vec<f64> =
+            self.nodes.par_iter().map(|node| node.squared_residuals(&zeros)).collect();
         parts.iter().sum::<f64>()
-            + self.structure.precision.quadratic(relative.rho, deviations, q)
-            + LEAST_NOISE_SHARE * squares
+            + self.structure.precision.quadratic(relative.rho, deviations, self.structure.width())
+            + LEAST_NOISE_SHARE * squares.iter().sum::<f64>()
     }
 }
 
@@ -135,6 +145,7 @@ impl Surface for Problem<'_> {
             deviance: evaluation.deviance,
             by_factor: evaluation.factor_gradient(self, relative, &inverse),
             by_rho,
+            by_noise: evaluation.by_noise,
             by_mean: Vec::new(),
             extra: (evaluation, inverse),
         })
@@ -155,6 +166,18 @@ impl Surface for Problem<'_> {
 
     fn mean_variance(&self, rho: f64) -> Option<f64> {
         self.structure.precision.mean_variance(&self.structure.pattern, rho)
+    }
+}
+
+impl Movable for Problem<'_> {
+    fn moved(&self, order: &[usize]) -> Self {
+        let nodes = order.iter().map(|&node| self.nodes[node].clone()).collect();
+        let (structure, likelihood) = (self.structure.clone(), self.likelihood);
+        Self { structure, nodes, likelihood }
+    }
+
+    fn work(&self) -> f64 {
+        self.structure.work()
     }
 }
 
@@ -236,9 +259,9 @@ impl Evaluation {
         inverse: &SelectedInverse,
     ) -> Option<f64> {
         let structure = &problem.structure;
-        let (p, q) = (structure.means(), structure.size());
+        let (p, width) = (structure.means(), structure.width());
         let precision = structure.precision;
-        let mut derivative = precision.trace_slope(inverse, q);
+        let mut derivative = precision.trace_slope(inverse, width);
         if problem.likelihood == Likelihood::Restricted {
             // Σ Ω'_ij tr(W_i B W_jᵀ): the columns of B^½ as so many deviations.
             let lower = Cholesky::new(self.mean_covariance.clone(), p)?.lower();
@@ -246,12 +269,12 @@ impl Evaluation {
                 let direction: Vec<f64> = (0..p).map(|row| lower[row * p + column]).collect();
                 let rows = self.projected.chunks_exact(p + 1);
                 let deviations: Vec<f64> = rows.map(|row| dot(&row[..p], &direction)).collect();
-                derivative += precision.product_slope(&deviations, &deviations, q);
+                derivative += precision.product_slope(&deviations, &deviations, width);
             }
         }
-        derivative -=
-            q as f64 * precision.log_determinant_slope(&structure.pattern, relative.rho)?;
-        let own = precision.product_slope(&self.deviations, &self.deviations, q);
+        derivative -= width.coupled as f64
+            * precision.log_determinant_slope(&structure.pattern, relative.rho)?;
+        let own = precision.product_slope(&self.deviations, &self.deviations, width);
         Some(derivative + own / self.noise)
     }
 }
@@ -279,13 +302,18 @@ mod tests {
         };
         let nodes: Vec<NodeMoments> = [3, 0, 9, 2, 5, 7].into_iter().map(&mut node).collect();
         let precision = Precision::along(&ring(6).unwrap());
-        let pattern = Arc::new(Pattern::new(precision.neighbours(), usize::MAX).unwrap());
-        for likelihood in [Likelihood::Restricted, Likelihood::Full] {
-            let (random, pattern) = (&[0, 2], pattern.clone());
-            let fixed = &[0, 1, 2];
-            let structure = Structure { columns: 3, fixed, random, precision: &precision, pattern };
-            let problem = Problem { structure, nodes: &nodes, likelihood };
-            let relative = Relative { factor: vec![0.8, 0.0, -0.3, 0.5], rho: 0.6 };
+        let pattern = Arc::new(Pattern::new(precision.neighbours(), 2, usize::MAX).unwrap());
+        for (likelihood, free, noise) in [
+            (Likelihood::Restricted, 0, None),
+            (Likelihood::Restricted, 1, Some(0.7)),
+            (Likelihood::Full, 0, None),
+            (Likelihood::Full, 1, Some(0.7)),
+        ] {
+            let (random, precision, pattern) = (&[0, 2], &precision, pattern.clone());
+            let (columns, fixed) = (3, &[0, 1, 2]);
+            let structure = Structure { columns, fixed, random, free, precision, pattern };
+            let problem = Problem { structure, nodes: Cow::Borrowed(&nodes), likelihood };
+            let relative = Relative { factor: vec![0.8, 0.0, -0.3, 0.5], rho: 0.6, noise };
             differences(&problem, &relative, &[]);
         }
     }

@@ -1,20 +1,21 @@
 //! Mixed models of numbers with normal errors.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use super::{
-    Likelihood, NodeMoments, Precision,
+    Likelihood, NetworkRatio, NodeMoments, Precision,
     deviance::{Evaluation, Problem},
-    search::{End, Relative, Search, Sought, Surface, failed},
+    evidence::ratio,
+    search::{End, Relative, Search, Sought, Surface, failed, given, singular},
     structure::Structure,
 };
 use crate::{
     algebra::{Pattern, SelectedInverse, dot},
-    error::Result,
+    error::{Error, Result},
 };
 
 /// A mixed model and the rows that it is estimated from.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct MixedModel<'a> {
     /// The rows of each node.
     pub nodes: &'a [NodeMoments],
@@ -24,6 +25,10 @@ pub struct MixedModel<'a> {
     pub fixed: &'a [usize],
     /// The columns whose coefficients differ from node to node.
     pub random: &'a [usize],
+    /// The variance of each of these, where it is given; empty if none is.
+    pub variances: &'a [Option<f64>],
+    /// How many of these, the last, are each node's own: nothing draws them together.
+    pub free: usize,
     /// Whether the deviations of a node's coefficients may be correlated.
     pub correlated: bool,
     /// What is maximised.
@@ -53,6 +58,10 @@ pub struct MixedEstimate {
     pub rho: f64,
     /// Minus twice the logarithm of the (restricted) likelihood.
     pub deviance: f64,
+    /// The least of it at ρ = 0, where ρ was estimated.
+    pub independent: Option<f64>,
+    /// The nodes whose rows do not determine every coefficient of their own: these have the mean.
+    pub undetermined: Vec<usize>,
     /// Whether the estimates were found as closely as rounding allows.
     pub converged: bool,
     /// How often the likelihood was computed.
@@ -70,38 +79,98 @@ pub struct MixedEstimate {
 /// Numbers in the blocks of the factor that are worth their memory: a gigabyte.
 const MOST_NUMBERS: usize = 1 << 27;
 
-impl MixedModel<'_> {
+impl<'a> MixedModel<'a> {
     /// Estimates it.
     pub fn fit(&self) -> Result<MixedEstimate> {
-        let most_blocks = MOST_NUMBERS / self.random.len().pow(2).max(1);
-        let pattern = Pattern::new(self.precision.neighbours(), most_blocks)
+        let problem = self.problem()?;
+        let end = if let Some(factor) = self.factor {
+            let (factor, rho) = (factor.to_vec(), self.rho.unwrap_or(0.0));
+            let relative = Relative { factor, rho, noise: None };
+            let look = problem.look(&relative, &[], false).ok_or_else(singular)?;
+            let (mean, deviance, extra) = (Vec::new(), look.deviance, look.extra);
+            let (independent, converged, evaluations) = (None, true, 1);
+            End { relative, mean, extra, deviance, independent, converged, evaluations }
+        } else {
+            let start = self.start(&problem)?;
+            Search::new(&problem, &start.sought(self)).run()?
+        };
+        Ok(estimate(&problem, end))
+    }
+
+    /// What the network adds to the likelihood, and what it adds with nodes in other places: as many of these orders
+    /// as take no more products of numbers than `most_work`, about.
+    pub fn network_ratio(&self, orders: &[Vec<usize>], most_work: f64) -> Result<NetworkRatio> {
+        let problem = self.problem()?;
+        let start = self.start(&problem)?;
+        ratio(&problem, &Sought { rho: None, ..start.sought(self) }, (orders, most_work))
+    }
+
+    fn problem(&self) -> Result<Problem<'a>> {
+        let pattern = Pattern::new(self.precision.neighbours(), self.random.len(), MOST_NUMBERS)
             .ok_or_else(|| failed("the network is too dense for a sparse factor"))?;
         let structure = Structure {
             columns: self.columns,
             fixed: self.fixed,
             random: self.random,
+            free: self.free,
             precision: self.precision,
             pattern: Arc::new(pattern),
         };
-        let problem = Problem { structure, nodes: self.nodes, likelihood: self.likelihood };
-        if problem.degrees_of_freedom() < 1.0 {
-            return Err(failed("there are no more training rows than coefficients"));
-        }
-        let end = if let Some(factor) = self.factor {
-            let relative = Relative { factor: factor.to_vec(), rho: self.rho.unwrap_or(0.0) };
-            let look = problem.look(&relative, &[], false);
-            let look = look.ok_or_else(|| failed("its columns are combinations of each other"))?;
-            let (mean, deviance, extra) = (Vec::new(), look.deviance, look.extra);
-            End { relative, mean, extra, deviance, converged: true, evaluations: 1 }
-        } else {
-            let rho = if self.precision.has_edges() { self.rho } else { Some(0.0) };
-            let units = problem.units();
-            let (correlated, mean) = (self.correlated, &[][..]);
-            let sought = Sought { units: &units, correlated, rho, mean };
-            Search::new(&problem, &sought).run()?
-        };
-        Ok(estimate(&problem, end))
+        let nodes = Cow::Borrowed(self.nodes);
+        let problem = Problem { structure, nodes, likelihood: self.likelihood };
+        if problem.degrees_of_freedom() < 1.0 { Err(too_few()) } else { Ok(problem) }
     }
+
+    /// Where the search starts. If variances are given in the unit of labels, σ² is part of it: its start is what
+    /// rows leave that are drawn to the mean as little as a first guess says, and not at all where they are free.
+    fn start(&self, problem: &Problem) -> Result<Start> {
+        let (units, q) = (problem.units(), self.random.len());
+        if given(self.variances, &units, self.free, 1.0).is_empty() {
+            return Ok(Start { units, variances: Vec::new(), noise: None });
+        }
+        let guess = given(&[], &units, self.free, 1.0);
+        let mut factor = vec![0.0; q * q];
+        for (k, unit) in units.iter().enumerate() {
+            let variance = guess.get(k).copied().flatten();
+            factor[k * q + k] = variance.map_or(*unit, f64::sqrt);
+        }
+        let relative = Relative { factor, rho: 0.0, noise: None };
+        let found = problem.evaluate(&relative).ok_or_else(singular)?;
+        let inverse = found.factor.selected_inverse();
+        let open = |node: usize| inverse.node(node).iter().step_by(q + 1).skip(q - self.free);
+        let known = |node: usize| open(node).map(|share| 1.0 - share).sum::<f64>();
+        let used = (0..self.nodes.len()).map(known).sum::<f64>() - self.free as f64;
+        let (before, freedom) = (problem.degrees_of_freedom(), problem.degrees_of_freedom() - used);
+        // Shares that are nearly one make up a little less than a number of rows.
+        if freedom < 0.5 {
+            return Err(too_few());
+        }
+        let noise = found.noise * before / freedom;
+        Ok(Start {
+            variances: given(self.variances, &units, self.free, noise),
+            units,
+            noise: Some(noise),
+        })
+    }
+}
+
+/// What a search starts from.
+struct Start {
+    units: Vec<f64>,
+    variances: Vec<Option<f64>>,
+    noise: Option<f64>,
+}
+
+impl Start {
+    fn sought(&self, model: &MixedModel) -> Sought<'_> {
+        let rho = if model.precision.has_edges() { model.rho } else { Some(0.0) };
+        let Self { units, variances, noise } = self;
+        Sought { units, variances, noise: *noise, correlated: model.correlated, rho, mean: &[] }
+    }
+}
+
+fn too_few() -> Error {
+    failed("there are no more training rows than coefficients")
 }
 
 fn estimate(problem: &Problem, end: End<(Evaluation, SelectedInverse)>) -> MixedEstimate {
@@ -112,8 +181,11 @@ fn estimate(problem: &Problem, end: End<(Evaluation, SelectedInverse)>) -> Mixed
     let row = |k: usize| &relative.factor[k * q..(k + 1) * q];
     let covariance = (0..q * q).map(|at| noise * dot(row(at / q), row(at % q))).collect();
     let posterior = problem.structure.posterior(&relative, &evaluation.solution(), &inverse);
+    let mean_covariance = evaluation.mean_covariance.iter().map(|entry| noise * entry).collect();
     MixedEstimate {
-        mean_covariance: evaluation.mean_covariance.iter().map(|entry| noise * entry).collect(),
+        mean_covariance: problem.structure.without_free(mean_covariance),
+        undetermined: problem.structure.undetermined(&inverse),
+        independent: end.independent,
         mean: evaluation.mean,
         noise,
         covariance,

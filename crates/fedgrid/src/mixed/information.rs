@@ -87,7 +87,7 @@ impl Evaluation {
         let structure = &problem.structure;
         let (q, precision) = (structure.size(), structure.precision);
         let moved = if by_rho {
-            let slope = precision.times_slope(&self.deviations, q);
+            let slope = precision.times_slope(&self.deviations, structure.width());
             precision.solved(&structure.pattern, relative.rho, &slope, q)?
         } else {
             Vec::new()

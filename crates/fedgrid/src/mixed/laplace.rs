@@ -15,15 +15,19 @@
 //! ∂/∂ρ:   Σ_ij Ω'_ij tr P_ij − q tr(Ω⁻¹Ω') + uᵀΩ'u − vᵀΩ'u
 //! ```
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    borrow::Cow,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use rayon::prelude::*;
 
 use super::{
-    MixedEstimate, Precision,
+    MixedEstimate, NetworkRatio, Precision,
+    evidence::{Movable, ratio},
     family::{NodeLikelihood, NodeRows},
-    search::{End, Look, Relative, Search, Sought, Surface, failed},
-    structure::{Solution, Structure, inverse},
+    search::{End, Look, Relative, Search, Sought, Surface, failed, given, singular},
+    structure::{OPEN_SHARE, Solution, Structure, inverse},
 };
 use crate::{
     algebra::{BlockCholesky, Cholesky, Pattern, SelectedInverse, add_scaled, dot},
@@ -31,7 +35,7 @@ use crate::{
 };
 
 /// A mixed model of classes or counts and the rows that it is estimated from.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct LaplaceModel<'a> {
     /// The rows of each node.
     pub nodes: &'a [NodeRows],
@@ -41,6 +45,10 @@ pub struct LaplaceModel<'a> {
     pub fixed: &'a [usize],
     /// The coefficients that differ from node to node.
     pub random: &'a [usize],
+    /// The variance of each of these, where it is given; empty if none is.
+    pub variances: &'a [Option<f64>],
+    /// How many of these, the last, are each node's own: nothing draws them together.
+    pub free: usize,
     /// Whether the deviations of a node's coefficients may be correlated.
     pub correlated: bool,
     /// How deviations of different nodes belong together.
@@ -51,7 +59,7 @@ pub struct LaplaceModel<'a> {
 
 struct Problem<'a> {
     structure: Structure<'a>,
-    nodes: &'a [NodeRows],
+    nodes: Cow<'a, [NodeRows]>,
     /// Where the search for the minimum starts: where it was last.
     start: Mutex<Vec<f64>>,
 }
@@ -77,26 +85,61 @@ const MEAN_PRECISION: f64 = 1e-5;
 /// Numbers in the blocks of the factor that are worth their memory: a gigabyte.
 const MOST_NUMBERS: usize = 1 << 27;
 
-impl LaplaceModel<'_> {
+/// What a search starts from.
+struct Start {
+    units: Vec<f64>,
+    variances: Vec<Option<f64>>,
+    mean: Vec<(f64, f64)>,
+    correlated: bool,
+    rho: Option<f64>,
+}
+
+impl Start {
+    fn sought(&self) -> Sought<'_> {
+        let Self { units, variances, mean, correlated, rho } = self;
+        let (noise, correlated, rho) = (None, *correlated, *rho);
+        Sought { units, variances, noise, correlated, rho, mean }
+    }
+}
+
+impl<'a> LaplaceModel<'a> {
     /// Estimates it by maximum likelihood.
     pub fn fit(&self) -> Result<MixedEstimate> {
-        let most_blocks = MOST_NUMBERS / self.random.len().pow(2).max(1);
-        let pattern = Pattern::new(self.precision.neighbours(), most_blocks)
+        let problem = self.problem()?;
+        let start = self.start(&problem)?;
+        let mut end = Search::new(&problem, &start.sought()).run()?;
+        problem.centre(&mut end);
+        problem.estimate(end)
+    }
+
+    /// What the network adds to the likelihood, and what it adds with nodes in other places: as many of these orders
+    /// as take no more products of numbers than `most_work`, about.
+    pub fn network_ratio(&self, orders: &[Vec<usize>], most_work: f64) -> Result<NetworkRatio> {
+        let problem = self.problem()?;
+        let start = Start { rho: None, ..self.start(&problem)? };
+        ratio(&problem, &start.sought(), (orders, most_work))
+    }
+
+    fn problem(&self) -> Result<Problem<'a>> {
+        let pattern = Pattern::new(self.precision.neighbours(), self.random.len(), MOST_NUMBERS)
             .ok_or_else(|| failed("the network is too dense for a sparse factor"))?;
         let structure = Structure {
             columns: self.columns,
             fixed: self.fixed,
             random: self.random,
+            free: self.free,
             precision: self.precision,
             pattern: Arc::new(pattern),
         };
         let start = Mutex::new(vec![0.0; self.nodes.len() * self.random.len()]);
-        let problem = Problem { structure, nodes: self.nodes, start };
+        Ok(Problem { structure, nodes: Cow::Borrowed(self.nodes), start })
+    }
+
+    fn start(&self, problem: &Problem) -> Result<Start> {
         let (mean, curvature) = problem.pooled()?;
         let own: Vec<f64> = problem.structure.fixed_part(&curvature);
         let p = self.fixed.len();
-        let factor = Cholesky::new(own, p)
-            .ok_or_else(|| failed("its columns are combinations of each other"))?;
+        let factor = Cholesky::new(own, p).ok_or_else(singular)?;
         let errors = inverse(&factor, p);
         let error = |k: usize| errors[k * p + k].sqrt();
         let mean: Vec<(f64, f64)> = mean.iter().enumerate().map(|(k, x)| (*x, error(k))).collect();
@@ -104,8 +147,8 @@ impl LaplaceModel<'_> {
         let unit = |&k: &usize| (with_rows / curvature[k * self.columns + k]).sqrt();
         let units: Vec<f64> = self.random.iter().map(unit).collect();
         let rho = if self.precision.has_edges() { self.rho } else { Some(0.0) };
-        let sought = Sought { units: &units, correlated: self.correlated, rho, mean: &mean };
-        problem.estimate(Search::new(&problem, &sought).run()?)
+        let variances = given(self.variances, &units, self.free, 1.0);
+        Ok(Start { units, variances, mean, correlated: self.correlated, rho })
     }
 }
 
@@ -116,8 +159,8 @@ impl Problem<'_> {
         let mut mean = vec![0.0; p];
         let mut at = self.total(&mean);
         for _ in 0..MOST_NEWTON_STEPS {
-            let factor = Cholesky::new(self.structure.fixed_part(&at.curvature), p)
-                .ok_or_else(|| failed("its columns are combinations of each other"))?;
+            let factor =
+                Cholesky::new(self.structure.fixed_part(&at.curvature), p).ok_or_else(singular)?;
             let score: Vec<f64> = self.structure.fixed.iter().map(|&k| at.score[k]).collect();
             let mut step = score.clone();
             factor.solve(&mut step);
@@ -179,7 +222,7 @@ impl Problem<'_> {
 
     fn objective(&self, relative: &Relative, likelihoods: &[NodeLikelihood], u: &[f64]) -> f64 {
         let fit: f64 = likelihoods.iter().map(|node| node.value).sum();
-        self.structure.precision.quadratic(relative.rho, u, self.structure.size()) - 2.0 * fit
+        self.structure.precision.quadratic(relative.rho, u, self.structure.width()) - 2.0 * fit
     }
 
     /// The minimum over u, by Newton's method.
@@ -196,7 +239,7 @@ impl Problem<'_> {
         let mut is_last = false;
         for _ in 0..MOST_NEWTON_STEPS {
             let factor = structure.factor(relative, |i| &likelihoods[i].curvature)?;
-            let mut step = structure.precision.times(relative.rho, &u, q);
+            let mut step = structure.precision.times(relative.rho, &u, structure.width());
             for (i, node) in likelihoods.iter().enumerate() {
                 let pulled = structure.pulled_back(&node.score, relative);
                 add_scaled(&mut step[i * q..(i + 1) * q], -1.0, &pulled);
@@ -230,7 +273,8 @@ impl Problem<'_> {
     fn deviance_of(&self, relative: &Relative, mean: &[f64], mode: &Mode) -> Option<f64> {
         let structure = &self.structure;
         let omega = structure.precision.log_determinant(&structure.pattern, relative.rho)?;
-        let deviance = mode.value + mode.factor.log_determinant() - structure.size() as f64 * omega
+        let deviance = mode.value + mode.factor.log_determinant()
+            - structure.width().coupled as f64 * omega
             + MEAN_PRECISION * dot(mean, mean);
         deviance.is_finite().then_some(deviance)
     }
@@ -257,6 +301,30 @@ impl Problem<'_> {
         (thirds, v)
     }
 
+    /// Puts the mean of a coefficient that is each node's own at the mean of the nodes that determine it. The
+    /// likelihood hardly knows of it, but nodes whose rows say nothing have it.
+    fn centre(&self, end: &mut End<Mode>) {
+        let (structure, q) = (&self.structure, self.structure.size());
+        if structure.free == 0 {
+            return;
+        }
+        let (inverse, u) = (end.extra.factor.selected_inverse(), &end.extra.deviations);
+        for k in structure.width().coupled..q {
+            let Some(place) = structure.fixed.iter().position(|&own| own == structure.random[k])
+            else {
+                continue;
+            };
+            let known: Vec<f64> = (0..structure.nodes())
+                .filter(|&node| inverse.node(node)[k * (q + 1)] <= OPEN_SHARE)
+                .map(|node| end.relative.factor[k * (q + 1)] * u[node * q + k])
+                .collect();
+            end.mean[place] += known.iter().sum::<f64>() / known.len().max(1) as f64;
+        }
+        if let Some(mode) = self.mode(&end.relative, &end.mean) {
+            end.extra = mode;
+        }
+    }
+
     fn estimate(&self, end: End<Mode>) -> Result<MixedEstimate> {
         let (structure, relative, mode) = (&self.structure, end.relative, end.extra);
         let (p, q) = (structure.means(), structure.size());
@@ -264,8 +332,7 @@ impl Problem<'_> {
         let gram = |i: usize| &mode.likelihoods[i].curvature[..];
         let mut projection = structure.project(&relative, &mode.factor, gram, |_| &zeros);
         projection.schur.iter_mut().step_by(p + 1).for_each(|entry| *entry += MEAN_PRECISION);
-        let schur = Cholesky::new(projection.schur, p)
-            .ok_or_else(|| failed("its columns are combinations of each other"))?;
+        let schur = Cholesky::new(projection.schur, p).ok_or_else(singular)?;
         let mean_covariance = inverse(&schur, p);
         let solution = Solution {
             noise: 1.0,
@@ -274,16 +341,19 @@ impl Problem<'_> {
             deviations: &mode.deviations,
             projected: &projection.projected,
         };
-        let posterior = structure.posterior(&relative, &solution, &mode.factor.selected_inverse());
+        let inverse = mode.factor.selected_inverse();
+        let posterior = structure.posterior(&relative, &solution, &inverse);
         let row = |k: usize| &relative.factor[k * q..(k + 1) * q];
         Ok(MixedEstimate {
             covariance: (0..q * q).map(|at| dot(row(at / q), row(at % q))).collect(),
             mean: end.mean,
-            mean_covariance,
+            mean_covariance: structure.without_free(mean_covariance),
             noise: 1.0,
             factor: relative.factor,
             rho: relative.rho,
             deviance: end.deviance,
+            independent: end.independent,
+            undetermined: structure.undetermined(&inverse),
             converged: end.converged,
             evaluations: end.evaluations,
             coefficients: posterior.coefficients,
@@ -291,6 +361,21 @@ impl Problem<'_> {
             modes: posterior.modes,
             mode_covariances: posterior.mode_covariances,
         })
+    }
+}
+
+impl Movable for Problem<'_> {
+    fn moved(&self, order: &[usize]) -> Self {
+        let nodes: Vec<NodeRows> = order.iter().map(|&node| self.nodes[node].clone()).collect();
+        let start = Mutex::new(vec![0.0; nodes.len() * self.structure.size()]);
+        Self { structure: self.structure.clone(), nodes: nodes.into(), start }
+    }
+
+    fn work(&self) -> f64 {
+        // Newton's method factors a handful of times at every point, and goes through all rows.
+        let rows: usize = self.nodes.iter().map(NodeRows::count).sum();
+        let columns = self.structure.columns;
+        6.0 * (self.structure.work() + (rows * columns * columns) as f64)
     }
 }
 
@@ -329,15 +414,15 @@ impl Surface for Problem<'_> {
             }
         }
         let by_rho = if by_rho {
-            let precision = structure.precision;
+            let (precision, width) = (structure.precision, structure.width());
             let determinant = precision.log_determinant_slope(&structure.pattern, relative.rho)?;
-            precision.trace_slope(&inverse, q) - q as f64 * determinant
-                + precision.product_slope(&mode.deviations, &mode.deviations, q)
-                - precision.product_slope(&v, &mode.deviations, q)
+            precision.trace_slope(&inverse, width) - width.coupled as f64 * determinant
+                + precision.product_slope(&mode.deviations, &mode.deviations, width)
+                - precision.product_slope(&v, &mode.deviations, width)
         } else {
             0.0
         };
-        Some(Look { deviance, by_factor, by_rho, by_mean, extra: mode })
+        Some(Look { deviance, by_factor, by_rho, by_noise: 0.0, by_mean, extra: mode })
     }
 
     fn deviance(&self, relative: &Relative, mean: &[f64]) -> Option<f64> {
@@ -375,13 +460,14 @@ mod tests {
             };
             let nodes: Vec<NodeRows> = [3, 0, 9, 2, 5].into_iter().map(&mut node).collect();
             let precision = Precision::along(&ring(5).unwrap());
-            let pattern = Arc::new(Pattern::new(precision.neighbours(), usize::MAX).unwrap());
+            let pattern = Arc::new(Pattern::new(precision.neighbours(), 2, usize::MAX).unwrap());
             let columns = 2 * family.outputs();
             let random: Vec<usize> = (0..columns).collect();
             let (fixed, random) = (&random, &random);
-            let structure = Structure { columns, fixed, random, precision: &precision, pattern };
+            let (free, precision) = (1, &precision);
+            let structure = Structure { columns, fixed, random, free, precision, pattern };
             let start = Mutex::new(vec![0.0; 5 * columns]);
-            let problem = Problem { structure, nodes: &nodes, start };
+            let problem = Problem { structure, nodes: Cow::Borrowed(&nodes), start };
             let mut factor = vec![0.0; columns * columns];
             for row in 0..columns {
                 for column in 0..=row {
@@ -389,7 +475,7 @@ mod tests {
                 }
             }
             let mean: Vec<f64> = (0..columns).map(|k| 0.3 - 0.2 * k as f64).collect();
-            differences(&problem, &Relative { factor, rho: 0.6 }, &mean);
+            differences(&problem, &Relative { factor, rho: 0.6, noise: None }, &mean);
         }
     }
 }

@@ -10,23 +10,34 @@
 //! their errors. ρ = 0 is the mixed model of every textbook, without a network; Σ = 0 is the pooled model;
 //! Σ → ∞ is local training. `docs/mixed-models.md` has the mathematics.
 
+mod by_answers;
+mod chebyshev;
 mod design;
 mod deviance;
 mod estimate;
+mod evidence;
 mod family;
 mod information;
 mod laplace;
 mod moments;
+mod node_system;
 mod precision;
 mod quasi_newton;
 mod search;
 mod structure;
 
-pub use design::Design;
+pub(crate) use by_answers::{Answer, Leader, Next, Setting, means};
+pub(crate) use chebyshev::Chebyshev;
+pub(crate) use design::{ColumnSums, Pooling, add_ranges, may_deviate};
+pub use design::{Design, RandomColumns};
 pub use estimate::{MixedEstimate, MixedModel};
+pub use evidence::NetworkRatio;
 pub use family::{Family, NodeRows};
 pub use laplace::LaplaceModel;
 pub use moments::NodeMoments;
+pub(crate) use node_system::{
+    Columns, Means, NodeSeries, NodeSystem, OwnPrecision, Probes, Question,
+};
 pub use precision::Precision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -49,6 +49,11 @@ impl NodeMoments {
         self.count
     }
 
+    /// An entry of `XᵀX`.
+    pub(crate) fn gram_entry(&self, at: usize) -> f64 {
+        self.gram[at]
+    }
+
     /// The sum of squared residuals of weights.
     pub(super) fn squared_residuals(&self, weights: &[f64]) -> f64 {
         let width = weights.len() + 1;

@@ -7,6 +7,16 @@ use crate::{
     network::Network,
 };
 
+/// How many numbers a node has; the first of them belong together along the network, the others have Ω = I.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Width {
+    pub(super) all: usize,
+    pub(super) coupled: usize,
+}
+
+/// One number of each node.
+const ONE: Width = Width { all: 1, coupled: 1 };
+
 /// Ω, without its ρ.
 #[derive(Debug, Clone)]
 pub struct Precision {
@@ -67,7 +77,7 @@ impl Precision {
     fn factor(&self, pattern: &Arc<Pattern>, rho: f64) -> Option<BlockCholesky> {
         let diagonal: Vec<f64> =
             (0..self.degrees.len()).map(|node| self.diagonal(node, rho)).collect();
-        BlockCholesky::new(pattern, 1, &diagonal, self.coupling(rho))
+        BlockCholesky::new(pattern, 1, &diagonal, (self.coupling(rho), 1))
     }
 
     /// log|Ω|.
@@ -80,12 +90,13 @@ impl Precision {
 
     /// tr(Ω⁻¹Ω').
     pub(super) fn log_determinant_slope(&self, pattern: &Arc<Pattern>, rho: f64) -> Option<f64> {
-        Some(self.trace_slope(&self.factor(pattern, rho)?.selected_inverse(), 1))
+        Some(self.trace_slope(&self.factor(pattern, rho)?.selected_inverse(), ONE))
     }
 
     /// `Σ_ij Ω'_ij tr(P_ij)` for blocks of so many rows.
-    pub(super) fn trace_slope(&self, inverse: &SelectedInverse, size: usize) -> f64 {
-        let trace = |node: usize| inverse.node(node).iter().step_by(size + 1).sum::<f64>();
+    pub(super) fn trace_slope(&self, inverse: &SelectedInverse, width: Width) -> f64 {
+        let diagonal = |node: usize| inverse.node(node).iter().step_by(width.all + 1);
+        let trace = |node: usize| diagonal(node).take(width.coupled).sum::<f64>();
         let own: f64 = (0..self.degrees.len()).map(|node| self.slope(node) * trace(node)).sum();
         own - 2.0 * self.per_weight() * inverse.weighted_traces()
     }
@@ -97,13 +108,13 @@ impl Precision {
         Some(total / self.degrees.len() as f64)
     }
 
-    /// uᵀ(Ω ⊗ I)u for `width` numbers per node.
-    pub(super) fn quadratic(&self, rho: f64, u: &[f64], width: usize) -> f64 {
+    /// uᵀ(Ω ⊗ I)u for so many numbers per node.
+    pub(super) fn quadratic(&self, rho: f64, u: &[f64], width: Width) -> f64 {
         dot(u, u) + rho * self.product_slope(u, u, width)
     }
 
     /// (Ω ⊗ I)u.
-    pub(super) fn times(&self, rho: f64, u: &[f64], width: usize) -> Vec<f64> {
+    pub(super) fn times(&self, rho: f64, u: &[f64], width: Width) -> Vec<f64> {
         let mut out = u.to_vec();
         add_scaled(&mut out, rho, &self.times_slope(u, width));
         out
@@ -125,18 +136,19 @@ impl Precision {
     }
 
     /// vᵀ(Ω' ⊗ I)u.
-    pub(super) fn product_slope(&self, v: &[f64], u: &[f64], width: usize) -> f64 {
+    pub(super) fn product_slope(&self, v: &[f64], u: &[f64], width: Width) -> f64 {
         dot(v, &self.times_slope(u, width))
     }
 
     /// (Ω' ⊗ I)u.
-    pub(super) fn times_slope(&self, u: &[f64], width: usize) -> Vec<f64> {
+    pub(super) fn times_slope(&self, u: &[f64], width: Width) -> Vec<f64> {
         let mut out = vec![0.0; u.len()];
         for (node, neighbours) in self.neighbours.iter().enumerate() {
-            let own = node * width..(node + 1) * width;
+            let of = |node: usize| node * width.all..node * width.all + width.coupled;
+            let own = of(node);
             add_scaled(&mut out[own.clone()], self.slope(node), &u[own.clone()]);
             for &(other, weight) in neighbours {
-                let there = &u[other * width..(other + 1) * width];
+                let there = &u[of(other)];
                 add_scaled(&mut out[own.clone()], -weight * self.per_weight(), there);
             }
         }

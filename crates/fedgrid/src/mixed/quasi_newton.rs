@@ -1,5 +1,7 @@
-//! The minimum of a smooth function of a few numbers: by Newton's method where the function knows about
-//! its curvature, else by BFGS, which learns an inverse Hessian from the gradients on the way.
+//! The minimum of a smooth function of a few numbers by BFGS, which learns an inverse Hessian from the
+//! gradients on the way: from what the function knows about its curvature at every point, else from nothing.
+
+use std::collections::VecDeque;
 
 use crate::{
     algebra::{Cholesky, add_scaled, dot},
@@ -28,10 +30,24 @@ pub(super) struct Limits {
     pub(super) looks: usize,
     /// The decrease that is still expected, below which it is the minimum.
     pub(super) decrease: f64,
+    /// Whether values and gradients belong to each other only about, as those of probes do.
+    pub(super) is_noisy: bool,
 }
 
 /// Halvings of a step at most: after that rounding decides.
 const MOST_HALVINGS: usize = 30;
+/// The same where noise decides before.
+const MOST_NOISY_HALVINGS: usize = 4;
+/// Steps at most that only the gradient tells to be better.
+const MOST_FINE_STEPS: usize = 15;
+/// The share of a value that is rounding: a decrease below it cannot be told.
+const ROUNDING_SHARE: f64 = 1e-14;
+/// The latest looks that correct what a function says about its curvature: older ones were elsewhere.
+const MOST_SECANTS: usize = 6;
+/// Such steps in a row that may be no better.
+const MOST_MISSES: usize = 2;
+/// An expected decrease that is good enough: rounding of the gradient leaves a little less.
+const FINEST_DECREASE: f64 = 1e-20;
 /// The share of the decrease along the gradient that a step must keep (Armijo's rule).
 const SUFFICIENT_SHARE: f64 = 1e-4;
 
@@ -44,46 +60,115 @@ pub(super) fn minimise<T>(
     function: &mut impl FnMut(&[f64]) -> Result<Option<Point<T>>>,
 ) -> Result<(Point<T>, bool)> {
     let mut inverse = InverseHessian::new(scale);
+    let (best, is_reached) = descend(start, &mut inverse, limits, function)?;
+    if !is_reached {
+        return Ok((best, false));
+    }
+    Ok((refine(best, inverse, function)?, true))
+}
+
+/// Goes on by full steps from where the value is known to too few digits to tell a better point: its
+/// gradient has as many digits, and is zero there. Every look teaches about the Hessian, also one that is
+/// no better.
+fn refine<T>(
+    mut best: Point<T>,
+    mut inverse: InverseHessian<'_>,
+    function: &mut impl FnMut(&[f64]) -> Result<Option<Point<T>>>,
+) -> Result<Point<T>> {
+    let mut misses = 0;
+    // The gradient of a large value has larger errors.
+    let finest = FINEST_DECREASE.max((ROUNDING_SHARE * best.value).powi(2));
+    for _ in 0..MOST_FINE_STEPS {
+        let step = inverse.step(&best.gradient);
+        if -dot(&step, &best.gradient) <= finest || misses >= MOST_MISSES {
+            break;
+        }
+        let mut at = best.at.clone();
+        add_scaled(&mut at, 1.0, &step);
+        let Some(next) = function(&at)? else { break };
+        inverse.learn_from(&best, &next);
+        let decrease = |point: &Point<T>| -dot(&inverse.product(&point.gradient), &point.gradient);
+        if decrease(&next) < decrease(&best) {
+            (best, misses) = (next, 0);
+        } else {
+            misses += 1;
+        }
+    }
+    Ok(best)
+}
+
+/// Walks down as long as the value tells.
+fn descend<T>(
+    start: Point<T>,
+    inverse: &mut InverseHessian<'_>,
+    limits: Limits,
+    function: &mut impl FnMut(&[f64]) -> Result<Option<Point<T>>>,
+) -> Result<(Point<T>, bool)> {
+    let halvings = if limits.is_noisy { MOST_NOISY_HALVINGS } else { MOST_HALVINGS };
     let (mut best, mut looks) = (start, 1);
+    let mut secants: VecDeque<(Vec<f64>, Vec<f64>)> = VecDeque::new();
     while looks < limits.looks {
-        let is_known = inverse.take(best.hessian.take());
+        let is_known = inverse.take(best.hessian.as_ref());
+        if is_known {
+            for (moved, change) in &secants {
+                inverse.learn(moved, change);
+            }
+        }
         let step = inverse.step(&best.gradient);
         let slope = dot(&step, &best.gradient);
         // Half of it is the decrease that a quadratic function would have.
-        if slope == 0.0 || -slope <= 2.0 * limits.decrease && !inverse.is_fresh {
+        let least = limits.decrease.max(ROUNDING_SHARE * best.value.abs());
+        if slope == 0.0 || -slope <= 2.0 * least && !inverse.is_fresh {
             return Ok((best, true));
         }
         let mut length = inverse.longest_step(&step);
         let mut next = None;
-        for _ in 0..MOST_HALVINGS {
+        for _ in 0..halvings {
             let mut at = best.at.clone();
             add_scaled(&mut at, length, &step);
             looks += 1;
             let bound = best.value + SUFFICIENT_SHARE * length * slope;
-            next = function(&at)?.filter(|point| point.value <= bound);
+            let look = function(&at)?;
+            if let Some(point) = look.as_ref().filter(|_| is_known) {
+                secants.push_back(secant(&best, point));
+                secants.drain(..secants.len().saturating_sub(MOST_SECANTS));
+            }
+            let shorter = look.as_ref().map_or(0.5, |point| share_of_step(&step, slope, point));
+            next = look.filter(|point| point.value <= bound);
             if next.is_some() || looks >= limits.looks {
                 break;
             }
-            length *= 0.5;
+            length *= shorter;
         }
         let Some(point) = next else {
             // Not even along the gradient: what is left is rounding.
-            if inverse.is_fresh || looks >= limits.looks {
-                return Ok((best, inverse.is_fresh));
+            let is_the_end = inverse.is_fresh || limits.is_noisy;
+            if is_the_end || looks >= limits.looks {
+                return Ok((best, is_the_end));
             }
-            inverse = InverseHessian::new(scale);
+            *inverse = InverseHessian::new(inverse.scale);
+            best.hessian = None;
             continue;
         };
         if !is_known {
-            let difference = |a: &[f64], b: &[f64]| -> Vec<f64> {
-                a.iter().zip(b).map(|(a, b)| a - b).collect()
-            };
-            let moved = difference(&point.at, &best.at);
-            inverse.learn(&moved, &difference(&point.gradient, &best.gradient));
+            inverse.learn_from(&best, &point);
         }
         best = point;
     }
     Ok((best, false))
+}
+
+/// The share of a step that was too long at which the slope along it would be zero if it changed evenly.
+fn share_of_step<T>(step: &[f64], slope: f64, point: &Point<T>) -> f64 {
+    let there = dot(step, &point.gradient);
+    if there > 0.0 { (slope / (slope - there)).clamp(0.1, 0.5) } else { 0.5 }
+}
+
+/// How far apart two points are, and by how much the gradient changes between them.
+fn secant<T>(from: &Point<T>, to: &Point<T>) -> (Vec<f64>, Vec<f64>) {
+    let difference =
+        |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a - b).collect() };
+    (difference(&to.at, &from.at), difference(&to.gradient, &from.gradient))
 }
 
 /// What is known about the inverse of the Hessian.
@@ -103,11 +188,10 @@ impl<'a> InverseHessian<'a> {
     }
 
     /// Takes over what a function knows about its Hessian, and says whether it did.
-    fn take(&mut self, hessian: Option<Vec<f64>>) -> bool {
+    fn take(&mut self, hessian: Option<&Vec<f64>>) -> bool {
         let size = self.scale.len();
-        let Some(factor) = hessian.and_then(|hessian| Cholesky::new(hessian, size)) else {
-            return false;
-        };
+        let factor = hessian.and_then(|hessian| Cholesky::new(hessian.clone(), size));
+        let Some(factor) = factor else { return false };
         for (k, row) in self.entries.chunks_exact_mut(size).enumerate() {
             row.fill(0.0);
             row[k] = 1.0;
@@ -119,17 +203,19 @@ impl<'a> InverseHessian<'a> {
 
     /// A step down.
     fn step(&mut self, gradient: &[f64]) -> Vec<f64> {
-        let size = self.scale.len().max(1);
-        let product = |entries: &[f64]| -> Vec<f64> {
-            entries.chunks_exact(size).map(|row| -dot(row, gradient)).collect()
-        };
-        let step = product(&self.entries);
+        let step = self.product(gradient);
         if dot(&step, gradient) < 0.0 {
             return step;
         }
         // Rounding has made it useless.
         *self = Self::new(self.scale);
-        product(&self.entries)
+        self.product(gradient)
+    }
+
+    /// Minus its product with a gradient.
+    fn product(&self, gradient: &[f64]) -> Vec<f64> {
+        let size = self.scale.len().max(1);
+        self.entries.chunks_exact(size).map(|row| -dot(row, gradient)).collect()
     }
 
     /// The share of a step that stays in the neighbourhood: a guess knows nothing about curvature.
@@ -137,6 +223,12 @@ impl<'a> InverseHessian<'a> {
         let longest = step.iter().zip(self.scale).map(|(s, w)| (s / w).abs()).fold(0.0, f64::max);
         let most = if self.is_fresh { 1.0 } else { 4.0 };
         if longest > most { most / longest } else { 1.0 }
+    }
+
+    /// Learns from a step.
+    fn learn_from<T>(&mut self, from: &Point<T>, to: &Point<T>) {
+        let (moved, change) = secant(from, to);
+        self.learn(&moved, &change);
     }
 
     /// The inverse Hessian that agrees with the last step.
@@ -183,7 +275,7 @@ mod tests {
             Ok(Some(Point { at: at.to_vec(), value, gradient, hessian: None, extra: () }))
         };
         let start = look(&[-1.2, 1.0]).unwrap().unwrap();
-        let limits = Limits { looks: 200, decrease: 1e-16 };
+        let limits = Limits { looks: 200, decrease: 1e-16, is_noisy: false };
         let (found, converged) = minimise(start, &[1.0, 1.0], limits, &mut look).unwrap();
         assert!(converged && found.at.iter().all(|x| (x - 1.0).abs() < 1e-6), "{found:?}");
     }

@@ -2,7 +2,8 @@
 //! the deviance.
 //!
 //! Variances and ρ are sought where the deviance is smooth and even, so that the ends of their ranges
-//! need no care: entries of T may have any sign, and 1 − ρ = ε + (1 − ε) exp(−η²).
+//! need no care: entries of T may have any sign, and 1 − ρ = ε + (1 − ε) exp(−η²). Where variances are given,
+//! `T_kk = √(τ_k/σ²)` follows σ², which is then sought itself, by its logarithm.
 
 use super::quasi_newton::{Limits, Point, minimise};
 use crate::error::{Error, Result};
@@ -13,6 +14,8 @@ pub(super) struct Relative {
     /// T, q × q: `T Tᵀ` is the covariance of a node's deviations over σ².
     pub(super) factor: Vec<f64>,
     pub(super) rho: f64,
+    /// σ²; none if it is the best one for the others, or if there is none.
+    pub(super) noise: Option<f64>,
 }
 
 /// The deviance at a point with its gradient.
@@ -22,6 +25,8 @@ pub(super) struct Look<E> {
     pub(super) by_factor: Vec<f64>,
     /// By ρ; zero where it is not asked for.
     pub(super) by_rho: f64,
+    /// By log σ², where it is sought.
+    pub(super) by_noise: f64,
     /// By the mean coefficients, where they are sought.
     pub(super) by_mean: Vec<f64>,
     /// What else was computed.
@@ -46,6 +51,11 @@ pub(super) trait Surface {
 
     /// The spread of deviations over τ, on average, at a ρ.
     fn mean_variance(&self, rho: f64) -> Option<f64>;
+
+    /// Whether deviances and gradients belong to each other only about.
+    fn is_noisy(&self) -> bool {
+        false
+    }
 }
 
 /// What is sought, and from where.
@@ -53,6 +63,10 @@ pub(super) trait Surface {
 pub(super) struct Sought<'a> {
     /// A fair first guess for each diagonal entry of T.
     pub(super) units: &'a [f64],
+    /// The variance of each deviation, where it is given; empty if none is.
+    pub(super) variances: &'a [Option<f64>],
+    /// Where the search for σ² starts; none if it is not sought.
+    pub(super) noise: Option<f64>,
     /// Whether T is a triangle rather than a diagonal.
     pub(super) correlated: bool,
     /// ρ; none estimates it.
@@ -61,12 +75,23 @@ pub(super) struct Sought<'a> {
     pub(super) mean: &'a [(f64, f64)],
 }
 
+impl Sought<'_> {
+    /// The variance of a deviation, if it is given.
+    fn variance(&self, k: usize) -> Option<f64> {
+        self.variances.get(k).copied().flatten()
+    }
+}
+
 /// The least 1 − ρ: beyond, Ω is singular in rounding.
 const LEAST_REST: f64 = 1e-7;
+/// So many times that, and a search may be on its way to the limit.
+const NEAR_THE_LIMIT: f64 = 10.0;
+/// Deviances that are closer are the same but for the rounding of nearly singular systems.
+const AS_GOOD: f64 = 1e-8;
 /// Where ρ is tried first: deviances may have several minima in ρ.
 const FIRST_RHOS: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 /// The deviance is known to some ten digits, and variances to half of that.
-const LIMITS: Limits = Limits { looks: 500, decrease: 1e-10 };
+const LIMITS: Limits = Limits { looks: 500, decrease: 1e-10, is_noisy: false };
 /// About the width of the minimum, in units of the start: a variance is known to a few tenths.
 const WIDTH: f64 = 0.3;
 /// Below this share of its unit an entry of T is as good as zero.
@@ -77,6 +102,31 @@ const MOST_ESCAPES: usize = 3;
 const LEAST_CURVATURE: f64 = 1e-6;
 /// The least entry of T to start from, in its unit: at zero the deviance is flat.
 const LEAST_START: f64 = 0.1;
+/// The variance of a coefficient that is each node's own, in units in which a node's rows and its deviation count
+/// the same: its rows decide to eight digits, and the mean coefficient keeps as many.
+const FREE_VARIANCE: f64 = 1e8;
+
+/// The variances of deviations as the search takes them: those that are given and, for the last ones, which are
+/// free, such large ones that nothing is drawn to the mean.
+pub(super) fn given(
+    variances: &[Option<f64>],
+    units: &[f64],
+    free: usize,
+    noise: f64,
+) -> Vec<Option<f64>> {
+    if free == 0 && variances.iter().all(Option::is_none) {
+        return Vec::new();
+    }
+    let coupled = units.len() - free;
+    let one = |(k, unit): (usize, &f64)| {
+        if k < coupled {
+            variances.get(k).copied().flatten()
+        } else {
+            Some(FREE_VARIANCE * noise * unit * unit)
+        }
+    };
+    units.iter().enumerate().map(one).collect()
+}
 
 /// Where the search has ended.
 pub(super) struct End<E> {
@@ -84,6 +134,8 @@ pub(super) struct End<E> {
     pub(super) mean: Vec<f64>,
     pub(super) extra: E,
     pub(super) deviance: f64,
+    /// The least deviance at ρ = 0, where ρ was sought.
+    pub(super) independent: Option<f64>,
     pub(super) converged: bool,
     /// How often the likelihood was computed.
     pub(super) evaluations: usize,
@@ -102,53 +154,82 @@ impl<'a, S: Surface> Search<'a, S> {
         let entries = (0..sought.units.len())
             .flat_map(|row| (0..=row).map(move |column| (row, column)))
             .filter(|(row, column)| sought.correlated || row == column)
+            .filter(|(row, column)| [row, column].iter().all(|k| sought.variance(**k).is_none()))
             .collect();
         Self { surface, sought, entries, evaluations: 0 }
     }
 
     /// The minimum of the deviance.
     pub(super) fn run(mut self) -> Result<End<S::Extra>> {
+        let mut without = self.at_given_rho()?;
+        if self.sought.rho.is_some() {
+            return Ok(without);
+        }
+        let with = self.along(&without.relative, &without.mean)?;
+        without.independent = Some(without.deviance);
+        without.evaluations = self.evaluations;
+        // Along a network only if the rows speak for it.
+        Ok(match with.filter(|with| with.deviance < without.deviance) {
+            Some(with) => End { independent: without.independent, ..with },
+            None => without,
+        })
+    }
+
+    /// The minimum at the ρ that is given, or else at zero.
+    pub(super) fn at_given_rho(&mut self) -> Result<End<S::Extra>> {
         let q = self.sought.units.len();
         let mut factor = vec![0.0; q * q];
         (0..q).for_each(|k| factor[k * q + k] = self.sought.units[k]);
         let mean: Vec<f64> = self.sought.mean.iter().map(|(value, _)| *value).collect();
-        let start = Relative { factor, rho: self.sought.rho.unwrap_or(0.0) };
-        let mut without = self.walk(&start, &mean, false)?;
-        if self.sought.rho.is_some() {
-            return Ok(without);
-        }
+        let (rho, noise) = (self.sought.rho.unwrap_or(0.0), self.sought.noise);
+        self.walk(&Relative { factor, rho, noise }, &mean, false)
+    }
+
+    /// The minimum over ρ, too, from the one at ρ = 0; none if the deviance has no value beside it.
+    pub(super) fn along(
+        &mut self,
+        without: &Relative,
+        mean: &[f64],
+    ) -> Result<Option<End<S::Extra>>> {
         let mut best: Option<(f64, Relative)> = None;
         for rho in FIRST_RHOS {
-            let Some(start) = self.rescaled(&without.relative, rho) else { continue };
+            let Some(start) = self.rescaled(without, rho) else { continue };
             self.evaluations += 1;
-            let Some(deviance) = self.surface.deviance(&start, &without.mean) else { continue };
+            let Some(deviance) = self.surface.deviance(&start, mean) else { continue };
             if best.as_ref().is_none_or(|(least, _)| deviance < *least) {
                 best = Some((deviance, start));
             }
         }
-        let Some((_, start)) = best else { return Ok(without) };
-        let with = self.walk(&start, &without.mean, true)?;
-        // Along a network only if the rows speak for it.
-        if with.deviance < without.deviance {
-            return Ok(with);
+        let Some((_, start)) = best else { return Ok(None) };
+        let end = self.walk(&start, mean, true)?;
+        let is_near_the_limit = 1.0 - end.relative.rho < NEAR_THE_LIMIT * LEAST_REST;
+        Ok(Some(if is_near_the_limit { self.at_limit(end) } else { end }))
+    }
+
+    /// Where the deviance falls up to the largest ρ there is no point at which a search must end: the limit itself is
+    /// taken, unless it is worse.
+    fn at_limit(&mut self, end: End<S::Extra>) -> End<S::Extra> {
+        let start = Relative { rho: 1.0 - LEAST_REST, ..end.relative.clone() };
+        match self.walk(&start, &end.mean, false) {
+            Ok(limit) if limit.deviance <= end.deviance + AS_GOOD => limit,
+            _ => End { evaluations: self.evaluations, ..end },
         }
-        without.evaluations = self.evaluations;
-        Ok(without)
     }
 
     /// The same spread of deviations at another ρ.
     fn rescaled(&self, relative: &Relative, rho: f64) -> Option<Relative> {
         let scale = self.surface.mean_variance(rho)?.sqrt().recip();
         let mut factor = relative.factor.clone();
-        for (k, unit) in self.sought.units.iter().enumerate() {
-            let own = &mut factor[k * self.sought.units.len() + k];
-            // A variance that is zero without the network need not be so with it.
-            *own = own.abs().max(LEAST_START * unit);
+        let q = self.sought.units.len();
+        for &(row, column) in &self.entries {
+            let own = &mut factor[row * q + column];
+            if row == column {
+                // A variance that is zero without the network need not be so with it.
+                *own = own.abs().max(LEAST_START * self.sought.units[row]);
+            }
+            *own *= scale;
         }
-        for entry in &mut factor {
-            *entry *= scale;
-        }
-        Some(Relative { factor, rho })
+        Some(Relative { factor, rho, noise: relative.noise })
     }
 
     /// Walks from a start to a minimum.
@@ -169,17 +250,22 @@ impl<'a, S: Surface> Search<'a, S> {
             at.push(eta(start.rho));
             scale.push(WIDTH);
         }
+        if let Some(noise) = start.noise {
+            at.push(noise.ln());
+            scale.push(WIDTH);
+        }
         at.extend(mean);
         scale.extend(self.sought.mean.iter().map(|(_, error)| *error));
         let first = self.point(&at, start.rho, by_rho).ok_or_else(singular)?;
         let (rho, even) = (start.rho, self.entries.len() + usize::from(by_rho));
+        let limits = Limits { is_noisy: self.surface.is_noisy(), ..LIMITS };
         let mut look = |at: &[f64]| Ok(self.point(at, rho, by_rho));
-        let (mut best, mut converged) = minimise(first, &scale, LIMITS, &mut look)?;
+        let (mut best, mut converged) = minimise(first, &scale, limits, &mut look)?;
         // At zero the deviance is flat also where it is a maximum: then the search goes on from beside it.
         for _ in 0..MOST_ESCAPES {
             let Some(at) = beside_zeros(&best, even) else { break };
             let Some(next) = look(&at)?.filter(|next| next.value < best.value) else { break };
-            (best, converged) = minimise(next, &scale, LIMITS, &mut look)?;
+            (best, converged) = minimise(next, &scale, limits, &mut look)?;
         }
         let (relative, mean) = self.read(&best.at, rho, by_rho);
         Ok(End {
@@ -187,6 +273,7 @@ impl<'a, S: Surface> Search<'a, S> {
             mean,
             extra: best.extra,
             deviance: best.value,
+            independent: None,
             converged,
             evaluations: self.evaluations,
         })
@@ -200,11 +287,22 @@ impl<'a, S: Surface> Search<'a, S> {
         for (&(row, column), value) in self.entries.iter().zip(entries) {
             factor[row * q + column] = value * self.sought.units[row];
         }
-        if !by_rho {
-            return (Relative { factor, rho }, rest.to_vec());
+        let (eta, rest) = rest.split_at(usize::from(by_rho));
+        let rho = eta.first().map_or(rho, |eta| -(1.0 - LEAST_REST) * (-eta * eta).exp_m1());
+        let (noise, mean) = rest.split_at(usize::from(self.sought.noise.is_some()));
+        let noise = noise.first().map(|logarithm| logarithm.exp());
+        for (k, variance) in self.sought.variances.iter().enumerate() {
+            let Some(variance) = variance else { continue };
+            factor[k * q + k] = (variance / noise.unwrap_or(1.0)).sqrt();
         }
-        let rho = -(1.0 - LEAST_REST) * (-rest[0].powi(2)).exp_m1();
-        (Relative { factor, rho }, rest[1..].to_vec())
+        (Relative { factor, rho, noise }, mean.to_vec())
+    }
+
+    /// The derivative by log σ², which entries of T follow that belong to given variances.
+    fn noise_slope(&self, relative: &Relative, look: &Look<S::Extra>) -> f64 {
+        let q = self.sought.units.len();
+        let given = (0..q).filter(|&k| self.sought.variance(k).is_some()).map(|k| k * q + k);
+        look.by_noise - given.map(|at| 0.5 * relative.factor[at] * look.by_factor[at]).sum::<f64>()
     }
 
     /// The deviance at a point of the search, with its gradient.
@@ -221,6 +319,9 @@ impl<'a, S: Surface> Search<'a, S> {
         if by_rho {
             gradient.push(look.by_rho * rho_slope(at[self.entries.len()]));
         }
+        if relative.noise.is_some() {
+            gradient.push(self.noise_slope(&relative, &look));
+        }
         let hessian = self.hessian(at, &relative, &look, &gradient, by_rho);
         gradient.extend(&look.by_mean);
         Some(Point { at: at.to_vec(), value: look.deviance, gradient, hessian, extra: look.extra })
@@ -236,8 +337,9 @@ impl<'a, S: Surface> Search<'a, S> {
         gradient: &[f64],
         by_rho: bool,
     ) -> Option<Vec<f64>> {
-        // With covariances the second derivatives are often singular, and BFGS copes better.
-        if self.sought.correlated {
+        // With covariances the second derivatives are often singular, and BFGS copes better; where some variances
+        // are given, those by σ² are not known.
+        if self.sought.correlated || !self.sought.variances.is_empty() {
             return None;
         }
         let mut hessian = self.surface.curvature(relative, &look.extra, by_rho)?;
@@ -281,7 +383,7 @@ fn rho_slope(eta: f64) -> f64 {
     (1.0 - LEAST_REST) * 2.0 * eta * (-eta * eta).exp()
 }
 
-fn singular() -> Error {
+pub(super) fn singular() -> Error {
     failed("its columns are combinations of each other")
 }
 
@@ -314,6 +416,11 @@ pub(super) fn differences<S: Surface>(surface: &S, relative: &Relative, mean: &[
     check(look.by_rho, &|by| {
         (Relative { rho: relative.rho + by, ..relative.clone() }, mean.to_vec())
     });
+    if let Some(noise) = relative.noise {
+        check(look.by_noise, &|by| {
+            (Relative { noise: Some(noise * by.exp()), ..relative.clone() }, mean.to_vec())
+        });
+    }
     for (k, found) in look.by_mean.iter().enumerate() {
         check(*found, &|by| {
             let mut moved = mean.to_vec();

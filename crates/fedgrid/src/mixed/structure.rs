@@ -12,11 +12,14 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{Precision, search::Relative};
+use super::{Precision, precision::Width, search::Relative};
 use crate::algebra::{BlockCholesky, Cholesky, Pattern, SelectedInverse, add_scaled, dot};
 
+/// The share of its variance that a coefficient of a node's own keeps if the rows do not determine it.
+pub(super) const OPEN_SHARE: f64 = 0.5;
+
 /// Which columns deviate, and how nodes belong together.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Structure<'a> {
     /// How many columns there are, the intercept among them.
     pub(super) columns: usize,
@@ -24,6 +27,8 @@ pub(super) struct Structure<'a> {
     pub(super) fixed: &'a [usize],
     /// The columns whose coefficients differ from node to node.
     pub(super) random: &'a [usize],
+    /// How many of these, the last, have nothing to do with those of other nodes: there Ω = I.
+    pub(super) free: usize,
     pub(super) precision: &'a Precision,
     pub(super) pattern: Arc<Pattern>,
 }
@@ -73,8 +78,20 @@ impl Structure<'_> {
         self.random.len()
     }
 
+    /// The deviations of a node.
+    pub(super) fn width(&self) -> Width {
+        Width { all: self.size(), coupled: self.size() - self.free }
+    }
+
     pub(super) fn nodes(&self) -> usize {
         self.pattern.len()
+    }
+
+    /// How many products of numbers a factor of M, its selected inverse and solutions for the mean take, about.
+    pub(super) fn work(&self) -> f64 {
+        let (q, p) = (self.size() as f64, self.means() as f64);
+        let (blocks, pairs) = self.pattern.blocks();
+        3.0 * pairs as f64 * q.powi(3) + 2.0 * blocks as f64 * q * q * (p + 1.0)
     }
 
     /// The factor of M; none if it is singular in rounding.
@@ -92,11 +109,12 @@ impl Structure<'_> {
                     let entry = relative.factor[k * q + a];
                     add_scaled(&mut block[a * q..(a + 1) * q], entry, &product[k * q..(k + 1) * q]);
                 }
-                block[a * q + a] += self.precision.diagonal(i, relative.rho);
+                let rho = if a < q - self.free { relative.rho } else { 0.0 };
+                block[a * q + a] += self.precision.diagonal(i, rho);
             }
         });
         let coupling = self.precision.coupling(relative.rho);
-        BlockCholesky::new(&self.pattern, q, &diagonal, coupling)
+        BlockCholesky::new(&self.pattern, q, &diagonal, (coupling, q - self.free))
     }
 
     /// `A T` on the random columns, q × q.
@@ -175,6 +193,27 @@ impl Structure<'_> {
             }
         }
         Projection { projected, schur, target }
+    }
+
+    /// The nodes whose rows leave more than half of the variance of a coefficient of their own.
+    pub(super) fn undetermined(&self, inverse: &SelectedInverse) -> Vec<usize> {
+        let free = self.width().coupled..self.size();
+        let is_open = |node: &usize| {
+            free.clone().any(|k| inverse.node(*node)[k * (self.size() + 1)] > OPEN_SHARE)
+        };
+        (0..self.nodes()).filter(is_open).collect()
+    }
+
+    /// Takes out the errors of mean coefficients that are no more than a place to start from.
+    pub(super) fn without_free(&self, mut mean_covariance: Vec<f64>) -> Vec<f64> {
+        let (p, free) = (self.means(), &self.random[self.width().coupled..]);
+        for k in (0..p).filter(|&k| free.contains(&self.fixed[k])) {
+            for other in 0..p {
+                mean_covariance[k * p + other] = 0.0;
+                mean_covariance[other * p + k] = 0.0;
+            }
+        }
+        mean_covariance
     }
 
     /// A row of W.

@@ -5,55 +5,28 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::model::{
-    self, Boosting, ElasticNet, ExtraTrees, Fixed, Forest, GraphicalLasso, Huber, HypothesisKinds,
-    KernelRidge, Linear, LocalModel, Logistic, Mean, Neighbours, Perceptron, Poisson, Quantile,
-    Smoother, Tree,
+use crate::{
+    kinds::kinds,
+    model::{
+        self, Boosting, ElasticNet, ExtraTrees, Fixed, Forest, GraphicalLasso, Huber,
+        HypothesisKinds, KernelRidge, Linear, LocalModel, Logistic, Mean, Neighbours, Perceptron,
+        Poisson, Quantile, Smoother, Tree,
+    },
 };
 
 /// Makes the enums of all models.
 macro_rules! models {
     ($($(#[doc = $doc:literal])+ $kind:ident($model:ty) = $name:literal,)+) => {
-        /// Which model.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-        pub enum ModelKind {
-            $($(#[doc = $doc])+ #[serde(rename = $name)] $kind,)+
-        }
-
-        impl ModelKind {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$kind,)+];
-
-            /// Its name in experiment files and results.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$kind => $name,)+ }
-            }
-
-            /// The model with the defaults of all its keys.
-            #[must_use]
-            pub fn with_defaults(self) -> Model {
-                match self { $(Self::$kind => Model::$kind(<$model>::default()),)+ }
-            }
-        }
-
-        /// A model with its keys.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-        #[serde(tag = "kind")]
-        pub enum Model {
-            $($(#[doc = $doc])+ #[serde(rename = $name)] $kind($model),)+
+        kinds! {
+            /// Which model.
+            ModelKind,
+            /// A model with its keys.
+            #[derive(PartialEq)]
+            Model:
+            $($(#[doc = $doc])+ $kind($model) = $name,)+
         }
 
         impl Model {
-            /// Which model it is.
-            #[must_use]
-            pub fn kind(&self) -> ModelKind {
-                match self { $(Self::$kind(_) => ModelKind::$kind,)+ }
-            }
-
             /// The model as nodes train it.
             #[must_use]
             pub fn as_local(&self) -> &dyn LocalModel {
@@ -105,20 +78,6 @@ models! {
     Perceptron(Perceptron) = "perceptron",
     /// The mean.
     Constant(Mean) = "constant",
-}
-
-impl ModelKind {
-    /// The model of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.name() == name)
-    }
-}
-
-impl std::fmt::Display for ModelKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 impl HypothesisKinds {

@@ -12,8 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, Linear, LinearHypothesis, LinearProximal, LocalModel, Parametric, Steps, Tunable,
-    Vanishing, check,
+    Hypothesis, Linear, LinearHypothesis, LinearProximal, LocalModel, Parametric, Rescaling, Steps,
+    Tunable, Vanishing, check,
     solver::{Affine, AffineModel, CoordinateDescent, QuadraticPulls, Separable, centre},
 };
 use crate::{
@@ -96,6 +96,10 @@ impl LocalModel for ElasticNet {
     /// A lasso keeps slopes at zero that a weak pull would move.
     fn vanishing_rows(&self, own: &Dataset) -> Vanishing {
         Vanishing::of_linear(self.ridge + self.lasso, self.intercept, own)
+    }
+
+    fn rescaling(&self) -> Rescaling {
+        Rescaling::Affine { intercept: self.intercept }
     }
 
     fn as_tunable(&self) -> Option<&dyn Tunable> {

@@ -1,7 +1,8 @@
 //! A model whose ridge was given and is not to be chosen anew.
 
 use super::{
-    Hypothesis, HypothesisKinds, Linear, LocalModel, Parametric, Prepared, Vanishing, WarmStart,
+    Hypothesis, HypothesisKinds, Linear, LocalModel, Parametric, Prepared, Rescaling, Vanishing,
+    WarmStart,
 };
 use crate::{
     data::{Dataset, Features, Task},
@@ -39,6 +40,18 @@ impl<M: LocalModel> LocalModel for Fixed<M> {
 
     fn prepare(&self, rows: &Features, weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
         self.0.prepare(rows, weights)
+    }
+
+    fn is_of_counts(&self) -> bool {
+        self.0.is_of_counts()
+    }
+
+    fn is_plain_regression(&self) -> bool {
+        self.0.is_plain_regression()
+    }
+
+    fn rescaling(&self) -> Rescaling {
+        self.0.rescaling()
     }
 
     fn smallest_label(&self) -> f64 {

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LocalModel, Parametric, Steps, Tunable, Vanishing, check,
+    Hypothesis, LocalModel, Parametric, Rescaling, Steps, Tunable, Vanishing, check,
     solver::{Affine, AffineModel, CentredRegression, PiecewiseQuadratic, QuadraticPulls},
 };
 use crate::{
@@ -28,7 +28,7 @@ const TIE_BREAKING_PULL: f64 = 1e-10;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Huber {
-    /// The residual > 0, in the units of the target, from which on the loss grows linearly.
+    /// The residual > 0, in deviations of the target, from which on the loss grows linearly.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub threshold: f64,
     /// The pull ≥ 0 of the slopes to zero.
@@ -74,6 +74,10 @@ impl LocalModel for Huber {
 
     fn vanishing_rows(&self, own: &Dataset) -> Vanishing {
         Vanishing::of_linear(self.ridge, self.intercept, own)
+    }
+
+    fn rescaling(&self) -> Rescaling {
+        Rescaling::Affine { intercept: self.intercept }
     }
 
     fn as_tunable(&self) -> Option<&dyn Tunable> {

@@ -160,6 +160,51 @@ pub(super) mod keys {
     }
 }
 
+/// The same of kernels that are nowhere negative: what means can be weighted by.
+pub(super) mod weighting_keys {
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::Error as _};
+
+    use super::Kernel;
+
+    #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+    #[serde(default)]
+    pub(crate) struct WeightingKernelKeys {
+        /// How alike two rows are.
+        kernel: WeightingKernelName,
+        /// The width of the kernel on scaled features; zero takes it from the rows.
+        #[schemars(range(min = 0))]
+        width: f64,
+    }
+
+    #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    enum WeightingKernelName {
+        #[default]
+        Gaussian,
+        Laplace,
+    }
+
+    pub(crate) fn serialize<S: Serializer>(kernel: &Kernel, to: S) -> Result<S::Ok, S::Error> {
+        let (kernel, width) = match *kernel {
+            Kernel::Gaussian { width } => (WeightingKernelName::Gaussian, width),
+            Kernel::Laplace { width } => (WeightingKernelName::Laplace, width),
+            Kernel::Polynomial { .. } => {
+                return Err(S::Error::custom("a polynomial kernel weighs no means"));
+            }
+        };
+        WeightingKernelKeys { kernel, width }.serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Kernel, D::Error> {
+        let WeightingKernelKeys { kernel, width } = WeightingKernelKeys::deserialize(from)?;
+        Ok(match kernel {
+            WeightingKernelName::Gaussian => Kernel::Gaussian { width },
+            WeightingKernelName::Laplace => Kernel::Laplace { width },
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

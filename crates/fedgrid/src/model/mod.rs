@@ -11,10 +11,13 @@
 
 mod builtin;
 mod check;
+mod coefficient_spread;
 mod kernel;
 mod parametric;
 #[cfg(test)]
 mod reference;
+mod rescaled_hypothesis;
+mod scales;
 mod solver;
 mod stored;
 mod vanishing;
@@ -23,6 +26,7 @@ mod boosting;
 mod constant;
 mod elastic_net;
 mod fixed;
+mod for_table;
 mod forest;
 mod graphical_lasso;
 mod huber;
@@ -55,6 +59,8 @@ pub use parametric::{LossShape, Parametric, Steps};
 pub use perceptron::{Activation, Perceptron, PerceptronHypothesis};
 pub use poisson::{Poisson, PoissonHypothesis};
 pub use quantile::Quantile;
+pub use rescaled_hypothesis::RescaledHypothesis;
+pub use scales::{Rescaling, Scales};
 pub use smoother::{Smoother, SmootherHypothesis};
 pub use stored::{HypothesisKinds, Storable, Stored};
 pub use tree::{Tree, TreeHypothesis, TreeNodes};
@@ -116,10 +122,22 @@ pub trait LocalModel: Debug + Send + Sync {
         false
     }
 
+    /// Whether it is a linear, logistic or Poisson regression with a constant and at most a ridge, so that a
+    /// mixed model of the same rows is one of its kind.
+    fn is_plain_regression(&self) -> bool {
+        false
+    }
+
     /// The smallest label that the model can be fitted to: a neighbour's prediction below it pulls
     /// as if it were this.
     fn smallest_label(&self) -> f64 {
         f64::NEG_INFINITY
+    }
+
+    /// What may be done to its rows without changing what it can learn. A model whose numbers are in units
+    /// that its user has chosen, or that knows its columns by place, says nothing may.
+    fn rescaling(&self) -> Rescaling {
+        Rescaling::Free
     }
 
     /// What a fit to these rows and others becomes as the weight of the others goes to zero: what
@@ -189,6 +207,12 @@ pub trait Hypothesis: Any + Debug + Send + Sync {
 
     /// The hypothesis as plain values for a file; none if no plain values stand for it.
     fn save(&self) -> Option<Stored> {
+        None
+    }
+
+    /// The slope of every feature and then the intercept, for each linear map that predictions are made of;
+    /// none if they are made otherwise. Of classes the last ones have a map each, where the first has none.
+    fn coefficients(&self) -> Option<Vec<Vec<f64>>> {
         None
     }
 }

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LinearHypothesis, LocalModel, Parametric, Steps, Storable, Stored, Tunable,
-    Vanishing, check,
+    Hypothesis, LinearHypothesis, LocalModel, Parametric, Rescaling, Steps, Storable, Stored,
+    Tunable, Vanishing, check,
     solver::{Affine, AffineModel, Basis, PenalisedLoss, RowLoss},
 };
 use crate::{
@@ -85,6 +85,10 @@ impl LocalModel for Poisson {
         true
     }
 
+    fn is_plain_regression(&self) -> bool {
+        self.intercept
+    }
+
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         at_least_zero("ridge", self.ridge)?;
         check::numbers(NAME, data.task())?;
@@ -122,6 +126,10 @@ impl LocalModel for Poisson {
     /// Without a ridge the minimum may lie at infinity, and the others choose the way there.
     fn vanishing_rows(&self, _own: &Dataset) -> Vanishing {
         if self.ridge > 0.0 { Vanishing::Forgotten } else { Vanishing::Choosing }
+    }
+
+    fn rescaling(&self) -> Rescaling {
+        Rescaling::Affine { intercept: self.intercept }
     }
 
     fn as_tunable(&self) -> Option<&dyn Tunable> {
@@ -209,6 +217,10 @@ impl Hypothesis for PoissonHypothesis {
 
     fn save(&self) -> Option<Stored> {
         Stored::of(self)
+    }
+
+    fn coefficients(&self) -> Option<Vec<Vec<f64>>> {
+        self.0.coefficients()
     }
 }
 

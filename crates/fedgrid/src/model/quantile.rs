@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LocalModel, Parametric, Steps, Tunable, Vanishing, check,
+    Hypothesis, LocalModel, Parametric, Rescaling, Steps, Tunable, Vanishing, check,
     solver::{Affine, AffineModel, CentredRegression, PiecewiseQuadratic, QuadraticPulls},
 };
 use crate::{
@@ -168,6 +168,10 @@ impl LocalModel for Quantile {
     /// The level is not penalised, and between two labels any level may be as good.
     fn vanishing_rows(&self, _own: &Dataset) -> Vanishing {
         Vanishing::Choosing
+    }
+
+    fn rescaling(&self) -> Rescaling {
+        Rescaling::Affine { intercept: self.intercept }
     }
 
     fn as_tunable(&self) -> Option<&dyn Tunable> {

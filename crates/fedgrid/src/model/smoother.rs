@@ -34,8 +34,8 @@ use crate::{
 pub struct Smoother {
     /// The likeness of rows, Gaussian or Laplace: a narrow one follows every row, a wide one gives
     /// the weighted mean.
-    #[serde(flatten, with = "super::kernel::keys")]
-    #[schemars(with = "super::kernel::keys::KernelKeys")]
+    #[serde(flatten, with = "super::kernel::weighting_keys")]
+    #[schemars(with = "super::kernel::weighting_keys::WeightingKernelKeys")]
     pub kernel: Kernel,
     /// Whether columns are divided by their weighted standard deviation before distances are taken.
     #[serde(skip)]

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use super::Hypothesis;
+use super::{Hypothesis, RescaledHypothesis};
 use crate::{
     data::Task,
     error::{Error, Result},
@@ -31,10 +31,21 @@ pub struct Stored {
 impl Stored {
     /// The values of a hypothesis; none if they cannot be written as JSON.
     pub fn of<H: Storable>(hypothesis: &H) -> Option<Self> {
-        match serde_json::to_value(hypothesis) {
-            Ok(Value::Object(values)) => Some(Self { kind: H::KIND.into(), values }),
+        Self::of_values(H::KIND, hypothesis)
+    }
+
+    /// Values under the name of their kind; none if they cannot be written as JSON.
+    pub(super) fn of_values(kind: &str, values: &impl Serialize) -> Option<Self> {
+        match serde_json::to_value(values) {
+            Ok(Value::Object(values)) => Some(Self { kind: kind.into(), values }),
             _ => None,
         }
+    }
+
+    /// The values, if they are those of this type.
+    pub(super) fn into_values<T: DeserializeOwned>(self) -> Result<T> {
+        serde_json::from_value(Value::Object(self.values))
+            .map_err(|_| malformed("does not hold the values of its kind"))
     }
 }
 
@@ -71,20 +82,31 @@ impl HypothesisKinds {
     /// The hypothesis that was stored, if it passes its check; and, where features and task are given,
     /// if it is one for rows of these.
     pub fn load(&self, stored: Stored, rows: ForRows) -> Result<Box<dyn Hypothesis>> {
+        // It holds another hypothesis, of any of these kinds.
+        if stored.kind == RescaledHypothesis::KIND {
+            let hypothesis = RescaledHypothesis::load(stored, self)?;
+            let domain = (Some(hypothesis.scales.names()), hypothesis.task);
+            check_domain(domain, rows)?;
+            return Ok(Box::new(hypothesis));
+        }
         let load = self.0.get(stored.kind.as_str());
         load.ok_or(malformed("is of no known kind"))?(stored, rows)
     }
 }
 
 fn load<H: Storable>(stored: Stored, rows: ForRows) -> Result<Box<dyn Hypothesis>> {
-    let hypothesis: H = serde_json::from_value(Value::Object(stored.values))
-        .map_err(|_| malformed("does not hold the values of its kind"))?;
+    let hypothesis: H = stored.into_values()?;
     // Before anything asks it to predict: a file may be damaged, or made by hand.
     hypothesis.check()?;
-    let (own_names, own_task) = hypothesis.domain();
+    check_domain(hypothesis.domain(), rows)?;
+    Ok(Box::new(hypothesis))
+}
+
+/// Refuses what is for other rows.
+fn check_domain((own_names, own_task): (Option<&[String]>, Task), rows: ForRows) -> Result<()> {
     let fits = |(names, task)| own_task == task && own_names.is_none_or(|own| own == names);
     if rows.is_none_or(fits) {
-        return Ok(Box::new(hypothesis));
+        return Ok(());
     }
     Err(malformed("is for other features or another task"))
 }

@@ -152,6 +152,15 @@ impl Network {
         Self::joined(self.names.clone(), edges)
     }
 
+    /// The same network with its nodes in another order, of which `order` is a list.
+    #[must_use]
+    pub fn ordered(&self, order: &[NodeId]) -> Self {
+        let mut places = vec![0; self.len()];
+        order.iter().enumerate().for_each(|(place, &node)| places[node] = place);
+        let names = order.iter().map(|&node| self.names[node].clone()).collect();
+        Self { names: Arc::new(names), ..self.shuffled(&places) }
+    }
+
     /// The same nodes with only the edges inside clusters; `clusters` has one for every node.
     pub fn inside(&self, clusters: &[usize]) -> Result<Self> {
         same_size("clusters of nodes", clusters.len(), self.len())?;
@@ -262,6 +271,15 @@ mod tests {
         assert_eq!(network.neighbours(1), [(0, 2.0), (2, 0.5)]);
         assert_eq!(network.neighbours(2), [(1, 0.5)]);
         assert!((network.degree(1) - 2.5).abs() < 1e-15);
+    }
+
+    #[test]
+    fn another_order_of_nodes_is_the_same_network() {
+        let network = network(&["c", "a", "b"], &[(0, 1, 2.0), (1, 2, 0.5)]).unwrap();
+        let ordered = network.ordered(&[1, 2, 0]);
+        assert_eq!(ordered.names(), ["a", "b", "c"]);
+        assert_eq!(ordered.neighbours(0), [(1, 0.5), (2, 2.0)]);
+        assert_eq!(ordered.ordered(&[2, 0, 1]), network);
     }
 
     #[test]

@@ -11,7 +11,10 @@
 use rayon::prelude::*;
 
 use super::{Edge, Network, NodeId, statistics::median};
-use crate::error::{Error, Result, at_least, same_size};
+use crate::{
+    data::by_name,
+    error::{Error, Result, at_least, same_size},
+};
 
 /// A network of nearest neighbours.
 ///
@@ -56,15 +59,17 @@ impl Nearest {
                 value: coordinates[position],
             });
         }
-        let kept = self.kept(&points);
+        let mut places = vec![0; names.len()];
+        by_name(&names).iter().enumerate().for_each(|(place, &node)| places[node] = place);
+        let kept = self.kept(&points, &places);
         let mut distances: Vec<f64> = kept.iter().map(|edge| edge.weight).collect();
         let scale = median(&mut distances).unwrap_or(0.0);
         let weighted = |edge: Edge| Edge { weight: self.weight(edge.weight, scale), ..edge };
         Network::new(names, kept.into_iter().map(weighted))
     }
 
-    /// The kept pairs, with their distances as weights.
-    fn kept(&self, points: &[f64]) -> Vec<Edge> {
+    /// The kept pairs, with their distances as weights. Of those that are equally near, names decide.
+    fn kept(&self, points: &[f64], places: &[usize]) -> Vec<Edge> {
         let columns = self.scales.len();
         let count = points.len() / columns;
         let point = |node: NodeId| &points[node * columns..(node + 1) * columns];
@@ -79,7 +84,7 @@ impl Nearest {
                 // A selection, not a sort: all others of every node are looked at.
                 if keep < near.len() {
                     near.select_nth_unstable_by(keep, |a, b| {
-                        a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
+                        a.0.total_cmp(&b.0).then(places[a.1].cmp(&places[b.1]))
                     });
                     near.truncate(keep);
                 }

@@ -33,7 +33,7 @@ pub use similarity::{chosen_by_validation, gradient_network, model_network};
 use trial::{Trial, TrialOutcome};
 
 use crate::{
-    data::{Dataset, Task},
+    data::{Dataset, Task, by_name},
     error::{Error, Result, at_least, positive, same_size},
     method::persfl::suitable_step,
     model::{Linear, LocalModel, Logistic},
@@ -127,11 +127,35 @@ pub struct LearnedNetwork {
     pub probes: usize,
 }
 
+impl LearnedNetwork {
+    /// The same with its nodes where they were, of which the order is a list.
+    fn put_back(mut self, order: &[NodeId]) -> Self {
+        for pair in &mut self.pairs {
+            (pair.source, pair.target) = (order[pair.source], order[pair.target]);
+            if pair.source > pair.target {
+                std::mem::swap(&mut pair.source, &mut pair.target);
+                std::mem::swap(&mut pair.forward, &mut pair.backward);
+                pair.fit_probability.reverse();
+            }
+        }
+        self.pairs.sort_by_key(|pair| (pair.source, pair.target));
+        let mut places = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(place, &node)| places[node] = place);
+        Self { network: self.network.ordered(&places), ..self }
+    }
+}
+
 impl NetworkLearning {
-    /// Learns the network of these nodes.
+    /// Learns the network of these nodes; in which order they are makes no difference.
     pub fn learn(&self, names: Vec<String>, nodes: &[Node]) -> Result<LearnedNetwork> {
         self.check()?;
         same_size("names of nodes", names.len(), nodes.len())?;
+        let order = by_name(&names);
+        if !order.is_sorted() {
+            let names = order.iter().map(|&node| names[node].clone()).collect();
+            let nodes: Vec<Node> = order.iter().map(|&node| nodes[node].clone()).collect();
+            return Ok(self.learn(names, &nodes)?.put_back(&order));
+        }
         let Some(first) = nodes.first() else { return Err(Error::NoData) };
         let model = self.model.clone().unwrap_or_else(|| probing_model(first));
         let parametric = model.as_parametric().ok_or(Error::Unsupported {

@@ -8,7 +8,7 @@ use fedgrid::{
         Approach, Card, Contestant, Fitted, Gtv, Kind, Settings, Strength, Study, Unwatched,
         Verdict, Weighting,
     },
-    data::{Dataset, Features, Labels, Plan, Role, Task, normal_points},
+    data::{Dataset, Features, Labels, Plan, Role, RowDraws, Task, normal_points},
     method::{FedRelax, StopOn, fedrelax::Coupling},
     model::{ElasticNet, Huber, Linear, LocalModel, Logistic, Perceptron, Poisson, Quantile, Tree},
     network::{Clustered, Network},
@@ -37,7 +37,8 @@ fn study(network: Network, rows: Vec<Dataset>, model: Arc<dyn LocalModel>) -> St
     Study {
         models: vec![model; rows.len()],
         public: (0..rows.len()).map(|_| public.clone()).collect(),
-        plan: Plan::new(&roles, 5, 1),
+        plan: Plan::new(&roles, 5, &RowDraws { names: network.names(), rows: &rows, seed: 1 }),
+        scales: None,
         settings: Settings { shuffles: 2, ..Settings::default() },
         network,
         rows,
@@ -49,7 +50,7 @@ fn cards(study: &Study) -> Vec<Card> {
 }
 
 fn verdict(study: &Study) -> Verdict {
-    Verdict::of(&cards(study), study.main()).unwrap()
+    Verdict::of(&cards(study), study.main(), &study.network).unwrap()
 }
 
 #[test]
@@ -170,11 +171,12 @@ fn without_validation_rows_folds_take_turns_and_without_test_rows_they_judge() {
     let roles: Vec<Vec<Role>> =
         study.rows.iter().map(|data| vec![Role::Train; data.rows().min(6)]).collect();
     study.rows = study.rows.iter().map(|data| data.select(&[0, 1, 2, 3, 4, 5])).collect();
-    study.plan = Plan::new(&roles, 3, 1);
+    let draws = RowDraws { names: study.network.names(), rows: &study.rows, seed: 1 };
+    study.plan = Plan::new(&roles, 3, &draws);
     let cards = cards(&study);
     assert!(cards.iter().all(|card| card.test.is_none()));
     assert!(cards.iter().all(|card| card.nodes.iter().map(|n| n.rows).sum::<usize>() == 360));
-    assert_eq!(Verdict::of(&cards, study.main()).unwrap().kind, Kind::Network);
+    assert_eq!(Verdict::of(&cards, study.main(), &study.network).unwrap().kind, Kind::Network);
 }
 
 #[test]

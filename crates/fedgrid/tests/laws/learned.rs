@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use fedgrid::{
     compare::{Approach, Contestant, Gtv, Settings, Study, Unwatched},
-    data::{Dataset, Features, Labels, Plan, Role, distinct_rows},
+    data::{Dataset, Features, Labels, Plan, Role, RowDraws, distinct_rows},
     method::FedRelax,
     model::{Linear, LocalModel},
     network::{Clustered, Edge, Network, Node},
@@ -106,12 +106,14 @@ impl Clusters {
     fn error(&self, network: &Network, method: Approach) -> f64 {
         let role = |row| if row < 10 { Role::Train } else { Role::Validation };
         let roles = vec![(0..20).map(role).collect::<Vec<_>>(); 250];
+        let draws = RowDraws { names: network.names(), rows: &self.rows, seed: 1 };
         let study = Study {
             network: network.clone(),
             rows: self.rows.clone(),
             models: self.nodes.iter().map(|node| node.model.clone()).collect(),
             public: self.nodes.iter().map(|node| node.public.clone()).collect(),
-            plan: Plan::new(&roles, 5, 1),
+            plan: Plan::new(&roles, 5, &draws),
+            scales: None,
             settings: Settings { method, tune_ridge: false, ..Settings::default() },
         };
         let strength = study.card(Contestant::Network, &Unwatched).unwrap().strength;

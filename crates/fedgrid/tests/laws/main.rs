@@ -2,6 +2,7 @@
 
 mod baselines;
 mod bounds;
+mod choice;
 mod collapsed;
 mod common_set;
 mod comparison;
@@ -16,4 +17,6 @@ mod protocol;
 mod relaxation;
 mod rounds;
 mod setting;
+mod uncertainty;
+mod units;
 mod vanishing;

@@ -149,6 +149,7 @@ impl Join {
             network: network_of(&bundle.manifest).map_err(refused)?,
             about: site.about.clone(),
             public: Arc::new(Features::new(points.names.into(), values)?),
+            scales: site.scales.clone(),
         };
         Assembly::at_site(experiment, &self.data, common, own)
     }
@@ -202,14 +203,13 @@ fn learn(
     let views = study.network.views(study.nodes(None))?;
     let views = views.into_iter().filter(|view| own.binary_search(&view.node.id).is_ok());
     let views: Vec<View> = views.collect();
-    let alpha = study.settings.alpha.unwrap_or(0.0);
     let at_sites = study.settings.method.at_sites().ok_or_else(|| {
         // Refused when the federation was made.
         Error::input(
-            "method.kind is not fedrelax, gtv or persfl, which exchange messages without a hub",
+            "method.kind is not fedrelax, gtv, mixed or persfl, which exchange messages without a hub",
         )
     })?;
-    let federated = at_sites.federated(alpha, &[])?;
+    let federated = at_sites.federated(study.settings.alpha, (&study.network, &[]))?;
     federated.apply(Joined { bundle, views, options, terminal })
 }
 
@@ -256,6 +256,7 @@ fn run<M: Method<Participant: Durable>>(
     let tallies = outcome.process.participants().flat_map(|(_, own)| own.tallies().to_vec());
     Ok(Some(Learnt {
         tallies: tallies.collect(),
+        strength: outcome.process.participants().find_map(|(_, own)| own.strength()),
         hypotheses,
         converged: outcome.converged,
         status: outcome.status,

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fedgrid::{bytes::NUMBER_BYTES, runtime::protocol::DEFAULT_LARGEST_NUMBER};
+use fedgrid::{
+    bytes::NUMBER_BYTES, model::Scales, network::Network, runtime::protocol::DEFAULT_LARGEST_NUMBER,
+};
 use fedgrid_zenoh::{
     identity::{Hex, now},
     manifest::{LinkProtocol, Manifest, SharedSizes},
@@ -18,7 +20,7 @@ use crate::terminal::Terminal;
 use fedgrid_lab::{
     assembly::{Common, DataSchema},
     error::{Error, Result},
-    experiment::Experiment,
+    experiment::{Experiment, MethodSection},
     run::to_json_pretty,
 };
 
@@ -35,7 +37,8 @@ sites.toml:
   address = \"192.0.2.10:7447\"        # leave it out for a site that only calls others
   nodes = [\"ward-1\", \"ward-2\"]")]
 pub(in crate::command) struct New {
-    /// The experiment file; its strength (method.alpha, for persfl method.step) must be a number.
+    /// The experiment file; its strength (method.alpha, for persfl method.step) must be a number, unless sites
+    /// estimate it (mixed). A file that names no method means fedrelax.
     experiment: PathBuf,
 
     /// The file of sites.
@@ -109,6 +112,8 @@ pub(super) struct SiteSettings {
     pub(super) title: String,
     /// How rows are read.
     pub(super) about: DataSchema,
+    /// From the units of rows to those of models, which all sites share.
+    pub(super) scales: Option<Scales>,
     /// Whether rounds go on without slow sites.
     pub(super) asynchronous: bool,
     /// For how many rounds a message may then be used, if not for ever.
@@ -130,30 +135,15 @@ impl New {
         for assignment in &self.set {
             Experiment::set(&mut table, assignment)?;
         }
+        let note = MethodSection::name_at_sites(&mut table);
         let source = if self.set.is_empty() { source } else { String::new() };
         let experiment = Experiment::from_table(table, &source)?;
-        if self.largest_number.is_nan() || self.largest_number <= 0.0 {
-            let value = self.largest_number;
-            return Err(Error::input(format!(
-                "--largest-number is {value}, expected a positive number"
-            )));
-        }
+        self.check(&experiment)?;
         let common = Common::new(&experiment, &base)?;
-        let mut sites = match (&self.sites, self.processes) {
-            (Some(path), _) => Sites::read(path, &common.network)?,
-            (None, count) => {
-                Sites::divided(&common.network, count.unwrap_or(1), &self.host, self.port)?
-            }
-        };
-        if let Some(link) = &self.link {
-            sites.link = parse_link(link)?;
-        }
-        // Sites that look for each other on a local network need no address.
-        if !self.scouting {
-            sites.check_reach(&common.network)?;
-        }
+        let sites = self.placed(&common.network)?;
         // Before keys are made: a federation whose rounds do not fit in a frame would wait for ever.
-        frame_size::check(&common.network, &sites.all, common.largest_message(&experiment)?)?;
+        let message = common.largest_message(&experiment)?;
+        frame_size::check(&common.network, &sites.all, message)?;
         let title = self.experiment.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let out = self.out.clone().unwrap_or_else(|| Path::new("federation").join(&title));
         let shared = self.shared(&experiment, &common, &title);
@@ -183,8 +173,45 @@ impl New {
             Some(_) => split_rows::write(&experiment, &base, (&common.network, &sites.all), &out)?,
             None => None,
         };
-        tell(terminal, &experiment, &manifest, (&out, rows.as_deref()));
+        if let Some(note) = note {
+            terminal.say(&note);
+        }
+        tell(terminal, &experiment, &manifest, (&out, rows.as_deref(), message));
         Ok(())
+    }
+
+    /// Refuses flags that the experiment cannot have.
+    fn check(&self, experiment: &Experiment) -> Result<()> {
+        if self.largest_number.is_nan() || self.largest_number <= 0.0 {
+            let value = self.largest_number;
+            return Err(Error::input(format!(
+                "--largest-number is {value}, expected a positive number"
+            )));
+        }
+        if self.asynchronous && experiment.method.approach.facts().is_led {
+            return Err(Error::input(format!(
+                "--asynchronous is not for method.kind = \"{}\": one node leads, and all others do \
+                 what it asks in the same round",
+                experiment.method.name()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Where the nodes are.
+    fn placed(&self, network: &Network) -> Result<Sites> {
+        let mut sites = match (&self.sites, self.processes) {
+            (Some(path), _) => Sites::read(path, network)?,
+            (None, count) => Sites::divided(network, count.unwrap_or(1), &self.host, self.port)?,
+        };
+        if let Some(link) = &self.link {
+            sites.link = parse_link(link)?;
+        }
+        // Sites that look for each other on a local network need no address.
+        if !self.scouting {
+            sites.check_reach(network)?;
+        }
+        Ok(sites)
     }
 
     fn shared(&self, experiment: &Experiment, common: &Common, title: &str) -> SharedFiles {
@@ -195,6 +222,7 @@ impl New {
         let settings = SiteSettings {
             title: title.to_string(),
             about: common.about.clone(),
+            scales: common.scales.clone(),
             asynchronous: self.asynchronous,
             staleness: self.staleness,
             tick: self.tick,
@@ -223,18 +251,17 @@ fn tell(
     terminal: Terminal,
     experiment: &Experiment,
     manifest: &Manifest,
-    (out, rows): (&Path, Option<&Path>),
+    (out, rows, message): (&Path, Option<&Path>, usize),
 ) {
     let SharedSizes { features, outputs, points } = manifest.shape;
     // Whichever of the two the method sends; heads of messages are small beside them.
-    let numbers = if experiment.method.approach.facts().exchanges_predictions {
-        points * outputs
-    } else {
-        (features + 1) * outputs
-    };
+    let facts = experiment.method.approach.facts();
+    let numbers =
+        if facts.exchanges_predictions { points * outputs } else { (features + 1) * outputs };
     let cut = manifest.cut();
     // An estimate: a message's few other bytes (`Wire::HEAD_BYTES`) are left out.
-    let bytes = 2 * cut * NUMBER_BYTES * numbers as usize;
+    let usual = NUMBER_BYTES * numbers as usize;
+    let bytes = 2 * cut * if facts.is_led { message } else { usual };
     terminal.say(&format!(
         "{}: {} nodes at {} sites; {cut} of {} edges join two sites, which carry about {} kB a round",
         manifest.project,

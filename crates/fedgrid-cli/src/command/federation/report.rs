@@ -31,6 +31,8 @@ pub(super) struct Learnt {
     pub(super) hypotheses: Vec<Arc<dyn Hypothesis>>,
     /// Who was asked for a step, by PersFL.
     pub(super) tallies: Vec<Tally>,
+    /// The strength that the federation has found.
+    pub(super) strength: Option<f64>,
     pub(super) converged: bool,
     pub(super) status: Status,
 }
@@ -39,6 +41,10 @@ impl Learnt {
     fn certificate(&self, experiment: &Experiment) -> Certificate {
         if experiment.method.approach.facts().asks_and_answers {
             return Certificate::of_iterations();
+        }
+        if experiment.method.approach.facts().is_led {
+            let kind = "maximum of the likelihood".into();
+            return Certificate { kind, value: 0.0, converged: self.converged, reason: None };
         }
         let certified = self.status.gap.is_some();
         let kind = if certified { "this site's part of the gap" } else { "fixed-point residual" };
@@ -76,10 +82,13 @@ impl SiteRun<'_> {
         let certificate = learnt.certificate(self.experiment);
         let mut fitted =
             Fitted::elsewhere(hypotheses, certificate, "rounds of messages between sites");
+        fitted.strength = learnt.strength;
         // The nodes of other sites pull, too.
         let pulled = &self.assembly.study;
         let strength = Strength { alpha: pulled.settings.alpha.unwrap_or(0.0), ridge: None };
         fitted.weak = pulled.weak_pulls(strength).of_nodes(self.own);
+        // The federation has its end: nothing can be fitted again without some of the rows.
+        fitted.unseen = site.study.residuals(&fitted, None)?;
         verdict.notes(&mut site);
         site.notes.extend(self.spent(&learnt.tallies));
         site.notes.extend(self.helpers(&learnt.tallies));
@@ -97,7 +106,8 @@ impl SiteRun<'_> {
         let text = experiment.to_text();
         let folder =
             RunFolder::open(self.out, (&text, &self.title), site.fingerprint, Existing::Replace)?;
-        let page = pipeline.page(&self.title, &text, &outcome, &self.helps(&learnt.tallies));
+        let helps = self.helps(&learnt.tallies);
+        let page = pipeline.page((&self.title, &text), &outcome, &fitted, &helps);
         let names = &self.bundle.manifest.nodes;
         folder.write_probes(&learnt.tallies, |node| &names[node].name)?;
         folder.finish(&site, &fitted, &outcome, &page)?;

@@ -105,6 +105,7 @@ impl SiteVerdict {
             accuracy: accuracy(&nodes, study.task()),
             path: Vec::new(),
             nodes,
+            evidence: Vec::new(),
             converged: true,
         };
         Ok(Self { cards: [local, network], measured })

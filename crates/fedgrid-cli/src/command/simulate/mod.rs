@@ -27,7 +27,7 @@ use crate::terminal::Terminal;
 use fedgrid_lab::{
     assembly::Assembly,
     error::{Error, Result},
-    experiment::Experiment,
+    experiment::{Experiment, MethodSection},
     run::to_json_pretty,
 };
 
@@ -107,43 +107,55 @@ impl Simulate {
         for assignment in &self.set {
             Experiment::set(&mut table, assignment)?;
         }
+        let note = MethodSection::name_at_sites(&mut table);
         let source = if self.set.is_empty() { source } else { String::new() };
         let experiment = Experiment::from_table(table, &source)?;
         let study = Assembly::new(&experiment, &base)?.study;
         // Before any seed runs: flags are wrong for all of them alike.
         self.faults.faults().check()?;
-        let alpha = study.settings.alpha.unwrap_or(DEFAULT_ALPHA);
-        let (method, kind) = (&study.settings.method, experiment.method.kind().name());
-        if method.facts().asks_and_answers {
-            self.check_turns()?;
+        let (method, kind) = (&study.settings.method, experiment.method.name());
+        let (given, is_estimated) = (study.settings.alpha, method.estimates_strength());
+        let strength = given.or((!is_estimated).then_some(DEFAULT_ALPHA));
+        let facts = method.facts();
+        if facts.asks_and_answers || facts.is_led {
+            self.check_turns(kind)?;
         }
         let nodes = study.nodes(None);
-        let Some(at_sites) = method.at_sites() else {
+        let Some(at_sites) = method.at_sites().filter(|_| !experiment.method.is_chosen) else {
             return Err(Error::input(format!(
-                "method.kind is \"{kind}\", expected fedrelax, gtv or persfl, which exchange messages \
-                 without a hub"
+                "method.kind is \"{kind}\", expected fedrelax, gtv, mixed or persfl, which exchange \
+                 messages without a hub"
             )));
         };
         let stop = method.stop(study.settings.runtime.stop);
-        let federated = at_sites.federated(alpha, &nodes)?;
+        at_sites.check_models(study.task(), &study.models).map_err(Error::input)?;
+        let federated = at_sites.federated(strength, (&study.network, &nodes))?;
         let report = federated.apply(Simulated { flags: self, study: &study, nodes, stop })?;
-        let chosen = study.settings.alpha.is_none();
-        terminal.say(&report.text(kind, alpha, chosen));
+        let chosen = given.is_none() && !is_estimated;
+        if let Some(note) = note {
+            terminal.say(&note);
+        }
+        terminal.say(&report.text(kind, strength, chosen));
         if terminal.json {
-            terminal.give(&to_json_pretty(&report.json(kind, alpha)));
+            terminal.give(&to_json_pretty(&report.json(kind, strength)));
         }
         Ok(())
     }
 
-    /// Refuses asynchronous rounds for probes.
-    fn check_turns(&self) -> Result<()> {
+    /// Refuses asynchronous rounds for probes, and for methods that one node leads.
+    fn check_turns(&self, kind: &str) -> Result<()> {
+        let why = match kind {
+            "mixed" => "sums are of nodes that all do what one of them asks, in the same round",
+            _ => {
+                "an answer is to the question of the round before, and a late one would be scored \
+                 against weights that have moved on"
+            }
+        };
         match self.mode {
             ModeFlag::Synchronous => Ok(()),
-            ModeFlag::Asynchronous => Err(Error::input(
-                "--mode is asynchronous, expected synchronous for method.kind = \"persfl\": an \
-                 answer is to the question of the round before, and a late one would be scored \
-                 against weights that have moved on",
-            )),
+            ModeFlag::Asynchronous => Err(Error::input(format!(
+                "--mode is asynchronous, expected synchronous for method.kind = \"{kind}\": {why}"
+            ))),
         }
     }
 

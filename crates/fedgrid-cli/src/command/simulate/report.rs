@@ -55,14 +55,15 @@ impl SimulationReport {
         all
     }
 
-    pub(super) fn text(&self, method: &str, alpha: f64, chosen: bool) -> String {
+    pub(super) fn text(&self, method: &str, alpha: Option<f64>, chosen: bool) -> String {
+        let value = alpha.map_or_else(|| "estimated".into(), |alpha| alpha.to_string());
         let mode = self.mode.name();
         let (nodes, processes, cut) = (self.nodes, self.processes, self.cut);
         let key = MethodKind::named(method).and_then(|kind| kind.with_defaults().strength_key());
         let strength = key.map_or("alpha", |key| key.name);
         let mut text = format!(
             "{nodes} nodes in {processes} processes, {cut} edges between them; {method}, \
-             {strength} {alpha}, {mode} rounds"
+             {strength} {value}, {mode} rounds"
         );
         if chosen {
             let _ = write!(
@@ -115,7 +116,7 @@ impl SimulationReport {
         text
     }
 
-    pub(super) fn json(&self, method: &str, alpha: f64) -> Value {
+    pub(super) fn json(&self, method: &str, alpha: Option<f64>) -> Value {
         let seed = |seed: &Ended| {
             let SimulationOutcome { rounds, converged, ticks, trace, counts, violations, .. } =
                 &seed.outcome;

@@ -3,66 +3,65 @@
 //!
 //! ```text
 //! M = blockdiag(D_i) + c · A ⊗ I          A the weights of the edges
-//! M = L Lᵀ:    L_kk L_kkᵀ = M_kk − Σ_j L_kj L_kjᵀ      L_ik = (M_ik − Σ_j L_ij L_kjᵀ) L_kk⁻ᵀ
-//! Z = M⁻¹ where L is not zero, from the last column to the first, Y_i = L_ik L_kk⁻¹:
-//!     Z_ik = − Σ_j Z_ij Y_j              Z_kk = L_kk⁻ᵀ L_kk⁻¹ − Σ_i Y_iᵀ Z_ik
+//! M = L Lᵀ,   Z = M⁻¹ where L is not zero
 //! ```
 //!
-//! [Takahashi, Fagan and Chin 1973; Erisman and Tinney 1975.] Columns that do not depend on each other
-//! are worked on at the same time; every block is a sum in the order of columns, so that the number of
-//! threads changes no bit.
+//! The order of elimination keeps L sparse (`order.rs`), columns with nearly the same rows are worked on as
+//! one (`pattern.rs`, `factor.rs`, `inverse.rs`), and what does not depend on each other at the same time
+//! (`tree.rs`). The number of threads changes no bit.
 
+mod factor;
+mod inverse;
 mod kernel;
+mod order;
 mod pattern;
+mod solve;
+mod tree;
 
 use std::sync::Arc;
 
 pub use pattern::Pattern;
-use rayon::prelude::*;
 
-use self::kernel::{Product, multiply};
-use super::Cholesky;
+use self::factor::{Columns, Entries};
 
 /// The factor of a matrix.
 #[derive(Debug)]
 pub struct BlockCholesky {
     pattern: Arc<Pattern>,
     size: usize,
-    /// Of each column `L_kk⁻¹` and below it the blocks `L_ik`, row by row.
-    panels: Vec<Vec<f64>>,
+    /// The rows of a block that edges touch, from the first on.
+    coupled: usize,
+    supernodes: Vec<Columns>,
     log_determinant: f64,
 }
 
-/// The blocks of the inverse of a matrix that belong to nodes, edges and what elimination filled in.
+/// The blocks of the inverse of a matrix that belong to nodes, and a sum over those of edges.
 #[derive(Debug)]
 pub struct SelectedInverse {
     pattern: Arc<Pattern>,
     size: usize,
-    panels: Vec<Vec<f64>>,
+    /// The blocks of nodes, in the order of columns.
+    blocks: Vec<f64>,
+    weighted_traces: f64,
 }
 
 impl BlockCholesky {
     /// Factors the matrix with these blocks of nodes (in the order of nodes, `size`² numbers each) and
-    /// `coupling · weight · I` for every edge; none if it is not positive definite.
+    /// `coupling · weight` for every edge on the diagonal of its block, in its first `coupled` rows; none if it is
+    /// not positive definite.
     #[must_use]
     pub fn new(
         pattern: &Arc<Pattern>,
         size: usize,
         diagonal: &[f64],
-        coupling: f64,
+        (coupling, coupled): (f64, usize),
     ) -> Option<Self> {
-        let mut panels = vec![Vec::new(); pattern.len()];
-        let mut log_determinants = vec![0.0; pattern.len()];
-        for level in &pattern.from_leaves {
-            let make =
-                |&column: &usize| panel(pattern, column, size, (diagonal, coupling), &panels);
-            let made: Vec<Option<(Vec<f64>, f64)>> = level.par_iter().map(make).collect();
-            for (&column, made) in level.iter().zip(made) {
-                (panels[column], log_determinants[column]) = made?;
-            }
-        }
-        let log_determinant = log_determinants.iter().sum();
-        Some(Self { pattern: pattern.clone(), size, panels, log_determinant })
+        let pattern = if coupling == 0.0 { pattern.apart() } else { pattern };
+        let entries = Entries { size, diagonal, coupling, coupled };
+        let supernodes =
+            pattern.up(|index, handed| factor::eliminated(pattern, index, entries, handed))?;
+        let log_determinant = supernodes.iter().map(|columns| columns.log_determinant).sum();
+        Some(Self { pattern: pattern.clone(), size, coupled, supernodes, log_determinant })
     }
 
     /// The logarithm of the determinant.
@@ -73,121 +72,43 @@ impl BlockCholesky {
 
     /// Solves for `width` right-hand sides at once: `b` has `size` rows of so many numbers per node.
     pub fn solve(&self, b: &mut [f64], width: usize) {
-        let (size, pattern) = (self.size, &*self.pattern);
-        let block = size * size;
-        let own = size * width;
-        let range = |column: usize| {
-            let node = pattern.nodes[column];
-            node * own..(node + 1) * own
-        };
-        let mut x = vec![0.0; own];
-        for (column, panel) in self.panels.iter().enumerate() {
-            x.fill(0.0);
-            for row in 0..size {
-                for k in 0..=row {
-                    let factor = panel[row * size + k];
-                    let from = &b[range(column)][k * width..(k + 1) * width];
-                    super::add_scaled(&mut x[row * width..(row + 1) * width], factor, from);
-                }
-            }
-            b[range(column)].copy_from_slice(&x);
-            for (place, &row) in pattern.rows(column).iter().enumerate() {
-                let below = &panel[(place + 1) * block..(place + 2) * block];
-                let target = &mut b[range(row)];
-                for r in 0..size {
-                    for k in 0..size {
-                        let factor = -below[r * size + k];
-                        let from = &x[k * width..(k + 1) * width];
-                        super::add_scaled(&mut target[r * width..(r + 1) * width], factor, from);
-                    }
-                }
-            }
+        let (pattern, own) = (&*self.pattern, self.size * width);
+        if own == 0 {
+            return;
         }
-        let mut known = vec![0.0; own];
-        for (column, panel) in self.panels.iter().enumerate().rev() {
-            known.copy_from_slice(&b[range(column)]);
-            for (place, &row) in pattern.rows(column).iter().enumerate() {
-                let below = &panel[(place + 1) * block..(place + 2) * block];
-                let from = &b[range(row)];
-                for r in 0..size {
-                    for k in 0..size {
-                        let factor = -below[r * size + k];
-                        let from = &from[r * width..(r + 1) * width];
-                        super::add_scaled(&mut known[k * width..(k + 1) * width], factor, from);
-                    }
-                }
-            }
-            x.fill(0.0);
-            for k in 0..size {
-                for row in k..size {
-                    let from = &known[row * width..(row + 1) * width];
-                    super::add_scaled(
-                        &mut x[k * width..(k + 1) * width],
-                        panel[row * size + k],
-                        from,
-                    );
-                }
-            }
-            b[range(column)].copy_from_slice(&x);
+        let side = |index: usize| -> Vec<f64> {
+            let nodes = &pattern.nodes[pattern.supernodes[index].columns.clone()];
+            nodes.iter().flat_map(|&node| &b[node * own..(node + 1) * own]).copied().collect()
+        };
+        let up = pattern.up(|index, handed| {
+            let columns = &self.supernodes[index];
+            Some(solve::forward(pattern, index, columns, (side(index), width), handed))
+        });
+        let Some(up) = up else { return };
+        let down = pattern.down(|index, of_rows| {
+            let columns = &self.supernodes[index];
+            solve::backward(pattern, index, columns, (&up[index], width), of_rows)
+        });
+        let solved = down.iter().flat_map(|x| x.chunks_exact(own));
+        for (&node, x) in pattern.nodes.iter().zip(solved) {
+            b[node * own..(node + 1) * own].copy_from_slice(x);
         }
     }
 
     /// The blocks of the inverse that belong to nodes and edges.
     #[must_use]
     pub fn selected_inverse(&self) -> SelectedInverse {
-        let mut panels = vec![Vec::new(); self.pattern.len()];
-        for level in &self.pattern.from_roots {
-            let made: Vec<Vec<f64>> =
-                level.par_iter().map(|&column| self.inverse_panel(column, &panels)).collect();
-            for (&column, made) in level.iter().zip(made) {
-                panels[column] = made;
-            }
+        let sizes = (self.size, self.coupled);
+        let selected = self.pattern.down(|index, of_rows| {
+            let columns = &self.supernodes[index];
+            inverse::inverted(&self.pattern, index, columns, sizes, of_rows.as_deref())
+        });
+        SelectedInverse {
+            pattern: self.pattern.clone(),
+            size: self.size,
+            weighted_traces: selected.iter().map(|own| own.weighted_traces).sum(),
+            blocks: selected.into_iter().flat_map(|own| own.blocks).collect(),
         }
-        SelectedInverse { pattern: self.pattern.clone(), size: self.size, panels }
-    }
-
-    /// The column of the inverse, given all later ones.
-    fn inverse_panel(&self, column: usize, later: &[Vec<f64>]) -> Vec<f64> {
-        let (size, pattern) = (self.size, &*self.pattern);
-        let block = size * size;
-        let rows = pattern.rows(column);
-        let own = &self.panels[column];
-        let (inverse, below) = own.split_at(block);
-        let count = rows.len();
-        // Y_i = L_ik L_kk⁻¹, all below each other.
-        let mut scaled = vec![0.0; count * block];
-        multiply(size, &mut scaled, below, inverse, Product { subtract: false });
-        let mut out = vec![0.0; (count + 1) * block];
-        let mut turned = vec![0.0; block];
-        for (place, &row) in rows.iter().enumerate() {
-            let source = &later[row];
-            let here = &scaled[place * block..(place + 1) * block];
-            // Z_jj Y_j, and for all i > j both Z_ij Y_j and Z_ijᵀ Y_i.
-            let target = &mut out[(place + 1) * block..(place + 2) * block];
-            multiply(size, target, &source[..block], here, Product { subtract: true });
-            let mut at = 0;
-            let beyond = pattern.rows(row);
-            for (next, other) in rows.iter().enumerate().skip(place + 1) {
-                while beyond[at] != *other {
-                    at += 1;
-                }
-                let between = &source[(at + 1) * block..(at + 2) * block];
-                let target = &mut out[(next + 1) * block..(next + 2) * block];
-                multiply(size, target, between, here, Product { subtract: true });
-                transpose(&mut turned, between, size);
-                let there = &scaled[next * block..(next + 1) * block];
-                let target = &mut out[(place + 1) * block..(place + 2) * block];
-                multiply(size, target, &turned, there, Product { subtract: true });
-            }
-        }
-        let (diagonal, off) = out.split_at_mut(block);
-        transpose(&mut turned, inverse, size);
-        multiply(size, diagonal, &turned, inverse, Product { subtract: false });
-        for (scaled, off) in scaled.chunks_exact(block).zip(off.chunks_exact(block)) {
-            transpose(&mut turned, scaled, size);
-            multiply(size, diagonal, &turned, off, Product { subtract: true });
-        }
-        out
     }
 }
 
@@ -195,81 +116,22 @@ impl SelectedInverse {
     /// The block of a node.
     #[must_use]
     pub fn node(&self, node: usize) -> &[f64] {
-        &self.panels[self.pattern.columns[node]][..self.size * self.size]
+        let block = self.size * self.size;
+        &self.blocks[self.pattern.columns[node] * block..][..block]
     }
 
-    /// The sum over the edges, each once, of their weight times the trace of their block.
+    /// The sum over the edges, each once, of their weight times the trace of their block, in the rows that they
+    /// touch.
     #[must_use]
     pub fn weighted_traces(&self) -> f64 {
-        let block = self.size * self.size;
-        let of_column = |(panel, edges): (&Vec<f64>, &Vec<(usize, f64)>)| -> f64 {
-            let trace = |place: usize| -> f64 {
-                let between = &panel[(place + 1) * block..(place + 2) * block];
-                between.iter().step_by(self.size + 1).sum()
-            };
-            edges.iter().map(|&(place, weight)| weight * trace(place)).sum()
-        };
-        self.panels.iter().zip(&self.pattern.edges).map(of_column).sum()
-    }
-}
-
-/// A column of the factor, given all earlier ones, and the logarithm of its part of the determinant.
-fn panel(
-    pattern: &Pattern,
-    column: usize,
-    size: usize,
-    (diagonal, coupling): (&[f64], f64),
-    earlier: &[Vec<f64>],
-) -> Option<(Vec<f64>, f64)> {
-    let block = size * size;
-    let rows = pattern.rows(column);
-    let node = pattern.nodes[column];
-    let mut panel = vec![0.0; (rows.len() + 1) * block];
-    panel[..block].copy_from_slice(&diagonal[node * block..(node + 1) * block]);
-    for &(place, weight) in &pattern.edges[column] {
-        let between = &mut panel[(place + 1) * block..(place + 2) * block];
-        between.iter_mut().step_by(size + 1).for_each(|entry| *entry += coupling * weight);
-    }
-    let mut turned = vec![0.0; block];
-    for &(other, first) in pattern.updates(column) {
-        let source = &earlier[other];
-        transpose(&mut turned, &source[(first + 1) * block..(first + 2) * block], size);
-        let mut at = 0;
-        for (place, row) in pattern.rows(other).iter().enumerate().skip(first) {
-            let target = if *row == column {
-                0
-            } else {
-                while rows[at] != *row {
-                    at += 1;
-                }
-                at + 1
-            };
-            let from = &source[(place + 1) * block..(place + 2) * block];
-            let to = &mut panel[target * block..(target + 1) * block];
-            multiply(size, to, from, &turned, Product { subtract: true });
-        }
-    }
-    let factor = Cholesky::new(panel[..block].to_vec(), size)?;
-    let inverse = factor.inverse_lower();
-    transpose(&mut turned, &inverse, size);
-    let below = panel.split_off(block);
-    panel.copy_from_slice(&inverse);
-    panel.resize(block + below.len(), 0.0);
-    multiply(size, &mut panel[block..], &below, &turned, Product { subtract: false });
-    Some((panel, factor.log_determinant()))
-}
-
-fn transpose(to: &mut [f64], from: &[f64], size: usize) {
-    for row in 0..size {
-        for column in 0..size {
-            to[column * size + row] = from[row * size + column];
-        }
+        self.weighted_traces
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algebra::Cholesky;
     use crate::random::{Purpose, Stream};
 
     /// A random sparse matrix, and its dense form.
@@ -307,15 +169,15 @@ mod tests {
                 }
             }
         }
-        (Arc::new(Pattern::new(&neighbours, usize::MAX).unwrap()), diagonal, dense)
+        (Arc::new(Pattern::new(&neighbours, size, usize::MAX).unwrap()), diagonal, dense)
     }
 
     #[test]
     fn solutions_determinants_and_selected_entries_are_those_of_the_dense_matrix() {
-        for (nodes, size) in [(1, 3), (12, 1), (25, 2), (20, 5)] {
+        for (nodes, size) in [(1, 3), (12, 1), (25, 2), (20, 5), (300, 3), (60, 26)] {
             let (pattern, diagonal, dense) = example(nodes, size, 7);
             let width = nodes * size;
-            let factor = BlockCholesky::new(&pattern, size, &diagonal, -1.0).unwrap();
+            let factor = BlockCholesky::new(&pattern, size, &diagonal, (-1.0, size)).unwrap();
             let reference = Cholesky::new(dense.clone(), width).unwrap();
             assert!((factor.log_determinant() - reference.log_determinant()).abs() < 1e-10);
             let mut sides: Vec<f64> = (0..width * 2).map(|k| (k as f64).sin()).collect();
@@ -364,23 +226,57 @@ mod tests {
 
     #[test]
     fn the_number_of_threads_changes_no_bit() {
-        let (pattern, diagonal, _) = example(40, 3, 3);
+        let (pattern, diagonal, _) = example(400, 3, 3);
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                BlockCholesky::new(&pattern, 3, &diagonal, -1.0).unwrap().selected_inverse().panels
+                let factor = BlockCholesky::new(&pattern, 3, &diagonal, (-1.0, 3)).unwrap();
+                let mut x: Vec<f64> = (0..diagonal.len() / 3).map(|k| (k as f64).sin()).collect();
+                factor.solve(&mut x, 1);
+                let inverse = factor.selected_inverse();
+                (factor.supernodes, x, inverse.blocks, inverse.weighted_traces)
             })
         };
         assert_eq!(run(1), run(8));
     }
 
     #[test]
+    fn the_order_of_nodes_does_not_matter() {
+        let (nodes, size) = (120, 2);
+        let (place, back) = (|node: usize| (7 * node + 3) % 120, |at: usize| (103 * at + 51) % 120);
+        let edges: Vec<(usize, usize)> =
+            (0..nodes).map(|i| (i, (i + 1 + i * i % 11) % nodes)).collect();
+        let blocks = |original: &dyn Fn(usize) -> usize| -> Vec<f64> {
+            (0..nodes).flat_map(|at| [25.0 + original(at) as f64, 0.5, 0.5, 24.0]).collect()
+        };
+        let inverse = |to: &dyn Fn(usize) -> usize, from: &dyn Fn(usize) -> usize| {
+            let mut neighbours = vec![Vec::new(); nodes];
+            for (i, j) in edges.iter().map(|&(i, j)| (to(i), to(j))) {
+                neighbours[i].push((j, 1.0));
+                neighbours[j].push((i, 1.0));
+            }
+            let pattern = Arc::new(Pattern::new(&neighbours, size, usize::MAX).unwrap());
+            BlockCholesky::new(&pattern, size, &blocks(from), (-0.5, size))
+                .unwrap()
+                .selected_inverse()
+        };
+        let (plain, moved) = (inverse(&|node| node, &|at| at), inverse(&place, &back));
+        for node in 0..nodes {
+            assert_eq!(back(place(node)), node);
+            for (a, b) in plain.node(node).iter().zip(moved.node(place(node))) {
+                assert!((a - b).abs() < 1e-15);
+            }
+        }
+        assert!((plain.weighted_traces() - moved.weighted_traces()).abs() < 1e-12);
+    }
+
+    #[test]
     fn too_many_blocks_and_what_is_not_positive_definite_are_refused() {
         let complete: Vec<Vec<(usize, f64)>> =
             (0..10).map(|i| (0..10).filter(|j| *j != i).map(|j| (j, 1.0)).collect()).collect();
-        assert!(Pattern::new(&complete, 44).is_none());
-        let pattern = Arc::new(Pattern::new(&complete, usize::MAX).unwrap());
-        assert!(BlockCholesky::new(&pattern, 1, &[8.0; 10], -1.0).is_none());
-        assert!(BlockCholesky::new(&pattern, 1, &[9.1; 10], -1.0).is_some());
+        assert!(Pattern::new(&complete, 1, 44).is_none());
+        let pattern = Arc::new(Pattern::new(&complete, 1, usize::MAX).unwrap());
+        assert!(BlockCholesky::new(&pattern, 1, &[8.0; 10], (-1.0, 1)).is_none());
+        assert!(BlockCholesky::new(&pattern, 1, &[9.1; 10], (-1.0, 1)).is_some());
     }
 }

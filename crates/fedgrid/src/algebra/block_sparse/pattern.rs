@@ -1,63 +1,81 @@
-//! In which order the nodes of a network are eliminated, and where that fills in blocks.
+//! Where elimination fills in blocks, and which columns are worked on as one.
+//!
+//! Columns whose rows are nearly the same make up a *supernode*: a dense panel, whose products are large
+//! enough for fast kernels. A supernode hands what it does to later columns to its parent, the supernode of
+//! its first row; what does not depend on each other are the subtrees of that tree. [Duff and Reid, "The
+//! multifrontal solution of indefinite sparse symmetric linear equations", 1983; Ashcraft and Grimes, "The
+//! influence of relaxed supernode partitions on the multifrontal method", 1989.]
 
-use std::collections::BTreeSet;
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
-/// The order of elimination and the blocks below the diagonal of every column of the factor. Columns
-/// are numbered by their place in that order.
+use super::order::{Elimination, eliminate};
+
+/// The order of elimination and the blocks of every column of the factor. Columns are numbered by their
+/// place in that order, supernode by supernode.
 #[derive(Debug)]
 pub struct Pattern {
-    /// The node of each column.
-    pub(super) nodes: Vec<usize>,
     /// The column of each node.
     pub(super) columns: Vec<usize>,
-    /// The blocks of column k are in rows `rows[starts[k]..starts[k + 1]]`, ascending.
-    starts: Vec<usize>,
-    rows: Vec<usize>,
-    /// The earlier columns with a block in row k, and the place of that block among their rows.
-    updates: Vec<Vec<(usize, usize)>>,
-    /// The entries of the matrix in each column: the place among its rows, and the weight of the edge.
-    pub(super) edges: Vec<Vec<(usize, f64)>>,
-    /// Columns that do not depend on each other, those without earlier ones first.
-    pub(super) from_leaves: Vec<Vec<usize>>,
-    /// The same from the other end: columns on which no later one of theirs depends first.
-    pub(super) from_roots: Vec<Vec<usize>>,
+    /// The node of each column.
+    pub(super) nodes: Vec<usize>,
+    /// Every one after those below it in the tree.
+    pub(super) supernodes: Vec<Supernode>,
+    /// Whole subtrees of about the same work, as ranges of supernodes.
+    pub(super) subtrees: Vec<Range<usize>>,
+    /// The supernodes above all of these, in order.
+    pub(super) top: Vec<usize>,
+    /// The pattern of the same nodes without an edge.
+    apart: OnceLock<Arc<Pattern>>,
 }
 
+/// Columns that are worked on as one, and the rows below them.
+#[derive(Debug)]
+pub(super) struct Supernode {
+    pub(super) columns: Range<usize>,
+    /// The rows of blocks below, ascending.
+    pub(super) rows: Vec<usize>,
+    pub(super) parent: Option<usize>,
+    pub(super) children: Vec<usize>,
+    /// Where its rows are in the front of the parent, which has its columns first and then its rows.
+    pub(super) runs: Vec<Run>,
+    /// The edges among its front's blocks that belong to its columns.
+    pub(super) edges: Vec<EdgeBlock>,
+}
+
+/// Consecutive rows of a supernode that are consecutive in the front of its parent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) length: usize,
+}
+
+/// The place of an edge in a front, below the diagonal, and its weight.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EdgeBlock {
+    pub(super) row: usize,
+    pub(super) column: usize,
+    pub(super) weight: f64,
+}
+
+/// How many multiplications take as long as to hand on an entry: it is read and written several times, and
+/// kernels multiply some 20 numbers in a nanosecond.
+const COST_OF_HANDING_ON: f64 = 15.0;
+/// How many take as long as the rest of a supernode: its memory and some calls.
+const COST_OF_SUPERNODE: f64 = 1e4;
+/// Into how many parts the work is divided, so that all threads have enough of them.
+const PARTS: f64 = 48.0;
+
 impl Pattern {
-    /// Eliminates the node of fewest neighbours first; none if there would be more blocks than that.
+    /// For blocks of about this size; none if there would be more numbers in the factor than that.
     #[must_use]
-    pub fn new(neighbours: &[Vec<(usize, f64)>], most_blocks: usize) -> Option<Self> {
-        let (nodes, filled) = eliminate(neighbours, most_blocks)?;
-        let mut columns = vec![0; nodes.len()];
-        nodes.iter().enumerate().for_each(|(column, &node)| columns[node] = column);
-        let mut starts = vec![0];
-        let mut rows = Vec::new();
-        for own in filled {
-            let first = rows.len();
-            rows.extend(own.into_iter().map(|node| columns[node]));
-            rows[first..].sort_unstable();
-            starts.push(rows.len());
-        }
-        let mut updates = vec![Vec::new(); nodes.len()];
-        for column in 0..nodes.len() {
-            for (place, &row) in rows[starts[column]..starts[column + 1]].iter().enumerate() {
-                updates[row].push((column, place));
-            }
-        }
-        let mut pattern = Self {
-            edges: Vec::new(),
-            from_leaves: Vec::new(),
-            from_roots: Vec::new(),
-            nodes,
-            columns,
-            starts,
-            rows,
-            updates,
-        };
-        pattern.edges =
-            (0..pattern.len()).map(|column| pattern.edges_of(column, neighbours)).collect();
-        pattern.arrange();
-        Some(pattern)
+    pub fn new(neighbours: &[Vec<(usize, f64)>], size: usize, most_numbers: usize) -> Option<Self> {
+        let elimination = eliminate(neighbours, most_numbers / size.pow(2).max(1))?;
+        let tree = Tree::new(elimination, size);
+        Some(tree.numbered(neighbours, size))
     }
 
     /// How many nodes there are.
@@ -66,110 +84,289 @@ impl Pattern {
         self.nodes.len()
     }
 
+    /// How many blocks a factor has, and how many products of them it takes, about.
+    #[must_use]
+    pub fn blocks(&self) -> (usize, usize) {
+        let of_supernode = |one: &Supernode| {
+            let (columns, rows) = (one.columns.len(), one.rows.len());
+            (1..=columns).map(move |left| left + rows)
+        };
+        let own = self.supernodes.iter().flat_map(of_supernode);
+        own.fold((0, 0), |(blocks, pairs), own| (blocks + own, pairs + own * own))
+    }
+
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// The rows of the blocks below the diagonal of a column.
-    pub(super) fn rows(&self, column: usize) -> &[usize] {
-        &self.rows[self.starts[column]..self.starts[column + 1]]
-    }
-
-    pub(super) fn updates(&self, column: usize) -> &[(usize, usize)] {
-        &self.updates[column]
-    }
-
-    /// The edges from a column to later ones.
-    fn edges_of(&self, column: usize, neighbours: &[Vec<(usize, f64)>]) -> Vec<(usize, f64)> {
-        let rows = self.rows(column);
-        let later = neighbours[self.nodes[column]].iter().filter_map(|&(node, weight)| {
-            let place = rows.binary_search(&self.columns[node]).ok()?;
-            Some((place, weight))
-        });
-        later.collect()
-    }
-
-    /// A column depends on those below it in the tree in which its parent is its first row.
-    fn arrange(&mut self) {
-        let mut height = vec![0; self.len()];
-        let mut depth = vec![0; self.len()];
-        for column in 0..self.len() {
-            if let Some(&parent) = self.rows(column).first() {
-                height[parent] = height[parent].max(height[column] + 1);
-            }
-        }
-        for column in (0..self.len()).rev() {
-            if let Some(&parent) = self.rows(column).first() {
-                depth[column] = depth[parent] + 1;
-            }
-        }
-        self.from_leaves = by_level(&height);
-        self.from_roots = by_level(&depth);
-    }
-}
-
-fn by_level(levels: &[usize]) -> Vec<Vec<usize>> {
-    let count = levels.iter().max().map_or(0, |most| most + 1);
-    let mut groups = vec![Vec::new(); count];
-    levels.iter().enumerate().for_each(|(column, &level)| groups[level].push(column));
-    groups
-}
-
-/// The order, and the nodes still there that each is joined to when it goes.
-fn eliminate(
-    neighbours: &[Vec<(usize, f64)>],
-    most_blocks: usize,
-) -> Option<(Vec<usize>, Vec<Vec<usize>>)> {
-    let mut open: Vec<Vec<usize>> = neighbours
-        .iter()
-        .map(|own| {
-            let mut own: Vec<usize> = own.iter().map(|&(node, _)| node).collect();
-            own.sort_unstable();
-            own.dedup();
-            own
+    /// The pattern of the same nodes without an edge.
+    pub(super) fn apart(&self) -> &Arc<Self> {
+        self.apart.get_or_init(|| {
+            let lonely = vec![Vec::new(); self.len()];
+            let tree = Tree::new(
+                Elimination {
+                    order: (0..self.len()).collect(),
+                    filled: vec![Vec::new(); self.len()],
+                },
+                1,
+            );
+            Arc::new(tree.numbered(&lonely, 1))
         })
-        .collect();
-    // Ordered sets, so that ties are broken by nodes and every run has the same bits.
-    let mut queue: BTreeSet<(usize, usize)> =
-        open.iter().enumerate().map(|(node, own)| (own.len(), node)).collect();
-    let mut order = Vec::with_capacity(open.len());
-    let mut filled = Vec::with_capacity(open.len());
-    let mut blocks = 0;
-    while let Some((degree, node)) = queue.pop_first() {
-        blocks += degree;
-        // A dense rest costs its square; stop before it is built.
-        if blocks + degree * queue.len().min(degree) / 2 > most_blocks {
-            return None;
-        }
-        let own = std::mem::take(&mut open[node]);
-        for &other in &own {
-            queue.remove(&(open[other].len(), other));
-            open[other] = joined(&open[other], &own, (node, other));
-            queue.insert((open[other].len(), other));
-        }
-        order.push(node);
-        filled.push(own);
     }
-    Some((order, filled))
 }
 
-/// Two ascending lists as one, without two nodes.
-fn joined(a: &[usize], b: &[usize], without: (usize, usize)) -> Vec<usize> {
-    let mut all = Vec::with_capacity(a.len() + b.len());
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() || j < b.len() {
-        let next = match (a.get(i), b.get(j)) {
-            (Some(&x), Some(&y)) => x.min(y),
-            (Some(&x), None) | (None, Some(&x)) => x,
-            (None, None) => break,
+/// The work on a supernode of so many columns and rows below: its factor, and twice as much for the inverse.
+fn cost(columns: usize, rows: usize, size: usize) -> f64 {
+    let (w, m) = ((columns * size) as f64, (rows * size) as f64);
+    3.0 * w * (w * w / 6.0 + w * m / 2.0 + m * m / 2.0)
+        + COST_OF_HANDING_ON * m * m
+        + COST_OF_SUPERNODE
+}
+
+/// Supernodes before they are numbered: columns are places in the order of elimination.
+struct Tree {
+    order: Vec<usize>,
+    filled: Vec<Vec<usize>>,
+    /// The columns of the supernode that ends with a column; none if it is part of a later one.
+    members: Vec<Vec<usize>>,
+    /// The supernodes right below the one that ends with a column.
+    children: Vec<Vec<usize>>,
+    roots: Vec<usize>,
+}
+
+impl Tree {
+    /// Merges a supernode with its parent where one of both together is less work.
+    fn new(Elimination { order, filled }: Elimination, size: usize) -> Self {
+        let count = order.len();
+        let mut place = vec![0; count];
+        order.iter().enumerate().for_each(|(column, &node)| place[node] = column);
+        let mut tree = Self {
+            members: (0..count).map(|column| vec![column]).collect(),
+            children: vec![Vec::new(); count],
+            roots: Vec::new(),
+            order,
+            filled,
         };
-        i += usize::from(a.get(i) == Some(&next));
-        j += usize::from(b.get(j) == Some(&next));
-        if next != without.0 && next != without.1 {
-            all.push(next);
+        for column in 0..count {
+            let rows = tree.filled[column].len();
+            let mut own = vec![column];
+            let mut below = Vec::new();
+            for child in std::mem::take(&mut tree.children[column]) {
+                let width = tree.members[child].len();
+                let apart =
+                    cost(width, tree.filled[child].len(), size) + cost(own.len(), rows, size);
+                if cost(width + own.len(), rows, size) <= apart {
+                    own.append(&mut tree.members[child]);
+                    below.append(&mut tree.children[child]);
+                } else {
+                    below.push(child);
+                }
+            }
+            // Those of children first.
+            own.sort_unstable();
+            (tree.members[column], tree.children[column]) = (own, below);
+            let parent = tree.filled[column].iter().map(|&node| place[node]).min();
+            match parent {
+                Some(parent) => tree.children[parent].push(column),
+                None => tree.roots.push(column),
+            }
+        }
+        tree
+    }
+
+    /// The last columns of supernodes, every one after those below it.
+    fn after_children(&self) -> Vec<usize> {
+        // Parents first, the last child before the others, and then turned around.
+        let mut open = self.roots.clone();
+        let mut all = Vec::new();
+        while let Some(last) = open.pop() {
+            all.push(last);
+            open.extend(&self.children[last]);
+        }
+        all.reverse();
+        all
+    }
+
+    fn numbered(self, neighbours: &[Vec<(usize, f64)>], size: usize) -> Pattern {
+        let ends = self.after_children();
+        let nodes: Vec<usize> =
+            ends.iter().flat_map(|&end| &self.members[end]).map(|&at| self.order[at]).collect();
+        let mut columns = vec![0; nodes.len()];
+        nodes.iter().enumerate().for_each(|(column, &node)| columns[node] = column);
+        let mut supernodes: Vec<Supernode> = Vec::with_capacity(ends.len());
+        let mut supernode_of = vec![0; nodes.len()];
+        let mut first = 0;
+        for &end in &ends {
+            let own = first..first + self.members[end].len();
+            supernode_of[own.clone()].fill(supernodes.len());
+            first = own.end;
+            let mut rows: Vec<usize> = self.filled[end].iter().map(|&node| columns[node]).collect();
+            rows.sort_unstable();
+            let mut supernode = Supernode {
+                columns: own,
+                rows,
+                parent: None,
+                children: Vec::new(),
+                runs: Vec::new(),
+                edges: Vec::new(),
+            };
+            supernode.edges = edges_of(&supernode, &nodes, &columns, neighbours);
+            supernodes.push(supernode);
+        }
+        for index in 0..supernodes.len() {
+            let Some(&row) = supernodes[index].rows.first() else { continue };
+            let parent = supernode_of[row];
+            supernodes[index].runs = runs(&supernodes[index].rows, &supernodes[parent]);
+            supernodes[index].parent = Some(parent);
+            supernodes[parent].children.push(index);
+        }
+        let (subtrees, top) = divided(&supernodes, size);
+        Pattern { columns, nodes, supernodes, subtrees, top, apart: OnceLock::new() }
+    }
+}
+
+/// The edges from the columns of a supernode to these and later ones.
+fn edges_of(
+    supernode: &Supernode,
+    nodes: &[usize],
+    columns: &[usize],
+    neighbours: &[Vec<(usize, f64)>],
+) -> Vec<EdgeBlock> {
+    let own = &supernode.columns;
+    let mut edges = Vec::new();
+    for column in own.clone() {
+        for &(node, weight) in &neighbours[nodes[column]] {
+            let other = columns[node];
+            if other <= column {
+                continue;
+            }
+            let row = place_in_front(own, &supernode.rows, other);
+            edges.push(EdgeBlock { row, column: column - own.start, weight });
         }
     }
-    all
+    edges
+}
+
+/// The place of a row among the columns and rows of a front.
+fn place_in_front(columns: &Range<usize>, rows: &[usize], row: usize) -> usize {
+    if row < columns.end {
+        return row - columns.start;
+    }
+    let place = rows.binary_search(&row);
+    columns.len() + place.expect("a later neighbour is a row of the front")
+}
+
+/// Where rows are in the front of a parent; no run reaches over the end of its columns.
+fn runs(rows: &[usize], parent: &Supernode) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    let width = parent.columns.len();
+    for (from, &row) in rows.iter().enumerate() {
+        let to = place_in_front(&parent.columns, &parent.rows, row);
+        match runs.last_mut() {
+            Some(run) if run.to + run.length == to && to != width => run.length += 1,
+            _ => runs.push(Run { from, to, length: 1 }),
+        }
+    }
+    runs
+}
+
+/// Whole subtrees of about the same work, and what is above.
+fn divided(supernodes: &[Supernode], size: usize) -> (Vec<Range<usize>>, Vec<usize>) {
+    let mut work: Vec<f64> =
+        supernodes.iter().map(|own| cost(own.columns.len(), own.rows.len(), size)).collect();
+    let most = work.iter().sum::<f64>() / PARTS;
+    for index in 0..supernodes.len() {
+        if let Some(parent) = supernodes[index].parent {
+            work[parent] += work[index];
+        }
+    }
+    let is_below = |index: usize| work[index] <= most;
+    let (mut subtrees, mut top): (Vec<Range<usize>>, Vec<usize>) = (Vec::new(), Vec::new());
+    let (mut first, mut sum) = (0, 0.0);
+    for (index, supernode) in supernodes.iter().enumerate() {
+        let is_root = !supernode.parent.is_some_and(is_below);
+        if !is_below(index) {
+            top.push(index);
+            if first < index {
+                subtrees.push(first..index);
+            }
+            (first, sum) = (index + 1, 0.0);
+        } else if is_root {
+            sum += work[index];
+            if sum > most {
+                subtrees.push(first..index + 1);
+                (first, sum) = (index + 1, 0.0);
+            }
+        }
+    }
+    if first < supernodes.len() {
+        subtrees.push(first..supernodes.len());
+    }
+    (subtrees, top)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A square of so many nodes on a side.
+    fn square(side: usize) -> Vec<Vec<(usize, f64)>> {
+        let mut neighbours = vec![Vec::new(); side * side];
+        for node in 0..side * side {
+            let right = (node % side + 1 < side).then_some(node + 1);
+            let below = (node + side < side * side).then_some(node + side);
+            for other in right.into_iter().chain(below) {
+                neighbours[node].push((other, 1.0));
+                neighbours[other].push((node, 1.0));
+            }
+        }
+        neighbours
+    }
+
+    #[test]
+    fn supernodes_make_up_the_columns_and_rows_are_in_the_front_of_the_parent() {
+        let neighbours = square(40);
+        let pattern = Pattern::new(&neighbours, 3, usize::MAX).unwrap();
+        let mut next = 0;
+        for (index, own) in pattern.supernodes.iter().enumerate() {
+            assert_eq!(own.columns.start, next);
+            next = own.columns.end;
+            let Some(parent) = own.parent else {
+                assert!(own.rows.is_empty());
+                continue;
+            };
+            assert!(parent > index && pattern.supernodes[parent].children.contains(&index));
+            let parent = &pattern.supernodes[parent];
+            let front: Vec<usize> = parent.columns.clone().chain(parent.rows.clone()).collect();
+            let mapped: Vec<usize> = own
+                .runs
+                .iter()
+                .flat_map(|run| front[run.to..run.to + run.length].to_vec())
+                .collect();
+            assert_eq!(mapped, own.rows);
+        }
+        assert_eq!(next, neighbours.len());
+        // Some columns are worked on as one, and some subtrees at the same time.
+        assert!(pattern.supernodes.len() < neighbours.len() / 2);
+        assert!(pattern.subtrees.len() > 8 && !pattern.top.is_empty());
+        let edges: usize = pattern.supernodes.iter().map(|own| own.edges.len()).sum();
+        assert_eq!(edges, neighbours.iter().map(Vec::len).sum::<usize>() / 2);
+    }
+
+    #[test]
+    fn subtrees_are_whole_and_with_what_is_above_they_are_all() {
+        let pattern = Pattern::new(&square(40), 3, usize::MAX).unwrap();
+        let mut seen = vec![0; pattern.supernodes.len()];
+        pattern.top.iter().for_each(|&index| seen[index] += 1);
+        for range in &pattern.subtrees {
+            for index in range.clone() {
+                seen[index] += 1;
+                let children = &pattern.supernodes[index].children;
+                assert!(children.iter().all(|child| range.contains(child)));
+            }
+        }
+        assert!(seen.iter().all(|count| *count == 1));
+    }
 }

@@ -15,6 +15,8 @@ impl HubContender for Apfl {
         expected: "a share from zero to one",
         fits: |share| share <= 1.0,
     };
+    // That the common model rests says nothing of the nodes' own, so iterations are counted alone.
+    const WITHOUT: &'static [&'static str] = &["order", "tolerance"];
 
     fn fedavg(&self) -> &FedAvg {
         &self.fedavg
@@ -25,7 +27,6 @@ impl HubContender for Apfl {
     }
 
     fn at(&self, fedavg: FedAvg, mixture: f64) -> Self {
-        // That the common model rests says nothing of the nodes' own, so iterations are counted alone.
         Self { fedavg: FedAvg { tolerance: 0.0, ..fedavg }, mixture }
     }
 }

@@ -5,20 +5,27 @@ use std::sync::Arc;
 use crate::{
     data::Task,
     error::Result,
-    method::{Durable, FedRelax, Method, PersFl, PrimalDual},
-    network::Node,
+    method::{Durable, FedRelax, Method, MixedRounds, PersFl, PrimalDual},
+    model::LocalModel,
+    network::{Network, Node},
 };
 
 /// A method that can run between sites.
 pub trait AtSites {
-    /// The method at a strength as these nodes run it.
-    fn federated(&self, strength: f64, nodes: &[Node]) -> Result<Federated>;
+    /// The method at a strength as these nodes of a network run it; without one it is what the method
+    /// estimates, or zero.
+    fn federated(&self, strength: Option<f64>, place: (&Network, &[Node])) -> Result<Federated>;
 
     /// The most bytes that a message along an edge takes.
     fn largest_message(&self, sizes: &MessageSizes) -> usize;
 
     /// The key, its value and what is expected instead, if keys ask for what sites cannot do.
     fn check_keys(&self) -> Result<(), [String; 3]> {
+        Ok(())
+    }
+
+    /// Refuses what it cannot predict between sites, though it can in one place.
+    fn check_models(&self, _: Task, _: &[Arc<dyn LocalModel>]) -> Result<(), String> {
         Ok(())
     }
 }
@@ -32,6 +39,8 @@ pub enum Federated {
     PrimalDual(PrimalDual),
     /// Probes.
     PersFl(PersFl),
+    /// A mixed model.
+    Mixed(MixedRounds),
 }
 
 /// Something that can be done with any method whose messages and state can leave a process.
@@ -50,6 +59,7 @@ impl Federated {
             Self::FedRelax(method) => work.run(method),
             Self::PrimalDual(method) => work.run(method),
             Self::PersFl(method) => work.run(method),
+            Self::Mixed(method) => work.run(method),
         }
     }
 }

@@ -76,10 +76,15 @@ pub struct Facts {
     pub solves_directly: bool,
     /// Whether its keys ask for rounds of messages.
     pub asks_for_rounds: bool,
+    /// Whether rows come in the order of the table, which then means something.
+    pub is_of_row_order: bool,
     /// Whether every node is told all others, so that a shuffled complete network is the same.
     pub is_blind_to_order: bool,
     /// Whether its rounds are questions and answers: they cannot overlap, and their number is given.
     pub asks_and_answers: bool,
+    /// Whether one node leads the others, in rounds between sites: all must be in the same round, and it says
+    /// which is the last.
+    pub is_led: bool,
     /// The keys of a run that mean nothing to it: some of `rounds`, `tolerance` and `order`.
     pub without: &'static [&'static str],
     /// How it compares weights, where results say so.
@@ -104,8 +109,10 @@ impl Default for Facts {
             hub: 0.0,
             solves_directly: true,
             asks_for_rounds: false,
+            is_of_row_order: false,
             is_blind_to_order: false,
             asks_and_answers: false,
+            is_led: false,
             without: &["order"],
             penalty: None,
             coupling: None,
@@ -137,6 +144,8 @@ pub struct ModelsInUse<'a> {
     pub kinds: &'a [Arc<str>],
     /// The name of each node.
     pub names: &'a [String],
+    /// The features.
+    pub features: &'a [String],
 }
 
 impl ModelsInUse<'_> {

@@ -120,9 +120,14 @@ impl Contender for FedRelax {
 }
 
 impl AtSites for FedRelax {
-    fn federated(&self, strength: f64, nodes: &[Node]) -> Result<Federated> {
+    fn federated(
+        &self,
+        strength: Option<f64>,
+        (_, nodes): (&Network, &[Node]),
+    ) -> Result<Federated> {
+        let alpha = strength.unwrap_or(0.0);
         let pooled = if self.hub > 0.0 { Some(Pooled.fit(nodes)?.into()) } else { None };
-        Ok(Federated::FedRelax(Self { alpha: strength, pooled, ..self.clone() }))
+        Ok(Federated::FedRelax(Self { alpha, pooled, ..self.clone() }))
     }
 
     fn largest_message(&self, sizes: &MessageSizes) -> usize {

@@ -259,8 +259,8 @@ impl Contender for Gtv {
 }
 
 impl AtSites for Gtv {
-    fn federated(&self, strength: f64, _: &[Node]) -> Result<Federated> {
-        Ok(Federated::PrimalDual(self.rounds(strength)))
+    fn federated(&self, strength: Option<f64>, _: (&Network, &[Node])) -> Result<Federated> {
+        Ok(Federated::PrimalDual(self.rounds(strength.unwrap_or(0.0))))
     }
 
     fn largest_message(&self, sizes: &MessageSizes) -> usize {

@@ -26,6 +26,8 @@ pub(super) trait HubContender: Method + std::fmt::Debug + Send {
     const IS_PERSONAL: bool = true;
     /// Whether the strength before may be gone on from: its end does not depend on its start.
     const GOES_ON: bool = false;
+    /// The keys of all methods that mean nothing to it.
+    const WITHOUT: &'static [&'static str] = &["order"];
 
     /// How it averages.
     fn fedavg(&self) -> &FedAvg;
@@ -58,6 +60,7 @@ impl<M: HubContender> Contender for M {
             is_baseline: true,
             is_personal: M::IS_PERSONAL,
             hub: 1.0,
+            without: M::WITHOUT,
             ..Facts::default()
         }
     }

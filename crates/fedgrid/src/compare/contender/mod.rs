@@ -30,11 +30,9 @@ pub use at_sites::{AtSites, Federated, MessageSizes, RunsFederated};
 pub use facts::{Bound, Facts, ModelsInUse, Objective, StrengthKey};
 pub use gtv::Gtv;
 pub use local::LocalRow;
-pub use mixed::{Choose, Correlated, Mixed};
+pub use mixed::{Choose, Correlated, Mixed, NetworkEvidence};
 pub use persfl::{PersFlKeys, WhichCandidates};
 pub use pooled::PooledRow;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     Fitted,
@@ -45,6 +43,7 @@ use crate::{
     compare::trainer::Trainer,
     data::Plan,
     error::Result,
+    kinds::kinds,
     method::{
         Apfl, ClusteredFl, Ditto, FedAvg, FedMd, FedProx, FedRelax, FineTuned, Gossip, Ifca, Shrunk,
     },
@@ -55,43 +54,15 @@ use crate::{
 /// Makes the enums of all methods.
 macro_rules! methods {
     ($($(#[doc = $doc:literal])+ $method:ident($keys:ty) = $name:literal,)+) => {
-        /// Which method.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-        pub enum MethodKind {
-            $($(#[doc = $doc])+ #[serde(rename = $name)] $method,)+
-        }
-
-        impl MethodKind {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$method,)+];
-
-            /// Its name in experiment files and results.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$method => $name,)+ }
-            }
-
-            /// The method with the defaults of all its keys.
-            #[must_use]
-            pub fn with_defaults(self) -> Approach {
-                match self { $(Self::$method => Approach::$method(<$keys>::default()),)+ }
-            }
-        }
-
-        /// A method with its keys.
-        #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-        #[serde(tag = "kind")]
-        pub enum Approach {
-            $($(#[doc = $doc])+ #[serde(rename = $name)] $method($keys),)+
+        kinds! {
+            /// Which method.
+            MethodKind,
+            /// A method with its keys.
+            Approach:
+            $($(#[doc = $doc])+ $method($keys) = $name,)+
         }
 
         impl Approach {
-            /// Which method it is.
-            #[must_use]
-            pub fn kind(&self) -> MethodKind {
-                match self { $(Self::$method(_) => MethodKind::$method,)+ }
-            }
-
             fn contender_mut(&mut self) -> &mut dyn Contender {
                 match self { $(Self::$method(keys) => keys,)+ }
             }
@@ -167,6 +138,9 @@ pub trait Contender: Debug + Send + Sync {
 
     /// Takes over what the rest of an experiment says.
     fn bind(&mut self, _: &Bound) {}
+
+    /// Takes over that nodes are in another order, of which this is a list.
+    fn order_nodes(&mut self, _: &[NodeId]) {}
 
     /// Refuses keys that do not go together; their ranges have been checked.
     fn check(&self) -> Result<(), String> {
@@ -244,20 +218,28 @@ impl Approach {
         self
     }
 
+    /// The same for nodes in another order, of which this is a list.
+    #[must_use]
+    pub(super) fn with_nodes(mut self, order: &[NodeId]) -> Self {
+        self.contender_mut().order_nodes(order);
+        self
+    }
+
     /// When its rounds of messages stop.
     #[must_use]
     pub fn stop(&self, stop: Stop) -> Stop {
-        if self.facts().asks_and_answers { Stop::after_probes(stop.rounds) } else { stop }
+        let facts = self.facts();
+        if facts.asks_and_answers {
+            Stop::after_probes(stop.rounds)
+        } else if facts.is_led {
+            Stop::when_all_have_ended()
+        } else {
+            stop
+        }
     }
 }
 
 impl MethodKind {
-    /// The method of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.name() == name)
-    }
-
     /// What it does, in at most 31 letters.
     #[must_use]
     pub fn about(self) -> &'static str {
@@ -273,11 +255,5 @@ impl MethodKind {
     /// The rivals that comparisons may ask for.
     pub fn baselines() -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(|kind| kind.facts().is_baseline)
-    }
-}
-
-impl std::fmt::Display for MethodKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
     }
 }

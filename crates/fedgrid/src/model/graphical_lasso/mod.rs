@@ -22,8 +22,8 @@ use std::{f64::consts::SQRT_2, sync::Arc};
 
 use self::solve::PrecisionProblem;
 use super::{
-    Hypothesis, LocalModel, LossShape, Parametric, Steps, Storable, Stored, Tunable, Vanishing,
-    check, solver::check_proximal,
+    Hypothesis, LocalModel, LossShape, Parametric, Rescaling, Steps, Storable, Stored, Tunable,
+    Vanishing, check, solver::check_proximal,
 };
 use crate::{
     algebra::{Cholesky, add_outer, dot},
@@ -108,6 +108,10 @@ impl LocalModel for GraphicalLasso {
     /// Its loss has one minimum, or none at all.
     fn vanishing_rows(&self, _own: &Dataset) -> Vanishing {
         Vanishing::Forgotten
+    }
+
+    fn rescaling(&self) -> Rescaling {
+        Rescaling::Standardised { intercept: self.intercept }
     }
 
     fn as_tunable(&self) -> Option<&dyn Tunable> {

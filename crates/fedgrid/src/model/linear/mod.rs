@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use self::factored_rows::FactoredRows;
 pub use self::linear_proximal::LinearProximal;
 use super::{
-    Hypothesis, LocalModel, Parametric, Prepared, Steps, Storable, Stored, Tunable, Vanishing,
-    check,
+    Hypothesis, LocalModel, Parametric, Prepared, Rescaling, Steps, Storable, Stored, Tunable,
+    Vanishing, check,
     solver::{Affine, AffineModel},
 };
 use crate::{
@@ -65,6 +65,10 @@ impl LocalModel for Linear {
         Vanishing::of_linear(self.ridge, self.intercept, own)
     }
 
+    fn rescaling(&self) -> Rescaling {
+        Rescaling::Affine { intercept: self.intercept }
+    }
+
     fn as_tunable(&self) -> Option<&dyn Tunable> {
         Some(self)
     }
@@ -80,6 +84,10 @@ impl LocalModel for Linear {
 
     fn as_linear(&self) -> Option<&Self> {
         Some(self)
+    }
+
+    fn is_plain_regression(&self) -> bool {
+        self.intercept
     }
 }
 
@@ -162,6 +170,10 @@ impl Hypothesis for LinearHypothesis {
 
     fn save(&self) -> Option<Stored> {
         Stored::of(self)
+    }
+
+    fn coefficients(&self) -> Option<Vec<Vec<f64>>> {
+        Some(vec![self.slopes.iter().copied().chain([self.intercept]).collect()])
     }
 }
 

@@ -48,6 +48,13 @@ impl Hypothesis for LogisticHypothesis {
     fn save(&self) -> Option<Stored> {
         Stored::of(self)
     }
+
+    fn coefficients(&self) -> Option<Vec<Vec<f64>>> {
+        let map = |(slopes, intercept): (&Vec<f64>, &f64)| {
+            slopes.iter().copied().chain([*intercept]).collect()
+        };
+        Some(self.slopes.iter().zip(&self.intercepts).map(map).collect())
+    }
 }
 
 impl Storable for LogisticHypothesis {

@@ -27,7 +27,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LocalModel, Parametric, Tunable, Vanishing, check,
+    Hypothesis, LocalModel, Parametric, Rescaling, Tunable, Vanishing, check,
     solver::{Basis, divide_by_sum},
 };
 use crate::{
@@ -83,12 +83,20 @@ impl LocalModel for Logistic {
         if self.ridge + self.lasso > 0.0 { Vanishing::Forgotten } else { Vanishing::Choosing }
     }
 
+    fn rescaling(&self) -> Rescaling {
+        Rescaling::Affine { intercept: self.intercept }
+    }
+
     fn as_tunable(&self) -> Option<&dyn Tunable> {
         Some(self)
     }
 
     fn as_parametric(&self) -> Option<&dyn Parametric> {
         Some(self)
+    }
+
+    fn is_plain_regression(&self) -> bool {
+        self.intercept && self.lasso == 0.0
     }
 }
 

@@ -32,7 +32,7 @@ use self::{
     training::Training,
 };
 use super::{
-    Hypothesis, LocalModel, Parametric, Storable, Stored, Tunable, WarmStart, check,
+    Hypothesis, LocalModel, Parametric, Rescaling, Storable, Stored, Tunable, WarmStart, check,
     solver::softmax,
 };
 use crate::{
@@ -97,6 +97,10 @@ impl Default for Perceptron {
 impl LocalModel for Perceptron {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         self.train(data, None, None)
+    }
+
+    fn rescaling(&self) -> Rescaling {
+        Rescaling::Standardised { intercept: true }
     }
 
     fn as_warm_start(&self) -> Option<&dyn WarmStart> {

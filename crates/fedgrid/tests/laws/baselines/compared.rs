@@ -20,14 +20,18 @@ fn with(method: Approach, baselines: &[MethodKind]) -> Study {
 
 #[test]
 fn every_baseline_is_tuned_and_scored_beside_the_network() {
-    let all = cards(&with(Approach::default(), &MethodKind::baselines().collect::<Vec<_>>()));
+    let study = with(Approach::default(), &MethodKind::baselines().collect::<Vec<_>>());
+    let all = cards(&study);
     let alone = cards(&with(Approach::default(), &[]));
     assert_eq!(all.len(), alone.len() + 9);
     assert_eq!(all[..alone.len()], alone);
     // The network must beat every row that goes without it, not only local, pooled and shrunk.
     let without = all.iter().filter(|card| !card.contestant.uses_network());
     let best = without.min_by(|a, b| a.error().total_cmp(&b.error())).unwrap();
-    assert_eq!(Verdict::of(&all, Contestant::Network).unwrap().rival, best.contestant);
+    assert_eq!(
+        Verdict::of(&all, Contestant::Network, &study.network).unwrap().rival,
+        best.contestant
+    );
     assert!(matches!(best.contestant, Contestant::Baseline(_)), "{}", best.contestant);
     let card = |name: MethodKind| {
         all.iter().find(|card| card.contestant == Contestant::Baseline(name)).unwrap()
@@ -36,7 +40,8 @@ fn every_baseline_is_tuned_and_scored_beside_the_network() {
         let card = card(name);
         assert!(card.path.len() > 2 && card.test.is_some_and(f64::is_finite), "{name:?}");
         let least = card.path.iter().map(|point| point.validation).fold(f64::INFINITY, f64::min);
-        assert!((card.validation - least).abs() < 1e-15, "{name:?}");
+        // Of errors that only rounding parts, the first is taken.
+        assert!(card.validation <= least * (1.0 + 2e-9), "{name:?}");
     }
     // Three clusters are found where there are three, and one model for all is the pooled one.
     let ifca = card(MethodKind::Ifca);
@@ -53,7 +58,7 @@ fn a_method_with_a_hub_has_no_network_to_shuffle() {
     assert_eq!(study.main(), Contestant::Baseline(MethodKind::Ifca));
     let cards = cards(&study);
     assert_eq!(cards.len(), 5);
-    let verdict = Verdict::of(&cards, study.main()).unwrap();
+    let verdict = Verdict::of(&cards, study.main(), &study.network).unwrap();
     assert_eq!((verdict.kind, verdict.helps()), (Kind::Hub, false), "{verdict:?}");
     let fitted = study.fit(cards[4].strength, &Unwatched).unwrap();
     assert_eq!(fitted.hypotheses.len(), study.network.len());

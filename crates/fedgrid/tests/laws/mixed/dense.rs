@@ -19,9 +19,9 @@ use super::{
 /// A matrix by its rows.
 type Matrix = Vec<Vec<f64>>;
 
-struct Dense {
-    noise: f64,
-    deviance: f64,
+pub(super) struct Dense {
+    pub(super) noise: f64,
+    pub(super) deviance: f64,
     mean: Vec<f64>,
     mean_covariance: Vec<f64>,
     coefficients: Vec<f64>,
@@ -74,7 +74,7 @@ fn relatedness(network: &Network, rho: f64) -> Matrix {
 /// By the definition at a relative factor and ρ.
 #[expect(clippy::too_many_lines, reason = "the definition is read in one piece")]
 #[expect(clippy::needless_range_loop, reason = "nodes index rows and blocks alike")]
-fn dense(sample: &Sample, plan: &Plan, factor: &[f64], rho: f64) -> Dense {
+pub(super) fn dense(sample: &Sample, plan: &Plan, factor: &[f64], rho: f64) -> Dense {
     let q = plan.random.len();
     let factor: Matrix = factor.chunks_exact(q).map(<[f64]>::to_vec).collect();
     let relative = outer(&factor, &factor);
@@ -104,7 +104,9 @@ fn dense(sample: &Sample, plan: &Plan, factor: &[f64], rho: f64) -> Dense {
         variance[place][place] += 1.0 / row.2;
     }
     let variance = cholesky(&variance);
-    let features: Matrix = rows.iter().map(|(_, row)| row.0.clone()).collect();
+    let means = plan.fixed.len();
+    let of_means = |row: &Row| plan.fixed.iter().map(|k| row.0[*k]).collect();
+    let features: Matrix = rows.iter().map(|(_, row)| of_means(row)).collect();
     let labels: Vec<f64> = rows.iter().map(|(_, row)| row.1).collect();
     let weighted = over(&transposed(&features), &variance);
     let information = cholesky(&outer(&weighted, &transposed(&features)));
@@ -114,7 +116,7 @@ fn dense(sample: &Sample, plan: &Plan, factor: &[f64], rho: f64) -> Dense {
         features.iter().zip(&labels).map(|(x, y)| y - dot(x, &mean)).collect();
     let scaled = over(&vec![residuals.clone()], &variance).remove(0);
     let restricted = plan.likelihood == Likelihood::Restricted;
-    let freedom = (rows.len() - if restricted { COLUMNS } else { 0 }) as f64;
+    let freedom = (rows.len() - if restricted { means } else { 0 }) as f64;
     let noise = dot(&scaled, &residuals) / freedom;
     let logarithms: f64 = rows.iter().map(|(_, row)| row.2.ln()).sum();
     let deviance = freedom * (1.0 + (std::f64::consts::TAU * noise).ln())
@@ -125,7 +127,7 @@ fn dense(sample: &Sample, plan: &Plan, factor: &[f64], rho: f64) -> Dense {
     let mut found = Dense {
         noise,
         deviance,
-        mean_covariance: over(&identity(COLUMNS), &information).concat(),
+        mean_covariance: over(&identity(means), &information).concat(),
         mean,
         coefficients: Vec::new(),
         coefficient_covariances: Vec::new(),
@@ -138,8 +140,12 @@ fn dense(sample: &Sample, plan: &Plan, factor: &[f64], rho: f64) -> Dense {
         let mode: Vec<f64> = own.iter().map(|row| dot(row, &scaled)).collect();
         let known = outer(&over(&own, &variance), &own);
         let prior = |a: usize, b: usize| related[node][node] * relative[a][b];
-        let mut sensitivity = identity(COLUMNS);
-        let mut coefficients = found.mean.clone();
+        let mut sensitivity = vec![vec![0.0; means]; COLUMNS];
+        let mut coefficients = vec![0.0; COLUMNS];
+        for (k, &column) in plan.fixed.iter().enumerate() {
+            sensitivity[column][k] = 1.0;
+            coefficients[column] = found.mean[k];
+        }
         for (a, &column) in plan.random.iter().enumerate() {
             coefficients[column] += mode[a];
             for (k, row) in weighted.iter().enumerate() {
@@ -180,8 +186,10 @@ fn the_likelihood_and_all_that_follows_are_those_of_the_definition() {
     let sample = Sample::new(&[3, 0, 6, 1, 9, 4, 2]);
     let factor = [0.9, 0.0, -0.4, 0.6];
     for likelihood in [Likelihood::Restricted, Likelihood::Full] {
-        for rho in [0.0, 0.7, 0.999] {
-            let plan = Plan { random: &[0, 2], likelihood, rho: Some(rho), ..ALL };
+        for (fixed, rho) in
+            [(&[0, 1, 2][..], 0.0), (&[0, 1, 2], 0.7), (&[0, 1], 0.7), (&[0, 1, 2], 0.999)]
+        {
+            let plan = Plan { fixed, random: &[0, 2], likelihood, rho: Some(rho), ..ALL };
             let found = sample.fit(&Plan { factor: Some(&factor), ..plan });
             assert_same(&found, &dense(&sample, &plan, &factor, rho));
         }

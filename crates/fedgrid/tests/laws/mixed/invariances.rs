@@ -130,6 +130,8 @@ fn designed(datasets: &[Dataset], precision: &Precision, family: Option<Family>)
                 columns,
                 fixed,
                 random,
+                variances: &[],
+                free: 0,
                 correlated,
                 likelihood,
                 precision,
@@ -142,7 +144,18 @@ fn designed(datasets: &[Dataset], precision: &Precision, family: Option<Family>)
             let nodes: Vec<_> = datasets.iter().map(|data| design.rows(data, family)).collect();
             let (random, nodes) = (&random[..], &nodes[..]);
             let (fixed, correlated, rho) = (design.fixed(), false, None);
-            LaplaceModel { nodes, columns, fixed, random, correlated, precision, rho }.fit()
+            LaplaceModel {
+                nodes,
+                columns,
+                fixed,
+                random,
+                variances: &[],
+                free: 0,
+                correlated,
+                precision,
+                rho,
+            }
+            .fit()
         }
     };
     let found = found.unwrap();

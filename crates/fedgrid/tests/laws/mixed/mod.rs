@@ -2,10 +2,14 @@
 //! invariances.
 
 mod dense;
+mod evidence;
+mod given;
 mod invariances;
 mod limits;
 mod reference;
+mod rounds;
 mod sample;
+mod study;
 
 /// Numbers agree to a share of themselves; those that are small beside the others to a share of a tenth of
 /// the largest.

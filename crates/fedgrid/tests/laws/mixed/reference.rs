@@ -36,6 +36,7 @@ struct Rows {
 struct Expected {
     name: String,
     set: String,
+    fixed: Vec<usize>,
     random: Vec<usize>,
     mean: Vec<f64>,
     deviance: f64,
@@ -179,8 +180,10 @@ fn linear_models_are_those_of_lmer() {
         let model = MixedModel {
             nodes: &rows.moments(case.weighted),
             columns: rows.features[0].len(),
-            fixed: &(0..rows.features[0].len()).collect::<Vec<_>>(),
+            fixed: &case.expected.fixed,
             random: &case.expected.random,
+            variances: &[],
+            free: 0,
             correlated: case.deviations.correlated,
             likelihood: if case.restricted { Likelihood::Restricted } else { Likelihood::Full },
             precision: &Precision::independent(rows.nodes),
@@ -192,7 +195,7 @@ fn linear_models_are_those_of_lmer() {
         let name = &case.expected.name;
         case.deviations.check(&found, TOLERANCE, name);
         assert_close(&[found.noise], &[case.noise], TOLERANCE, &format!("{name}: noise"));
-        let errors = roots(&diagonals(&found.mean_covariance, model.columns));
+        let errors = roots(&diagonals(&found.mean_covariance, model.fixed.len()));
         assert_close(&errors, &case.mean_errors, TOLERANCE, &format!("{name}: errors"));
     }
 }
@@ -207,8 +210,10 @@ fn classes_and_counts_are_those_of_glmer() {
         let model = LaplaceModel {
             nodes: &rows.rows(family, case.weighted),
             columns: rows.features[0].len(),
-            fixed: &(0..rows.features[0].len()).collect::<Vec<_>>(),
+            fixed: &case.expected.fixed,
             random: &case.expected.random,
+            variances: &[],
+            free: 0,
             correlated: case.deviations.correlated,
             precision: &Precision::independent(rows.nodes),
             rho: None,
@@ -216,7 +221,7 @@ fn classes_and_counts_are_those_of_glmer() {
         let found = model.fit().unwrap();
         case.expected.check(&found, TOLERANCE);
         case.deviations.check(&found, TOLERANCE, &case.expected.name);
-        let errors = roots(&diagonals(&found.mean_covariance, model.columns));
+        let errors = roots(&diagonals(&found.mean_covariance, model.fixed.len()));
         assert_close(&errors, &case.mean_errors, TOLERANCE, &case.expected.name);
     }
 }
@@ -231,8 +236,10 @@ fn three_classes_are_those_of_the_approximation_by_its_definition() {
         let model = LaplaceModel {
             nodes: &rows.rows(family, false),
             columns: family.outputs() * rows.features[0].len(),
-            fixed: &(0..family.outputs() * rows.features[0].len()).collect::<Vec<_>>(),
+            fixed: &case.expected.fixed,
             random: &case.expected.random,
+            variances: &[],
+            free: 0,
             correlated: case.deviations.correlated,
             precision: &Precision::independent(rows.nodes),
             rho: None,
@@ -259,8 +266,10 @@ fn models_along_a_network_are_those_of_mgcv() {
         let model = MixedModel {
             nodes: &rows.moments(false),
             columns: rows.features[0].len(),
-            fixed: &(0..rows.features[0].len()).collect::<Vec<_>>(),
+            fixed: &case.expected.fixed,
             random: &case.expected.random,
+            variances: &[],
+            free: 0,
             correlated: false,
             likelihood: Likelihood::Restricted,
             precision: &Precision::along(&Network::new(names, edges).unwrap()),

@@ -2,6 +2,7 @@
 
 use fedgrid::{
     data::{Dataset, Features, Labels},
+    error::Result,
     mixed::{Likelihood, MixedEstimate, MixedModel, NodeMoments, Precision},
     network::{Edge, Network},
     random::{Purpose, Stream},
@@ -23,16 +24,22 @@ pub(super) struct Sample {
 /// What is fitted to a sample.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan<'a> {
+    pub(super) fixed: &'a [usize],
     pub(super) random: &'a [usize],
+    pub(super) variances: &'a [Option<f64>],
+    pub(super) free: usize,
     pub(super) correlated: bool,
     pub(super) likelihood: Likelihood,
     pub(super) rho: Option<f64>,
     pub(super) factor: Option<&'a [f64]>,
 }
 
-/// All columns deviate, whatever belongs to it is estimated.
+/// All columns have a mean and deviate, and whatever belongs to that is estimated.
 pub(super) const ALL: Plan<'static> = Plan {
+    fixed: &[0, 1, 2],
     random: &[0, 1, 2],
+    variances: &[],
+    free: 0,
     correlated: false,
     likelihood: Likelihood::Restricted,
     rho: None,
@@ -67,23 +74,39 @@ impl Sample {
     }
 
     pub(super) fn fit_with(&self, plan: &Plan, precision: &Precision) -> MixedEstimate {
+        self.try_with(plan, precision, fitted).unwrap()
+    }
+
+    pub(super) fn try_fit(&self, plan: &Plan) -> Result<MixedEstimate> {
+        self.try_with(plan, &Precision::along(&self.network), fitted)
+    }
+
+    /// What comes of the model.
+    pub(super) fn try_with<T>(
+        &self,
+        plan: &Plan,
+        precision: &Precision,
+        ask: impl Fn(&MixedModel) -> Result<T>,
+    ) -> Result<T> {
         let moments = |rows: &Vec<Row>| {
             NodeMoments::new(COLUMNS, rows.iter().map(|(x, y, weight)| (&x[..], *y, *weight)))
         };
         let nodes: Vec<NodeMoments> = self.rows.iter().map(moments).collect();
-        let Plan { random, correlated, likelihood, rho, factor } = *plan;
+        let Plan { fixed, random, variances, free, correlated, likelihood, rho, factor } = *plan;
         let model = MixedModel {
             nodes: &nodes,
             columns: COLUMNS,
-            fixed: &(0..COLUMNS).collect::<Vec<_>>(),
+            fixed,
             random,
+            variances,
+            free,
             correlated,
             likelihood,
             precision,
             rho,
             factor,
         };
-        model.fit().unwrap()
+        ask(&model)
     }
 
     /// Every row changed.
@@ -114,4 +137,9 @@ pub(super) fn network_of(
     let names = (0..nodes).map(|node| node.to_string()).collect();
     let edges = edges.map(|(source, target, weight)| Edge { source, target, weight });
     Network::new(names, edges).unwrap()
+}
+
+/// The estimate of a model of any lifetime.
+fn fitted(model: &MixedModel) -> Result<MixedEstimate> {
+    model.fit()
 }

@@ -3,7 +3,7 @@
 
 mod asynchronous;
 mod federation;
-mod setting;
+pub(crate) mod setting;
 mod slow;
 mod split;
 mod sweep;

@@ -72,6 +72,7 @@ impl Contender for PersFlKeys {
         Facts {
             uses_public: self.probe == Probe::Refit,
             asks_for_rounds: self.online.is_some(),
+            is_of_row_order: self.online.is_some(),
             is_blind_to_order: true,
             asks_and_answers: true,
             without: &["tolerance", "order"],
@@ -118,6 +119,17 @@ impl Contender for PersFlKeys {
             clusters: clusters.unwrap_or(&[]).into(),
             seed,
         };
+    }
+
+    fn order_nodes(&mut self, order: &[NodeId]) {
+        let BoundKeys { targets, clusters, .. } = &mut self.bound;
+        if let Some(targets) = targets {
+            let is_target = |place: &usize| targets.contains(&order[*place]);
+            *targets = (0..order.len()).filter(is_target).collect();
+        }
+        if !clusters.is_empty() {
+            *clusters = order.iter().map(|&node| clusters[node]).collect();
+        }
     }
 
     fn check(&self) -> Result<(), String> {
@@ -226,9 +238,9 @@ impl Contender for PersFlKeys {
 }
 
 impl AtSites for PersFlKeys {
-    fn federated(&self, strength: f64, _: &[Node]) -> Result<Federated> {
+    fn federated(&self, strength: Option<f64>, _: (&Network, &[Node])) -> Result<Federated> {
         // Between sites a node gives away half of what would tell its rows, over all runs.
-        let method = PersFl { budget: Budget::Half, ..self.method(strength) };
+        let method = PersFl { budget: Budget::Half, ..self.method(strength.unwrap_or(0.0)) };
         Ok(Federated::PersFl(method))
     }
 

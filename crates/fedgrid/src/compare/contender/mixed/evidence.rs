@@ -1,0 +1,115 @@
+//! What the training rows say of the network,
+//!
+//! ```text
+//! Λ = 2 (ℓ(ρ̂) − ℓ(0))          p = (1 + #{Λ of shuffles ≥ Λ}) / (1 + shuffles)
+//! ```
+//!
+//! If it does not matter where in the network nodes are, Λ and that of every shuffle are drawn alike, so that p is
+//! at most α with probability α at most. It speaks of the training rows, and of no other: deviations that are
+//! smooth along the network in one week may be others in the next.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Ask, Correlated, Mixed, MixedRows, family, with_covariances};
+use crate::{
+    compare::{Approach, Contestant, Study},
+    error::{Error, Result},
+    mixed::{NetworkRatio, Precision},
+    uncertainty::CovarianceChoice,
+};
+
+/// How much likelier the network makes the training rows, by a mixed model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NetworkEvidence {
+    /// Minus twice the logarithm of the likelihood without the network: at ρ = 0.
+    pub without: f64,
+    /// The same with it, at the best ρ.
+    pub with: f64,
+    /// That ρ.
+    pub rho: f64,
+    /// Λ: how much smaller the network makes it.
+    pub ratio: f64,
+    /// Λ of every network with shuffled nodes.
+    pub shuffled: Vec<f64>,
+    /// How many of these were asked for; there are fewer where they would take too long.
+    pub shuffles_asked: usize,
+    /// The share of shuffles with as large a Λ, the network counted among them; none without a shuffle.
+    pub p_value: Option<f64>,
+    /// What covariances of a node's coefficients are worth without a network, where rows allow them.
+    pub covariances: Option<CovarianceChoice>,
+}
+
+/// Numbers that are multiplied at most for all shuffles together: some ten seconds on one core, of which 99 shuffles
+/// of two hundred nodes with five coefficients and five neighbours take most.
+// A count, and no time that was measured: results must not depend on the machine.
+const MOST_WORK: f64 = 4e10;
+
+/// The relative difference of two Λ that a search cannot tell from none.
+const SAME_RATIO: f64 = 1e-6;
+
+impl Study {
+    /// What training rows say of the network; none without an edge, if no shuffle is asked for, or if there are too
+    /// few rows for a mixed model.
+    pub fn network_evidence(&self) -> Result<Option<NetworkEvidence>> {
+        match self.by_name() {
+            Some((study, _)) => study.evidence_by_name(),
+            None => self.evidence_by_name(),
+        }
+    }
+
+    fn evidence_by_name(&self) -> Result<Option<NetworkEvidence>> {
+        let asked = self.settings.likelihood_shuffles;
+        let (precision, method) =
+            (Precision::along(&self.network), self.method_of(Contestant::Mixed));
+        let Approach::Mixed(keys) = method else { return Ok(None) };
+        if asked == 0 || !precision.has_edges() {
+            return Ok(None);
+        }
+        let rows = MixedRows::new(
+            &keys,
+            &self.raw_rows(&self.plan.train),
+            family(self),
+            self.scales.as_ref(),
+        )?;
+        let orders: Vec<Vec<usize>> = (0..asked).map(|number| self.shuffle(number)).collect();
+        match keys.evidence(&rows, &precision, &orders) {
+            Err(Error::Fit { .. }) => Ok(None),
+            found => found.map(Some),
+        }
+    }
+}
+
+impl Mixed {
+    fn evidence(
+        &self,
+        rows: &MixedRows,
+        precision: &Precision,
+        orders: &[Vec<usize>],
+    ) -> Result<NetworkEvidence> {
+        let correlated = self.correlated == Correlated::Yes;
+        let ask = Ask { precision, rho: None, correlated };
+        let found = rows.network_ratio(ask, orders, MOST_WORK)?;
+        let mut covariances = None;
+        if self.correlated == Correlated::Auto {
+            let apart = &Precision::independent(orders[0].len());
+            let plain = rows.fit(Ask { precision: apart, rho: None, correlated: false })?;
+            covariances = with_covariances(rows, plain, apart)?.1;
+        }
+        let ratio = found.ratio();
+        let NetworkRatio { independent, along, rho, shuffled } = found;
+        // Shuffles of a complete network are the same network, but for the rounding of a search.
+        let least = ratio - SAME_RATIO * (1.0 + ratio);
+        let beaten_by = shuffled.iter().filter(|other| **other >= least).count();
+        let share = (1 + beaten_by) as f64 / (1 + shuffled.len()) as f64;
+        Ok(NetworkEvidence {
+            without: independent,
+            with: along,
+            rho,
+            ratio,
+            p_value: (!shuffled.is_empty()).then_some(share),
+            shuffled,
+            shuffles_asked: orders.len(),
+            covariances,
+        })
+    }
+}

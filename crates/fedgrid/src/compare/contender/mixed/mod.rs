@@ -1,0 +1,341 @@
+//! Mixed models in a comparison: along the network, or without one as the rival of every verdict.
+
+mod evidence;
+mod rows;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use self::evidence::NetworkEvidence;
+use self::rows::{Ask, MixedRows};
+use super::{AtSites, Bound, Contender, Facts, Federated, MessageSizes, ModelsInUse, StrengthKey};
+use crate::{
+    compare::{
+        Certificate, Fitted, Study,
+        fitted::FitRequest,
+        strength::{Grid, Units},
+        trainer::Trainer,
+    },
+    data::Task,
+    error::{Error, Result},
+    method::{
+        MixedRounds, Wire,
+        mixed::{MixedKeys, MixedMessage, MixedShape},
+    },
+    mixed::{Design, Family, Likelihood, MixedEstimate, Pooling, Precision},
+    model::{Hypothesis, LinearHypothesis, LocalModel, LogisticHypothesis, PoissonHypothesis},
+    network::{Network, Node},
+    uncertainty::{CovarianceChoice, Posterior},
+};
+
+/// Coefficients that differ from node to node by as much as the training rows say, more alike along edges.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Mixed {
+    /// The features whose coefficient is the same at every node; "intercept" is the level. Features that are equal
+    /// in all rows of every node are shared in any case.
+    pub shared: Vec<String>,
+    /// The features whose coefficient is each node's own, drawn neither to the mean nor to neighbours; "intercept"
+    /// is the level. A node whose rows do not determine it has the mean of the others.
+    pub free: Vec<String>,
+    /// The variances over nodes that are given, by feature, in the squared units of its coefficient; that of
+    /// "intercept" is the one of the level where all features are at their means. Zero is as good as `shared`; all
+    /// others are estimated.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub variances: BTreeMap<String, f64>,
+    /// Whether a node's coefficients deviate together. "auto" decides by the likelihood where no edge joins
+    /// nodes, and takes "no" along a network.
+    pub correlated: Correlated,
+    /// What the variances maximise.
+    pub likelihood: Likelihood,
+    /// What chooses ρ: the likelihood of the training rows, or the error on validation rows.
+    pub choose: Choose,
+    /// The seed of what is drawn between sites.
+    #[serde(skip)]
+    pub seed: u64,
+}
+
+/// Whether a node's coefficients deviate together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Correlated {
+    /// As the likelihood says, less two for every number that it takes.
+    #[default]
+    Auto,
+    /// With covariances.
+    Yes,
+    /// One variance for each coefficient.
+    No,
+}
+
+/// What chooses ρ.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Choose {
+    /// The likelihood of the training rows.
+    #[default]
+    Likelihood,
+    /// The error on validation rows.
+    Validation,
+}
+
+/// Nodes with rows for every variance and covariance at least: with fewer, covariances are mostly noise.
+const NODES_PER_COVARIANCE: usize = 5;
+/// The ρ that validation rows choose from: even steps of log(1 − ρ) beyond one half.
+const RHOS: [f64; 10] = [0.9999, 0.999, 0.997, 0.99, 0.97, 0.9, 0.7, 0.5, 0.25, 0.0];
+
+impl Mixed {
+    /// Which coefficients differ from node to node, with the variances that are given in units that `variance`
+    /// makes of those of the table.
+    fn pooling(&self, variance: &dyn Fn(&str, f64) -> f64) -> Pooling {
+        let one = |(name, given): (&String, &f64)| (name.clone(), variance(name, *given));
+        Pooling {
+            shared: self.shared.clone(),
+            free: self.free.clone(),
+            variances: self.variances.iter().map(one).collect(),
+        }
+    }
+
+    /// The model with and without covariances, where there is a choice, and the one that is taken.
+    fn estimate(
+        &self,
+        rows: &MixedRows,
+        precision: &Precision,
+        rho: Option<f64>,
+    ) -> Result<(MixedEstimate, Option<CovarianceChoice>)> {
+        let fit = |correlated: bool| rows.fit(Ask { precision, rho, correlated });
+        match self.correlated {
+            Correlated::Yes => Ok((fit(true)?, None)),
+            Correlated::No => Ok((fit(false)?, None)),
+            Correlated::Auto => {
+                let plain = fit(false)?;
+                if precision.has_edges() {
+                    return Ok((plain, None));
+                }
+                with_covariances(rows, plain, precision)
+            }
+        }
+    }
+}
+
+/// The same model with covariances, if the likelihood says so; both are told.
+fn with_covariances(
+    rows: &MixedRows,
+    plain: MixedEstimate,
+    precision: &Precision,
+) -> Result<(MixedEstimate, Option<CovarianceChoice>)> {
+    let sought = rows.random.sought();
+    let covariances = sought * sought.saturating_sub(1) / 2;
+    let is_worth = NODES_PER_COVARIANCE * (sought + covariances) <= rows.with_rows;
+    if covariances == 0 || !is_worth {
+        return Ok((plain, None));
+    }
+    let full = rows.fit(Ask { precision, rho: Some(0.0), correlated: true })?;
+    let price = 2.0 * covariances as f64;
+    let choice = CovarianceChoice {
+        without: rows.deviance(plain.deviance),
+        with: rows.deviance(full.deviance),
+        covariances,
+        price,
+        taken: full.deviance + price < plain.deviance,
+    };
+    Ok((if choice.taken { full } else { plain }, Some(choice)))
+}
+
+/// What labels are, if their errors are not normal.
+fn family(study: &Study) -> Option<Family> {
+    match study.task() {
+        Task::Classification { classes } => Some(Family::Classes(classes)),
+        Task::Regression if study.models.iter().all(|model| model.is_of_counts()) => {
+            Some(Family::Counts)
+        }
+        Task::Regression => None,
+    }
+}
+
+/// The model of a node with these coefficients.
+fn hypothesis(
+    design: &Design,
+    names: &Arc<[String]>,
+    family: Option<Family>,
+    own: &[f64],
+) -> Arc<dyn Hypothesis> {
+    let linear = |own: &[f64]| {
+        let mut slopes = design.to_raw(own);
+        let intercept = slopes.pop().unwrap_or_default();
+        LinearHypothesis { names: names.clone(), slopes, intercept }
+    };
+    match family {
+        None => Arc::new(linear(own)),
+        Some(Family::Counts) => Arc::new(PoissonHypothesis(linear(own))),
+        Some(Family::Classes(classes)) => {
+            let outputs: Vec<LinearHypothesis> =
+                own.chunks_exact(design.columns()).map(linear).collect();
+            // Of two classes only the second has weights; of more the first has zeros.
+            let first = (classes > 2).then(|| linear(&vec![0.0; design.columns()]));
+            let all = || first.iter().chain(&outputs);
+            Arc::new(LogisticHypothesis {
+                names: names.clone(),
+                classes,
+                slopes: all().map(|linear| linear.slopes.clone()).collect(),
+                intercepts: all().map(|linear| linear.intercept).collect(),
+            })
+        }
+    }
+}
+
+impl Contender for Mixed {
+    fn about(&self) -> &'static str {
+        "coefficients of estimated spread"
+    }
+
+    fn strength_key(&self) -> Option<StrengthKey> {
+        Some(StrengthKey {
+            name: "rho",
+            about: "How much nodes resemble their neighbours: zero not at all, one as much as can be.",
+            expected: "zero or more and below one",
+            fits: |rho| rho < 1.0,
+        })
+    }
+
+    fn facts(&self) -> Facts {
+        Facts {
+            tunes_ridge: false,
+            is_led: true,
+            without: &["rounds", "tolerance", "order"],
+            ..Facts::default()
+        }
+    }
+
+    fn estimates_strength(&self) -> bool {
+        self.choose == Choose::Likelihood
+    }
+
+    fn grid(&self, _: &Units) -> Result<Grid> {
+        Ok(match self.choose {
+            Choose::Likelihood => Grid::Fixed(0.0),
+            Choose::Validation => Grid::listed(&RHOS),
+        })
+    }
+
+    fn fit(&self, trainer: &Trainer, request: FitRequest) -> Result<Fitted> {
+        let rows = trainer.raw_rows();
+        let names = rows[0].features().names().clone();
+        let (family, scales) = (family(trainer.study), trainer.study.scales.as_ref());
+        let rho = (!request.is_estimated).then_some(request.strength);
+        let precision = &Precision::along(request.network);
+        let mixed = MixedRows::new(self, &rows, family, scales)?;
+        let (estimate, choice) = match self.estimate(&mixed, precision, rho) {
+            Ok(found) => found,
+            // Too little to estimate from: what all nodes have in common is left.
+            Err(Error::Fit { reason, .. }) => {
+                let mut fitted = Fitted::exact(trainer.anchor()?.iter().cloned().collect());
+                fitted.certificate.converged = false;
+                fitted.certificate.reason = Some(format!(
+                    "a mixed model cannot be fitted: {reason}; the pooled model is used"
+                ));
+                return Ok(fitted);
+            }
+            Err(error) => return Err(error),
+        };
+        let hypotheses = estimate
+            .coefficients
+            .chunks_exact(mixed.size())
+            .map(|own| hypothesis(&mixed.design, &names, family, own))
+            .collect();
+        let posterior = Posterior::new(&mixed.design, (&estimate, &mixed.random), family, &rows);
+        Ok(Fitted {
+            certificate: Certificate {
+                kind: "maximum of the likelihood".into(),
+                value: 0.0,
+                converged: estimate.converged,
+                reason: None,
+            },
+            engine: "maximum likelihood".into(),
+            strength: Some(estimate.rho),
+            posterior: Some(Posterior {
+                deviance: mixed.deviance(estimate.deviance),
+                covariances: choice,
+                ..posterior
+            }),
+            ..Fitted::exact(hypotheses)
+        })
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (name, variance) in &self.variances {
+            if !(*variance >= 0.0 && variance.is_finite()) {
+                let expected = "expected zero or a positive number";
+                return Err(format!("method.variances.{name} is {variance}, {expected}"));
+            }
+        }
+        let given: Vec<String> = self.variances.keys().cloned().collect();
+        let lists = [("shared", &self.shared), ("free", &self.free), ("variances", &given)];
+        for (place, (key, names)) in lists.iter().enumerate() {
+            for (other, others) in &lists[..place] {
+                if let Some(name) = names.iter().find(|name| others.contains(name)) {
+                    return Err(format!(
+                        "method.{key} and method.{other} both name '{name}', expected it in one of them"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_models(&self, models: &ModelsInUse) -> Result<(), String> {
+        let pooling = self.pooling(&|_, variance| variance);
+        pooling.check_names(models.features).map_err(|error| error.to_string())
+    }
+
+    fn bind(&mut self, bound: &Bound) {
+        self.seed = bound.seed;
+    }
+
+    fn at_sites(&self) -> Option<&dyn AtSites> {
+        Some(self)
+    }
+}
+
+impl AtSites for Mixed {
+    fn federated(
+        &self,
+        strength: Option<f64>,
+        (network, _): (&Network, &[Node]),
+    ) -> Result<Federated> {
+        let Self { shared, likelihood, seed, .. } = self;
+        let (shared, likelihood, seed) = (shared.clone(), *likelihood, *seed);
+        let keys = MixedKeys { shared, likelihood, rho: strength, seed };
+        Ok(Federated::Mixed(MixedRounds::new(network, keys)?))
+    }
+
+    fn largest_message(&self, sizes: &MessageSizes) -> usize {
+        MixedMessage::most_bytes(&MixedShape::of_features(sizes.names.len()))
+    }
+
+    fn check_keys(&self) -> Result<(), [String; 3]> {
+        if self.correlated == Correlated::Yes {
+            return Err(["method.correlated".into(), "\"yes\"".into(), "\"no\"".into()]);
+        }
+        let expected = "none in a federation, which estimates all variances";
+        if let Some(name) = self.free.first() {
+            return Err(["method.free".into(), format!("[\"{name}\"]"), expected.into()]);
+        }
+        if let Some((name, variance)) = self.variances.first_key_value() {
+            let key = format!("method.variances.{name}");
+            return Err([key, variance.to_string(), expected.into()]);
+        }
+        Ok(())
+    }
+
+    fn check_models(&self, task: Task, models: &[Arc<dyn LocalModel>]) -> Result<(), String> {
+        if task == Task::Regression && !models.iter().any(|model| model.is_of_counts()) {
+            return Ok(());
+        }
+        Err("method.kind is \"mixed\", which predicts numbers in a federation, not classes or counts; \
+             expected fedrelax, gtv or persfl"
+            .into())
+    }
+}

@@ -1,0 +1,163 @@
+//! The training rows of all nodes as a mixed model takes them.
+
+use super::Mixed;
+use crate::{
+    data::Dataset,
+    error::Result,
+    mixed::{
+        Design, Family, LaplaceModel, Likelihood, MixedEstimate, MixedModel, NetworkRatio,
+        NodeMoments, NodeRows, Precision, RandomColumns,
+    },
+    model::Scales,
+};
+
+/// Columns and rows, for any number of fits.
+pub(super) struct MixedRows {
+    pub(super) design: Design,
+    pub(super) random: RandomColumns,
+    likelihood: Likelihood,
+    nodes: Nodes,
+    /// How many nodes have rows.
+    pub(super) with_rows: usize,
+    /// What makes deviances those of labels and features in the units of the table.
+    unit_deviance: f64,
+}
+
+enum Nodes {
+    Numbers(Vec<NodeMoments>),
+    /// Classes or counts.
+    Others(Family, Vec<NodeRows>),
+}
+
+/// A mixed model to be fitted to the rows.
+#[derive(Clone, Copy)]
+pub(super) struct Ask<'a> {
+    pub(super) precision: &'a Precision,
+    pub(super) rho: Option<f64>,
+    pub(super) correlated: bool,
+}
+
+impl MixedRows {
+    /// Of labels of a family, or of numbers with normal errors; keys are in the units of the table.
+    pub(super) fn new(
+        keys: &Mixed,
+        rows: &[Dataset],
+        family: Option<Family>,
+        scales: Option<&Scales>,
+    ) -> Result<Self> {
+        let design = Design::new(rows, family.is_none())?;
+        let names = rows[0].features().names();
+        let unit = |name: &str| scales.map_or(1.0, |scales| scales.coefficient_unit(name));
+        let pooling = keys.pooling(&|name, variance| variance / unit(name).powi(2));
+        let random = design.random_columns(&pooling, names)?.of_each(family, design.columns());
+        let mut unit_deviance = 0.0;
+        if family.is_none() {
+            // −2 log of the density of labels, and for REML of the mean coefficients, in other units.
+            let label = (design.label_variance().sqrt() * unit(Design::INTERCEPT)).ln();
+            let count: usize = rows.iter().map(Dataset::rows).sum();
+            unit_deviance = 2.0 * count as f64 * label;
+            if keys.likelihood == Likelihood::Restricted {
+                let of = |&column: &usize| {
+                    let name = design.name_of(column, names);
+                    (design.coefficient_unit(column) * unit(name)).ln()
+                };
+                unit_deviance -= 2.0 * design.fixed().iter().map(of).sum::<f64>();
+            }
+        }
+        let nodes = match family {
+            None => Nodes::Numbers(rows.iter().map(|data| design.moments(data)).collect()),
+            Some(family) => {
+                Nodes::Others(family, rows.iter().map(|data| design.rows(data, family)).collect())
+            }
+        };
+        let with_rows = rows.iter().filter(|data| data.rows() > 0).count();
+        Ok(Self { design, random, likelihood: keys.likelihood, nodes, with_rows, unit_deviance })
+    }
+
+    /// What is known of labels, if their errors are not normal.
+    pub(super) fn family(&self) -> Option<Family> {
+        match &self.nodes {
+            Nodes::Numbers(_) => None,
+            Nodes::Others(family, _) => Some(*family),
+        }
+    }
+
+    /// How many coefficients a node has.
+    pub(super) fn size(&self) -> usize {
+        self.design.columns() * self.family().map_or(1, Family::outputs)
+    }
+
+    /// The deviance of raw labels and features, in the units of the table.
+    pub(super) fn deviance(&self, deviance: f64) -> f64 {
+        deviance + self.unit_deviance
+    }
+
+    /// Estimates a model.
+    pub(super) fn fit(&self, ask: Ask) -> Result<MixedEstimate> {
+        let fixed = self.design.fixed_of_each(self.family());
+        match &self.nodes {
+            Nodes::Numbers(nodes) => self.of_numbers(nodes, &fixed, ask).fit(),
+            Nodes::Others(_, nodes) => self.of_others(nodes, &fixed, ask).fit(),
+        }
+    }
+
+    /// What the network adds to the likelihood, also with nodes in other places.
+    pub(super) fn network_ratio(
+        &self,
+        ask: Ask,
+        orders: &[Vec<usize>],
+        most_work: f64,
+    ) -> Result<NetworkRatio> {
+        let fixed = self.design.fixed_of_each(self.family());
+        let found = match &self.nodes {
+            Nodes::Numbers(nodes) => {
+                self.of_numbers(nodes, &fixed, ask).network_ratio(orders, most_work)
+            }
+            Nodes::Others(_, nodes) => {
+                self.of_others(nodes, &fixed, ask).network_ratio(orders, most_work)
+            }
+        }?;
+        let (independent, along) = (self.deviance(found.independent), self.deviance(found.along));
+        Ok(NetworkRatio { independent, along, ..found })
+    }
+
+    fn of_numbers<'a>(
+        &'a self,
+        nodes: &'a [NodeMoments],
+        fixed: &'a [usize],
+        Ask { precision, rho, correlated }: Ask<'a>,
+    ) -> MixedModel<'a> {
+        MixedModel {
+            nodes,
+            columns: self.size(),
+            fixed,
+            random: &self.random.places,
+            variances: &self.random.variances,
+            free: self.random.free,
+            correlated,
+            likelihood: self.likelihood,
+            precision,
+            rho,
+            factor: None,
+        }
+    }
+
+    fn of_others<'a>(
+        &'a self,
+        nodes: &'a [NodeRows],
+        fixed: &'a [usize],
+        Ask { precision, rho, correlated }: Ask<'a>,
+    ) -> LaplaceModel<'a> {
+        LaplaceModel {
+            nodes,
+            columns: self.size(),
+            fixed,
+            random: &self.random.places,
+            variances: &self.random.variances,
+            free: self.random.free,
+            correlated,
+            precision,
+            rho,
+        }
+    }
+}

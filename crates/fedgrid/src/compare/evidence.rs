@@ -1,0 +1,113 @@
+//! What the rows of a node say about a method beyond their summed loss: enough to pair two methods row by
+//! row, or nearly so, and to see what neighbours have in common.
+//!
+//! ```text
+//! ℓ(y, p_B) − ℓ(y, p_A) = (θ(p_A) − θ(p_B)) · y + c(p_A, p_B)      squared θ(p) = 2p, cross-entropy θ(p) = log p
+//! ```
+//!
+//! Both losses are linear in the label, so that given the models only y − p is random in a difference. Kept are
+//! sums of ℓ, of y − p and of θ(p) over a few batches of rows, drawn at random.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{NodeScore, Study};
+use crate::{
+    data::by_name,
+    loss::Loss,
+    model::Hypothesis,
+    random::{Purpose, Stream},
+};
+
+/// Batches of a node at most: seven degrees of freedom at each node are enough even for few nodes.
+const MOST_BATCHES: usize = 8;
+/// Batches of all nodes together, about: what a card of a large network may hold. Two a node are kept.
+const BATCHES_IN_ALL: usize = 100_000;
+
+/// The rows of one node in batches.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeEvidence {
+    /// How many rows each batch has.
+    pub rows: Vec<usize>,
+    /// The summed loss of each batch.
+    pub losses: Vec<f64>,
+    /// The summed residuals y − p of each batch, one for every output; empty if they are not known.
+    pub residuals: Vec<f64>,
+    /// The summed tilts θ(p) of each batch: how much a unit of the label takes from the loss.
+    pub tilts: Vec<f64>,
+}
+
+impl NodeEvidence {
+    /// Rows of which the sum is all that is known.
+    pub(super) fn of_sum(score: &NodeScore) -> Self {
+        let rows = (score.rows > 0).then_some(score.rows);
+        let losses = rows.map(|_| score.loss);
+        Self { rows: Vec::from_iter(rows), losses: Vec::from_iter(losses), ..Self::default() }
+    }
+
+    /// The means of several methods at each node; all have the same rows.
+    pub(super) fn means(methods: &[Vec<Self>]) -> Option<Vec<Self>> {
+        let (first, rest) = methods.split_first()?;
+        let share = 1.0 / methods.len() as f64;
+        let mean = |(node, own): (usize, &Self)| {
+            let values = |of: fn(&Self) -> &Vec<f64>| {
+                let sum = |(k, own): (usize, &f64)| {
+                    share * rest.iter().fold(*own, |sum, method| sum + of(&method[node])[k])
+                };
+                of(own).iter().enumerate().map(sum).collect()
+            };
+            Self {
+                rows: own.rows.clone(),
+                losses: values(|one| &one.losses),
+                residuals: values(|one| &one.residuals),
+                tilts: values(|one| &one.tilts),
+            }
+        };
+        Some(first.iter().enumerate().map(mean).collect())
+    }
+}
+
+impl Study {
+    /// The evidence of hypotheses on the given rows of each node.
+    #[must_use]
+    pub fn evidence(
+        &self,
+        hypotheses: &[Arc<dyn Hypothesis>],
+        rows: &[Vec<usize>],
+    ) -> Vec<NodeEvidence> {
+        let loss = Loss::of(self.task());
+        let most = (BATCHES_IN_ALL / rows.len().max(1)).clamp(2, MOST_BATCHES);
+        let (unit, mut places) = (self.target_unit(), vec![0; rows.len()]);
+        let order = by_name(self.network.names());
+        order.iter().enumerate().for_each(|(place, &node)| places[node] = place);
+        let evidence = |(node, rows): (usize, &Vec<usize>)| {
+            let data = &self.rows[node];
+            // Rows may be sorted by what they hold, and batches must be alike.
+            let mut stream = Stream::new(self.settings.seed, places[node], 0, Purpose::Batches);
+            let drawn = stream.permutation(rows.len());
+            let rows: Vec<usize> = drawn.into_iter().map(|place| rows[place]).collect();
+            let labels = data.labels().select(&rows);
+            let predictions = hypotheses[node].predict(&data.features().select(&rows));
+            let losses = loss.rows(&labels, &predictions);
+            let batches = most.min(rows.len());
+            let mut found = NodeEvidence::default();
+            for batch in 0..batches {
+                let members = batch * rows.len() / batches..(batch + 1) * rows.len() / batches;
+                found.rows.push(members.len());
+                found.losses.push(unit * unit * losses[members.clone()].iter().sum::<f64>());
+                for output in 0..self.task().outputs() {
+                    let (y, p) =
+                        (|row| labels.row(row)[output], |row| predictions.row(row)[output]);
+                    let residuals = members.clone().map(|row| y(row) - p(row));
+                    let tilts = members.clone().map(|row| loss.tilt(p(row)));
+                    found.residuals.push(unit * residuals.sum::<f64>());
+                    found.tilts.push(unit * tilts.sum::<f64>());
+                }
+            }
+            found
+        };
+        rows.par_iter().enumerate().map(evidence).collect()
+    }
+}

@@ -1,0 +1,129 @@
+//! Intervals around the predictions of what was fitted: calibrated on rows that no model has seen, checked on
+//! test rows.
+
+use rayon::prelude::*;
+
+use super::{
+    Fitted, Strength, Study, Watch,
+    fitted::{Effort, FitRequest, StartingPoint},
+    trainer::Trainer,
+};
+use crate::{
+    data::{Fold, Task},
+    error::Result,
+    uncertainty::{Band, CalibrationRows, Intervals, Residuals},
+};
+
+/// How often the intervals of a node cover its test rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct NodeCoverage {
+    /// How many rows lie in their interval.
+    pub covered: usize,
+    /// How many rows have an interval.
+    pub rows: usize,
+    /// The sum of the widths.
+    pub width: f64,
+}
+
+impl Study {
+    /// The residuals of what was fitted on rows that it has not seen; none for classes. Where training rows
+    /// take turns to validate, `refit` says at which strength models are fitted without them; without it,
+    /// there is no row.
+    pub fn residuals(
+        &self,
+        fitted: &Fitted,
+        refit: Option<(Strength, &dyn Watch)>,
+    ) -> Result<Option<Residuals>> {
+        if self.task() != Task::Regression {
+            return Ok(None);
+        }
+        let mut nodes = vec![Vec::new(); self.network.len()];
+        let rows = match (&self.plan.folds[..], refit) {
+            ([fold], _) if fold.train == self.plan.train => {
+                self.add_residuals(fitted, &fold.validation, &mut nodes);
+                CalibrationRows::Validation
+            }
+            ([], _) | (_, None) => CalibrationRows::None,
+            (folds, Some((strength, watch))) => {
+                for fold in folds {
+                    let fitted = self.fit_without(fold, strength, watch)?;
+                    self.add_residuals(&fitted, &fold.validation, &mut nodes);
+                }
+                CalibrationRows::Folds
+            }
+        };
+        Ok(Some(Residuals { rows, nodes }))
+    }
+
+    fn fit_without(&self, fold: &Fold, strength: Strength, watch: &dyn Watch) -> Result<Fitted> {
+        let trainer = Trainer::new(self, watch, &fold.train, strength.ridge)?;
+        let network = &self.network_of(self.main());
+        let (start, effort) = (StartingPoint::Cold, Effort::Search);
+        trainer.train(self.main(), FitRequest::new(network, strength.alpha, start, effort))
+    }
+
+    /// Appends the residuals on the given rows of each node.
+    fn add_residuals(&self, fitted: &Fitted, rows: &[Vec<usize>], nodes: &mut [Vec<f64>]) {
+        let of_node = |(node, rows): (usize, &Vec<usize>)| -> Vec<f64> {
+            let features = self.rows[node].features().select(rows);
+            let labels = self.rows[node].labels().select(rows);
+            let predictions = fitted.hypotheses[node].predict(&features);
+            let pairs = labels.as_slice().iter().zip(predictions.as_slice());
+            let unit = self.target_unit();
+            let residual = |(x, (y, prediction)): (&[f64], (&f64, &f64))| {
+                let deviation = self.deviation(fitted, (node, x, *prediction));
+                let residual = unit * (y - prediction) / deviation;
+                // Of steps that were too long no number is left: the row is as far off as can be.
+                if residual.is_finite() { residual } else { f64::MAX }
+            };
+            features.iter().zip(pairs).map(residual).collect()
+        };
+        let found: Vec<Vec<f64>> = rows.par_iter().enumerate().map(of_node).collect();
+        nodes.iter_mut().zip(found).for_each(|(own, found)| own.extend(found));
+    }
+
+    /// The deviation of a prediction in the units of the table; one if nothing is known of it.
+    fn deviation(&self, fitted: &Fitted, (node, x, prediction): (usize, &[f64], f64)) -> f64 {
+        fitted.posterior.as_ref().map_or(1.0, |posterior| {
+            self.target_unit() * posterior.predictive.deviation(node, x, prediction)
+        })
+    }
+
+    /// The intervals of what was fitted, in the units of the table; none for classes, and where nobody has looked for residuals.
+    #[must_use]
+    pub fn intervals(&self, fitted: &Fitted) -> Option<Intervals> {
+        let residuals = fitted.unseen.as_ref()?;
+        let predictive = self.posterior(fitted).map(|posterior| posterior.predictive);
+        let mut intervals = Intervals::new(residuals, predictive, &self.network);
+        let labels = self.models.iter().map(|model| model.smallest_label());
+        intervals.smallest = labels.reduce(f64::min).filter(|smallest| smallest.is_finite());
+        Some(intervals)
+    }
+
+    /// How often intervals of a level cover the test rows of each node.
+    pub fn coverage(
+        &self,
+        fitted: &Fitted,
+        intervals: &Intervals,
+        level: f64,
+    ) -> Result<Vec<NodeCoverage>> {
+        let of_node = |(node, band): (usize, &Band)| {
+            let rows = &self.plan.test[node];
+            let Some(factor) = band.factor() else { return NodeCoverage::default() };
+            let features = self.rows[node].features().select(rows);
+            let labels = self.rows[node].labels().select(rows);
+            let predictions = fitted.hypotheses[node].predict(&features);
+            let pairs = labels.as_slice().iter().zip(predictions.as_slice());
+            let unit = self.target_unit();
+            let mut coverage = NodeCoverage { rows: rows.len(), ..NodeCoverage::default() };
+            for (x, (y, prediction)) in features.iter().zip(pairs) {
+                let deviation = self.deviation(fitted, (node, x, *prediction));
+                let (lower, upper) = intervals.around(unit * prediction, factor * deviation);
+                coverage.covered += usize::from((lower..=upper).contains(&(unit * y)));
+                coverage.width += upper - lower;
+            }
+            coverage
+        };
+        Ok(intervals.bands(level)?.par_iter().enumerate().map(of_node).collect())
+    }
+}

@@ -1,0 +1,174 @@
+//! What neighbours share: the covariance of two nodes' gains, by how many hops they are apart,
+//!
+//! ```text
+//! cov(d_i, d_j) = A_i · C · A_j        C = cov(q_i, q_j)
+//! ```
+//!
+//! with A the summed tilts of a node, which are known, and q its mean residuals, which are not. C is the mean of
+//! their products over all pairs of nodes as many hops apart: what lasts over the rows of both and what passes
+//! with a row of each are both in it. Within a node it is what batches of rows share, because what they do not
+//! is in the node's own variance. Hops are counted until the covariance is no longer positive. [Geyer,
+//! "Practical Markov chain Monte Carlo", 1992, section 3.3, for time.]
+
+use std::collections::VecDeque;
+
+use rayon::prelude::*;
+
+use super::paired::{PairedNode, Part};
+use crate::{algebra::dot, network::Network};
+
+/// Pairs of nodes that are looked at, about; in larger networks every so many nodes look at all others.
+const PAIRS_IN_ALL: usize = 10_000_000;
+/// Nodes that look at all others at least.
+const LEAST_SOURCES: usize = 100;
+
+/// Sums over pairs of nodes that are so many hops apart.
+#[derive(Debug, Clone)]
+struct Hop {
+    /// How many pairs there are.
+    pairs: f64,
+    /// Products of the residuals of batches, over all outputs, and how many.
+    products: Vec<f64>,
+    count: f64,
+    /// Products of the tilts of whole nodes.
+    tilts: Vec<f64>,
+}
+
+/// Adds a multiple of the outer product of two vectors.
+fn add_product(sums: &mut [f64], factor: f64, a: &[f64], b: &[f64]) {
+    for (row, a) in sums.chunks_exact_mut(b.len()).zip(a) {
+        row.iter_mut().zip(b).for_each(|(sum, b)| *sum += factor * a * b);
+    }
+}
+
+/// A node with the sums over its batches.
+struct Summed<'a> {
+    node: &'a PairedNode,
+    residuals: Vec<f64>,
+    tilts: Vec<f64>,
+}
+
+impl<'a> Summed<'a> {
+    fn new(node: &'a PairedNode, outputs: usize) -> Self {
+        let sum = |values: &[f64]| {
+            let mut sums = vec![0.0; outputs];
+            for batch in values.chunks_exact(outputs) {
+                sums.iter_mut().zip(batch).for_each(|(sum, value)| *sum += value);
+            }
+            sums
+        };
+        Self { residuals: sum(&node.residuals), tilts: sum(&node.tilts), node }
+    }
+}
+
+impl Hop {
+    fn new(outputs: usize) -> Self {
+        let none = || vec![0.0; outputs * outputs];
+        Self { pairs: 0.0, products: none(), count: 0.0, tilts: none() }
+    }
+
+    /// Adds a pair of nodes, or a node with itself.
+    fn add(&mut self, a: &Summed, b: &Summed, is_same: bool) {
+        let (batches, outputs) = (a.node.rows.len(), a.residuals.len());
+        // What a node of one batch has to itself is in its own variance.
+        if is_same && batches < 2 {
+            return;
+        }
+        self.pairs += 1.0;
+        add_product(&mut self.tilts, 1.0, &a.tilts, &b.tilts);
+        add_product(&mut self.products, 1.0, &a.residuals, &b.residuals);
+        self.count += (batches * b.node.rows.len()) as f64;
+        if is_same {
+            for own in a.node.residuals.chunks_exact(outputs) {
+                add_product(&mut self.products, -1.0, own, own);
+            }
+            self.count -= batches as f64;
+        }
+    }
+
+    fn plus(&mut self, other: &Self) {
+        let add = |a: &mut [f64], b: &[f64]| a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+        self.pairs += other.pairs;
+        self.count += other.count;
+        add(&mut self.products, &other.products);
+        add(&mut self.tilts, &other.tilts);
+    }
+
+    /// The covariance of mean residuals.
+    fn covariance(&self) -> Vec<f64> {
+        self.products.iter().map(|sum| sum / self.count.max(1.0)).collect()
+    }
+}
+
+/// The part of the variance of the summed gain that is due to covariances.
+pub(super) fn shared_part(nodes: &[Option<PairedNode>], network: &Network) -> Part {
+    let none = Part { variance: 0.0, degrees: 1.0 };
+    let Some(first) = nodes.iter().flatten().next() else { return none };
+    let outputs = first.residuals.len() / first.rows.len();
+    if outputs == 0 {
+        return none;
+    }
+    let summed: Vec<Option<Summed>> =
+        nodes.iter().map(|node| node.as_ref().map(|node| Summed::new(node, outputs))).collect();
+    let with_rows: Vec<usize> = (0..nodes.len()).filter(|&node| summed[node].is_some()).collect();
+    let count = with_rows.len();
+    let stride = (count / (PAIRS_IN_ALL / count).max(LEAST_SOURCES)).max(1);
+    let sources: Vec<usize> = with_rows.into_iter().step_by(stride).collect();
+    let looks: Vec<Vec<Hop>> =
+        sources.par_iter().map(|&source| hops(source, &summed, network, outputs)).collect();
+    let mut total: Vec<Hop> = Vec::new();
+    for look in &looks {
+        for (distance, hop) in look.iter().enumerate() {
+            match total.get_mut(distance) {
+                Some(sum) => sum.plus(hop),
+                None => total.push(hop.clone()),
+            }
+        }
+    }
+    part(&total, count, count as f64 / sources.len() as f64)
+}
+
+/// The sums over all nodes that are 0, 1, 2, … hops from one.
+fn hops(source: usize, nodes: &[Option<Summed>], network: &Network, outputs: usize) -> Vec<Hop> {
+    let mut found: Vec<Hop> = Vec::new();
+    let Some(own) = &nodes[source] else { return found };
+    let mut distances = vec![usize::MAX; nodes.len()];
+    distances[source] = 0;
+    let mut open = VecDeque::from([source]);
+    while let Some(node) = open.pop_front() {
+        let distance = distances[node];
+        if found.len() <= distance {
+            found.push(Hop::new(outputs));
+        }
+        if let Some(other) = &nodes[node] {
+            found[distance].add(own, other, node == source);
+        }
+        for &(neighbour, _) in network.neighbours(node) {
+            if distances[neighbour] == usize::MAX {
+                distances[neighbour] = distance + 1;
+                open.push_back(neighbour);
+            }
+        }
+    }
+    found
+}
+
+/// The largest sum over the first hops, as long as covariances are positive. Its degrees of freedom are the
+/// number of patches of nodes that err alike.
+fn part(hops: &[Hop], count: usize, scale: f64) -> Part {
+    let (mut sum, mut largest, mut alike, mut strongest) = (0.0, 0.0_f64, 0.0, 0.0_f64);
+    for hop in hops.iter().filter(|hop| hop.pairs > 0.0) {
+        let covariance = hop.covariance();
+        let outputs = covariance.len().isqrt();
+        let trace: f64 = covariance.iter().step_by(outputs + 1).sum();
+        if trace <= 0.0 {
+            break;
+        }
+        sum += scale * dot(&covariance, &hop.tilts);
+        largest = largest.max(sum);
+        strongest = strongest.max(trace);
+        alike += scale * hop.pairs * (trace / strongest).powi(2);
+    }
+    let degrees = if alike > 0.0 { (count * count) as f64 / alike } else { 1.0 };
+    Part { variance: largest, degrees: degrees.max(1.0) }
+}

@@ -1,0 +1,99 @@
+//! A mixed model that nodes estimate together, with no validation rows and nothing pooled,
+//!
+//! ```text
+//! y_i = X_i w_i + e_i,   w_i = β + b_i,   cov(b_ik, b_jk) = τ_k (Ω⁻¹)_ij,   Ω(ρ) = ρ L/d̄ + (1 − ρ) I
+//! ```
+//!
+//! by the likelihood of all training rows, as [`MixedModel`](crate::mixed::MixedModel) does it in one
+//! place. One node leads: its orders travel down a tree of the network, sums over all nodes travel up,
+//!
+//! ```text
+//! order ↓ height rounds │ work: rounds between neighbours │ sums ↑ height rounds │ next order …
+//! ```
+//!
+//! and all are in step, because the height is known to all and an order says how many rounds its work
+//! takes. The orders:
+//!
+//! ```text
+//! levels, spreads, scales   means, products and counts of rows: what columns are, as in one place
+//! reach                     a bound r of what edges add beside the diagonal, by scalars between neighbours
+//! series                    Chebyshev's series of M⁻¹ for the mean coefficients, the labels and probes at
+//!                           once: a message holds all of these vectors; S, β and log|M| come of it
+//! slopes                    at β: residuals, uᵀΩu, the gradient of the likelihood by all variances and ρ
+//! finish                    the end: variances, ρ, σ² and β are known to all
+//! ```
+//!
+//! The leader finds the next variances and ρ from the sums alone, by the search that one place uses. Sums
+//! are formed in the order of the tree of nodes, whatever processes host them, so the bits are the same
+//! for any split of the nodes; no sum needs more of the protocol than messages along edges.
+//!
+//! Plain EM, `τ_k ← (b_kᵀΩb_k + tr(Ω P_kk))/n`, needs the same sums; the search uses them as a gradient,
+//! because EM would take thousands of steps where a variance is small.
+
+mod lead;
+mod order;
+mod participant;
+mod tree;
+mod wire;
+
+use std::sync::Arc;
+
+pub use participant::{MixedParticipant, Strengths};
+pub use wire::{MixedMessage, MixedShape};
+
+use self::tree::Tree;
+use super::Method;
+use crate::{
+    error::{Error, Result},
+    mixed::{Likelihood, Precision},
+    network::{Network, View},
+};
+
+/// A mixed model of numbers, estimated in rounds of messages.
+#[derive(Debug, Clone)]
+pub struct MixedRounds {
+    plan: Arc<Plan>,
+}
+
+/// What the nodes have agreed on.
+#[derive(Debug, Clone)]
+pub struct MixedKeys {
+    /// The features whose coefficient is the same at every node; "intercept" is the level.
+    pub shared: Vec<String>,
+    /// What is maximised.
+    pub likelihood: Likelihood,
+    /// ρ; none estimates it.
+    pub rho: Option<f64>,
+    /// The seed of the probes.
+    pub seed: u64,
+}
+
+/// What all nodes know.
+#[derive(Debug)]
+struct Plan {
+    keys: MixedKeys,
+    tree: Tree,
+    precision: Arc<Precision>,
+    nodes: usize,
+}
+
+impl MixedRounds {
+    /// Along a network, in which everyone must be able to reach everyone.
+    pub fn new(network: &Network, keys: MixedKeys) -> Result<Self> {
+        let tree = Tree::new(network).ok_or(Error::Unsupported {
+            what: "a mixed model in rounds of messages",
+            needs: "a network in which every node is joined to every other, if only through others",
+        })?;
+        let precision = Arc::new(Precision::along(network));
+        let plan = Plan { keys, tree, precision, nodes: network.len() };
+        Ok(Self { plan: Arc::new(plan) })
+    }
+}
+
+impl Method for MixedRounds {
+    type Participant = MixedParticipant;
+
+    fn join(&self, view: View) -> Result<MixedParticipant> {
+        MixedParticipant::new(&self.plan, view)
+    }
+}

@@ -1,0 +1,182 @@
+//! A mixed model whose rows are at many places: whoever leads asks for sums over all nodes at some
+//! variances and ρ, and the answers say where to look next.
+//!
+//! The search is the one of [`MixedModel`](super::MixedModel), run again from its start over the answers
+//! so far: what it asks for first beyond them is the next question. So it needs no state but the answers.
+
+use std::{
+    cell::{Cell, RefCell},
+    sync::Arc,
+};
+
+use super::{
+    Likelihood, Precision,
+    node_system::{Means, Question},
+    search::{Look, Relative, Search, Sought, Surface, failed},
+    structure::inverse,
+};
+use crate::{
+    algebra::{Cholesky, Pattern},
+    error::Result,
+};
+
+/// Blocks of a factor of Ω that are worth their memory: a gigabyte.
+const MOST_BLOCKS: usize = 1 << 27;
+/// The share of the labels' squares that counts as noise in any case, as in one process.
+const LEAST_NOISE_SHARE: f64 = 1e-16;
+
+/// What is asked of the answers.
+#[derive(Debug)]
+pub(crate) struct Leader {
+    precision: Arc<Precision>,
+    pattern: Arc<Pattern>,
+    pub(crate) likelihood: Likelihood,
+    /// ρ; none estimates it.
+    rho: Option<f64>,
+}
+
+/// What all nodes are alike in, known before the first question.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Setting {
+    /// A fair first guess for each entry of T.
+    pub(crate) units: Vec<f64>,
+    /// The rows that determine the noise.
+    pub(crate) freedom: f64,
+    /// Whether traces are drawn.
+    pub(crate) is_noisy: bool,
+}
+
+/// An answered question.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) deviance: f64,
+    pub(crate) by_factor: Vec<f64>,
+    pub(crate) by_rho: f64,
+    /// σ².
+    pub(crate) noise: f64,
+}
+
+/// What comes next.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// A question.
+    Ask(Question),
+    /// Nothing: this one has the largest likelihood, which was this answer.
+    Found { question: Question, answer: usize },
+}
+
+/// The sums that a question is answered with first: the mean coefficients with log|M|; none if they are
+/// not determined.
+pub(crate) fn means(sums: &[f64], p: usize) -> Option<(Means, f64, f64)> {
+    let (rows, logarithm) = sums.split_at(p * (p + 1));
+    let schur = rows.chunks_exact(p + 1).flat_map(|row| row[..p].to_vec()).collect();
+    let schur = Cholesky::new(schur, p)?;
+    let mut values: Vec<f64> = rows.chunks_exact(p + 1).map(|row| row[p]).collect();
+    schur.solve(&mut values);
+    let covariance = inverse(&schur, p);
+    Some((Means { values, covariance }, logarithm[0], schur.log_determinant()))
+}
+
+impl Leader {
+    pub(crate) fn new(
+        precision: &Arc<Precision>,
+        likelihood: Likelihood,
+        rho: Option<f64>,
+    ) -> Result<Self> {
+        let pattern = Pattern::new(precision.neighbours(), 1, MOST_BLOCKS)
+            .ok_or_else(|| failed("the network is too dense for a sparse factor"))?;
+        let rho = if precision.has_edges() { rho } else { Some(0.0) };
+        Ok(Self { precision: precision.clone(), pattern: Arc::new(pattern), likelihood, rho })
+    }
+
+    /// The answer that sums give; none where the likelihood has no value.
+    pub(crate) fn answer(
+        &self,
+        question: &Question,
+        setting: &Setting,
+        ((log_m, log_s), slopes): ((f64, f64), &[f64]),
+    ) -> Option<Answer> {
+        let (q, freedom) = (question.factor.len(), setting.freedom);
+        let [penalised, labels, quadratic, trace] = *slopes.first_chunk()?;
+        let noise = (penalised + LEAST_NOISE_SHARE * labels) / freedom;
+        let omega = self.precision.log_determinant(&self.pattern, question.rho)?;
+        let mut deviance =
+            freedom * (1.0 + (2.0 * std::f64::consts::PI * noise).ln()) + log_m - q as f64 * omega;
+        if self.likelihood == Likelihood::Restricted {
+            deviance += log_s;
+        }
+        let (curved, pulled) = slopes[4..].split_at(q);
+        let by_factor = curved.iter().zip(pulled).map(|(g, r)| g - 2.0 / noise * r).collect();
+        let omega_slope = self.precision.log_determinant_slope(&self.pattern, question.rho)?;
+        let by_rho = trace - q as f64 * omega_slope + quadratic / noise;
+        deviance.is_finite().then_some(Answer { deviance, by_factor, by_rho, noise })
+    }
+
+    /// Where to look next.
+    pub(crate) fn next(&self, setting: &Setting, answers: &[Option<Answer>]) -> Result<Next> {
+        let surface = Answered {
+            leader: self,
+            answers,
+            is_noisy: setting.is_noisy,
+            used: Cell::new(0),
+            asked: RefCell::new(None),
+        };
+        let (units, variances, mean) = (&setting.units, &[][..], &[][..]);
+        let (noise, correlated, rho) = (None, false, self.rho);
+        let sought = Sought { units, variances, noise, correlated, rho, mean };
+        let end = Search::new(&surface, &sought).run();
+        if let Some(question) = surface.asked.take() {
+            return Ok(Next::Ask(question));
+        }
+        let end = end?;
+        Ok(Next::Found { question: question(&end.relative), answer: end.extra })
+    }
+}
+
+fn question(relative: &Relative) -> Question {
+    let q = relative.factor.len().isqrt();
+    let factor = relative.factor.iter().step_by(q + 1).copied().collect();
+    Question { factor, rho: relative.rho }
+}
+
+/// A likelihood that is known where it was asked for, in the order of the questions. Beyond, it has no
+/// value, which soon ends any search.
+struct Answered<'a> {
+    leader: &'a Leader,
+    answers: &'a [Option<Answer>],
+    is_noisy: bool,
+    used: Cell<usize>,
+    asked: RefCell<Option<Question>>,
+}
+
+impl Surface for Answered<'_> {
+    /// Which answer.
+    type Extra = usize;
+
+    fn look(&self, relative: &Relative, _: &[f64], by_rho: bool) -> Option<Look<usize>> {
+        let place = self.used.replace(self.used.get() + 1);
+        let Some(answer) = self.answers.get(place) else {
+            self.asked.borrow_mut().get_or_insert_with(|| question(relative));
+            return None;
+        };
+        let Answer { deviance, by_factor: slopes, by_rho: slope, .. } = answer.as_ref()?;
+        let q = slopes.len();
+        let mut by_factor = vec![0.0; q * q];
+        slopes.iter().enumerate().for_each(|(k, slope)| by_factor[k * q + k] = *slope);
+        let by_rho = if by_rho { *slope } else { 0.0 };
+        let (deviance, by_noise, by_mean) = (*deviance, 0.0, Vec::new());
+        Some(Look { deviance, by_factor, by_rho, by_noise, by_mean, extra: place })
+    }
+
+    fn deviance(&self, relative: &Relative, mean: &[f64]) -> Option<f64> {
+        self.look(relative, mean, false).map(|look| look.deviance)
+    }
+
+    fn mean_variance(&self, rho: f64) -> Option<f64> {
+        self.leader.precision.mean_variance(&self.leader.pattern, rho)
+    }
+
+    fn is_noisy(&self) -> bool {
+        self.is_noisy
+    }
+}

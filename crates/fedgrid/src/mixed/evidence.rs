@@ -1,0 +1,69 @@
+//! What a network adds to the likelihood of the training rows,
+//!
+//! ```text
+//! Λ = 2 (max over Σ, ρ of ℓ − max over Σ of ℓ at ρ = 0)
+//! ```
+//!
+//! beside the same number with the rows of all nodes in other places of the network: ρ = 0 knows no places, so that
+//! only the first part is computed anew. If places mean nothing, all these numbers are drawn alike.
+
+use rayon::prelude::*;
+
+use super::search::{Search, Sought, Surface};
+use crate::error::Result;
+
+/// What a network adds to the likelihood.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NetworkRatio {
+    /// Minus twice the logarithm of the likelihood at ρ = 0.
+    pub independent: f64,
+    /// The same at the best ρ.
+    pub along: f64,
+    /// That ρ.
+    pub rho: f64,
+    /// Λ with nodes in other places, in the order of these.
+    pub shuffled: Vec<f64>,
+}
+
+impl NetworkRatio {
+    /// Λ.
+    #[must_use]
+    pub fn ratio(&self) -> f64 {
+        self.independent - self.along
+    }
+}
+
+/// A likelihood whose nodes can trade places.
+pub(super) trait Movable: Surface + Sync + Sized {
+    /// The same where the node of each place is the one that `order` has there.
+    fn moved(&self, order: &[usize]) -> Self;
+
+    /// How many products of numbers a look takes, about.
+    fn work(&self) -> f64;
+}
+
+/// Looks at the likelihood that a search for ρ takes.
+const USUAL_LOOKS: f64 = 30.0;
+
+/// Λ of the network, and with the nodes in as many of these orders as take no more products of numbers, about.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count is small")]
+pub(super) fn ratio<S: Movable>(
+    problem: &S,
+    sought: &Sought,
+    (orders, most_work): (&[Vec<usize>], f64),
+) -> Result<NetworkRatio> {
+    let affordable = (most_work / (USUAL_LOOKS * problem.work()).max(1.0)) as usize;
+    let orders = &orders[..orders.len().min(affordable)];
+    let mut search = Search::new(problem, sought);
+    let without = search.at_given_rho()?;
+    let (relative, mean, independent) = (without.relative, without.mean, without.deviance);
+    let best = |problem: &S| -> Result<(f64, f64)> {
+        let with = Search::new(problem, sought).along(&relative, &mean)?;
+        let with = with.filter(|with| with.deviance < independent);
+        Ok(with.map_or((0.0, independent), |with| (with.relative.rho, with.deviance)))
+    };
+    let (rho, along) = best(problem)?;
+    let shuffled = |order: &Vec<usize>| Ok(independent - best(&problem.moved(order))?.1);
+    let shuffled = orders.par_iter().map(shuffled).collect::<Result<Vec<f64>>>()?;
+    Ok(NetworkRatio { independent, along, rho, shuffled })
+}

@@ -1,0 +1,392 @@
+//! A node's part of the system of all deviations, for rows that stay where they are.
+//!
+//! ```text
+//! M = D − ρ/d̄ A ⊗ I = L (I − N) Lᵀ,     D_i = T A_i T + Ω_ii I = L_i L_iᵀ     T a diagonal
+//! N_ij = ρ/d̄ A_ij L_i⁻¹ L_j⁻ᵀ,          eigenvalues of N in (−1, 1)
+//! M⁻¹ v = L⁻ᵀ Σ_k c_k T_k(N/r) L⁻¹ v
+//! log|M| = Σ_i log|D_i| + tr log(I − N)
+//! ```
+//!
+//! A product with N takes one vector `L_j⁻ᵀ t_j` from each neighbour. Traces are those of probes z with
+//! E[z zᵀ] = I: unit vectors, which are exact, or signs drawn by seed [Hutchinson 1990]. What the first
+//! two terms have on the diagonal is known, I and zero, so that probes only tell the rest. What M adds
+//! along edges is then known, too: `(1/d̄) Σ_j A_ij (M⁻¹v)_j = L_i (N x)_i/ρ`, `x = (I − N)⁻¹ L⁻¹ v`.
+
+use super::{Likelihood, NodeMoments, Precision, chebyshev::Chebyshev};
+use crate::algebra::{Cholesky, add_scaled, dot};
+
+/// Squarings of an inverse whose norm bounds the least eigenvalue: with four of them a bound is at most a
+/// share of 1 − q^(1/32) too small.
+const SQUARINGS: i32 = 4;
+
+/// Variances and ρ to look at.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Question {
+    /// The diagonal of T.
+    pub(crate) factor: Vec<f64>,
+    pub(crate) rho: f64,
+}
+
+/// Which columns deviate.
+#[derive(Debug, Clone)]
+pub(crate) struct Columns {
+    /// How many there are.
+    pub(crate) count: usize,
+    /// Those with a mean coefficient.
+    pub(crate) fixed: Vec<usize>,
+    /// Those whose coefficients differ from node to node.
+    pub(crate) random: Vec<usize>,
+}
+
+/// What a node knows of Ω.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnPrecision {
+    slope: f64,
+    per_weight: f64,
+}
+
+impl OwnPrecision {
+    pub(crate) fn new(precision: &Precision, node: usize) -> Self {
+        Self { slope: precision.slope(node), per_weight: precision.per_weight() }
+    }
+}
+
+/// The probes of a node: its q rows, and what each product counts.
+#[derive(Debug, Clone)]
+pub(crate) struct Probes {
+    /// q rows of a number for every probe.
+    pub(crate) values: Vec<f64>,
+    pub(crate) count: usize,
+    /// One for unit vectors; one over their number for drawn signs.
+    pub(crate) weight: f64,
+}
+
+/// A node's part of M.
+#[derive(Debug)]
+pub(crate) struct NodeSystem {
+    columns: Columns,
+    question: Question,
+    own: OwnPrecision,
+    /// L.
+    lower: Vec<f64>,
+    /// L⁻¹.
+    inverse: Vec<f64>,
+    log_determinant: f64,
+    /// `T A` of the fixed columns with `T Xᵀy` as the last column, q × (p + 1).
+    sides: Vec<f64>,
+}
+
+/// The terms of the series at a node, so far: p + 1 columns of the system, then the probes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NodeSeries {
+    /// Which term is the current one.
+    pub(crate) term: usize,
+    pub(crate) before: Vec<f64>,
+    pub(crate) current: Vec<f64>,
+    /// The sum of the series beyond what its first terms are known to be.
+    pub(crate) beyond: Vec<f64>,
+    /// The part of tr log(I − N) beyond its first two terms.
+    pub(crate) logarithm: f64,
+}
+
+/// The mean coefficients with their covariance over σ².
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Means {
+    /// β.
+    pub(crate) values: Vec<f64>,
+    /// B.
+    pub(crate) covariance: Vec<f64>,
+}
+
+impl NodeSystem {
+    /// None if it is singular in rounding.
+    pub(crate) fn new(
+        moments: &NodeMoments,
+        columns: &Columns,
+        own: OwnPrecision,
+        question: &Question,
+    ) -> Option<Self> {
+        let (d, p, q) = (columns.count, columns.fixed.len(), columns.random.len());
+        let mut diagonal = vec![0.0; q * q];
+        let mut sides = vec![0.0; q * (p + 1)];
+        for (a, (&row, t)) in columns.random.iter().zip(&question.factor).enumerate() {
+            let gram = &moments.gram[row * d..(row + 1) * d];
+            for (b, (&column, other)) in columns.random.iter().zip(&question.factor).enumerate() {
+                diagonal[a * q + b] = t * gram[column] * other;
+            }
+            diagonal[a * q + a] += 1.0 + question.rho * own.slope;
+            let side = &mut sides[a * (p + 1)..(a + 1) * (p + 1)];
+            side.iter_mut().zip(&columns.fixed).for_each(|(side, &fixed)| *side = t * gram[fixed]);
+            side[p] = t * moments.cross[row];
+        }
+        let factor = Cholesky::new(diagonal, q)?;
+        Some(Self {
+            columns: columns.clone(),
+            question: question.clone(),
+            own,
+            lower: factor.lower(),
+            inverse: factor.inverse_lower(),
+            log_determinant: factor.log_determinant(),
+            sides,
+        })
+    }
+
+    fn size(&self) -> usize {
+        self.columns.random.len()
+    }
+
+    fn means(&self) -> usize {
+        self.columns.fixed.len()
+    }
+
+    /// What neighbours of weight one add up to at most: `ρ/d̄` over the least eigenvalue of D.
+    pub(crate) fn reach(&self) -> f64 {
+        let q = self.size();
+        // D⁻¹ = L⁻ᵀ L⁻¹, squared ever again; its size is kept aside.
+        let mut power = times(&self.inverse, &self.inverse, q, Side::Transposed);
+        let mut logarithm = 0.0;
+        for _ in 0..SQUARINGS {
+            let size = dot(&power, &power).sqrt();
+            for entry in &mut power {
+                *entry /= size;
+            }
+            logarithm = 2.0 * (logarithm + size.ln());
+            power = times(&power, &power, q, Side::Plain);
+        }
+        let norm = logarithm + 0.5 * dot(&power, &power).ln();
+        let least = (-norm / 2.0_f64.powi(SQUARINGS)).exp();
+        let diagonal = 1.0 + self.question.rho * self.own.slope;
+        // Without columns, and where rounding says less, D is at least its part of Ω.
+        let least = if least.is_finite() { least.max(diagonal) } else { diagonal };
+        self.question.rho * self.own.per_weight / least
+    }
+
+    /// The first terms: `L⁻¹` of the sides, and the probes.
+    pub(crate) fn series(&self, probes: &Probes) -> NodeSeries {
+        let (q, p) = (self.size(), self.means());
+        let sides = times(&self.inverse, &self.sides, q, Side::Plain);
+        let mut current = Vec::with_capacity(q * (p + 1 + probes.count));
+        for row in 0..q {
+            current.extend(&sides[row * (p + 1)..(row + 1) * (p + 1)]);
+            current.extend(&probes.values[row * probes.count..(row + 1) * probes.count]);
+        }
+        let zeros = vec![0.0; current.len()];
+        NodeSeries { term: 0, before: zeros.clone(), beyond: zeros, current, logarithm: 0.0 }
+    }
+
+    /// What neighbours need of a term: `L⁻ᵀ t`.
+    pub(crate) fn told(&self, series: &NodeSeries) -> Vec<f64> {
+        times(&self.inverse, &series.current, self.size(), Side::Transposed)
+    }
+
+    /// Adds a term to the series and makes the next of what the neighbours tell, `Σ_j A_ij L_j⁻ᵀ t_j`.
+    pub(crate) fn step(
+        &self,
+        series: &mut NodeSeries,
+        (chebyshev, probes): (&Chebyshev, &Probes),
+        neighbours: &[f64],
+    ) {
+        let (q, k) = (self.size(), series.term);
+        let (own, width) = (self.means() + 1, self.means() + 1 + probes.count);
+        let known = match k {
+            0 => [1.0, 1.0],
+            // What N has on its diagonal is zero.
+            1 => [0.0, chebyshev.radius],
+            _ => [0.0, 0.0],
+        };
+        for row in 0..q {
+            let term = &series.current[row * width..(row + 1) * width];
+            let sum = &mut series.beyond[row * width..(row + 1) * width];
+            add_scaled(&mut sum[..own], chebyshev.inverse(k) - known[0], &term[..own]);
+            add_scaled(&mut sum[own..], chebyshev.inverse(k) - known[1], &term[own..]);
+            if k > 1 {
+                let probe = &probes.values[row * probes.count..(row + 1) * probes.count];
+                let product = probes.weight * dot(&term[own..], probe);
+                series.logarithm += chebyshev.logarithm(k) * product;
+            }
+        }
+        series.term += 1;
+        if chebyshev.radius > 0.0 {
+            let share = self.question.rho * self.own.per_weight / chebyshev.radius;
+            let mut next = times(&self.inverse, neighbours, q, Side::Plain);
+            let twice = if k == 0 { 1.0 } else { 2.0 };
+            next.iter_mut().zip(&series.before).for_each(|(next, before)| {
+                *next = twice * share * *next - before;
+            });
+            series.before = std::mem::replace(&mut series.current, next);
+        }
+    }
+
+    /// The columns of M⁻¹ of the sides, q × (p + 1), and `(1/d̄) Σ_j A_ij` of the neighbours' times ρ.
+    fn solved(&self, series: &NodeSeries, probes: &Probes) -> (Vec<f64>, Vec<f64>) {
+        let (q, own) = (self.size(), self.means() + 1);
+        let width = own + probes.count;
+        let beyond: Vec<f64> =
+            series.beyond.chunks_exact(width).flat_map(|row| row[..own].to_vec()).collect();
+        let mut solved = times(&self.inverse, &self.sides, q, Side::Plain);
+        add_scaled(&mut solved, 1.0, &beyond);
+        (
+            times(&self.inverse, &solved, q, Side::Transposed),
+            times(&self.lower, &beyond, q, Side::Plain),
+        )
+    }
+
+    /// The node's part of S, of what the mean coefficients are made of, and of log|M|.
+    pub(crate) fn elimination(
+        &self,
+        moments: &NodeMoments,
+        (series, chebyshev, probes): (&NodeSeries, &Chebyshev, &Probes),
+    ) -> Vec<f64> {
+        let (d, p) = (self.columns.count, self.means());
+        let (solved, _) = self.solved(series, probes);
+        let mut answer = Vec::with_capacity(p * (p + 1) + 1);
+        for &row in &self.columns.fixed {
+            answer.extend(self.columns.fixed.iter().map(|column| moments.gram[row * d + column]));
+            answer.push(moments.cross[row]);
+        }
+        for (side, solved) in self.sides.chunks_exact(p + 1).zip(solved.chunks_exact(p + 1)) {
+            for (row, answer) in answer.chunks_exact_mut(p + 1).enumerate() {
+                add_scaled(answer, -side[row], solved);
+            }
+        }
+        let first = self.size() as f64 * chebyshev.logarithm(0);
+        answer.push(self.log_determinant + first + series.logarithm);
+        answer
+    }
+
+    /// u and `(1/d̄) Σ_j A_ij u_j` times ρ.
+    fn deviations(&self, solved: &(Vec<f64>, Vec<f64>), mean: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let p = self.means();
+        let of = |all: &[f64]| -> Vec<f64> {
+            all.chunks_exact(p + 1).map(|row| row[p] - dot(&row[..p], mean)).collect()
+        };
+        (of(&solved.0), of(&solved.1))
+    }
+
+    /// The coefficients of the node.
+    pub(crate) fn coefficients(
+        &self,
+        (series, probes): (&NodeSeries, &Probes),
+        mean: &[f64],
+    ) -> Vec<f64> {
+        let (u, _) = self.deviations(&self.solved(series, probes), mean);
+        self.weights(&u, mean)
+    }
+
+    fn weights(&self, u: &[f64], mean: &[f64]) -> Vec<f64> {
+        let mut weights = vec![0.0; self.columns.count];
+        self.columns.fixed.iter().zip(mean).for_each(|(&column, mean)| weights[column] = *mean);
+        let deviations = self.columns.random.iter().zip(u).zip(&self.question.factor);
+        deviations.for_each(|((&column, u), t)| weights[column] += t * u);
+        weights
+    }
+
+    /// `P_ii` and what `tr(Σ_j Ω'_ij P_ji)` is.
+    fn inverse_block(&self, series: &NodeSeries, probes: &Probes) -> (Vec<f64>, f64) {
+        let (q, own) = (self.size(), self.means() + 1);
+        let width = own + probes.count;
+        // E − I = Σ over probes of what is beyond I and N.
+        let mut middle = vec![0.0; q * q];
+        for a in 0..q {
+            for b in 0..q {
+                let beyond = &series.beyond[a * width + own..(a + 1) * width];
+                let probe = &probes.values[b * probes.count..(b + 1) * probes.count];
+                let entry = 0.5 * probes.weight * dot(beyond, probe);
+                middle[a * q + b] += entry;
+                middle[b * q + a] += entry;
+            }
+        }
+        let along: f64 = middle.iter().step_by(q + 1).sum();
+        (0..q).for_each(|k| middle[k * q + k] += 1.0);
+        let half = times(&self.inverse, &middle, q, Side::Transposed);
+        // (L⁻ᵀ E) L⁻¹ = (L⁻ᵀ (L⁻ᵀ E)ᵀ)ᵀ.
+        let block =
+            transposed(&times(&self.inverse, &transposed(&half, q), q, Side::Transposed), q);
+        let trace: f64 = block.iter().step_by(q + 1).sum();
+        let slope = self.own.slope * trace - self.over_rho(along);
+        (block, slope)
+    }
+
+    /// Something that is in ρ at least, over ρ.
+    fn over_rho(&self, value: f64) -> f64 {
+        if self.question.rho > 0.0 { value / self.question.rho } else { 0.0 }
+    }
+
+    /// The node's parts of the penalised squares and of the gradient, in the order of [`Slopes`].
+    pub(crate) fn slopes(
+        &self,
+        moments: &NodeMoments,
+        (series, probes): (&NodeSeries, &Probes),
+        (means, likelihood): (&Means, Likelihood),
+    ) -> Vec<f64> {
+        let (d, p, q) = (self.columns.count, self.means(), self.size());
+        let solved = self.solved(series, probes);
+        let (u, along) = self.deviations(&solved, &means.values);
+        let weights = self.weights(&u, &means.values);
+        let (mut block, mut trace) = self.inverse_block(series, probes);
+        let mut mixed = vec![0.0; q];
+        if likelihood == Likelihood::Restricted {
+            for k in 0..q {
+                let row = |from: &'_ [f64], k: usize| from[k * (p + 1)..k * (p + 1) + p].to_vec();
+                let own = row(&solved.0, k);
+                let scaled: Vec<f64> =
+                    means.covariance.chunks_exact(p).map(|b| dot(b, &own)).collect();
+                for a in 0..q {
+                    block[a * q + k] += dot(&row(&solved.0, a), &scaled);
+                }
+                let gram = &moments.gram[self.columns.random[k] * d..][..d];
+                let products = self.columns.fixed.iter().zip(&scaled);
+                mixed[k] = products.map(|(&fixed, x)| gram[fixed] * x).sum();
+                trace += self.own.slope * dot(&own, &scaled)
+                    - self.over_rho(dot(&row(&solved.1, k), &scaled));
+            }
+        }
+        let squares = dot(&u, &u);
+        let quadratic = (1.0 + self.question.rho * self.own.slope) * squares - dot(&u, &along);
+        let by_rho = self.own.slope * squares - self.over_rho(dot(&u, &along));
+        let residuals = moments.squared_residuals(&weights);
+        let labels = moments.squared_residuals(&vec![0.0; d]);
+        let mut answer = vec![residuals + quadratic, labels, by_rho, trace];
+        for (a, &row) in self.columns.random.iter().enumerate() {
+            let gram = &moments.gram[row * d..(row + 1) * d];
+            let places = self.columns.random.iter().zip(&self.question.factor).enumerate();
+            let product: f64 =
+                places.map(|(k, (&column, t))| gram[column] * t * block[k * q + a]).sum();
+            answer.push(2.0 * (product - mixed[a]));
+        }
+        let cross = moments.cross_residuals(&weights);
+        answer.extend(self.columns.random.iter().zip(&u).map(|(&column, u)| cross[column] * u));
+        answer
+    }
+}
+
+/// Whether a matrix is taken as it is or transposed.
+#[derive(Clone, Copy)]
+enum Side {
+    Plain,
+    Transposed,
+}
+
+/// The product of a q × q matrix, or its transpose, with one of q rows.
+fn times(matrix: &[f64], rows: &[f64], q: usize, side: Side) -> Vec<f64> {
+    let width = rows.len() / q.max(1);
+    let mut out = vec![0.0; rows.len()];
+    for row in 0..q {
+        for k in 0..q {
+            let entry = match side {
+                Side::Plain => matrix[row * q + k],
+                Side::Transposed => matrix[k * q + row],
+            };
+            // Most matrices are triangles.
+            if entry != 0.0 {
+                let from = &rows[k * width..(k + 1) * width];
+                add_scaled(&mut out[row * width..(row + 1) * width], entry, from);
+            }
+        }
+    }
+    out
+}
+
+fn transposed(matrix: &[f64], q: usize) -> Vec<f64> {
+    (0..q * q).map(|at| matrix[at % q * q + at / q]).collect()
+}

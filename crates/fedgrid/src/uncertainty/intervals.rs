@@ -1,0 +1,157 @@
+//! Intervals of all nodes, at any level, as a run keeps them.
+
+use serde::{Deserialize, Serialize};
+
+pub use super::calibration::Reach;
+use super::{Predictive, calibration::Scores, distribution::student_size};
+use crate::{
+    error::{Error, Result, same_size},
+    network::Network,
+};
+
+/// The rows whose errors calibrate intervals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CalibrationRows {
+    /// Rows that no model is fitted to.
+    Validation,
+    /// Training rows, each by models that were fitted without it.
+    Folds,
+    /// There are none.
+    None,
+}
+
+/// The errors on calibration rows, each over the deviation that its prediction has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Residuals {
+    /// Which rows these are.
+    pub rows: CalibrationRows,
+    /// The residuals of each node, with their signs.
+    pub nodes: Vec<Vec<f64>>,
+}
+
+/// What intervals are made of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Intervals {
+    /// Which rows calibrate them.
+    pub calibration: CalibrationRows,
+    /// How predictions spread, where a method says it.
+    pub predictive: Option<Predictive>,
+    /// The smallest label there is, such as zero for counts; none if there is none.
+    pub smallest: Option<f64>,
+    scores: Scores,
+}
+
+/// How wide the intervals of a node are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Band {
+    /// As rows say that no model has seen.
+    Calibrated {
+        /// The half width over the deviation of the prediction.
+        factor: f64,
+        /// How many rows of the node calibrate them.
+        own: usize,
+        /// How many rows of other nodes do.
+        others: usize,
+        /// How far these are.
+        reach: Reach,
+    },
+    /// As the model says that was fitted; no row checks it.
+    Modelled {
+        /// The half width over the deviation of the prediction.
+        factor: f64,
+    },
+    /// There is no interval at this level.
+    TooFew {
+        /// How many rows there are to calibrate it, of all nodes.
+        rows: usize,
+        /// The largest level that these allow; zero without a row.
+        largest_level: f64,
+    },
+}
+
+impl Band {
+    /// The half width over the deviation of a prediction.
+    #[must_use]
+    pub fn factor(&self) -> Option<f64> {
+        match *self {
+            Self::Calibrated { factor, .. } | Self::Modelled { factor } => Some(factor),
+            Self::TooFew { .. } => None,
+        }
+    }
+}
+
+impl Intervals {
+    /// From residuals of predictions that spread like this.
+    #[must_use]
+    pub fn new(residuals: &Residuals, predictive: Option<Predictive>, network: &Network) -> Self {
+        let sizes = |own: &Vec<f64>| own.iter().map(|residual| residual.abs()).collect();
+        let scores = Scores::new(residuals.nodes.iter().map(sizes).collect(), network);
+        Self { calibration: residuals.rows, predictive, smallest: None, scores }
+    }
+
+    /// How many nodes there are.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.scores.nodes.len()
+    }
+
+    /// Refuses what was not stored by this version for so many nodes and features.
+    pub fn check(&self, nodes: usize, features: usize) -> Result<()> {
+        same_size("nodes with scores", self.nodes(), nodes)?;
+        self.scores.check()?;
+        let Some(predictive) = &self.predictive else { return Ok(()) };
+        same_size("nodes with covariances", predictive.covariances.len(), nodes)?;
+        let entries = (features + 1) * (features + 2) / 2;
+        let mut sizes = predictive.covariances.iter().map(Vec::len);
+        sizes.try_for_each(|found| same_size("entries of a covariance", found, entries))
+    }
+
+    /// How wide the intervals of every node are at a level between zero and one.
+    pub fn bands(&self, level: f64) -> Result<Vec<Band>> {
+        // Written so that not-a-number is refused as well.
+        if !(level > 0.0 && level < 1.0) {
+            let expected = "a share between zero and one, such as 0.9";
+            return Err(Error::Parameter {
+                name: "the level of intervals",
+                value: level,
+                expected,
+            });
+        }
+        Ok((0..self.nodes()).map(|node| self.band(node, level)).collect())
+    }
+
+    fn band(&self, node: usize, level: f64) -> Band {
+        let weighed = self.scores.weighed(node, level);
+        if let Some(factor) = self.scores.quantile(&weighed, level) {
+            let own = self.scores.nodes[node].len();
+            let all = weighed.weights.keys().map(|node| self.scores.nodes[*node].len());
+            let others = all.sum::<usize>() - own;
+            return Band::Calibrated { factor, own, others, reach: weighed.reach };
+        }
+        if let Some(predictive) = &self.predictive {
+            return Band::Modelled { factor: student_size(level, predictive.degrees_of_freedom) };
+        }
+        let largest_level = weighed.total / (1.0 + weighed.total);
+        Band::TooFew { rows: self.scores.rows(), largest_level }
+    }
+
+    /// The ends of the interval around a prediction, for a band of this factor.
+    #[must_use]
+    pub fn interval(
+        &self,
+        (node, factor): (usize, f64),
+        row: &[f64],
+        prediction: f64,
+    ) -> (f64, f64) {
+        let spread = self.predictive.as_ref();
+        let deviation = spread.map_or(1.0, |own| own.deviation(node, row, prediction));
+        self.around(prediction, factor * deviation)
+    }
+
+    /// The ends of an interval of this half width.
+    pub(crate) fn around(&self, prediction: f64, half_width: f64) -> (f64, f64) {
+        let (lower, upper) = (prediction - half_width, prediction + half_width);
+        (self.smallest.map_or(lower, |smallest| lower.max(smallest)), upper)
+    }
+}
