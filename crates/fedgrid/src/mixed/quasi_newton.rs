@@ -32,6 +32,8 @@ pub(super) struct Limits {
     pub(super) decrease: f64,
     /// Whether values and gradients belong to each other only about, as those of probes do.
     pub(super) is_noisy: bool,
+    /// Whether the search goes on where only the gradient tells a better point.
+    pub(super) refines: bool,
 }
 
 /// Halvings of a step at most: after that rounding decides.
@@ -61,8 +63,8 @@ pub(super) fn minimise<T>(
 ) -> Result<(Point<T>, bool)> {
     let mut inverse = InverseHessian::new(scale);
     let (best, is_reached) = descend(start, &mut inverse, limits, function)?;
-    if !is_reached {
-        return Ok((best, false));
+    if !is_reached || !limits.refines {
+        return Ok((best, is_reached));
     }
     Ok((refine(best, inverse, function)?, true))
 }
@@ -275,7 +277,7 @@ mod tests {
             Ok(Some(Point { at: at.to_vec(), value, gradient, hessian: None, extra: () }))
         };
         let start = look(&[-1.2, 1.0]).unwrap().unwrap();
-        let limits = Limits { looks: 200, decrease: 1e-16, is_noisy: false };
+        let limits = Limits { looks: 200, decrease: 1e-16, is_noisy: false, refines: true };
         let (found, converged) = minimise(start, &[1.0, 1.0], limits, &mut look).unwrap();
         assert!(converged && found.at.iter().all(|x| (x - 1.0).abs() < 1e-6), "{found:?}");
     }

@@ -91,7 +91,10 @@ const AS_GOOD: f64 = 1e-8;
 /// Where ρ is tried first: deviances may have several minima in ρ.
 const FIRST_RHOS: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 /// The deviance is known to some ten digits, and variances to half of that.
-const LIMITS: Limits = Limits { looks: 500, decrease: 1e-10, is_noisy: false };
+const LIMITS: Limits = Limits { looks: 500, decrease: 1e-10, is_noisy: false, refines: true };
+/// Likelihoods that are only compared with each other need no more digits than their sampling error leaves, which is
+/// about one.
+const ROUGH_LIMITS: Limits = Limits { looks: 60, decrease: 1e-3, is_noisy: false, refines: false };
 /// About the width of the minimum, in units of the start: a variance is known to a few tenths.
 const WIDTH: f64 = 0.3;
 /// Below this share of its unit an entry of T is as good as zero.
@@ -146,6 +149,7 @@ pub(super) struct Search<'a, S> {
     sought: &'a Sought<'a>,
     /// The entries of T that are sought, row and column.
     entries: Vec<(usize, usize)>,
+    limits: Limits,
     evaluations: usize,
 }
 
@@ -156,7 +160,13 @@ impl<'a, S: Surface> Search<'a, S> {
             .filter(|(row, column)| sought.correlated || row == column)
             .filter(|(row, column)| [row, column].iter().all(|k| sought.variance(**k).is_none()))
             .collect();
-        Self { surface, sought, entries, evaluations: 0 }
+        let limits = Limits { is_noisy: surface.is_noisy(), ..LIMITS };
+        Self { surface, sought, entries, limits, evaluations: 0 }
+    }
+
+    /// The same, which stops where the likelihood is known to three digits behind the point.
+    pub(super) fn rough(surface: &'a S, sought: &'a Sought<'a>) -> Self {
+        Self { limits: ROUGH_LIMITS, ..Self::new(surface, sought) }
     }
 
     /// The minimum of the deviance.
@@ -258,7 +268,7 @@ impl<'a, S: Surface> Search<'a, S> {
         scale.extend(self.sought.mean.iter().map(|(_, error)| *error));
         let first = self.point(&at, start.rho, by_rho).ok_or_else(singular)?;
         let (rho, even) = (start.rho, self.entries.len() + usize::from(by_rho));
-        let limits = Limits { is_noisy: self.surface.is_noisy(), ..LIMITS };
+        let limits = self.limits;
         let mut look = |at: &[f64]| Ok(self.point(at, rho, by_rho));
         let (mut best, mut converged) = minimise(first, &scale, limits, &mut look)?;
         // At zero the deviance is flat also where it is a maximum: then the search goes on from beside it.

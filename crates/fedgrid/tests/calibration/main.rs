@@ -115,7 +115,7 @@ fn with_structure() -> Vec<Case> {
         of("structure, ρ = 0.3", 0.3, 1000, Goal::Power(0.0, 1.0)),
         of("structure, ρ = 0.5", 0.5, 1000, Goal::Power(0.0, 1.0)),
         of("structure, ρ = 0.7", 0.7, 1000, Goal::Power(0.6, 0.05)),
-        of("structure, ρ = 1", 1.0, 1000, Goal::Power(0.97, 0.05)),
+        of("structure, ρ = 1", 1.0, 1000, Goal::Power(0.95, 0.05)),
     ]
 }
 

@@ -16,6 +16,8 @@ use super::{
 const SIDE: usize = 6;
 const NODES: usize = SIDE * SIDE;
 const SHUFFLES: usize = 19;
+/// How far from its maximum a likelihood may be that is only compared with others.
+const ROUGH: f64 = 5e-3;
 
 /// Rows on a grid whose levels rise from one side to the other, or that are in places that mean nothing.
 fn sample(follows: bool) -> Sample {
@@ -57,7 +59,8 @@ fn the_likelihoods_are_those_of_the_fits() {
     let found = ratio(&sample, &[], f64::INFINITY);
     let with = sample.fit(&ALL);
     let without = sample.fit_with(&ALL, &Precision::independent(NODES));
-    assert_close(&[found.along, found.rho], &[with.deviance, with.rho], 1e-7, "with");
+    assert!((found.along - with.deviance).abs() < ROUGH, "{} {}", found.along, with.deviance);
+    assert!((found.rho - with.rho).abs() < 0.01, "{} {}", found.rho, with.rho);
     assert_close(&[found.independent], &[without.deviance], 1e-9, "without");
     assert_close(&[with.independent.unwrap()], &[without.deviance], 1e-9, "told by the fit");
 }
@@ -69,7 +72,7 @@ fn nodes_that_stay_in_place_leave_the_ratio_and_so_does_a_network_turned_round()
     let turned: Vec<usize> = (0..NODES).rev().collect();
     let found = ratio(&sample, &[same, turned], f64::INFINITY);
     assert_eq!(found.shuffled[0].to_bits(), found.ratio().to_bits());
-    assert!((found.shuffled[1] - found.ratio()).abs() < 1e-6, "{found:?}");
+    assert!((found.shuffled[1] - found.ratio()).abs() < ROUGH, "{found:?}");
 }
 
 #[test]
@@ -80,7 +83,7 @@ fn a_shuffle_of_rows_is_the_fit_along_a_shuffled_network() {
     for (order, shuffled) in orders.iter().zip(&found.shuffled) {
         let precision = Precision::along(&sample.network.shuffled(order));
         let along = sample.fit_with(&ALL, &precision).deviance;
-        assert!((found.independent - along - shuffled).abs() < 1e-6, "{along} {found:?}");
+        assert!((found.independent - along - shuffled).abs() < ROUGH, "{along} {found:?}");
     }
 }
 

@@ -39,13 +39,13 @@ pub struct NetworkEvidence {
     pub covariances: Option<CovarianceChoice>,
 }
 
-/// Numbers that are multiplied at most for all shuffles together: some ten seconds on one core, of which 99 shuffles
-/// of two hundred nodes with five coefficients and five neighbours take most.
+/// Numbers that are multiplied at most for all shuffles together: some five seconds on one core. 99 shuffles of two
+/// hundred nodes with five coefficients and five neighbours take most of it.
 // A count, and no time that was measured: results must not depend on the machine.
-const MOST_WORK: f64 = 4e10;
+const MOST_WORK: f64 = 2e10;
 
-/// The relative difference of two Λ that a search cannot tell from none.
-const SAME_RATIO: f64 = 1e-6;
+/// The difference of two Λ that a rough search cannot tell from none.
+const SAME_RATIO: f64 = 5e-3;
 
 impl Study {
     /// What training rows say of the network; none without an edge, if no shuffle is asked for, or if there are too
@@ -98,7 +98,7 @@ impl Mixed {
         let ratio = found.ratio();
         let NetworkRatio { independent, along, rho, shuffled } = found;
         // Shuffles of a complete network are the same network, but for the rounding of a search.
-        let least = ratio - SAME_RATIO * (1.0 + ratio);
+        let least = ratio - SAME_RATIO;
         let beaten_by = shuffled.iter().filter(|other| **other >= least).count();
         let share = (1 + beaten_by) as f64 / (1 + shuffled.len()) as f64;
         Ok(NetworkEvidence {
