@@ -12,7 +12,7 @@ use std::{
 use super::{
     Likelihood, Precision,
     node_system::{Means, Question},
-    search::{Look, Relative, Search, Sought, Surface, failed},
+    search::{Look, Relative, Search, Sought, Surface, failed, given},
     structure::inverse,
 };
 use crate::{
@@ -35,7 +35,16 @@ pub(crate) struct Leader {
     rho: Option<f64>,
 }
 
-/// What all nodes are alike in, known before the first question.
+/// What is known of the deviations beforehand.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Known {
+    /// The variance of each, where it is given.
+    pub(crate) variances: Vec<Option<f64>>,
+    /// How many, the last, are each node's own.
+    pub(crate) free: usize,
+}
+
+/// What all nodes are alike in, known before the search.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Setting {
     /// A fair first guess for each entry of T.
@@ -44,6 +53,8 @@ pub(crate) struct Setting {
     pub(crate) freedom: f64,
     /// Whether traces are drawn.
     pub(crate) is_noisy: bool,
+    /// Where the search for σ² starts, if variances are given.
+    pub(crate) noise: Option<f64>,
 }
 
 /// An answered question.
@@ -52,6 +63,8 @@ pub(crate) struct Answer {
     pub(crate) deviance: f64,
     pub(crate) by_factor: Vec<f64>,
     pub(crate) by_rho: f64,
+    /// By log σ², where it is sought.
+    pub(crate) by_noise: f64,
     /// σ².
     pub(crate) noise: f64,
 }
@@ -65,16 +78,51 @@ pub(crate) enum Next {
     Found { question: Question, answer: usize },
 }
 
-/// The sums that a question is answered with first: the mean coefficients with log|M|; none if they are
-/// not determined.
+/// The sums that a question is answered with first: the mean coefficients with log|M| and log|S|; none if they
+/// are not determined.
 pub(crate) fn means(sums: &[f64], p: usize) -> Option<(Means, f64, f64)> {
-    let (rows, logarithm) = sums.split_at(p * (p + 1));
+    let (rows, logarithm) = sums.split_at_checked(p * (p + 1))?;
     let schur = rows.chunks_exact(p + 1).flat_map(|row| row[..p].to_vec()).collect();
     let schur = Cholesky::new(schur, p)?;
     let mut values: Vec<f64> = rows.chunks_exact(p + 1).map(|row| row[p]).collect();
     schur.solve(&mut values);
     let covariance = inverse(&schur, p);
-    Some((Means { values, covariance }, logarithm[0], schur.log_determinant()))
+    Some((Means { values, covariance }, *logarithm.last()?, schur.log_determinant()))
+}
+
+impl Known {
+    fn coupled(&self) -> usize {
+        self.variances.len() - self.free
+    }
+
+    /// Whether σ² must be sought: variances are given in the unit of labels.
+    pub(crate) fn has_any(&self) -> bool {
+        self.free > 0 || self.variances.iter().any(Option::is_some)
+    }
+
+    /// The question whose answer says where the search for σ² starts: nothing is drawn together where coefficients
+    /// are each node's own, and all others as little as a first guess says.
+    pub(crate) fn first_question(&self, units: &[f64]) -> Question {
+        let guess = given(&[], units, self.free, 1.0);
+        let one =
+            |(k, unit): (usize, &f64)| guess.get(k).copied().flatten().map_or(*unit, f64::sqrt);
+        let factor = units.iter().enumerate().map(one).collect();
+        Question { factor, rho: 0.0, noise: None }
+    }
+
+    /// σ² to start from, from the noise of that answer and the sums of shares that rows leave open at so many nodes;
+    /// none if no row is left to tell it.
+    pub(crate) fn first_noise(
+        &self,
+        noise: f64,
+        freedom: f64,
+        (open, nodes): (&[f64], usize),
+    ) -> Option<f64> {
+        let known = |open: &f64| nodes as f64 - open;
+        let used = open[self.coupled()..].iter().map(known).sum::<f64>() - self.free as f64;
+        // Shares that are nearly one make up a little less than a number of rows.
+        (freedom - used >= 0.5).then(|| noise * freedom / (freedom - used))
+    }
 }
 
 impl Leader {
@@ -93,27 +141,36 @@ impl Leader {
     pub(crate) fn answer(
         &self,
         question: &Question,
-        setting: &Setting,
+        (setting, known): (&Setting, &Known),
         ((log_m, log_s), slopes): ((f64, f64), &[f64]),
     ) -> Option<Answer> {
-        let (q, freedom) = (question.factor.len(), setting.freedom);
+        let (q, coupled) = (question.factor.len(), known.coupled() as f64);
+        let freedom = setting.freedom;
         let [penalised, labels, quadratic, trace] = *slopes.first_chunk()?;
-        let noise = (penalised + LEAST_NOISE_SHARE * labels) / freedom;
+        let penalised = penalised + LEAST_NOISE_SHARE * labels;
+        let noise = question.noise.unwrap_or(penalised / freedom);
+        let by_noise = question.noise.map_or(0.0, |noise| freedom - penalised / noise);
         let omega = self.precision.log_determinant(&self.pattern, question.rho)?;
-        let mut deviance =
-            freedom * (1.0 + (2.0 * std::f64::consts::PI * noise).ln()) + log_m - q as f64 * omega;
+        let mut deviance = freedom * (1.0 + (2.0 * std::f64::consts::PI * noise).ln()) - by_noise
+            + log_m
+            - coupled * omega;
         if self.likelihood == Likelihood::Restricted {
             deviance += log_s;
         }
         let (curved, pulled) = slopes[4..].split_at(q);
         let by_factor = curved.iter().zip(pulled).map(|(g, r)| g - 2.0 / noise * r).collect();
         let omega_slope = self.precision.log_determinant_slope(&self.pattern, question.rho)?;
-        let by_rho = trace - q as f64 * omega_slope + quadratic / noise;
-        deviance.is_finite().then_some(Answer { deviance, by_factor, by_rho, noise })
+        let by_rho = trace - coupled * omega_slope + quadratic / noise;
+        let answer = Answer { deviance, by_factor, by_rho, by_noise, noise };
+        deviance.is_finite().then_some(answer)
     }
 
     /// Where to look next.
-    pub(crate) fn next(&self, setting: &Setting, answers: &[Option<Answer>]) -> Result<Next> {
+    pub(crate) fn next(
+        &self,
+        (setting, known): (&Setting, &Known),
+        answers: &[Option<Answer>],
+    ) -> Result<Next> {
         let surface = Answered {
             leader: self,
             answers,
@@ -121,8 +178,9 @@ impl Leader {
             used: Cell::new(0),
             asked: RefCell::new(None),
         };
-        let (units, variances, mean) = (&setting.units, &[][..], &[][..]);
-        let (noise, correlated, rho) = (None, false, self.rho);
+        let (units, noise) = (&setting.units[..], setting.noise);
+        let variances = &given(&known.variances, units, known.free, noise.unwrap_or(1.0))[..];
+        let (correlated, rho, mean) = (false, self.rho, &[][..]);
         let sought = Sought { units, variances, noise, correlated, rho, mean };
         let end = Search::new(&surface, &sought).run();
         if let Some(question) = surface.asked.take() {
@@ -136,7 +194,7 @@ impl Leader {
 fn question(relative: &Relative) -> Question {
     let q = relative.factor.len().isqrt();
     let factor = relative.factor.iter().step_by(q + 1).copied().collect();
-    Question { factor, rho: relative.rho }
+    Question { factor, rho: relative.rho, noise: relative.noise }
 }
 
 /// A likelihood that is known where it was asked for, in the order of the questions. Beyond, it has no
@@ -159,12 +217,13 @@ impl Surface for Answered<'_> {
             self.asked.borrow_mut().get_or_insert_with(|| question(relative));
             return None;
         };
-        let Answer { deviance, by_factor: slopes, by_rho: slope, .. } = answer.as_ref()?;
+        let Answer { deviance, by_factor: slopes, by_rho: slope, by_noise, .. } =
+            answer.as_ref()?;
         let q = slopes.len();
         let mut by_factor = vec![0.0; q * q];
         slopes.iter().enumerate().for_each(|(k, slope)| by_factor[k * q + k] = *slope);
         let by_rho = if by_rho { *slope } else { 0.0 };
-        let (deviance, by_noise, by_mean) = (*deviance, 0.0, Vec::new());
+        let (deviance, by_noise, by_mean) = (*deviance, *by_noise, Vec::new());
         Some(Look { deviance, by_factor, by_rho, by_noise, by_mean, extra: place })
     }
 

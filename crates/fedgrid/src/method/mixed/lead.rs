@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use super::order::{Failure, Order, Sizes};
+use super::{
+    elimination::unpacked,
+    order::{Failure, Order, Sizes},
+};
 use crate::{
     bytes::{Reader, Writer},
     error::{Error, Result},
     mixed::{
-        Answer, Chebyshev, Leader, Likelihood, Means, Next, Precision, Question, Setting,
+        Answer, Chebyshev, Known, Leader, Likelihood, Means, Next, Precision, Question, Setting,
         may_deviate, means,
     },
 };
@@ -27,6 +30,17 @@ pub(super) struct Lead {
     logarithms: (f64, f64),
     /// σ² of the answer that is the last, once it is found.
     noise: Option<f64>,
+}
+
+/// What all nodes know.
+#[derive(Debug, Clone)]
+pub(super) struct Common {
+    pub(super) sizes: Sizes,
+    pub(super) known: Known,
+    /// How many nodes there are.
+    pub(super) nodes: usize,
+    /// Whether all deviations are eliminated; otherwise series and drawn probes take their place.
+    pub(super) is_exact: bool,
 }
 
 impl Lead {
@@ -49,12 +63,8 @@ impl Lead {
     }
 
     /// What comes after an order that was answered by these sums.
-    pub(super) fn next(
-        &mut self,
-        order: &Order,
-        sums: &[f64],
-        (sizes, is_noisy): (Sizes, bool),
-    ) -> Order {
+    pub(super) fn next(&mut self, order: &Order, sums: &[f64], common: &Common) -> Order {
+        let fixed = common.sizes.fixed;
         match order {
             Order::Levels => self.spreads(sums),
             Order::Spreads { means, .. } => {
@@ -65,38 +75,67 @@ impl Lead {
                 Order::Scales { weight: self.weight, products, label_squares, deviating }
             }
             Order::Scales { .. } => {
-                let [rows, with_rows] = self.counts;
-                let unit = |total: &f64| {
-                    if *total > 0.0 { (with_rows / total).sqrt() } else { 1.0 }
-                };
-                let freedom = match self.likelihood {
-                    Likelihood::Restricted => rows - sizes.fixed as f64,
-                    Likelihood::Full => rows,
-                };
-                let units = sums.iter().map(unit).collect();
-                self.setting = Setting { units, freedom, is_noisy };
-                if freedom < 1.0 { Order::Fail(Failure::FewRows) } else { self.ask() }
+                self.setting = self.setting(sums, common);
+                let has_rows = self.setting.freedom >= 1.0;
+                if has_rows { self.ask(common) } else { Order::Fail(Failure::FewRows) }
             }
             Order::Reach(question) => series(question.clone(), sums[0]),
-            Order::Series { question, .. } => match means(sums, sizes.fixed) {
-                Some((means, log_m, log_s)) => self.slopes(means, (log_m, log_s)),
-                None if self.noise.is_some() => Order::Fail(Failure::Singular),
-                None => {
-                    self.question = Some(question.clone());
-                    self.answers.push(None);
-                    self.ask()
-                }
-            },
-            Order::Slopes(_) => {
-                let known = self.leader.as_ref().zip(self.question.as_ref());
-                let answer = known.and_then(|(leader, question)| {
-                    leader.answer(question, &self.setting, (self.logarithms, sums))
-                });
-                self.answers.push(answer);
-                self.ask()
+            Order::Look(_) => {
+                // The equations of the mean coefficients are what no node could eliminate.
+                let rows = unpacked(&sums[1..], fixed + 1);
+                self.meant(means(&[&rows, &sums[..1]].concat(), fixed), common)
             }
+            Order::Series { .. } => self.meant(means(sums, fixed), common),
+            Order::Slopes(_) => self.answered(sums, common),
             Order::Finish { .. } | Order::Fail(_) => order.clone(),
         }
+    }
+
+    /// What all nodes are alike in, from the squares of columns.
+    fn setting(&self, squares: &[f64], common: &Common) -> Setting {
+        let [rows, with_rows] = self.counts;
+        let unit = |total: &f64| if *total > 0.0 { (with_rows / total).sqrt() } else { 1.0 };
+        let freedom = match self.likelihood {
+            Likelihood::Restricted => rows - common.sizes.fixed as f64,
+            Likelihood::Full => rows,
+        };
+        let units = squares.iter().map(unit).collect();
+        Setting { units, freedom, is_noisy: !common.is_exact, noise: None }
+    }
+
+    /// Whether the question is only about where the search for σ² starts.
+    fn is_first(&self, common: &Common) -> bool {
+        common.known.has_any() && self.setting.noise.is_none()
+    }
+
+    /// What comes after the mean coefficients.
+    fn meant(&mut self, means: Option<(Means, f64, f64)>, common: &Common) -> Order {
+        match means {
+            Some((means, log_m, log_s)) => self.slopes(means, (log_m, log_s), common),
+            None if self.noise.is_some() || self.is_first(common) => Order::Fail(Failure::Singular),
+            None => {
+                self.answers.push(None);
+                self.ask(common)
+            }
+        }
+    }
+
+    /// What comes after the gradient.
+    fn answered(&mut self, sums: &[f64], common: &Common) -> Order {
+        let known = self.leader.as_ref().zip(self.question.as_ref());
+        let setting = (&self.setting, &common.known);
+        let answer = known.and_then(|(leader, question)| {
+            leader.answer(question, setting, (self.logarithms, sums))
+        });
+        if !self.is_first(common) {
+            self.answers.push(answer);
+            return self.ask(common);
+        }
+        let Some(answer) = answer else { return Order::Fail(Failure::Singular) };
+        let open = &sums[4 + 2 * common.sizes.random..];
+        let (noise, freedom) = (answer.noise, self.setting.freedom);
+        self.setting.noise = common.known.first_noise(noise, freedom, (open, common.nodes));
+        if self.setting.noise.is_some() { self.ask(common) } else { Order::Fail(Failure::FewRows) }
     }
 
     fn spreads(&mut self, sums: &[f64]) -> Order {
@@ -110,28 +149,40 @@ impl Lead {
     }
 
     /// The gradient at the mean coefficients; at the end they are all that is told.
-    fn slopes(&mut self, means: Means, logarithms: (f64, f64)) -> Order {
+    fn slopes(&mut self, mut means: Means, logarithms: (f64, f64), common: &Common) -> Order {
         if let Some(noise) = self.noise {
             return Order::Finish { noise, mean: means.values };
         }
         self.logarithms = logarithms;
+        // What mean coefficients take from the rows counts in the restricted likelihood only.
+        if self.likelihood == Likelihood::Full || self.is_first(common) {
+            means.covariance.fill(0.0);
+        }
         Order::Slopes(means)
     }
 
     /// The next question, or the one with the largest likelihood once more: then all know its solution.
-    fn ask(&mut self) -> Order {
+    fn ask(&mut self, common: &Common) -> Order {
         let Some(leader) = &self.leader else { return Order::Fail(Failure::Dense) };
-        let question = match leader.next(&self.setting, &self.answers) {
-            Ok(Next::Ask(question)) => question,
-            Ok(Next::Found { question, answer }) => {
-                self.noise = self.answers[answer].as_ref().map(|answer| answer.noise);
-                question
+        let question = if self.is_first(common) {
+            common.known.first_question(&self.setting.units)
+        } else {
+            match leader.next((&self.setting, &common.known), &self.answers) {
+                Ok(Next::Ask(question)) => question,
+                Ok(Next::Found { question, answer }) => {
+                    self.noise = self.answers[answer].as_ref().map(|answer| answer.noise);
+                    question
+                }
+                Err(_) => return Order::Fail(Failure::Singular),
             }
-            Err(_) => return Order::Fail(Failure::Singular),
         };
         self.question = Some(question.clone());
-        // Without edges there is nothing to bound.
-        if question.rho == 0.0 { series(question, 0.0) } else { Order::Reach(question) }
+        match question {
+            question if common.is_exact => Order::Look(question),
+            // Without edges there is nothing to bound.
+            question if question.rho == 0.0 => series(question, 0.0),
+            question => Order::Reach(question),
+        }
     }
 
     pub(super) fn write(&self, to: &mut Writer) {
@@ -139,17 +190,14 @@ impl Lead {
         to.numbers(&[self.weight, self.setting.freedom, self.logarithms.0, self.logarithms.1]);
         to.flag(self.setting.is_noisy);
         to.list(&self.setting.units);
-        to.list(
-            &self
-                .question
-                .as_ref()
-                .map_or_else(Vec::new, |question| [&[question.rho], &question.factor[..]].concat()),
-        );
+        to.list(self.setting.noise.as_slice());
+        to.list(&self.question.as_ref().map_or_else(Vec::new, Question::to_numbers));
         to.list(self.noise.as_slice());
         to.count(self.answers.len());
         for answer in &self.answers {
             to.list(&answer.as_ref().map_or_else(Vec::new, |answer| {
-                [&[answer.deviance, answer.by_rho, answer.noise], &answer.by_factor[..]].concat()
+                let Answer { deviance, by_rho, by_noise, noise, by_factor } = answer;
+                [&[*deviance, *by_rho, *by_noise, *noise], &by_factor[..]].concat()
             }));
         }
     }
@@ -160,20 +208,19 @@ impl Lead {
         self.logarithms = (from.number()?, from.number()?);
         self.setting.is_noisy = from.flag()?;
         self.setting.units = from.list()?;
-        let question = from.list()?;
-        self.question = question
-            .split_first()
-            .map(|(rho, factor)| Question { rho: *rho, factor: factor.to_vec() });
+        self.setting.noise = from.list()?.first().copied();
+        self.question = Question::from_numbers(&from.list()?);
         self.noise = from.list()?.first().copied();
         self.answers.clear();
         for _ in 0..from.count()? {
             let numbers = from.list()?;
             self.answers.push(match &numbers[..] {
                 [] => None,
-                [deviance, by_rho, noise, by_factor @ ..] => Some(Answer {
+                [deviance, by_rho, by_noise, noise, by_factor @ ..] => Some(Answer {
                     deviance: *deviance,
                     by_factor: by_factor.to_vec(),
                     by_rho: *by_rho,
+                    by_noise: *by_noise,
                     noise: *noise,
                 }),
                 _ => return Err(damaged()),

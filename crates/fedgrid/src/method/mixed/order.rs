@@ -21,6 +21,8 @@ pub(super) enum Order {
     Scales { weight: f64, products: Vec<f64>, label_squares: f64, deviating: Vec<bool> },
     /// The largest share that edges add to the diagonal at some variances and ρ.
     Reach(Question),
+    /// The elimination of all deviations at some variances and ρ.
+    Look(Question),
     /// So many terms of the series within a radius.
     Series { question: Question, radius: f64, terms: usize },
     /// The gradient at these mean coefficients.
@@ -72,7 +74,6 @@ impl Order {
 
     /// The order as numbers.
     pub(super) fn to_numbers(&self) -> Vec<f64> {
-        let question = |q: &Question| [&[q.rho], &q.factor[..]].concat();
         match self {
             Self::Levels => vec![0.0],
             Self::Spreads { means, label_mean } => [&[1.0, *label_mean], &means[..]].concat(),
@@ -81,15 +82,16 @@ impl Order {
                     deviating.iter().map(|&flag| f64::from(u8::from(flag))).collect();
                 [&[2.0, *weight, *label_squares], &products[..], &flags].concat()
             }
-            Self::Reach(asked) => [vec![3.0], question(asked)].concat(),
+            Self::Reach(asked) => [vec![3.0], asked.to_numbers()].concat(),
             Self::Series { question: asked, radius, terms } => {
-                [vec![4.0, *radius, *terms as f64], question(asked)].concat()
+                [vec![4.0, *radius, *terms as f64], asked.to_numbers()].concat()
             }
             Self::Slopes(Means { values, covariance }) => {
                 [&[5.0], &values[..], &covariance[..]].concat()
             }
             Self::Finish { noise, mean } => [&[6.0, *noise], &mean[..]].concat(),
             Self::Fail(failure) => vec![7.0, f64::from(*failure as u8)],
+            Self::Look(asked) => [vec![8.0], asked.to_numbers()].concat(),
         }
     }
 
@@ -103,11 +105,8 @@ impl Order {
             list.map(<[f64]>::to_vec).ok_or_else(|| refused("is of another size"))
         };
         let question = |skip: usize| {
-            let numbers = list(skip, 1 + random)?;
-            let rho = numbers[0];
-            let is_valid = (0.0..1.0).contains(&rho);
-            let factor = numbers[1..].to_vec();
-            if is_valid { Ok(Question { factor, rho }) } else { Err(refused("has a wrong rho")) }
+            let question = Question::from_numbers(&list(skip, 2 + random)?);
+            question.ok_or_else(|| refused("has a wrong rho or noise"))
         };
         Ok(match whole(kind) {
             0 => Self::Levels,
@@ -137,6 +136,7 @@ impl Order {
                 let failure = Failure::ALL.get(whole(list(0, 1)?[0])).copied();
                 Self::Fail(failure.ok_or_else(|| refused("is of an unknown kind"))?)
             }
+            8 => Self::Look(question(0)?),
             _ => return Err(refused("is of an unknown kind")),
         })
     }
@@ -159,7 +159,8 @@ mod tests {
     #[test]
     fn every_order_comes_back_from_its_numbers_and_no_other_does() {
         let sizes = Sizes { features: 2, fixed: 2, random: 3 };
-        let question = Question { factor: vec![0.1, 0.2, 0.3], rho: 0.9 };
+        let question = Question { factor: vec![0.1, 0.2, 0.3], rho: 0.9, noise: None };
+        let noisy = Question { noise: Some(0.4), ..question.clone() };
         let means = Means { values: vec![1.0, 2.0], covariance: vec![1.0, 0.5, 0.5, 2.0] };
         let orders = [
             Order::Levels,
@@ -171,6 +172,7 @@ mod tests {
                 deviating: vec![true, false],
             },
             Order::Reach(question.clone()),
+            Order::Look(noisy),
             Order::Series { question, radius: 0.5, terms: 30 },
             Order::Slopes(means),
             Order::Finish { noise: 0.3, mean: vec![1.0, 2.0] },
@@ -182,7 +184,7 @@ mod tests {
             let longer = [&numbers[..], &[0.0]].concat();
             assert!(order == Order::Levels || Order::from_numbers(&longer, sizes).is_err());
         }
-        for numbers in [&[][..], &[9.0], &[1.0], &[3.0, 1.5, 0.1, 0.1, 0.1], &[7.0, 8.0]] {
+        for numbers in [&[][..], &[9.0], &[1.0], &[3.0, 1.5, 0.0, 0.1, 0.1, 0.1], &[7.0, 8.0]] {
             assert!(Order::from_numbers(numbers, sizes).is_err(), "{numbers:?}");
         }
     }

@@ -3,19 +3,21 @@
 use std::sync::Arc;
 
 use super::{
-    Plan,
-    lead::Lead,
+    MOST_FRONT, MixedKeys, Plan,
+    elimination::{Elimination, OwnParts, Widths},
+    lead::{Common, Lead},
     order::{Order, Sizes},
+    sums::{levels, spreads},
     wire::MixedMessage,
 };
 use crate::{
-    algebra::{add_outer, add_scaled},
+    algebra::add_scaled,
     data::{Dataset, Task},
     error::{Error, Result},
     method::{Participant, Report},
     mixed::{
-        Chebyshev, ColumnSums, Columns, Design, Means, NodeMoments, NodeSeries, NodeSystem,
-        OwnPrecision, Pooling, Probes, Question, add_ranges,
+        Chebyshev, ColumnSums, Columns, Design, Known, Means, NodeBlock, NodeMoments, NodePart,
+        NodeSeries, NodeSystem, OwnPrecision, Pooling, Probes, Question, slopes, weights,
     },
     model::{Hypothesis, LinearHypothesis},
     network::{NodeId, View},
@@ -24,10 +26,7 @@ use crate::{
 
 /// Probes with drawn signs: traces have a standard error of an eighth of what edges add to one entry,
 /// over the square root of the number of entries.
-const DRAWN_PROBES: usize = 64;
-/// Up to so many coefficients of all nodes every one has a probe, and traces are exact: messages are then at
-/// most twice as long as with drawn probes.
-pub(super) const MOST_UNIT_PROBES: usize = 2 * DRAWN_PROBES;
+pub(super) const DRAWN_PROBES: usize = 64;
 
 /// Where a node is between two orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +91,8 @@ pub struct MixedParticipant {
     pub(super) radius: f64,
     pub(super) scalar: Scalar,
     pub(super) series: NodeSeries,
+    /// What eliminates the deviations of all nodes; none where a series takes its place.
+    pub(super) elimination: Option<Elimination>,
     /// σ² and β, at the end.
     pub(super) ending: Vec<f64>,
     /// What leads; at one node only.
@@ -108,6 +109,7 @@ pub struct MixedParticipant {
 struct Basis {
     design: Design,
     columns: Columns,
+    known: Known,
     moments: NodeMoments,
     probes: Probes,
 }
@@ -121,6 +123,8 @@ impl MixedParticipant {
         }
         let keys = &plan.keys;
         let leads = plan.tree.parents[node.id].is_none();
+        let columns = node.data.features().columns() + 1;
+        let is_exact = plan.largest_front * columns <= MOST_FRONT;
         // Every row counts once, whatever other methods weigh it by.
         let rows = node.data.rows() as f64;
         let mut participant = Self {
@@ -138,6 +142,7 @@ impl MixedParticipant {
             radius: 0.0,
             scalar: Scalar::default(),
             series: NodeSeries::default(),
+            elimination: is_exact.then(|| Elimination::new(&plan.fronts, node.id)),
             ending: Vec::new(),
             lead: leads.then(|| Lead::new(&plan.precision, keys.likelihood, keys.rho)),
             basis: None,
@@ -153,9 +158,14 @@ impl MixedParticipant {
     #[must_use]
     pub fn strengths(&self) -> Option<Strengths> {
         let (noise, mean) = self.ending.split_first()?;
-        let Question { rho, factor } = self.question.as_ref()?;
+        let Question { rho, factor, .. } = self.question.as_ref()?;
         let variances = factor.iter().map(|t| noise * t * t).collect();
         Some(Strengths { rho: *rho, noise: *noise, variances, mean: mean.to_vec() })
+    }
+
+    /// The nodes of the largest front.
+    pub(super) fn largest_front(&self) -> usize {
+        self.plan.largest_front
     }
 
     fn sizes(&self) -> Sizes {
@@ -165,6 +175,23 @@ impl MixedParticipant {
             fixed: columns.map_or(0, |columns| columns.fixed.len()),
             random: columns.map_or(0, |columns| columns.random.len()),
         }
+    }
+
+    /// How wide the parts of the elimination are.
+    fn widths(&self) -> Widths {
+        let columns = self.basis.as_ref().map(|basis| &basis.columns);
+        let Sizes { fixed, random, .. } = self.sizes();
+        Widths { own: random, coupled: columns.map_or(0, Columns::coupled), tail: fixed + 1 }
+    }
+
+    fn common(&self) -> Common {
+        let known = self.basis.as_ref().map_or_else(Known::default, |basis| basis.known.clone());
+        let (sizes, nodes) = (self.sizes(), self.plan.nodes);
+        Common { sizes, known, nodes, is_exact: self.elimination.is_some() }
+    }
+
+    fn own_precision(&self) -> OwnPrecision {
+        OwnPrecision::new(&self.plan.precision, self.id)
     }
 
     fn order(&self) -> Result<Order> {
@@ -192,14 +219,15 @@ impl MixedParticipant {
                 }
                 Phase::Work => {
                     self.sums = self.own_sums(&order)?;
+                    self.condense(self.plan.tree.height)?;
                     (Phase::Up, self.plan.tree.height)
                 }
                 Phase::Up | Phase::Done => {
                     self.order.clear();
-                    let (sizes, is_noisy) = (self.sizes(), self.is_noisy());
+                    let common = self.common();
                     if let Some(lead) = &mut self.lead {
-                        let next = lead.next(&order, &self.sums, (sizes, is_noisy));
-                        self.order = next.to_numbers();
+                        self.order = lead.next(&order, &self.sums, &common).to_numbers();
+                        self.expand()?;
                     }
                     (Phase::Down, self.plan.tree.height)
                 }
@@ -208,8 +236,49 @@ impl MixedParticipant {
         Ok(())
     }
 
-    fn is_noisy(&self) -> bool {
-        self.basis.as_ref().is_some_and(|basis| basis.probes.weight < 1.0)
+    /// Eliminates what there is to, once all children have told: with so many rounds of the phase left.
+    fn condense(&mut self, left: usize) -> Result<()> {
+        let is_turn = left == self.plan.tree.depths[self.id];
+        if is_turn && matches!(self.order()?, Order::Look(_)) {
+            self.sums = self.eliminate()?;
+        }
+        Ok(())
+    }
+
+    /// Eliminates, and says what is left to the parent.
+    fn eliminate(&mut self) -> Result<Vec<f64>> {
+        let (own, widths) = (self.own_parts()?, self.widths());
+        let elimination = self.elimination.as_mut().ok_or_else(|| missing("no elimination"))?;
+        Ok(elimination.condense(&own, widths))
+    }
+
+    /// The own block of the system at the question, and the own part of the equations of the mean coefficients.
+    fn own_parts(&self) -> Result<OwnParts> {
+        let asked = self.basis.as_ref().zip(self.question.as_ref());
+        let (basis, question) = asked.ok_or_else(|| missing("no question before it"))?;
+        let own = self.own_precision();
+        let NodeBlock { diagonal, sides } =
+            NodeBlock::new(&basis.moments, &basis.columns, own, question);
+        let corner = basis.moments.corner(&basis.columns.fixed);
+        Ok(OwnParts { diagonal, sides, corner, coupling: own.coupling(question.rho) })
+    }
+
+    /// Finds the own part of the solution, if the order is one that tells it.
+    fn expand(&mut self) -> Result<()> {
+        let (values, covariance) = match self.order()? {
+            Order::Slopes(Means { values, covariance }) => (values, covariance),
+            Order::Finish { mean, .. } => (mean.clone(), vec![0.0; mean.len() * mean.len()]),
+            _ => return Ok(()),
+        };
+        let widths = self.widths();
+        let Some(elimination) = &mut self.elimination else { return Ok(()) };
+        // The right side is an unknown of minus one that has no error.
+        let (p, solution) = (values.len(), [&values[..], &[-1.0]].concat());
+        let mut inverse = vec![0.0; widths.tail * widths.tail];
+        for (row, from) in covariance.chunks_exact(p).enumerate() {
+            inverse[row * widths.tail..row * widths.tail + p].copy_from_slice(from);
+        }
+        elimination.expand((&inverse, &solution), widths)
     }
 
     /// Takes note of an order that all have got.
@@ -222,6 +291,10 @@ impl MixedParticipant {
                 self.scales = [&[weight, label_squares], &products[..]].concat();
                 self.deviating = deviating;
                 self.remember()?;
+            }
+            Order::Look(question) => {
+                self.question = Some(question);
+                self.elimination.as_mut().ok_or_else(|| missing("no elimination"))?.clear();
             }
             Order::Reach(question) => {
                 self.ask(question)?;
@@ -257,20 +330,40 @@ impl MixedParticipant {
         if self.basis.is_none() && !self.scales.is_empty() {
             self.basis = Some(self.columns()?);
         }
-        if let (Some(basis), Some(question)) = (&self.basis, &self.question) {
-            let own = OwnPrecision::new(&self.plan.precision, self.id);
+        let asked = self.basis.as_ref().zip(self.question.as_ref());
+        if let Some((basis, question)) = asked.filter(|_| self.elimination.is_none()) {
+            let own = self.own_precision();
             let system = NodeSystem::new(&basis.moments, &basis.columns, own, question);
             self.system = Some(system.ok_or_else(|| missing("no finite numbers"))?);
         }
-        if let Some((_, mean)) = self.ending.split_first() {
-            let (system, basis) = self.known()?;
-            let own = system.coefficients((&self.series, &basis.probes), mean);
+        if let (Some((_, mean)), Some((basis, question))) = (self.ending.split_first(), asked) {
+            let covariance = vec![0.0; mean.len() * mean.len()];
+            let part = self.part(&Means { values: mean.to_vec(), covariance })?;
+            let own = weights(&basis.columns, question, mean, &part.deviations);
             let mut slopes = basis.design.to_raw(&own);
             let intercept = slopes.pop().unwrap_or_default();
             let names = self.data.features().names().clone();
             self.hypothesis = Some(Arc::new(LinearHypothesis { names, slopes, intercept }));
         }
         Ok(())
+    }
+
+    /// Makes what the elimination has come to, after a restart.
+    pub(super) fn recall(&mut self) -> Result<()> {
+        let is_complete = self.elimination.as_ref().is_some_and(Elimination::is_complete);
+        if is_complete && self.question.is_some() {
+            self.eliminate()?;
+        }
+        if self.order.is_empty() { Ok(()) } else { self.expand() }
+    }
+
+    /// What is known of the own deviations at some mean coefficients.
+    fn part(&self, means: &Means) -> Result<NodePart> {
+        if let Some(elimination) = &self.elimination {
+            return elimination.own_part(self.own_precision().coupling(1.0), self.widths());
+        }
+        let (system, basis) = self.known()?;
+        Ok(system.part((&self.series, &basis.probes), means))
     }
 
     fn known(&self) -> Result<(&NodeSystem, &Basis)> {
@@ -291,26 +384,24 @@ impl MixedParticipant {
             means: self.means[1..].to_vec(),
         };
         let design = Design::of_sums(&sums);
-        let pooling = Pooling { shared: self.plan.keys.shared.clone(), ..Pooling::default() };
-        let random = design.random_columns(&pooling, self.data.features().names())?.places;
-        let moments = design.moments(&self.data);
-        let probes = self.probes(random.len());
+        let MixedKeys { shared, free, variances, .. } = &self.plan.keys;
+        let (shared, free, variances) = (shared.clone(), free.clone(), variances.clone());
+        let pooling = Pooling { shared, free, variances };
+        let random = design.random_columns(&pooling, self.data.features().names())?;
+        let known = Known { variances: random.variances, free: random.free };
+        let (moments, probes) = (design.moments(&self.data), self.probes(random.places.len()));
         let (count, fixed) = (design.columns(), design.fixed().to_vec());
-        Ok(Basis { columns: Columns { count, fixed, random }, design, moments, probes })
+        let columns = Columns { count, fixed, random: random.places, free: random.free };
+        Ok(Basis { columns, known, design, moments, probes })
     }
 
-    /// The probes for so many coefficients of the node.
+    /// The probes for so many coefficients of the node, where a series needs them.
     fn probes(&self, size: usize) -> Probes {
-        let all = self.plan.nodes * size;
-        if all > MOST_UNIT_PROBES {
-            let mut stream = Stream::new(self.plan.keys.seed, self.id, 0, Purpose::Traces);
-            let mut sign = || if stream.index(2) == 0 { -1.0 } else { 1.0 };
-            let values = (0..size * DRAWN_PROBES).map(|_| sign()).collect();
-            return Probes { values, count: DRAWN_PROBES, weight: 1.0 / DRAWN_PROBES as f64 };
-        }
-        let mut values = vec![0.0; size * all];
-        (0..size).for_each(|row| values[row * all + self.id * size + row] = 1.0);
-        Probes { values, count: all, weight: 1.0 }
+        let count = if self.elimination.is_some() { 0 } else { DRAWN_PROBES };
+        let mut stream = Stream::new(self.plan.keys.seed, self.id, 0, Purpose::Traces);
+        let mut sign = || if stream.index(2) == 0 { -1.0 } else { 1.0 };
+        let values = (0..size * count).map(|_| sign()).collect();
+        Probes { values, count, weight: 1.0 / DRAWN_PROBES as f64 }
     }
 
     /// The own part of what an order asks for.
@@ -331,14 +422,16 @@ impl MixedParticipant {
                 system.elimination(&basis.moments, series)
             }
             Order::Slopes(means) => self.slopes(means)?,
-            Order::Finish { .. } | Order::Fail(_) => Vec::new(),
+            // What is left is known once the children have told.
+            Order::Look(_) | Order::Finish { .. } | Order::Fail(_) => Vec::new(),
         })
     }
 
     fn slopes(&self, means: &Means) -> Result<Vec<f64>> {
-        let (system, basis) = self.known()?;
-        let what = (means, self.plan.keys.likelihood);
-        Ok(system.slopes(&basis.moments, (&self.series, &basis.probes), what))
+        let asked = self.basis.as_ref().zip(self.question.as_ref());
+        let (basis, question) = asked.ok_or_else(|| missing("no question before it"))?;
+        let at = (&basis.columns, self.own_precision(), question);
+        Ok(slopes(&basis.moments, at, (&means.values, &self.part(means)?)))
     }
 
     /// What neighbours tell each other in this round of an order's work.
@@ -380,12 +473,16 @@ impl MixedParticipant {
         Ok(())
     }
 
-    /// Adds what has come from the children: sums, or the largest of bounds.
+    /// Takes what has come from the children: adds sums, or the largest of bounds.
     fn gather(&mut self, inbox: &[(NodeId, MixedMessage)]) -> Result<()> {
-        let is_bound = matches!(self.order()?, Order::Reach(_));
-        for (from, message) in inbox {
-            let is_child = self.plan.tree.parents[*from] == Some(self.id);
-            if !is_child || message.tree.is_empty() {
+        let order = self.order()?;
+        let (is_bound, widths) = (matches!(order, Order::Reach(_)), self.widths());
+        let of_child = |(from, message): &&(NodeId, MixedMessage)| {
+            self.plan.tree.parents[*from] == Some(self.id) && !message.tree.is_empty()
+        };
+        for (from, message) in inbox.iter().filter(of_child) {
+            if let (Order::Look(_), Some(elimination)) = (&order, &mut self.elimination) {
+                elimination.hear(*from, &message.tree, widths)?;
                 continue;
             }
             if message.tree.len() != self.sums.len() {
@@ -396,6 +493,13 @@ impl MixedParticipant {
             }
         }
         Ok(())
+    }
+
+    /// What a child is told beside an order: its part of a solution.
+    fn part_of(&self, child: NodeId) -> Vec<f64> {
+        let tells = matches!(self.order(), Ok(Order::Slopes(_) | Order::Finish { .. }));
+        let elimination = self.elimination.as_ref().filter(|_| tells);
+        elimination.map_or_else(Vec::new, |all| all.part_of(child, self.widths()))
     }
 }
 
@@ -413,7 +517,13 @@ impl Participant for MixedParticipant {
         };
         match self.phase {
             Phase::Down if self.is_turn(depth) => {
-                to(&Arc::from(&self.order[..]), &|other| tree.parents[other] == Some(self.id))
+                let order: Arc<[f64]> = Arc::from(&self.order[..]);
+                let one = |child: NodeId| {
+                    let vectors = self.part_of(child).into();
+                    (child, MixedMessage { vectors, tree: order.clone() })
+                };
+                let all = self.neighbours.iter().map(|(other, _)| *other);
+                all.filter(|other| tree.parents[*other] == Some(self.id)).map(one).collect()
             }
             // The deepest begin.
             Phase::Up if self.is_turn(tree.height - depth) => {
@@ -434,10 +544,17 @@ impl Participant for MixedParticipant {
                 let from_parent = inbox.iter().find(|(from, _)| Some(*from) == parent);
                 if let Some((_, message)) = from_parent.filter(|(_, told)| !told.tree.is_empty()) {
                     self.order = message.tree.to_vec();
+                    if let Some(elimination) = &mut self.elimination {
+                        elimination.told = message.vectors.to_vec();
+                    }
+                    self.expand()?;
                 }
             }
             Phase::Work => self.work(inbox)?,
-            Phase::Up => self.gather(inbox)?,
+            Phase::Up => {
+                self.gather(inbox)?;
+                self.condense(self.left - 1)?;
+            }
             Phase::Done => return Ok(()),
         }
         self.left -= 1;
@@ -457,37 +574,6 @@ impl Participant for MixedParticipant {
         let change = if self.phase == Phase::Done { 0.0 } else { 1.0 };
         Report { change, size: 1.0, ..Report::default() }
     }
-}
-
-/// Sums of weights, of rows that count, of nodes that have any, of labels and of features.
-fn levels(data: &Dataset) -> Vec<f64> {
-    let mut sums = vec![0.0; 4 + data.features().columns()];
-    for ((row, label), weight) in rows(data) {
-        sums[0] += weight;
-        sums[1] += f64::from(weight > 0.0);
-        sums[3] += weight * label;
-        add_scaled(&mut sums[4..], weight, row);
-    }
-    sums[2] = f64::from(sums[1] > 0.0);
-    sums
-}
-
-/// Sums of squares of labels and of products of features about their means, and the range of each feature.
-fn spreads(data: &Dataset, means: &[f64], label_mean: f64) -> Vec<f64> {
-    let products = 1 + means.len() * means.len();
-    let mut sums = vec![0.0; products + means.len()];
-    add_ranges(&mut sums[products..], data.features());
-    for ((row, label), weight) in rows(data) {
-        sums[0] += weight * (label - label_mean).powi(2);
-        let centred: Vec<f64> = row.iter().zip(means).map(|(x, mean)| x - mean).collect();
-        add_outer(&mut sums[1..products], weight, &centred);
-    }
-    sums
-}
-
-fn rows(data: &Dataset) -> impl Iterator<Item = ((&[f64], f64), f64)> {
-    let labels = data.labels().as_slice().iter().copied();
-    data.features().iter().zip(labels).zip(data.weights().iter().copied())
 }
 
 fn missing(reason: &'static str) -> Error {

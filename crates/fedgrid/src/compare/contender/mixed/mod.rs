@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 
 pub use self::evidence::NetworkEvidence;
 use self::rows::{Ask, MixedRows};
-use super::{AtSites, Bound, Contender, Facts, Federated, MessageSizes, ModelsInUse, StrengthKey};
+use super::{
+    AtSites, Bound, Contender, Facts, Federated, MessageSizes, ModelsInUse, Place, StrengthKey,
+};
 use crate::{
     compare::{
         Certificate, Fitted, Study,
@@ -26,7 +28,6 @@ use crate::{
     },
     mixed::{Design, Family, Likelihood, MixedEstimate, Pooling, Precision},
     model::{Hypothesis, LinearHypothesis, LocalModel, LogisticHypothesis, PoissonHypothesis},
-    network::{Network, Node},
     uncertainty::{CovarianceChoice, Posterior},
 };
 
@@ -300,32 +301,22 @@ impl Contender for Mixed {
 }
 
 impl AtSites for Mixed {
-    fn federated(
-        &self,
-        strength: Option<f64>,
-        (network, _): (&Network, &[Node]),
-    ) -> Result<Federated> {
-        let Self { shared, likelihood, seed, .. } = self;
-        let (shared, likelihood, seed) = (shared.clone(), *likelihood, *seed);
-        let keys = MixedKeys { shared, likelihood, rho: strength, seed };
-        Ok(Federated::Mixed(MixedRounds::new(network, keys)?))
+    fn federated(&self, strength: Option<f64>, place: Place) -> Result<Federated> {
+        let unit = |name: &str| place.scales.map_or(1.0, |scales| scales.coefficient_unit(name));
+        let Pooling { shared, free, variances } =
+            self.pooling(&|name, variance| variance / unit(name).powi(2));
+        let (likelihood, seed, rho) = (self.likelihood, self.seed, strength);
+        let keys = MixedKeys { shared, free, variances, likelihood, rho, seed };
+        Ok(Federated::Mixed(MixedRounds::new(place.network, keys)?))
     }
 
     fn largest_message(&self, sizes: &MessageSizes) -> usize {
-        MixedMessage::most_bytes(&MixedShape::of_features(sizes.names.len()))
+        MixedMessage::most_bytes(&MixedShape::new(1 + sizes.names.len(), sizes.largest_front))
     }
 
     fn check_keys(&self) -> Result<(), [String; 3]> {
         if self.correlated == Correlated::Yes {
             return Err(["method.correlated".into(), "\"yes\"".into(), "\"no\"".into()]);
-        }
-        let expected = "none in a federation, which estimates all variances";
-        if let Some(name) = self.free.first() {
-            return Err(["method.free".into(), format!("[\"{name}\"]"), expected.into()]);
-        }
-        if let Some((name, variance)) = self.variances.first_key_value() {
-            let key = format!("method.variances.{name}");
-            return Err([key, variance.to_string(), expected.into()]);
         }
         Ok(())
     }
