@@ -11,12 +11,13 @@ use std::{
 
 use super::{
     Likelihood, Precision,
+    laplace::MEAN_PRECISION,
     node_system::{Means, Question},
     search::{Look, Relative, Search, Sought, Surface, failed, given},
     structure::inverse,
 };
 use crate::{
-    algebra::{Cholesky, Pattern},
+    algebra::{Cholesky, Pattern, dot},
     error::Result,
 };
 
@@ -55,6 +56,8 @@ pub(crate) struct Setting {
     pub(crate) is_noisy: bool,
     /// Where the search for σ² starts, if variances are given.
     pub(crate) noise: Option<f64>,
+    /// Where the search for the mean coefficients starts with about their errors, if they do not follow.
+    pub(crate) mean: Vec<(f64, f64)>,
 }
 
 /// An answered question.
@@ -67,6 +70,8 @@ pub(crate) struct Answer {
     pub(crate) by_noise: f64,
     /// σ².
     pub(crate) noise: f64,
+    /// By the mean coefficients, where they are sought.
+    pub(crate) by_mean: Vec<f64>,
 }
 
 /// What comes next.
@@ -107,7 +112,7 @@ impl Known {
         let one =
             |(k, unit): (usize, &f64)| guess.get(k).copied().flatten().map_or(*unit, f64::sqrt);
         let factor = units.iter().enumerate().map(one).collect();
-        Question { factor, rho: 0.0, noise: None }
+        Question { factor, rho: 0.0, noise: None, mean: Vec::new() }
     }
 
     /// σ² to start from, from the noise of that answer and the sums of shares that rows leave open at so many nodes;
@@ -161,7 +166,34 @@ impl Leader {
         let by_factor = curved.iter().zip(pulled).map(|(g, r)| g - 2.0 / noise * r).collect();
         let omega_slope = self.precision.log_determinant_slope(&self.pattern, question.rho)?;
         let by_rho = trace - coupled * omega_slope + quadratic / noise;
-        let answer = Answer { deviance, by_factor, by_rho, by_noise, noise };
+        let by_mean = Vec::new();
+        let answer = Answer { deviance, by_factor, by_rho, by_noise, noise, by_mean };
+        deviance.is_finite().then_some(answer)
+    }
+
+    /// The answer of Laplace's approximation, from the minimum with log|M| and the sums of the gradient.
+    pub(crate) fn laplace_answer(
+        &self,
+        question: &Question,
+        known: &Known,
+        ((minimum, log_m), slopes): ((f64, f64), &[f64]),
+    ) -> Option<Answer> {
+        let (q, coupled) = (question.factor.len(), known.coupled() as f64);
+        let (&[by_rho], rest) = slopes.split_first_chunk()?;
+        let (by_factor, by_mean) = rest.split_at_checked(q)?;
+        let omega = self.precision.log_determinant(&self.pattern, question.rho)?;
+        let omega_slope = self.precision.log_determinant_slope(&self.pattern, question.rho)?;
+        let mean = &question.mean;
+        let prior = by_mean.iter().zip(mean).map(|(slope, w)| slope + 2.0 * MEAN_PRECISION * w);
+        let deviance = minimum + log_m - coupled * omega + MEAN_PRECISION * dot(mean, mean);
+        let answer = Answer {
+            deviance,
+            by_factor: by_factor.to_vec(),
+            by_rho: by_rho - coupled * omega_slope,
+            by_noise: 0.0,
+            noise: 1.0,
+            by_mean: prior.collect(),
+        };
         deviance.is_finite().then_some(answer)
     }
 
@@ -180,21 +212,21 @@ impl Leader {
         };
         let (units, noise) = (&setting.units[..], setting.noise);
         let variances = &given(&known.variances, units, known.free, noise.unwrap_or(1.0))[..];
-        let (correlated, rho, mean) = (false, self.rho, &[][..]);
+        let (correlated, rho, mean) = (false, self.rho, &setting.mean[..]);
         let sought = Sought { units, variances, noise, correlated, rho, mean };
         let end = Search::new(&surface, &sought).run();
         if let Some(question) = surface.asked.take() {
             return Ok(Next::Ask(question));
         }
         let end = end?;
-        Ok(Next::Found { question: question(&end.relative), answer: end.extra })
+        Ok(Next::Found { question: question(&end.relative, &end.mean), answer: end.extra })
     }
 }
 
-fn question(relative: &Relative) -> Question {
+fn question(relative: &Relative, mean: &[f64]) -> Question {
     let q = relative.factor.len().isqrt();
     let factor = relative.factor.iter().step_by(q + 1).copied().collect();
-    Question { factor, rho: relative.rho, noise: relative.noise }
+    Question { factor, rho: relative.rho, noise: relative.noise, mean: mean.to_vec() }
 }
 
 /// A likelihood that is known where it was asked for, in the order of the questions. Beyond, it has no
@@ -211,19 +243,19 @@ impl Surface for Answered<'_> {
     /// Which answer.
     type Extra = usize;
 
-    fn look(&self, relative: &Relative, _: &[f64], by_rho: bool) -> Option<Look<usize>> {
+    fn look(&self, relative: &Relative, mean: &[f64], by_rho: bool) -> Option<Look<usize>> {
         let place = self.used.replace(self.used.get() + 1);
         let Some(answer) = self.answers.get(place) else {
-            self.asked.borrow_mut().get_or_insert_with(|| question(relative));
+            self.asked.borrow_mut().get_or_insert_with(|| question(relative, mean));
             return None;
         };
-        let Answer { deviance, by_factor: slopes, by_rho: slope, by_noise, .. } =
+        let Answer { deviance, by_factor: slopes, by_rho: slope, by_noise, by_mean, .. } =
             answer.as_ref()?;
         let q = slopes.len();
         let mut by_factor = vec![0.0; q * q];
         slopes.iter().enumerate().for_each(|(k, slope)| by_factor[k * q + k] = *slope);
         let by_rho = if by_rho { *slope } else { 0.0 };
-        let (deviance, by_noise, by_mean) = (*deviance, *by_noise, Vec::new());
+        let (deviance, by_noise, by_mean) = (*deviance, *by_noise, by_mean.clone());
         Some(Look { deviance, by_factor, by_rho, by_noise, by_mean, extra: place })
     }
 

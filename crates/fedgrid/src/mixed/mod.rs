@@ -20,6 +20,8 @@ mod family;
 mod front;
 mod information;
 mod laplace;
+mod newton;
+mod node_laplace;
 mod moments;
 mod node_system;
 mod precision;
@@ -37,6 +39,8 @@ pub use family::{Family, NodeRows};
 pub(crate) use front::{Eliminated, Front};
 pub use laplace::LaplaceModel;
 pub use moments::NodeMoments;
+pub(crate) use newton::{ModeNext, PooledNext, mode, pooled};
+pub(crate) use node_laplace::{NodeLaplace, totals};
 pub(crate) use node_system::{
     Columns, Means, NodeBlock, NodePart, NodeSeries, NodeSystem, OwnPrecision, Probes, Question,
     slopes, weights,
@@ -44,6 +48,7 @@ pub(crate) use node_system::{
 pub use precision::Precision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub(crate) use structure::OPEN_SHARE;
 
 /// What is maximised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

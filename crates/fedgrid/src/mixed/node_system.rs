@@ -8,12 +8,16 @@
 //! ```
 //!
 //! A product with N takes one vector `L_j⁻ᵀ t_j` from each neighbour. Traces are those of probes z with
-//! E[z zᵀ] = I: unit vectors, which are exact, or signs drawn by seed [Hutchinson 1990]. What the first
+//! E[z zᵀ] = I, signs drawn by seed [Hutchinson 1990]. What the first
 //! two terms have on the diagonal is known, I and zero, so that probes only tell the rest. What M adds
 //! along edges is then known, too: `(1/d̄) Σ_j A_ij (M⁻¹v)_j = L_i (N x)_i/ρ`, `x = (I − N)⁻¹ L⁻¹ v`.
 
 use super::{NodeMoments, Precision, chebyshev::Chebyshev};
-use crate::algebra::{Cholesky, add_scaled, dot};
+use crate::{
+    algebra::{Cholesky, add_scaled, dot},
+    bytes::{Reader, Writer},
+    error::Result,
+};
 
 /// Squarings of an inverse whose norm bounds the least eigenvalue: with four of them a bound is at most a
 /// share of 1 − q^(1/32) too small.
@@ -27,20 +31,35 @@ pub(crate) struct Question {
     pub(crate) rho: f64,
     /// σ²; none if it is the best one for the others.
     pub(crate) noise: Option<f64>,
+    /// The mean coefficients, where they do not follow from the others.
+    pub(crate) mean: Vec<f64>,
 }
 
 impl Question {
     /// As numbers that travel.
     pub(crate) fn to_numbers(&self) -> Vec<f64> {
-        [&[self.rho, self.noise.unwrap_or(0.0)], &self.factor[..]].concat()
+        [&[self.rho, self.noise.unwrap_or(0.0)], &self.factor[..], &self.mean].concat()
     }
 
-    /// From such numbers; none if ρ or σ² is none.
-    pub(crate) fn from_numbers(numbers: &[f64]) -> Option<Self> {
-        let (&[rho, noise], factor) = numbers.split_first_chunk()?;
+    /// From such numbers, so many of T; none if ρ or σ² is none.
+    pub(crate) fn from_numbers(numbers: &[f64], size: usize) -> Option<Self> {
+        let (&[rho, noise], rest) = numbers.split_first_chunk()?;
+        let (factor, mean) = rest.split_at_checked(size)?;
         let is_valid = (0.0..1.0).contains(&rho) && noise >= 0.0;
         let noise = (noise > 0.0).then_some(noise);
-        is_valid.then(|| Self { factor: factor.to_vec(), rho, noise })
+        is_valid.then(|| Self { factor: factor.to_vec(), rho, noise, mean: mean.to_vec() })
+    }
+
+    /// Writes it, or that there is none.
+    pub(crate) fn write(question: Option<&Self>, to: &mut Writer) {
+        to.count(question.map_or(0, |question| question.factor.len()));
+        to.list(&question.map_or_else(Vec::new, Self::to_numbers));
+    }
+
+    /// Reads what was written.
+    pub(crate) fn read(from: &mut Reader<'_>) -> Result<Option<Self>> {
+        let size = from.count()?;
+        Ok(Self::from_numbers(&from.list()?, size))
     }
 }
 
@@ -82,8 +101,13 @@ impl OwnPrecision {
     }
 
     /// The node's diagonal entry of Ω.
-    fn diagonal(&self, rho: f64) -> f64 {
+    pub(super) fn diagonal(&self, rho: f64) -> f64 {
         1.0 + rho * self.slope
+    }
+
+    /// Its derivative by ρ.
+    pub(super) fn slope(&self) -> f64 {
+        self.slope
     }
 }
 

@@ -17,6 +17,8 @@ use crate::{
 
 /// What is sent where a system was singular in rounding.
 const SINGULAR: [f64; 1] = [0.0];
+/// Larger numbers are none: links refuse them.
+const LARGEST: f64 = 1e11;
 
 /// How many numbers belong to every node, and how many unknowns are never eliminated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +40,10 @@ pub(super) struct OwnParts {
     pub(super) sides: Vec<f64>,
     /// tail × tail.
     pub(super) corner: Vec<f64>,
+    /// What edges add to the first side of all nodes of the front; empty if nothing.
+    pub(super) edge_side: Vec<f64>,
+    /// A number that is added up.
+    pub(super) value: f64,
     /// What an edge of weight one takes off beside the diagonal.
     pub(super) coupling: f64,
 }
@@ -98,30 +104,32 @@ impl Elimination {
         let place = self.front.children.iter().position(|other| *other == child);
         let place = place.ok_or_else(|| missing("sums of no child"))?;
         let size = self.places[place].len() * widths.own + widths.tail;
-        if told.len() != SINGULAR.len() && told.len() != 1 + size * (size + 1) / 2 {
+        if told.len() != SINGULAR.len() && told.len() != 2 + size * (size + 1) / 2 {
             return Err(missing("another number of sums"));
         }
         self.heard[place] = told.to_vec();
         Ok(())
     }
 
-    /// Eliminates, and says what is left: the logarithm of all determinants so far, and the lower triangle.
+    /// Eliminates, and says what is left: the logarithm of all determinants and the value so far, and the lower triangle.
     pub(super) fn condense(&mut self, own: &OwnParts, widths: Widths) -> Vec<f64> {
-        let mut logarithm = 0.0;
+        let (mut logarithm, mut value) = (0.0, own.value);
         let mut front = self.assembled(own, widths);
         for (places, told) in self.places.iter().zip(&self.heard) {
             if told.len() == SINGULAR.len() {
                 return SINGULAR.to_vec();
             }
             logarithm += told[0];
+            value += told[1];
             let places = self.numbers(places, widths);
-            front.add_at(&places, &unpacked(&told[1..], places.len()));
+            front.add_at(&places, &unpacked(&told[2..], places.len()));
         }
         self.eliminated = front.eliminated();
         let Some(eliminated) = &self.eliminated else { return SINGULAR.to_vec() };
-        let mut left = vec![logarithm + eliminated.log_determinant];
+        let mut left = vec![logarithm + eliminated.log_determinant, value];
         left.extend(packed(&eliminated.left));
-        left
+        // What cannot be told has no value.
+        if left.iter().all(|x| x.abs() < LARGEST) { left } else { SINGULAR.to_vec() }
     }
 
     /// The own block and the own edges.
@@ -136,6 +144,8 @@ impl Elimination {
         for (place, side) in places.iter().zip(own.sides.chunks_exact(tail)) {
             last.iter().zip(side).for_each(|(column, value)| front.add(*place, *column, *value));
         }
+        let sides = own.edge_side.iter().enumerate();
+        sides.for_each(|(place, value)| front.add(place, size - tail, *value));
         for &(a, b, weight) in &self.front.edges {
             (0..coupled).for_each(|k| front.add(a * q + k, b * q + k, -own.coupling * weight));
         }
@@ -190,6 +200,45 @@ impl Elimination {
             told.push(known.solution[row]);
         }
         told
+    }
+
+    /// How many nodes the front has.
+    pub(super) fn nodes(&self) -> usize {
+        self.front.nodes.len()
+    }
+
+    /// The node's own of numbers of all nodes of the front.
+    pub(super) fn own<'n>(&self, numbers: &'n [f64], q: usize) -> &'n [f64] {
+        &numbers[self.own * q..(self.own + 1) * q]
+    }
+
+    /// The solution at all nodes of the front.
+    pub(super) fn solution(&self, widths: Widths) -> Result<&[f64]> {
+        let known = self.known.as_ref().ok_or_else(|| missing("no solution before it"))?;
+        Ok(&known.solution[..known.solution.len() - widths.tail])
+    }
+
+    /// `Σ A_ij u_jᵀv_i` over both directions of the own edges.
+    pub(super) fn edge_product(&self, u: &[f64], v: &[f64], widths: Widths) -> f64 {
+        let q = widths.own;
+        let of_edge = |&(a, b, weight): &(usize, usize, f64)| -> f64 {
+            let pairs = (0..widths.coupled).map(|k| (a * q + k, b * q + k));
+            pairs.map(|(x, y)| weight * (u[x] * v[y] + u[y] * v[x])).sum()
+        };
+        self.front.edges.iter().map(of_edge).sum()
+    }
+
+    /// `Σ_j A_ij u_j` of the own edges at all nodes of the front.
+    pub(super) fn edge_sums(&self, u: &[f64], widths: Widths) -> Vec<f64> {
+        let q = widths.own;
+        let mut sums = vec![0.0; u.len()];
+        for &(a, b, weight) in &self.front.edges {
+            for (x, y) in (0..widths.coupled).map(|k| (a * q + k, b * q + k)) {
+                sums[x] += weight * u[y];
+                sums[y] += weight * u[x];
+            }
+        }
+        sums
     }
 
     /// What the node knows of its own deviations; `per_weight` is 1/d̄.

@@ -79,7 +79,9 @@ fn hosts(network: &Network, tree: &Tree) -> Vec<NodeId> {
         let others = beside(network, tree, node);
         hosts[node] = others.iter().fold(node, |host, other| meeting(tree, host, *other));
         open[node].clear();
-        open.iter_mut().for_each(|others| others.retain(|other| *other != node));
+        for others in &mut open {
+            others.retain(|other| *other != node);
+        }
     }
 }
 

@@ -4,32 +4,35 @@ use std::sync::Arc;
 
 use super::{
     elimination::unpacked,
+    lead_modes::Climb,
     order::{Failure, Order, Sizes},
 };
 use crate::{
     bytes::{Reader, Writer},
     error::{Error, Result},
     mixed::{
-        Answer, Chebyshev, Known, Leader, Likelihood, Means, Next, Precision, Question, Setting,
-        may_deviate, means,
+        Answer, Chebyshev, Columns, Known, Leader, Likelihood, Means, Next, Precision, Question,
+        Setting, may_deviate, means,
     },
 };
 
 /// What the leader knows beside what all nodes do.
 #[derive(Debug)]
 pub(super) struct Lead {
-    leader: Option<Leader>,
+    pub(super) leader: Option<Leader>,
     likelihood: Likelihood,
     /// Rows that count, and nodes that have any.
     counts: [f64; 2],
     weight: f64,
-    setting: Setting,
-    answers: Vec<Option<Answer>>,
-    question: Option<Question>,
+    pub(super) setting: Setting,
+    pub(super) answers: Vec<Option<Answer>>,
+    pub(super) question: Option<Question>,
     /// Logarithms of the determinants of M and S at the question.
     logarithms: (f64, f64),
     /// σ² of the answer that is the last, once it is found.
-    noise: Option<f64>,
+    pub(super) noise: Option<f64>,
+    /// What is known of minima over deviations, for classes and counts.
+    pub(super) climb: Climb,
 }
 
 /// What all nodes know.
@@ -41,6 +44,8 @@ pub(super) struct Common {
     pub(super) nodes: usize,
     /// Whether all deviations are eliminated; otherwise series and drawn probes take their place.
     pub(super) is_exact: bool,
+    /// The columns with a mean coefficient and those that deviate, of so many, where labels are classes or counts.
+    pub(super) columns: Option<Columns>,
 }
 
 impl Lead {
@@ -59,6 +64,7 @@ impl Lead {
             question: None,
             logarithms: (0.0, 0.0),
             noise: None,
+            climb: Climb::default(),
         }
     }
 
@@ -74,6 +80,7 @@ impl Lead {
                 let deviating = may_deviate(&ranges, rows > with_rows);
                 Order::Scales { weight: self.weight, products, label_squares, deviating }
             }
+            Order::Scales { .. } if common.columns.is_some() => self.climb(common),
             Order::Scales { .. } => {
                 self.setting = self.setting(sums, common);
                 let has_rows = self.setting.freedom >= 1.0;
@@ -82,11 +89,19 @@ impl Lead {
             Order::Reach(question) => series(question.clone(), sums[0]),
             Order::Look(_) => {
                 // The equations of the mean coefficients are what no node could eliminate.
-                let rows = unpacked(&sums[1..], fixed + 1);
+                let rows = unpacked(sums.get(2..).unwrap_or_default(), fixed + 1);
                 self.meant(means(&[&rows, &sums[..1]].concat(), fixed), common)
             }
             Order::Series { .. } => self.meant(means(sums, fixed), common),
             Order::Slopes(_) => self.answered(sums, common),
+            Order::Total(_) => {
+                self.climb.totals.push(sums.to_vec());
+                self.climb(common)
+            }
+            Order::Start { .. } | Order::Move { .. } => self.looked(sums, common),
+            Order::Turn => self.turned(sums, common),
+            Order::Bend => self.bent(sums, common),
+            Order::Centre => self.centred(sums, common),
             Order::Finish { .. } | Order::Fail(_) => order.clone(),
         }
     }
@@ -100,12 +115,13 @@ impl Lead {
             Likelihood::Full => rows,
         };
         let units = squares.iter().map(unit).collect();
-        Setting { units, freedom, is_noisy: !common.is_exact, noise: None }
+        let (noise, mean) = (None, Vec::new());
+        Setting { units, freedom, is_noisy: !common.is_exact, noise, mean }
     }
 
     /// Whether the question is only about where the search for σ² starts.
     fn is_first(&self, common: &Common) -> bool {
-        common.known.has_any() && self.setting.noise.is_none()
+        common.columns.is_none() && common.known.has_any() && self.setting.noise.is_none()
     }
 
     /// What comes after the mean coefficients.
@@ -138,6 +154,11 @@ impl Lead {
         if self.setting.noise.is_some() { self.ask(common) } else { Order::Fail(Failure::FewRows) }
     }
 
+    /// How many nodes have rows.
+    pub(super) fn with_rows(&self) -> f64 {
+        self.counts[1]
+    }
+
     fn spreads(&mut self, sums: &[f64]) -> Order {
         let [weight, rows, with_rows, labels] = [sums[0], sums[1], sums[2], sums[3]];
         (self.weight, self.counts) = (weight, [rows, with_rows]);
@@ -162,7 +183,7 @@ impl Lead {
     }
 
     /// The next question, or the one with the largest likelihood once more: then all know its solution.
-    fn ask(&mut self, common: &Common) -> Order {
+    pub(super) fn ask(&mut self, common: &Common) -> Order {
         let Some(leader) = &self.leader else { return Order::Fail(Failure::Dense) };
         let question = if self.is_first(common) {
             common.known.first_question(&self.setting.units)
@@ -178,6 +199,7 @@ impl Lead {
         };
         self.question = Some(question.clone());
         match question {
+            question if common.columns.is_some() => self.start(question, false),
             question if common.is_exact => Order::Look(question),
             // Without edges there is nothing to bound.
             question if question.rho == 0.0 => series(question, 0.0),
@@ -191,14 +213,17 @@ impl Lead {
         to.flag(self.setting.is_noisy);
         to.list(&self.setting.units);
         to.list(self.setting.noise.as_slice());
-        to.list(&self.question.as_ref().map_or_else(Vec::new, Question::to_numbers));
+        to.list(&self.setting.mean.iter().flat_map(|(w, error)| [*w, *error]).collect::<Vec<_>>());
+        Question::write(self.question.as_ref(), to);
+        self.climb.write(to);
         to.list(self.noise.as_slice());
         to.count(self.answers.len());
         for answer in &self.answers {
             to.list(&answer.as_ref().map_or_else(Vec::new, |answer| {
-                let Answer { deviance, by_rho, by_noise, noise, by_factor } = answer;
-                [&[*deviance, *by_rho, *by_noise, *noise], &by_factor[..]].concat()
+                let Answer { deviance, by_rho, by_noise, noise, by_factor, by_mean } = answer;
+                [&[*deviance, *by_rho, *by_noise, *noise], &by_factor[..], by_mean].concat()
             }));
+            to.count(answer.as_ref().map_or(0, |answer| answer.by_mean.len()));
         }
     }
 
@@ -209,11 +234,14 @@ impl Lead {
         self.setting.is_noisy = from.flag()?;
         self.setting.units = from.list()?;
         self.setting.noise = from.list()?.first().copied();
-        self.question = Question::from_numbers(&from.list()?);
+        self.setting.mean = from.list()?.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+        self.question = Question::read(from)?;
+        self.climb.read(from)?;
         self.noise = from.list()?.first().copied();
         self.answers.clear();
         for _ in 0..from.count()? {
-            let numbers = from.list()?;
+            let (mut numbers, means) = (from.list()?, from.count()?);
+            let by_mean = numbers.split_off(numbers.len().checked_sub(means).ok_or_else(damaged)?);
             self.answers.push(match &numbers[..] {
                 [] => None,
                 [deviance, by_rho, by_noise, noise, by_factor @ ..] => Some(Answer {
@@ -222,6 +250,7 @@ impl Lead {
                     by_rho: *by_rho,
                     by_noise: *by_noise,
                     noise: *noise,
+                    by_mean,
                 }),
                 _ => return Err(damaged()),
             });

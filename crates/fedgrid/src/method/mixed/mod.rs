@@ -22,6 +22,15 @@
 //! finish                    the end: variances, ρ, σ² and β are known to all
 //! ```
 //!
+//! and for classes and counts, by Laplace's approximation,
+//!
+//! ```text
+//! total                     the likelihood with mean coefficients alone: where the search starts
+//! start, move               Newton's steps to the minimum over all deviations, an elimination each
+//! turn, bend                how the minimum moves with variances, ρ and β, and the gradient
+//! centre                    where the mean of coefficients that are each node's own is
+//! ```
+//!
 //! Fronts of that elimination are small along trees, rings and in the plane. Where they are not, a series takes its
 //! place, in two orders,
 //!
@@ -40,14 +49,20 @@
 //! Plain EM, `τ_k ← (b_kᵀΩb_k + tr(Ω P_kk))/n`, needs the same sums; the search uses them as a gradient,
 //! because EM would take thousands of steps where a variance is small.
 
+mod basis;
 mod elimination;
+mod exact;
 mod fronts;
 mod lead;
+mod lead_modes;
+mod modes;
 mod order;
+mod others;
 mod participant;
 mod sums;
 mod tree;
 mod wire;
+mod work;
 
 use std::sync::Arc;
 
@@ -65,7 +80,7 @@ use crate::{
     network::{Network, View},
 };
 
-/// A mixed model of numbers, estimated in rounds of messages.
+/// A mixed model, estimated in rounds of messages.
 #[derive(Debug, Clone)]
 pub struct MixedRounds {
     plan: Arc<Plan>,

@@ -23,6 +23,18 @@ pub(super) enum Order {
     Reach(Question),
     /// The elimination of all deviations at some variances and ρ.
     Look(Question),
+    /// The likelihood of all rows with these mean coefficients alone.
+    Total(Vec<f64>),
+    /// The objective of deviations and Newton's step, from where they are or from zeros.
+    Start { question: Question, is_fresh: bool },
+    /// The same after so much of the step from the point before; again if it is another share of the same step.
+    Move { length: f64, is_again: bool },
+    /// How the minimum turns log|M|: v.
+    Turn,
+    /// The gradient, with v.
+    Bend,
+    /// The mean of deviations that are each node's own, where rows determine them.
+    Centre,
     /// So many terms of the series within a radius.
     Series { question: Question, radius: f64, terms: usize },
     /// The gradient at these mean coefficients.
@@ -60,6 +72,8 @@ pub(super) struct Sizes {
     pub(super) features: usize,
     pub(super) fixed: usize,
     pub(super) random: usize,
+    /// The mean coefficients that a question names.
+    pub(super) means: usize,
 }
 
 impl Order {
@@ -69,6 +83,20 @@ impl Order {
             Self::Reach(_) => REACH_ROUNDS,
             Self::Series { terms, .. } => *terms,
             _ => 0,
+        }
+    }
+
+    /// Whether it is answered by an elimination on the way up.
+    pub(super) fn eliminates(&self) -> bool {
+        matches!(self, Self::Look(_) | Self::Start { .. } | Self::Move { .. } | Self::Turn)
+    }
+
+    /// Whether it begins with what the last elimination has found, on the way down.
+    pub(super) fn tells(&self) -> bool {
+        match self {
+            Self::Slopes(_) | Self::Turn | Self::Bend | Self::Centre | Self::Finish { .. } => true,
+            Self::Move { is_again, .. } => !is_again,
+            _ => false,
         }
     }
 
@@ -92,12 +120,20 @@ impl Order {
             Self::Finish { noise, mean } => [&[6.0, *noise], &mean[..]].concat(),
             Self::Fail(failure) => vec![7.0, f64::from(*failure as u8)],
             Self::Look(asked) => [vec![8.0], asked.to_numbers()].concat(),
+            Self::Total(mean) => [&[9.0], &mean[..]].concat(),
+            Self::Start { question, is_fresh } => {
+                [vec![10.0, flag(*is_fresh)], question.to_numbers()].concat()
+            }
+            Self::Move { length, is_again } => vec![11.0, *length, flag(*is_again)],
+            Self::Turn => vec![12.0],
+            Self::Bend => vec![13.0],
+            Self::Centre => vec![14.0],
         }
     }
 
     /// The order in these numbers, for nodes of these sizes.
     pub(super) fn from_numbers(numbers: &[f64], sizes: Sizes) -> Result<Self> {
-        let Sizes { features, fixed, random } = sizes;
+        let Sizes { features, fixed, random, means } = sizes;
         let refused = |reason| Error::Malformed { what: "an order", reason };
         let (&kind, rest) = numbers.split_first().ok_or_else(|| refused("is missing"))?;
         let list = |skip: usize, count: usize| {
@@ -105,7 +141,7 @@ impl Order {
             list.map(<[f64]>::to_vec).ok_or_else(|| refused("is of another size"))
         };
         let question = |skip: usize| {
-            let question = Question::from_numbers(&list(skip, 2 + random)?);
+            let question = Question::from_numbers(&list(skip, 2 + random + means)?, random);
             question.ok_or_else(|| refused("has a wrong rho or noise"))
         };
         Ok(match whole(kind) {
@@ -137,9 +173,22 @@ impl Order {
                 Self::Fail(failure.ok_or_else(|| refused("is of an unknown kind"))?)
             }
             8 => Self::Look(question(0)?),
+            9 => Self::Total(list(0, fixed)?),
+            10 => Self::Start { question: question(1)?, is_fresh: rest[0] > 0.0 },
+            11 => {
+                let numbers = list(0, 2)?;
+                Self::Move { length: numbers[0], is_again: numbers[1] > 0.0 }
+            }
+            12 => list(0, 0).map(|_| Self::Turn)?,
+            13 => list(0, 0).map(|_| Self::Bend)?,
+            14 => list(0, 0).map(|_| Self::Centre)?,
             _ => return Err(refused("is of an unknown kind")),
         })
     }
+}
+
+fn flag(flag: bool) -> f64 {
+    f64::from(u8::from(flag))
 }
 
 /// A kind or a count, which travels as a number.
@@ -158,8 +207,9 @@ mod tests {
 
     #[test]
     fn every_order_comes_back_from_its_numbers_and_no_other_does() {
-        let sizes = Sizes { features: 2, fixed: 2, random: 3 };
-        let question = Question { factor: vec![0.1, 0.2, 0.3], rho: 0.9, noise: None };
+        let sizes = Sizes { features: 2, fixed: 2, random: 3, means: 0 };
+        let question =
+            Question { factor: vec![0.1, 0.2, 0.3], rho: 0.9, noise: None, mean: Vec::new() };
         let noisy = Question { noise: Some(0.4), ..question.clone() };
         let means = Means { values: vec![1.0, 2.0], covariance: vec![1.0, 0.5, 0.5, 2.0] };
         let orders = [
@@ -172,7 +222,13 @@ mod tests {
                 deviating: vec![true, false],
             },
             Order::Reach(question.clone()),
-            Order::Look(noisy),
+            Order::Look(noisy.clone()),
+            Order::Total(vec![0.1, -0.2]),
+            Order::Start { question: noisy, is_fresh: true },
+            Order::Move { length: 0.25, is_again: true },
+            Order::Turn,
+            Order::Bend,
+            Order::Centre,
             Order::Series { question, radius: 0.5, terms: 30 },
             Order::Slopes(means),
             Order::Finish { noise: 0.3, mean: vec![1.0, 2.0] },

@@ -3,25 +3,23 @@
 use std::sync::Arc;
 
 use super::{
-    MOST_FRONT, MixedKeys, Plan,
-    elimination::{Elimination, OwnParts, Widths},
+    MOST_FRONT, Plan,
+    elimination::{Elimination, Widths},
     lead::{Common, Lead},
+    modes::Modes,
     order::{Order, Sizes},
-    sums::{levels, spreads},
     wire::MixedMessage,
 };
 use crate::{
-    algebra::add_scaled,
     data::{Dataset, Task},
     error::{Error, Result},
     method::{Participant, Report},
     mixed::{
-        Chebyshev, ColumnSums, Columns, Design, Known, Means, NodeBlock, NodeMoments, NodePart,
-        NodeSeries, NodeSystem, OwnPrecision, Pooling, Probes, Question, slopes, weights,
+        Chebyshev, Columns, Design, Family, Known, NodeMoments, NodeRows, NodeSeries, NodeSystem,
+        OwnPrecision, Probes, Question,
     },
-    model::{Hypothesis, LinearHypothesis},
+    model::Hypothesis,
     network::{NodeId, View},
-    random::{Purpose, Stream},
 };
 
 /// Probes with drawn signs: traces have a standard error of an eighth of what edges add to one entry,
@@ -69,8 +67,13 @@ pub struct Strengths {
 /// A node that takes part in the estimation of a mixed model.
 #[derive(Debug)]
 pub struct MixedParticipant {
-    plan: Arc<Plan>,
-    id: NodeId,
+    pub(super) plan: Arc<Plan>,
+    pub(super) id: NodeId,
+    /// What labels are, if they are no numbers.
+    pub(super) family: Option<Family>,
+    /// The most coefficients of a node.
+    most_columns: usize,
+    pub(super) modes: Modes,
     pub(super) data: Dataset,
     /// The neighbours with the weights of their edges, in order of their ids.
     pub(super) neighbours: Vec<(NodeId, f64)>,
@@ -98,37 +101,49 @@ pub struct MixedParticipant {
     /// What leads; at one node only.
     pub(super) lead: Option<Lead>,
     /// What follows from the sums of all rows.
-    basis: Option<Basis>,
+    pub(super) basis: Option<Basis>,
     /// What follows from the question.
-    system: Option<NodeSystem>,
-    hypothesis: Option<Arc<dyn Hypothesis>>,
+    pub(super) system: Option<NodeSystem>,
+    pub(super) hypothesis: Option<Arc<dyn Hypothesis>>,
 }
 
 /// The own rows as columns, and the own probes.
 #[derive(Debug)]
-struct Basis {
-    design: Design,
-    columns: Columns,
-    known: Known,
-    moments: NodeMoments,
-    probes: Probes,
+pub(super) struct Basis {
+    pub(super) design: Design,
+    pub(super) columns: Columns,
+    pub(super) known: Known,
+    pub(super) moments: NodeMoments,
+    /// The rows, if labels are classes or counts.
+    pub(super) others: Option<NodeRows>,
+    pub(super) probes: Probes,
 }
 
 impl MixedParticipant {
     pub(super) fn new(plan: &Arc<Plan>, view: View) -> Result<Self> {
         let View { node, neighbours } = view;
-        if node.data.task() != Task::Regression || node.model.is_of_counts() {
-            let (what, needs) = ("a mixed model in rounds of messages", "numbers to predict");
-            return Err(Error::Unsupported { what, needs });
-        }
+        let family = match node.data.task() {
+            Task::Classification { classes } => Some(Family::Classes(classes)),
+            Task::Regression if node.model.is_of_counts() => Some(Family::Counts),
+            Task::Regression => None,
+        };
         let keys = &plan.keys;
         let leads = plan.tree.parents[node.id].is_none();
-        let columns = node.data.features().columns() + 1;
-        let is_exact = plan.largest_front * columns <= MOST_FRONT;
+        let most_columns = family.map_or(1, Family::outputs) * (node.data.features().columns() + 1);
+        let is_exact = plan.largest_front * most_columns <= MOST_FRONT;
+        if family.is_some() && !is_exact {
+            return Err(Error::Unsupported {
+                what: "a mixed model of classes or counts in rounds of messages",
+                needs: "fewer features or a sparser network, whose fronts have at most 256 coefficients",
+            });
+        }
         // Every row counts once, whatever other methods weigh it by.
         let rows = node.data.rows() as f64;
         let mut participant = Self {
             id: node.id,
+            family,
+            most_columns,
+            modes: Modes::default(),
             data: node.data.with_total_weight(rows),
             neighbours: neighbours.iter().map(|other| (other.id, other.weight)).collect(),
             phase: Phase::Down,
@@ -163,42 +178,53 @@ impl MixedParticipant {
         Some(Strengths { rho: *rho, noise: *noise, variances, mean: mean.to_vec() })
     }
 
+    /// The most coefficients of a node.
+    pub(super) fn most_columns(&self) -> usize {
+        self.most_columns
+    }
+
     /// The nodes of the largest front.
     pub(super) fn largest_front(&self) -> usize {
         self.plan.largest_front
     }
 
-    fn sizes(&self) -> Sizes {
+    pub(super) fn sizes(&self) -> Sizes {
         let columns = self.basis.as_ref().map(|basis| &basis.columns);
+        let fixed = columns.map_or(0, |columns| columns.fixed.len());
         Sizes {
             features: self.data.features().columns(),
-            fixed: columns.map_or(0, |columns| columns.fixed.len()),
+            fixed,
             random: columns.map_or(0, |columns| columns.random.len()),
+            means: if self.family.is_some() { fixed } else { 0 },
         }
     }
 
     /// How wide the parts of the elimination are.
-    fn widths(&self) -> Widths {
+    pub(super) fn widths(&self) -> Widths {
         let columns = self.basis.as_ref().map(|basis| &basis.columns);
-        let Sizes { fixed, random, .. } = self.sizes();
-        Widths { own: random, coupled: columns.map_or(0, Columns::coupled), tail: fixed + 1 }
+        let Sizes { fixed, random, means, .. } = self.sizes();
+        // Mean coefficients that are sought are none of the unknowns.
+        let tail = fixed - means + 1;
+        Widths { own: random, coupled: columns.map_or(0, Columns::coupled), tail }
     }
 
-    fn common(&self) -> Common {
+    pub(super) fn common(&self) -> Common {
         let known = self.basis.as_ref().map_or_else(Known::default, |basis| basis.known.clone());
         let (sizes, nodes) = (self.sizes(), self.plan.nodes);
-        Common { sizes, known, nodes, is_exact: self.elimination.is_some() }
+        let of_others = self.basis.as_ref().filter(|_| self.family.is_some());
+        let columns = of_others.map(|basis| basis.columns.clone());
+        Common { sizes, known, nodes, is_exact: self.elimination.is_some(), columns }
     }
 
-    fn own_precision(&self) -> OwnPrecision {
+    pub(super) fn own_precision(&self) -> OwnPrecision {
         OwnPrecision::new(&self.plan.precision, self.id)
     }
 
-    fn order(&self) -> Result<Order> {
+    pub(super) fn order(&self) -> Result<Order> {
         Order::from_numbers(&self.order, self.sizes())
     }
 
-    fn chebyshev(&self) -> Chebyshev {
+    pub(super) fn chebyshev(&self) -> Chebyshev {
         Chebyshev::new(self.radius)
     }
 
@@ -236,51 +262,6 @@ impl MixedParticipant {
         Ok(())
     }
 
-    /// Eliminates what there is to, once all children have told: with so many rounds of the phase left.
-    fn condense(&mut self, left: usize) -> Result<()> {
-        let is_turn = left == self.plan.tree.depths[self.id];
-        if is_turn && matches!(self.order()?, Order::Look(_)) {
-            self.sums = self.eliminate()?;
-        }
-        Ok(())
-    }
-
-    /// Eliminates, and says what is left to the parent.
-    fn eliminate(&mut self) -> Result<Vec<f64>> {
-        let (own, widths) = (self.own_parts()?, self.widths());
-        let elimination = self.elimination.as_mut().ok_or_else(|| missing("no elimination"))?;
-        Ok(elimination.condense(&own, widths))
-    }
-
-    /// The own block of the system at the question, and the own part of the equations of the mean coefficients.
-    fn own_parts(&self) -> Result<OwnParts> {
-        let asked = self.basis.as_ref().zip(self.question.as_ref());
-        let (basis, question) = asked.ok_or_else(|| missing("no question before it"))?;
-        let own = self.own_precision();
-        let NodeBlock { diagonal, sides } =
-            NodeBlock::new(&basis.moments, &basis.columns, own, question);
-        let corner = basis.moments.corner(&basis.columns.fixed);
-        Ok(OwnParts { diagonal, sides, corner, coupling: own.coupling(question.rho) })
-    }
-
-    /// Finds the own part of the solution, if the order is one that tells it.
-    fn expand(&mut self) -> Result<()> {
-        let (values, covariance) = match self.order()? {
-            Order::Slopes(Means { values, covariance }) => (values, covariance),
-            Order::Finish { mean, .. } => (mean.clone(), vec![0.0; mean.len() * mean.len()]),
-            _ => return Ok(()),
-        };
-        let widths = self.widths();
-        let Some(elimination) = &mut self.elimination else { return Ok(()) };
-        // The right side is an unknown of minus one that has no error.
-        let (p, solution) = (values.len(), [&values[..], &[-1.0]].concat());
-        let mut inverse = vec![0.0; widths.tail * widths.tail];
-        for (row, from) in covariance.chunks_exact(p).enumerate() {
-            inverse[row * widths.tail..row * widths.tail + p].copy_from_slice(from);
-        }
-        elimination.expand((&inverse, &solution), widths)
-    }
-
     /// Takes note of an order that all have got.
     fn begin(&mut self, order: Order) -> Result<()> {
         match order {
@@ -295,6 +276,28 @@ impl MixedParticipant {
             Order::Look(question) => {
                 self.question = Some(question);
                 self.elimination.as_mut().ok_or_else(|| missing("no elimination"))?.clear();
+            }
+            Order::Start { question, is_fresh } => {
+                self.question = Some(question);
+                let q = self.widths().own;
+                let all = self.elimination.as_mut().ok_or_else(|| missing("no elimination"))?;
+                all.clear();
+                self.modes.start(all.nodes() * q, is_fresh);
+            }
+            Order::Move { length, is_again } => {
+                let widths = self.widths();
+                let all = self.elimination.as_mut().ok_or_else(|| missing("no elimination"))?;
+                let step = if is_again { None } else { Some(all.solution(widths)?) };
+                self.modes.go(length, step);
+                all.clear();
+            }
+            Order::Turn => {
+                let (widths, per_weight) = (self.widths(), self.own_precision().coupling(1.0));
+                let all = self.elimination.as_mut().ok_or_else(|| missing("no elimination"))?;
+                let part = all.own_part(per_weight, widths)?;
+                self.modes.block = [&part.block[..], &[part.along_trace]].concat();
+                self.modes.is_turned = true;
+                all.clear();
             }
             Order::Reach(question) => {
                 self.ask(question)?;
@@ -311,7 +314,7 @@ impl MixedParticipant {
                 self.remember()?;
             }
             Order::Fail(failure) => return Err(failure.error()),
-            Order::Levels | Order::Slopes(_) => {}
+            Order::Levels | Order::Slopes(_) | Order::Total(_) | Order::Bend | Order::Centre => {}
         }
         Ok(())
     }
@@ -323,183 +326,6 @@ impl MixedParticipant {
             self.remember()?;
         }
         Ok(())
-    }
-
-    /// Makes what follows from what the node was told.
-    pub(super) fn remember(&mut self) -> Result<()> {
-        if self.basis.is_none() && !self.scales.is_empty() {
-            self.basis = Some(self.columns()?);
-        }
-        let asked = self.basis.as_ref().zip(self.question.as_ref());
-        if let Some((basis, question)) = asked.filter(|_| self.elimination.is_none()) {
-            let own = self.own_precision();
-            let system = NodeSystem::new(&basis.moments, &basis.columns, own, question);
-            self.system = Some(system.ok_or_else(|| missing("no finite numbers"))?);
-        }
-        if let (Some((_, mean)), Some((basis, question))) = (self.ending.split_first(), asked) {
-            let covariance = vec![0.0; mean.len() * mean.len()];
-            let part = self.part(&Means { values: mean.to_vec(), covariance })?;
-            let own = weights(&basis.columns, question, mean, &part.deviations);
-            let mut slopes = basis.design.to_raw(&own);
-            let intercept = slopes.pop().unwrap_or_default();
-            let names = self.data.features().names().clone();
-            self.hypothesis = Some(Arc::new(LinearHypothesis { names, slopes, intercept }));
-        }
-        Ok(())
-    }
-
-    /// Makes what the elimination has come to, after a restart.
-    pub(super) fn recall(&mut self) -> Result<()> {
-        let is_complete = self.elimination.as_ref().is_some_and(Elimination::is_complete);
-        if is_complete && self.question.is_some() {
-            self.eliminate()?;
-        }
-        if self.order.is_empty() { Ok(()) } else { self.expand() }
-    }
-
-    /// What is known of the own deviations at some mean coefficients.
-    fn part(&self, means: &Means) -> Result<NodePart> {
-        if let Some(elimination) = &self.elimination {
-            return elimination.own_part(self.own_precision().coupling(1.0), self.widths());
-        }
-        let (system, basis) = self.known()?;
-        Ok(system.part((&self.series, &basis.probes), means))
-    }
-
-    fn known(&self) -> Result<(&NodeSystem, &Basis)> {
-        self.system
-            .as_ref()
-            .zip(self.basis.as_ref())
-            .ok_or_else(|| missing("no question before it"))
-    }
-
-    /// The columns, from sums over the rows of all nodes.
-    fn columns(&self) -> Result<Basis> {
-        let sums = ColumnSums {
-            weight: self.scales[0],
-            label_squares: self.scales[1],
-            products: self.scales[2..].to_vec(),
-            deviating: self.deviating.clone(),
-            label_mean: self.means[0],
-            means: self.means[1..].to_vec(),
-        };
-        let design = Design::of_sums(&sums);
-        let MixedKeys { shared, free, variances, .. } = &self.plan.keys;
-        let (shared, free, variances) = (shared.clone(), free.clone(), variances.clone());
-        let pooling = Pooling { shared, free, variances };
-        let random = design.random_columns(&pooling, self.data.features().names())?;
-        let known = Known { variances: random.variances, free: random.free };
-        let (moments, probes) = (design.moments(&self.data), self.probes(random.places.len()));
-        let (count, fixed) = (design.columns(), design.fixed().to_vec());
-        let columns = Columns { count, fixed, random: random.places, free: random.free };
-        Ok(Basis { columns, known, design, moments, probes })
-    }
-
-    /// The probes for so many coefficients of the node, where a series needs them.
-    fn probes(&self, size: usize) -> Probes {
-        let count = if self.elimination.is_some() { 0 } else { DRAWN_PROBES };
-        let mut stream = Stream::new(self.plan.keys.seed, self.id, 0, Purpose::Traces);
-        let mut sign = || if stream.index(2) == 0 { -1.0 } else { 1.0 };
-        let values = (0..size * count).map(|_| sign()).collect();
-        Probes { values, count, weight: 1.0 / DRAWN_PROBES as f64 }
-    }
-
-    /// The own part of what an order asks for.
-    fn own_sums(&self, order: &Order) -> Result<Vec<f64>> {
-        Ok(match order {
-            Order::Levels => levels(&self.data),
-            Order::Spreads { means, label_mean } => spreads(&self.data, means, *label_mean),
-            Order::Scales { .. } => {
-                let basis = self.basis.as_ref().ok_or_else(|| missing("no columns before it"))?;
-                let d = basis.columns.count;
-                let square = |&column: &usize| basis.moments.gram_entry(column * d + column);
-                basis.columns.random.iter().map(square).collect()
-            }
-            Order::Reach(_) => vec![self.scalar.ratio],
-            Order::Series { .. } => {
-                let (system, basis) = self.known()?;
-                let series = (&self.series, &self.chebyshev(), &basis.probes);
-                system.elimination(&basis.moments, series)
-            }
-            Order::Slopes(means) => self.slopes(means)?,
-            // What is left is known once the children have told.
-            Order::Look(_) | Order::Finish { .. } | Order::Fail(_) => Vec::new(),
-        })
-    }
-
-    fn slopes(&self, means: &Means) -> Result<Vec<f64>> {
-        let asked = self.basis.as_ref().zip(self.question.as_ref());
-        let (basis, question) = asked.ok_or_else(|| missing("no question before it"))?;
-        let at = (&basis.columns, self.own_precision(), question);
-        Ok(slopes(&basis.moments, at, (&means.values, &self.part(means)?)))
-    }
-
-    /// What neighbours tell each other in this round of an order's work.
-    fn vectors(&self) -> Vec<f64> {
-        match (self.order(), self.known()) {
-            (Ok(Order::Reach(_)), _) => vec![self.scalar.value],
-            (Ok(Order::Series { .. }), Ok((system, _))) => system.told(&self.series),
-            _ => Vec::new(),
-        }
-    }
-
-    /// A round of an order's work.
-    fn work(&mut self, inbox: &[(NodeId, MixedMessage)]) -> Result<()> {
-        let order = self.order()?;
-        let size =
-            if matches!(order, Order::Series { .. }) { self.series.current.len() } else { 1 };
-        let mut sum = vec![0.0; size];
-        for (from, message) in inbox {
-            let Ok(place) = self.neighbours.binary_search_by_key(from, |(id, _)| *id) else {
-                continue;
-            };
-            if message.vectors.len() != size {
-                return Err(missing("another number of vectors"));
-            }
-            add_scaled(&mut sum, self.neighbours[place].1, &message.vectors);
-        }
-        if matches!(order, Order::Series { .. }) {
-            let chebyshev = self.chebyshev();
-            let (Some(system), Some(basis)) = (&self.system, &self.basis) else {
-                return Err(missing("no question before it"));
-            };
-            system.step(&mut self.series, (&chebyshev, &basis.probes), &sum);
-        } else {
-            let reach = self.known()?.0.reach();
-            // For any positive numbers x the largest (Bx)_i/x_i bounds all eigenvalues of B. [Collatz]
-            self.scalar.ratio = reach * sum[0] / self.scalar.value;
-            self.scalar.value += reach * sum[0];
-        }
-        Ok(())
-    }
-
-    /// Takes what has come from the children: adds sums, or the largest of bounds.
-    fn gather(&mut self, inbox: &[(NodeId, MixedMessage)]) -> Result<()> {
-        let order = self.order()?;
-        let (is_bound, widths) = (matches!(order, Order::Reach(_)), self.widths());
-        let of_child = |(from, message): &&(NodeId, MixedMessage)| {
-            self.plan.tree.parents[*from] == Some(self.id) && !message.tree.is_empty()
-        };
-        for (from, message) in inbox.iter().filter(of_child) {
-            if let (Order::Look(_), Some(elimination)) = (&order, &mut self.elimination) {
-                elimination.hear(*from, &message.tree, widths)?;
-                continue;
-            }
-            if message.tree.len() != self.sums.len() {
-                return Err(missing("another number of sums"));
-            }
-            for (own, other) in self.sums.iter_mut().zip(message.tree.iter()) {
-                *own = if is_bound { own.max(*other) } else { *own + other };
-            }
-        }
-        Ok(())
-    }
-
-    /// What a child is told beside an order: its part of a solution.
-    fn part_of(&self, child: NodeId) -> Vec<f64> {
-        let tells = matches!(self.order(), Ok(Order::Slopes(_) | Order::Finish { .. }));
-        let elimination = self.elimination.as_ref().filter(|_| tells);
-        elimination.map_or_else(Vec::new, |all| all.part_of(child, self.widths()))
     }
 }
 
@@ -576,6 +402,6 @@ impl Participant for MixedParticipant {
     }
 }
 
-fn missing(reason: &'static str) -> Error {
+pub(super) fn missing(reason: &'static str) -> Error {
     Error::Malformed { what: "what a node was told has", reason }
 }

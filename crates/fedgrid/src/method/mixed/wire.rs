@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::participant::{MixedParticipant, Phase, Scalar};
+use super::{
+    modes::Modes,
+    participant::{MixedParticipant, Phase, Scalar},
+};
 use crate::{
     bytes::{NUMBER_BYTES, Reader, Writer},
     error::Result,
@@ -39,7 +42,7 @@ impl MixedShape {
             return Self { vectors, tree };
         }
         let all = front + columns + 1;
-        Self { vectors: front * (all + 1), tree: tree.max(1 + all * (all + 1) / 2) }
+        Self { vectors: front * (all + 1), tree: tree.max(2 + all * (all + 1) / 2) }
     }
 }
 
@@ -81,8 +84,7 @@ impl Wire for MixedMessage {
 impl Durable for MixedParticipant {
     fn shape(&self, from: NodeId) -> Option<MixedShape> {
         let is_neighbour = self.neighbours.iter().any(|(neighbour, _)| *neighbour == from);
-        let columns = self.data.features().columns() + 1;
-        is_neighbour.then(|| MixedShape::new(columns, self.largest_front()))
+        is_neighbour.then(|| MixedShape::new(self.most_columns(), self.largest_front()))
     }
 
     fn snapshot(&self, to: &mut Writer) -> Result<()> {
@@ -94,7 +96,7 @@ impl Durable for MixedParticipant {
         to.list(&self.scales);
         to.count(self.deviating.len());
         self.deviating.iter().for_each(|&flag| to.flag(flag));
-        to.list(&self.question.as_ref().map_or_else(Vec::new, Question::to_numbers));
+        Question::write(self.question.as_ref(), to);
         to.number(self.radius);
         to.numbers(&[self.scalar.value, self.scalar.ratio]);
         let NodeSeries { term, before, current, beyond, logarithm } = &self.series;
@@ -107,6 +109,11 @@ impl Durable for MixedParticipant {
             elimination.heard.iter().for_each(|told| to.list(told));
             to.list(&elimination.told);
         }
+        let Modes { deviations, before, step, block, is_turned } = &self.modes;
+        for list in [deviations, before, step, block] {
+            to.list(list);
+        }
+        to.flag(*is_turned);
         to.list(&self.ending);
         if let Some(lead) = &self.lead {
             lead.write(to);
@@ -121,7 +128,7 @@ impl Durable for MixedParticipant {
         (self.order, self.sums) = (from.list()?, from.list()?);
         (self.means, self.scales) = (from.list()?, from.list()?);
         self.deviating = (0..from.count()?).map(|_| from.flag()).collect::<Result<_>>()?;
-        self.question = Question::from_numbers(&from.list()?);
+        self.question = Question::read(from)?;
         self.radius = from.number()?;
         self.scalar = Scalar { value: from.number()?, ratio: from.number()? };
         self.series = NodeSeries {
@@ -137,6 +144,13 @@ impl Durable for MixedParticipant {
             }
             elimination.told = from.list()?;
         }
+        self.modes = Modes {
+            deviations: from.list()?,
+            before: from.list()?,
+            step: from.list()?,
+            block: from.list()?,
+            is_turned: from.flag()?,
+        };
         self.ending = from.list()?;
         if let Some(lead) = &mut self.lead {
             lead.read(from)?;

@@ -53,7 +53,10 @@ fn views(network: &Network, rows: &[Dataset]) -> Vec<View> {
 }
 
 /// All nodes at the end of their rounds, and how many they took.
-fn ended(method: &MixedRounds, views: Vec<View>) -> Result<(Vec<MixedParticipant>, usize)> {
+pub(super) fn ended(
+    method: &MixedRounds,
+    views: Vec<View>,
+) -> Result<(Vec<MixedParticipant>, usize)> {
     let mut nodes = views.into_iter().map(|view| method.join(view)).collect::<Result<Vec<_>>>()?;
     let mut rounds = 0;
     while nodes[0].hypothesis().is_none() {
