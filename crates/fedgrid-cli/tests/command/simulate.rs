@@ -56,10 +56,15 @@ fn probes_under_faults_end_with_the_bits_of_the_run_without() {
 fn a_mixed_model_under_faults_ends_with_the_bits_of_the_run_without() {
     let folder = Folder::new();
     let mixed = ["--set", "method.kind=mixed"];
-    // To estimate ρ takes thousands of rounds here: faults are for one that is given.
-    for more in [&[][..], &["--processes", "2", "--keep", "5"]] {
-        let given = [&mixed[..], &["--set", "method.rho=0.5"], more].concat();
-        let report = simulated(&folder, &given);
+    let rho = ["--set", "method.rho=0.5"];
+    let parts = [&["--processes", "2", "--keep", "5"], &rho[..]].concat();
+    let free = [&["--set", "method.free=[\"z\"]"], &rho[..]].concat();
+    let shared = [&["--set", "method.shared=[\"x\", \"z\"]"], &rho[..]].concat();
+    let classes = Folder::with_classes();
+    for (folder, more) in
+        [(&folder, &[][..]), (&folder, &parts), (&folder, &free), (&classes, &shared)]
+    {
+        let report = simulated(folder, &[&mixed[..], more].concat());
         for seed in report["seeds"].as_array().unwrap() {
             assert_eq!(seed["violations"], Value::Array(Vec::new()), "{seed}");
             assert_eq!(

@@ -90,8 +90,7 @@ fn sites_estimate_the_variances_that_one_process_does_with_nothing_pooled() {
     assert!(late.contains("--asynchronous is not for method.kind = \"mixed\""), "{late}");
     let full = refused(&folder, &["--set", "method.correlated=yes"]);
     assert!(full.contains("method.correlated is \"yes\", expected \"no\""), "{full}");
-    // To estimate ρ as well takes these rows thousands of rounds more.
-    let method = "kind = \"mixed\"\nrho = 0.5\n";
+    let method = "kind = \"mixed\"\nvariances = { x = 0.01 }\n";
     // Rounds are many and short: writing each to disk would take longer than all the rest.
     let arguments = &["--checkpoint-every", "50"];
     let folder = Plan { method, arguments, ..Plan::default() }.provisioned_in(folder);

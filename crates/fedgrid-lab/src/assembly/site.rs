@@ -3,8 +3,9 @@
 use std::{path::Path, sync::Arc};
 
 use fedgrid::{
-    compare::{MessageSizes, Study, Weighting},
+    compare::{MessageSizes, Place, Study, Weighting},
     data::{Features, Fold, Plan, Task},
+    method::mixed::largest_front,
     model::{LocalModel, Scales},
     network::{Edge, Network, NodeId},
     runtime::Order,
@@ -108,7 +109,9 @@ impl Common {
         let weights = models.iter().filter_map(|model| model.as_parametric());
         let weights = weights.map(|model| model.size(columns, task)).max().unwrap_or(0);
         let (names, points) = (self.about.features.clone().into(), self.public.rows());
-        let sizes = MessageSizes { task, names, weights, points: (points, points) };
+        let largest_front = largest_front(&self.network).unwrap_or(0);
+        let points = (points, points);
+        let sizes = MessageSizes { task, names, weights, points, largest_front };
         let at_sites = experiment.method.approach.at_sites();
         Ok(at_sites.map_or(0, |method| method.largest_message(&sizes)))
     }
@@ -154,7 +157,7 @@ fn check_models(
     let method = &experiment.method;
     let Some(at_sites) = method.approach.at_sites() else { return Ok(()) };
     at_sites.check_models(task, models).map_err(Error::input)?;
-    at_sites.federated(method.strength.given(), (network, &[]))?;
+    at_sites.federated(method.strength.given(), Place { network, nodes: &[], scales: None })?;
     Ok(())
 }
 

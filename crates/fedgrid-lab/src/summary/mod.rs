@@ -258,7 +258,8 @@ fn bytes_per_round(assembly: &Assembly) -> usize {
     let names: Arc<[String]> = assembly.about.features.clone().into();
     let sent = |from: usize, to: usize| {
         let names = names.clone();
-        let sizes = MessageSizes { task, names, weights: 0, points: (points(from), points(to)) };
+        let points = (points(from), points(to));
+        let sizes = MessageSizes { task, names, weights: 0, points, largest_front: 0 };
         study.settings.method.at_sites().map_or(0, |method| method.largest_message(&sizes))
     };
     let both = |a: usize, b: usize| sent(a, b) + sent(b, a);

@@ -40,7 +40,7 @@ use std::sync::Arc;
 pub use choice::Member;
 pub use contender::{
     Approach, AtSites, Bound, Choose, Contender, Correlated, Facts, Federated, Gtv, LocalRow,
-    MessageSizes, MethodKind, Mixed, ModelsInUse, NetworkEvidence, Objective, PersFlKeys,
+    MessageSizes, MethodKind, Mixed, ModelsInUse, NetworkEvidence, Objective, PersFlKeys, Place,
     PooledRow, RunsFederated, StrengthKey, WhichCandidates,
 };
 pub use difference::Difference;

@@ -11,12 +11,13 @@ use std::{
 
 use super::{
     Likelihood, Precision,
+    laplace::MEAN_PRECISION,
     node_system::{Means, Question},
-    search::{Look, Relative, Search, Sought, Surface, failed},
+    search::{Look, Relative, Search, Sought, Surface, failed, given},
     structure::inverse,
 };
 use crate::{
-    algebra::{Cholesky, Pattern},
+    algebra::{Cholesky, Pattern, dot},
     error::Result,
 };
 
@@ -35,7 +36,16 @@ pub(crate) struct Leader {
     rho: Option<f64>,
 }
 
-/// What all nodes are alike in, known before the first question.
+/// What is known of the deviations beforehand.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Known {
+    /// The variance of each, where it is given.
+    pub(crate) variances: Vec<Option<f64>>,
+    /// How many, the last, are each node's own.
+    pub(crate) free: usize,
+}
+
+/// What all nodes are alike in, known before the search.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Setting {
     /// A fair first guess for each entry of T.
@@ -44,6 +54,10 @@ pub(crate) struct Setting {
     pub(crate) freedom: f64,
     /// Whether traces are drawn.
     pub(crate) is_noisy: bool,
+    /// Where the search for σ² starts, if variances are given.
+    pub(crate) noise: Option<f64>,
+    /// Where the search for the mean coefficients starts with about their errors, if they do not follow.
+    pub(crate) mean: Vec<(f64, f64)>,
 }
 
 /// An answered question.
@@ -52,8 +66,12 @@ pub(crate) struct Answer {
     pub(crate) deviance: f64,
     pub(crate) by_factor: Vec<f64>,
     pub(crate) by_rho: f64,
+    /// By log σ², where it is sought.
+    pub(crate) by_noise: f64,
     /// σ².
     pub(crate) noise: f64,
+    /// By the mean coefficients, where they are sought.
+    pub(crate) by_mean: Vec<f64>,
 }
 
 /// What comes next.
@@ -65,16 +83,51 @@ pub(crate) enum Next {
     Found { question: Question, answer: usize },
 }
 
-/// The sums that a question is answered with first: the mean coefficients with log|M|; none if they are
-/// not determined.
+/// The sums that a question is answered with first: the mean coefficients with log|M| and log|S|; none if they
+/// are not determined.
 pub(crate) fn means(sums: &[f64], p: usize) -> Option<(Means, f64, f64)> {
-    let (rows, logarithm) = sums.split_at(p * (p + 1));
+    let (rows, logarithm) = sums.split_at_checked(p * (p + 1))?;
     let schur = rows.chunks_exact(p + 1).flat_map(|row| row[..p].to_vec()).collect();
     let schur = Cholesky::new(schur, p)?;
     let mut values: Vec<f64> = rows.chunks_exact(p + 1).map(|row| row[p]).collect();
     schur.solve(&mut values);
     let covariance = inverse(&schur, p);
-    Some((Means { values, covariance }, logarithm[0], schur.log_determinant()))
+    Some((Means { values, covariance }, *logarithm.last()?, schur.log_determinant()))
+}
+
+impl Known {
+    fn coupled(&self) -> usize {
+        self.variances.len() - self.free
+    }
+
+    /// Whether σ² must be sought: variances are given in the unit of labels.
+    pub(crate) fn has_any(&self) -> bool {
+        self.free > 0 || self.variances.iter().any(Option::is_some)
+    }
+
+    /// The question whose answer says where the search for σ² starts: nothing is drawn together where coefficients
+    /// are each node's own, and all others as little as a first guess says.
+    pub(crate) fn first_question(&self, units: &[f64]) -> Question {
+        let guess = given(&[], units, self.free, 1.0);
+        let one =
+            |(k, unit): (usize, &f64)| guess.get(k).copied().flatten().map_or(*unit, f64::sqrt);
+        let factor = units.iter().enumerate().map(one).collect();
+        Question { factor, rho: 0.0, noise: None, mean: Vec::new() }
+    }
+
+    /// σ² to start from, from the noise of that answer and the sums of shares that rows leave open at so many nodes;
+    /// none if no row is left to tell it.
+    pub(crate) fn first_noise(
+        &self,
+        noise: f64,
+        freedom: f64,
+        (open, nodes): (&[f64], usize),
+    ) -> Option<f64> {
+        let known = |open: &f64| nodes as f64 - open;
+        let used = open[self.coupled()..].iter().map(known).sum::<f64>() - self.free as f64;
+        // Shares that are nearly one make up a little less than a number of rows.
+        (freedom - used >= 0.5).then(|| noise * freedom / (freedom - used))
+    }
 }
 
 impl Leader {
@@ -93,27 +146,63 @@ impl Leader {
     pub(crate) fn answer(
         &self,
         question: &Question,
-        setting: &Setting,
+        (setting, known): (&Setting, &Known),
         ((log_m, log_s), slopes): ((f64, f64), &[f64]),
     ) -> Option<Answer> {
-        let (q, freedom) = (question.factor.len(), setting.freedom);
+        let (q, coupled) = (question.factor.len(), known.coupled() as f64);
+        let freedom = setting.freedom;
         let [penalised, labels, quadratic, trace] = *slopes.first_chunk()?;
-        let noise = (penalised + LEAST_NOISE_SHARE * labels) / freedom;
+        let penalised = penalised + LEAST_NOISE_SHARE * labels;
+        let noise = question.noise.unwrap_or(penalised / freedom);
+        let by_noise = question.noise.map_or(0.0, |noise| freedom - penalised / noise);
         let omega = self.precision.log_determinant(&self.pattern, question.rho)?;
-        let mut deviance =
-            freedom * (1.0 + (2.0 * std::f64::consts::PI * noise).ln()) + log_m - q as f64 * omega;
+        let mut deviance = freedom * (1.0 + (2.0 * std::f64::consts::PI * noise).ln()) - by_noise
+            + log_m
+            - coupled * omega;
         if self.likelihood == Likelihood::Restricted {
             deviance += log_s;
         }
         let (curved, pulled) = slopes[4..].split_at(q);
         let by_factor = curved.iter().zip(pulled).map(|(g, r)| g - 2.0 / noise * r).collect();
         let omega_slope = self.precision.log_determinant_slope(&self.pattern, question.rho)?;
-        let by_rho = trace - q as f64 * omega_slope + quadratic / noise;
-        deviance.is_finite().then_some(Answer { deviance, by_factor, by_rho, noise })
+        let by_rho = trace - coupled * omega_slope + quadratic / noise;
+        let by_mean = Vec::new();
+        let answer = Answer { deviance, by_factor, by_rho, by_noise, noise, by_mean };
+        deviance.is_finite().then_some(answer)
+    }
+
+    /// The answer of Laplace's approximation, from the minimum with log|M| and the sums of the gradient.
+    pub(crate) fn laplace_answer(
+        &self,
+        question: &Question,
+        known: &Known,
+        ((minimum, log_m), slopes): ((f64, f64), &[f64]),
+    ) -> Option<Answer> {
+        let (q, coupled) = (question.factor.len(), known.coupled() as f64);
+        let (&[by_rho], rest) = slopes.split_first_chunk()?;
+        let (by_factor, by_mean) = rest.split_at_checked(q)?;
+        let omega = self.precision.log_determinant(&self.pattern, question.rho)?;
+        let omega_slope = self.precision.log_determinant_slope(&self.pattern, question.rho)?;
+        let mean = &question.mean;
+        let prior = by_mean.iter().zip(mean).map(|(slope, w)| slope + 2.0 * MEAN_PRECISION * w);
+        let deviance = minimum + log_m - coupled * omega + MEAN_PRECISION * dot(mean, mean);
+        let answer = Answer {
+            deviance,
+            by_factor: by_factor.to_vec(),
+            by_rho: by_rho - coupled * omega_slope,
+            by_noise: 0.0,
+            noise: 1.0,
+            by_mean: prior.collect(),
+        };
+        deviance.is_finite().then_some(answer)
     }
 
     /// Where to look next.
-    pub(crate) fn next(&self, setting: &Setting, answers: &[Option<Answer>]) -> Result<Next> {
+    pub(crate) fn next(
+        &self,
+        (setting, known): (&Setting, &Known),
+        answers: &[Option<Answer>],
+    ) -> Result<Next> {
         let surface = Answered {
             leader: self,
             answers,
@@ -121,22 +210,23 @@ impl Leader {
             used: Cell::new(0),
             asked: RefCell::new(None),
         };
-        let (units, variances, mean) = (&setting.units, &[][..], &[][..]);
-        let (noise, correlated, rho) = (None, false, self.rho);
+        let (units, noise) = (&setting.units[..], setting.noise);
+        let variances = &given(&known.variances, units, known.free, noise.unwrap_or(1.0))[..];
+        let (correlated, rho, mean) = (false, self.rho, &setting.mean[..]);
         let sought = Sought { units, variances, noise, correlated, rho, mean };
         let end = Search::new(&surface, &sought).run();
         if let Some(question) = surface.asked.take() {
             return Ok(Next::Ask(question));
         }
         let end = end?;
-        Ok(Next::Found { question: question(&end.relative), answer: end.extra })
+        Ok(Next::Found { question: question(&end.relative, &end.mean), answer: end.extra })
     }
 }
 
-fn question(relative: &Relative) -> Question {
+fn question(relative: &Relative, mean: &[f64]) -> Question {
     let q = relative.factor.len().isqrt();
     let factor = relative.factor.iter().step_by(q + 1).copied().collect();
-    Question { factor, rho: relative.rho }
+    Question { factor, rho: relative.rho, noise: relative.noise, mean: mean.to_vec() }
 }
 
 /// A likelihood that is known where it was asked for, in the order of the questions. Beyond, it has no
@@ -153,18 +243,19 @@ impl Surface for Answered<'_> {
     /// Which answer.
     type Extra = usize;
 
-    fn look(&self, relative: &Relative, _: &[f64], by_rho: bool) -> Option<Look<usize>> {
+    fn look(&self, relative: &Relative, mean: &[f64], by_rho: bool) -> Option<Look<usize>> {
         let place = self.used.replace(self.used.get() + 1);
         let Some(answer) = self.answers.get(place) else {
-            self.asked.borrow_mut().get_or_insert_with(|| question(relative));
+            self.asked.borrow_mut().get_or_insert_with(|| question(relative, mean));
             return None;
         };
-        let Answer { deviance, by_factor: slopes, by_rho: slope, .. } = answer.as_ref()?;
+        let Answer { deviance, by_factor: slopes, by_rho: slope, by_noise, by_mean, .. } =
+            answer.as_ref()?;
         let q = slopes.len();
         let mut by_factor = vec![0.0; q * q];
         slopes.iter().enumerate().for_each(|(k, slope)| by_factor[k * q + k] = *slope);
         let by_rho = if by_rho { *slope } else { 0.0 };
-        let (deviance, by_noise, by_mean) = (*deviance, 0.0, Vec::new());
+        let (deviance, by_noise, by_mean) = (*deviance, *by_noise, by_mean.clone());
         Some(Look { deviance, by_factor, by_rho, by_noise, by_mean, extra: place })
     }
 

@@ -6,11 +6,14 @@
 //! those that are properties of nodes (equal in all rows of a node, where nodes have several) have a mean,
 //! but no deviations: a node that knows one value of a feature has no slope of its own, only a level.
 
+use std::sync::Arc;
+
 use super::{Family, NodeMoments, NodeRows};
 use crate::{
     algebra::dot,
     data::{Dataset, Features, Scaling},
     error::{Error, Result},
+    model::{Hypothesis, LinearHypothesis, LogisticHypothesis, PoissonHypothesis},
 };
 
 /// The share of a column's square that must be its own, and not that of the columns before.
@@ -294,6 +297,37 @@ impl Design {
         let columns = data.features().iter().flat_map(|row| self.row(row)).collect();
         let labels = data.labels().as_slice().to_vec();
         NodeRows::new(family, self.columns(), columns, labels, data.weights().to_vec())
+    }
+
+    /// The model of a node with these coefficients.
+    pub(crate) fn hypothesis(
+        &self,
+        names: &Arc<[String]>,
+        family: Option<Family>,
+        own: &[f64],
+    ) -> Arc<dyn Hypothesis> {
+        let linear = |own: &[f64]| {
+            let mut slopes = self.to_raw(own);
+            let intercept = slopes.pop().unwrap_or_default();
+            LinearHypothesis { names: names.clone(), slopes, intercept }
+        };
+        match family {
+            None => Arc::new(linear(own)),
+            Some(Family::Counts) => Arc::new(PoissonHypothesis(linear(own))),
+            Some(Family::Classes(classes)) => {
+                let outputs: Vec<LinearHypothesis> =
+                    own.chunks_exact(self.columns()).map(linear).collect();
+                // Of two classes only the second has weights; of more the first has zeros.
+                let first = (classes > 2).then(|| linear(&vec![0.0; self.columns()]));
+                let all = || first.iter().chain(&outputs);
+                Arc::new(LogisticHypothesis {
+                    names: names.clone(),
+                    classes,
+                    slopes: all().map(|linear| linear.slopes.clone()).collect(),
+                    intercepts: all().map(|linear| linear.intercept).collect(),
+                })
+            }
+        }
     }
 
     /// The slope of every feature and then the intercept, for raw features and labels.

@@ -74,14 +74,14 @@ struct Mode {
 }
 
 /// Newton steps at most: a handful is usual, and damped ones are quick at first.
-const MOST_NEWTON_STEPS: usize = 100;
+pub(super) const MOST_NEWTON_STEPS: usize = 100;
 /// Halvings of a step at most: then only rounding is left.
-const MOST_HALVINGS: usize = 30;
+pub(super) const MOST_HALVINGS: usize = 30;
 /// Twice the decrease of f at which the minimum is found; the step after it is still taken.
-const LEAST_DECREASE: f64 = 1e-10;
+pub(super) const LEAST_DECREASE: f64 = 1e-10;
 /// The precision of a mean coefficient that is known beforehand: next to nothing in standardised columns,
 /// and enough to keep coefficients finite where columns separate classes.
-const MEAN_PRECISION: f64 = 1e-5;
+pub(super) const MEAN_PRECISION: f64 = 1e-5;
 /// Numbers in the blocks of the factor that are worth their memory: a gigabyte.
 const MOST_NUMBERS: usize = 1 << 27;
 

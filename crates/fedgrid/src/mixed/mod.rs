@@ -17,8 +17,11 @@ mod deviance;
 mod estimate;
 mod evidence;
 mod family;
+mod front;
 mod information;
 mod laplace;
+mod newton;
+mod node_laplace;
 mod moments;
 mod node_system;
 mod precision;
@@ -26,21 +29,26 @@ mod quasi_newton;
 mod search;
 mod structure;
 
-pub(crate) use by_answers::{Answer, Leader, Next, Setting, means};
+pub(crate) use by_answers::{Answer, Known, Leader, Next, Setting, means};
 pub(crate) use chebyshev::Chebyshev;
 pub(crate) use design::{ColumnSums, Pooling, add_ranges, may_deviate};
 pub use design::{Design, RandomColumns};
 pub use estimate::{MixedEstimate, MixedModel};
 pub use evidence::NetworkRatio;
 pub use family::{Family, NodeRows};
+pub(crate) use front::{Eliminated, Front};
 pub use laplace::LaplaceModel;
 pub use moments::NodeMoments;
+pub(crate) use newton::{ModeNext, PooledNext, mode, pooled};
+pub(crate) use node_laplace::{NodeLaplace, totals};
 pub(crate) use node_system::{
-    Columns, Means, NodeSeries, NodeSystem, OwnPrecision, Probes, Question,
+    Columns, Means, NodeBlock, NodePart, NodeSeries, NodeSystem, OwnPrecision, Probes, Question,
+    slopes, weights,
 };
 pub use precision::Precision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub(crate) use structure::OPEN_SHARE;
 
 /// What is maximised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

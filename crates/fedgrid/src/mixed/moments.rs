@@ -54,6 +54,19 @@ impl NodeMoments {
         self.gram[at]
     }
 
+    /// `XᵀX` and `Xᵀy` of some columns, as a symmetric matrix with the label as the last column; there `yᵀy` is left
+    /// out.
+    pub(crate) fn corner(&self, columns: &[usize]) -> Vec<f64> {
+        let d = self.cross.len();
+        let mut corner = Vec::with_capacity((columns.len() + 1).pow(2));
+        for &row in columns {
+            corner.extend(columns.iter().map(|column| self.gram[row * d + column]));
+            corner.push(self.cross[row]);
+        }
+        corner.extend(columns.iter().map(|&column| self.cross[column]).chain([0.0]));
+        corner
+    }
+
     /// The sum of squared residuals of weights.
     pub(super) fn squared_residuals(&self, weights: &[f64]) -> f64 {
         let width = weights.len() + 1;

@@ -8,12 +8,16 @@
 //! ```
 //!
 //! A product with N takes one vector `L_j⁻ᵀ t_j` from each neighbour. Traces are those of probes z with
-//! E[z zᵀ] = I: unit vectors, which are exact, or signs drawn by seed [Hutchinson 1990]. What the first
+//! E[z zᵀ] = I, signs drawn by seed [Hutchinson 1990]. What the first
 //! two terms have on the diagonal is known, I and zero, so that probes only tell the rest. What M adds
 //! along edges is then known, too: `(1/d̄) Σ_j A_ij (M⁻¹v)_j = L_i (N x)_i/ρ`, `x = (I − N)⁻¹ L⁻¹ v`.
 
-use super::{Likelihood, NodeMoments, Precision, chebyshev::Chebyshev};
-use crate::algebra::{Cholesky, add_scaled, dot};
+use super::{NodeMoments, Precision, chebyshev::Chebyshev};
+use crate::{
+    algebra::{Cholesky, add_scaled, dot},
+    bytes::{Reader, Writer},
+    error::Result,
+};
 
 /// Squarings of an inverse whose norm bounds the least eigenvalue: with four of them a bound is at most a
 /// share of 1 − q^(1/32) too small.
@@ -25,6 +29,38 @@ pub(crate) struct Question {
     /// The diagonal of T.
     pub(crate) factor: Vec<f64>,
     pub(crate) rho: f64,
+    /// σ²; none if it is the best one for the others.
+    pub(crate) noise: Option<f64>,
+    /// The mean coefficients, where they do not follow from the others.
+    pub(crate) mean: Vec<f64>,
+}
+
+impl Question {
+    /// As numbers that travel.
+    pub(crate) fn to_numbers(&self) -> Vec<f64> {
+        [&[self.rho, self.noise.unwrap_or(0.0)], &self.factor[..], &self.mean].concat()
+    }
+
+    /// From such numbers, so many of T; none if ρ or σ² is none.
+    pub(crate) fn from_numbers(numbers: &[f64], size: usize) -> Option<Self> {
+        let (&[rho, noise], rest) = numbers.split_first_chunk()?;
+        let (factor, mean) = rest.split_at_checked(size)?;
+        let is_valid = (0.0..1.0).contains(&rho) && noise >= 0.0;
+        let noise = (noise > 0.0).then_some(noise);
+        is_valid.then(|| Self { factor: factor.to_vec(), rho, noise, mean: mean.to_vec() })
+    }
+
+    /// Writes it, or that there is none.
+    pub(crate) fn write(question: Option<&Self>, to: &mut Writer) {
+        to.count(question.map_or(0, |question| question.factor.len()));
+        to.list(&question.map_or_else(Vec::new, Self::to_numbers));
+    }
+
+    /// Reads what was written.
+    pub(crate) fn read(from: &mut Reader<'_>) -> Result<Option<Self>> {
+        let size = from.count()?;
+        Ok(Self::from_numbers(&from.list()?, size))
+    }
 }
 
 /// Which columns deviate.
@@ -36,6 +72,15 @@ pub(crate) struct Columns {
     pub(crate) fixed: Vec<usize>,
     /// Those whose coefficients differ from node to node.
     pub(crate) random: Vec<usize>,
+    /// How many of these, the last, are each node's own: there Ω = I.
+    pub(crate) free: usize,
+}
+
+impl Columns {
+    /// How many deviations belong together along the network.
+    pub(crate) fn coupled(&self) -> usize {
+        self.random.len() - self.free
+    }
 }
 
 /// What a node knows of Ω.
@@ -49,6 +94,116 @@ impl OwnPrecision {
     pub(crate) fn new(precision: &Precision, node: usize) -> Self {
         Self { slope: precision.slope(node), per_weight: precision.per_weight() }
     }
+
+    /// What an edge of weight one puts beside the diagonal, but for its sign.
+    pub(crate) fn coupling(&self, rho: f64) -> f64 {
+        rho * self.per_weight
+    }
+
+    /// The node's diagonal entry of Ω.
+    pub(super) fn diagonal(&self, rho: f64) -> f64 {
+        1.0 + rho * self.slope
+    }
+
+    /// Its derivative by ρ.
+    pub(super) fn slope(&self) -> f64 {
+        self.slope
+    }
+}
+
+/// A node's own block of the system and its right sides.
+#[derive(Debug)]
+pub(crate) struct NodeBlock {
+    /// D, q × q.
+    pub(crate) diagonal: Vec<f64>,
+    /// `T A` of the fixed columns with `T Xᵀy` as the last column, q × (p + 1).
+    pub(crate) sides: Vec<f64>,
+}
+
+impl NodeBlock {
+    pub(crate) fn new(
+        moments: &NodeMoments,
+        columns: &Columns,
+        own: OwnPrecision,
+        question: &Question,
+    ) -> Self {
+        let (d, p, q) = (columns.count, columns.fixed.len(), columns.random.len());
+        let mut diagonal = vec![0.0; q * q];
+        let mut sides = vec![0.0; q * (p + 1)];
+        for (a, (&row, t)) in columns.random.iter().zip(&question.factor).enumerate() {
+            let gram = &moments.gram[row * d..(row + 1) * d];
+            for (b, (&column, other)) in columns.random.iter().zip(&question.factor).enumerate() {
+                diagonal[a * q + b] = t * gram[column] * other;
+            }
+            let rho = if a < columns.coupled() { question.rho } else { 0.0 };
+            diagonal[a * q + a] += own.diagonal(rho);
+            let side = &mut sides[a * (p + 1)..(a + 1) * (p + 1)];
+            side.iter_mut().zip(&columns.fixed).for_each(|(side, &fixed)| *side = t * gram[fixed]);
+            side[p] = t * moments.cross[row];
+        }
+        Self { diagonal, sides }
+    }
+}
+
+/// What a node knows of its deviations at some mean coefficients, and of their errors.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct NodePart {
+    /// u.
+    pub(crate) deviations: Vec<f64>,
+    /// P + W B Wᵀ of the node, q × q; P alone where B is left out.
+    pub(crate) block: Vec<f64>,
+    /// −W B, q × p.
+    pub(crate) with_means: Vec<f64>,
+    /// The node's share of `Σ_ij A_ij u_iᵀu_j/d̄`.
+    pub(crate) along: f64,
+    /// The same of the blocks of P + W B Wᵀ beside the diagonal.
+    pub(crate) along_trace: f64,
+}
+
+/// The coefficients of a node.
+pub(crate) fn weights(
+    columns: &Columns,
+    question: &Question,
+    mean: &[f64],
+    deviations: &[f64],
+) -> Vec<f64> {
+    let mut weights = vec![0.0; columns.count];
+    columns.fixed.iter().zip(mean).for_each(|(&column, mean)| weights[column] = *mean);
+    let deviations = columns.random.iter().zip(deviations).zip(&question.factor);
+    deviations.for_each(|((&column, u), t)| weights[column] += t * u);
+    weights
+}
+
+/// The node's parts of the penalised squares, of squared labels and of the gradient by ρ (of uᵀΩu and of
+/// log-determinants) and by the factor (of log-determinants and of residuals), then the diagonal of its block.
+pub(crate) fn slopes(
+    moments: &NodeMoments,
+    (columns, own, question): (&Columns, OwnPrecision, &Question),
+    (mean, part): (&[f64], &NodePart),
+) -> Vec<f64> {
+    let (d, p, q) = (columns.count, columns.fixed.len(), columns.random.len());
+    let weights = weights(columns, question, mean, &part.deviations);
+    let coupled = &part.deviations[..columns.coupled()];
+    let trace: f64 = part.block.iter().step_by(q + 1).take(columns.coupled()).sum();
+    let by_rho = own.slope * dot(coupled, coupled) - part.along;
+    let squares = dot(&part.deviations, &part.deviations) + question.rho * by_rho;
+    let residuals = moments.squared_residuals(&weights);
+    let labels = moments.squared_residuals(&vec![0.0; d]);
+    let mut sums = vec![residuals + squares, labels, by_rho, own.slope * trace - part.along_trace];
+    for (a, &row) in columns.random.iter().enumerate() {
+        let gram = &moments.gram[row * d..(row + 1) * d];
+        let places = columns.random.iter().zip(&question.factor).enumerate();
+        let spread: f64 =
+            places.map(|(k, (&column, t))| gram[column] * t * part.block[k * q + a]).sum();
+        let fixed = columns.fixed.iter().zip(&part.with_means[a * p..(a + 1) * p]);
+        let mixed: f64 = fixed.map(|(&column, x)| gram[column] * x).sum();
+        sums.push(2.0 * (spread + mixed));
+    }
+    let cross = moments.cross_residuals(&weights);
+    let deviations = columns.random.iter().zip(&part.deviations);
+    sums.extend(deviations.map(|(&column, u)| cross[column] * u));
+    sums.extend(part.block.iter().step_by(q + 1));
+    sums
 }
 
 /// The probes of a node: its q rows, and what each product counts.
@@ -106,19 +261,8 @@ impl NodeSystem {
         own: OwnPrecision,
         question: &Question,
     ) -> Option<Self> {
-        let (d, p, q) = (columns.count, columns.fixed.len(), columns.random.len());
-        let mut diagonal = vec![0.0; q * q];
-        let mut sides = vec![0.0; q * (p + 1)];
-        for (a, (&row, t)) in columns.random.iter().zip(&question.factor).enumerate() {
-            let gram = &moments.gram[row * d..(row + 1) * d];
-            for (b, (&column, other)) in columns.random.iter().zip(&question.factor).enumerate() {
-                diagonal[a * q + b] = t * gram[column] * other;
-            }
-            diagonal[a * q + a] += 1.0 + question.rho * own.slope;
-            let side = &mut sides[a * (p + 1)..(a + 1) * (p + 1)];
-            side.iter_mut().zip(&columns.fixed).for_each(|(side, &fixed)| *side = t * gram[fixed]);
-            side[p] = t * moments.cross[row];
-        }
+        let NodeBlock { diagonal, sides } = NodeBlock::new(moments, columns, own, question);
+        let q = columns.random.len();
         let factor = Cholesky::new(diagonal, q)?;
         Some(Self {
             columns: columns.clone(),
@@ -155,7 +299,9 @@ impl NodeSystem {
         }
         let norm = logarithm + 0.5 * dot(&power, &power).ln();
         let least = (-norm / 2.0_f64.powi(SQUARINGS)).exp();
-        let diagonal = 1.0 + self.question.rho * self.own.slope;
+        let diagonal = self.own.diagonal(self.question.rho);
+        // Where a coefficient is each node's own, Ω is I.
+        let diagonal = if self.columns.free > 0 { diagonal.min(1.0) } else { diagonal };
         // Without columns, and where rounding says less, D is at least its part of Ω.
         let least = if least.is_finite() { least.max(diagonal) } else { diagonal };
         self.question.rho * self.own.per_weight / least
@@ -174,9 +320,13 @@ impl NodeSystem {
         NodeSeries { term: 0, before: zeros.clone(), beyond: zeros, current, logarithm: 0.0 }
     }
 
-    /// What neighbours need of a term: `L⁻ᵀ t`.
+    /// What neighbours need of a term: `L⁻ᵀ t`, without what is each node's own.
     pub(crate) fn told(&self, series: &NodeSeries) -> Vec<f64> {
-        times(&self.inverse, &series.current, self.size(), Side::Transposed)
+        let (q, coupled) = (self.size(), self.columns.coupled());
+        let mut told = times(&self.inverse, &series.current, q, Side::Transposed);
+        let width = told.len() / q.max(1);
+        told[coupled * width..].fill(0.0);
+        told
     }
 
     /// Adds a term to the series and makes the next of what the neighbours tell, `Σ_j A_ij L_j⁻ᵀ t_j`.
@@ -263,25 +413,7 @@ impl NodeSystem {
         (of(&solved.0), of(&solved.1))
     }
 
-    /// The coefficients of the node.
-    pub(crate) fn coefficients(
-        &self,
-        (series, probes): (&NodeSeries, &Probes),
-        mean: &[f64],
-    ) -> Vec<f64> {
-        let (u, _) = self.deviations(&self.solved(series, probes), mean);
-        self.weights(&u, mean)
-    }
-
-    fn weights(&self, u: &[f64], mean: &[f64]) -> Vec<f64> {
-        let mut weights = vec![0.0; self.columns.count];
-        self.columns.fixed.iter().zip(mean).for_each(|(&column, mean)| weights[column] = *mean);
-        let deviations = self.columns.random.iter().zip(u).zip(&self.question.factor);
-        deviations.for_each(|((&column, u), t)| weights[column] += t * u);
-        weights
-    }
-
-    /// `P_ii` and what `tr(Σ_j Ω'_ij P_ji)` is.
+    /// `P_ii` and `tr(Σ_j A_ij P_ji)/d̄`.
     fn inverse_block(&self, series: &NodeSeries, probes: &Probes) -> (Vec<f64>, f64) {
         let (q, own) = (self.size(), self.means() + 1);
         let width = own + probes.count;
@@ -302,9 +434,7 @@ impl NodeSystem {
         // (L⁻ᵀ E) L⁻¹ = (L⁻ᵀ (L⁻ᵀ E)ᵀ)ᵀ.
         let block =
             transposed(&times(&self.inverse, &transposed(&half, q), q, Side::Transposed), q);
-        let trace: f64 = block.iter().step_by(q + 1).sum();
-        let slope = self.own.slope * trace - self.over_rho(along);
-        (block, slope)
+        (block, self.over_rho(along))
     }
 
     /// Something that is in ρ at least, over ρ.
@@ -312,51 +442,25 @@ impl NodeSystem {
         if self.question.rho > 0.0 { value / self.question.rho } else { 0.0 }
     }
 
-    /// The node's parts of the penalised squares and of the gradient, in the order of [`Slopes`].
-    pub(crate) fn slopes(
-        &self,
-        moments: &NodeMoments,
-        (series, probes): (&NodeSeries, &Probes),
-        (means, likelihood): (&Means, Likelihood),
-    ) -> Vec<f64> {
-        let (d, p, q) = (self.columns.count, self.means(), self.size());
+    /// What is known at some mean coefficients.
+    pub(crate) fn part(&self, (series, probes): (&NodeSeries, &Probes), means: &Means) -> NodePart {
+        let (p, q) = (self.means(), self.size());
         let solved = self.solved(series, probes);
-        let (u, along) = self.deviations(&solved, &means.values);
-        let weights = self.weights(&u, &means.values);
-        let (mut block, mut trace) = self.inverse_block(series, probes);
-        let mut mixed = vec![0.0; q];
-        if likelihood == Likelihood::Restricted {
-            for k in 0..q {
-                let row = |from: &'_ [f64], k: usize| from[k * (p + 1)..k * (p + 1) + p].to_vec();
-                let own = row(&solved.0, k);
-                let scaled: Vec<f64> =
-                    means.covariance.chunks_exact(p).map(|b| dot(b, &own)).collect();
-                for a in 0..q {
-                    block[a * q + k] += dot(&row(&solved.0, a), &scaled);
-                }
-                let gram = &moments.gram[self.columns.random[k] * d..][..d];
-                let products = self.columns.fixed.iter().zip(&scaled);
-                mixed[k] = products.map(|(&fixed, x)| gram[fixed] * x).sum();
-                trace += self.own.slope * dot(&own, &scaled)
-                    - self.over_rho(dot(&row(&solved.1, k), &scaled));
+        let (deviations, along) = self.deviations(&solved, &means.values);
+        let (mut block, mut along_trace) = self.inverse_block(series, probes);
+        let row = |from: &'_ [f64], k: usize| from[k * (p + 1)..k * (p + 1) + p].to_vec();
+        let mut with_means = Vec::with_capacity(q * p);
+        for k in 0..q {
+            let own = row(&solved.0, k);
+            let scaled: Vec<f64> = means.covariance.chunks_exact(p).map(|b| dot(b, &own)).collect();
+            for a in 0..q {
+                block[a * q + k] += dot(&row(&solved.0, a), &scaled);
             }
+            along_trace += self.over_rho(dot(&row(&solved.1, k), &scaled));
+            with_means.extend(scaled.iter().map(|x| -x));
         }
-        let squares = dot(&u, &u);
-        let quadratic = (1.0 + self.question.rho * self.own.slope) * squares - dot(&u, &along);
-        let by_rho = self.own.slope * squares - self.over_rho(dot(&u, &along));
-        let residuals = moments.squared_residuals(&weights);
-        let labels = moments.squared_residuals(&vec![0.0; d]);
-        let mut answer = vec![residuals + quadratic, labels, by_rho, trace];
-        for (a, &row) in self.columns.random.iter().enumerate() {
-            let gram = &moments.gram[row * d..(row + 1) * d];
-            let places = self.columns.random.iter().zip(&self.question.factor).enumerate();
-            let product: f64 =
-                places.map(|(k, (&column, t))| gram[column] * t * block[k * q + a]).sum();
-            answer.push(2.0 * (product - mixed[a]));
-        }
-        let cross = moments.cross_residuals(&weights);
-        answer.extend(self.columns.random.iter().zip(&u).map(|(&column, u)| cross[column] * u));
-        answer
+        let along = self.over_rho(dot(&deviations, &along));
+        NodePart { deviations, block, with_means, along, along_trace }
     }
 }
 

@@ -16,7 +16,7 @@ use super::{Precision, precision::Width, search::Relative};
 use crate::algebra::{BlockCholesky, Cholesky, Pattern, SelectedInverse, add_scaled, dot};
 
 /// The share of its variance that a coefficient of a node's own keeps if the rows do not determine it.
-pub(super) const OPEN_SHARE: f64 = 0.5;
+pub(crate) const OPEN_SHARE: f64 = 0.5;
 
 /// Which columns deviate, and how nodes belong together.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use std::{
 
 use clap::Args;
 use fedgrid::{
-    compare::RunsFederated,
+    compare::{Place, RunsFederated},
     data::Features,
     method::{Durable, Method, Participant},
     model::Hypothesis,
@@ -209,7 +209,9 @@ fn learn(
             "method.kind is not fedrelax, gtv, mixed or persfl, which exchange messages without a hub",
         )
     })?;
-    let federated = at_sites.federated(study.settings.alpha, (&study.network, &[]))?;
+    let (network, scales) = (&study.network, study.scales.as_ref());
+    let place = Place { network, nodes: &[], scales };
+    let federated = at_sites.federated(study.settings.alpha, place)?;
     federated.apply(Joined { bundle, views, options, terminal })
 }
 

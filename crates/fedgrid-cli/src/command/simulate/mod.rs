@@ -8,7 +8,7 @@ use std::{path::PathBuf, sync::Arc};
 use clap::{Args, ValueEnum};
 use fedgrid::{
     algebra::{dot, squared_distance},
-    compare::{RunsFederated, Study},
+    compare::{Place, RunsFederated, Study},
     method::{Durable, Method},
     model::Hypothesis,
     network::{Node, View, partition},
@@ -129,7 +129,8 @@ impl Simulate {
         };
         let stop = method.stop(study.settings.runtime.stop);
         at_sites.check_models(study.task(), &study.models).map_err(Error::input)?;
-        let federated = at_sites.federated(strength, (&study.network, &nodes))?;
+        let (network, scales) = (&study.network, study.scales.as_ref());
+        let federated = at_sites.federated(strength, Place { network, nodes: &nodes, scales })?;
         let report = federated.apply(Simulated { flags: self, study: &study, nodes, stop })?;
         let chosen = given.is_none() && !is_estimated;
         if let Some(note) = note {

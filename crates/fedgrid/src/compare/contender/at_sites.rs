@@ -6,15 +6,26 @@ use crate::{
     data::Task,
     error::Result,
     method::{Durable, FedRelax, Method, MixedRounds, PersFl, PrimalDual},
-    model::LocalModel,
+    model::{LocalModel, Scales},
     network::{Network, Node},
 };
+
+/// Where a method runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// All nodes.
+    pub network: &'a Network,
+    /// Those that are here.
+    pub nodes: &'a [Node],
+    /// The units of their features and labels, if these are not those of the table.
+    pub scales: Option<&'a Scales>,
+}
 
 /// A method that can run between sites.
 pub trait AtSites {
     /// The method at a strength as these nodes of a network run it; without one it is what the method
     /// estimates, or zero.
-    fn federated(&self, strength: Option<f64>, place: (&Network, &[Node])) -> Result<Federated>;
+    fn federated(&self, strength: Option<f64>, place: Place) -> Result<Federated>;
 
     /// The most bytes that a message along an edge takes.
     fn largest_message(&self, sizes: &MessageSizes) -> usize;
@@ -75,4 +86,6 @@ pub struct MessageSizes {
     pub weights: usize,
     /// How many public points the sender and the receiver have.
     pub points: (usize, usize),
+    /// The most nodes whose coefficients are together in an elimination along the network.
+    pub largest_front: usize,
 }

@@ -1,7 +1,8 @@
 //! FedRelax in a comparison: linear networks are solved directly, all others run in rounds of messages.
 
 use super::{
-    AtSites, Bound, Contender, Facts, Federated, MessageSizes, ModelsInUse, Objective, StrengthKey,
+    AtSites, Bound, Contender, Facts, Federated, MessageSizes, ModelsInUse, Objective, Place,
+    StrengthKey,
 };
 use crate::{
     compare::{
@@ -17,7 +18,7 @@ use crate::{
         FedRelax, Pooled, Wire,
         fedrelax::{Coupling, LocalStep, PredictionMessage, PredictionShape},
     },
-    network::{Network, Node},
+    network::Network,
 };
 
 impl Contender for FedRelax {
@@ -120,13 +121,9 @@ impl Contender for FedRelax {
 }
 
 impl AtSites for FedRelax {
-    fn federated(
-        &self,
-        strength: Option<f64>,
-        (_, nodes): (&Network, &[Node]),
-    ) -> Result<Federated> {
+    fn federated(&self, strength: Option<f64>, place: Place) -> Result<Federated> {
         let alpha = strength.unwrap_or(0.0);
-        let pooled = if self.hub > 0.0 { Some(Pooled.fit(nodes)?.into()) } else { None };
+        let pooled = if self.hub > 0.0 { Some(Pooled.fit(place.nodes)?.into()) } else { None };
         Ok(Federated::FedRelax(Self { alpha, pooled, ..self.clone() }))
     }
 

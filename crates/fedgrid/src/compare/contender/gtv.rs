@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{AtSites, Bound, Contender, Facts, Federated, MessageSizes, Objective, StrengthKey};
+use super::{
+    AtSites, Bound, Contender, Facts, Federated, MessageSizes, Objective, Place, StrengthKey,
+};
 use crate::{
     bound::weights_of,
     compare::{
@@ -259,7 +261,7 @@ impl Contender for Gtv {
 }
 
 impl AtSites for Gtv {
-    fn federated(&self, strength: Option<f64>, _: (&Network, &[Node])) -> Result<Federated> {
+    fn federated(&self, strength: Option<f64>, _: Place) -> Result<Federated> {
         Ok(Federated::PrimalDual(self.rounds(strength.unwrap_or(0.0))))
     }
 

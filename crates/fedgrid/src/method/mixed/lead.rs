@@ -2,31 +2,50 @@
 
 use std::sync::Arc;
 
-use super::order::{Failure, Order, Sizes};
+use super::{
+    elimination::unpacked,
+    lead_modes::Climb,
+    order::{Failure, Order, Sizes},
+};
 use crate::{
     bytes::{Reader, Writer},
     error::{Error, Result},
     mixed::{
-        Answer, Chebyshev, Leader, Likelihood, Means, Next, Precision, Question, Setting,
-        may_deviate, means,
+        Answer, Chebyshev, Columns, Known, Leader, Likelihood, Means, Next, Precision, Question,
+        Setting, may_deviate, means,
     },
 };
 
 /// What the leader knows beside what all nodes do.
 #[derive(Debug)]
 pub(super) struct Lead {
-    leader: Option<Leader>,
+    pub(super) leader: Option<Leader>,
     likelihood: Likelihood,
     /// Rows that count, and nodes that have any.
     counts: [f64; 2],
     weight: f64,
-    setting: Setting,
-    answers: Vec<Option<Answer>>,
-    question: Option<Question>,
+    pub(super) setting: Setting,
+    pub(super) answers: Vec<Option<Answer>>,
+    pub(super) question: Option<Question>,
     /// Logarithms of the determinants of M and S at the question.
     logarithms: (f64, f64),
     /// σ² of the answer that is the last, once it is found.
-    noise: Option<f64>,
+    pub(super) noise: Option<f64>,
+    /// What is known of minima over deviations, for classes and counts.
+    pub(super) climb: Climb,
+}
+
+/// What all nodes know.
+#[derive(Debug, Clone)]
+pub(super) struct Common {
+    pub(super) sizes: Sizes,
+    pub(super) known: Known,
+    /// How many nodes there are.
+    pub(super) nodes: usize,
+    /// Whether all deviations are eliminated; otherwise series and drawn probes take their place.
+    pub(super) is_exact: bool,
+    /// The columns with a mean coefficient and those that deviate, of so many, where labels are classes or counts.
+    pub(super) columns: Option<Columns>,
 }
 
 impl Lead {
@@ -45,16 +64,13 @@ impl Lead {
             question: None,
             logarithms: (0.0, 0.0),
             noise: None,
+            climb: Climb::default(),
         }
     }
 
     /// What comes after an order that was answered by these sums.
-    pub(super) fn next(
-        &mut self,
-        order: &Order,
-        sums: &[f64],
-        (sizes, is_noisy): (Sizes, bool),
-    ) -> Order {
+    pub(super) fn next(&mut self, order: &Order, sums: &[f64], common: &Common) -> Order {
+        let fixed = common.sizes.fixed;
         match order {
             Order::Levels => self.spreads(sums),
             Order::Spreads { means, .. } => {
@@ -64,39 +80,83 @@ impl Lead {
                 let deviating = may_deviate(&ranges, rows > with_rows);
                 Order::Scales { weight: self.weight, products, label_squares, deviating }
             }
+            Order::Scales { .. } if common.columns.is_some() => self.climb(common),
             Order::Scales { .. } => {
-                let [rows, with_rows] = self.counts;
-                let unit = |total: &f64| {
-                    if *total > 0.0 { (with_rows / total).sqrt() } else { 1.0 }
-                };
-                let freedom = match self.likelihood {
-                    Likelihood::Restricted => rows - sizes.fixed as f64,
-                    Likelihood::Full => rows,
-                };
-                let units = sums.iter().map(unit).collect();
-                self.setting = Setting { units, freedom, is_noisy };
-                if freedom < 1.0 { Order::Fail(Failure::FewRows) } else { self.ask() }
+                self.setting = self.setting(sums, common);
+                let has_rows = self.setting.freedom >= 1.0;
+                if has_rows { self.ask(common) } else { Order::Fail(Failure::FewRows) }
             }
             Order::Reach(question) => series(question.clone(), sums[0]),
-            Order::Series { question, .. } => match means(sums, sizes.fixed) {
-                Some((means, log_m, log_s)) => self.slopes(means, (log_m, log_s)),
-                None if self.noise.is_some() => Order::Fail(Failure::Singular),
-                None => {
-                    self.question = Some(question.clone());
-                    self.answers.push(None);
-                    self.ask()
-                }
-            },
-            Order::Slopes(_) => {
-                let known = self.leader.as_ref().zip(self.question.as_ref());
-                let answer = known.and_then(|(leader, question)| {
-                    leader.answer(question, &self.setting, (self.logarithms, sums))
-                });
-                self.answers.push(answer);
-                self.ask()
+            Order::Look(_) => {
+                // The equations of the mean coefficients are what no node could eliminate.
+                let rows = unpacked(sums.get(2..).unwrap_or_default(), fixed + 1);
+                self.meant(means(&[&rows, &sums[..1]].concat(), fixed), common)
             }
+            Order::Series { .. } => self.meant(means(sums, fixed), common),
+            Order::Slopes(_) => self.answered(sums, common),
+            Order::Total(_) => {
+                self.climb.totals.push(sums.to_vec());
+                self.climb(common)
+            }
+            Order::Start { .. } | Order::Move { .. } => self.looked(sums, common),
+            Order::Turn => self.turned(sums, common),
+            Order::Bend => self.bent(sums, common),
+            Order::Centre => self.centred(sums, common),
             Order::Finish { .. } | Order::Fail(_) => order.clone(),
         }
+    }
+
+    /// What all nodes are alike in, from the squares of columns.
+    fn setting(&self, squares: &[f64], common: &Common) -> Setting {
+        let [rows, with_rows] = self.counts;
+        let unit = |total: &f64| if *total > 0.0 { (with_rows / total).sqrt() } else { 1.0 };
+        let freedom = match self.likelihood {
+            Likelihood::Restricted => rows - common.sizes.fixed as f64,
+            Likelihood::Full => rows,
+        };
+        let units = squares.iter().map(unit).collect();
+        let (noise, mean) = (None, Vec::new());
+        Setting { units, freedom, is_noisy: !common.is_exact, noise, mean }
+    }
+
+    /// Whether the question is only about where the search for σ² starts.
+    fn is_first(&self, common: &Common) -> bool {
+        common.columns.is_none() && common.known.has_any() && self.setting.noise.is_none()
+    }
+
+    /// What comes after the mean coefficients.
+    fn meant(&mut self, means: Option<(Means, f64, f64)>, common: &Common) -> Order {
+        match means {
+            Some((means, log_m, log_s)) => self.slopes(means, (log_m, log_s), common),
+            None if self.noise.is_some() || self.is_first(common) => Order::Fail(Failure::Singular),
+            None => {
+                self.answers.push(None);
+                self.ask(common)
+            }
+        }
+    }
+
+    /// What comes after the gradient.
+    fn answered(&mut self, sums: &[f64], common: &Common) -> Order {
+        let known = self.leader.as_ref().zip(self.question.as_ref());
+        let setting = (&self.setting, &common.known);
+        let answer = known.and_then(|(leader, question)| {
+            leader.answer(question, setting, (self.logarithms, sums))
+        });
+        if !self.is_first(common) {
+            self.answers.push(answer);
+            return self.ask(common);
+        }
+        let Some(answer) = answer else { return Order::Fail(Failure::Singular) };
+        let open = &sums[4 + 2 * common.sizes.random..];
+        let (noise, freedom) = (answer.noise, self.setting.freedom);
+        self.setting.noise = common.known.first_noise(noise, freedom, (open, common.nodes));
+        if self.setting.noise.is_some() { self.ask(common) } else { Order::Fail(Failure::FewRows) }
+    }
+
+    /// How many nodes have rows.
+    pub(super) fn with_rows(&self) -> f64 {
+        self.counts[1]
     }
 
     fn spreads(&mut self, sums: &[f64]) -> Order {
@@ -110,28 +170,41 @@ impl Lead {
     }
 
     /// The gradient at the mean coefficients; at the end they are all that is told.
-    fn slopes(&mut self, means: Means, logarithms: (f64, f64)) -> Order {
+    fn slopes(&mut self, mut means: Means, logarithms: (f64, f64), common: &Common) -> Order {
         if let Some(noise) = self.noise {
             return Order::Finish { noise, mean: means.values };
         }
         self.logarithms = logarithms;
+        // What mean coefficients take from the rows counts in the restricted likelihood only.
+        if self.likelihood == Likelihood::Full || self.is_first(common) {
+            means.covariance.fill(0.0);
+        }
         Order::Slopes(means)
     }
 
     /// The next question, or the one with the largest likelihood once more: then all know its solution.
-    fn ask(&mut self) -> Order {
+    pub(super) fn ask(&mut self, common: &Common) -> Order {
         let Some(leader) = &self.leader else { return Order::Fail(Failure::Dense) };
-        let question = match leader.next(&self.setting, &self.answers) {
-            Ok(Next::Ask(question)) => question,
-            Ok(Next::Found { question, answer }) => {
-                self.noise = self.answers[answer].as_ref().map(|answer| answer.noise);
-                question
+        let question = if self.is_first(common) {
+            common.known.first_question(&self.setting.units)
+        } else {
+            match leader.next((&self.setting, &common.known), &self.answers) {
+                Ok(Next::Ask(question)) => question,
+                Ok(Next::Found { question, answer }) => {
+                    self.noise = self.answers[answer].as_ref().map(|answer| answer.noise);
+                    question
+                }
+                Err(_) => return Order::Fail(Failure::Singular),
             }
-            Err(_) => return Order::Fail(Failure::Singular),
         };
         self.question = Some(question.clone());
-        // Without edges there is nothing to bound.
-        if question.rho == 0.0 { series(question, 0.0) } else { Order::Reach(question) }
+        match question {
+            question if common.columns.is_some() => self.start(question, false),
+            question if common.is_exact => Order::Look(question),
+            // Without edges there is nothing to bound.
+            question if question.rho == 0.0 => series(question, 0.0),
+            question => Order::Reach(question),
+        }
     }
 
     pub(super) fn write(&self, to: &mut Writer) {
@@ -139,18 +212,18 @@ impl Lead {
         to.numbers(&[self.weight, self.setting.freedom, self.logarithms.0, self.logarithms.1]);
         to.flag(self.setting.is_noisy);
         to.list(&self.setting.units);
-        to.list(
-            &self
-                .question
-                .as_ref()
-                .map_or_else(Vec::new, |question| [&[question.rho], &question.factor[..]].concat()),
-        );
+        to.list(self.setting.noise.as_slice());
+        to.list(&self.setting.mean.iter().flat_map(|(w, error)| [*w, *error]).collect::<Vec<_>>());
+        Question::write(self.question.as_ref(), to);
+        self.climb.write(to);
         to.list(self.noise.as_slice());
         to.count(self.answers.len());
         for answer in &self.answers {
             to.list(&answer.as_ref().map_or_else(Vec::new, |answer| {
-                [&[answer.deviance, answer.by_rho, answer.noise], &answer.by_factor[..]].concat()
+                let Answer { deviance, by_rho, by_noise, noise, by_factor, by_mean } = answer;
+                [&[*deviance, *by_rho, *by_noise, *noise], &by_factor[..], by_mean].concat()
             }));
+            to.count(answer.as_ref().map_or(0, |answer| answer.by_mean.len()));
         }
     }
 
@@ -160,21 +233,24 @@ impl Lead {
         self.logarithms = (from.number()?, from.number()?);
         self.setting.is_noisy = from.flag()?;
         self.setting.units = from.list()?;
-        let question = from.list()?;
-        self.question = question
-            .split_first()
-            .map(|(rho, factor)| Question { rho: *rho, factor: factor.to_vec() });
+        self.setting.noise = from.list()?.first().copied();
+        self.setting.mean = from.list()?.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+        self.question = Question::read(from)?;
+        self.climb.read(from)?;
         self.noise = from.list()?.first().copied();
         self.answers.clear();
         for _ in 0..from.count()? {
-            let numbers = from.list()?;
+            let (mut numbers, means) = (from.list()?, from.count()?);
+            let by_mean = numbers.split_off(numbers.len().checked_sub(means).ok_or_else(damaged)?);
             self.answers.push(match &numbers[..] {
                 [] => None,
-                [deviance, by_rho, noise, by_factor @ ..] => Some(Answer {
+                [deviance, by_rho, by_noise, noise, by_factor @ ..] => Some(Answer {
                     deviance: *deviance,
                     by_factor: by_factor.to_vec(),
                     by_rho: *by_rho,
+                    by_noise: *by_noise,
                     noise: *noise,
+                    by_mean,
                 }),
                 _ => return Err(damaged()),
             });

@@ -16,12 +16,31 @@
 //!
 //! ```text
 //! levels, spreads, scales   means, products and counts of rows: what columns are, as in one place
-//! reach                     a bound r of what edges add beside the diagonal, by scalars between neighbours
-//! series                    Chebyshev's series of M⁻¹ for the mean coefficients, the labels and probes at
-//!                           once: a message holds all of these vectors; S, β and log|M| come of it
-//! slopes                    at β: residuals, uᵀΩu, the gradient of the likelihood by all variances and ρ
+//! look                      the elimination of all deviations, on the way up: S, β and log|M| come of it
+//! slopes                    at β: residuals, uᵀΩu, the gradient of the likelihood by all variances and ρ; the
+//!                           deviations and the blocks of M⁻¹ that it takes come on the way down
 //! finish                    the end: variances, ρ, σ² and β are known to all
 //! ```
+//!
+//! and for classes and counts, by Laplace's approximation,
+//!
+//! ```text
+//! total                     the likelihood with mean coefficients alone: where the search starts
+//! start, move               Newton's steps to the minimum over all deviations, an elimination each
+//! turn, bend                how the minimum moves with variances, ρ and β, and the gradient
+//! centre                    where the mean of coefficients that are each node's own is
+//! ```
+//!
+//! Fronts of that elimination are small along trees, rings and in the plane. Where they are not, a series takes its
+//! place, in two orders,
+//!
+//! ```text
+//! reach                     a bound r of what edges add beside the diagonal, by scalars between neighbours
+//! series                    Chebyshev's series of M⁻¹ for the mean coefficients, the labels and probes at
+//!                           once: a message holds all of these vectors
+//! ```
+//!
+//! whose rounds grow as ρ → 1, and whose traces have the error of drawn probes.
 //!
 //! The leader finds the next variances and ρ from the sums alone, by the search that one place uses. Sums
 //! are formed in the order of the tree of nodes, whatever processes host them, so the bits are the same
@@ -30,18 +49,30 @@
 //! Plain EM, `τ_k ← (b_kᵀΩb_k + tr(Ω P_kk))/n`, needs the same sums; the search uses them as a gradient,
 //! because EM would take thousands of steps where a variance is small.
 
+mod basis;
+mod elimination;
+mod exact;
+mod fronts;
 mod lead;
+mod lead_modes;
+mod modes;
 mod order;
+mod others;
 mod participant;
+mod sums;
 mod tree;
 mod wire;
+mod work;
 
 use std::sync::Arc;
 
 pub use participant::{MixedParticipant, Strengths};
 pub use wire::{MixedMessage, MixedShape};
 
-use self::tree::Tree;
+use self::{
+    fronts::{Front, fronts},
+    tree::Tree,
+};
 use super::Method;
 use crate::{
     error::{Error, Result},
@@ -49,7 +80,7 @@ use crate::{
     network::{Network, View},
 };
 
-/// A mixed model of numbers, estimated in rounds of messages.
+/// A mixed model, estimated in rounds of messages.
 #[derive(Debug, Clone)]
 pub struct MixedRounds {
     plan: Arc<Plan>,
@@ -60,6 +91,10 @@ pub struct MixedRounds {
 pub struct MixedKeys {
     /// The features whose coefficient is the same at every node; "intercept" is the level.
     pub shared: Vec<String>,
+    /// Those whose coefficient is each node's own.
+    pub free: Vec<String>,
+    /// The variances that are given, in the squared units of coefficients of the nodes' features and labels.
+    pub variances: Vec<(String, f64)>,
     /// What is maximised.
     pub likelihood: Likelihood,
     /// ρ; none estimates it.
@@ -73,8 +108,26 @@ pub struct MixedKeys {
 struct Plan {
     keys: MixedKeys,
     tree: Tree,
+    fronts: Vec<Front>,
+    /// The nodes of the largest front.
+    largest_front: usize,
     precision: Arc<Precision>,
     nodes: usize,
+}
+
+/// The most coefficients in a front: messages have at most half the square of it, 260 kB. With more, series take the
+/// place of elimination.
+const MOST_FRONT: usize = 256;
+
+/// The most nodes whose coefficients are together in an elimination along a network; none if it falls apart.
+#[must_use]
+pub fn largest_front(network: &Network) -> Option<usize> {
+    let fronts = fronts(network, &Tree::new(network)?);
+    Some(largest(&fronts))
+}
+
+fn largest(fronts: &[Front]) -> usize {
+    fronts.iter().map(|front| front.nodes.len()).max().unwrap_or(0)
 }
 
 impl MixedRounds {
@@ -85,7 +138,9 @@ impl MixedRounds {
             needs: "a network in which every node is joined to every other, if only through others",
         })?;
         let precision = Arc::new(Precision::along(network));
-        let plan = Plan { keys, tree, precision, nodes: network.len() };
+        let fronts = fronts(network, &tree);
+        let largest_front = largest(&fronts);
+        let plan = Plan { keys, tree, fronts, largest_front, precision, nodes: network.len() };
         Ok(Self { plan: Arc::new(plan) })
     }
 }

@@ -21,6 +21,20 @@ pub(super) enum Order {
     Scales { weight: f64, products: Vec<f64>, label_squares: f64, deviating: Vec<bool> },
     /// The largest share that edges add to the diagonal at some variances and ρ.
     Reach(Question),
+    /// The elimination of all deviations at some variances and ρ.
+    Look(Question),
+    /// The likelihood of all rows with these mean coefficients alone.
+    Total(Vec<f64>),
+    /// The objective of deviations and Newton's step, from where they are or from zeros.
+    Start { question: Question, is_fresh: bool },
+    /// The same after so much of the step from the point before; again if it is another share of the same step.
+    Move { length: f64, is_again: bool },
+    /// How the minimum turns log|M|: v.
+    Turn,
+    /// The gradient, with v.
+    Bend,
+    /// The mean of deviations that are each node's own, where rows determine them.
+    Centre,
     /// So many terms of the series within a radius.
     Series { question: Question, radius: f64, terms: usize },
     /// The gradient at these mean coefficients.
@@ -58,6 +72,8 @@ pub(super) struct Sizes {
     pub(super) features: usize,
     pub(super) fixed: usize,
     pub(super) random: usize,
+    /// The mean coefficients that a question names.
+    pub(super) means: usize,
 }
 
 impl Order {
@@ -70,9 +86,22 @@ impl Order {
         }
     }
 
+    /// Whether it is answered by an elimination on the way up.
+    pub(super) fn eliminates(&self) -> bool {
+        matches!(self, Self::Look(_) | Self::Start { .. } | Self::Move { .. } | Self::Turn)
+    }
+
+    /// Whether it begins with what the last elimination has found, on the way down.
+    pub(super) fn tells(&self) -> bool {
+        match self {
+            Self::Slopes(_) | Self::Turn | Self::Bend | Self::Centre | Self::Finish { .. } => true,
+            Self::Move { is_again, .. } => !is_again,
+            _ => false,
+        }
+    }
+
     /// The order as numbers.
     pub(super) fn to_numbers(&self) -> Vec<f64> {
-        let question = |q: &Question| [&[q.rho], &q.factor[..]].concat();
         match self {
             Self::Levels => vec![0.0],
             Self::Spreads { means, label_mean } => [&[1.0, *label_mean], &means[..]].concat(),
@@ -81,21 +110,30 @@ impl Order {
                     deviating.iter().map(|&flag| f64::from(u8::from(flag))).collect();
                 [&[2.0, *weight, *label_squares], &products[..], &flags].concat()
             }
-            Self::Reach(asked) => [vec![3.0], question(asked)].concat(),
+            Self::Reach(asked) => [vec![3.0], asked.to_numbers()].concat(),
             Self::Series { question: asked, radius, terms } => {
-                [vec![4.0, *radius, *terms as f64], question(asked)].concat()
+                [vec![4.0, *radius, *terms as f64], asked.to_numbers()].concat()
             }
             Self::Slopes(Means { values, covariance }) => {
                 [&[5.0], &values[..], &covariance[..]].concat()
             }
             Self::Finish { noise, mean } => [&[6.0, *noise], &mean[..]].concat(),
             Self::Fail(failure) => vec![7.0, f64::from(*failure as u8)],
+            Self::Look(asked) => [vec![8.0], asked.to_numbers()].concat(),
+            Self::Total(mean) => [&[9.0], &mean[..]].concat(),
+            Self::Start { question, is_fresh } => {
+                [vec![10.0, flag(*is_fresh)], question.to_numbers()].concat()
+            }
+            Self::Move { length, is_again } => vec![11.0, *length, flag(*is_again)],
+            Self::Turn => vec![12.0],
+            Self::Bend => vec![13.0],
+            Self::Centre => vec![14.0],
         }
     }
 
     /// The order in these numbers, for nodes of these sizes.
     pub(super) fn from_numbers(numbers: &[f64], sizes: Sizes) -> Result<Self> {
-        let Sizes { features, fixed, random } = sizes;
+        let Sizes { features, fixed, random, means } = sizes;
         let refused = |reason| Error::Malformed { what: "an order", reason };
         let (&kind, rest) = numbers.split_first().ok_or_else(|| refused("is missing"))?;
         let list = |skip: usize, count: usize| {
@@ -103,11 +141,8 @@ impl Order {
             list.map(<[f64]>::to_vec).ok_or_else(|| refused("is of another size"))
         };
         let question = |skip: usize| {
-            let numbers = list(skip, 1 + random)?;
-            let rho = numbers[0];
-            let is_valid = (0.0..1.0).contains(&rho);
-            let factor = numbers[1..].to_vec();
-            if is_valid { Ok(Question { factor, rho }) } else { Err(refused("has a wrong rho")) }
+            let question = Question::from_numbers(&list(skip, 2 + random + means)?, random);
+            question.ok_or_else(|| refused("has a wrong rho or noise"))
         };
         Ok(match whole(kind) {
             0 => Self::Levels,
@@ -137,9 +172,23 @@ impl Order {
                 let failure = Failure::ALL.get(whole(list(0, 1)?[0])).copied();
                 Self::Fail(failure.ok_or_else(|| refused("is of an unknown kind"))?)
             }
+            8 => Self::Look(question(0)?),
+            9 => Self::Total(list(0, fixed)?),
+            10 => Self::Start { question: question(1)?, is_fresh: rest[0] > 0.0 },
+            11 => {
+                let numbers = list(0, 2)?;
+                Self::Move { length: numbers[0], is_again: numbers[1] > 0.0 }
+            }
+            12 => list(0, 0).map(|_| Self::Turn)?,
+            13 => list(0, 0).map(|_| Self::Bend)?,
+            14 => list(0, 0).map(|_| Self::Centre)?,
             _ => return Err(refused("is of an unknown kind")),
         })
     }
+}
+
+fn flag(flag: bool) -> f64 {
+    f64::from(u8::from(flag))
 }
 
 /// A kind or a count, which travels as a number.
@@ -158,8 +207,10 @@ mod tests {
 
     #[test]
     fn every_order_comes_back_from_its_numbers_and_no_other_does() {
-        let sizes = Sizes { features: 2, fixed: 2, random: 3 };
-        let question = Question { factor: vec![0.1, 0.2, 0.3], rho: 0.9 };
+        let sizes = Sizes { features: 2, fixed: 2, random: 3, means: 0 };
+        let question =
+            Question { factor: vec![0.1, 0.2, 0.3], rho: 0.9, noise: None, mean: Vec::new() };
+        let noisy = Question { noise: Some(0.4), ..question.clone() };
         let means = Means { values: vec![1.0, 2.0], covariance: vec![1.0, 0.5, 0.5, 2.0] };
         let orders = [
             Order::Levels,
@@ -171,6 +222,13 @@ mod tests {
                 deviating: vec![true, false],
             },
             Order::Reach(question.clone()),
+            Order::Look(noisy.clone()),
+            Order::Total(vec![0.1, -0.2]),
+            Order::Start { question: noisy, is_fresh: true },
+            Order::Move { length: 0.25, is_again: true },
+            Order::Turn,
+            Order::Bend,
+            Order::Centre,
             Order::Series { question, radius: 0.5, terms: 30 },
             Order::Slopes(means),
             Order::Finish { noise: 0.3, mean: vec![1.0, 2.0] },
@@ -182,7 +240,7 @@ mod tests {
             let longer = [&numbers[..], &[0.0]].concat();
             assert!(order == Order::Levels || Order::from_numbers(&longer, sizes).is_err());
         }
-        for numbers in [&[][..], &[9.0], &[1.0], &[3.0, 1.5, 0.1, 0.1, 0.1], &[7.0, 8.0]] {
+        for numbers in [&[][..], &[9.0], &[1.0], &[3.0, 1.5, 0.0, 0.1, 0.1, 0.1], &[7.0, 8.0]] {
             assert!(Order::from_numbers(numbers, sizes).is_err(), "{numbers:?}");
         }
     }

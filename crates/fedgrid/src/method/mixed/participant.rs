@@ -3,31 +3,28 @@
 use std::sync::Arc;
 
 use super::{
-    Plan,
-    lead::Lead,
+    MOST_FRONT, Plan,
+    elimination::{Elimination, Widths},
+    lead::{Common, Lead},
+    modes::Modes,
     order::{Order, Sizes},
     wire::MixedMessage,
 };
 use crate::{
-    algebra::{add_outer, add_scaled},
     data::{Dataset, Task},
     error::{Error, Result},
     method::{Participant, Report},
     mixed::{
-        Chebyshev, ColumnSums, Columns, Design, Means, NodeMoments, NodeSeries, NodeSystem,
-        OwnPrecision, Pooling, Probes, Question, add_ranges,
+        Chebyshev, Columns, Design, Family, Known, NodeMoments, NodeRows, NodeSeries, NodeSystem,
+        OwnPrecision, Probes, Question,
     },
-    model::{Hypothesis, LinearHypothesis},
+    model::Hypothesis,
     network::{NodeId, View},
-    random::{Purpose, Stream},
 };
 
 /// Probes with drawn signs: traces have a standard error of an eighth of what edges add to one entry,
 /// over the square root of the number of entries.
-const DRAWN_PROBES: usize = 64;
-/// Up to so many coefficients of all nodes every one has a probe, and traces are exact: messages are then at
-/// most twice as long as with drawn probes.
-pub(super) const MOST_UNIT_PROBES: usize = 2 * DRAWN_PROBES;
+pub(super) const DRAWN_PROBES: usize = 64;
 
 /// Where a node is between two orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,8 +67,13 @@ pub struct Strengths {
 /// A node that takes part in the estimation of a mixed model.
 #[derive(Debug)]
 pub struct MixedParticipant {
-    plan: Arc<Plan>,
-    id: NodeId,
+    pub(super) plan: Arc<Plan>,
+    pub(super) id: NodeId,
+    /// What labels are, if they are no numbers.
+    pub(super) family: Option<Family>,
+    /// The most coefficients of a node.
+    most_columns: usize,
+    pub(super) modes: Modes,
     pub(super) data: Dataset,
     /// The neighbours with the weights of their edges, in order of their ids.
     pub(super) neighbours: Vec<(NodeId, f64)>,
@@ -92,39 +94,56 @@ pub struct MixedParticipant {
     pub(super) radius: f64,
     pub(super) scalar: Scalar,
     pub(super) series: NodeSeries,
+    /// What eliminates the deviations of all nodes; none where a series takes its place.
+    pub(super) elimination: Option<Elimination>,
     /// σ² and β, at the end.
     pub(super) ending: Vec<f64>,
     /// What leads; at one node only.
     pub(super) lead: Option<Lead>,
     /// What follows from the sums of all rows.
-    basis: Option<Basis>,
+    pub(super) basis: Option<Basis>,
     /// What follows from the question.
-    system: Option<NodeSystem>,
-    hypothesis: Option<Arc<dyn Hypothesis>>,
+    pub(super) system: Option<NodeSystem>,
+    pub(super) hypothesis: Option<Arc<dyn Hypothesis>>,
 }
 
 /// The own rows as columns, and the own probes.
 #[derive(Debug)]
-struct Basis {
-    design: Design,
-    columns: Columns,
-    moments: NodeMoments,
-    probes: Probes,
+pub(super) struct Basis {
+    pub(super) design: Design,
+    pub(super) columns: Columns,
+    pub(super) known: Known,
+    pub(super) moments: NodeMoments,
+    /// The rows, if labels are classes or counts.
+    pub(super) others: Option<NodeRows>,
+    pub(super) probes: Probes,
 }
 
 impl MixedParticipant {
     pub(super) fn new(plan: &Arc<Plan>, view: View) -> Result<Self> {
         let View { node, neighbours } = view;
-        if node.data.task() != Task::Regression || node.model.is_of_counts() {
-            let (what, needs) = ("a mixed model in rounds of messages", "numbers to predict");
-            return Err(Error::Unsupported { what, needs });
-        }
+        let family = match node.data.task() {
+            Task::Classification { classes } => Some(Family::Classes(classes)),
+            Task::Regression if node.model.is_of_counts() => Some(Family::Counts),
+            Task::Regression => None,
+        };
         let keys = &plan.keys;
         let leads = plan.tree.parents[node.id].is_none();
+        let most_columns = family.map_or(1, Family::outputs) * (node.data.features().columns() + 1);
+        let is_exact = plan.largest_front * most_columns <= MOST_FRONT;
+        if family.is_some() && !is_exact {
+            return Err(Error::Unsupported {
+                what: "a mixed model of classes or counts in rounds of messages",
+                needs: "fewer features or a sparser network, whose fronts have at most 256 coefficients",
+            });
+        }
         // Every row counts once, whatever other methods weigh it by.
         let rows = node.data.rows() as f64;
         let mut participant = Self {
             id: node.id,
+            family,
+            most_columns,
+            modes: Modes::default(),
             data: node.data.with_total_weight(rows),
             neighbours: neighbours.iter().map(|other| (other.id, other.weight)).collect(),
             phase: Phase::Down,
@@ -138,6 +157,7 @@ impl MixedParticipant {
             radius: 0.0,
             scalar: Scalar::default(),
             series: NodeSeries::default(),
+            elimination: is_exact.then(|| Elimination::new(&plan.fronts, node.id)),
             ending: Vec::new(),
             lead: leads.then(|| Lead::new(&plan.precision, keys.likelihood, keys.rho)),
             basis: None,
@@ -153,25 +173,58 @@ impl MixedParticipant {
     #[must_use]
     pub fn strengths(&self) -> Option<Strengths> {
         let (noise, mean) = self.ending.split_first()?;
-        let Question { rho, factor } = self.question.as_ref()?;
+        let Question { rho, factor, .. } = self.question.as_ref()?;
         let variances = factor.iter().map(|t| noise * t * t).collect();
         Some(Strengths { rho: *rho, noise: *noise, variances, mean: mean.to_vec() })
     }
 
-    fn sizes(&self) -> Sizes {
+    /// The most coefficients of a node.
+    pub(super) fn most_columns(&self) -> usize {
+        self.most_columns
+    }
+
+    /// The nodes of the largest front.
+    pub(super) fn largest_front(&self) -> usize {
+        self.plan.largest_front
+    }
+
+    pub(super) fn sizes(&self) -> Sizes {
         let columns = self.basis.as_ref().map(|basis| &basis.columns);
+        let fixed = columns.map_or(0, |columns| columns.fixed.len());
         Sizes {
             features: self.data.features().columns(),
-            fixed: columns.map_or(0, |columns| columns.fixed.len()),
+            fixed,
             random: columns.map_or(0, |columns| columns.random.len()),
+            means: if self.family.is_some() { fixed } else { 0 },
         }
     }
 
-    fn order(&self) -> Result<Order> {
+    /// How wide the parts of the elimination are.
+    pub(super) fn widths(&self) -> Widths {
+        let columns = self.basis.as_ref().map(|basis| &basis.columns);
+        let Sizes { fixed, random, means, .. } = self.sizes();
+        // Mean coefficients that are sought are none of the unknowns.
+        let tail = fixed - means + 1;
+        Widths { own: random, coupled: columns.map_or(0, Columns::coupled), tail }
+    }
+
+    pub(super) fn common(&self) -> Common {
+        let known = self.basis.as_ref().map_or_else(Known::default, |basis| basis.known.clone());
+        let (sizes, nodes) = (self.sizes(), self.plan.nodes);
+        let of_others = self.basis.as_ref().filter(|_| self.family.is_some());
+        let columns = of_others.map(|basis| basis.columns.clone());
+        Common { sizes, known, nodes, is_exact: self.elimination.is_some(), columns }
+    }
+
+    pub(super) fn own_precision(&self) -> OwnPrecision {
+        OwnPrecision::new(&self.plan.precision, self.id)
+    }
+
+    pub(super) fn order(&self) -> Result<Order> {
         Order::from_numbers(&self.order, self.sizes())
     }
 
-    fn chebyshev(&self) -> Chebyshev {
+    pub(super) fn chebyshev(&self) -> Chebyshev {
         Chebyshev::new(self.radius)
     }
 
@@ -192,24 +245,21 @@ impl MixedParticipant {
                 }
                 Phase::Work => {
                     self.sums = self.own_sums(&order)?;
+                    self.condense(self.plan.tree.height)?;
                     (Phase::Up, self.plan.tree.height)
                 }
                 Phase::Up | Phase::Done => {
                     self.order.clear();
-                    let (sizes, is_noisy) = (self.sizes(), self.is_noisy());
+                    let common = self.common();
                     if let Some(lead) = &mut self.lead {
-                        let next = lead.next(&order, &self.sums, (sizes, is_noisy));
-                        self.order = next.to_numbers();
+                        self.order = lead.next(&order, &self.sums, &common).to_numbers();
+                        self.expand()?;
                     }
                     (Phase::Down, self.plan.tree.height)
                 }
             };
         }
         Ok(())
-    }
-
-    fn is_noisy(&self) -> bool {
-        self.basis.as_ref().is_some_and(|basis| basis.probes.weight < 1.0)
     }
 
     /// Takes note of an order that all have got.
@@ -222,6 +272,32 @@ impl MixedParticipant {
                 self.scales = [&[weight, label_squares], &products[..]].concat();
                 self.deviating = deviating;
                 self.remember()?;
+            }
+            Order::Look(question) => {
+                self.question = Some(question);
+                self.elimination.as_mut().ok_or_else(|| missing("no elimination"))?.clear();
+            }
+            Order::Start { question, is_fresh } => {
+                self.question = Some(question);
+                let q = self.widths().own;
+                let all = self.elimination.as_mut().ok_or_else(|| missing("no elimination"))?;
+                all.clear();
+                self.modes.start(all.nodes() * q, is_fresh);
+            }
+            Order::Move { length, is_again } => {
+                let widths = self.widths();
+                let all = self.elimination.as_mut().ok_or_else(|| missing("no elimination"))?;
+                let step = if is_again { None } else { Some(all.solution(widths)?) };
+                self.modes.go(length, step);
+                all.clear();
+            }
+            Order::Turn => {
+                let (widths, per_weight) = (self.widths(), self.own_precision().coupling(1.0));
+                let all = self.elimination.as_mut().ok_or_else(|| missing("no elimination"))?;
+                let part = all.own_part(per_weight, widths)?;
+                self.modes.block = [&part.block[..], &[part.along_trace]].concat();
+                self.modes.is_turned = true;
+                all.clear();
             }
             Order::Reach(question) => {
                 self.ask(question)?;
@@ -238,7 +314,7 @@ impl MixedParticipant {
                 self.remember()?;
             }
             Order::Fail(failure) => return Err(failure.error()),
-            Order::Levels | Order::Slopes(_) => {}
+            Order::Levels | Order::Slopes(_) | Order::Total(_) | Order::Bend | Order::Centre => {}
         }
         Ok(())
     }
@@ -248,152 +324,6 @@ impl MixedParticipant {
         if self.question.as_ref() != Some(&question) || self.system.is_none() {
             self.question = Some(question);
             self.remember()?;
-        }
-        Ok(())
-    }
-
-    /// Makes what follows from what the node was told.
-    pub(super) fn remember(&mut self) -> Result<()> {
-        if self.basis.is_none() && !self.scales.is_empty() {
-            self.basis = Some(self.columns()?);
-        }
-        if let (Some(basis), Some(question)) = (&self.basis, &self.question) {
-            let own = OwnPrecision::new(&self.plan.precision, self.id);
-            let system = NodeSystem::new(&basis.moments, &basis.columns, own, question);
-            self.system = Some(system.ok_or_else(|| missing("no finite numbers"))?);
-        }
-        if let Some((_, mean)) = self.ending.split_first() {
-            let (system, basis) = self.known()?;
-            let own = system.coefficients((&self.series, &basis.probes), mean);
-            let mut slopes = basis.design.to_raw(&own);
-            let intercept = slopes.pop().unwrap_or_default();
-            let names = self.data.features().names().clone();
-            self.hypothesis = Some(Arc::new(LinearHypothesis { names, slopes, intercept }));
-        }
-        Ok(())
-    }
-
-    fn known(&self) -> Result<(&NodeSystem, &Basis)> {
-        self.system
-            .as_ref()
-            .zip(self.basis.as_ref())
-            .ok_or_else(|| missing("no question before it"))
-    }
-
-    /// The columns, from sums over the rows of all nodes.
-    fn columns(&self) -> Result<Basis> {
-        let sums = ColumnSums {
-            weight: self.scales[0],
-            label_squares: self.scales[1],
-            products: self.scales[2..].to_vec(),
-            deviating: self.deviating.clone(),
-            label_mean: self.means[0],
-            means: self.means[1..].to_vec(),
-        };
-        let design = Design::of_sums(&sums);
-        let pooling = Pooling { shared: self.plan.keys.shared.clone(), ..Pooling::default() };
-        let random = design.random_columns(&pooling, self.data.features().names())?.places;
-        let moments = design.moments(&self.data);
-        let probes = self.probes(random.len());
-        let (count, fixed) = (design.columns(), design.fixed().to_vec());
-        Ok(Basis { columns: Columns { count, fixed, random }, design, moments, probes })
-    }
-
-    /// The probes for so many coefficients of the node.
-    fn probes(&self, size: usize) -> Probes {
-        let all = self.plan.nodes * size;
-        if all > MOST_UNIT_PROBES {
-            let mut stream = Stream::new(self.plan.keys.seed, self.id, 0, Purpose::Traces);
-            let mut sign = || if stream.index(2) == 0 { -1.0 } else { 1.0 };
-            let values = (0..size * DRAWN_PROBES).map(|_| sign()).collect();
-            return Probes { values, count: DRAWN_PROBES, weight: 1.0 / DRAWN_PROBES as f64 };
-        }
-        let mut values = vec![0.0; size * all];
-        (0..size).for_each(|row| values[row * all + self.id * size + row] = 1.0);
-        Probes { values, count: all, weight: 1.0 }
-    }
-
-    /// The own part of what an order asks for.
-    fn own_sums(&self, order: &Order) -> Result<Vec<f64>> {
-        Ok(match order {
-            Order::Levels => levels(&self.data),
-            Order::Spreads { means, label_mean } => spreads(&self.data, means, *label_mean),
-            Order::Scales { .. } => {
-                let basis = self.basis.as_ref().ok_or_else(|| missing("no columns before it"))?;
-                let d = basis.columns.count;
-                let square = |&column: &usize| basis.moments.gram_entry(column * d + column);
-                basis.columns.random.iter().map(square).collect()
-            }
-            Order::Reach(_) => vec![self.scalar.ratio],
-            Order::Series { .. } => {
-                let (system, basis) = self.known()?;
-                let series = (&self.series, &self.chebyshev(), &basis.probes);
-                system.elimination(&basis.moments, series)
-            }
-            Order::Slopes(means) => self.slopes(means)?,
-            Order::Finish { .. } | Order::Fail(_) => Vec::new(),
-        })
-    }
-
-    fn slopes(&self, means: &Means) -> Result<Vec<f64>> {
-        let (system, basis) = self.known()?;
-        let what = (means, self.plan.keys.likelihood);
-        Ok(system.slopes(&basis.moments, (&self.series, &basis.probes), what))
-    }
-
-    /// What neighbours tell each other in this round of an order's work.
-    fn vectors(&self) -> Vec<f64> {
-        match (self.order(), self.known()) {
-            (Ok(Order::Reach(_)), _) => vec![self.scalar.value],
-            (Ok(Order::Series { .. }), Ok((system, _))) => system.told(&self.series),
-            _ => Vec::new(),
-        }
-    }
-
-    /// A round of an order's work.
-    fn work(&mut self, inbox: &[(NodeId, MixedMessage)]) -> Result<()> {
-        let order = self.order()?;
-        let size =
-            if matches!(order, Order::Series { .. }) { self.series.current.len() } else { 1 };
-        let mut sum = vec![0.0; size];
-        for (from, message) in inbox {
-            let Ok(place) = self.neighbours.binary_search_by_key(from, |(id, _)| *id) else {
-                continue;
-            };
-            if message.vectors.len() != size {
-                return Err(missing("another number of vectors"));
-            }
-            add_scaled(&mut sum, self.neighbours[place].1, &message.vectors);
-        }
-        if matches!(order, Order::Series { .. }) {
-            let chebyshev = self.chebyshev();
-            let (Some(system), Some(basis)) = (&self.system, &self.basis) else {
-                return Err(missing("no question before it"));
-            };
-            system.step(&mut self.series, (&chebyshev, &basis.probes), &sum);
-        } else {
-            let reach = self.known()?.0.reach();
-            // For any positive numbers x the largest (Bx)_i/x_i bounds all eigenvalues of B. [Collatz]
-            self.scalar.ratio = reach * sum[0] / self.scalar.value;
-            self.scalar.value += reach * sum[0];
-        }
-        Ok(())
-    }
-
-    /// Adds what has come from the children: sums, or the largest of bounds.
-    fn gather(&mut self, inbox: &[(NodeId, MixedMessage)]) -> Result<()> {
-        let is_bound = matches!(self.order()?, Order::Reach(_));
-        for (from, message) in inbox {
-            let is_child = self.plan.tree.parents[*from] == Some(self.id);
-            if !is_child || message.tree.is_empty() {
-                continue;
-            }
-            if message.tree.len() != self.sums.len() {
-                return Err(missing("another number of sums"));
-            }
-            for (own, other) in self.sums.iter_mut().zip(message.tree.iter()) {
-                *own = if is_bound { own.max(*other) } else { *own + other };
-            }
         }
         Ok(())
     }
@@ -413,7 +343,13 @@ impl Participant for MixedParticipant {
         };
         match self.phase {
             Phase::Down if self.is_turn(depth) => {
-                to(&Arc::from(&self.order[..]), &|other| tree.parents[other] == Some(self.id))
+                let order: Arc<[f64]> = Arc::from(&self.order[..]);
+                let one = |child: NodeId| {
+                    let vectors = self.part_of(child).into();
+                    (child, MixedMessage { vectors, tree: order.clone() })
+                };
+                let all = self.neighbours.iter().map(|(other, _)| *other);
+                all.filter(|other| tree.parents[*other] == Some(self.id)).map(one).collect()
             }
             // The deepest begin.
             Phase::Up if self.is_turn(tree.height - depth) => {
@@ -434,10 +370,17 @@ impl Participant for MixedParticipant {
                 let from_parent = inbox.iter().find(|(from, _)| Some(*from) == parent);
                 if let Some((_, message)) = from_parent.filter(|(_, told)| !told.tree.is_empty()) {
                     self.order = message.tree.to_vec();
+                    if let Some(elimination) = &mut self.elimination {
+                        elimination.told = message.vectors.to_vec();
+                    }
+                    self.expand()?;
                 }
             }
             Phase::Work => self.work(inbox)?,
-            Phase::Up => self.gather(inbox)?,
+            Phase::Up => {
+                self.gather(inbox)?;
+                self.condense(self.left - 1)?;
+            }
             Phase::Done => return Ok(()),
         }
         self.left -= 1;
@@ -459,37 +402,6 @@ impl Participant for MixedParticipant {
     }
 }
 
-/// Sums of weights, of rows that count, of nodes that have any, of labels and of features.
-fn levels(data: &Dataset) -> Vec<f64> {
-    let mut sums = vec![0.0; 4 + data.features().columns()];
-    for ((row, label), weight) in rows(data) {
-        sums[0] += weight;
-        sums[1] += f64::from(weight > 0.0);
-        sums[3] += weight * label;
-        add_scaled(&mut sums[4..], weight, row);
-    }
-    sums[2] = f64::from(sums[1] > 0.0);
-    sums
-}
-
-/// Sums of squares of labels and of products of features about their means, and the range of each feature.
-fn spreads(data: &Dataset, means: &[f64], label_mean: f64) -> Vec<f64> {
-    let products = 1 + means.len() * means.len();
-    let mut sums = vec![0.0; products + means.len()];
-    add_ranges(&mut sums[products..], data.features());
-    for ((row, label), weight) in rows(data) {
-        sums[0] += weight * (label - label_mean).powi(2);
-        let centred: Vec<f64> = row.iter().zip(means).map(|(x, mean)| x - mean).collect();
-        add_outer(&mut sums[1..products], weight, &centred);
-    }
-    sums
-}
-
-fn rows(data: &Dataset) -> impl Iterator<Item = ((&[f64], f64), f64)> {
-    let labels = data.labels().as_slice().iter().copied();
-    data.features().iter().zip(labels).zip(data.weights().iter().copied())
-}
-
-fn missing(reason: &'static str) -> Error {
+pub(super) fn missing(reason: &'static str) -> Error {
     Error::Malformed { what: "what a node was told has", reason }
 }

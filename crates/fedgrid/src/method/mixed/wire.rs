@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::participant::{MixedParticipant, Phase, Scalar};
+use super::{
+    modes::Modes,
+    participant::{MixedParticipant, Phase, Scalar},
+};
 use crate::{
     bytes::{NUMBER_BYTES, Reader, Writer},
     error::Result,
@@ -14,7 +17,7 @@ use crate::{
 /// What travels along an edge: the vectors of a series, or what goes up or down the tree.
 #[derive(Debug, Clone)]
 pub struct MixedMessage {
-    /// `L⁻ᵀ t` of the mean coefficients, the labels and all probes, or a scalar.
+    /// `L⁻ᵀ t` of the mean coefficients, the labels and all probes, a scalar, or what was eliminated.
     pub(super) vectors: Arc<[f64]>,
     /// An order, or sums.
     pub(super) tree: Arc<[f64]>,
@@ -28,13 +31,18 @@ pub struct MixedShape {
 }
 
 impl MixedShape {
-    /// For rows of so many features.
+    /// For so many coefficients of every node and nodes in the largest front.
     #[must_use]
-    pub fn of_features(features: usize) -> Self {
-        let columns = features + 1;
-        let vectors = columns * (columns + 1 + super::participant::MOST_UNIT_PROBES);
+    pub fn new(columns: usize, largest_front: usize) -> Self {
+        let front = largest_front * columns;
         // Orders and sums hold a matrix, a few vectors and a few numbers.
-        Self { vectors, tree: columns * columns + 3 * columns + 8 }
+        let tree = columns * columns + 4 * columns + 16;
+        if front > super::MOST_FRONT {
+            let vectors = columns * (columns + 1 + super::participant::DRAWN_PROBES);
+            return Self { vectors, tree };
+        }
+        let all = front + columns + 1;
+        Self { vectors: front * (all + 1), tree: tree.max(2 + all * (all + 1) / 2) }
     }
 }
 
@@ -76,7 +84,7 @@ impl Wire for MixedMessage {
 impl Durable for MixedParticipant {
     fn shape(&self, from: NodeId) -> Option<MixedShape> {
         let is_neighbour = self.neighbours.iter().any(|(neighbour, _)| *neighbour == from);
-        is_neighbour.then(|| MixedShape::of_features(self.data.features().columns()))
+        is_neighbour.then(|| MixedShape::new(self.most_columns(), self.largest_front()))
     }
 
     fn snapshot(&self, to: &mut Writer) -> Result<()> {
@@ -88,8 +96,7 @@ impl Durable for MixedParticipant {
         to.list(&self.scales);
         to.count(self.deviating.len());
         self.deviating.iter().for_each(|&flag| to.flag(flag));
-        let question = self.question.as_ref();
-        to.list(&question.map_or_else(Vec::new, |q| [&[q.rho], &q.factor[..]].concat()));
+        Question::write(self.question.as_ref(), to);
         to.number(self.radius);
         to.numbers(&[self.scalar.value, self.scalar.ratio]);
         let NodeSeries { term, before, current, beyond, logarithm } = &self.series;
@@ -98,6 +105,15 @@ impl Durable for MixedParticipant {
         to.list(current);
         to.list(beyond);
         to.number(*logarithm);
+        if let Some(elimination) = &self.elimination {
+            elimination.heard.iter().for_each(|told| to.list(told));
+            to.list(&elimination.told);
+        }
+        let Modes { deviations, before, step, block, is_turned } = &self.modes;
+        for list in [deviations, before, step, block] {
+            to.list(list);
+        }
+        to.flag(*is_turned);
         to.list(&self.ending);
         if let Some(lead) = &self.lead {
             lead.write(to);
@@ -112,10 +128,7 @@ impl Durable for MixedParticipant {
         (self.order, self.sums) = (from.list()?, from.list()?);
         (self.means, self.scales) = (from.list()?, from.list()?);
         self.deviating = (0..from.count()?).map(|_| from.flag()).collect::<Result<_>>()?;
-        let question = from.list()?;
-        self.question = question
-            .split_first()
-            .map(|(rho, factor)| Question { rho: *rho, factor: factor.to_vec() });
+        self.question = Question::read(from)?;
         self.radius = from.number()?;
         self.scalar = Scalar { value: from.number()?, ratio: from.number()? };
         self.series = NodeSeries {
@@ -125,10 +138,28 @@ impl Durable for MixedParticipant {
             beyond: from.list()?,
             logarithm: from.number()?,
         };
+        if let Some(elimination) = &mut self.elimination {
+            for told in &mut elimination.heard {
+                *told = from.list()?;
+            }
+            elimination.told = from.list()?;
+        }
+        self.modes = Modes {
+            deviations: from.list()?,
+            before: from.list()?,
+            step: from.list()?,
+            block: from.list()?,
+            is_turned: from.flag()?,
+        };
         self.ending = from.list()?;
         if let Some(lead) = &mut self.lead {
             lead.read(from)?;
         }
+        let ending = std::mem::take(&mut self.ending);
+        self.remember()?;
+        self.recall()?;
+        // The model is made of what was recalled.
+        self.ending = ending;
         self.remember()
     }
 

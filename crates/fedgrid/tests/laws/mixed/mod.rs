@@ -6,6 +6,7 @@ mod evidence;
 mod given;
 mod invariances;
 mod limits;
+mod modes;
 mod reference;
 mod rounds;
 mod sample;

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 
 pub use self::evidence::NetworkEvidence;
 use self::rows::{Ask, MixedRows};
-use super::{AtSites, Bound, Contender, Facts, Federated, MessageSizes, ModelsInUse, StrengthKey};
+use super::{
+    AtSites, Bound, Contender, Facts, Federated, MessageSizes, ModelsInUse, Place, StrengthKey,
+};
 use crate::{
     compare::{
         Certificate, Fitted, Study,
@@ -24,9 +26,8 @@ use crate::{
         MixedRounds, Wire,
         mixed::{MixedKeys, MixedMessage, MixedShape},
     },
-    mixed::{Design, Family, Likelihood, MixedEstimate, Pooling, Precision},
-    model::{Hypothesis, LinearHypothesis, LocalModel, LogisticHypothesis, PoissonHypothesis},
-    network::{Network, Node},
+    mixed::{Family, Likelihood, MixedEstimate, Pooling, Precision},
+    model::LocalModel,
     uncertainty::{CovarianceChoice, Posterior},
 };
 
@@ -155,37 +156,6 @@ fn family(study: &Study) -> Option<Family> {
     }
 }
 
-/// The model of a node with these coefficients.
-fn hypothesis(
-    design: &Design,
-    names: &Arc<[String]>,
-    family: Option<Family>,
-    own: &[f64],
-) -> Arc<dyn Hypothesis> {
-    let linear = |own: &[f64]| {
-        let mut slopes = design.to_raw(own);
-        let intercept = slopes.pop().unwrap_or_default();
-        LinearHypothesis { names: names.clone(), slopes, intercept }
-    };
-    match family {
-        None => Arc::new(linear(own)),
-        Some(Family::Counts) => Arc::new(PoissonHypothesis(linear(own))),
-        Some(Family::Classes(classes)) => {
-            let outputs: Vec<LinearHypothesis> =
-                own.chunks_exact(design.columns()).map(linear).collect();
-            // Of two classes only the second has weights; of more the first has zeros.
-            let first = (classes > 2).then(|| linear(&vec![0.0; design.columns()]));
-            let all = || first.iter().chain(&outputs);
-            Arc::new(LogisticHypothesis {
-                names: names.clone(),
-                classes,
-                slopes: all().map(|linear| linear.slopes.clone()).collect(),
-                intercepts: all().map(|linear| linear.intercept).collect(),
-            })
-        }
-    }
-}
-
 impl Contender for Mixed {
     fn about(&self) -> &'static str {
         "coefficients of estimated spread"
@@ -243,7 +213,7 @@ impl Contender for Mixed {
         let hypotheses = estimate
             .coefficients
             .chunks_exact(mixed.size())
-            .map(|own| hypothesis(&mixed.design, &names, family, own))
+            .map(|own| mixed.design.hypothesis(&names, family, own))
             .collect();
         let posterior = Posterior::new(&mixed.design, (&estimate, &mixed.random), family, &rows);
         Ok(Fitted {
@@ -300,42 +270,38 @@ impl Contender for Mixed {
 }
 
 impl AtSites for Mixed {
-    fn federated(
-        &self,
-        strength: Option<f64>,
-        (network, _): (&Network, &[Node]),
-    ) -> Result<Federated> {
-        let Self { shared, likelihood, seed, .. } = self;
-        let (shared, likelihood, seed) = (shared.clone(), *likelihood, *seed);
-        let keys = MixedKeys { shared, likelihood, rho: strength, seed };
-        Ok(Federated::Mixed(MixedRounds::new(network, keys)?))
+    fn federated(&self, strength: Option<f64>, place: Place) -> Result<Federated> {
+        let unit = |name: &str| place.scales.map_or(1.0, |scales| scales.coefficient_unit(name));
+        let Pooling { shared, free, variances } =
+            self.pooling(&|name, variance| variance / unit(name).powi(2));
+        let (likelihood, seed, rho) = (self.likelihood, self.seed, strength);
+        let keys = MixedKeys { shared, free, variances, likelihood, rho, seed };
+        Ok(Federated::Mixed(MixedRounds::new(place.network, keys)?))
     }
 
     fn largest_message(&self, sizes: &MessageSizes) -> usize {
-        MixedMessage::most_bytes(&MixedShape::of_features(sizes.names.len()))
+        let outputs = match sizes.task {
+            Task::Classification { classes } => Family::Classes(classes).outputs(),
+            Task::Regression => 1,
+        };
+        let columns = outputs * (1 + sizes.names.len());
+        MixedMessage::most_bytes(&MixedShape::new(columns, sizes.largest_front))
     }
 
     fn check_keys(&self) -> Result<(), [String; 3]> {
         if self.correlated == Correlated::Yes {
             return Err(["method.correlated".into(), "\"yes\"".into(), "\"no\"".into()]);
         }
-        let expected = "none in a federation, which estimates all variances";
-        if let Some(name) = self.free.first() {
-            return Err(["method.free".into(), format!("[\"{name}\"]"), expected.into()]);
-        }
-        if let Some((name, variance)) = self.variances.first_key_value() {
-            let key = format!("method.variances.{name}");
-            return Err([key, variance.to_string(), expected.into()]);
-        }
         Ok(())
     }
 
     fn check_models(&self, task: Task, models: &[Arc<dyn LocalModel>]) -> Result<(), String> {
-        if task == Task::Regression && !models.iter().any(|model| model.is_of_counts()) {
+        let counts = models.iter().filter(|model| model.is_of_counts()).count();
+        if task != Task::Regression || counts == 0 || counts == models.len() {
             return Ok(());
         }
-        Err("method.kind is \"mixed\", which predicts numbers in a federation, not classes or counts; \
-             expected fedrelax, gtv or persfl"
+        Err("method.kind is \"mixed\", which predicts either numbers or counts in a federation, and some models \
+             are of counts; expected the same kind of model at every node"
             .into())
     }
 }

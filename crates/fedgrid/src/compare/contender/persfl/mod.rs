@@ -8,7 +8,9 @@ use std::sync::Arc;
 use keys::{BoundKeys, OnlineKeys};
 pub use keys::{PersFlKeys, WhichCandidates};
 
-use super::{AtSites, Bound, Contender, Facts, Federated, MessageSizes, ModelsInUse, StrengthKey};
+use super::{
+    AtSites, Bound, Contender, Facts, Federated, MessageSizes, ModelsInUse, Place, StrengthKey,
+};
 use crate::{
     compare::{
         Certificate, Fitted, Study,
@@ -238,14 +240,14 @@ impl Contender for PersFlKeys {
 }
 
 impl AtSites for PersFlKeys {
-    fn federated(&self, strength: Option<f64>, _: (&Network, &[Node])) -> Result<Federated> {
+    fn federated(&self, strength: Option<f64>, _: Place) -> Result<Federated> {
         // Between sites a node gives away half of what would tell its rows, over all runs.
         let method = PersFl { budget: Budget::Half, ..self.method(strength.unwrap_or(0.0)) };
         Ok(Federated::PersFl(method))
     }
 
     fn largest_message(&self, sizes: &MessageSizes) -> usize {
-        let MessageSizes { task, ref names, weights, points: (own, theirs) } = *sizes;
+        let MessageSizes { task, ref names, weights, points: (own, theirs), .. } = *sizes;
         let names = names.clone();
         PersFlMessage::most_bytes(&ProbeShape { task, weights: Some(weights), names, theirs, own })
     }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The version of the layout.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 impl<P: Durable, R: Rules> Process<P, R> {
     pub(super) fn state_bytes(&self) -> Result<Vec<u8>> {
