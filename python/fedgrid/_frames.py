@@ -1,4 +1,4 @@
-"""Tables of any kind as NumPy columns, and what is said when that cannot be.
+"""Tables of any kind as NumPy columns, and as the cells that the column plan reads.
 
 pandas, polars and pyarrow are never imported: their tables are recognised by what they can do.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,17 @@ from ._plain import scalar
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+#: A column for the native side: its name, "number", "truth" or "text", and its cells.
+Handed = tuple[str, str, Any]
+
 
 class Table:
     """Named columns of one length."""
 
     def __init__(self, source: Any) -> None:
         self._get: Callable[[Any], Any]
+        if hasattr(source, "collect") and hasattr(source, "lazy"):  # a lazy frame of polars
+            source = source.collect()
         if hasattr(source, "column_names") and hasattr(source, "column"):  # pyarrow
             self.names = list(source.column_names)
             self._get = lambda name: source.column(self.names.index(name)).to_numpy()
@@ -52,13 +58,6 @@ class Table:
         """One column as floats."""
         return numbers(self.column(name), str(name))
 
-    def numeric(self, taken: Iterable[Any]) -> tuple[list[Any], list[tuple[str, str]]]:
-        """The columns that hold numbers, but for those taken; and the others, with what they hold."""
-        taken = set(taken)
-        holds = {name: _holds(self.column(name)) for name in self.names if name not in taken}
-        numbers = [name for name, what in holds.items() if what == "numbers"]
-        return numbers, [(str(name), what) for name, what in holds.items() if what != "numbers"]
-
     def __len__(self) -> int:
         return len(self._get(self.names[0])) if self.names else 0
 
@@ -67,18 +66,47 @@ def _array(column: Any) -> npt.NDArray[Any]:
     return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
 
 
-def _holds(column: npt.NDArray[Any]) -> str:
-    """What a column holds, in the words of the command."""
-    kind, first = column.dtype.kind, None
-    if kind == "O":
-        first = next((cell for cell in column if not is_missing(cell)), None)
-        if first is None:
-            return "nothing"
-    if column.ndim == 1 and (kind in "biuf" or isinstance(first, (int, float, np.number))):
-        return "numbers"
-    if kind in "mM" or hasattr(first, "isoformat") or isinstance(first, timedelta):
-        return "dates or times"
-    return "text" if kind in "UST" or isinstance(first, str) else type(first).__name__
+def handed(column: Any, name: str) -> Handed:
+    """A column as the column plan reads it: numbers and truths as floats, in which not-a-number stands for no
+    value, and everything else as text, dates among it."""
+    cells = np.asarray(column)
+    if cells.ndim == 2 and cells.shape[1] == 1:
+        cells = cells[:, 0]
+    if cells.ndim != 1:
+        raise ValueError(f"column {name!r} has shape {cells.shape}, expected one value per row")
+    kind = cells.dtype.kind
+    if kind in "biuf":
+        return name, "truth" if kind == "b" else "number", cells.astype(np.float64, copy=False)
+    if kind == "m":
+        return name, "number", cells / np.timedelta64(1, "D")
+    if kind == "M":
+        texts = np.datetime_as_string(cells.astype("datetime64[us]")).tolist()
+        return name, "text", [None if text == "NaT" else text for text in texts]
+    if kind == "c":
+        raise ValueError(f"column {name!r} holds complex numbers, expected numbers, text or times")
+    values = [None if is_missing(cell) else cell for cell in cells.tolist()]
+    kinds = {type(value) for value in values if value is not None}
+    if kinds and all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
+        return name, "truth", _floats(values)
+    if kinds and all(issubclass(kind, (int, float, Decimal, np.number)) for kind in kinds):
+        return name, "number", _floats(values)
+    return name, "text", [None if value is None else _text(value) for value in values]
+
+
+def _floats(values: list[Any]) -> Floats:
+    return np.array([np.nan if value is None else float(value) for value in values], dtype=np.float64)
+
+
+def _text(value: Any) -> str:
+    """A cell as files write it."""
+    if isinstance(value, timedelta):
+        return str(value / timedelta(days=1))
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
+    if isinstance(value, (str, int, float, bool, Decimal, np.generic)):
+        return str(value)
+    # Lists, dicts and the like: the plan says that the column is the same in all rows, and leaves it out.
+    return f"<{type(value).__name__}>"
 
 
 def shown(names: Sequence[Any], most: int = 8) -> str:
@@ -122,12 +150,11 @@ def is_column(X: Any) -> bool:
     return not is_table(X) and np.ndim(X) == 1
 
 
-def matrix(X: Any, what: str = "X") -> tuple[list[Floats], list[str]]:
-    """The columns of a matrix or frame of features, and their names."""
+def matrix(X: Any, what: str = "X") -> tuple[list[npt.NDArray[Any]], list[str]]:
+    """The columns of a matrix or frame of features as they are, and their names."""
     if is_table(X):
         table = Table(X)
-        columns = [numbers(table.column(name), f"{what}, column {name!r}") for name in table.names]
-        return columns, [str(name) for name in table.names]
+        return [table.column(name) for name in table.names], [str(name) for name in table.names]
     values = np.asarray(X)
     if values.ndim == 1:
         values = values[:, None]
@@ -136,11 +163,11 @@ def matrix(X: Any, what: str = "X") -> tuple[list[Floats], list[str]]:
     if values.dtype.kind in "biuf":
         values = values.astype(np.float64, copy=False)
     names = [f"x{column}" for column in range(values.shape[1])]
-    return [numbers(values[:, k], f"{what}, column {k}") for k in range(len(names))], names
+    return [values[:, column] for column in range(len(names))], names
 
 
-def matched(X: Any, names: Sequence[str], what: str, named: bool = True) -> list[Floats]:
-    """The columns of the features, in their order: by name where X has names, by position otherwise.
+def matched(X: Any, names: Sequence[str], what: str, named: bool = True) -> list[Handed]:
+    """The columns that features are made of, in their order: by name where X has names, by position otherwise.
 
     Features that were given without names (`named` is false) have made-up ones, which no frame knows: one
     with as many columns is read by position.
@@ -155,13 +182,21 @@ def matched(X: Any, names: Sequence[str], what: str, named: bool = True) -> list
             raise ValueError(f"{what} has no column {missing[0]!r}, expected {shown(names)}")
         else:
             chosen = table.names
-        return [numbers(table.column(name), f"{what}, column {name!r}") for name in chosen]
+        return [handed(table.column(own), name) for own, name in zip(chosen, names)]
     if np.ndim(X) == 1 and not len(X):
-        return [np.empty(0) for _ in names]
+        return [(name, "number", np.empty(0)) for name in names]
     columns, _ = matrix(X, what)
     if len(columns) != len(names):
         raise ValueError(f"{what} has {len(columns)} columns, expected {len(names)}: {shown(names)}")
-    return columns
+    return [handed(column, name) for column, name in zip(columns, names)]
+
+
+def stacked(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Parts of a column under one another, whatever each holds."""
+    kinds = {part.dtype.kind for part in parts}
+    if len(kinds) > 1 and not kinds <= set("iuf"):
+        parts = [part.astype(object) for part in parts]
+    return np.concatenate(parts)
 
 
 def name_of(node: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from . import _fedgrid as native
@@ -138,6 +138,10 @@ class Method(Params):
         folds: int = 5,
         public: Any = None,
         task: str | None = None,
+        exclude: Sequence[Any] = (),
+        columns: Mapping[Any, Any] | None = None,
+        missing: str = "refuse",
+        missing_values: Sequence[Any] = (),
         callbacks: Sequence[Any] = (),
         progress: bool | None = None,
     ) -> Run:
@@ -154,7 +158,9 @@ class Method(Params):
             Who is whose neighbour. Nodes without rows learn from their neighbours. Methods around a hub need
             none, and those that ask others may ask everyone without one.
         features
-            The columns to predict from; by default all numeric ones but node, target and split.
+            The columns to predict from, by name or with `*` and `?` for any letters; by default all but node,
+            target and split. Text and pandas categories become one column of zeros and ones per level, booleans
+            one and zero, dates days since the start and places in the year, week and day.
         split
             The column that says train, val or test. Without one, `train` and `validation` are
             shares of each node's rows that are drawn; without these, rows take turns in `folds`.
@@ -164,6 +170,14 @@ class Method(Params):
             and covariances of all training features, a shared statistic.
         task
             "regression" or "classification"; by default as target and models tell.
+        exclude
+            Columns that are not used, by name or with `*` and `?`.
+        columns
+            How single columns are used: {"ward": "category", "note": "ignore"}, or keys as the section
+            [data.columns] of an experiment file has them: {"ward": {"levels": ["a", "b"], "other": True}}.
+        missing, missing_values
+            What is done with missing cells ("refuse", "mean", "most-frequent", "indicator" or "drop"; means and
+            values are those of training rows), and which cells stand for no value besides the usual ones.
         callbacks, progress
             Who hears of rounds and results, and whether a bar is shown.
 
@@ -176,7 +190,8 @@ class Method(Params):
         begun = time.perf_counter()
         prepared = self.prepare(
             data, target, node=node, network=network, features=features, split=split, train=train,
-            validation=validation, folds=folds, public=public, task=task,
+            validation=validation, folds=folds, public=public, task=task, exclude=exclude, columns=columns,
+            missing=missing, missing_values=missing_values,
         )  # fmt: skip
         work = Work(self.n_jobs, callbacks, progress)
         run = Run(prepared, self, work, begun)

@@ -11,15 +11,18 @@ import numpy.typing as npt
 
 from ._frames import (
     Floats,
+    Handed,
     Ints,
     Table,
     coded,
+    handed,
     is_missing,
     is_table,
     matrix,
     name_of,
     numbers,
     shown,
+    stacked,
 )
 from ._network import Network
 
@@ -34,8 +37,8 @@ class Rows:
 
     nodes: Ints
     found: list[Any]
-    columns: list[Floats]
-    names: list[str]
+    #: The columns that may be features.
+    columns: list[Handed]
     target: npt.NDArray[Any]
     roles: Ints | None
     node_name: str = "node"
@@ -43,8 +46,8 @@ class Rows:
     split_name: str | None = None
     #: Whether the features were given with names.
     named: bool = True
-    #: The columns that no model can use, with what they hold.
-    left_out: Sequence[tuple[str, str]] = ()
+    #: The features that are asked for; none asks for all columns.
+    features: list[str] | None = None
 
 
 def rows(
@@ -68,30 +71,27 @@ def rows(
     else:
         codes, found = coded(column)
     taken = [name for name in (node, target, split) if is_name(name, table)]
-    chosen, left_out = table.numeric(taken) if features is None else (list(features), [])
-    for name in chosen:
+    wished = None if features is None else list(features)
+    for name in wished or []:
         if any(name is other or name == other for other in taken):
             raise ValueError(f"feature {name!r} is already the node, the target or the split")
-    if not chosen:
-        others = ", ".join(f"{name} ({holds})" for name, holds in left_out)
-        raise ValueError(
-            "there is no numeric column besides node, target and split"
-            + (f"; found {others}" if others else "")
-        )
+    others = [name for name in table.names if not _in(name, taken)]
+    # A name asks for one column; patterns and the plan look at all of them.
+    if wished is not None and not any(_is_pattern(name, table) for name in wished):
+        others = wished
     wanted = table.column(target) if is_name(target, table) else np.asarray(target)
     parts = split if not is_name(split, table) else table.column(split)
     _same_length(len(table), node=codes, target=wanted, split=parts)
     return Rows(
         nodes=codes,
         found=found,
-        columns=[table.numbers(name) for name in chosen],
-        names=[str(name) for name in chosen],
+        columns=[handed(table.column(name), str(name)) for name in others],
+        features=None if wished is None else [str(name) for name in wished],
         target=wanted,
         roles=None if parts is None else roles(parts),
         node_name=str(node) if is_name(node, table) else "node",
         target_name=str(target) if is_name(target, table) else "target",
         split_name=str(split) if is_name(split, table) else None,
-        left_out=left_out,
     )
 
 
@@ -111,6 +111,10 @@ def _is_pair(value: Any) -> bool:
 def is_name(name: Any, table: Table) -> bool:
     """Whether it names a column, and is not one."""
     return name is not None and (isinstance(name, (str, int, np.integer)) or _in(name, table.names))
+
+
+def _is_pattern(name: Any, table: Table) -> bool:
+    return isinstance(name, str) and any(letter in name for letter in "*?") and name not in table.names
 
 
 def _in(name: Any, names: list[Any]) -> bool:
@@ -142,16 +146,12 @@ def _of_pairs(data: Mapping[Any, tuple[Any, Any]], features: Sequence[Any] | Non
         targets.append(y)
     if names is None:
         raise ValueError("no node has a row")
-    chosen = names if features is None else [str(name) for name in features]
-    for name in chosen:
-        if name not in names:
-            raise ValueError(f"there is no column {name!r}, expected one of {shown(names)}")
     whole = dict(zip(names, zip(*parts)))
     return Rows(
         nodes=np.concatenate(nodes),
         found=list(data),
-        columns=[np.concatenate(whole[name]) for name in chosen],
-        names=chosen,
+        columns=[handed(stacked(whole[name]), name) for name in names],
+        features=None if features is None else [str(name) for name in features],
         target=np.concatenate(targets),
         roles=None if split is None else roles(np.concatenate(cells)),
         named=named,
@@ -168,7 +168,9 @@ def _part(split: Any, node: Any, rows: int) -> npt.NDArray[Any]:
     return cells
 
 
-def _in_order(columns: list[Floats], own: list[str], names: list[str], node: Any) -> list[Floats]:
+def _in_order(
+    columns: list[npt.NDArray[Any]], own: list[str], names: list[str], node: Any
+) -> list[npt.NDArray[Any]]:
     """A node's columns in the order of the first node's."""
     if own == names:
         return columns

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _fedgrid as native
-from ._frames import Floats, is_column, matched, name_of, shown
+from ._frames import Handed, Table, is_column, is_table, matched, name_of, shown
 from ._network import Network
 from ._plain import scalar, to_json
 from ._rows import Rows, labels, node_indices
@@ -34,7 +34,7 @@ class Prepared:
         self.python = python
         self.study = study
         self.network = network
-        self.features = read.names
+        self.features, self.sources = study.features()
         self.named = read.named
         self.node_name = read.node_name
         self.classes = classes
@@ -51,6 +51,10 @@ def prepare(
     folds: int = 5,
     public: Any = None,
     task: str | None = None,
+    exclude: Sequence[Any] = (),
+    columns: Mapping[Any, Any] | None = None,
+    missing: str = "refuse",
+    missing_values: Sequence[Any] = (),
     shuffles: int = 5,
     likelihood_shuffles: int = 99,
     baselines: Sequence[str] = (),
@@ -65,7 +69,9 @@ def prepare(
     keys = {
         "seed": seed,
         "data": _given(
-            file=IN_MEMORY, node=read.node_name, target=read.target_name, features=read.names,
+            file=IN_MEMORY, node=read.node_name, target=read.target_name, features=read.features,
+            exclude=[str(name) for name in exclude], columns=_columns(columns), missing=missing,
+            missing_values=[str(cell) for cell in missing_values],
             split=read.split_name, train=train, validation=validation, folds=folds,
             task="classification" if classes is not None else "regression" if wants_classes is False else None,
         ),
@@ -82,16 +88,22 @@ def prepare(
         "network": network._native,
         "positions": network.positions,
         "nodes": node_indices(read.nodes, read.found, network),
-        "features": read.names,
         "columns": read.columns,
         "target": numbers,
         "classes": [] if classes is None else [str(name) for name in classes.tolist()],
         "roles": read.roles,
         "models": _adapters(own, network, classes, seed),
         "public": points,
-        "left_out": list(read.left_out),
     }
     return Prepared(native.Study(given), network, read, classes, bool(own))
+
+
+def _columns(columns: Mapping[Any, Any] | None) -> dict[str, Any]:
+    """How single columns are used: a kind, or keys as in an experiment file."""
+    return {
+        str(name): {"kind": keys} if isinstance(keys, str) else dict(keys)
+        for name, keys in (columns or {}).items()
+    }
 
 
 def _given(**keys: Any) -> dict[str, Any]:
@@ -197,7 +209,7 @@ def _classification(
 # Public points ----------------------------------------------------------------------------------
 
 
-def _public(public: Any, read: Rows) -> tuple[dict[str, Any], list[Floats] | None]:
+def _public(public: Any, read: Rows) -> tuple[dict[str, Any], list[Handed] | None]:
     """The keys of public points, and their columns where they were given."""
     if public is None:
         return {}, None
@@ -206,7 +218,14 @@ def _public(public: Any, read: Rows) -> tuple[dict[str, Any], list[Floats] | Non
     if isinstance(public, Mapping) and ("kind" in public or "points" in public):
         # Features may be called so, too.
         text = {str(name): column for name, column in public.items()}
-        if not all(name in text and is_column(text[name]) for name in read.names):
+        if not all(name in text and is_column(text[name]) for name, *_ in read.columns):
             return dict(public), None
-    points = matched(public, read.names, "public", read.named)
+    # Columns that turn out to be no features need not be there.
+    names = [name for name, *_ in read.columns]
+    if read.features is not None:
+        names = [name for name in names if name in read.features] or names
+    if is_table(public):
+        known = {str(name) for name in Table(public).names}
+        names = [name for name in names if name in known] if read.named and known & set(names) else names
+    points = matched(public, names, "public", read.named)
     return {"kind": "file", "file": IN_MEMORY}, points

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _fedgrid as native
-from ._frames import Floats, Table, coded, is_column, is_table, matched, matrix, name_of, shown
+from ._frames import Floats, Handed, Table, coded, handed, is_column, is_table, matched, matrix, name_of, shown
 from ._plain import scalar
 from ._rows import is_name
 from ._study import Prepared
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .methods import Method
 
 #: The format of pickled runs; a fedgrid reads its own and earlier ones.
-FORMAT = 3
+FORMAT = 4
 
 
 class ConvergenceWarning(UserWarning):
@@ -136,7 +136,8 @@ class Run:
         self.network = prepared.network
         self.nodes_: list[Any] = prepared.network.nodes
         self.classes_ = prepared.classes
-        self.features_ = prepared.features
+        self.features_: list[str] = prepared.features
+        self._sources: list[str] = prepared.sources
         self.kind_: str = method.kind
         self.strength_: float | None = None
         self.ridge_: float | None = None
@@ -358,7 +359,7 @@ class Run:
         if isinstance(data, Mapping) and not self._is_table(data, node):
             self._known(data)
             parts = {
-                key: matched(X, self.features_, f"X of node {key!r}", self._named)
+                key: matched(X, self._sources, f"X of node {key!r}", self._named)
                 for key, X in data.items()
             }
             found = {}
@@ -370,7 +371,7 @@ class Run:
         return self._made(columns, codes, nodes, made, factors)
 
     def _made(
-        self, columns: list[Floats], codes: Any, found: list[Any], made: Any, factors: Any
+        self, columns: list[Handed], codes: Any, found: list[Any], made: Any, factors: Any
     ) -> Any:
         predictions = made(self._raw(columns, found, codes))
         if factors is None:
@@ -390,7 +391,7 @@ class Run:
         known = {name_of(key) for key in self.nodes_}
         are_nodes = [name_of(key) in known for key in data]
         are_columns = all(is_column(value) for value in data.values())
-        if not {str(name) for name in data}.issuperset(self.features_):
+        if not {str(name) for name in data}.issuperset(self._sources):
             # Where nothing is a node, it is a table with something missing.
             return are_columns and bool(are_nodes) and not any(are_nodes)
         if not all(are_nodes):
@@ -399,24 +400,24 @@ class Run:
         one = len(self.nodes_) == 1
         return are_columns and (node is not None or one or self._node_name in data)
 
-    def _read(self, data: Any, node: Any) -> tuple[list[Floats], Any, list[Any]]:
+    def _read(self, data: Any, node: Any) -> tuple[list[Handed], Any, list[Any]]:
         if is_table(data):
             table = Table(data)
             text = {str(name): name for name in table.names}
-            missing = [name for name in self.features_ if name not in text]
+            missing = [name for name in self._sources if name not in text]
             if missing:
                 raise ValueError(
                     f"there is no column {missing[0]!r}, expected the features "
-                    f"{shown(self.features_)}"
+                    f"{shown(self._sources)}"
                 )
-            columns = [table.numbers(text[name]) for name in self.features_]
+            columns = [handed(table.column(text[name]), name) for name in self._sources]
             named = self._node_name if node is None else node
             if is_name(named, table):
                 if str(named) not in text and len(self.nodes_) == 1:
                     return columns, np.zeros(len(table), dtype=np.int64), self.nodes_
                 named = table.column(named if named in table.names else text.get(str(named), named))
         else:
-            columns, _ = matrix(data)
+            columns = self._of_matrix(data)
             named = node
         if named is None:
             if len(self.nodes_) > 1:
@@ -427,6 +428,13 @@ class Run:
             raise ValueError(f"node has {len(codes)} rows, expected {_rows(columns)}")
         return columns, codes, found
 
+    def _of_matrix(self, data: Any) -> list[Handed]:
+        columns, _ = matrix(data)
+        if len(columns) != len(self._sources):
+            found, expected = len(columns), len(self._sources)
+            raise ValueError(f"the rows have {found} features, expected {expected}")
+        return [handed(column, name) for column, name in zip(columns, self._sources)]
+
     def _known(self, found: Iterable[Any]) -> dict[str, int]:
         """The index of each node of the run by its name; refuses other nodes."""
         known = {name_of(node): index for index, node in enumerate(self.nodes_)}
@@ -435,19 +443,22 @@ class Run:
                 raise ValueError(f"node {node!r} is not of this run, which has {shown(self.nodes_)}")
         return known
 
-    def _raw(self, columns: list[Floats], found: list[Any], codes: Any) -> Floats:
+    def _raw(self, columns: list[Handed], found: list[Any], codes: Any) -> Floats:
         known = self._known(found)
         indices = np.array([known[name_of(node)] for node in found], dtype=np.int64)
-        for name, column in zip(self.features_, columns):
-            if not np.isfinite(column).all():
-                row = int(np.argmin(np.isfinite(column)))
+        for name, kind, column in columns:
+            # What is missing is a matter of the column plan.
+            if kind == "number" and np.isinf(column).any():
+                row = int(np.argmax(np.isinf(column)))
                 node = found[codes[row]]
                 raise ValueError(
                     f"{name!r} is {column[row]} in row {row} (node {node!r}), expected a finite number"
                 )
         outputs = 1 if self.classes_ is None else len(self.classes_)
         with _limits(self._python):
-            flat = self._models.predict(indices[codes], columns, self._work.quiet())
+            flat, notes = self._models.predict(indices[codes], columns, self._work.quiet())
+        for note in notes:
+            warnings.warn(note, stacklevel=5)
         return np.asarray(flat, dtype=np.float64).reshape(-1, outputs)
 
     # The answer ---------------------------------------------------------------------------------
@@ -575,6 +586,8 @@ class Run:
         kept = state.get("_intervals")
         state["_intervals"] = None if kept is None else native.Intervals.restore(kept)
         state.setdefault("_is_calibrated", False)
+        # Features of earlier runs are columns as they are.
+        state.setdefault("_sources", state["features_"])
         if state["_alone"] is not None:
             state["_alone"] = Comparison(native.Outcome.restore(json.dumps(state["_alone"])))
         self.__dict__.update(state)
@@ -594,8 +607,8 @@ def _unpickled(format: int, version: str) -> Run:
     return Run.__new__(Run)
 
 
-def _rows(columns: list[Floats]) -> int:
-    return len(columns[0]) if columns else 0
+def _rows(columns: list[Handed]) -> int:
+    return len(columns[0][2]) if columns else 0
 
 
 class _Models(Mapping[Any, Any]):

@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, ops::Range, sync::Arc};
 
 use fedgrid::data::{Features, by_name};
-use numpy::{PyReadonlyArray1, ndarray::ArrayView1};
+use numpy::ndarray::ArrayView1;
 use pyo3::{
     exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError},
     prelude::*,
@@ -45,27 +45,6 @@ pub(crate) fn to_json<T: Serialize>(value: &T) -> String {
 pub(crate) fn plain<T: Serialize>(py: Python<'_>, value: &T) -> PyResult<Py<PyAny>> {
     // By way of text, so that Python reads exactly what the command writes.
     Ok(py.import("json")?.call_method1("loads", (to_json(value),))?.unbind())
-}
-
-/// The columns of a frame, as NumPy holds them: whole, strided or reversed, never copied.
-pub(crate) struct Columns<'py>(Vec<PyReadonlyArray1<'py, f64>>);
-
-impl<'py> Columns<'py> {
-    /// Takes columns of one length.
-    pub(crate) fn new(columns: Vec<PyReadonlyArray1<'py, f64>>, rows: usize) -> PyResult<Self> {
-        match columns.iter().find(|column| column.as_array().len() != rows) {
-            Some(column) => Err(PyValueError::new_err(format!(
-                "a column has {} rows, expected {rows}",
-                column.as_array().len()
-            ))),
-            None => Ok(Self(columns)),
-        }
-    }
-
-    /// The columns without the interpreter.
-    pub(crate) fn views(&self) -> Vec<ArrayView1<'_, f64>> {
-        self.0.iter().map(PyReadonlyArray1::as_array).collect()
-    }
 }
 
 /// Some rows of columns as features.

@@ -6,12 +6,14 @@
 #![expect(clippy::needless_pass_by_value, reason = "Python hands its arguments over")]
 
 mod convert;
+mod frame;
 mod work;
 mod adapter;
 mod local_model;
 mod network;
 mod handle;
 mod models;
+mod given;
 mod study;
 mod learn;
 mod schema;

@@ -7,13 +7,14 @@ use fedgrid::{
     model::{Hypothesis, HypothesisKinds, Stored},
 };
 use fedgrid_lab::assembly::DataSchema;
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::{PyArray1, PyReadonlyArray1, ndarray::ArrayView1};
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyString};
 use rayon::prelude::*;
 
 use crate::{
     adapter::{Adapter, pair},
-    convert::{ByNode, Columns, core_error, from_json, gather, to_json},
+    convert::{ByNode, core_error, from_json, gather, to_json},
+    frame::{Frame, HandedColumn, planned},
     handle::IntervalsHandle,
     local_model::{PythonHypothesis, own},
     work::How,
@@ -72,17 +73,18 @@ impl ModelsHandle {
         Ok(PyString::new(py, &to_json(&stored)).into_any().unbind())
     }
 
-    /// The predictions for rows, each by its own node's model, one row after the other.
+    /// The predictions for rows, each by its own node's model, one row after the other, and what a reader should
+    /// know of these rows.
     fn predict<'py>(
         &self,
         py: Python<'py>,
         nodes: PyReadonlyArray1<'py, i64>,
-        columns: Vec<PyReadonlyArray1<'py, f64>>,
+        columns: Vec<HandedColumn<'py>>,
         how: How,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Vec<String>)> {
         let rows = nodes.as_array().len();
         let by_node = ByNode::new(nodes.as_array(), self.hypotheses.len())?;
-        let asked = self.by_node(&by_node, Columns::new(columns, rows)?)?;
+        let (asked, notes) = self.by_node(py, &by_node, &Frame::new(&columns, rows)?)?;
         let hypotheses = self.hypotheses.clone();
         let answers = how.run(py, move |_| {
             let ask = |(node, features): &(usize, Features)| hypotheses[*node].predict(features);
@@ -97,7 +99,7 @@ impl ModelsHandle {
                 values[row..][..outputs].copy_from_slice(labels.row(own));
             }
         }
-        Ok(PyArray1::from_vec(py, values))
+        Ok((PyArray1::from_vec(py, values), notes))
     }
 
     /// The ends of intervals around predictions, for the half width of each node over the deviation of its
@@ -111,7 +113,7 @@ impl ModelsHandle {
     ) -> PyResult<Ends<'py>> {
         let (nodes, predictions) = (rows.nodes.as_array(), rows.predictions.as_array());
         let by_node = ByNode::new(nodes, self.hypotheses.len())?;
-        let asked = self.by_node(&by_node, Columns::new(rows.columns, nodes.len())?)?;
+        let (asked, _) = self.by_node(py, &by_node, &Frame::new(&rows.columns, nodes.len())?)?;
         let (mut lower, mut upper) = (vec![f64::NAN; nodes.len()], vec![f64::NAN; nodes.len()]);
         let with_rows = by_node.slots().filter(|slots| !slots.is_empty());
         for ((node, features), slots) in asked.iter().zip(with_rows) {
@@ -133,28 +135,38 @@ type Ends<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 #[pyo3(from_item_all)]
 pub(crate) struct AskedRows<'py> {
     nodes: PyReadonlyArray1<'py, i64>,
-    columns: Vec<PyReadonlyArray1<'py, f64>>,
+    columns: Vec<HandedColumn<'py>>,
     predictions: PyReadonlyArray1<'py, f64>,
 }
 
 impl ModelsHandle {
-    /// The rows of each node that has any.
-    fn by_node(&self, by_node: &ByNode, columns: Columns<'_>) -> PyResult<Vec<(usize, Features)>> {
-        let views = columns.views();
-        if views.len() != self.about.features.len() {
-            return Err(PyValueError::new_err(format!(
-                "the rows have {} features, expected {}",
-                views.len(),
-                self.about.features.len()
-            )));
-        }
+    /// The rows of each node that has any, and what a reader should know of them.
+    fn by_node(
+        &self,
+        py: Python<'_>,
+        by_node: &ByNode,
+        frame: &Frame<'_>,
+    ) -> PyResult<(Vec<(usize, Features)>, Vec<String>)> {
+        let plan = self.about.column_plan();
         let names: Arc<[String]> = self.about.features.clone().into();
+        let sources = plan.features().map(|(name, _)| name);
         // Columns belong to the interpreter and are read here; what threads get is a copy by node.
+        let plain = frame.plain(sources).filter(|_| plan.is_of_single_columns());
+        let made = match plain {
+            Some(_) => None,
+            None => Some(planned(py, frame, &plan)?),
+        };
+        let views = match (&plain, &made) {
+            (Some(views), _) => views.clone(),
+            (None, Some(made)) => made.columns.iter().map(|one| ArrayView1::from(one)).collect(),
+            (None, None) => Vec::new(),
+        };
         let part = |(node, slots): (usize, Range<usize>)| -> fedgrid::Result<_> {
             Ok((node, gather(&names, &views, slots.map(|slot| by_node.row(slot)))?))
         };
         let parts = by_node.slots().enumerate().filter(|(_, slots)| !slots.is_empty());
         let found = parts.map(part).collect::<fedgrid::Result<Vec<(usize, Features)>>>();
-        found.map_err(|error| core_error(&error))
+        let found = found.map_err(|error| core_error(&error))?;
+        Ok((found, made.map_or_else(Vec::new, |made| made.notes())))
     }
 }

@@ -5,54 +5,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fedgrid::{
     compare::{Card, Contestant, Fitted, Strength},
-    data::{Dataset, Features, Labels, Plan, Role, RowDraws, Task},
+    data::Dataset,
 };
 use fedgrid_lab::{
-    assembly::{Assembly, CustomModel, Graph, LeftOut, Rows, StudyInputs},
-    coefficients::Coefficients,
-    experiment::Experiment,
-    pipeline::Pipeline,
-    report::Page,
-    summary,
+    assembly::Assembly, coefficients::Coefficients, experiment::Experiment, pipeline::Pipeline,
+    report::Page, summary,
 };
-use numpy::{PyReadonlyArray1, ndarray::ArrayView1};
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::{
-    adapter::Adapter,
-    convert::{ByNode, Columns, core_error, experiment_error, from_json, gather, to_json},
+    convert::{experiment_error, from_json, to_json},
+    given::Given,
     handle::{CardHandle, CoefficientsHandle, HelpsHandle, IntervalsHandle, OutcomeHandle},
-    local_model::PythonModel,
     models::ModelsHandle,
     network::NetworkHandle,
     work::{How, aside},
 };
-
-/// What Python gives.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct Given<'py> {
-    /// The experiment as JSON; its files are names only.
-    experiment: String,
-    network: PyRef<'py, NetworkHandle>,
-    positions: Option<Vec<(f64, f64)>>,
-    /// The node of each row.
-    nodes: PyReadonlyArray1<'py, i64>,
-    features: Vec<String>,
-    columns: Vec<PyReadonlyArray1<'py, f64>>,
-    /// The target of each row: a number, or the index of its class.
-    target: PyReadonlyArray1<'py, f64>,
-    classes: Vec<String>,
-    /// What each row is for: 0 trains, 1 validates, 2 tests; none draws it.
-    roles: Option<PyReadonlyArray1<'py, i64>>,
-    /// The nodes whose models are Python's.
-    models: Vec<(usize, Bound<'py, PyAny>)>,
-    /// Public points, column by column.
-    public: Option<Vec<PyReadonlyArray1<'py, f64>>>,
-    /// The columns that no model can use, with what they hold.
-    left_out: Vec<(String, String)>,
-}
 
 /// What a page is made of.
 #[derive(FromPyObject)]
@@ -107,11 +76,16 @@ impl StudyHandle {
     #[new]
     fn new(py: Python<'_>, given: Given<'_>) -> PyResult<Self> {
         let table: toml::Table = from_json(&given.experiment)?;
-        let experiment =
+        let mut experiment =
             Experiment::from_table(table, "").map_err(|error| experiment_error(&error))?;
         let parts = given.parts(py, &experiment)?;
         let made = aside(py, || Assembly::from_memory(&experiment, parts))?;
         let assembly = made.map_err(|error| experiment_error(&error))?;
+        // Whoever trains it again, from a file, has the same features.
+        let plan = &assembly.about.columns;
+        experiment.data.features = Some(plan.features().map(|(name, _)| name.into()).collect());
+        experiment.data.exclude.clear();
+        experiment.data.columns = plan.keys();
         let (assembly, tuned) = (Mutex::new(Arc::new(assembly)), Mutex::default());
         Ok(Self { experiment, assembly, tuned })
     }
@@ -130,6 +104,13 @@ impl StudyHandle {
             *self.tuned.lock().unwrap_or_else(PoisonError::into_inner) = tuned;
         }
         Ok(self.assembly().study.settings.method.kind().name())
+    }
+
+    /// The names of the features, and those of the columns that they are made of.
+    fn features(&self) -> (Vec<String>, Vec<String>) {
+        let about = &self.assembly().about;
+        let sources = about.columns.features().map(|(name, _)| name.into()).collect();
+        (about.features.clone(), sources)
     }
 
     /// The study's own method among the contestants, as JSON.
@@ -292,115 +273,4 @@ pub(crate) fn page(py: Python<'_>, title: &str, kept: PageParts<'_>) -> String {
     let coefficients = &kept.coefficients.0;
     let page = Page { title, outcome, edges, positions, experiment, helps, coefficients };
     py.detach(|| page.render())
-}
-
-impl Given<'_> {
-    fn parts(&self, py: Python<'_>, experiment: &Experiment) -> PyResult<StudyInputs> {
-        let network = &self.network.0;
-        let mut by_node = ByNode::new(self.nodes.as_array(), network.len())?;
-        let task = match self.classes.len() {
-            0 => Task::Regression,
-            classes => Task::Classification { classes },
-        };
-        let names: Arc<[String]> = self.features.clone().into();
-        let rows = self.nodes.as_array().len();
-        let columns = Columns::new(self.columns.clone(), rows)?;
-        let (views, target) = (columns.views(), self.target.as_array());
-        // Models of Python's see rows as the frame has them: some mean something by their order.
-        if self.models.is_empty() && !experiment.is_of_row_order() {
-            py.detach(|| by_node.rank(target, &views, &names));
-        }
-        let data = py.detach(|| datasets(&names, &views, target, task, &by_node));
-        let data = data.map_err(|error| self.located(&by_node, &error))?;
-        let plan = self.plan(experiment, &by_node, &data)?;
-        let models = self.models.iter().map(|(node, object)| {
-            let adapter = Adapter::new(object)?;
-            let kind = adapter.kind.clone();
-            Ok(CustomModel { node: *node, model: Arc::new(PythonModel(Arc::new(adapter))), kind })
-        });
-        let public = self.public.as_ref().map(|columns| points(&names, columns)).transpose()?;
-        Ok(StudyInputs {
-            source: experiment.data.file.display().to_string(),
-            fingerprint: 0,
-            graph: Graph { positions: self.positions.clone(), ..Graph::from(network.clone()) },
-            task,
-            // The plan says what each row is for.
-            rows: Rows {
-                data,
-                roles: Vec::new(),
-                classes: self.classes.clone(),
-                left_out: LeftOut { unusable: self.left_out.clone(), unlisted: Vec::new() },
-            },
-            models: models.collect::<PyResult<_>>()?,
-            public,
-            plan,
-        })
-    }
-
-    /// How rows are used. Folds of very many nodes take as much room as their rows: they are made
-    /// when needed.
-    fn plan(&self, experiment: &Experiment, by_node: &ByNode, rows: &[Dataset]) -> PyResult<Plan> {
-        let Some(roles) = &self.roles else {
-            let keys = &experiment.data;
-            let (Some(train), validation) = (keys.train, keys.validation.unwrap_or(0.0)) else {
-                // Without a split all rows train, and take turns to validate.
-                return Ok(Plan::whole(rows.iter().map(Dataset::rows)));
-            };
-            let draws = RowDraws { names: self.network.0.names(), rows, seed: experiment.seed };
-            return Ok(Plan::unfolded(&Plan::draw(train, validation, &draws)));
-        };
-        let roles = roles.as_array();
-        let role = |slot: usize| match roles.get(by_node.row(slot)) {
-            Some(0) => Ok(Role::Train),
-            Some(1) => Ok(Role::Validation),
-            Some(2) => Ok(Role::Test),
-            _ => Err(PyValueError::new_err(format!("row {} has no role", by_node.row(slot)))),
-        };
-        let roles = by_node.slots().map(|slots| slots.map(role).collect());
-        Ok(Plan::unfolded(&roles.collect::<PyResult<Vec<Vec<Role>>>>()?))
-    }
-
-    /// An error about a row in the order of nodes as one about the row of the frame.
-    fn located(&self, by_node: &ByNode, error: &fedgrid::Error) -> PyErr {
-        let fedgrid::Error::NotFinite { what, value, row, column } = error else {
-            return core_error(error);
-        };
-        let name = &self.network.0.names()[by_node.node_at(*row)];
-        let column = if *what == "a label" { "the target".into() } else { format!("'{column}'") };
-        let row = by_node.row(*row);
-        PyValueError::new_err(format!(
-            "{column} is {value} in row {row} (node '{name}'), expected a finite number"
-        ))
-    }
-}
-
-/// The rows of every node, all in one place.
-fn datasets(
-    names: &Arc<[String]>,
-    columns: &[ArrayView1<'_, f64>],
-    target: ArrayView1<'_, f64>,
-    task: Task,
-    by_node: &ByNode,
-) -> fedgrid::Result<Vec<Dataset>> {
-    let order = (0..target.len()).map(|slot| by_node.row(slot));
-    let features = gather(names, columns, order.clone())?;
-    let labels = match task {
-        Task::Regression => Labels::new(task, order.map(|row| target[row]).collect())?,
-        Task::Classification { classes } => {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "the index of a class is a small whole number"
-            )]
-            let indices: Vec<usize> = order.map(|row| target[row] as usize).collect();
-            Labels::classes(classes, &indices)?
-        }
-    };
-    Dataset::parted(&features, &labels, by_node.slots().map(|slots| slots.len()))
-}
-
-fn points(names: &Arc<[String]>, columns: &[PyReadonlyArray1<'_, f64>]) -> PyResult<Features> {
-    let rows = columns.first().map_or(0, |column| column.as_array().len());
-    let columns = Columns::new(columns.to_vec(), rows)?;
-    gather(names, &columns.views(), 0..rows).map_err(|error| core_error(&error))
 }

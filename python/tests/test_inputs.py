@@ -65,9 +65,10 @@ def test_object_columns_of_numbers_work_and_text_is_named(
     assert np.array_equal(predictions(frame.assign(a=frame["a"].astype(object)), path), expected)
     broken = frame.assign(a=frame["a"].astype(object))
     broken.loc[9, "a"] = "warm"
-    with pytest.raises(ValueError, match="a is 'warm' in row 9, expected a number"):
+    with pytest.raises(ValueError, match="row 9, column 'a' is 'warm', expected a number"):
         predictions(broken, path)
-    with pytest.raises(ValueError, match="'a' is NaN in row 9 .node 'n1'."):
+    missing = 'column .a. has 1 missing cell of 48 .first in row 9.; give missing="mean"'
+    with pytest.raises(ValueError, match=missing):
         predictions(frame.assign(a=frame["a"].where(frame.index != 9)), path)
     with pytest.raises(ValueError, match="the target is inf in row 3 .node 'n0'."):
         predictions(frame.assign(y=frame["y"].where(frame.index != 3, np.inf)), path)

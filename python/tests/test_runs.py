@@ -148,7 +148,7 @@ def test_pickles_of_other_formats_are_refused_in_one_sentence(
     with monkeypatch.context() as later:
         later.setattr(runs, "FORMAT", runs.FORMAT + 1)
         newer = pickle.dumps(run)
-    with pytest.raises(ValueError, match=r"pickled by fedgrid .* in format 4, and fedgrid .* reads formats up to 3"):
+    with pytest.raises(ValueError, match=r"pickled by fedgrid .* in format 5, and fedgrid .* reads formats up to 4"):
         pickle.loads(newer)
 
     class Old:
@@ -188,9 +188,9 @@ def test_columns_that_are_left_out_and_whole_targets_are_said(path: fg.Network) 
     frame["date"] = pd.Timestamp("2024-01-01")
     frame["open"] = frame["x"] > 0
     run = fg.FedRelax(0.1, fg.Linear(ridge=0.1)).fit(frame, "y", node="node", network=path)
-    assert run.features_ == ["x", "open"]
+    assert run.features_ == ["x", "promo=none", "promo=tv", "open"]
     said = " ".join(run.notes_)
-    assert "Columns left out: promo (text), date (dates or times)." in said
+    assert "Columns left out: date (2024-01-01 in all training rows)." in said
     assert "Target 'y' holds 3 whole numbers (0, 1, 2)" in said
     assert "There are no test rows" in " ".join(run.compare().warnings)
     plain = str(run.compare())

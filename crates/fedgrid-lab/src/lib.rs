@@ -9,6 +9,7 @@ pub mod number;
 pub mod wording;
 pub mod experiment;
 pub mod source;
+pub mod columns;
 pub mod assembly;
 pub mod coefficients;
 pub mod theory;

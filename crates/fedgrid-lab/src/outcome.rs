@@ -48,6 +48,9 @@ pub struct Outcome {
     pub warnings: Vec<String>,
     /// What a reader should know: columns left out, shared statistics, nodes without rows, fallbacks.
     pub notes: Vec<String>,
+    /// What features are made of, where some are more than columns of numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub columns: Vec<ColumnOutcome>,
     /// The network in numbers.
     pub network: NetworkSummary,
     /// The strengths tried by each method, with their validation errors.
@@ -80,6 +83,17 @@ pub struct Outcome {
     pub seed: u64,
     /// The version of fedgrid.
     pub version: String,
+}
+
+/// A column that features are made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnOutcome {
+    /// Its name in the table.
+    pub name: String,
+    /// What is made of it, in words.
+    pub treatment: String,
+    /// The features that it became.
+    pub features: Vec<String>,
 }
 
 /// Which rows an error is measured on.

@@ -47,9 +47,8 @@ struct FitKeys {
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
 
-    /// The columns to predict from (key data.features).
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    features: Option<Vec<String>>,
+    #[command(flatten)]
+    columns: ColumnFlags,
 
     /// The column that says train, val or test (key data.split).
     #[arg(long, value_name = "COLUMN")]
@@ -90,6 +89,34 @@ struct FitKeys {
     /// Override any key of the experiment, such as model.ridge=0.1.
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     set: Vec<String>,
+}
+
+/// Flags that say what becomes of columns.
+#[derive(Debug, Args)]
+pub(super) struct ColumnFlags {
+    /// The columns to predict from, with * and ? for any letters (key data.features).
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    features: Option<Vec<String>>,
+
+    /// Columns that are not used, with * and ? for any letters (key data.exclude).
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    exclude: Option<Vec<String>>,
+
+    /// What is done with missing cells: refuse, mean, most-frequent, indicator, drop (key data.missing).
+    #[arg(long, value_name = "RULE")]
+    missing: Option<String>,
+}
+
+impl ColumnFlags {
+    /// Puts the flags in place of keys.
+    pub(super) fn apply(&self, table: &mut Table) {
+        let list = |names: &Vec<String>| -> Value {
+            names.iter().map(|name| Value::String(name.clone())).collect::<Vec<_>>().into()
+        };
+        put(table, "data", "features", self.features.as_ref().map(list));
+        put(table, "data", "exclude", self.exclude.as_ref().map(list));
+        put(table, "data", "missing", self.missing.clone().map(Value::String));
+    }
 }
 
 /// Flags that describe a network.
@@ -224,13 +251,7 @@ impl FitKeys {
         let text = |value: &String| Value::String(value.clone());
         put(table, "data", "file", self.data.as_deref().map(|path| path_value(path, base)));
         put(table, "data", "target", self.target.as_ref().map(text));
-        let features = self.features.as_ref();
-        put(
-            table,
-            "data",
-            "features",
-            features.map(|names| names.iter().map(text).collect::<Vec<_>>().into()),
-        );
+        self.columns.apply(table);
         put(table, "data", "split", self.split.as_ref().map(text));
         if let Some(kind) = &self.model {
             ModelSection::choose(table, kind);
@@ -258,7 +279,7 @@ impl FitKeys {
 
 impl NetworkFlags {
     /// Whether one of them says how nodes are joined.
-    fn chooses(&self) -> bool {
+    pub(super) fn chooses(&self) -> bool {
         self.edges.is_some() || self.nearest.is_some() || self.shape.is_some()
     }
 

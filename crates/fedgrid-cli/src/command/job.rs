@@ -35,7 +35,7 @@ impl FitJob {
         let settling = terminal.progress(1);
         let mut assembly = Assembly::watched(&self.experiment, &self.base, &settling)?;
         settling.finish();
-        let text = self.stored_experiment().to_text();
+        let text = self.stored_experiment(&assembly).to_text();
         // Only now is it known that the rows can be read, so that a mistake leaves no folder behind.
         let mut folder = RunFolder::open(
             &self.folder,
@@ -78,8 +78,9 @@ impl FitJob {
         Ok(())
     }
 
-    /// The experiment as it is kept: its paths lead from the run folder to the files.
-    fn stored_experiment(&self) -> Experiment {
+    /// The experiment as it is kept: its paths lead from the run folder to the files, and it says what was learnt of
+    /// columns, so that whoever trains it again has the same features.
+    fn stored_experiment(&self, assembly: &Assembly) -> Experiment {
         // The folder can then be moved together with its data, and resumed from anywhere.
         let mut experiment = self.experiment.clone();
         let moved =
@@ -88,6 +89,7 @@ impl FitJob {
         experiment.network.file.iter_mut().for_each(moved);
         experiment.network.edges.iter_mut().for_each(moved);
         experiment.public.file.iter_mut().for_each(moved);
+        experiment.data.columns.extend(assembly.about.columns.keys());
         experiment
     }
 
@@ -106,14 +108,14 @@ impl FitJob {
     }
 }
 
-/// Which columns are used and which are not, before anything is trained.
+/// What becomes of the columns, before anything is trained.
 fn columns(assembly: &Assembly) -> String {
-    let left_out = &assembly.left_out;
-    let mut lines = vec![format!("features: {}", named(&assembly.about.features))];
-    lines.extend(left_out.unusable().map(|columns| format!("left out: {columns}")));
-    if !left_out.unlisted.is_empty() {
-        lines.push(format!("not listed as features: {}", named(&left_out.unlisted)));
-    }
+    let plan = &assembly.about.columns;
+    let mut lines = vec![format!("features: {}", named(&plan.short_features()))];
+    let others = [("left out", plan.ignored()), ("not listed as features", plan.unlisted())];
+    let others = others.into_iter().filter(|(_, columns)| !columns.is_empty());
+    lines.extend(others.map(|(what, columns)| format!("{what}: {}", named(&columns))));
+    lines.extend(assembly.row_notes.iter().cloned());
     lines.iter().map(|line| wrapped(line)).collect::<Vec<_>>().join("\n")
 }
 
@@ -132,7 +134,7 @@ fn named(columns: &[String]) -> String {
 const LINE_CHARS: usize = 80;
 
 /// A text in lines of at most so many characters.
-fn wrapped(text: &str) -> String {
+pub(super) fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let line = lines.last_mut().expect("there is always a line");

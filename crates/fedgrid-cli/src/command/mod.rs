@@ -1,5 +1,6 @@
 //! The command line, one file per command.
 
+mod check;
 mod demo;
 #[cfg(feature = "federation")]
 mod federation;
@@ -46,6 +47,8 @@ struct Arguments {
 enum Command {
     /// Train the bundled example, the weather stations of Colorado.
     Demo(demo::Demo),
+    /// Look at a table: what becomes of its columns, and all that is wrong with it.
+    Check(check::Check),
     /// Train a model for every node and say whether the network helps.
     Fit(Box<fit::Fit>),
     /// Predict new rows, each by its own node's model.
@@ -131,6 +134,7 @@ fn refused(error: &clap::Error) -> ExitCode {
 fn run(command: Command, terminal: Terminal) -> Result<()> {
     match command {
         Command::Demo(demo) => demo.run(terminal),
+        Command::Check(check) => check.run(terminal),
         Command::Fit(fit) => fit.run(terminal),
         Command::Predict(predict) => predict.run(terminal),
         Command::Network(network) => network.run(terminal),

@@ -115,7 +115,7 @@ impl From {
                  --edges",
             ));
         }
-        let files = Files::new(&base, experiment.data.delimiter);
+        let files = Files::new(&base, &experiment.data);
         // Names of nodes come from the rows only if no other table has them.
         let wants_rows = experiment.network.file.is_none() && experiment.network.edges.is_none();
         let data = if wants_rows && !experiment.data.file.as_os_str().is_empty() {
@@ -218,7 +218,7 @@ impl Show {
         if keys.file.as_os_str().is_empty() || !base.join(&keys.file).exists() {
             return Ok(None);
         }
-        let table = Files::new(&base, keys.delimiter).table(&keys.file)?;
+        let table = Files::new(&base, keys).table(&keys.file)?;
         let mut with_rows = table.names_in(&keys.node)?;
         // Sorted for one search per node: a table may have many more rows than the network has nodes.
         with_rows.sort_unstable();

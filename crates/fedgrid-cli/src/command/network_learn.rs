@@ -7,7 +7,7 @@ use fedgrid::network_learning::{LearnedNetwork, ProbedPair};
 use serde_json::json;
 use toml::{Table, Value};
 
-use super::fit::put;
+use super::fit::{ColumnFlags, put};
 use crate::terminal::Terminal;
 use fedgrid_lab::{
     assembly::{edges_csv, learned},
@@ -33,9 +33,8 @@ pub(super) struct Learn {
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
 
-    /// The columns to predict from (key data.features).
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    features: Option<Vec<String>>,
+    #[command(flatten)]
+    columns: ColumnFlags,
 
     /// The column that says train, val or test; only training rows are used (key data.split).
     #[arg(long, value_name = "COLUMN")]
@@ -108,9 +107,7 @@ impl Learn {
         }
         put(&mut table, "data", "node", self.node.as_ref().map(text));
         put(&mut table, "data", "target", self.target.as_ref().map(text));
-        let features = self.features.as_ref();
-        let features = features.map(|names| names.iter().map(text).collect::<Vec<_>>().into());
-        put(&mut table, "data", "features", features);
+        self.columns.apply(&mut table);
         put(&mut table, "data", "split", self.split.as_ref().map(text));
         put(&mut table, "model", "kind", self.model.as_ref().map(text));
         if let Some(seed) = self.seed {

@@ -16,7 +16,7 @@ use fedgrid_lab::{
     experiment::advice,
     number::counted,
     run::{RunIntervals, RunModels, to_json_pretty},
-    source::{self, Table, Written},
+    source::{self, FileFormat, Table, Written},
     summary::basis,
 };
 
@@ -85,7 +85,7 @@ struct Predictions<'a> {
     about: &'a DataSchema,
     rows: Vec<PredictedRow>,
     has_intervals: bool,
-    /// What a reader must know of the intervals.
+    /// What a reader must know of the rows and the intervals.
     notes: Vec<String>,
 }
 
@@ -100,7 +100,9 @@ impl Predict {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         let models = RunModels::from_folder(&self.run)?;
         let wanted = self.wanted(&models.about)?;
-        let table = Table::from_file(&self.data, self.delimiter)?;
+        let missing_values = models.about.columns.missing_values.clone().into();
+        let format = FileFormat { delimiter: self.delimiter, missing_values };
+        let table = Table::from_file(&self.data, format)?;
         let predicted = Predictions::new(&models, &table, wanted.as_ref())?;
         if let Some(path) = &self.out {
             if path.exists() && !self.force {
@@ -147,7 +149,7 @@ impl<'a> Predictions<'a> {
     fn new(models: &'a RunModels, table: &Table, wanted: Option<&Wanted>) -> Result<Self> {
         let about = &models.about;
         let nodes = table.names_in(&about.node)?;
-        let features = features_of(table, about)?;
+        let (features, mut notes) = features_of(table, about)?;
         let mut rows = Vec::with_capacity(nodes.len());
         let mut without: BTreeMap<String, Band> = BTreeMap::new();
         for (row, node) in nodes.into_iter().enumerate() {
@@ -178,7 +180,8 @@ impl<'a> Predictions<'a> {
         let told = without.iter().filter_map(|(node, band)| {
             wanted.map(|wanted| format!("node '{node}': {}", basis(band, wanted.level)))
         });
-        Ok(Self { about, rows, has_intervals: wanted.is_some(), notes: told.collect() })
+        notes.extend(told);
+        Ok(Self { about, rows, has_intervals: wanted.is_some(), notes })
     }
 
     fn csv_text(&self) -> String {

@@ -171,7 +171,7 @@ fn features_are_other_columns_each_once() {
     );
     assert_eq!(
         refusal_after(|folder| folder.write("rows.csv", "node,y,split\na,1,train\nb,2,train\n")),
-        "rows.csv: there is no numeric column besides node, target and split, expected a feature"
+        "rows.csv: there is no feature besides node, target and split, expected one"
     );
 }
 
@@ -179,10 +179,7 @@ fn features_are_other_columns_each_once() {
 fn cells_that_are_no_finite_numbers_are_named() {
     let cases = [
         ("warm", "rows.csv: row 4, column 'x' is 'warm', expected a number"),
-        ("NaN", "rows.csv: row 4, column 'x' is NaN, expected a finite number"),
         ("-inf", "rows.csv: row 4, column 'x' is -inf, expected a finite number"),
-        ("", "rows.csv: row 4, column 'x' is empty, expected a number"),
-        ("NA", "rows.csv: row 4, column 'x' is 'NA', expected a number"),
         ("1e60", "rows.csv: row 4, column 'x' is 1e60, expected a number of size 1e50 at most"),
     ];
     for (cell, sentence) in cases {

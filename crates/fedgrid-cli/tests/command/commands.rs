@@ -5,9 +5,10 @@ use std::fs;
 use crate::common::{Folder, timeless};
 use serde_json::{Value, json};
 
-const COMMANDS: [&[&str]; 9] = [
+const COMMANDS: [&[&str]; 10] = [
     &[],
     &["demo"],
+    &["check"],
     &["fit"],
     &["predict"],
     &["network"],

@@ -32,19 +32,21 @@ fn columns_that_are_used_and_left_out_are_said_before_training() {
     add_column(&folder, "date", |row| format!("2024-01-{:02} 12:00", 1 + row % 28));
     add_column(&folder, "open", |row| ["True", "False"][row % 2].into());
     add_column(&folder, "empty", |_| String::new());
+    add_column(&folder, "note", |row| format!("customer {row}"));
     let said = folder.done(&["fit", "experiment.toml", "--out", "run"]);
-    let before = said.split("validation").next().unwrap();
-    assert!(before.contains("features: x, z, open\n"), "{said}");
-    let left_out = "left out: promo (text), date (dates or times), empty (nothing)\n";
+    let before = said.split("validation").next().unwrap().replace('\n', " ");
+    let features = "features: x, z, promo (3 levels), date (days, weekday), open (true or false) ";
+    assert!(before.contains(features), "{said}");
+    let left_out = "left out: empty (nothing), note (text, 24 values in 24 training rows)";
     assert!(before.contains(left_out), "{said}");
     let result = folder.json("run/result.json");
-    assert!(notes(&result).contains("Columns left out: promo (text)"), "{result}");
+    assert!(notes(&result).contains("Columns left out: empty (nothing)"), "{result}");
     let said = folder.done(&["fit", "experiment.toml", "--features", "x", "--out", "listed"]);
-    assert!(said.contains("not listed as features: z, promo, date, open, empty\n"), "{said}");
+    assert!(said.contains("not listed as features: z, promo, date, open, empty, note\n"), "{said}");
 }
 
 #[test]
-fn a_column_of_gaps_with_numbers_and_a_typo_is_refused_by_its_cell() {
+fn a_column_of_gaps_with_numbers_and_a_typo_is_refused_with_both() {
     let folder = Folder::new();
     let cell = |row: usize| match row {
         row if row % 3 > 0 => String::new(),
@@ -52,9 +54,10 @@ fn a_column_of_gaps_with_numbers_and_a_typo_is_refused_by_its_cell() {
         row => row.to_string(),
     };
     add_column(&folder, "sparse", cell);
-    // Most of the cells that are there are numbers, so it is no column of text that may be left out.
+    // Most of the cells that are there are numbers, so it is no column of text.
     let refused = folder.fit_refusal(&[]);
-    assert!(refused.contains("column 'sparse' is empty, expected a number"), "{refused}");
+    assert!(refused.contains("row 9, column 'sparse' is 'oops', expected a number"), "{refused}");
+    assert!(refused.contains("'sparse' has 32 missing cells of 48 (first in row 1)"), "{refused}");
 }
 
 /// The rows of the folder as Parquet, with a truth value and a time in nanoseconds.
@@ -91,7 +94,8 @@ fn parquet_rows(folder: &Folder) -> Vec<u8> {
                 column.typed::<BoolType>().write_batch(&cells, None, None).unwrap();
             }
             "at" => {
-                let cells: Vec<i64> = (0..).step_by(1_000_000_007).take(cells.len()).collect();
+                let cells: Vec<i64> =
+                    (1..).map(|row| row * 1_000_000_000).take(cells.len()).collect();
                 column.typed::<Int64Type>().write_batch(&cells, None, None).unwrap();
             }
             _ => {
@@ -115,10 +119,11 @@ fn the_same_rows_in_csv_and_parquet_give_the_same_models() {
     add_column(&folder, "text", |row| ["true", "false"][row / 2 % 2].into());
     folder.write("rows.parquet", parquet_rows(&folder));
     let said = folder.done(&["fit", "experiment.toml", "--out", "csv"]);
-    assert!(said.contains("left out: at (dates or times), gone (nothing)"), "{said}");
+    let features = "features: x, z, open (true or false), at (days, hour), text (true or false)";
+    assert!(said.contains(features) && said.contains("left out: gone (nothing)"), "{said}");
     let said =
         folder.done(&["fit", "experiment.toml", "--data", "rows.parquet", "--out", "parquet"]);
-    assert!(said.contains("left out: at (dates or times), gone (nothing)"), "{said}");
+    assert!(said.contains(features) && said.contains("left out: gone (nothing)"), "{said}");
     assert_eq!(folder.read("csv/models/nodes.jsonl"), folder.read("parquet/models/nodes.jsonl"));
 }
 

@@ -14,7 +14,7 @@ use fedgrid::{
     },
 };
 
-use super::{Files, Graph, graph, models, rows};
+use super::{Files, Graph, graph, models, rows, target};
 use crate::{
     error::{Error, Result},
     experiment::{CandidateKey, Experiment},
@@ -110,11 +110,11 @@ pub fn edges_csv(network: &Network, learned: Option<&LearnedNetwork>) -> String 
 
 /// Learns a network from the training rows of an experiment's table.
 pub fn learned(experiment: &Experiment, base: &Path) -> Result<LearnedNetwork> {
-    let files = Files::new(base, experiment.data.delimiter);
+    let files = Files::new(base, &experiment.data);
     let table = files.table(&experiment.data.file)?;
     let graph = Graph::new(experiment, files, Some(&table))?;
-    let task = rows::task(experiment, &table)?;
-    let mut rows = rows::Rows::new(experiment, &table, &graph, (task, None))?;
+    let task = target::task(experiment, &table, &rows::used_rows(&experiment.data, &table))?;
+    let mut rows = rows::Rows::new(experiment, &table, &graph, (task, rows::Known::default()))?;
     let plan = rows.plan(experiment, &graph);
     super::check_training(experiment, &table.source, &plan)?;
     let models = models::models(experiment, &graph, task)?.models;

@@ -1,6 +1,7 @@
 //! From an experiment and its files to a study: rows sorted by node, roles, network, models, public
 //! points, and everything a reader should be told about them.
 
+mod check;
 mod leakage;
 mod graph;
 mod learning;
@@ -10,12 +11,15 @@ mod learners;
 mod public;
 mod rows;
 mod site;
+mod target;
 
 use std::{
+    borrow::Cow,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
+pub use check::{Checked, check_table};
 use fedgrid::{
     compare::{Study, Unwatched, Watch},
     data::{Features, Plan, Task},
@@ -25,14 +29,16 @@ pub use graph::Graph;
 pub use learning::{Candidate, Chosen, edges_csv, learned};
 use methods::{checked_methods, settings};
 pub use models::CustomModel;
-pub use rows::{LeftOut, Rows};
+pub use rows::Rows;
+use rows::{Known, used_rows};
 use serde::{Deserialize, Serialize};
 pub use site::Common;
 
 use crate::{
+    columns::ColumnPlan,
     error::{Error, Result},
     experiment::{DataKeys, Experiment},
-    source::Table,
+    source::{FileFormat, Table},
 };
 
 /// What is needed to read new rows for the models of a run.
@@ -48,6 +54,9 @@ pub struct DataSchema {
     pub task: Task,
     /// The names of the classes; none for numbers.
     pub classes: Vec<String>,
+    /// How features are made of columns; nothing in runs of earlier versions, whose features are columns of numbers.
+    #[serde(default)]
+    pub columns: ColumnPlan,
 }
 
 /// A study with what a report says about it.
@@ -71,8 +80,8 @@ pub struct Assembly {
     pub fingerprint: u64,
     /// How the network came about, where it was learned or chosen.
     pub chosen: Option<Chosen>,
-    /// The columns that are not used.
-    pub left_out: LeftOut,
+    /// What was filled, left out or not known in the rows, in words.
+    pub row_notes: Vec<String>,
 }
 
 /// What an experiment is about, read from files or given in memory.
@@ -104,19 +113,20 @@ const SCALED: &str = "Features are scaled by their means and deviations over the
 #[derive(Debug, Clone, Copy)]
 pub struct Files<'a> {
     base: &'a Path,
-    delimiter: char,
+    keys: Option<&'a DataKeys>,
 }
 
 impl<'a> Files<'a> {
-    /// Files below a folder.
+    /// Files below a folder, written as the table of these keys.
     #[must_use]
-    pub fn new(base: &'a Path, delimiter: char) -> Self {
-        Self { base, delimiter }
+    pub fn new(base: &'a Path, keys: &'a DataKeys) -> Self {
+        Self { base, keys: Some(keys) }
     }
 
     /// Reads a table.
     pub fn table(self, file: &Path) -> Result<Table> {
-        Table::from_file(&self.base.join(file), self.delimiter)
+        let format = self.keys.map_or_else(|| ','.into(), FileFormat::from);
+        Table::from_file(&self.base.join(file), format)
     }
 }
 
@@ -128,12 +138,13 @@ impl Assembly {
 
     /// The same under the eyes of someone: to learn or choose a network takes its time.
     pub fn watched(experiment: &Experiment, base: &Path, watch: &dyn Watch) -> Result<Self> {
-        let files = Files { base, delimiter: experiment.data.delimiter };
+        let files = Files::new(base, &experiment.data);
         let table = files.table(&experiment.data.file)?;
         let graph = Graph::new(experiment, files, Some(&table))?;
-        let task = rows::task(experiment, &table)?;
-        let classes = experiment.data.classes.as_deref().map(rows::class_names);
-        let rows = Rows::new(experiment, &table, &graph, (task, classes.as_deref()))?;
+        let task = target::task(experiment, &table, &used_rows(&experiment.data, &table))?;
+        let classes = experiment.data.classes.as_deref().map(target::class_names);
+        let known = Known { classes: classes.as_deref(), plan: None };
+        let rows = Rows::new(experiment, &table, &graph, (task, known))?;
         let (source, fingerprint) = (table.source, table.fingerprint);
         let plan = rows.plan(experiment, &graph);
         let (models, public) = (Vec::new(), None);
@@ -143,7 +154,8 @@ impl Assembly {
 
     /// Puts an experiment together whose rows and network are in memory; its files are not read.
     pub fn from_memory(experiment: &Experiment, parts: StudyInputs) -> Result<Self> {
-        Self::from_parts(experiment, Files::new(Path::new(""), ','), parts, &Unwatched)
+        let files = Files { base: Path::new(""), keys: None };
+        Self::from_parts(experiment, files, parts, &Unwatched)
     }
 
     fn from_parts(
@@ -176,8 +188,7 @@ impl Assembly {
         let training = &plan.training_features(&rows.data)?;
         let check = |kind: &str| models.check_weights(kind, names, training.columns(), task);
         let methods = checked_methods(experiment, (&models, check), &mut notes)?;
-        let source =
-            public::PointSource { training, features: &about.features, scales: scales.as_ref() };
+        let source = public::PointSource { training, about: &about, scales: scales.as_ref() };
         let public = public::Public::new(experiment, files, &source, (names, public))?;
         notes.extend(scales.is_some().then(|| SCALED.into()));
         // Weights are compared without them; only the rival that is shrunk needs public points.
@@ -214,17 +225,28 @@ impl Assembly {
             public: public.words,
             fingerprint,
             chosen,
-            left_out: rows.left_out,
+            row_notes: rows.notes,
         })
     }
 }
 
 impl DataSchema {
+    /// How features are made of columns, also in a run that was stored before there were plans.
+    #[must_use]
+    pub fn column_plan(&self) -> Cow<'_, ColumnPlan> {
+        if self.columns.columns.is_empty() {
+            Cow::Owned(ColumnPlan::of_numbers(&self.features))
+        } else {
+            Cow::Borrowed(&self.columns)
+        }
+    }
+
     fn new(experiment: &Experiment, task: Task, rows: &Rows) -> Self {
         let DataKeys { node, target, .. } = experiment.data.clone();
         let features = rows.data.first().map(|data| data.features().names().to_vec());
         let (features, classes) = (features.unwrap_or_default(), rows.classes.clone());
-        Self { node, target, features, task, classes }
+        let columns = rows.columns.clone();
+        Self { node, target, features, task, classes, columns }
     }
 }
 
@@ -292,12 +314,12 @@ pub fn listed<'a>(
     }
 }
 
-/// The features of new rows, for the models of a run.
-pub fn features_of(table: &Table, about: &DataSchema) -> Result<Features> {
-    let columns =
-        about.features.iter().map(|name| table.numbers(name)).collect::<Result<Vec<_>>>()?;
-    let values = (0..table.rows()).flat_map(|row| columns.iter().map(move |column| column[row]));
-    Ok(Features::new(about.features.clone().into(), values.collect())?)
+/// The features of new rows, for the models of a run, and what a reader should know of them.
+pub fn features_of(table: &Table, about: &DataSchema) -> Result<(Features, Vec<String>)> {
+    let all: Vec<usize> = (0..table.rows()).collect();
+    let plan = about.column_plan();
+    let made = plan.apply(table)?;
+    Ok((made.rows(&all)?, made.notes()))
 }
 
 /// A path to `target` as seen from the folder `from`, so that a run folder can be moved along with

@@ -8,7 +8,7 @@ use fedgrid::{
     random::{Purpose, Stream},
 };
 
-use super::Files;
+use super::{DataSchema, Files, features_of};
 use crate::{
     error::{Error, Result},
     experiment::{Experiment, PublicKind, advice},
@@ -28,8 +28,8 @@ pub(super) struct Public {
 pub(super) struct PointSource<'a> {
     /// The features of all training rows, in the units of the study.
     pub(super) training: &'a Features,
-    /// The features as the table has them.
-    pub(super) features: &'a [String],
+    /// How rows are read.
+    pub(super) about: &'a DataSchema,
     /// From the units of the table to those of the study.
     pub(super) scales: Option<&'a Scales>,
 }
@@ -71,15 +71,9 @@ impl Public {
                 let file = keys.file.as_ref().expect("checked when the experiment was read");
                 let table = files.table(file)?;
                 fingerprint = table.fingerprint;
-                let columns = source
-                    .features
-                    .iter()
-                    .map(|name| table.numbers(name))
-                    .collect::<Result<Vec<_>>>()?;
-                let values = (0..table.rows()).flat_map(|row| columns.iter().map(move |c| c[row]));
-                source.given(&Features::new(source.features.into(), values.collect())?)?
+                source.given(&features_of(&table, source.about)?.0)?
             }
-            (PublicKind::Columns, _) => public_columns(experiment, training)?,
+            (PublicKind::Columns, _) => public_columns(experiment, source)?,
             (PublicKind::Normal, _) => (
                 draw(0)?,
                 format!("{} points drawn from a normal distribution", keys.points),
@@ -120,10 +114,17 @@ fn bounds(rows: &Features) -> Vec<(f64, f64)> {
 /// The distinct training rows of the features that are no secret, the others at their mean.
 fn public_columns(
     experiment: &Experiment,
-    training: &Features,
+    source: &PointSource,
 ) -> Result<(Features, String, Option<&'static str>)> {
+    let (training, columns) = (source.training, &source.about.columns);
     let declared =
         experiment.public.columns.as_ref().expect("checked when the experiment was read");
+    // A column of the table stands for all features that are made of it.
+    let features = |name: &String| match columns.names_of(name) {
+        own if own.is_empty() => vec![name.clone()],
+        own => own,
+    };
+    let declared: Vec<String> = declared.iter().flat_map(features).collect();
     if let Some(name) = declared.iter().find(|name| !training.names().contains(name)) {
         let advice = advice(name, training.names().iter().map(String::as_str));
         return Err(Error::input(format!("public.columns: '{name}' is not a feature{advice}")));

@@ -7,15 +7,17 @@ use fedgrid::{
     model::Scales,
 };
 
-use super::{Graph, listed};
-use crate::{
-    error::{Error, Result},
-    experiment::{DataKeys, Experiment, TaskKey, advice},
-    source::{Holds, Table},
+use super::{
+    Graph, listed,
+    target::{check_target, labels, question_target},
 };
-
-/// A target of more whole numbers than these is hardly one of classes.
-const MOST_CLASSES: usize = 20;
+use crate::{
+    columns::{ColumnPlan, Problems, Purpose, drops_rows, purposes, raw_values},
+    error::Result,
+    experiment::{DataKeys, Experiment, MissingRule, advice},
+    number::{count, counted},
+    source::{Column, Table},
+};
 
 /// The rows of every node.
 #[derive(Debug, Clone)]
@@ -26,80 +28,36 @@ pub struct Rows {
     pub roles: Vec<Vec<Role>>,
     /// The names of the classes; none for numbers.
     pub classes: Vec<String>,
-    /// The columns that are not used.
-    pub left_out: LeftOut,
+    /// What became of the columns.
+    pub columns: ColumnPlan,
+    /// What was filled, left out or not known, in words.
+    pub notes: Vec<String>,
 }
 
-/// The columns of a table that are no features, and why.
-#[derive(Debug, Clone, Default)]
-pub struct LeftOut {
-    /// Columns with what they hold, which no model can use.
-    pub unusable: Vec<(String, String)>,
-    /// Columns that the experiment does not list.
-    pub unlisted: Vec<String>,
+/// What is known of a table before it is read.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Known<'a> {
+    /// The names of the classes.
+    pub(super) classes: Option<&'a [String]>,
+    /// The column plan of all sites.
+    pub(super) plan: Option<&'a ColumnPlan>,
 }
 
-impl LeftOut {
-    /// The columns that no model can use, in words: `promo (text), date (dates or times)`.
-    #[must_use]
-    pub fn unusable(&self) -> Option<String> {
-        let named = |(name, holds): &(String, String)| format!("{name} ({holds})");
-        let all: Vec<String> = self.unusable.iter().map(named).collect();
-        (!all.is_empty()).then(|| all.join(", "))
-    }
-
-    /// What a reader should know of them.
-    pub(super) fn note(&self) -> Option<String> {
-        self.unusable().map(|columns| format!("Columns left out: {columns}."))
-    }
-}
-
-/// A task of classes, however many there are.
-const SOME_CLASSES: Task = Task::Classification { classes: 2 };
-
-/// What is predicted: as the experiment says, or as the models and the target column tell.
-pub(super) fn task(experiment: &Experiment, table: &Table) -> Result<Task> {
-    let target = &experiment.data.target;
-    if let Some(classes) = &experiment.data.classes {
-        return Ok(Task::Classification { classes: classes.len() });
-    }
-    let classes = match experiment.data.task {
-        Some(task) => task == TaskKey::Classification,
-        None => {
-            !experiment.model.predicts(Task::Regression) || {
-                let is_text = table.has(target) && table.holds(target)? != Holds::Numbers;
-                is_text && experiment.model.predicts(SOME_CLASSES)
-            }
-        }
+/// The rows of a table that no missing cell leaves out.
+pub(super) fn used_rows(keys: &DataKeys, table: &Table) -> Vec<bool> {
+    let mut ignored = Problems::new("");
+    let purposes = purposes(keys, &described(table), &mut ignored, &table.source);
+    let drops = |name: &String, purpose: &Purpose| match purpose {
+        Purpose::Feature(_) => drops_rows(keys, name),
+        Purpose::Target => keys.missing == MissingRule::Drop,
+        _ => false,
     };
-    if !classes {
-        return Ok(Task::Regression);
-    }
-    let classes = class_names(&table.names_in(target)?);
-    if classes.len() < 2 {
-        return Err(Error::input(format!(
-            "{}: column '{target}' holds one class, '{}', expected at least two",
-            table.source, classes[0]
-        )));
-    }
-    if 2 * classes.len() > table.rows() {
-        return Err(Error::input(format!(
-            "{}: column '{target}' holds {} classes in {} rows, expected fewer; use linear or tree \
-             for numbers",
-            table.source,
-            classes.len(),
-            table.rows()
-        )));
-    }
-    Ok(Task::Classification { classes: classes.len() })
+    let dropping = purposes.iter().filter(|(name, purpose)| drops(name, purpose));
+    ColumnPlan::used_rows(table.rows(), dropping.filter_map(|(name, _)| table.column(name).ok()))
 }
 
-/// The names of classes in order, each once.
-pub(super) fn class_names(labels: &[String]) -> Vec<String> {
-    let mut names: Vec<String> = labels.to_vec();
-    names.sort();
-    names.dedup();
-    names
+fn described(table: &Table) -> Vec<(&str, crate::source::Holds)> {
+    table.columns().iter().map(|column| (column.name(), column.holds())).collect()
 }
 
 impl Rows {
@@ -107,24 +65,35 @@ impl Rows {
         experiment: &Experiment,
         table: &Table,
         graph: &Graph,
-        (task, known): (Task, Option<&[String]>),
+        (task, known): (Task, Known<'_>),
     ) -> Result<Self> {
-        let keys = &experiment.data;
-        let mut by_node = rows_by_node(keys, table, graph)?;
-        let (names, left_out) = feature_names(keys, table)?;
-        let columns = names.iter().map(|name| table.numbers(name)).collect::<Result<Vec<_>>>()?;
-        check_target(experiment, table, task)?;
-        let (labels, classes) = labels(keys, table, task, known)?;
-        let names: Arc<[String]> = names.into();
-        let mut data = Vec::with_capacity(by_node.len());
+        let mut problems = Problems::new(&table.source);
+        let read = ReadRows::new(experiment, table, Some(graph), &mut problems);
+        let target = problems.take(check_target(experiment, table, task));
+        let labels = target.and_then(|()| {
+            let classes = (task, known.classes);
+            problems.take(labels(&experiment.data, table, classes, &read.is_used))
+        });
+        let is_sound = problems.is_empty();
+        let stored = problems.take(read.stored_roles(&experiment.data)).flatten();
+        let draws = labels.as_ref().filter(|_| is_sound);
+        let roles = match (stored, draws) {
+            (Some(stored), _) => stored,
+            (None, Some((labels, _))) => read.drawn_roles(experiment, graph, labels)?,
+            (None, None) => vec![Role::Train; table.rows()],
+        };
+        let columns = read.plan(experiment, &roles, known.plan, &mut problems);
+        let column = |name: &str| table.column(name).ok();
+        let made = columns.encode(column, &read.is_used, &mut problems);
+        if made.names.is_empty() && problems.is_empty() {
+            problems.add(columns.no_feature());
+        }
+        problems.into_result()?;
+        let (labels, classes) = labels.expect("labels that cannot be read are a problem");
+        let (mut by_node, mut data) =
+            (read.by_node.clone(), Vec::with_capacity(graph.network.len()));
         for rows in &mut by_node {
-            let values = rows.iter().flat_map(|&row| columns.iter().map(move |c| c[row]));
-            let features = if rows.is_empty() {
-                Features::empty(names.clone())
-            } else {
-                Features::new(names.clone(), values.collect())?
-            };
-            let own = Dataset::new(features, labels.select(rows))?;
+            let own = Dataset::new(made.rows(rows)?, labels.select(rows))?;
             // By what rows hold, so that nothing depends on where they stand.
             let ranked = own.ranked_rows().filter(|_| !experiment.is_of_row_order());
             data.push(ranked.map_or_else(
@@ -135,13 +104,10 @@ impl Rows {
                 },
             ));
         }
-        let roles = stored_roles(keys, table, &by_node)?.unwrap_or_else(|| {
-            // Without a split all rows train, and take turns to validate.
-            let (train, validation) = (keys.train.unwrap_or(1.0), keys.validation.unwrap_or(0.0));
-            let (names, rows, seed) = (graph.network.names(), &data[..], experiment.seed);
-            Plan::draw(train, validation, &RowDraws { names, rows, seed })
-        });
-        Ok(Self { data, roles, classes, left_out })
+        let of_node = |rows: &Vec<usize>| rows.iter().map(|&row| roles[row]).collect();
+        let roles = by_node.iter().map(of_node).collect();
+        let notes = made.notes().into_iter().chain(read.left_out_note()).collect();
+        Ok(Self { data, roles, classes, columns, notes })
     }
 
     /// How the rows are used.
@@ -218,7 +184,10 @@ impl Rows {
         } else {
             None
         };
-        self.left_out.note().into_iter().chain(question).collect()
+        let ignored = self.columns.ignored();
+        let left_out =
+            (!ignored.is_empty()).then(|| format!("Columns left out: {}.", ignored.join(", ")));
+        left_out.into_iter().chain(self.notes.iter().cloned()).chain(question).collect()
     }
 
     fn single_class(&self, plan: &Plan) -> Vec<usize> {
@@ -234,154 +203,139 @@ impl Rows {
     }
 }
 
-fn rows_by_node(keys: &DataKeys, table: &Table, graph: &Graph) -> Result<Vec<Vec<usize>>> {
+/// What a table says before its columns are planned.
+pub(super) struct ReadRows<'a> {
+    table: &'a Table,
+    purposes: Vec<(String, Purpose)>,
+    /// Whether each row is used.
+    pub(super) is_used: Vec<bool>,
+    /// The rows of each node that are.
+    pub(super) by_node: Vec<Vec<usize>>,
+}
+
+impl<'a> ReadRows<'a> {
+    /// Reads a table; without a network, rows are of no node.
+    pub(super) fn new(
+        experiment: &Experiment,
+        table: &'a Table,
+        graph: Option<&Graph>,
+        problems: &mut Problems,
+    ) -> Self {
+        let keys = &experiment.data;
+        let purposes = purposes(keys, &described(table), problems, &table.source);
+        let is_used = used_rows(keys, table);
+        let by_node = graph.map(|graph| rows_by_node(keys, table, graph, &is_used));
+        let by_node = by_node.and_then(|found| problems.take(found)).unwrap_or_default();
+        Self { table, purposes, is_used, by_node }
+    }
+
+    /// The features as one column each, before training rows are known.
+    fn features(&self) -> impl Iterator<Item = (&'a Column, crate::experiment::ColumnKind)> {
+        self.purposes.iter().filter_map(|(name, purpose)| match purpose {
+            Purpose::Feature(kind) => Some((self.table.column(name).ok()?, *kind)),
+            _ => None,
+        })
+    }
+
+    /// The roles that a column of the table tells; none without one.
+    pub(super) fn stored_roles(&self, keys: &DataKeys) -> Result<Option<Vec<Role>>> {
+        let Some(column) = &keys.split else { return Ok(None) };
+        let cells = self.table.column(column)?;
+        let role = |row: usize| match cells.cell(row).to_lowercase().as_str() {
+            _ if !self.is_used[row] => Ok(Role::Test),
+            "train" | "training" => Ok(Role::Train),
+            "val" | "valid" | "validation" => Ok(Role::Validation),
+            "test" => Ok(Role::Test),
+            other => {
+                let found = format!("is '{other}', expected train, val or test");
+                Err(self.table.at(row, column, &found))
+            }
+        };
+        (0..self.table.rows()).map(role).collect::<Result<_>>().map(Some)
+    }
+
+    /// Roles that are drawn by what rows hold; without shares all rows train, and take turns to validate.
+    pub(super) fn drawn_roles(
+        &self,
+        experiment: &Experiment,
+        graph: &Graph,
+        labels: &Labels,
+    ) -> Result<Vec<Role>> {
+        let keys = &experiment.data;
+        let mut roles = vec![Role::Train; self.table.rows()];
+        let Some(train) = keys.train else { return Ok(roles) };
+        let names: Arc<[String]> =
+            self.features().map(|(column, _)| column.name().into()).collect();
+        let columns: Vec<Vec<f64>> =
+            self.features().map(|(column, kind)| raw_values(column, kind)).collect();
+        let of_node = |rows: &Vec<usize>| {
+            let values = rows.iter().flat_map(|&row| columns.iter().map(move |column| column[row]));
+            let features = match rows.is_empty() || columns.is_empty() {
+                true => Features::empty(names.clone()),
+                false => Features::new(names.clone(), values.collect())?,
+            };
+            let rows = if columns.is_empty() { &[][..] } else { rows };
+            Dataset::new(features, labels.select(rows))
+        };
+        let data = self.by_node.iter().map(of_node).collect::<fedgrid::Result<Vec<_>>>()?;
+        let draws = RowDraws { names: graph.network.names(), rows: &data, seed: experiment.seed };
+        let drawn = Plan::draw(train, keys.validation.unwrap_or(0.0), &draws);
+        for (rows, own) in self.by_node.iter().zip(drawn) {
+            rows.iter().zip(own).for_each(|(&row, role)| roles[row] = role);
+        }
+        Ok(roles)
+    }
+
+    /// What becomes of the columns: as is known, or as the training rows say.
+    pub(super) fn plan(
+        &self,
+        experiment: &Experiment,
+        roles: &[Role],
+        known: Option<&ColumnPlan>,
+        problems: &mut Problems,
+    ) -> ColumnPlan {
+        if let Some(known) = known {
+            for (name, _) in known.features() {
+                problems.take(self.table.column(name));
+            }
+            return known.clone();
+        }
+        let trains = |row: &usize| self.is_used[*row] && roles[*row] == Role::Train;
+        let training: Vec<usize> = (0..self.table.rows()).filter(trains).collect();
+        let column = |name: &str| self.table.column(name).ok();
+        ColumnPlan::new(&experiment.data, self.purposes.clone(), column, &training, problems)
+    }
+
+    pub(super) fn left_out_note(&self) -> Option<String> {
+        let left_out = self.is_used.iter().filter(|is_used| !**is_used).count();
+        (left_out > 0).then(|| {
+            let rows = counted(left_out, "row");
+            format!("Left out for missing cells: {rows} of {}.", count(self.is_used.len()))
+        })
+    }
+}
+
+fn rows_by_node(
+    keys: &DataKeys,
+    table: &Table,
+    graph: &Graph,
+    is_used: &[bool],
+) -> Result<Vec<Vec<usize>>> {
     let ids: BTreeMap<&str, usize> =
         graph.network.names().iter().enumerate().map(|(id, name)| (name.as_str(), id)).collect();
     let mut rows = vec![Vec::new(); graph.network.len()];
-    for (row, name) in table.names_in(&keys.node)?.iter().enumerate() {
-        let id = ids.get(name.as_str()).ok_or_else(|| {
-            let advice = advice(name, graph.network.names().iter().map(String::as_str));
+    let column = table.column(&keys.node)?;
+    for row in (0..table.rows()).filter(|&row| is_used[row]) {
+        let name = column.cell(row);
+        if name.is_empty() {
+            return Err(table.at(row, &keys.node, "is empty, expected a name"));
+        }
+        let id = ids.get(&*name).ok_or_else(|| {
+            let advice = advice(&name, graph.network.names().iter().map(String::as_str));
             let found = format!("is '{name}', which is not a node of the network{advice}");
             table.at(row, &keys.node, &found)
         })?;
         rows[*id].push(row);
     }
     Ok(rows)
-}
-
-/// The feature columns, as given, or all of numbers but node, target and split; and the others.
-fn feature_names(keys: &DataKeys, table: &Table) -> Result<(Vec<String>, LeftOut)> {
-    let taken = |name: &str| {
-        name == keys.node || name == keys.target || Some(name) == keys.split.as_deref()
-    };
-    let (mut names, mut left_out) = (Vec::new(), LeftOut::default());
-    if let Some(listed) = &keys.features {
-        names.clone_from(listed);
-        let others = table.names().filter(|name| !taken(name) && !listed.iter().any(|l| l == name));
-        left_out.unlisted = others.map(ToString::to_string).collect();
-    } else {
-        for name in table.names().filter(|name| !taken(name)) {
-            match table.holds(name)? {
-                Holds::Numbers | Holds::Truths => names.push(name.to_string()),
-                other => left_out.unusable.push((name.to_string(), other.to_string())),
-            }
-        }
-    }
-    if let Some(name) = names.iter().find(|name| taken(name)) {
-        return Err(Error::input(format!(
-            "data.features: '{name}' is already the node, the target or the split"
-        )));
-    }
-    if let Some(name) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
-        let sentence = format!("data.features: '{}' is listed twice, expected each once", name.1);
-        return Err(Error::input(sentence));
-    }
-    if names.is_empty() {
-        let sentence = format!("{}: there is no numeric column besides", table.source);
-        let others =
-            left_out.unusable().map_or_else(String::new, |found| format!("; found {found}"));
-        return Err(Error::input(format!(
-            "{sentence} node, target and split, expected a feature{others}"
-        )));
-    }
-    Ok((names, left_out))
-}
-
-/// Refuses a target without numbers where numbers are predicted.
-fn check_target(experiment: &Experiment, table: &Table, task: Task) -> Result<()> {
-    let (target, source) = (&experiment.data.target, &table.source);
-    let holds = table.holds(target)?;
-    let is_forced = holds == Holds::Truths && experiment.data.task == Some(TaskKey::Regression);
-    if task != Task::Regression || holds == Holds::Numbers || is_forced {
-        return Ok(());
-    }
-    if !matches!(holds, Holds::Text | Holds::Truths) {
-        return Err(Error::input(format!(
-            "{source}: column '{target}' holds {holds}, expected numbers, or names of classes"
-        )));
-    }
-    let mut kinds = experiment
-        .model
-        .models()
-        .filter(|model| !model.as_local().predicts(SOME_CLASSES))
-        .map(fedgrid::model::Model::kind);
-    let numbers_only = kinds.next().map_or_else(
-        || "data.task is \"regression\"".into(),
-        |kind| format!("model.kind = \"{kind}\" predicts numbers only"),
-    );
-    Err(Error::input(format!(
-        "{source}: column '{target}' holds {holds}, and {numbers_only}; for classes use --model \
-         logistic, or another that predicts them"
-    )))
-}
-
-/// A whole-numbered target of few values may have been meant as classes.
-fn question_target(target: &str, labels: &[f64]) -> Option<String> {
-    let mut values: Vec<i64> = Vec::new();
-    for label in labels {
-        #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
-        let whole = (label.fract() == 0.0 && label.abs() < 1e15).then_some(*label as i64)?;
-        if let Err(index) = values.binary_search(&whole) {
-            values.insert(index, whole);
-        }
-        if values.len() > MOST_CLASSES {
-            return None;
-        }
-    }
-    let shown: Vec<String> = values.iter().take(3).map(ToString::to_string).collect();
-    let more = if values.len() > 3 { ", …" } else { "" };
-    (values.len() > 1 && 2 * values.len() <= labels.len()).then(|| {
-        format!(
-            "Target '{target}' holds {} whole numbers ({}{more}) and is predicted as a number; if \
-             they are classes, set data.task = \"classification\" and a model for classes, such as \
-             logistic.",
-            values.len(),
-            shown.join(", ")
-        )
-    })
-}
-
-/// The labels, and the names of classes: as they are known, or as the table has them.
-fn labels(
-    keys: &DataKeys,
-    table: &Table,
-    task: Task,
-    known: Option<&[String]>,
-) -> Result<(Labels, Vec<String>)> {
-    match task {
-        Task::Regression => Ok((Labels::values(table.numbers(&keys.target)?), Vec::new())),
-        Task::Classification { classes } => {
-            let cells = table.names_in(&keys.target)?;
-            let names = known.map_or_else(|| class_names(&cells), <[String]>::to_vec);
-            let index = |(row, cell): (usize, &String)| {
-                names.binary_search(cell).map_err(|_| {
-                    let found = format!("is '{cell}', expected one of {}", names.join(", "));
-                    table.at(row, &keys.target, &found)
-                })
-            };
-            let indices = cells.iter().enumerate().map(index).collect::<Result<Vec<usize>>>()?;
-            Ok((Labels::classes(classes, &indices)?, names))
-        }
-    }
-}
-
-/// The roles that a column of the table tells; none without one.
-fn stored_roles(
-    keys: &DataKeys,
-    table: &Table,
-    by_node: &[Vec<usize>],
-) -> Result<Option<Vec<Vec<Role>>>> {
-    let Some(column) = &keys.split else { return Ok(None) };
-    let cells = table.text(column)?;
-    let role = |row: usize| match cells[row].to_lowercase().as_str() {
-        "train" | "training" => Ok(Role::Train),
-        "val" | "valid" | "validation" => Ok(Role::Validation),
-        "test" => Ok(Role::Test),
-        other => {
-            let found = format!("is '{other}', expected train, val or test");
-            Err(table.at(row, column, &found))
-        }
-    };
-    let roles = by_node.iter().map(|rows| rows.iter().map(|&row| role(row)).collect());
-    roles.collect::<Result<_>>().map(Some)
 }

@@ -14,11 +14,12 @@ use fedgrid::{
 use super::{
     Assembly, DataSchema, Files, Graph, check_training, leakage,
     methods::{AllowedMethods, settings},
-    models, rows,
+    models, rows, target,
 };
 use crate::{
+    columns::{ColumnPlan, ColumnRole, PlannedColumn},
     error::{Error, Result},
-    experiment::{Choice, Experiment, PublicKind, TaskKey},
+    experiment::{Choice, ColumnKeys, ColumnKind, Experiment, MissingRule, PublicKind, TaskKey},
     source::Table,
 };
 
@@ -54,14 +55,16 @@ impl Common {
             let (public, scales) = (study.public[0].clone(), study.scales);
             return Ok(Self { network: study.network, about, public, scales });
         }
-        let files = Files::new(base, experiment.data.delimiter);
+        let files = Files::new(base, &experiment.data);
         let network = Graph::new(experiment, files, None)?.network;
         let keys = &experiment.data;
         let missing = |what: &str| {
             let file = keys.file.display();
             Error::input(format!("'{file}' is not here, so the experiment must give {what}"))
         };
-        let features = keys.features.clone().ok_or_else(|| missing("data.features"))?;
+        let listed = keys.features.clone().ok_or_else(|| missing("data.features"))?;
+        let columns = declared_plan(experiment, &listed)?;
+        let features = columns.feature_names();
         let needs_classes = match keys.task {
             Some(task) => task == TaskKey::Classification,
             None => !experiment.model.predicts(Task::Regression),
@@ -69,7 +72,7 @@ impl Common {
         if needs_classes && keys.classes.is_none() {
             return Err(missing("data.classes, the names of the classes"));
         }
-        let classes = rows::class_names(keys.classes.as_deref().unwrap_or_default());
+        let classes = target::class_names(keys.classes.as_deref().unwrap_or_default());
         let task = match classes.len() {
             0 => Task::Regression,
             classes => Task::Classification { classes },
@@ -83,6 +86,7 @@ impl Common {
             features,
             task,
             classes,
+            columns,
         };
         let names = network.names().to_vec();
         let graph = Graph::from(network);
@@ -94,7 +98,7 @@ impl Common {
         }
         check_models(experiment, task, &models.models, &graph.network)?;
         let network = graph.network;
-        let points = super::features_of(&table, &about)?;
+        let (points, _) = super::features_of(&table, &about)?;
         // All that is known of the units of features here; that of the target is not.
         let scales = Scales::of_points(&points, &models.models)?;
         let public = scales.as_ref().map_or_else(|| Ok(points.clone()), |s| s.features(&points))?;
@@ -115,6 +119,35 @@ impl Common {
         let at_sites = experiment.method.approach.at_sites();
         Ok(at_sites.map_or(0, |method| method.largest_message(&sizes)))
     }
+}
+
+/// The column plan of an experiment whose rows are with sites: it says itself what rows would otherwise.
+fn declared_plan(experiment: &Experiment, listed: &[String]) -> Result<ColumnPlan> {
+    let keys = &experiment.data;
+    let column = |name: &String| -> Result<PlannedColumn> {
+        let given = keys.columns.get(name).cloned().unwrap_or_default();
+        let rule = given.missing.unwrap_or(keys.missing);
+        let kind = given.kind.unwrap_or(ColumnKind::Number);
+        let is_filled = !matches!(rule, MissingRule::Refuse | MissingRule::Drop)
+            && !(rule == MissingRule::Indicator && kind == ColumnKind::Category);
+        let needed = [
+            ("levels", kind == ColumnKind::Category && given.levels.is_none()),
+            ("order", kind == ColumnKind::Time && given.order.is_none()),
+            ("parts", kind == ColumnKind::Time && given.parts.is_none()),
+            ("start", kind == ColumnKind::Time && given.start.is_none()),
+            ("fill", is_filled && given.fill.is_none()),
+        ];
+        if let Some((key, _)) = needed.iter().find(|(_, is_needed)| *is_needed) {
+            let file = keys.file.display();
+            return Err(Error::input(format!(
+                "'{file}' is not here, so the experiment must give data.columns.{name}.{key}"
+            )));
+        }
+        let complete = ColumnKeys { kind: Some(kind), missing: Some(rule), ..given };
+        Ok(PlannedColumn { name: name.clone(), role: ColumnRole::Feature { keys: complete } })
+    };
+    let columns = listed.iter().map(column).collect::<Result<_>>()?;
+    Ok(ColumnPlan { columns, missing_values: keys.missing_values.clone() })
 }
 
 /// Refuses what needs rows of all nodes in one place.
@@ -169,7 +202,7 @@ impl Assembly {
         common: Common,
         own: &[NodeId],
     ) -> Result<Self> {
-        let table = Table::from_file(data, experiment.data.delimiter)?;
+        let table = Table::from_file(data, &experiment.data)?;
         let Common { network, about, public, scales } = common;
         if let Some(scales) = &scales {
             scales.check()?;
@@ -179,8 +212,9 @@ impl Assembly {
         }
         check_own(&table, &about, &network, own)?;
         let graph = Graph::from(network);
-        let mut rows =
-            rows::Rows::new(experiment, &table, &graph, (about.task, Some(&about.classes)))?;
+        let plan = about.column_plan();
+        let known = rows::Known { classes: Some(&about.classes), plan: Some(&plan) };
+        let mut rows = rows::Rows::new(experiment, &table, &graph, (about.task, known))?;
         let plan = rows.plan(experiment, &graph);
         check_training(experiment, &table.source, &plan)?;
         leakage::check_keys(experiment, &graph.network, own, &plan.train)?;
@@ -206,12 +240,12 @@ impl Assembly {
             about,
             model_kinds: models.kinds,
             positions: None,
-            notes: rows.left_out.note().into_iter().collect(),
+            notes: rows.notes.clone(),
             node_notes: vec![None; nodes],
             public: "points that all sites share".into(),
             fingerprint: table.fingerprint,
             chosen: None,
-            left_out: rows.left_out,
+            row_notes: rows.notes,
         })
     }
 

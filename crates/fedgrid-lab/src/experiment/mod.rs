@@ -6,6 +6,7 @@
 mod allowed;
 mod baseline;
 mod choice;
+mod columns;
 mod keys;
 mod method;
 mod model;
@@ -13,10 +14,11 @@ mod network;
 mod read;
 mod reference;
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 pub use baseline::BaselineKey;
 pub use choice::Choice;
+pub use columns::{CalendarForm, ColumnKeys, ColumnKind, DateOrder, MissingRule, TimePart};
 pub use keys::advice;
 pub use method::{MethodSection, RunKeys, SolverKey};
 pub use model::{ModelChoice, ModelSection};
@@ -67,9 +69,26 @@ pub struct DataKeys {
     pub node: String,
     /// The column to predict.
     pub target: String,
-    /// The columns to predict from; by default all numeric ones but node, target and split.
+    /// The columns to predict from, by name or with `*` and `?` for any letters; by default all but node, target and
+    /// split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<Vec<String>>,
+    /// Columns that are not used, by name or with `*` and `?` for any letters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+    /// How single columns are used, where that is not as they look.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub columns: BTreeMap<String, ColumnKeys>,
+    /// How many levels of a category have a column of their own at most; rarer ones share one.
+    #[serde(default = "twenty")]
+    #[schemars(range(min = 1))]
+    pub most_levels: usize,
+    /// What is done with missing cells of features.
+    #[serde(default)]
+    pub missing: MissingRule,
+    /// Cells that stand for no value, besides empty ones and words such as NA.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_values: Vec<String>,
     /// The column that says what each row is for: train, val (or validation), test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<String>,
@@ -186,6 +205,9 @@ fn one() -> u64 {
 }
 fn five() -> usize {
     5
+}
+fn twenty() -> usize {
+    20
 }
 fn ninety_nine() -> usize {
     99

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 
 use super::{
-    Experiment, MethodSection, PublicKind, TaskKey,
+    Experiment, MethodSection, PublicKind, TaskKey, columns,
     keys::{self, Extent},
     network,
 };
@@ -45,6 +45,7 @@ impl Experiment {
             Error::input(format!("{source}: line {line}: {}", in_plain_words(error.message())))
         })?;
         network::in_full(&mut table);
+        columns::in_full(&mut table);
         keys::check(&table, source, Extent::NamesAndTypes)?;
         Ok(table)
     }
@@ -76,6 +77,7 @@ impl Experiment {
     /// The checked experiment of a table; `source` is named in messages.
     pub fn from_table(mut table: toml::Table, source: &str) -> Result<Self> {
         network::in_full(&mut table);
+        columns::in_full(&mut table);
         keys::check(&table, source, Extent::All)?;
         let said = |sentence: String| {
             Error::input(if source.is_empty() { sentence } else { format!("{source}: {sentence}") })
@@ -130,6 +132,9 @@ impl Experiment {
         }
         if train.unwrap_or(0.0) + validation.unwrap_or(0.0) > 1.0 {
             return Err("data.train and data.validation add up to more than 1".into());
+        }
+        for (name, keys) in &self.data.columns {
+            keys.check(name)?;
         }
         self.check_classes()
     }

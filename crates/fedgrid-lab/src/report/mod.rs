@@ -4,6 +4,7 @@ pub(crate) mod axis;
 mod chart;
 mod clusters;
 mod coefficients;
+mod columns;
 mod evidence;
 mod intervals;
 mod pivots;
@@ -32,7 +33,7 @@ struct Section {
 }
 
 /// The parts between the map and how training went, in their order.
-const SECTIONS: [Section; 7] = [
+const SECTIONS: [Section; 8] = [
     Section {
         template: include_str!("helps.html"),
         values: |page| matrix::helps(page.outcome, page.helps),
@@ -53,6 +54,10 @@ const SECTIONS: [Section; 7] = [
     Section {
         template: include_str!("residuals.html"),
         values: |page| intervals::residuals(page.outcome),
+    },
+    Section {
+        template: include_str!("columns.html"),
+        values: |page| columns::columns(page.outcome),
     },
     Section { template: include_str!("theory.html"), values: |page| theory::theory(page.outcome) },
 ];
@@ -154,9 +159,10 @@ mod tests {
     use crate::{
         coefficients::{CoefficientName, NodeCoefficients},
         outcome::{
-            CandidateOutcome, CoefficientOutcome, Comparison, Correlation, Coverage, Entry,
-            EvidenceOutcome, Gain, LearnedSummary, MethodCandidate, MethodUsed, NetworkSummary,
-            NodeInterval, NodeOutcome, ResidualCheck, Shape, Spread, Uncertainty, Variances,
+            CandidateOutcome, CoefficientOutcome, ColumnOutcome, Comparison, Correlation, Coverage,
+            Entry, EvidenceOutcome, Gain, LearnedSummary, MethodCandidate, MethodUsed,
+            NetworkSummary, NodeInterval, NodeOutcome, ResidualCheck, Shape, Spread, Uncertainty,
+            Variances,
         },
     };
 
@@ -376,6 +382,11 @@ mod tests {
             uncertainty: Some(uncertainty()),
             variances: Some(variances()),
             evidence: Some(evidence()),
+            columns: vec![ColumnOutcome {
+                name: "promo".into(),
+                treatment: "category: none, tv".into(),
+                features: vec!["promo=none".into(), "promo=tv".into()],
+            }],
             residuals: vec![0.1, 0.05, 0.03],
             steps: Vec::new(),
             history: (1..=3).map(round).collect(),
@@ -415,6 +426,7 @@ mod tests {
             "0.250 (given)",
             "121.0 with 1 covariance as well; these are taken",
             "Likelier with the network.",
+            "promo=none, promo=tv",
             "along the network, ρ = 0.500",
             "0 to 1.50",
             "standard deviation 2.00",

@@ -1,15 +1,18 @@
 //! Tables from CSV files.
 
-use super::{Column, Table};
+use rayon::prelude::*;
+
+use super::{Column, FileFormat, Table, cells::TextCells, column::Cells};
 use crate::error::{Error, Result};
 
 /// Reads a CSV file with a header.
-pub(super) fn table(bytes: &[u8], source: &str, delimiter: char) -> Result<Table> {
+pub(super) fn table(bytes: &[u8], source: &str, format: &FileFormat) -> Result<Table> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Error::input(format!("{source} is empty, expected a header and rows")));
     }
-    let delimiter = u8::try_from(delimiter).map_err(|_| {
-        Error::input(format!("data.delimiter is '{delimiter}', expected one plain character"))
+    let delimiter = u8::try_from(format.delimiter).map_err(|_| {
+        let found = format.delimiter;
+        Error::input(format!("data.delimiter is '{found}', expected one plain character"))
     })?;
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(delimiter)
@@ -23,9 +26,9 @@ pub(super) fn table(bytes: &[u8], source: &str, delimiter: char) -> Result<Table
     };
     let header = reader.headers().map_err(sentence)?.clone();
     check_header(&header, source, delimiter)?;
-    let mut cells: Vec<Vec<String>> = vec![Vec::new(); header.len()];
-    for (row, record) in reader.records().enumerate() {
-        let record = record.map_err(sentence)?;
+    let mut cells = vec![TextCells::default(); header.len()];
+    let (mut record, mut row) = (csv::StringRecord::new(), 0);
+    while reader.read_record(&mut record).map_err(sentence)? {
         if record.len() != header.len() {
             return Err(Error::input(format!(
                 "{source}: row {} has {} cells, expected {} as in the header",
@@ -34,20 +37,29 @@ pub(super) fn table(bytes: &[u8], source: &str, delimiter: char) -> Result<Table
                 header.len()
             )));
         }
-        for (column, cell) in cells.iter_mut().zip(&record) {
-            column.push(cell.to_string());
+        for (at, (column, cell)) in cells.iter_mut().zip(&record).enumerate() {
+            if !column.push(cell) {
+                return Err(Error::input(format!(
+                    "{source}: column '{}' holds more than 4 GiB of text, expected less",
+                    &header[at]
+                )));
+            }
         }
+        row += 1;
     }
-    let rows = cells.first().map_or(0, Vec::len);
-    if rows == 0 {
+    if row == 0 {
         return Err(Error::input(format!(
             "{source} has a header but no row, expected rows below it"
         )));
     }
     // Spreadsheets put a mark of their own before the first name.
     let names = header.iter().map(|name| name.trim_start_matches('\u{feff}').to_string());
-    let columns = names.zip(cells).map(|(name, cells)| Column::of_text(name, cells)).collect();
-    Ok(Table { source: source.to_string(), fingerprint: 0, columns, rows })
+    let named: Vec<(String, TextCells)> = names.zip(cells).collect();
+    // To look at every cell takes longer than to read it.
+    let column =
+        |(name, cells)| Column::new(name, Cells::Text(cells), format.missing_values.clone());
+    let columns = named.into_par_iter().map(column).collect();
+    Ok(Table { source: source.to_string(), fingerprint: 0, columns, rows: row })
 }
 
 /// One column whose name holds another usual delimiter was written with that one.

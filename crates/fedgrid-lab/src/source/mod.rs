@@ -1,22 +1,47 @@
 //! Tables from disk: CSV and Parquet, column by column, with messages that name file, row and
 //! column.
 
+mod cells;
+mod column;
 mod csv;
+pub(crate) mod moment;
 mod parquet;
 
+pub use column::{Column, Holds};
 pub use csv::csv_text;
 pub use parquet::{Written, parquet_bytes};
 
-use std::{borrow::Cow, collections::BTreeSet, path::Path};
+use std::{borrow::Cow, collections::BTreeSet, path::Path, sync::Arc};
 
 use crate::{
     error::{Error, Result},
-    experiment::advice,
+    experiment::{DataKeys, advice},
 };
 
 /// Squares of squares of cells up to this size are still finite: losses square differences, and solvers
 /// square losses.
 const LARGEST_CELL: f64 = 1e50;
+
+/// How a file is written, where that is said.
+#[derive(Debug, Clone)]
+pub struct FileFormat {
+    /// The character between the columns of a CSV file.
+    pub delimiter: char,
+    /// Cells that stand for no value, besides those that do in every table.
+    pub missing_values: Arc<[String]>,
+}
+
+impl From<&DataKeys> for FileFormat {
+    fn from(keys: &DataKeys) -> Self {
+        Self { delimiter: keys.delimiter, missing_values: keys.missing_values.clone().into() }
+    }
+}
+
+impl From<char> for FileFormat {
+    fn from(delimiter: char) -> Self {
+        Self { delimiter, missing_values: Arc::new([]) }
+    }
+}
 
 /// A table of named columns.
 #[derive(Debug, Clone)]
@@ -29,78 +54,32 @@ pub struct Table {
     rows: usize,
 }
 
-/// One column.
-#[derive(Debug, Clone)]
-struct Column {
-    name: String,
-    cells: Cells,
-}
-
-/// The cells of a column. A CSV file has text, read as numbers where numbers are wanted.
-#[derive(Debug, Clone)]
-enum Cells {
-    Text(Vec<String>),
-    Numbers(Vec<f64>),
-    Integers(Vec<i64>),
-    /// True or false as the file writes it; one or zero where a number is wanted.
-    Truths(Vec<String>),
-    /// Dates and times, which are never numbers.
-    Times(Vec<String>),
-}
-
-/// What a column holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holds {
-    /// Numbers, or mostly: then the other cells are mistakes.
-    Numbers,
-    /// True and false.
-    Truths,
-    /// Dates or times.
-    Times,
-    /// Other text.
-    Text,
-    /// Nothing.
-    Nothing,
-}
-
-impl std::fmt::Display for Holds {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Numbers => "numbers",
-            Self::Truths => "true and false",
-            Self::Times => "dates or times",
-            Self::Text => "text",
-            Self::Nothing => "nothing",
-        })
-    }
-}
-
 impl Table {
     /// Reads a CSV or Parquet file, told apart by its ending.
-    pub fn from_file(path: &Path, delimiter: char) -> Result<Self> {
+    pub fn from_file(path: &Path, format: impl Into<FileFormat>) -> Result<Self> {
         let bytes =
             std::fs::read(path).map_err(|error| Error::file("read the table", path, &error))?;
         let source = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self::from_bytes(bytes, &source, delimiter)
+        Self::from_bytes(bytes, &source, &format.into())
     }
 
     /// Reads a table from the bytes of a file of the given name.
-    pub fn from_bytes(bytes: Vec<u8>, source: &str, delimiter: char) -> Result<Self> {
+    pub fn from_bytes(bytes: Vec<u8>, source: &str, format: &FileFormat) -> Result<Self> {
         let ending = Path::new(source).extension().unwrap_or_default().to_ascii_lowercase();
         // Of the raw bytes, so that any change of the file makes a resumed run refuse it.
         let fingerprint = fingerprint(&bytes);
         let mut table = if ending == "parquet" {
-            parquet::table(bytes, source)?
+            parquet::table(bytes, source, format)?
         } else {
-            csv::table(&bytes, source, delimiter)?
+            csv::table(&bytes, source, format)?
         };
         table.fingerprint = fingerprint;
         let mut names = BTreeSet::new();
         for column in &table.columns {
-            if !names.insert(column.name.as_str()) {
+            if !names.insert(column.name()) {
                 return Err(Error::input(format!(
                     "{source}: column '{}' appears twice",
-                    column.name
+                    column.name()
                 )));
             }
         }
@@ -115,7 +94,13 @@ impl Table {
 
     /// The names of the columns.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.columns.iter().map(|column| column.name.as_str())
+        self.columns.iter().map(|column| column.name())
+    }
+
+    /// The columns.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
     }
 
     /// Whether there is a column of this name.
@@ -124,9 +109,10 @@ impl Table {
         self.names().any(|known| known == name)
     }
 
-    fn column(&self, name: &str) -> Result<&Column> {
-        self.columns.iter().find(|column| column.name == name).ok_or_else(|| {
-            let advice = advice(name, self.columns.iter().map(|column| column.name.as_str()));
+    /// The column of this name.
+    pub fn column(&self, name: &str) -> Result<&Column> {
+        self.columns.iter().find(|column| column.name() == name).ok_or_else(|| {
+            let advice = advice(name, self.columns.iter().map(|column| column.name()));
             Error::input(format!("{}: there is no column '{name}'{advice}", self.source))
         })
     }
@@ -149,26 +135,8 @@ impl Table {
     /// A column as finite numbers.
     pub fn numbers(&self, name: &str) -> Result<Vec<f64>> {
         let column = self.column(name)?;
-        (0..self.rows)
-            .map(|row| {
-                let value = column.number(row).ok_or_else(|| {
-                    let found = match column.cell(row) {
-                        cell if cell.is_empty() => "is empty, expected a number".to_string(),
-                        cell => format!("is '{cell}', expected a number"),
-                    };
-                    self.at(row, name, &found)
-                })?;
-                if value.abs() <= LARGEST_CELL {
-                    return Ok(value);
-                }
-                let found = if value.is_finite() {
-                    format!("is {value:e}, expected a number of size {LARGEST_CELL:e} at most")
-                } else {
-                    format!("is {value}, expected a finite number")
-                };
-                Err(self.at(row, name, &found))
-            })
-            .collect()
+        let number = |row: usize| finite(column, row).map_err(|found| self.at(row, name, &found));
+        (0..self.rows).map(number).collect()
     }
 
     /// Some rows as the text of a CSV file, numbers to their last bit.
@@ -205,91 +173,22 @@ pub fn fingerprint(bytes: &[u8]) -> u64 {
     })
 }
 
-impl Column {
-    /// A cell as text; a number is written as it is.
-    fn cell(&self, row: usize) -> Cow<'_, str> {
-        match &self.cells {
-            Cells::Text(cells) | Cells::Truths(cells) | Cells::Times(cells) => {
-                Cow::from(&cells[row])
+/// A cell as a finite number, or what is there instead.
+pub(crate) fn finite(column: &Column, row: usize) -> std::result::Result<f64, String> {
+    let Some(value) = column.number(row) else {
+        return Err(match column.cell(row) {
+            cell if cell.is_empty() => "is empty, expected a number".to_string(),
+            cell if cell.parse().is_ok_and(f64::is_nan) => {
+                "is NaN, expected a finite number".into()
             }
-            Cells::Numbers(cells) => Cow::from(cells[row].to_string()),
-            Cells::Integers(cells) => Cow::from(cells[row].to_string()),
-        }
+            cell => format!("is '{cell}', expected a number"),
+        });
+    };
+    if value.abs() <= LARGEST_CELL {
+        Ok(value)
+    } else if value.is_finite() {
+        Err(format!("is {value:e}, expected a number of size {LARGEST_CELL:e} at most"))
+    } else {
+        Err(format!("is {value}, expected a finite number"))
     }
-
-    fn number(&self, row: usize) -> Option<f64> {
-        match &self.cells {
-            Cells::Text(cells) => cells[row].parse().ok(),
-            Cells::Truths(cells) => truth(&cells[row]).map(|is_true| f64::from(u8::from(is_true))),
-            Cells::Times(_) => None,
-            Cells::Numbers(cells) => Some(cells[row]),
-            #[expect(clippy::cast_precision_loss, reason = "a table's integers are small")]
-            Cells::Integers(cells) => Some(cells[row] as f64),
-        }
-    }
-
-    /// A column of a file that has only text, by what its cells look like.
-    fn of_text(name: String, cells: Vec<String>) -> Self {
-        let mut known = cells.iter().filter(|cell| !is_gap(cell)).peekable();
-        // A column of gaps alone would satisfy every test below.
-        let cells = if known.peek().is_none() {
-            Cells::Text(cells)
-        } else if known.clone().all(|cell| truth(cell).is_some()) {
-            Cells::Truths(cells)
-        } else if known.all(|cell| is_time(cell)) {
-            Cells::Times(cells)
-        } else {
-            Cells::Text(cells)
-        };
-        Self { name, cells }
-    }
-
-    fn holds(&self) -> Holds {
-        let texts = match &self.cells {
-            Cells::Text(texts) => texts,
-            Cells::Truths(_) => return Holds::Truths,
-            Cells::Times(_) => return Holds::Times,
-            Cells::Numbers(cells) if cells.iter().all(|cell| cell.is_nan()) => {
-                return Holds::Nothing;
-            }
-            Cells::Numbers(_) | Cells::Integers(_) => return Holds::Numbers,
-        };
-        let known = texts.iter().filter(|cell| !is_gap(cell)).count();
-        let numbers = (0..texts.len()).filter(|row| self.number(*row).is_some()).count();
-        if known == 0 {
-            Holds::Nothing
-        // One mistake among numbers must be reported as one, not turn its column into text.
-        } else if 2 * numbers > known {
-            Holds::Numbers
-        } else {
-            Holds::Text
-        }
-    }
-}
-
-/// Whether a cell stands for no value.
-fn is_gap(cell: &str) -> bool {
-    matches!(cell, "" | "NA" | "na" | "null")
-}
-
-/// True or false, as usual programs write it.
-fn truth(cell: &str) -> Option<bool> {
-    match cell {
-        "true" | "True" | "TRUE" => Some(true),
-        "false" | "False" | "FALSE" => Some(false),
-        _ => None,
-    }
-}
-
-/// Whether a cell is a date, with or without a time: three numbers, of which one is a year of four
-/// digits, such as `2024-01-31`, `31.01.2024` or `1/31/2024 12:00`.
-fn is_time(cell: &str) -> bool {
-    let date = cell.split([' ', 'T']).next().unwrap_or_default();
-    ['-', '/', '.'].into_iter().any(|between| {
-        let parts: Vec<&str> = date.split(between).collect();
-        let digits = |part: &&str| part.len() <= 4 && part.bytes().all(|b| b.is_ascii_digit());
-        parts.len() == 3
-            && parts.iter().all(|part| !part.is_empty() && digits(part))
-            && parts.iter().filter(|part| part.len() == 4).count() == 1
-    })
 }

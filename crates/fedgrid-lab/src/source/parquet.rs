@@ -18,14 +18,14 @@ use parquet::{
     schema::types::Type,
 };
 
-use super::{Cells, Column, Table};
+use super::{Column, FileFormat, Table, cells::TextCells, column::Cells, moment};
 use crate::error::{Error, Result};
 
 /// Held while panics are kept quiet, so that the hook taken is the hook put back.
 static QUIET: Mutex<()> = Mutex::new(());
 
-/// Reads a Parquet file of plain columns: numbers, text, truth values.
-pub(super) fn table(bytes: Vec<u8>, source: &str) -> Result<Table> {
+/// Reads a Parquet file of plain columns: numbers, text, truth values, dates and times.
+pub(super) fn table(bytes: Vec<u8>, source: &str, format: &FileFormat) -> Result<Table> {
     if bytes.is_empty() {
         return Err(Error::input(format!("{source} is empty, expected a Parquet file")));
     }
@@ -33,14 +33,14 @@ pub(super) fn table(bytes: Vec<u8>, source: &str) -> Result<Table> {
     let _quiet = QUIET.lock().unwrap_or_else(PoisonError::into_inner);
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
-    let read = panic::catch_unwind(|| whole_table(bytes, source));
+    let read = panic::catch_unwind(|| whole_table(bytes, source, format));
     panic::set_hook(hook);
     read.unwrap_or_else(|_| {
         Err(Error::input(format!("{source} is not a whole Parquet file: it contradicts itself")))
     })
 }
 
-fn whole_table(bytes: Vec<u8>, source: &str) -> Result<Table> {
+fn whole_table(bytes: Vec<u8>, source: &str, format: &FileFormat) -> Result<Table> {
     let sentence = |error: ParquetError| {
         let reason = match error {
             ParquetError::General(reason) | ParquetError::EOF(reason) => reason,
@@ -51,6 +51,12 @@ fn whole_table(bytes: Vec<u8>, source: &str) -> Result<Table> {
     };
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).map_err(sentence)?;
     let fields = reader.metadata().file_metadata().schema().get_fields();
+    if let Some(nested) = fields.iter().find(|field| field.is_group()) {
+        return Err(Error::input(format!(
+            "{source}: column '{}' is nested, expected plain columns; take it out, or apart",
+            nested.name()
+        )));
+    }
     let names: Vec<String> = fields.iter().map(|field| field.name().to_string()).collect();
     let in_nanoseconds: Vec<bool> = fields.iter().map(|field| is_in_nanoseconds(field)).collect();
     let mut cells: Vec<Option<Cells>> = vec![None; names.len()];
@@ -73,32 +79,27 @@ fn whole_table(bytes: Vec<u8>, source: &str) -> Result<Table> {
     if rows == 0 {
         return Err(Error::input(format!("{source} has no row")));
     }
-    let columns = names.into_iter().zip(cells).map(|(name, cells)| match cells {
+    let columns = names.into_iter().zip(cells).map(|(name, cells)| {
         // Text is what it looks like, as in a CSV file.
-        Some(Cells::Text(cells)) => Column::of_text(name, cells),
-        cells => Column { name, cells: cells.unwrap_or(Cells::Numbers(Vec::new())) },
+        let cells = cells.unwrap_or(Cells::Numbers(Vec::new()));
+        Column::new(name, cells, format.missing_values.clone())
     });
     Ok(Table { source: source.to_string(), fingerprint: 0, columns: columns.collect(), rows })
 }
 
 /// Adds a value to its column; the first value says what kind of column it is. A gap is kept as
-/// not-a-number or as empty text, and refused by name where a value is needed.
+/// not-a-number or as empty text.
 fn push(cells: &mut Option<Cells>, field: &Field, row: usize) -> std::result::Result<(), String> {
     let value = Value::of(field)?;
     let column = cells.get_or_insert_with(|| match value {
-        Value::Text(_) => Cells::Text(Vec::new()),
+        Value::Text(_) => Cells::Text(TextCells::default()),
         Value::Integer(_) => Cells::Integers(Vec::new()),
-        Value::Truth(_) => Cells::Truths(Vec::new()),
-        Value::Time(_) => Cells::Times(Vec::new()),
         Value::Number(_) | Value::Gap => Cells::Numbers(Vec::new()),
     });
+    let mut is_kept = true;
     match (column, value) {
-        (Cells::Text(cells), Value::Text(text))
-        | (Cells::Truths(cells), Value::Truth(text))
-        | (Cells::Times(cells), Value::Time(text)) => cells.push(text),
-        (Cells::Text(cells) | Cells::Truths(cells) | Cells::Times(cells), Value::Gap) => {
-            cells.push(String::new());
-        }
+        (Cells::Text(cells), Value::Text(text)) => is_kept = cells.push(&text),
+        (Cells::Text(cells), Value::Gap) => is_kept = cells.push(""),
         (Cells::Integers(cells), Value::Integer(value)) => cells.push(value),
         (Cells::Numbers(cells), Value::Number(value)) => cells.push(value),
         (Cells::Numbers(cells), Value::Gap) => cells.push(f64::NAN),
@@ -113,20 +114,13 @@ fn push(cells: &mut Option<Cells>, field: &Field, row: usize) -> std::result::Re
             *column = Cells::Numbers(numbers);
         }
         // Gaps came first, and now the kind shows.
-        (column @ Cells::Numbers(_), value) if is_only_gaps(column) => {
-            let (text, kind): (_, fn(Vec<String>) -> Cells) = match value {
-                Value::Truth(text) => (text, Cells::Truths),
-                Value::Time(text) => (text, Cells::Times),
-                Value::Text(text) => (text, Cells::Text),
-                Value::Integer(_) | Value::Number(_) | Value::Gap => unreachable!("matched above"),
-            };
-            let mut texts = vec![String::new(); row];
-            texts.push(text);
-            *column = kind(texts);
+        (column @ Cells::Numbers(_), Value::Text(text)) if is_only_gaps(column) => {
+            let gaps = std::iter::repeat_n("", row);
+            *column = Cells::Text(gaps.chain([text.as_str()]).collect());
         }
         _ => return Err("is of another type than the rows above".into()),
     }
-    Ok(())
+    if is_kept { Ok(()) } else { Err("is too much text for one column".into()) }
 }
 
 /// Whether all rows so far were gaps.
@@ -142,8 +136,6 @@ fn is_in_nanoseconds(field: &Type) -> bool {
 
 enum Value {
     Text(String),
-    Truth(String),
-    Time(String),
     Integer(i64),
     Number(f64),
     Gap,
@@ -153,17 +145,23 @@ impl Value {
     fn of(field: &Field) -> std::result::Result<Self, String> {
         Ok(match field {
             Field::Null => Self::Gap,
-            Field::Bool(value) => Self::Truth(value.to_string()),
+            Field::Bool(value) => Self::Text(value.to_string()),
             Field::Byte(value) => Self::Integer(i64::from(*value)),
             Field::Short(value) => Self::Integer(i64::from(*value)),
             Field::Int(value) => Self::Integer(i64::from(*value)),
             Field::Long(value) => Self::Integer(*value),
-            // Ticks since some day are no quantity to learn from.
-            Field::Date(_)
-            | Field::TimeMillis(_)
-            | Field::TimeMicros(_)
-            | Field::TimestampMillis(_)
-            | Field::TimestampMicros(_) => Self::Time(field.to_string()),
+            // Ticks since some day are no quantity to learn from; files of text write days and hours.
+            Field::Date(days) => Self::Text(moment::written(i64::from(*days) * moment::DAY)),
+            Field::TimestampMillis(millis) => Self::moment(millis.checked_mul(1000))?,
+            Field::TimestampMicros(micros) => Self::moment(Some(*micros))?,
+            Field::TimeMillis(_) | Field::TimeMicros(_) => Self::Text(field.to_string()),
+            Field::Decimal(_) => {
+                let number = field
+                    .to_string()
+                    .parse()
+                    .map_err(|_| format!("is '{field}', expected a number"));
+                Self::Number(number?)
+            }
             Field::UByte(value) => Self::Integer(i64::from(*value)),
             Field::UShort(value) => Self::Integer(i64::from(*value)),
             Field::UInt(value) => Self::Integer(i64::from(*value)),
@@ -171,8 +169,20 @@ impl Value {
             Field::Double(value) => Self::Number(*value),
             Field::Str(value) => Self::Text(value.clone()),
             Field::Bytes(value) => Self::Text(String::from_utf8_lossy(value.data()).into_owned()),
+            Field::ULong(value) =>
+            {
+                #[expect(clippy::cast_precision_loss, reason = "a table's integers are small")]
+                i64::try_from(*value).map_or(Self::Number(*value as f64), Self::Integer)
+            }
+            Field::Float16(value) => Self::Number(value.to_f64()),
             other => return Err(format!("holds {other}, expected a number or text")),
         })
+    }
+
+    /// A moment as text, if it is one of years with four digits.
+    fn moment(micros: Option<i64>) -> std::result::Result<Self, String> {
+        let text = micros.map(moment::written).filter(|text| text.find('-') == Some(4));
+        text.map(Self::Text).ok_or_else(|| "is beyond the years 0 to 9999".into())
     }
 }
 
@@ -234,9 +244,13 @@ mod tests {
         ])
     }
 
+    fn read(bytes: Vec<u8>) -> Result<Table> {
+        table(bytes, "rows.parquet", &','.into())
+    }
+
     #[test]
     fn columns_keep_their_kinds() {
-        let table = table(file(), "rows.parquet").unwrap();
+        let table = read(file()).unwrap();
         assert_eq!(table.names_in("node").unwrap(), ["a", "b"]);
         assert_eq!(table.numbers("x").unwrap(), [1.5, -2.0]);
     }
@@ -248,13 +262,13 @@ mod tests {
             for flip in [0x01, 0x10, 0x80, 0xff] {
                 let mut damaged = whole.clone();
                 damaged[index] ^= flip;
-                if let Err(error) = table(damaged, "rows.parquet") {
+                if let Err(error) = read(damaged) {
                     let sentence = error.to_string();
                     assert!(sentence.starts_with("rows.parquet"), "{sentence}");
                     assert!(!sentence.contains('\n'), "{sentence}");
                 }
             }
-            assert!(table(whole[..index].to_vec(), "rows.parquet").is_err());
+            assert!(read(whole[..index].to_vec()).is_err());
         }
     }
 }

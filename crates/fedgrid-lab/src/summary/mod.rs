@@ -19,8 +19,8 @@ use crate::{
     experiment::Experiment,
     number::{counted, significant},
     outcome::{
-        Clusters, Comparison, Entry, Gain, MethodUsed, NetworkSummary, NodeOutcome, Outcome, Shape,
-        Spread,
+        Clusters, ColumnOutcome, Comparison, Entry, Gain, MethodUsed, NetworkSummary, NodeOutcome,
+        Outcome, Shape, Spread,
     },
     probes::{candidates, learned},
     theory::theory,
@@ -73,6 +73,7 @@ pub fn outcome(
         bytes_per_round: bytes_per_round(assembly),
         warnings: warnings(assembly, cards, fitted, verdict.is_some()),
         notes: notes(assembly, cards, fitted),
+        columns: columns(assembly),
         network: network(assembly),
         path: cards.iter().map(|card| (card.contestant.to_string(), card.path.clone())).collect(),
         clusters: fitted.clusters.as_deref().map(clusters),
@@ -87,6 +88,11 @@ pub fn outcome(
         seed: experiment.seed,
         version: env!("CARGO_PKG_VERSION").into(),
     }
+}
+
+fn columns(assembly: &Assembly) -> Vec<ColumnOutcome> {
+    let all = assembly.about.columns.treatments().into_iter();
+    all.map(|(name, treatment, features)| ColumnOutcome { name, treatment, features }).collect()
 }
 
 fn gain(verdict: &Verdict) -> Gain {

@@ -218,7 +218,10 @@ impl New {
         let mut experiment = experiment.clone();
         // A site has its own rows and is told the features, so that all read the same columns.
         experiment.data.file = PathBuf::from("data.csv");
-        experiment.data.features = Some(common.about.features.clone());
+        let plan = &common.about.columns;
+        experiment.data.features = Some(plan.features().map(|(name, _)| name.into()).collect());
+        experiment.data.exclude.clear();
+        experiment.data.columns = plan.keys();
         let settings = SiteSettings {
             title: title.to_string(),
             about: common.about.clone(),

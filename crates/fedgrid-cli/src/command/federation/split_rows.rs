@@ -27,7 +27,7 @@ pub(super) fn write(
     if !path.exists() {
         return Ok(None);
     }
-    let table = Table::from_file(&path, keys.delimiter)?;
+    let table = Table::from_file(&path, keys)?;
     let names = table.names_in(&keys.node)?;
     let folder = out.join("rows");
     std::fs::create_dir_all(&folder).map_err(|error| Error::folder(&folder, &error))?;

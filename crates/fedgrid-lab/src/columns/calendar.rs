@@ -1,0 +1,144 @@
+//! Dates and times as numbers that a model can use,
+//!
+//! ```text
+//! days since the start      sin, cos of 2π · (month − 1)/12, weekday/7, hour/24
+//! ```
+//!
+//! and never as ticks of a clock: a trend, and places in the year, the week and the day whose end is next to their
+//! beginning.
+
+use std::f64::consts::TAU;
+
+use crate::{
+    experiment::{CalendarForm, ColumnKeys, DateOrder, TimePart},
+    source::{
+        Column,
+        moment::{Civil, DAY, WrittenMoment, written},
+    },
+};
+
+/// Microseconds in an hour.
+const HOUR: i64 = DAY / 24;
+
+/// How day and month are ordered in a column, or why that cannot be told; rows count from the number of the first.
+pub(super) fn order_of(column: &Column, first_row: usize) -> Result<DateOrder, String> {
+    let (mut told, mut ambiguous) = (None, None);
+    for row in 0..column.rows() {
+        let Some(date) = column.written_moment(row) else { continue };
+        match (date.told_order(), told) {
+            (Some(order), None) => told = Some(order),
+            (Some(order), Some(before)) if order != before => {
+                return Err(format!(
+                    "row {}, column '{}' is '{}', where day and month are in another order than above",
+                    row + first_row,
+                    column.name(),
+                    column.cell(row)
+                ));
+            }
+            _ => {}
+        }
+        if date.is_ambiguous() {
+            ambiguous.get_or_insert(row);
+        }
+    }
+    match (told, ambiguous) {
+        (Some(order), _) => Ok(order),
+        (None, None) => Ok(DateOrder::DayFirst),
+        (None, Some(row)) => Err(format!(
+            "column '{name}' holds dates such as '{}', which do not tell day from month; set \
+             data.columns.{name}.order = \"day-first\" or \"month-first\"",
+            column.cell(row),
+            name = column.name()
+        )),
+    }
+}
+
+/// The moments of some rows.
+pub(super) fn moments(column: &Column, order: DateOrder, rows: &[usize]) -> Vec<i64> {
+    let moment =
+        |&row: &usize| column.written_moment(row)?.moment(order).filter(|_| !column.is_gap(row));
+    rows.iter().filter_map(moment).collect()
+}
+
+/// A moment that was written by itself, such as the start of a count.
+pub(super) fn read(text: &str, order: DateOrder) -> Option<i64> {
+    WrittenMoment::read(text)?.moment(order)
+}
+
+/// Completes what is used of dates by the moments of the training rows; why nothing can be, if so.
+pub(super) fn complete(keys: &mut ColumnKeys, training: &[i64]) -> Result<(), String> {
+    let Some((&first, &last)) = training.iter().min().zip(training.iter().max()) else {
+        return Err("nothing in the training rows".into());
+    };
+    if keys.start.is_none() {
+        keys.start = Some(written(first.div_euclid(DAY) * DAY));
+    }
+    keys.calendar.get_or_insert_default();
+    if keys.parts.is_none() {
+        let differs = |value: &dyn Fn(Civil) -> i64| {
+            let expected = value(Civil::of(first));
+            training.iter().any(|&moment| value(Civil::of(moment)) != expected)
+        };
+        let used = [
+            (TimePart::Days, first != last),
+            (TimePart::Month, differs(&|civil| civil.month)),
+            (TimePart::Weekday, differs(&|civil| civil.weekday)),
+            (TimePart::Hour, differs(&|civil| civil.time)),
+        ];
+        let parts: Vec<TimePart> =
+            used.into_iter().filter(|(_, is_used)| *is_used).map(|(part, _)| part).collect();
+        if parts.is_empty() {
+            return Err(format!("{} in all training rows", written(first)));
+        }
+        keys.parts = Some(parts);
+    }
+    Ok(())
+}
+
+/// The features of a date or time.
+pub(super) fn names(name: &str, keys: &ColumnKeys) -> Vec<String> {
+    let of_part = |part: &TimePart| -> Vec<String> {
+        let own = format!("{name}.{}", part.name());
+        match levels(*part).filter(|_| keys.calendar == Some(CalendarForm::Categories)) {
+            Some(levels) => levels.map(|level| format!("{own}={level}")).collect(),
+            None if levels(*part).is_some() => vec![format!("{own}_sin"), format!("{own}_cos")],
+            None => vec![own],
+        }
+    };
+    keys.parts.iter().flatten().flat_map(of_part).collect()
+}
+
+/// The values that a part can have, where it comes back again and again.
+fn levels(part: TimePart) -> Option<std::ops::Range<i64>> {
+    match part {
+        TimePart::Days | TimePart::Year => None,
+        TimePart::Month => Some(1..13),
+        TimePart::Weekday => Some(0..7),
+        TimePart::Hour => Some(0..24),
+    }
+}
+
+/// The features of a moment, `start` being that from which days are counted.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "days and years are small, and fractions are rounded anyway"
+)]
+pub(super) fn values(moment: i64, start: i64, keys: &ColumnKeys) -> Vec<f64> {
+    let civil = Civil::of(moment);
+    let of_part = |part: &TimePart| -> Vec<f64> {
+        let (place, whole) = match part {
+            TimePart::Days => return vec![(moment - start) as f64 / DAY as f64],
+            TimePart::Year => return vec![civil.year as f64],
+            TimePart::Month => (civil.month as f64, civil.month),
+            TimePart::Weekday => (civil.weekday as f64, civil.weekday),
+            TimePart::Hour => (civil.time as f64 / HOUR as f64, civil.time / HOUR),
+        };
+        let levels = levels(*part).expect("only days and years go on for ever");
+        if keys.calendar == Some(CalendarForm::Categories) {
+            return levels.map(|level| f64::from(u8::from(level == whole))).collect();
+        }
+        let angle = TAU * (place - levels.start as f64) / (levels.end - levels.start) as f64;
+        vec![angle.sin(), angle.cos()]
+    };
+    keys.parts.iter().flatten().flat_map(of_part).collect()
+}

@@ -1,0 +1,134 @@
+//! Categories as columns of zeros and ones,
+//!
+//! ```text
+//! x = level  ↦  one in the column of its level, zero in those of all others
+//! ```
+//!
+//! Levels are those of the training rows, the most frequent ones. A value that is none of them is "other": it has a
+//! column of its own if training rows hold such values, and otherwise zero in all columns, as if that column had the
+//! slope zero, which is what a model would learn of it.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use fedgrid::data::by_name;
+
+use super::problems::WrongCells;
+use crate::{experiment::ColumnKeys, source::Column};
+
+/// Above so many levels a column is looked at twice before it is taken for a category.
+const FEW_LEVELS: usize = 5;
+
+/// How often each level occurs in some rows; gaps do not count.
+pub(super) fn counts<'a>(column: &'a Column, rows: &[usize]) -> BTreeMap<Cow<'a, str>, usize> {
+    let mut counts = BTreeMap::new();
+    for level in rows.iter().filter_map(|&row| column.level(row)) {
+        *counts.entry(level).or_insert(0) += 1;
+    }
+    counts
+}
+
+/// The most frequent level; of equally frequent ones the first by name.
+pub(super) fn most_frequent(counts: &BTreeMap<Cow<'_, str>, usize>) -> Option<String> {
+    let mut best: Option<(&str, usize)> = None;
+    for (level, &count) in counts {
+        if best.is_none_or(|(_, most)| count > most) {
+            best = Some((level, count));
+        }
+    }
+    best.map(|(level, _)| level.to_string())
+}
+
+/// Why a column of text that nobody has declared is no category, if it is none.
+pub(super) fn refused(counts: &BTreeMap<Cow<'_, str>, usize>) -> Option<String> {
+    let rows: usize = counts.values().sum();
+    match counts.len() {
+        0 => Some("nothing in the training rows".into()),
+        1 => {
+            let level = counts.keys().next().map_or("", |level| level);
+            Some(format!("'{level}' in all training rows"))
+        }
+        // Names of rows, or sentences: what was learnt of one value would never be used again.
+        levels if levels > FEW_LEVELS && 2 * levels > rows => {
+            Some(format!("text, {levels} values in {rows} training rows"))
+        }
+        _ => None,
+    }
+}
+
+/// Completes the levels of a category by the counts of the training rows.
+pub(super) fn complete(keys: &mut ColumnKeys, counts: &BTreeMap<Cow<'_, str>, usize>, most: usize) {
+    if keys.levels.is_none() {
+        let mut frequent: Vec<(&str, usize)> =
+            counts.iter().map(|(level, count)| (&**level, *count)).collect();
+        // Stable, so that of equally frequent levels the first by name is kept.
+        frequent.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let kept: Vec<String> =
+            frequent.into_iter().take(most).map(|(level, _)| level.to_string()).collect();
+        keys.levels = Some(by_name(&kept).into_iter().map(|at| kept[at].clone()).collect());
+    }
+    let levels = keys.levels.as_deref().unwrap_or_default();
+    let has_others = counts.keys().any(|level| !levels.iter().any(|known| known == level));
+    if keys.other.is_none() && has_others && !keys.ordered {
+        keys.other = Some(true);
+    }
+}
+
+/// The features of a category.
+pub(super) fn names(name: &str, keys: &ColumnKeys) -> Vec<String> {
+    if keys.ordered {
+        return vec![name.to_string()];
+    }
+    let levels = keys.levels.iter().flatten().map(|level| format!("{name}={level}"));
+    let other = (keys.other == Some(true)).then(|| format!("{name}=(other)"));
+    levels.chain(other).collect()
+}
+
+/// What a value that is no known level does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Coded {
+    /// The position of its level.
+    Level(usize),
+    /// None of the levels.
+    Other,
+}
+
+/// The values of a category: the columns of each row, and how many were no known level.
+pub(super) struct Coder<'a> {
+    places: BTreeMap<&'a str, usize>,
+    keys: &'a ColumnKeys,
+    pub(super) others: usize,
+    pub(super) wrong: WrongCells,
+}
+
+impl<'a> Coder<'a> {
+    pub(super) fn new(keys: &'a ColumnKeys) -> Self {
+        let levels = keys.levels.iter().flatten().map(String::as_str);
+        let places = levels.enumerate().map(|(place, level)| (level, place)).collect();
+        Self { places, keys, others: 0, wrong: WrongCells::default() }
+    }
+
+    /// The place of a value; none if it is refused.
+    pub(super) fn coded(&mut self, row: usize, level: &str) -> Option<Coded> {
+        if let Some(&place) = self.places.get(level) {
+            return Some(Coded::Level(place));
+        }
+        if self.keys.other == Some(false) || self.keys.ordered {
+            let known = self.keys.levels.as_deref().unwrap_or_default().join(", ");
+            self.wrong.add(row, || format!("is '{level}', expected one of {known}"));
+            return None;
+        }
+        self.others += 1;
+        Some(Coded::Other)
+    }
+
+    /// Writes a value into the columns of its row.
+    pub(super) fn write(&self, coded: Coded, columns: &mut [Vec<f64>], row: usize) {
+        match coded {
+            #[expect(clippy::cast_precision_loss, reason = "levels are few")]
+            Coded::Level(place) if self.keys.ordered => columns[0][row] = place as f64,
+            Coded::Level(place) => columns[place][row] = 1.0,
+            Coded::Other if self.keys.other == Some(true) => columns[self.places.len()][row] = 1.0,
+            Coded::Other => {}
+        }
+    }
+}

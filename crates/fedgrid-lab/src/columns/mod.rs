@@ -1,0 +1,390 @@
+//! The column plan: what every column of a table is for, and how features are made of it.
+//!
+//! ```text
+//! table + experiment ─▶ purposes ─▶ training rows ─▶ completed keys ─▶ features of any rows
+//! ```
+//!
+//! A plan is complete: levels of categories, fills of missing cells and starts of counts are in it, all from training
+//! rows, and it is applied in the same way to the rows that train, to those that test and to new ones. What it holds
+//! can be written into an experiment file (`[data.columns]`), by which another table gets the same features.
+
+mod calendar;
+mod glob;
+mod levels;
+mod problems;
+mod purpose;
+mod treatment;
+mod words;
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use fedgrid::data::Features;
+pub use problems::Problems;
+pub use purpose::{Purpose, purposes};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+pub use treatment::Encoded;
+use treatment::{Learnt, Unusable};
+
+use crate::{
+    error::Result,
+    experiment::{ColumnKeys, ColumnKind, DataKeys, DateOrder, MissingRule},
+    source::{Column, Table},
+};
+
+/// What becomes of every column of a table.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ColumnPlan {
+    /// The columns; features in the order in which models have them.
+    pub columns: Vec<PlannedColumn>,
+    /// Cells that stand for no value, besides those that do in every table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_values: Vec<String>,
+}
+
+/// What becomes of a column.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedColumn {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    #[serde(flatten)]
+    pub role: ColumnRole,
+}
+
+/// What a column is for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "kebab-case")]
+pub enum ColumnRole {
+    /// It names the node of each row.
+    Node,
+    /// It is predicted.
+    Target,
+    /// It says what each row is for.
+    Split,
+    /// It is predicted from, as these complete keys say.
+    Feature {
+        /// How.
+        keys: ColumnKeys,
+    },
+    /// It is not used.
+    Ignored {
+        /// Why.
+        reason: String,
+    },
+    /// It is not used, because others are listed.
+    Unlisted,
+}
+
+/// The features that a plan makes of a table.
+#[derive(Debug, Clone)]
+pub struct PlannedFeatures {
+    /// Their names.
+    pub names: Arc<[String]>,
+    /// Their values, feature by feature, for all rows of the table.
+    pub columns: Vec<Vec<f64>>,
+    /// How many cells of which columns were missing and filled.
+    pub filled: Vec<(String, usize)>,
+    /// How many cells of which columns were no known level.
+    pub others: Vec<(String, usize)>,
+}
+
+impl ColumnPlan {
+    /// The plan of columns of known purposes, completed by the rows that train.
+    #[must_use]
+    pub fn new<'a>(
+        keys: &DataKeys,
+        purposes: Vec<(String, Purpose)>,
+        column: impl Fn(&str) -> Option<&'a Column> + Sync,
+        training: &[usize],
+        problems: &mut Problems,
+    ) -> Self {
+        let learnt = Learnt { training, most_levels: keys.most_levels, missing: keys.missing };
+        let first_row = problems.row(0);
+        let planned = |(name, purpose): (String, Purpose)| {
+            let role = match purpose {
+                Purpose::Node => ColumnRole::Node,
+                Purpose::Target => ColumnRole::Target,
+                Purpose::Split => ColumnRole::Split,
+                Purpose::Unlisted => ColumnRole::Unlisted,
+                Purpose::Ignored(reason) => ColumnRole::Ignored { reason },
+                Purpose::Feature(kind) => {
+                    return of_feature(
+                        name.clone(),
+                        column(&name),
+                        kind,
+                        (keys, learnt, first_row),
+                    );
+                }
+            };
+            (PlannedColumn { name, role }, None)
+        };
+        let all: Vec<_> = purposes.into_par_iter().map(planned).collect();
+        let mut columns = Vec::with_capacity(all.len());
+        for (column, wrong) in all {
+            wrong.into_iter().for_each(|sentence| problems.add(sentence));
+            columns.push(column);
+        }
+        let plan = Self { columns, missing_values: keys.missing_values.clone() };
+        plan.check_names(problems);
+        plan
+    }
+
+    /// The plan of columns that are numbers as they are.
+    #[must_use]
+    pub fn of_numbers(names: &[String]) -> Self {
+        let keys = ColumnKeys {
+            kind: Some(ColumnKind::Number),
+            missing: Some(MissingRule::Refuse),
+            ..ColumnKeys::default()
+        };
+        let column = |name: &String| PlannedColumn {
+            name: name.clone(),
+            role: ColumnRole::Feature { keys: keys.clone() },
+        };
+        Self { columns: names.iter().map(column).collect(), missing_values: Vec::new() }
+    }
+
+    /// Refuses columns whose features have the same names.
+    fn check_names(&self, problems: &mut Problems) {
+        let mut known: BTreeMap<String, &str> = BTreeMap::new();
+        for (source, keys) in self.features() {
+            for name in treatment::names(source, keys) {
+                if let Some(other) = known.insert(name.clone(), source) {
+                    problems.add(format!(
+                        "columns '{other}' and '{source}' both make a feature '{name}'; rename one of them"
+                    ));
+                }
+            }
+        }
+    }
+
+    /// The columns that are features, with their complete keys.
+    pub fn features(&self) -> impl Iterator<Item = (&str, &ColumnKeys)> {
+        self.columns.iter().filter_map(|column| match &column.role {
+            ColumnRole::Feature { keys } => Some((column.name.as_str(), keys)),
+            _ => None,
+        })
+    }
+
+    /// The names of the features, as models have them.
+    #[must_use]
+    pub fn feature_names(&self) -> Vec<String> {
+        self.features().flat_map(|(name, keys)| treatment::names(name, keys)).collect()
+    }
+
+    /// The names of the features that are made of a column.
+    #[must_use]
+    pub fn names_of(&self, column: &str) -> Vec<String> {
+        let own = self.features().find(|(name, _)| *name == column);
+        own.map_or_else(Vec::new, |(name, keys)| treatment::names(name, keys))
+    }
+
+    /// Whether every feature is one column of numbers or truths, whose cells are the feature unless they are missing.
+    #[must_use]
+    pub fn is_of_single_columns(&self) -> bool {
+        let is_single = |keys: &ColumnKeys| {
+            matches!(keys.kind, Some(ColumnKind::Number | ColumnKind::Truth))
+                && keys.indicator != Some(true)
+        };
+        self.missing_values.is_empty() && self.features().all(|(_, keys)| is_single(keys))
+    }
+
+    /// What an experiment must say for a table to get this plan again.
+    #[must_use]
+    pub fn keys(&self) -> BTreeMap<String, ColumnKeys> {
+        let kept = self.features().filter(|(_, keys)| !is_plain(keys));
+        kept.map(|(name, keys)| (name.to_string(), keys.clone())).collect()
+    }
+
+    /// The rows that no column leaves out for a missing cell.
+    #[must_use]
+    pub fn used_rows<'a>(rows: usize, dropping: impl Iterator<Item = &'a Column>) -> Vec<bool> {
+        let mut is_used = vec![true; rows];
+        for column in dropping {
+            (0..rows).for_each(|row| is_used[row] &= !column.is_gap(row));
+        }
+        is_used
+    }
+
+    /// What features hold in the rows that are used, without keeping any: a table may have many more than are trained on.
+    #[must_use]
+    pub fn facts<'a>(
+        &self,
+        column: impl Fn(&str) -> Option<&'a Column> + Sync,
+        is_used: &[bool],
+        problems: &mut Problems,
+    ) -> Vec<FeatureFacts> {
+        let features: Vec<(&str, &ColumnKeys)> = self.features().collect();
+        let blank = problems.of_part();
+        let of = |(name, keys): &(&str, &ColumnKeys)| {
+            let mut own = blank.clone();
+            let encoded =
+                column(name).map(|column| treatment::encode(column, keys, is_used, &mut own));
+            let encoded = encoded.unwrap_or_default();
+            let names = treatment::names(name, keys).into_iter().zip(&encoded.columns);
+            let facts = names.map(|(name, values)| FeatureFacts::new(name, values, is_used));
+            (facts.collect::<Vec<_>>(), own)
+        };
+        let made: Vec<_> = features.par_iter().map(of).collect();
+        let mut all = Vec::new();
+        for (facts, own) in made {
+            problems.join(own);
+            all.extend(facts);
+        }
+        all
+    }
+
+    /// The features of the rows that are used.
+    #[must_use]
+    pub fn encode<'a>(
+        &self,
+        column: impl Fn(&str) -> Option<&'a Column> + Sync,
+        is_used: &[bool],
+        problems: &mut Problems,
+    ) -> PlannedFeatures {
+        let features: Vec<(&str, &ColumnKeys)> = self.features().collect();
+        let blank = problems.of_part();
+        let made: Vec<(Encoded, Problems)> = features
+            .par_iter()
+            .map(|(name, keys)| {
+                let mut own = blank.clone();
+                let encoded =
+                    column(name).map(|column| treatment::encode(column, keys, is_used, &mut own));
+                (encoded.unwrap_or_default(), own)
+            })
+            .collect();
+        let names = self.feature_names().into();
+        let mut all =
+            PlannedFeatures { names, columns: Vec::new(), filled: Vec::new(), others: Vec::new() };
+        for ((name, _), (encoded, own)) in features.into_iter().zip(made) {
+            problems.join(own);
+            all.columns.extend(encoded.columns);
+            let counted = |count: usize| (count > 0).then(|| (name.to_string(), count));
+            all.filled.extend(counted(encoded.filled));
+            all.others.extend(counted(encoded.others));
+        }
+        all
+    }
+
+    /// The features of new rows, all of which must have some.
+    pub fn apply(&self, table: &Table) -> Result<PlannedFeatures> {
+        let mut problems = Problems::new(&table.source);
+        for (name, _) in self.features() {
+            problems.take(table.column(name));
+        }
+        let made =
+            self.encode(|name| table.column(name).ok(), &vec![true; table.rows()], &mut problems);
+        problems.into_result()?;
+        Ok(made)
+    }
+}
+
+impl PlannedFeatures {
+    /// The features of some rows.
+    pub fn rows(&self, rows: &[usize]) -> fedgrid::Result<Features> {
+        if rows.is_empty() {
+            return Ok(Features::empty(self.names.clone()));
+        }
+        let values =
+            rows.iter().flat_map(|&row| self.columns.iter().map(move |column| column[row]));
+        Features::new(self.names.clone(), values.collect())
+    }
+}
+
+/// What a feature holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FeatureFacts {
+    /// Its name.
+    pub name: String,
+    /// Whether it is the same in all rows.
+    pub is_constant: bool,
+    /// A hash of its values, by which equal features are found.
+    pub fingerprint: u64,
+}
+
+impl FeatureFacts {
+    fn new(name: String, values: &[f64], is_used: &[bool]) -> Self {
+        let used =
+            || values.iter().zip(is_used).filter(|(_, is_used)| **is_used).map(|(value, _)| *value);
+        let first = used().next();
+        let is_constant = used().all(|value| Some(value) == first);
+        // One step of a hash for a value, and not for each of its bytes: there are millions.
+        let fingerprint = used().fold(0xcbf2_9ce4_8422_2325_u64, |hash, value| {
+            (hash.rotate_left(5) ^ value.to_bits()).wrapping_mul(0x517c_c1b7_2722_0a95)
+        });
+        Self { name, is_constant, fingerprint }
+    }
+}
+
+fn is_plain(keys: &ColumnKeys) -> bool {
+    keys.kind == Some(ColumnKind::Number) && keys.fill.is_none() && keys.indicator != Some(true)
+}
+
+/// The cells of a column as one number each, whatever rows train: by these rows are told apart where roles are drawn,
+/// before it is known what training rows say of the column.
+#[must_use]
+pub fn raw_values(column: &Column, kind: ColumnKind) -> Vec<f64> {
+    /// What stands for a gap, or for what cannot be read: less than all that a table may hold.
+    const NOTHING: f64 = -1e51;
+    let rows = 0..column.rows();
+    match kind {
+        ColumnKind::Category => {
+            let levels: BTreeSet<String> =
+                rows.clone().filter_map(|row| column.level(row)).map(Cow::into_owned).collect();
+            let levels: Vec<String> = levels.into_iter().collect();
+            let place =
+                |level: Cow<'_, str>| levels.binary_search_by(|known| (**known).cmp(&level)).ok();
+            #[expect(clippy::cast_precision_loss, reason = "levels are fewer than rows")]
+            rows.map(|row| column.level(row).and_then(place).map_or(NOTHING, |at| at as f64))
+                .collect()
+        }
+        #[expect(clippy::cast_precision_loss, reason = "only the order counts")]
+        ColumnKind::Time => {
+            let order = DateOrder::DayFirst;
+            let moment = |row| column.written_moment(row).and_then(|date| date.moment(order));
+            rows.map(|row| moment(row).map_or(NOTHING, |moment| moment as f64)).collect()
+        }
+        _ => {
+            let number = |row| column.number(row).filter(|number| number.is_finite());
+            let truth = |row| column.truth(row).map(|truth| f64::from(u8::from(truth)));
+            rows.map(|row| number(row).or_else(|| truth(row)).unwrap_or(NOTHING)).collect()
+        }
+    }
+}
+
+/// Whether a column leaves out rows for its missing cells.
+#[must_use]
+pub fn drops_rows(keys: &DataKeys, name: &str) -> bool {
+    let own = keys.columns.get(name).and_then(|own| own.missing);
+    own.unwrap_or(keys.missing) == MissingRule::Drop
+}
+
+/// A column that is a feature, unless it turns out to be none; what is wrong with it, if so.
+fn of_feature(
+    name: String,
+    column: Option<&Column>,
+    kind: ColumnKind,
+    (keys, learnt, first_row): (&DataKeys, Learnt<'_>, usize),
+) -> (PlannedColumn, Option<String>) {
+    let Some(column) = column else {
+        let role = ColumnRole::Ignored { reason: "not there".into() };
+        return (PlannedColumn { name, role }, None);
+    };
+    let mut wrong = None;
+    let is_named = keys.features.iter().flatten().any(|one| *one == name);
+    let given = (keys.columns.get(&name), is_named);
+    let role = match treatment::complete(column, kind, given, (learnt, first_row)) {
+        Ok(keys) => ColumnRole::Feature { keys },
+        Err(Unusable::Ignored(reason)) => ColumnRole::Ignored { reason },
+        Err(Unusable::Wrong(sentence)) => {
+            wrong = Some(sentence);
+            ColumnRole::Ignored { reason: "cannot be read".into() }
+        }
+    };
+    (PlannedColumn { name, role }, wrong)
+}

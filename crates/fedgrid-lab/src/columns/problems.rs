@@ -1,0 +1,199 @@
+//! All that is wrong with a table, said at once.
+
+use crate::{
+    error::{Error, Result},
+    number::counted,
+};
+
+/// What was found wrong with a table so far.
+#[derive(Debug, Clone)]
+pub struct Problems {
+    source: String,
+    /// What is wrong with keys, which is said without the name of the table.
+    about_keys: Vec<String>,
+    sentences: Vec<String>,
+    gaps: Vec<Gaps>,
+    /// Whether the table is a frame of Python's, whose rows count from zero and whose keys are arguments.
+    is_frame: bool,
+}
+
+/// The missing cells of a column.
+#[derive(Debug, Clone)]
+struct Gaps {
+    column: String,
+    count: usize,
+    rows: usize,
+    first: usize,
+}
+
+impl Problems {
+    /// None yet of a table of this name.
+    #[must_use]
+    pub fn new(source: &str) -> Self {
+        let source = source.to_string();
+        let (about_keys, sentences, gaps) = (Vec::new(), Vec::new(), Vec::new());
+        Self { source, about_keys, sentences, gaps, is_frame: false }
+    }
+
+    /// None yet of a frame in memory: its rows count from zero.
+    #[must_use]
+    pub fn of_frame() -> Self {
+        Self { is_frame: true, ..Self::new("the frame") }
+    }
+
+    /// The number of a row as its reader counts.
+    pub(super) fn row(&self, row: usize) -> usize {
+        row + usize::from(!self.is_frame)
+    }
+
+    /// None yet of a part of the same table.
+    pub(super) fn of_part(&self) -> Self {
+        Self { is_frame: self.is_frame, ..Self::new(&self.source) }
+    }
+
+    /// Adds one, in words without the name of the table.
+    pub fn add(&mut self, sentence: String) {
+        // A column that is asked for twice is missing once.
+        if !self.sentences.contains(&sentence) {
+            self.sentences.push(sentence);
+        }
+    }
+
+    /// Adds what is wrong with a key.
+    pub(super) fn add_of_keys(&mut self, sentence: String) {
+        self.about_keys.push(sentence);
+    }
+
+    /// Adds what a part that can be refused says.
+    pub fn take<T>(&mut self, found: Result<T>) -> Option<T> {
+        let prefix = format!("{}: ", self.source);
+        let refusal = |error: Error| {
+            let sentence = error.to_string();
+            match sentence.strip_prefix(&prefix) {
+                Some(sentence) => self.add(sentence.to_string()),
+                None => self.about_keys.push(sentence),
+            }
+        };
+        found.map_err(refusal).ok()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.about_keys.is_empty() && self.sentences.is_empty() && self.gaps.is_empty()
+    }
+
+    /// Adds cells of a column that hold something else than is expected, `found` being said of the first.
+    pub(super) fn add_cells(&mut self, column: &str, cells: &WrongCells) {
+        let Some((row, found)) = &cells.first else { return };
+        let more = match cells.count - 1 {
+            0 => String::new(),
+            more => format!(" (and {} of this column)", counted(more, "more cell")),
+        };
+        self.sentences.push(format!("row {}, column '{column}' {found}{more}", self.row(*row)));
+    }
+
+    /// Adds missing cells that no rule was given for.
+    pub(super) fn add_gaps(&mut self, column: &str, (count, rows): (usize, usize), first: usize) {
+        self.gaps.push(Gaps { column: column.to_string(), count, rows, first });
+    }
+
+    /// Adds those of a part of the table.
+    pub(super) fn join(&mut self, other: Self) {
+        self.about_keys.extend(other.about_keys);
+        self.sentences.extend(other.sentences);
+        self.gaps.extend(other.gaps);
+    }
+
+    /// All of them, one sentence each.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        self.about_keys.iter().cloned().chain(self.of_table()).collect()
+    }
+
+    /// Those of the table.
+    fn of_table(&self) -> Vec<String> {
+        let mut all = self.sentences.clone();
+        let of = |gaps: &Gaps| {
+            let cells = counted(gaps.count, "missing cell");
+            format!(
+                "'{}' has {cells} of {} (first in row {})",
+                gaps.column,
+                gaps.rows,
+                self.row(gaps.first)
+            )
+        };
+        if !self.gaps.is_empty() {
+            let columns: Vec<String> = self.gaps.iter().map(of).collect();
+            let word = if columns.len() == 1 { "column" } else { "columns" };
+            let first = &self.gaps[0].column;
+            let remedy = if self.is_frame {
+                format!(
+                    "give missing=\"mean\", \"most-frequent\", \"indicator\" or \"drop\" (or \
+                     columns={{\"{first}\": {{\"missing\": \"mean\"}}}} for one column)"
+                )
+            } else {
+                format!(
+                    "add --missing mean, most-frequent, indicator or drop (key data.missing, or \
+                     data.columns.{first}.missing for one column)"
+                )
+            };
+            all.push(format!("{word} {}; {remedy}", columns.join(", ")));
+        }
+        all
+    }
+
+    /// Refuses a table that has any, in one sentence.
+    pub fn into_result(self) -> Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let of_table = self.of_table().join("; ");
+        let of_table = (!of_table.is_empty()).then(|| match self.is_frame {
+            true => of_table,
+            false => format!("{}: {of_table}", self.source),
+        });
+        let all: Vec<String> = self.about_keys.into_iter().chain(of_table).collect();
+        Err(Error::input(all.join("; ")))
+    }
+}
+
+/// Cells that hold something else than is expected.
+#[derive(Debug, Default)]
+pub(super) struct WrongCells {
+    count: usize,
+    /// The first, by its row, and what it is.
+    first: Option<(usize, String)>,
+}
+
+impl WrongCells {
+    /// Adds a cell; rows come in order.
+    pub(super) fn add(&mut self, row: usize, found: impl FnOnce() -> String) {
+        self.count += 1;
+        self.first.get_or_insert_with(|| (row, found()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_problems_of_a_table_are_one_sentence() {
+        let mut problems = Problems::new("t.csv");
+        let mut cells = WrongCells::default();
+        cells.add(3, || "is 'warm', expected a number".into());
+        cells.add(5, || unreachable!("only the first is quoted"));
+        problems.add_cells("x", &cells);
+        problems.add_gaps("z", (1, 48), 0);
+        problems.add_gaps("w", (20, 48), 6);
+        assert_eq!(
+            problems.into_result().unwrap_err().to_string(),
+            "t.csv: row 4, column 'x' is 'warm', expected a number (and 1 more cell of this column); columns 'z' \
+             has 1 missing cell of 48 (first in row 1), 'w' has 20 missing cells of 48 (first in row 7); add \
+             --missing mean, most-frequent, indicator or drop (key data.missing, or data.columns.z.missing for one \
+             column)"
+        );
+        assert!(Problems::new("t.csv").into_result().is_ok());
+    }
+}

@@ -1,0 +1,300 @@
+//! How one column becomes features: completed by the training rows, and then the same for all rows.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use super::{
+    calendar, levels,
+    problems::{Problems, WrongCells},
+};
+use crate::{
+    experiment::{ColumnKeys, ColumnKind, DateOrder, MissingRule},
+    source::{Column, finite, moment},
+};
+
+/// What a column gave.
+#[derive(Debug, Clone, Default)]
+pub struct Encoded {
+    /// The values of each of its features.
+    pub columns: Vec<Vec<f64>>,
+    /// How many cells were missing and filled.
+    pub filled: usize,
+    /// How many cells were no known level.
+    pub others: usize,
+}
+
+/// What a plan is completed by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Learnt<'a> {
+    /// The rows that train.
+    pub(super) training: &'a [usize],
+    /// How many levels a category has at most.
+    pub(super) most_levels: usize,
+    /// What is done with missing cells, unless the column has a rule of its own.
+    pub(super) missing: MissingRule,
+}
+
+/// Completes the keys of a column; says why it cannot be used, if so. What is wrong with it is told when it is encoded.
+pub(super) fn complete(
+    column: &Column,
+    kind: ColumnKind,
+    (given, is_named): (Option<&ColumnKeys>, bool),
+    (learnt, first_row): (Learnt<'_>, usize),
+) -> Result<ColumnKeys, Unusable> {
+    let mut keys = given.cloned().unwrap_or_default();
+    let is_declared =
+        is_named || given.is_some_and(|given| given.kind.is_some() || given.levels.is_some());
+    keys.kind = Some(kind);
+    let rule = *keys.missing.get_or_insert(learnt.missing);
+    match kind {
+        ColumnKind::Number | ColumnKind::Truth | ColumnKind::Ignore => {}
+        ColumnKind::Category => {
+            let counts = levels::counts(column, learnt.training);
+            if let Some(reason) = levels::refused(&counts).filter(|_| !is_declared) {
+                return Err(Unusable::Ignored(reason));
+            }
+            levels::complete(&mut keys, &counts, learnt.most_levels);
+        }
+        ColumnKind::Time => {
+            let order = match keys.order {
+                Some(order) => order,
+                None => calendar::order_of(column, first_row).map_err(Unusable::Wrong)?,
+            };
+            keys.order = Some(order);
+            let training = calendar::moments(column, order, learnt.training);
+            calendar::complete(&mut keys, &training).map_err(Unusable::Ignored)?;
+        }
+    }
+    complete_gaps(&mut keys, rule, column, learnt.training);
+    Ok(keys)
+}
+
+/// Why a column is no feature.
+pub(super) enum Unusable {
+    /// There is nothing in it to learn from.
+    Ignored(String),
+    /// It cannot be read.
+    Wrong(String),
+}
+
+/// Completes what missing cells are taken for.
+fn complete_gaps(keys: &mut ColumnKeys, rule: MissingRule, column: &Column, training: &[usize]) {
+    let is_category = keys.kind == Some(ColumnKind::Category);
+    let is_filled = match rule {
+        MissingRule::Refuse | MissingRule::Drop => return,
+        // Their level of its own says all.
+        MissingRule::Indicator => !is_category,
+        MissingRule::Mean | MissingRule::MostFrequent => true,
+    };
+    if rule == MissingRule::Indicator && keys.indicator.is_none() {
+        keys.indicator = Some(training.iter().any(|&row| column.is_gap(row)));
+    }
+    if is_filled && keys.fill.is_none() {
+        keys.fill = filled_by(keys, rule, column, training);
+    }
+}
+
+/// The mean or the most frequent value of the training rows, as text; none if they hold nothing.
+fn filled_by(
+    keys: &ColumnKeys,
+    rule: MissingRule,
+    column: &Column,
+    training: &[usize],
+) -> Option<String> {
+    let is_mean = rule != MissingRule::MostFrequent;
+    match keys.kind? {
+        ColumnKind::Number if is_mean => {
+            mean(training.iter().filter_map(|&row| column.number(row))).map(|mean| mean.to_string())
+        }
+        ColumnKind::Number => {
+            // By value, so that 1 and 1.0 are one.
+            let values = training.iter().filter_map(|&row| column.number(row));
+            most_frequent(values.map(f64::to_bits)).map(|bits| f64::from_bits(bits).to_string())
+        }
+        ColumnKind::Time => {
+            let moments = calendar::moments(column, keys.order?, training);
+            let count = i128::try_from(moments.len()).ok().filter(|count| *count > 0)?;
+            let sum: i128 = moments.iter().map(|&moment| i128::from(moment)).sum();
+            let mean = i64::try_from(sum.div_euclid(count)).ok();
+            if is_mean { mean } else { most_frequent(moments.into_iter()) }.map(moment::written)
+        }
+        ColumnKind::Truth => {
+            let truths = training.iter().filter_map(|&row| column.truth(row));
+            most_frequent(truths).map(|truth| truth.to_string())
+        }
+        ColumnKind::Category => levels::most_frequent(&levels::counts(column, training)),
+        ColumnKind::Ignore => None,
+    }
+}
+
+/// The mean of numbers, to the same bit in whatever order they come.
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+    values.sort_by(f64::total_cmp);
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The most frequent of some values; of equally frequent ones the least.
+fn most_frequent<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
+    let mut counts: BTreeMap<T, usize> = BTreeMap::new();
+    values.for_each(|value| *counts.entry(value).or_default() += 1);
+    let most = counts.values().copied().max()?;
+    counts.into_iter().find(|(_, count)| *count == most).map(|(value, _)| value)
+}
+
+/// The names of the features that a column becomes.
+pub(super) fn names(name: &str, keys: &ColumnKeys) -> Vec<String> {
+    let mut names = match keys.kind {
+        Some(ColumnKind::Category) => levels::names(name, keys),
+        Some(ColumnKind::Time) => calendar::names(name, keys),
+        _ => vec![name.to_string()],
+    };
+    names.extend(keys.indicator.unwrap_or(false).then(|| format!("{name}=(missing)")));
+    names
+}
+
+/// The features of a column in the rows that are used, by its completed keys; what is wrong with it is added to the
+/// problems.
+pub(super) fn encode(
+    column: &Column,
+    keys: &ColumnKeys,
+    is_used: &[bool],
+    problems: &mut Problems,
+) -> Encoded {
+    let name = column.name();
+    let mut made = Encoder::new(column, keys);
+    let (mut gaps, mut first) = (0, None);
+    for row in (0..column.rows()).filter(|&row| is_used[row]) {
+        if column.is_gap(row) {
+            if made.fill(row) {
+                made.encoded.filled += 1;
+            } else {
+                gaps += 1;
+                first.get_or_insert(row);
+            }
+        } else {
+            made.write(row);
+        }
+    }
+    problems.add_cells(name, &made.wrong);
+    problems.add_cells(name, &made.coder.wrong);
+    if let Some(first) = first {
+        problems.add_gaps(name, (gaps, column.rows()), first);
+    }
+    made.encoded.others = made.coder.others;
+    made.encoded
+}
+
+/// What one column becomes, row by row.
+struct Encoder<'a> {
+    column: &'a Column,
+    keys: &'a ColumnKeys,
+    coder: levels::Coder<'a>,
+    order: DateOrder,
+    start: i64,
+    wrong: WrongCells,
+    encoded: Encoded,
+    /// What a missing cell is taken for: the values of all features, or none.
+    filling: Option<Vec<f64>>,
+}
+
+impl<'a> Encoder<'a> {
+    fn new(column: &'a Column, keys: &'a ColumnKeys) -> Self {
+        let order = keys.order.unwrap_or(DateOrder::DayFirst);
+        let start =
+            keys.start.as_deref().and_then(|start| calendar::read(start, order)).unwrap_or(0);
+        let width = names(column.name(), keys).len();
+        let columns = vec![vec![0.0; column.rows()]; width];
+        let encoded = Encoded { columns, ..Encoded::default() };
+        let (coder, wrong) = (levels::Coder::new(keys), WrongCells::default());
+        let mut made = Self { column, keys, coder, order, start, wrong, encoded, filling: None };
+        made.filling = made.filling(width);
+        made
+    }
+
+    /// The values of a missing cell.
+    fn filling(&mut self, width: usize) -> Option<Vec<f64>> {
+        let rule = self.keys.missing.unwrap_or_default();
+        let is_level =
+            rule == MissingRule::Indicator && self.keys.kind == Some(ColumnKind::Category);
+        let mut values = match &self.keys.fill {
+            Some(fill) => {
+                let fill =
+                    Column::of_text(self.column.name().into(), [Some(fill.as_str())].into_iter());
+                self.values(&fill, 0)?
+            }
+            None if is_level => Vec::new(),
+            None => return None,
+        };
+        values.resize(width, 0.0);
+        if self.keys.indicator == Some(true) {
+            values[width - 1] = 1.0;
+        }
+        Some(values)
+    }
+
+    /// The features of a cell without those of its being missing; none if it is wrong.
+    fn values(&mut self, column: &Column, row: usize) -> Option<Vec<f64>> {
+        match self.keys.kind? {
+            ColumnKind::Number | ColumnKind::Ignore => column.number(row).map(|value| vec![value]),
+            ColumnKind::Truth => column.truth(row).map(|truth| vec![f64::from(u8::from(truth))]),
+            ColumnKind::Category => {
+                let level: Cow<'_, str> = column.level(row)?;
+                let coded = self.coder.coded(row, &level)?;
+                let mut columns = vec![vec![0.0]; self.encoded.columns.len().max(1)];
+                self.coder.write(coded, &mut columns, 0);
+                Some(columns.into_iter().map(|column| column[0]).collect())
+            }
+            ColumnKind::Time => {
+                let moment = column.written_moment(row)?.moment(self.order)?;
+                Some(calendar::values(moment, self.start, self.keys))
+            }
+        }
+    }
+
+    /// Fills a missing cell; false if there is nothing to fill it with.
+    fn fill(&mut self, row: usize) -> bool {
+        let Some(filling) = &self.filling else { return false };
+        self.encoded
+            .columns
+            .iter_mut()
+            .zip(filling)
+            .for_each(|(column, value)| column[row] = *value);
+        true
+    }
+
+    /// Writes the features of a cell.
+    fn write(&mut self, row: usize) {
+        match self.keys.kind {
+            Some(ColumnKind::Category) => {
+                let Some(level) = self.column.level(row) else { return };
+                if let Some(coded) = self.coder.coded(row, &level) {
+                    self.coder.write(coded, &mut self.encoded.columns, row);
+                }
+            }
+            Some(ColumnKind::Time) => {
+                let written = self.column.written_moment(row);
+                let Some(moment) = written.and_then(|date| date.moment(self.order)) else {
+                    let column = self.column;
+                    return self.wrong.add(row, || {
+                        format!("is '{}', expected a date or time", column.cell(row))
+                    });
+                };
+                let values = calendar::values(moment, self.start, self.keys);
+                let columns = self.encoded.columns.iter_mut();
+                columns.zip(values).for_each(|(column, value)| column[row] = value);
+            }
+            Some(ColumnKind::Truth) => match self.column.truth(row) {
+                Some(truth) => self.encoded.columns[0][row] = f64::from(u8::from(truth)),
+                None => {
+                    let column = self.column;
+                    self.wrong
+                        .add(row, || format!("is '{}', expected true or false", column.cell(row)));
+                }
+            },
+            _ => match finite(self.column, row) {
+                Ok(value) => self.encoded.columns[0][row] = value,
+                Err(found) => self.wrong.add(row, || found),
+            },
+        }
+    }
+}

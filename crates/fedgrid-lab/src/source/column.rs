@@ -1,0 +1,275 @@
+//! One column of a table: its cells, and what they look like.
+
+use std::{borrow::Cow, sync::Arc};
+
+use super::{cells::TextCells, moment::WrittenMoment};
+
+/// Cells that stand for no value in any table, as programs and people write them.
+const GAPS: [&str; 9] = ["", "NA", "na", "N/A", "n/a", "NaN", "nan", "null", "NULL"];
+
+/// One column.
+#[derive(Debug, Clone)]
+pub struct Column {
+    name: String,
+    cells: Cells,
+    holds: Holds,
+    /// What else stands for no value in this table.
+    gaps: Arc<[String]>,
+}
+
+/// The cells of a column. Files have text, read as numbers, truths or times where these are wanted.
+#[derive(Debug, Clone)]
+pub(super) enum Cells {
+    Text(TextCells),
+    /// Not-a-number stands for no value.
+    Numbers(Vec<f64>),
+    Integers(Vec<i64>),
+}
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// Numbers, or mostly: then the other cells are mistakes.
+    Numbers,
+    /// True and false.
+    Truths,
+    /// Dates or times, or mostly.
+    Times,
+    /// Other text.
+    Text,
+    /// Nothing.
+    Nothing,
+}
+
+impl std::fmt::Display for Holds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Numbers => "numbers",
+            Self::Truths => "true and false",
+            Self::Times => "dates or times",
+            Self::Text => "text",
+            Self::Nothing => "nothing",
+        })
+    }
+}
+
+impl Column {
+    /// A column of text, by what its cells look like; `gaps` stand for no value, as usual words for that do.
+    pub(super) fn new(name: String, cells: Cells, gaps: Arc<[String]>) -> Self {
+        let mut column = Self { name, cells, holds: Holds::Nothing, gaps };
+        column.holds = column.look();
+        column
+    }
+
+    /// A column of numbers; not-a-number stands for no value.
+    #[must_use]
+    pub fn of_numbers(name: String, cells: Vec<f64>) -> Self {
+        Self::new(name, Cells::Numbers(cells), Arc::new([]))
+    }
+
+    /// A column of text, where none stands for no value.
+    pub fn of_text<'a>(name: String, cells: impl Iterator<Item = Option<&'a str>>) -> Self {
+        let cells = cells.map(Option::unwrap_or_default).collect();
+        Self::new(name, Cells::Text(cells), Arc::new([]))
+    }
+
+    /// The same with more words for no value.
+    #[must_use]
+    pub fn with_missing_values(self, gaps: Arc<[String]>) -> Self {
+        if gaps.is_empty() { self } else { Self::new(self.name, self.cells, gaps) }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        match &self.cells {
+            Cells::Text(cells) => cells.len(),
+            Cells::Numbers(cells) => cells.len(),
+            Cells::Integers(cells) => cells.len(),
+        }
+    }
+
+    /// What it holds; gaps do not count.
+    #[must_use]
+    pub fn holds(&self) -> Holds {
+        self.holds
+    }
+
+    /// A cell as text; a number is written as it is.
+    #[must_use]
+    pub fn cell(&self, row: usize) -> Cow<'_, str> {
+        match &self.cells {
+            Cells::Text(cells) => Cow::from(cells.get(row)),
+            Cells::Numbers(cells) if cells[row].is_nan() => Cow::from(""),
+            Cells::Numbers(cells) => Cow::from(cells[row].to_string()),
+            Cells::Integers(cells) => Cow::from(cells[row].to_string()),
+        }
+    }
+
+    /// Whether a cell stands for no value.
+    #[must_use]
+    pub fn is_gap(&self, row: usize) -> bool {
+        match &self.cells {
+            Cells::Text(cells) => self.is_gap_text(cells.get(row)),
+            Cells::Numbers(cells) => {
+                cells[row].is_nan() || (!self.gaps.is_empty() && self.is_gap_text(&self.cell(row)))
+            }
+            Cells::Integers(_) => !self.gaps.is_empty() && self.is_gap_text(&self.cell(row)),
+        }
+    }
+
+    fn is_gap_text(&self, cell: &str) -> bool {
+        // Numbers are most cells, and no word for a gap begins like one unless the table says so.
+        let is_usual = |cell: &str| {
+            cell.as_bytes().first().is_none_or(u8::is_ascii_alphabetic) && GAPS.contains(&cell)
+        };
+        is_usual(cell) || self.gaps.iter().any(|gap| gap == cell)
+    }
+
+    /// A cell as a number: not of a gap, or of other text.
+    #[must_use]
+    pub fn number(&self, row: usize) -> Option<f64> {
+        let value = match &self.cells {
+            Cells::Text(cells) => match self.holds {
+                Holds::Truths => f64::from(u8::from(truth(cells.get(row))?)),
+                Holds::Times => return None,
+                _ => cells.get(row).parse().ok()?,
+            },
+            Cells::Numbers(cells) => cells[row],
+            #[expect(clippy::cast_precision_loss, reason = "a table's integers are small")]
+            Cells::Integers(cells) => cells[row] as f64,
+        };
+        (!self.is_gap(row)).then_some(value)
+    }
+
+    /// A cell as true or false: as words, or as one or zero.
+    #[must_use]
+    pub fn truth(&self, row: usize) -> Option<bool> {
+        truth(&self.cell(row)).or_else(|| match self.number(row)? {
+            0.0 => Some(false),
+            1.0 => Some(true),
+            _ => None,
+        })
+    }
+
+    /// A cell as a date or time.
+    pub(crate) fn written_moment(&self, row: usize) -> Option<WrittenMoment> {
+        WrittenMoment::read(&self.cell(row))
+    }
+
+    /// A cell as the name of a category: whole numbers are the same with and without a decimal point.
+    #[must_use]
+    pub fn level(&self, row: usize) -> Option<Cow<'_, str>> {
+        if self.is_gap(row) {
+            return None;
+        }
+        Some(match self.cell(row) {
+            // A column of whole numbers with gaps is often written so, because its program has no other.
+            Cow::Borrowed(cell) if self.holds == Holds::Numbers => {
+                Cow::from(cell.strip_suffix(".0").unwrap_or(cell))
+            }
+            cell => cell,
+        })
+    }
+
+    /// What most cells look like.
+    fn look(&self) -> Holds {
+        let texts = match &self.cells {
+            Cells::Integers(_) => return Holds::Numbers,
+            Cells::Numbers(cells) if cells.iter().all(|cell| cell.is_nan()) => {
+                return Holds::Nothing;
+            }
+            Cells::Numbers(_) => return Holds::Numbers,
+            Cells::Text(texts) => texts,
+        };
+        let (mut known, mut numbers, mut truths, mut times) = (0, 0, 0, 0);
+        for cell in texts.iter().filter(|cell| !self.is_gap_text(cell)) {
+            known += 1;
+            if cell.parse::<f64>().is_ok() {
+                numbers += 1;
+            } else if truth(cell).is_some() {
+                truths += 1;
+            } else if WrittenMoment::read(cell).is_some() {
+                times += 1;
+            }
+        }
+        // One mistake among numbers must be reported as one, not turn its column into text.
+        match known {
+            0 => Holds::Nothing,
+            known if truths == known => Holds::Truths,
+            known if 2 * times > known => Holds::Times,
+            known if 2 * numbers > known => Holds::Numbers,
+            _ => Holds::Text,
+        }
+    }
+}
+
+/// True or false, as usual programs write it.
+fn truth(cell: &str) -> Option<bool> {
+    match cell {
+        "true" | "True" | "TRUE" => Some(true),
+        "false" | "False" | "FALSE" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(cells: &[&str]) -> Column {
+        Column::of_text("x".into(), cells.iter().map(|cell| Some(*cell)))
+    }
+
+    #[test]
+    fn a_column_holds_what_most_of_its_cells_are_and_gaps_do_not_count() {
+        let cases: [(&[&str], Holds); 8] = [
+            (&["1", "", "NA", "2.5", "x"], Holds::Numbers),
+            (&["x", "1"], Holds::Text),
+            (&["True", "", "false"], Holds::Truths),
+            (&["True", "1"], Holds::Text),
+            (&["2024-01-01", "NaN", "31.12.2024 12:00"], Holds::Times),
+            (&["2024-01-01", "2024-01-02", "later"], Holds::Times),
+            (&["", "NA", "null"], Holds::Nothing),
+            (&["inf", "1e300"], Holds::Numbers),
+        ];
+        for (cells, holds) in cases {
+            assert_eq!(of(cells).holds(), holds, "{cells:?}");
+        }
+    }
+
+    #[test]
+    fn cells_are_read_as_what_is_wanted() {
+        let column = of(&["1", "2.0", "NA", "x"]);
+        assert_eq!(column.number(1), Some(2.0));
+        assert_eq!((column.number(2), column.number(3)), (None, None));
+        assert!(column.is_gap(2) && !column.is_gap(3));
+        assert_eq!(
+            (column.level(1).as_deref(), column.level(2)),
+            (Some("2"), Some("x").filter(|_| false).map(Cow::from))
+        );
+        assert_eq!((column.truth(0), column.truth(1)), (Some(true), None));
+        let numbers = Column::of_numbers("x".into(), vec![2.0, f64::NAN]);
+        assert_eq!((numbers.level(0).as_deref(), numbers.level(1)), (Some("2"), None));
+    }
+
+    #[test]
+    fn a_table_may_have_words_of_its_own_for_no_value() {
+        let gaps: Arc<[String]> = ["?".to_string(), "-9".to_string()].into();
+        let cells: TextCells = ["1", "?", "-9", "3"].into_iter().collect();
+        let column = Column::new("x".into(), Cells::Text(cells), gaps.clone());
+        assert_eq!(column.holds(), Holds::Numbers);
+        assert_eq!(
+            (0..4).map(|row| column.number(row)).collect::<Vec<_>>(),
+            [Some(1.0), None, None, Some(3.0)]
+        );
+        let column = Column::new("x".into(), Cells::Integers(vec![-9, 3]), gaps);
+        assert_eq!((column.number(0), column.number(1)), (None, Some(3.0)));
+    }
+}
