@@ -184,7 +184,11 @@ fn every_messy_table_ends_in_a_model_or_in_one_sentence() {
     assert!(tables.len() >= 40);
     let mut found = String::new();
     for table in &tables {
-        let flags = if table.flags.is_empty() { String::new() } else { format!(" [{}]", table.flags.join(" ")) };
+        let flags = if table.flags.is_empty() {
+            String::new()
+        } else {
+            format!(" [{}]", table.flags.join(" "))
+        };
         write!(found, "=== {}{flags}\n{}\n", table.name, said(table)).unwrap();
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/command/messy.txt");
