@@ -140,7 +140,8 @@ mod tests {
         let size = 5;
         let mut whole = vec![0.0; size * size];
         for k in 0..7 {
-            let row: Vec<f64> = (0..size).map(|j| ((3 * k + 5 * j + k * j * j) as f64).sin()).collect();
+            let row: Vec<f64> =
+                (0..size).map(|j| ((3 * k + 5 * j + k * j * j) as f64).sin()).collect();
             add_outer(&mut whole, 1.0, &row);
         }
         let one = || {
