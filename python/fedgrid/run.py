@@ -365,7 +365,10 @@ class Run:
             found = {}
             for key, columns in parts.items():
                 codes = np.zeros(_rows(columns), dtype=np.int64)
-                found[key] = self._made(columns, codes, [key], made, factors)
+                try:
+                    found[key] = self._made(columns, codes, [key], made, factors)
+                except ValueError as error:
+                    raise ValueError(f"X of node {key!r}: {error}") from None
             return found
         columns, codes, nodes = self._read(data, node)
         return self._made(columns, codes, nodes, made, factors)

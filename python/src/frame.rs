@@ -139,6 +139,11 @@ pub(crate) fn planned(
     let sources = plan.features().map(|(name, _)| name);
     let columns = frame.columns(sources, &plan.missing_values);
     let mut problems = Problems::of_frame();
+    for (name, _) in plan.features() {
+        if !columns.iter().any(|column| column.name() == name) {
+            problems.add(format!("there is no column '{name}'"));
+        }
+    }
     let is_used = vec![true; frame.rows()];
     let made = py.detach(|| {
         let column = |name: &str| columns.iter().find(|column| column.name() == name);

@@ -321,6 +321,14 @@ fn datasets(
 /// Public points by the plan of the rows.
 fn points(py: Python<'_>, plan: &ColumnPlan, columns: &[HandedColumn<'_>]) -> PyResult<Features> {
     let rows = columns.first().map_or(Ok(0), |(_, _, cells)| cells.len())?;
+    if let Some((name, _)) =
+        plan.features().find(|(name, _)| !columns.iter().any(|(known, ..)| known == name))
+    {
+        let sources: Vec<&str> = plan.features().map(|(name, _)| name).collect();
+        let expected = sources.join("', '");
+        let sentence = format!("public has no column '{name}', expected '{expected}'");
+        return Err(PyValueError::new_err(sentence));
+    }
     let made = planned(py, &Frame::new(columns, rows)?, plan)?;
     let all: Vec<usize> = (0..rows).collect();
     made.rows(&all).map_err(|error| core_error(&error))

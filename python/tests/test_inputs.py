@@ -216,7 +216,7 @@ def test_frames_of_single_nodes_are_matched_by_name(frame: pd.DataFrame, path: f
     for X in (rows[["a"]].to_numpy(), rows[["a", "b", "c"]].to_numpy(), rows["a"].to_numpy()):
         with pytest.raises(ValueError, match="X of node 'n1' has . columns, expected 2: 'a', 'b'"):
             run.predict({"n1": X})
-    with pytest.raises(ValueError, match="X of node 'n1', column 'a' is 'warm' in row 0"):
+    with pytest.raises(ValueError, match="X of node 'n1': row 0, column 'a' is 'warm', expected a number"):
         run.predict({"n1": {"a": ["warm"], "b": [1.0]}})
     with pytest.raises(ValueError, match="node 'n9' is not of this run"):
         run.predict({"n9": rows[AB]})

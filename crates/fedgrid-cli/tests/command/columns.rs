@@ -152,8 +152,8 @@ fn dates_are_parts_of_the_calendar_and_never_ticks() {
     let folder = Folder::new();
     let day = |row: usize| format!("{:02}/{:02}/2024", 1 + row % 28, 1 + row % 12);
     write_rows(&folder, "day", day);
-    folder.done(&["fit", "experiment.toml", "--out", "run"]);
-    let names = folder.json("run/models/about.json")["features"].to_string();
+    folder.done(&["fit", "experiment.toml", "--out", "first"]);
+    let names = folder.json("first/models/about.json")["features"].to_string();
     assert_eq!(
         names,
         "[\"x\",\"day.days\",\"day.month_sin\",\"day.month_cos\",\"day.weekday_sin\",\"day.weekday_cos\"]"

@@ -59,7 +59,9 @@ fn a_mixed_model_under_faults_ends_with_the_bits_of_the_run_without() {
     let rho = ["--set", "method.rho=0.5"];
     let parts = [&["--processes", "2", "--keep", "5"], &rho[..]].concat();
     let free = [&["--set", "method.free=[\"z\"]"], &rho[..]].concat();
-    let shared = [&["--set", "method.shared=[\"x\", \"z\"]"], &rho[..]].concat();
+    // Few rows of classes leave much to search for: ten thousand rounds.
+    let long = ["--deadline", "200000"];
+    let shared = [&["--set", "method.shared=[\"x\", \"z\"]"], &rho[..], &long].concat();
     let classes = Folder::with_classes();
     for (folder, more) in
         [(&folder, &[][..]), (&folder, &parts), (&folder, &free), (&classes, &shared)]

@@ -18,6 +18,9 @@ use crate::{experiment::ColumnKeys, source::Column};
 /// Above so many levels a column is looked at twice before it is taken for a category.
 const FEW_LEVELS: usize = 5;
 
+/// What columns say that tell which rows train: no property of a row.
+const ROLES: [&str; 6] = ["train", "training", "val", "valid", "validation", "test"];
+
 /// How often each level occurs in some rows; gaps do not count.
 pub(super) fn counts<'a>(column: &'a Column, rows: &[usize]) -> BTreeMap<Cow<'a, str>, usize> {
     let mut counts = BTreeMap::new();
@@ -41,6 +44,13 @@ pub(super) fn most_frequent(counts: &BTreeMap<Cow<'_, str>, usize>) -> Option<St
 /// Why a column of text that nobody has declared is no category, if it is none.
 pub(super) fn refused(counts: &BTreeMap<Cow<'_, str>, usize>) -> Option<String> {
     let rows: usize = counts.values().sum();
+    if !counts.is_empty()
+        && counts.keys().all(|level| ROLES.contains(&level.to_lowercase().as_str()))
+    {
+        return Some(
+            "words for training and testing; to use them so, name it as data.split".into(),
+        );
+    }
     match counts.len() {
         0 => Some("nothing in the training rows".into()),
         1 => {

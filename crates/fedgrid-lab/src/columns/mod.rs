@@ -123,7 +123,8 @@ impl ColumnPlan {
             };
             (PlannedColumn { name, role }, None)
         };
-        let all: Vec<_> = purposes.into_par_iter().map(planned).collect();
+        // One after the other: Python calls this where no pool of threads may be begun, such as before a fork.
+        let all: Vec<_> = purposes.into_iter().map(planned).collect();
         let mut columns = Vec::with_capacity(all.len());
         for (column, wrong) in all {
             wrong.into_iter().for_each(|sentence| problems.add(sentence));
@@ -250,7 +251,7 @@ impl ColumnPlan {
         let features: Vec<(&str, &ColumnKeys)> = self.features().collect();
         let blank = problems.of_part();
         let made: Vec<(Encoded, Problems)> = features
-            .par_iter()
+            .iter()
             .map(|(name, keys)| {
                 let mut own = blank.clone();
                 let encoded =
