@@ -110,6 +110,10 @@ impl Given<'_> {
     }
 
     /// The rows by the column plan; columns that are plain numbers are not copied.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "two ways in one: plain numbers as they are, all else by the plan"
+    )]
     fn planned_rows<'a>(
         &'a self,
         py: Python<'_>,
@@ -218,8 +222,7 @@ impl Given<'_> {
         let network = self.network.0.names();
         let drawn = py.detach(|| {
             let values: Vec<Vec<f64>> = features.iter().map(values).collect();
-            let views: Vec<ArrayView1<'_, f64>> =
-                values.iter().map(|one| ArrayView1::from(one)).collect();
+            let views: Vec<ArrayView1<'_, f64>> = values.iter().map(ArrayView1::from).collect();
             let rows = datasets(&names, &views, ArrayView1::from(&labels), task, &by_node)?;
             let draws = RowDraws { names: network, rows: &rows, seed: experiment.seed };
             let (train, validation) = (keys.train.unwrap_or(1.0), keys.validation.unwrap_or(0.0));

@@ -127,6 +127,9 @@ impl ModelsHandle {
     }
 }
 
+/// The rows of each node that has any.
+type RowsByNode = Vec<(usize, Features)>;
+
 /// The lower and the upper ends of intervals.
 type Ends<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
@@ -146,7 +149,7 @@ impl ModelsHandle {
         py: Python<'_>,
         by_node: &ByNode,
         frame: &Frame<'_>,
-    ) -> PyResult<(Vec<(usize, Features)>, Vec<String>)> {
+    ) -> PyResult<(RowsByNode, Vec<String>)> {
         let plan = self.about.column_plan();
         let names: Arc<[String]> = self.about.features.clone().into();
         let sources = plan.features().map(|(name, _)| name);
@@ -158,7 +161,7 @@ impl ModelsHandle {
         };
         let views = match (&plain, &made) {
             (Some(views), _) => views.clone(),
-            (None, Some(made)) => made.columns.iter().map(|one| ArrayView1::from(one)).collect(),
+            (None, Some(made)) => made.columns.iter().map(ArrayView1::from).collect(),
             (None, None) => Vec::new(),
         };
         let part = |(node, slots): (usize, Range<usize>)| -> fedgrid::Result<_> {

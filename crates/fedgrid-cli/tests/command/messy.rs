@@ -80,6 +80,7 @@ fn utf16(text: &str) -> Vec<u8> {
 }
 
 #[rustfmt::skip]
+#[expect(clippy::too_many_lines, reason = "a list")]
 fn tables() -> Vec<Messy> {
     let day = |row: usize| format!("2024-{:02}-{:02}", 1 + row % 12, 1 + row % 28);
     let none: &[&str] = &[];

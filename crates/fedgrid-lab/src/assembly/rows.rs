@@ -270,9 +270,10 @@ impl<'a> ReadRows<'a> {
             self.features().map(|(column, kind)| raw_values(column, kind)).collect();
         let of_node = |rows: &Vec<usize>| {
             let values = rows.iter().flat_map(|&row| columns.iter().map(move |column| column[row]));
-            let features = match rows.is_empty() || columns.is_empty() {
-                true => Features::empty(names.clone()),
-                false => Features::new(names.clone(), values.collect())?,
+            let features = if rows.is_empty() || columns.is_empty() {
+                Features::empty(names.clone())
+            } else {
+                Features::new(names.clone(), values.collect())?
             };
             let rows = if columns.is_empty() { &[][..] } else { rows };
             Dataset::new(features, labels.select(rows))

@@ -97,8 +97,7 @@ impl Common {
             models.check_weights(kind, &names, columns, task)?;
         }
         check_models(experiment, task, &models.models, &graph.network)?;
-        let network = graph.network;
-        let (points, _) = super::features_of(&table, &about)?;
+        let (network, (points, _)) = (graph.network, super::features_of(&table, &about)?);
         // All that is known of the units of features here; that of the target is not.
         let scales = Scales::of_points(&points, &models.models)?;
         let public = scales.as_ref().map_or_else(|| Ok(points.clone()), |s| s.features(&points))?;
@@ -128,8 +127,8 @@ fn declared_plan(experiment: &Experiment, listed: &[String]) -> Result<ColumnPla
         let given = keys.columns.get(name).cloned().unwrap_or_default();
         let rule = given.missing.unwrap_or(keys.missing);
         let kind = given.kind.unwrap_or(ColumnKind::Number);
-        let is_filled = !matches!(rule, MissingRule::Refuse | MissingRule::Drop)
-            && !(rule == MissingRule::Indicator && kind == ColumnKind::Category);
+        let is_level = rule == MissingRule::Indicator && kind == ColumnKind::Category;
+        let is_filled = !is_level && !matches!(rule, MissingRule::Refuse | MissingRule::Drop);
         let needed = [
             ("levels", kind == ColumnKind::Category && given.levels.is_none()),
             ("order", kind == ColumnKind::Time && given.order.is_none()),

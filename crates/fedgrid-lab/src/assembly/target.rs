@@ -123,9 +123,11 @@ pub(super) fn labels(
     let column = table.column(&keys.target)?;
     match task {
         Task::Regression => {
-            let number = |row: usize| match is_used[row] {
-                true => finite(column, row).map_err(|found| table.at(row, &keys.target, &found)),
-                false => Ok(0.0),
+            let number = |row: usize| {
+                if !is_used[row] {
+                    return Ok(0.0);
+                }
+                finite(column, row).map_err(|found| table.at(row, &keys.target, &found))
             };
             let numbers = (0..table.rows()).map(number).collect::<Result<Vec<f64>>>()?;
             Ok((Labels::values(numbers), Vec::new()))

@@ -55,7 +55,7 @@ pub(super) fn matches(pattern: &str, name: &str) -> bool {
                 at += 1;
             }
             Some(&letter) if letter == '?' || letter == name[place] => {
-                (at, place) = (at + 1, place + 1)
+                (at, place) = (at + 1, place + 1);
             }
             _ => match star {
                 Some((back, taken)) => {

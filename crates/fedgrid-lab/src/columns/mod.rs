@@ -127,7 +127,9 @@ impl ColumnPlan {
         let all: Vec<_> = purposes.into_iter().map(planned).collect();
         let mut columns = Vec::with_capacity(all.len());
         for (column, wrong) in all {
-            wrong.into_iter().for_each(|sentence| problems.add(sentence));
+            if let Some(sentence) = wrong {
+                problems.add(sentence);
+            }
             columns.push(column);
         }
         let plan = Self { columns, missing_values: keys.missing_values.clone() };

@@ -149,10 +149,8 @@ impl Problems {
             return Ok(());
         }
         let of_table = self.of_table().join("; ");
-        let of_table = (!of_table.is_empty()).then(|| match self.is_frame {
-            true => of_table,
-            false => format!("{}: {of_table}", self.source),
-        });
+        let of_table = (!of_table.is_empty())
+            .then(|| if self.is_frame { of_table } else { format!("{}: {of_table}", self.source) });
         let all: Vec<String> = self.about_keys.into_iter().chain(of_table).collect();
         Err(Error::input(all.join("; ")))
     }

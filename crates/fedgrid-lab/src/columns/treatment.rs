@@ -283,14 +283,15 @@ impl<'a> Encoder<'a> {
                 let columns = self.encoded.columns.iter_mut();
                 columns.zip(values).for_each(|(column, value)| column[row] = value);
             }
-            Some(ColumnKind::Truth) => match self.column.truth(row) {
-                Some(truth) => self.encoded.columns[0][row] = f64::from(u8::from(truth)),
-                None => {
+            Some(ColumnKind::Truth) => {
+                if let Some(truth) = self.column.truth(row) {
+                    self.encoded.columns[0][row] = f64::from(u8::from(truth));
+                } else {
                     let column = self.column;
                     self.wrong
                         .add(row, || format!("is '{}', expected true or false", column.cell(row)));
                 }
-            },
+            }
             _ => match finite(self.column, row) {
                 Ok(value) => self.encoded.columns[0][row] = value,
                 Err(found) => self.wrong.add(row, || found),

@@ -181,11 +181,10 @@ impl Column {
     /// What most cells look like.
     fn look(&self) -> Holds {
         let texts = match &self.cells {
-            Cells::Integers(_) => return Holds::Numbers,
             Cells::Numbers(cells) if cells.iter().all(|cell| cell.is_nan()) => {
                 return Holds::Nothing;
             }
-            Cells::Numbers(_) => return Holds::Numbers,
+            Cells::Integers(_) | Cells::Numbers(_) => return Holds::Numbers,
             Cells::Text(texts) => texts,
         };
         let (mut known, mut numbers, mut truths, mut times) = (0, 0, 0, 0);

@@ -94,7 +94,7 @@ impl Table {
 
     /// The names of the columns.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.columns.iter().map(|column| column.name())
+        self.columns.iter().map(Column::name)
     }
 
     /// The columns.
@@ -112,7 +112,7 @@ impl Table {
     /// The column of this name.
     pub fn column(&self, name: &str) -> Result<&Column> {
         self.columns.iter().find(|column| column.name() == name).ok_or_else(|| {
-            let advice = advice(name, self.columns.iter().map(|column| column.name()));
+            let advice = advice(name, self.columns.iter().map(Column::name));
             Error::input(format!("{}: there is no column '{name}'{advice}", self.source))
         })
     }
