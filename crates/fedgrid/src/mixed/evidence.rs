@@ -6,7 +6,7 @@
 //!
 //! beside the same number with the rows of all nodes in other places of the network: ρ = 0 knows no places, so that
 //! only the first part is computed anew. If places mean nothing, all these numbers are drawn alike, also where each is
-//! known to three digits behind the point only: that is enough beside its own chance, and takes a third of the time.
+//! known to three digits behind the point only: that is enough beside its own chance, and takes half of the time.
 
 use rayon::prelude::*;
 
