@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the wheel, installs it in .venv with what its tests need, and tests it. Where that cannot be
-# had, says why and skips. WHEEL_PROFILE is the Cargo profile; `dev` shares the dependencies that `cargo test` built (for `test` Cargo would build a test program).
+# Installs the package in .venv with what its tests need, and tests it. Where that cannot be had, says why and skips.
+# WHEEL_PROFILE=release tests the wheel that maturin builds. Else the native part is built together with the
+# workspace: built alone, its dependencies have fewer features, and all crates would be compiled once more.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -26,10 +27,23 @@ if ! cmp -s python/requirements-test.txt "$known"; then
     cp python/requirements-test.txt "$known"
 fi
 
-wheels=${CARGO_TARGET_DIR:-$PWD/target}/wheels
-rm -f "$wheels"/fedgrid-*.whl
-(cd python && "$venv/bin/maturin" build --quiet --locked --profile "$profile" --out "$wheels" \
-    --interpreter "$venv/bin/python")
+target=${CARGO_TARGET_DIR:-$PWD/target}
+wheels=$target/wheels
+rm -rf "$wheels"
+mkdir -p "$wheels"
+if [ "$profile" = dev ]; then
+    # With tests, because these decide about features, too.
+    cargo build --quiet --locked --workspace --lib --tests
+    cp -r python/fedgrid "$wheels/fedgrid"
+    native=$(find "$target/debug" -maxdepth 1 -name 'lib_fedgrid.so' -o -maxdepth 1 -name 'lib_fedgrid.dylib')
+    cp "$native" "$wheels/fedgrid/_fedgrid.abi3.so"
+    (cd python && "$venv/bin/maturin" pep517 write-dist-info --metadata-directory "$wheels" \
+        --interpreter "$venv/bin/python" >/dev/null)
+    "$venv/bin/python" -m wheel pack --dest-dir "$wheels" "$wheels" >/dev/null
+else
+    (cd python && "$venv/bin/maturin" build --quiet --locked --profile "$profile" --out "$wheels" \
+        --interpreter "$venv/bin/python")
+fi
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheels"/fedgrid-*.whl
 size=$(cat "$wheels"/fedgrid-*.whl | wc -c)
 echo "wheel: $((size / 1024)) kB"

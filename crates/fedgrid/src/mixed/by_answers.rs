@@ -11,6 +11,7 @@ use std::{
 
 use super::{
     Likelihood, Precision,
+    deviance::LEAST_NOISE_SHARE,
     laplace::MEAN_PRECISION,
     node_system::{Means, Question},
     search::{Look, Relative, Search, Sought, Surface, failed, given},
@@ -23,8 +24,6 @@ use crate::{
 
 /// Blocks of a factor of Ω that are worth their memory: a gigabyte.
 const MOST_BLOCKS: usize = 1 << 27;
-/// The share of the labels' squares that counts as noise in any case, as in one process.
-const LEAST_NOISE_SHARE: f64 = 1e-16;
 
 /// What is asked of the answers.
 #[derive(Debug)]

@@ -226,6 +226,7 @@ impl Design {
         };
         let (free, pooled): (Vec<usize>, Vec<usize>) =
             (0..self.columns()).filter(differs).partition(is_free);
+        // Blocks of Ω begin with what is coupled along the network.
         let places: Vec<usize> = pooled.iter().chain(&free).copied().collect();
         let variances = places.iter().map(|&column| variance(column)).collect();
         Ok(RandomColumns { places, variances, free: free.len() })

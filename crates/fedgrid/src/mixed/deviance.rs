@@ -57,7 +57,7 @@ pub(super) struct Evaluation {
 
 /// The share of the labels' squares that counts as noise in any case: rows that are fitted without any
 /// error have no likelihood.
-const LEAST_NOISE_SHARE: f64 = 1e-16;
+pub(super) const LEAST_NOISE_SHARE: f64 = 1e-16;
 
 impl Problem<'_> {
     /// The rows that determine the noise.
@@ -96,6 +96,7 @@ impl Problem<'_> {
         let deviations: Vec<f64> = rows.map(|row| row[p] - dot(&row[..p], &mean)).collect();
         let freedom = self.degrees_of_freedom();
         let penalised = self.penalised(relative, &mean, &deviations);
+        // At the best σ² the likelihood has a closed form, so that the search has one number less to find.
         let noise = relative.noise.unwrap_or(penalised / freedom);
         let by_noise = relative.noise.map_or(0.0, |noise| freedom - penalised / noise);
         let mut deviance = freedom * (1.0 + (2.0 * std::f64::consts::PI * noise).ln()) - by_noise
@@ -104,6 +105,7 @@ impl Problem<'_> {
         if self.likelihood == Likelihood::Restricted {
             deviance += schur.log_determinant();
         }
+        // A system that is singular in rounding gives no finite number rather than an error.
         deviance.is_finite().then_some(Evaluation {
             deviance,
             noise,
@@ -119,6 +121,7 @@ impl Problem<'_> {
     /// r².
     fn penalised(&self, relative: &Relative, mean: &[f64], deviations: &[f64]) -> f64 {
         let q = self.structure.size();
+        // From compressed rows: yᵀy − 2wᵀXᵀy + wᵀXᵀXw would cancel where rows are fitted closely.
         let residual = |(i, node): (usize, &NodeMoments)| {
             let own = &deviations[i * q..(i + 1) * q];
             node.squared_residuals(&self.structure.coefficients(relative, mean, own))
@@ -138,6 +141,7 @@ impl Surface for Problem<'_> {
 
     fn look(&self, relative: &Relative, _: &[f64], by_rho: bool) -> Option<Look<Self::Extra>> {
         let evaluation = self.evaluate(relative)?;
+        // The dearest part, which gives all traces of the gradient at once.
         let inverse = evaluation.factor.selected_inverse();
         let by_rho =
             if by_rho { evaluation.rho_derivative(self, relative, &inverse)? } else { 0.0 };
@@ -171,6 +175,7 @@ impl Surface for Problem<'_> {
 
 impl Movable for Problem<'_> {
     fn moved(&self, order: &[usize]) -> Self {
+        // The pattern and its order of elimination stay: only rows change places.
         let nodes = order.iter().map(|&node| self.nodes[node].clone()).collect();
         let (structure, likelihood) = (self.structure.clone(), self.likelihood);
         Self { structure, nodes, likelihood }
@@ -243,6 +248,7 @@ impl Evaluation {
             }
             gradient
         };
+        // Added up in the order of nodes below, so that the number of threads changes no bit.
         let parts: Vec<Vec<f64>> = (0..problem.nodes.len()).into_par_iter().map(of_node).collect();
         let mut gradient = vec![0.0; q * q];
         for part in &parts {

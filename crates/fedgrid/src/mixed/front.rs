@@ -77,6 +77,7 @@ impl Front {
             row[k] = 1.0;
             factor.solve(row);
         }
+        // Once for all right sides, because the factor is used again below.
         let mut solved = across.clone();
         for (column, solved) in solved.chunks_exact_mut(e.max(1)).enumerate() {
             factor.solve(solved);
@@ -88,6 +89,7 @@ impl Front {
             }
         }
         let log_determinant = factor.log_determinant();
+        // Rounding makes a singular part one of tiny pivots, whose inverse overflows.
         let is_finite = log_determinant.is_finite() && left.iter().all(|entry| entry.is_finite());
         is_finite.then_some(Eliminated { pivots: e, rest, inverse, gain, left, log_determinant })
     }

@@ -60,6 +60,7 @@ impl Evaluation {
                 along[j] += dot(residual, v);
             }
         }
+        // σ² moves with the variances, and takes part of what the deviance would bend by.
         let weight = 1.0 / (self.noise * self.noise * problem.degrees_of_freedom());
         for j in 0..count {
             for l in 0..count {

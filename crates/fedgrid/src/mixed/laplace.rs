@@ -171,6 +171,7 @@ impl Problem<'_> {
                 let mut moved = mean.clone();
                 add_scaled(&mut moved, length, &step);
                 let found = self.total(&moved);
+                // A full step may overshoot where probabilities are near zero or one.
                 if found.value >= at.value {
                     next = Some((moved, found));
                     break;
@@ -228,9 +229,11 @@ impl Problem<'_> {
     /// The minimum over u, by Newton's method.
     fn mode(&self, relative: &Relative, mean: &[f64]) -> Option<Mode> {
         let (structure, q) = (&self.structure, self.structure.size());
+        // The search moves little from look to look, and so does the minimum.
         let mut u = self.start().clone();
         let mut likelihoods = self.likelihoods(relative, mean, &u);
         let mut value = self.objective(relative, &likelihoods, &u);
+        // Far from the last point an exponential may overflow.
         if !value.is_finite() {
             u.fill(0.0);
             likelihoods = self.likelihoods(relative, mean, &u);
@@ -254,6 +257,7 @@ impl Problem<'_> {
                 add_scaled(&mut moved, -length, &step);
                 let found = self.likelihoods(relative, mean, &moved);
                 let next = self.objective(relative, &found, &moved);
+                // Where the objective is flat, rounding may raise it a little.
                 if next <= value + LEAST_DECREASE {
                     (u, likelihoods, value, is_better) = (moved, found, next, true);
                     break;
@@ -263,6 +267,7 @@ impl Problem<'_> {
             if is_last || !is_better {
                 break;
             }
+            // One step more doubles the digits: the gradient below is that of an exact minimum.
             is_last = decrease < LEAST_DECREASE;
         }
         let factor = structure.factor(relative, |i| &likelihoods[i].curvature)?;
@@ -295,6 +300,7 @@ impl Problem<'_> {
             node.third(&weights, &spread)
         };
         let thirds: Vec<Vec<f64>> = self.nodes.par_iter().enumerate().map(of_node).collect();
+        // All nodes at once: the minimum of each moves with those of its neighbours.
         let mut v: Vec<f64> =
             thirds.iter().flat_map(|t| structure.pulled_back(t, relative)).collect();
         mode.factor.solve(&mut v, 1);
@@ -328,6 +334,7 @@ impl Problem<'_> {
     fn estimate(&self, end: End<Mode>) -> Result<MixedEstimate> {
         let (structure, relative, mode) = (&self.structure, end.relative, end.extra);
         let (p, q) = (structure.means(), structure.size());
+        // No right side: the minimum is known, and only its errors are asked for.
         let zeros = vec![0.0; structure.columns];
         let gram = |i: usize| &mode.likelihoods[i].curvature[..];
         let mut projection = structure.project(&relative, &mode.factor, gram, |_| &zeros);

@@ -37,6 +37,7 @@ impl NodeMoments {
             .zip(&labels)
             .flat_map(|(row, label)| row.iter().copied().chain([*label]))
             .collect();
+        // A triangle has the same squared residuals for any weights, at a cost that no longer grows with rows.
         if count > width {
             triangularise(&mut compressed, width, &mut vec![0.0; count]);
         }

@@ -40,6 +40,7 @@ pub(crate) fn pooled(fixed: &[usize], columns: usize, answers: &[Vec<f64>]) -> P
             add_scaled(&mut moved, length, &step);
             let Some(sums) = answers.next() else { return PooledNext::Ask(moved) };
             let found = Total::new(sums, (fixed, columns), &moved);
+            // A full step may overshoot where probabilities are near zero or one.
             if found.value >= at.value {
                 next = Some((moved, found));
                 break;
@@ -104,6 +105,7 @@ pub(crate) fn mode(looks: &[Option<(f64, f64)>]) -> ModeNext {
     let first = match looks.next() {
         None => return ModeNext::Start { is_fresh: false },
         Some(Some(look)) => look,
+        // Far from the last minimum an exponential may overflow: then from zeros, and from nowhere else.
         Some(None) => match looks.next() {
             None => return ModeNext::Start { is_fresh: true },
             Some(None) => return ModeNext::Failed,

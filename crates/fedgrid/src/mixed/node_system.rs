@@ -187,6 +187,7 @@ pub(crate) fn slopes(
     let trace: f64 = part.block.iter().step_by(q + 1).take(columns.coupled()).sum();
     let by_rho = own.slope * dot(coupled, coupled) - part.along;
     let squares = dot(&part.deviations, &part.deviations) + question.rho * by_rho;
+    // From rows rather than from sums of products, which would cancel where rows are fitted closely.
     let residuals = moments.squared_residuals(&weights);
     let labels = moments.squared_residuals(&vec![0.0; d]);
     let mut sums = vec![residuals + squares, labels, by_rho, own.slope * trace - part.along_trace];
@@ -356,6 +357,7 @@ impl NodeSystem {
             }
         }
         series.term += 1;
+        // Without edges the first term is the whole series.
         if chebyshev.radius > 0.0 {
             let share = self.question.rho * self.own.per_weight / chebyshev.radius;
             let mut next = times(&self.inverse, neighbours, q, Side::Plain);
@@ -439,6 +441,7 @@ impl NodeSystem {
 
     /// Something that is in ρ at least, over ρ.
     fn over_rho(&self, value: f64) -> f64 {
+        // At ρ = 0 nodes have nothing to do with each other, and all that is divided here is zero.
         if self.question.rho > 0.0 { value / self.question.rho } else { 0.0 }
     }
 

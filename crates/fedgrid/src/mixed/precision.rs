@@ -82,6 +82,7 @@ impl Precision {
 
     /// log|Ω|.
     pub(super) fn log_determinant(&self, pattern: &Arc<Pattern>, rho: f64) -> Option<f64> {
+        // Ω = I, and the first half of a search is there.
         if rho == 0.0 {
             return Some(0.0);
         }
@@ -128,6 +129,7 @@ impl Precision {
         u: &[f64],
         width: usize,
     ) -> Option<Vec<f64>> {
+        // Without a factor where Ω = I.
         let mut out = u.to_vec();
         if rho != 0.0 {
             self.factor(pattern, rho)?.solve(&mut out, width);
