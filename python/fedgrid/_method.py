@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-import time
 from collections.abc import Mapping, Sequence
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from . import _fedgrid as native
@@ -56,6 +56,7 @@ class Method(Params):
         shuffles: int = 5,
         likelihood_shuffles: int = 99,
         baselines: Sequence[str] = (),
+        metric: str | None = None,
         random_state: int | None = None,
         n_jobs: int | None = None,
         **keys: Any,
@@ -65,6 +66,7 @@ class Method(Params):
         self.shuffles = shuffles
         self.likelihood_shuffles = likelihood_shuffles
         self.baselines = baselines
+        self.metric = metric
         self.random_state = random_state
         self.n_jobs = n_jobs
         self._keys = list(keys)
@@ -106,11 +108,22 @@ class Method(Params):
         network: Network | None = None,
         features: Sequence[Any] | None = None,
         split: Any = None,
+        weight: Any = None,
+        sample_weight: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
         **options: Any,
     ) -> Prepared:
         """The study of these rows; the arguments are those of `fit`."""
         seed = 1 if self.random_state is None else whole(self.random_state)
-        read = rows(data, target, node, features, split)
+        if weight is not None and sample_weight is not None:
+            raise ValueError("weight and sample_weight are the same, expected one of them")
+        weight = sample_weight if weight is None else weight
+        time, lags = options.get("time"), options.get("lags")
+        needed = [name for name in (time, *(lags or {})) if name is not None]
+        read = rows(
+            data, target, node, features, split, needed=needed, weight=weight, offset=offset, exposure=exposure
+        )
         shuffles, facts = self.shuffles, FACTS.get(self.kind)
         if network is None and facts is not None:
             if facts.asks_everyone:
@@ -121,7 +134,8 @@ class Method(Params):
                 network = Network(read.found)
         return prepare(
             self._method(), self.model, read, network, shuffles=shuffles,
-            likelihood_shuffles=self.likelihood_shuffles, baselines=self.baselines, seed=seed, **options,
+            likelihood_shuffles=self.likelihood_shuffles, baselines=self.baselines, metric=self.metric,
+            seed=seed, **options,
         )  # fmt: skip
 
     def fit(
@@ -133,6 +147,11 @@ class Method(Params):
         network: Network | None = None,
         features: Sequence[Any] | None = None,
         split: Any = None,
+        weight: Any = None,
+        sample_weight: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
+        class_weights: Any = None,
         train: float | None = None,
         validation: float | None = None,
         folds: int = 5,
@@ -142,6 +161,8 @@ class Method(Params):
         columns: Mapping[Any, Any] | None = None,
         missing: str = "refuse",
         missing_values: Sequence[Any] = (),
+        time: Any = None,
+        lags: Mapping[Any, Any] | None = None,
         callbacks: Sequence[Any] = (),
         progress: bool | None = None,
     ) -> Run:
@@ -162,14 +183,28 @@ class Method(Params):
             target and split. Text and pandas categories become one column of zeros and ones per level, booleans
             one and zero, dates days since the start and places in the year, week and day.
         split
-            The column that says train, val or test. Without one, `train` and `validation` are
-            shares of each node's rows that are drawn; without these, rows take turns in `folds`.
+            The column that says train, val or test, or how rows are divided by `time`, as an experiment file has
+            it: {"by": "time", "train": 0.6, "validation": 0.2}, {"by": "time", "test_from": "2024-07-01"} or
+            {"by": "time", "origins": 5, "horizon": 7}. Without one, `train` and `validation` are shares of each
+            node's rows that are drawn; without these, rows take turns in `folds`.
+        weight, sample_weight
+            How many rows each one stands for: a column, or a number for every row (for each node, where rows are
+            given so). A row of weight two counts as that row twice, in training and in errors. Models of your own
+            get `sample_weight`.
+        offset
+            A known part of the target, added to what is learnt: to numbers, or to the logarithm of counts.
+        exposure
+            For models of counts: over how much each row has counted, such as days.
+        class_weights
+            For classes: "balanced", or how often the training rows of each class count, such as {"yes": 2.0}.
         public
             The points on which predictions are compared: a number of them, a table or array, or
             keys such as {"kind": "box", "points": 100}. By default 500 normal draws with the means
             and covariances of all training features, a shared statistic.
         task
-            "regression" or "classification"; by default as target and models tell.
+            "regression", "classification" or "auto"; by default as target and models tell: text and booleans are
+            classes, and so are numbers to a classifier. Few whole numbers, such as 0 and 1, may be both: where no
+            model says it they are refused, and "auto" takes them as classes.
         exclude
             Columns that are not used, by name or with `*` and `?`.
         columns
@@ -178,6 +213,9 @@ class Method(Params):
         missing, missing_values
             What is done with missing cells ("refuse", "mean", "most-frequent", "indicator" or "drop"; means and
             values are those of training rows), and which cells stand for no value besides the usual ones.
+        time, lags
+            The column that orders rows in time, which is a feature only if it is listed or declared as one; and what
+            is made of earlier values at the same node: {"sales": [1, 7]}, {"sales": {"lags": [7], "means": [28]}}.
         callbacks, progress
             Who hears of rounds and results, and whether a bar is shown.
 
@@ -187,11 +225,12 @@ class Method(Params):
 
         A run that has not come as close as asked is warned of with a `ConvergenceWarning`.
         """
-        begun = time.perf_counter()
+        begun = perf_counter()
         prepared = self.prepare(
-            data, target, node=node, network=network, features=features, split=split, train=train,
-            validation=validation, folds=folds, public=public, task=task, exclude=exclude, columns=columns,
-            missing=missing, missing_values=missing_values,
+            data, target, node=node, network=network, features=features, split=split, weight=weight,
+            sample_weight=sample_weight, offset=offset, exposure=exposure, class_weights=class_weights,
+            train=train, validation=validation, folds=folds, public=public, task=task, exclude=exclude, columns=columns,
+            missing=missing, missing_values=missing_values, time=time, lags=lags,
         )  # fmt: skip
         work = Work(self.n_jobs, callbacks, progress)
         run = Run(prepared, self, work, begun)

@@ -25,6 +25,7 @@ from ._frames import (
     stacked,
 )
 from ._network import Network
+from ._plain import scalar
 
 ROLES = {
     "train": 0, "training": 0, "val": 1, "valid": 1, "validation": 1, "test": 2,
@@ -48,6 +49,14 @@ class Rows:
     named: bool = True
     #: The features that are asked for; none asks for all columns.
     features: list[str] | None = None
+    #: How rows are divided by time, as an experiment file has it.
+    time_split: dict[str, Any] | None = None
+    #: How many rows each one stands for, and what is known of each target, with the names of their columns.
+    weights: Floats | None = None
+    known: Floats | None = None
+    weight_name: str | None = None
+    offset_name: str | None = None
+    exposure_name: str | None = None
 
 
 def rows(
@@ -56,10 +65,24 @@ def rows(
     node: Any,
     features: Sequence[Any] | None,
     split: Any,
+    needed: Sequence[Any] = (),
+    weight: Any = None,
+    offset: Any = None,
+    exposure: Any = None,
 ) -> Rows:
-    """The rows of a frame with a node column, or of a dict of (X, y) for each node."""
+    """The rows of a frame with a node column, or of a dict of (X, y) for each node.
+
+    Some columns are needed whether or not they are features, such as those of times and of lags.
+    """
+    if offset is not None and exposure is not None:
+        raise ValueError("offset and exposure exclude each other: an exposure is an offset of its logarithm")
+    further = {"weight": weight, "offset": offset, "exposure": exposure}
+    if isinstance(split, Mapping) and "by" in split:
+        read = rows(data, target, node, features, None, needed, **further)
+        read.time_split = {str(key): _written(value) for key, value in split.items()}
+        return read
     if isinstance(data, Mapping) and data and all(_is_pair(value) for value in data.values()):
-        return _of_pairs(data, features, split)
+        return _of_pairs(data, features, split, further)
     table = Table(data)
     if not len(table):
         raise ValueError("the frame has no row")
@@ -70,18 +93,22 @@ def rows(
         codes, found = np.zeros(len(table), dtype=np.int64), ["all"]
     else:
         codes, found = coded(column)
-    taken = [name for name in (node, target, split) if is_name(name, table)]
+    taken = [name for name in (node, target, split, *further.values()) if is_name(name, table)]
     wished = None if features is None else list(features)
     for name in wished or []:
         if any(name is other or name == other for other in taken):
-            raise ValueError(f"feature {name!r} is already the node, the target or the split")
+            what = "the node, the target or the split"
+            what = next((f"the {key}" for key, own in further.items() if own is name or own == name), what)
+            raise ValueError(f"feature {name!r} is already {what}")
     others = [name for name in table.names if not _in(name, taken)]
     # A name asks for one column; patterns and the plan look at all of them.
     if wished is not None and not any(_is_pattern(name, table) for name in wished):
-        others = wished
+        more = [name for name in needed if not _in(name, taken) and not _in(name, wished)]
+        others = wished + list(dict.fromkeys(more))
     wanted = table.column(target) if is_name(target, table) else np.asarray(target)
     parts = split if not is_name(split, table) else table.column(split)
-    _same_length(len(table), node=codes, target=wanted, split=parts)
+    extra = {key: _numbers_of(column, table, key) for key, column in further.items()}
+    _same_length(len(table), node=codes, target=wanted, split=parts, **extra)
     return Rows(
         nodes=codes,
         found=found,
@@ -92,7 +119,32 @@ def rows(
         node_name=str(node) if is_name(node, table) else "node",
         target_name=str(target) if is_name(target, table) else "target",
         split_name=str(split) if is_name(split, table) else None,
+        **_further(extra, {key: str(own) for key, own in further.items() if is_name(own, table)}),
     )
+
+
+def _written(value: Any) -> Any:
+    """A date as files write it; everything else as it is."""
+    value = scalar(value)
+    return str(value.isoformat()) if hasattr(value, "isoformat") else value
+
+
+def _numbers_of(column: Any, table: Table, what: str) -> Floats | None:
+    """A number for each row, from a column of the table or given by itself."""
+    if column is None:
+        return None
+    if is_name(column, table):
+        return numbers(table.column(column), f"{what} {column!r}")
+    return numbers(np.asarray(column), what)
+
+
+def _further(extra: Mapping[str, Floats | None], names: Mapping[str, str]) -> dict[str, Any]:
+    """What is known of rows besides their features."""
+    found: dict[str, Any] = {"weights": extra["weight"]}
+    found["known"] = extra["exposure"] if extra["offset"] is None else extra["offset"]
+    for key, given in extra.items():
+        found[f"{key}_name"] = None if given is None else names.get(key, key)
+    return found
 
 
 def _same_length(rows: int, **columns: Any) -> None:
@@ -124,8 +176,11 @@ def _in(name: Any, names: list[Any]) -> bool:
         return False
 
 
-def _of_pairs(data: Mapping[Any, tuple[Any, Any]], features: Sequence[Any] | None, split: Any) -> Rows:
+def _of_pairs(
+    data: Mapping[Any, tuple[Any, Any]], features: Sequence[Any] | None, split: Any, further: Mapping[str, Any]
+) -> Rows:
     nodes, parts, targets, cells = [], [], [], []
+    extra: dict[str, list[Any]] = {key: [] for key, given in further.items() if given is not None}
     names: list[str] | None = None
     named = True
     for index, (node, (X, y)) in enumerate(data.items()):
@@ -136,7 +191,9 @@ def _of_pairs(data: Mapping[Any, tuple[Any, Any]], features: Sequence[Any] | Non
         if y.shape != (rows,):
             raise ValueError(f"node {node!r}: y has shape {y.shape}, expected ({rows},)")
         if split is not None:
-            cells.append(_part(split, node, rows))
+            cells.append(_part(split, node, rows, "split", "words"))
+        for key, given in extra.items():
+            given.append(_part(further[key], node, rows, key, "numbers"))
         if not rows:
             continue
         if names is None:
@@ -155,16 +212,19 @@ def _of_pairs(data: Mapping[Any, tuple[Any, Any]], features: Sequence[Any] | Non
         target=np.concatenate(targets),
         roles=None if split is None else roles(np.concatenate(cells)),
         named=named,
+        **_further(
+            {key: numbers(np.concatenate(extra[key]), key) if key in extra else None for key in further}, {}
+        ),
     )
 
 
-def _part(split: Any, node: Any, rows: int) -> npt.NDArray[Any]:
-    """What the rows of a node are for."""
-    if not isinstance(split, Mapping) or node not in split:
-        raise ValueError(f"split has no words for node {node!r}, expected a dict with those of each node")
-    cells = np.asarray(split[node], dtype=object)
+def _part(given: Any, node: Any, rows: int, name: str, what: str) -> npt.NDArray[Any]:
+    """What was given for the rows of a node."""
+    if not isinstance(given, Mapping) or node not in given:
+        raise ValueError(f"{name} has no {what} for node {node!r}, expected a dict with those of each node")
+    cells = np.asarray(given[node], dtype=object)
     if cells.shape != (rows,):
-        raise ValueError(f"node {node!r}: split has shape {cells.shape}, expected ({rows},)")
+        raise ValueError(f"node {node!r}: {name} has shape {cells.shape}, expected ({rows},)")
     return cells
 
 

@@ -35,6 +35,7 @@ class Prepared:
         self.study = study
         self.network = network
         self.features, self.sources = study.features()
+        self.lags = study.lags()
         self.named = read.named
         self.node_name = read.node_name
         self.classes = classes
@@ -55,9 +56,13 @@ def prepare(
     columns: Mapping[Any, Any] | None = None,
     missing: str = "refuse",
     missing_values: Sequence[Any] = (),
+    time: Any = None,
+    lags: Mapping[Any, Any] | None = None,
+    class_weights: Any = None,
     shuffles: int = 5,
     likelihood_shuffles: int = 99,
     baselines: Sequence[str] = (),
+    metric: str | None = None,
     seed: int = 1,
 ) -> Prepared:
     """Hands everything to the core, which checks it as the command does."""
@@ -66,23 +71,33 @@ def prepare(
     wants_classes = _classification(task, own, builtin)
     numbers, classes = labels(read.target, wants_classes, read.target_name)
     about, points = _public(scalar(public), read)
-    keys = {
+    is_weighted = read.weights is not None or class_weights is not None
+    keys: dict[str, Any] = {
         "seed": seed,
         "data": _given(
             file=IN_MEMORY, node=read.node_name, target=read.target_name, features=read.features,
             exclude=[str(name) for name in exclude], columns=_columns(columns), missing=missing,
             missing_values=[str(cell) for cell in missing_values],
-            split=read.split_name, train=train, validation=validation, folds=folds,
-            task="classification" if classes is not None else "regression" if wants_classes is False else None,
+            time=None if time is None else str(time), lags=lags,
+            weight=read.weight_name, offset=read.offset_name, exposure=read.exposure_name,
+            class_weights=_class_weights(class_weights),
+            split=read.time_split or read.split_name, train=train, validation=validation, folds=folds,
+            task=task,
         ),
         "network": {"edges": IN_MEMORY},
-        "model": builtin if builtin else {"kind": "constant"},
+        "model": builtin,
         "method": method,
         "public": about,
         "compare": {
             "shuffles": shuffles, "likelihood_shuffles": likelihood_shuffles, "baselines": list(baselines),
+            **_given(metric=metric),
         },
     }  # fmt: skip
+    if task == "auto" and wants_classes is None and classes is None:
+        if native.takes_classes(to_json(keys), numbers):
+            numbers, classes = labels(read.target, True, read.target_name)
+    elif task is None and (classes is not None or wants_classes is False):
+        keys["data"]["task"] = "regression" if classes is None else "classification"
     given = {
         "experiment": to_json(keys),
         "network": network._native,
@@ -91,8 +106,10 @@ def prepare(
         "columns": read.columns,
         "target": numbers,
         "classes": [] if classes is None else [str(name) for name in classes.tolist()],
+        "weights": read.weights,
+        "known": read.known,
         "roles": read.roles,
-        "models": _adapters(own, network, classes, seed),
+        "models": _adapters(own, network, classes, seed, weighted=is_weighted),
         "public": points,
     }
     return Prepared(native.Study(given), network, read, classes, bool(own))
@@ -104,6 +121,13 @@ def _columns(columns: Mapping[Any, Any] | None) -> dict[str, Any]:
         str(name): {"kind": keys} if isinstance(keys, str) else dict(keys)
         for name, keys in (columns or {}).items()
     }
+
+
+def _class_weights(given: Any) -> Any:
+    """A word, or a number for each class by its name."""
+    if isinstance(given, Mapping):
+        return {str(name): float(weight) for name, weight in given.items()}
+    return given
 
 
 def _given(**keys: Any) -> dict[str, Any]:
@@ -141,7 +165,7 @@ def models(model: Any, network: Network) -> tuple[dict[int, Any], dict[str, Any]
             f"model names node {unknown[0]!r}, which is not in the network, "
             f"which has {shown(network.nodes)}"
         )
-    usual = model.get(..., "linear")
+    usual = model.get(...)
     common = builtin(usual, for_all=True) if len(named) < len(network) else None
     own = {} if common is not None else dict.fromkeys(range(len(network)), usual)
     nodes: dict[str, Any] = {}
@@ -170,7 +194,8 @@ def builtin(spec: Any, *, for_all: bool = False) -> dict[str, Any] | None:
     if isinstance(spec, type):
         raise TypeError(f"model is the class {spec.__name__}, expected {spec.__name__}()")
     if spec is None:
-        return {"kind": "linear"}
+        # Where nobody names a model, what is predicted decides it.
+        return {} if for_all else {"kind": "linear"}
     if hasattr(spec, "adapter") or (hasattr(spec, "fit") and hasattr(spec, "predict")):
         return None
     if hasattr(spec, "parameters") and hasattr(spec, "state_dict"):
@@ -182,22 +207,26 @@ def builtin(spec: Any, *, for_all: bool = False) -> dict[str, Any] | None:
 
 
 def _adapters(
-    own: Mapping[int, Any], network: Network, classes: npt.NDArray[Any] | None, seed: int
+    own: Mapping[int, Any], network: Network, classes: npt.NDArray[Any] | None, seed: int, *, weighted: bool
 ) -> list[tuple[int, Adapter]]:
     made = []
+    # Who resamples weighted rows must have said so.
+    without_weights = "refuse" if weighted else "resample"
     for index, spec in own.items():
-        wrapped = spec if hasattr(spec, "adapter") else Estimator(spec)
+        wrapped = spec if hasattr(spec, "adapter") else Estimator(spec, without_weights)
         stream = int(np.random.SeedSequence([seed, index]).generate_state(1)[0]) >> 1
-        made.append((index, wrapped.adapter(name_of(network.nodes[index]), classes, stream)))
+        adapter = wrapped.adapter(name_of(network.nodes[index]), classes, stream)
+        adapter.weighted = weighted
+        made.append((index, adapter))
     return made
 
 
 def _classification(
     task: str | None, own: Mapping[int, Any], builtin: Mapping[str, Any]
 ) -> bool | None:
-    if task is not None:
+    if task not in (None, "auto"):
         if task not in ("regression", "classification"):
-            raise ValueError(f"task is {task!r}, expected regression or classification")
+            raise ValueError(f"task is {task!r}, expected regression, classification or auto")
         return task == "classification"
     kinds = [builtin.get("kind")] + [keys["kind"] for keys in builtin.get("nodes", {}).values()]
     said = {is_classifier(spec) for spec in own.values()}

@@ -28,6 +28,10 @@ class Adapter:
     warm = False
     #: Whether the model has weights and gradients.
     parametric = False
+    #: Whether rows stand for several each.
+    weighted = False
+    #: Whether a node's own rows weigh one each, or as many as they stand for, and not a share of the node.
+    counts = False
 
     def __init__(self, node: str, classes: npt.NDArray[Any] | None, seed: int) -> None:
         self.node = node
@@ -85,6 +89,8 @@ class OneClass:
 class EstimatorAdapter(Adapter):
     """A scikit-learn style estimator, regressor or classifier."""
 
+    counts = True
+
     def __init__(
         self, estimator: Any, node: str, classes: npt.NDArray[Any] | None, seed: int,
         without_weights: str = "resample",
@@ -104,8 +110,6 @@ class EstimatorAdapter(Adapter):
         return cloned(self._template)
 
     def fit(self, X: Floats, y: Floats, weights: Floats, current: Any) -> Any:
-        # A node's own rows come first: they weigh one each, as in a plain fit.
-        weights = weights / weights[0]
         labels: Any = y
         model = self._new()
         if self.classes is not None:
@@ -123,8 +127,9 @@ class EstimatorAdapter(Adapter):
             return _or_self(model.fit(X, labels, **{name: weights}), model)
         if self.without_weights != "resample":
             raise ValueError(
-                f"node '{self.node}': {self.kind}.fit takes no sample_weight, which coupling needs; "
-                'use another model, or without_weights="resample"'
+                f"node '{self.node}': {self.kind}.fit takes no sample_weight, which "
+                f"{'weights need' if self.weighted else 'coupling needs'}; "
+                'use another model, or fg.Estimator(model, without_weights="resample")'
             )
         rows = resampled(weights, self.seed)
         return _or_self(model.fit(X[rows], labels[rows]), model)
@@ -249,6 +254,8 @@ class Functions:
 
 
 class _FunctionsAdapter(Adapter):
+    counts = True
+
     def __init__(
         self, functions: Functions, node: str, classes: npt.NDArray[Any] | None, seed: int
     ) -> None:
@@ -258,7 +265,7 @@ class _FunctionsAdapter(Adapter):
         self.family = id(functions)
 
     def fit(self, X: Floats, y: Floats, weights: Floats, current: Any) -> Any:
-        return self.functions.fit(X, y, weights / weights[0])
+        return self.functions.fit(X, y, weights)
 
     def raw(self, fitted: Any, X: Floats) -> Any:
         return self.functions.predict(fitted, X)

@@ -104,7 +104,28 @@ class Comparison:
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per method."""
-        return [{"method": name, "what": self._what(name), **entry} for name, entry in self._entries().items()]
+        return [
+            {"method": name, "what": self._what(name), **_flat(entry)} for name, entry in self._entries().items()
+        ]
+
+    def metrics(self, method: str | None = None, rows: str | None = None) -> dict[str, Any]:
+        """What people read of a method, by default of the run's own: of numbers `mse`, `rmse`, `mae` and `r2` (and
+        `deviance` of counts), of classes `log_loss`, `accuracy`, `balanced_accuracy`, `auc`, `confusion` (true
+        classes are rows) and `calibration` (`expected_error` and `bins`).
+
+        `rows` is "test" or "validation"; by default those that errors are compared on.
+        """
+        entries = self._entries()
+        name = self.own if method is None else method
+        if name not in entries:
+            raise ValueError(f"there is no method {name!r}, expected {', '.join(entries)}")
+        found: dict[str, dict[str, Any]] = entries[name].get("metrics", {})
+        if rows not in (None, "test", "validation"):
+            raise ValueError(f"rows is {rows!r}, expected test or validation")
+        for role in ("test", "validation") if rows is None else (rows,):
+            if role in found:
+                return found[role]
+        raise ValueError(f"{name} was not measured on {'any rows' if rows is None else rows + ' rows'}")
 
     def _entries(self) -> dict[str, dict[str, Any]]:
         """The errors by row; methods that `Auto` did not choose are rows of the network that they use."""
@@ -188,6 +209,17 @@ def html_notes(notes: Sequence[str]) -> str:
     """Notes as a notebook shows them."""
     lines = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
     return f"<ul>{lines}</ul>" if lines else ""
+
+
+def _flat(entry: dict[str, Any]) -> dict[str, Any]:
+    """The errors of a method with its other measures beside them, where errors are compared."""
+    measures = entry.get("metrics", {})
+    measures = measures.get("test", measures.get("validation", {}))
+    own = {name: value for name, value in entry.items() if name != "metrics"}
+    numbers = {name: value for name, value in measures.items() if name not in ("rows", "confusion", "calibration")}
+    if "calibration" in measures:
+        numbers["calibration_error"] = measures["calibration"]["expected_error"]
+    return {**own, **numbers}
 
 
 class History:

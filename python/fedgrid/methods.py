@@ -118,7 +118,7 @@ def _common() -> dict[str, tuple[inspect.Parameter, str]]:
     compare = SCHEMA["$defs"]["CompareKeys"]["properties"]
     about = {
         "model": "One model for all, or a dict from node to model, with `...` for all others.",
-        **{name: key(name, compare[name]).about for name in ("shuffles", "likelihood_shuffles", "baselines")},
+        **{name: key(name, compare[name]).about for name in ("shuffles", "likelihood_shuffles", "baselines", "metric")},
         "random_state": key("seed", SCHEMA["properties"]["seed"]).about,
         "n_jobs": "How many threads train nodes at once; None or -1 is one per core.",
     }

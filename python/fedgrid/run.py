@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from . import _fedgrid as native
 from ._frames import Floats, Handed, Table, coded, handed, is_column, is_table, matched, matrix, name_of, shown
+from ._known import KnownPart
 from ._plain import scalar
 from ._rows import is_name
 from ._study import Prepared
@@ -138,6 +139,8 @@ class Run:
         self.classes_ = prepared.classes
         self.features_: list[str] = prepared.features
         self._sources: list[str] = prepared.sources
+        #: The column of times, and those that lags are made of.
+        self._lags: tuple[str, list[str]] | None = prepared.lags
         self.kind_: str = method.kind
         self.strength_: float | None = None
         self.ridge_: float | None = None
@@ -314,7 +317,16 @@ class Run:
 
     # Predictions --------------------------------------------------------------------------------
 
-    def predict(self, data: Any, node: Any = None, *, interval: float | None = None) -> Any:
+    def predict(
+        self,
+        data: Any,
+        node: Any = None,
+        *,
+        interval: float | None = None,
+        history: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
+    ) -> Any:
         """One prediction per row, by its own node's model.
 
         With `interval`, such as 0.9, the predictions come with intervals that hold so large a share of new
@@ -323,13 +335,20 @@ class Run:
         `data` is a table with the node and feature columns, or a dict from node to X, which gives a
         dict; `node` names the column, or holds the node of each row of a matrix. Columns are matched by
         name where they have names, and by position in arrays.
+
+        A run with lags needs a table with the column of times; `history` is a table of the time before, in which
+        earlier values are looked for, too.
+
+        A run that was trained with an offset or an exposure needs that of the new rows: the column of the same
+        name, or `offset` or `exposure`, a column or a number for every row (for each node, in a dict).
         """
+        known = self._known_part(offset, exposure)
         if interval is None:
-            return self._answer(data, node, self._labels)
+            return self._answer(data, node, self._labels, known=known, history=history)
         if self.classes_ is not None:
             raise ValueError("intervals are for numbers; of classes predict_proba gives probabilities")
         factors = self._factors(interval)
-        return self._answer(data, node, lambda values: values[:, 0], factors)
+        return self._answer(data, node, lambda values: values[:, 0], factors, known, history)
 
     def _factors(self, level: float) -> list[tuple[float, str]]:
         """The half width of each node's intervals over the deviation of its predictions, and its basis."""
@@ -341,11 +360,11 @@ class Run:
         bands = self._intervals.bands(float(level))
         return [(np.nan if factor is None else factor, basis) for factor, basis in bands]
 
-    def predict_proba(self, data: Any, node: Any = None) -> Any:
+    def predict_proba(self, data: Any, node: Any = None, *, history: Any = None) -> Any:
         """One probability per class and row."""
         if self.classes_ is None:
             raise AttributeError("predict_proba needs a run that predicts classes")
-        return self._answer(data, node, lambda values: values)
+        return self._answer(data, node, lambda values: values, None, history)
 
     def _labels(self, values: Floats) -> npt.NDArray[Any]:
         if self.classes_ is None:
@@ -354,8 +373,23 @@ class Run:
         return found
 
     def _answer(
-        self, data: Any, node: Any, made: Any, factors: list[tuple[float, str]] | None = None
+        self,
+        data: Any,
+        node: Any,
+        made: Any,
+        factors: list[tuple[float, str]] | None = None,
+        known: KnownPart | None = None,
+        history: Any = None,
     ) -> Any:
+        if self._lags is not None:
+            if not is_table(data) or (isinstance(data, Mapping) and not self._is_table(data, node)):
+                raise ValueError("a run with lags predicts a table with the columns of nodes and of times")
+            columns, codes, nodes = self._read(data, node)
+            before = None if history is None else self._read(history, node, all_sources=False)
+            own = None if known is None else known.of_rows(data, len(codes))
+            return self._made(columns, codes, nodes, made, factors, known, own, before)
+        if history is not None:
+            raise ValueError("history is for runs with lags, and this run has none")
         if isinstance(data, Mapping) and not self._is_table(data, node):
             self._known(data)
             parts = {
@@ -366,17 +400,44 @@ class Run:
             for key, columns in parts.items():
                 codes = np.zeros(_rows(columns), dtype=np.int64)
                 try:
-                    found[key] = self._made(columns, codes, [key], made, factors)
+                    own = None if known is None else known.of_node(key, data[key], _rows(columns))
+                    found[key] = self._made(columns, codes, [key], made, factors, known, own)
                 except ValueError as error:
                     raise ValueError(f"X of node {key!r}: {error}") from None
             return found
         columns, codes, nodes = self._read(data, node)
-        return self._made(columns, codes, nodes, made, factors)
+        own = None if known is None else known.of_rows(data, len(codes))
+        return self._made(columns, codes, nodes, made, factors, known, own)
+
+    def _known_part(self, offset: Any, exposure: Any) -> KnownPart | None:
+        """What predictions need to know besides features."""
+        about = json.loads(self._models.about()).get("known")
+        for name, given in (("offset", offset), ("exposure", exposure)):
+            if given is not None and (about is None or KnownPart.role_of(about["kind"]) != name):
+                raise ValueError(f"{name} was given, and the run was trained without one")
+        if about is None:
+            return None
+        return KnownPart(about["column"], about["kind"], exposure if offset is None else offset)
 
     def _made(
-        self, columns: list[Handed], codes: Any, found: list[Any], made: Any, factors: Any
+        self,
+        columns: list[Handed],
+        codes: Any,
+        found: list[Any],
+        made: Any,
+        factors: Any,
+        part: KnownPart | None,
+        own: Floats | None,
+        before: Any = None,
     ) -> Any:
-        predictions = made(self._raw(columns, found, codes))
+        history = None
+        if before is not None:
+            known = self._known(before[2])
+            places = np.array([known[name_of(node)] for node in before[2]], dtype=np.int64)
+            history = places[before[1]], before[0]
+        predictions = made(self._raw(columns, found, codes, history))
+        if part is not None and own is not None:
+            predictions = part.completed(predictions, own)
         if factors is None:
             return predictions
         known = self._known(found)
@@ -385,7 +446,9 @@ class Run:
             factor, basis = factors[place]
             if np.isnan(factor):
                 warnings.warn(f"node {node!r}: {basis}", stacklevel=4)
-        rows = {"nodes": places[codes], "columns": columns, "predictions": predictions}
+        rows = {
+            "nodes": places[codes], "columns": columns, "predictions": predictions, "history": history,
+        }  # fmt: skip
         ends = self._models.ends(rows, [factor for factor, _ in factors], self._intervals)
         return Predicted(predictions, *ends)
 
@@ -403,17 +466,25 @@ class Run:
         one = len(self.nodes_) == 1
         return are_columns and (node is not None or one or self._node_name in data)
 
-    def _read(self, data: Any, node: Any) -> tuple[list[Handed], Any, list[Any]]:
+    def _read(
+        self, data: Any, node: Any, all_sources: bool = True
+    ) -> tuple[list[Handed], Any, list[Any]]:
         if is_table(data):
             table = Table(data)
             text = {str(name): name for name in table.names}
-            missing = [name for name in self._sources if name not in text]
+            sources = list(self._sources) if all_sources else []
+            if self._lags is not None:
+                # What is predicted need not be in new rows.
+                time, lagged = self._lags
+                more = [time, *(name for name in lagged if name in text)]
+                sources += [name for name in dict.fromkeys(more) if name not in sources]
+            missing = [name for name in sources if name not in text]
             if missing:
                 raise ValueError(
                     f"there is no column {missing[0]!r}, expected the features "
                     f"{shown(self._sources)}"
                 )
-            columns = [handed(table.column(text[name]), name) for name in self._sources]
+            columns = [handed(table.column(text[name]), name) for name in sources]
             named = self._node_name if node is None else node
             if is_name(named, table):
                 if str(named) not in text and len(self.nodes_) == 1:
@@ -446,7 +517,7 @@ class Run:
                 raise ValueError(f"node {node!r} is not of this run, which has {shown(self.nodes_)}")
         return known
 
-    def _raw(self, columns: list[Handed], found: list[Any], codes: Any) -> Floats:
+    def _raw(self, columns: list[Handed], found: list[Any], codes: Any, history: Any = None) -> Floats:
         known = self._known(found)
         indices = np.array([known[name_of(node)] for node in found], dtype=np.int64)
         for name, kind, column in columns:
@@ -459,7 +530,7 @@ class Run:
                 )
         outputs = 1 if self.classes_ is None else len(self.classes_)
         with _limits(self._python):
-            flat, notes = self._models.predict(indices[codes], columns, self._work.quiet())
+            flat, notes = self._models.predict(indices[codes], columns, self._work.quiet(), history)
         for note in notes:
             warnings.warn(note, stacklevel=5)
         return np.asarray(flat, dtype=np.float64).reshape(-1, outputs)
@@ -491,6 +562,22 @@ class Run:
         )
         return found
 
+    def metrics(self, method: str | None = None, rows: str | None = None) -> dict[str, Any]:
+        """What people read of the run's predictions, on test rows or else on validation rows: of numbers `rmse`,
+        `mae`, `r2`, of classes `accuracy`, `auc`, `confusion` and more, as `Comparison.metrics` has them.
+
+        `rows` is "test" or "validation"; `method` names another row of the comparison, such as "pooled".
+        """
+        if method is None and self._compared is None:
+            return self._by_itself().metrics(None, rows)
+        return self.compare().metrics(method, rows)
+
+    def _by_itself(self) -> Comparison:
+        """What was found without a comparison."""
+        if self._alone is None:
+            self._alone = Comparison(self._outcome(compare=False))
+        return self._alone
+
     @property
     def result(self) -> dict[str, Any]:
         """All that was found, as the command's `result.json` has it; compares if need be."""
@@ -498,9 +585,7 @@ class Run:
 
     def report(self, path: str | Path, title: str = "fedgrid", compare: bool = True) -> Path:
         """Writes the page of the run: one HTML file that opens offline."""
-        if not compare and self._alone is None:
-            self._alone = Comparison(self._outcome(compare=False))
-        found = self._alone if self._alone is not None and not compare else self.compare()
+        found = self.compare() if compare else self._by_itself()
         kept = {
             "outcome": found._outcome, "network": self.network._native,
             "positions": self.network.positions, "experiment": self._experiment, "helps": self._helps,
@@ -591,6 +676,7 @@ class Run:
         state.setdefault("_is_calibrated", False)
         # Features of earlier runs are columns as they are.
         state.setdefault("_sources", state["features_"])
+        state.setdefault("_lags", None)
         if state["_alone"] is not None:
             state["_alone"] = Comparison(native.Outcome.restore(json.dumps(state["_alone"])))
         self.__dict__.update(state)

@@ -1,7 +1,7 @@
 """Estimators for scikit-learn: pipelines, grid searches and everything that clones and scores.
 
 The node of each row is a column of X (`node="site"`, a name or a position) or the argument `groups`
-of `fit` and `predict`. Without either, all rows belong to one node.
+of `fit` and `predict`. Without either, all rows belong to one node. A row of `sample_weight` k counts as k rows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ._frames import coded, name_of
 from ._network import Network
@@ -66,8 +66,10 @@ class _FedRelaxEstimator(BaseEstimator):  # type: ignore[misc]
         others = np.delete(cells, index, axis=1)
         return (others.astype(float) if others.dtype == object else others), cells[:, index]
 
-    def _fit(self, X: Any, y: Any, nodes: npt.NDArray[Any] | None, task: str) -> Self:
+    def _fit(self, X: Any, y: Any, nodes: npt.NDArray[Any] | None, task: str, sample_weight: Any) -> Self:
         rows = len(X)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         if nodes is not None and len(nodes) != rows:
             raise ValueError(f"groups has {len(nodes)} rows, expected {rows}")
         codes, found = (np.zeros(rows, dtype=np.int64), ["all"]) if nodes is None else coded(nodes)
@@ -77,12 +79,17 @@ class _FedRelaxEstimator(BaseEstimator):  # type: ignore[misc]
         data = {
             node: (X[codes == index], y[codes == index]) for index, node in enumerate(found)
         }
+        weights = (
+            None
+            if sample_weight is None
+            else {node: sample_weight[codes == index] for index, node in enumerate(found)}
+        )
         method = FedRelax(
             alpha=self.alpha, model=self._model(), rounds=self.rounds, tolerance=self.tolerance,
             random_state=self._seed(), n_jobs=self.n_jobs,
         )  # fmt: skip
         self.run_ = method.fit(
-            data, network=network, public=self.public, task=task, progress=False
+            data, network=network, public=self.public, task=task, weight=weights, progress=False
         )
         self.network_ = network
         self.n_iter_ = max(1, len(self.run_.history))
@@ -120,11 +127,11 @@ class FedRelaxRegressor(RegressorMixin, _FedRelaxEstimator):  # type: ignore[mis
     array([3., 9.])
     """
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Trains one model for every node."""
         X, nodes = self._divided(X, groups)
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        return self._fit(X, y, nodes, "regression")
+        return self._fit(X, y, nodes, "regression", sample_weight)
 
     def _model(self) -> Any:
         return Linear(ridge=1e-6) if self.model is None else self.model
@@ -149,7 +156,7 @@ class FedRelaxClassifier(ClassifierMixin, _FedRelaxEstimator):  # type: ignore[m
 
     classes_: npt.NDArray[Any]
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Trains one model for every node."""
         X, nodes = self._divided(X, groups)
         X, y = validate_data(self, X, y, dtype=np.float64)
@@ -159,7 +166,7 @@ class FedRelaxClassifier(ClassifierMixin, _FedRelaxEstimator):  # type: ignore[m
             raise ValueError(
                 f"The number of classes has to be greater than one; got {len(self.classes_)} class"
             )
-        return self._fit(X, y, nodes, "classification")
+        return self._fit(X, y, nodes, "classification", sample_weight)
 
     def _model(self) -> Any:
         return Logistic(ridge=1e-4) if self.model is None else self.model

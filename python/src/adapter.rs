@@ -16,6 +16,7 @@ use pyo3::{prelude::*, types::PyTuple};
 use crate::work::WorkerJob;
 
 /// The adapter of one node's model.
+#[expect(clippy::struct_excessive_bools, reason = "they are independent facts about one model")]
 pub(crate) struct Adapter {
     object: Py<PyAny>,
     /// What reports call the model.
@@ -26,6 +27,10 @@ pub(crate) struct Adapter {
     pub(crate) warm: bool,
     /// Whether the model has weights and gradients.
     pub(crate) parametric: bool,
+    /// Whether rows stand for several each.
+    pub(crate) weighted: bool,
+    /// Whether a node's own rows weigh as many as they stand for, and not a share of the node.
+    pub(crate) counts: bool,
 }
 
 impl fmt::Debug for Adapter {
@@ -42,6 +47,8 @@ impl Adapter {
             family: object.getattr("family")?.extract()?,
             warm: object.getattr("warm")?.extract()?,
             parametric: object.getattr("parametric")?.extract()?,
+            weighted: object.getattr("weighted")?.extract()?,
+            counts: object.getattr("counts")?.extract()?,
             object: object.clone().unbind(),
         })
     }
@@ -108,11 +115,18 @@ pub(crate) struct Arrays {
 }
 
 impl Arrays {
-    /// The rows of positive weight.
-    pub(crate) fn new(py: Python<'_>, rows: &Features, weights: &[f64]) -> PyResult<Self> {
+    /// The rows of positive weight. Where it is known how many rows the first stands for, it weighs as much, and
+    /// all others in proportion: a node's own rows come first, and weigh one each in a plain fit.
+    pub(crate) fn new(
+        py: Python<'_>,
+        rows: &Features,
+        weights: &[f64],
+        count: Option<&dyn Fn(usize) -> f64>,
+    ) -> PyResult<Self> {
         let kept: Vec<usize> = (0..rows.rows()).filter(|&row| weights[row] > 0.0).collect();
         let values = kept.iter().flat_map(|&row| rows.row(row)).copied().collect();
-        let weights = kept.iter().map(|&row| weights[row]).collect();
+        let unit = count.zip(kept.first()).map_or(1.0, |(count, &row)| weights[row] / count(row));
+        let weights = kept.iter().map(|&row| weights[row] / unit).collect();
         Ok(Self {
             features: matrix(py, values, kept.len(), rows.columns())?,
             weights: PyArray1::from_vec(py, weights).into_any().unbind(),

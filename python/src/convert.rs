@@ -97,17 +97,19 @@ impl ByNode {
     }
 
     /// Puts the rows of every node in the order of what they hold, as `Dataset::ranked_rows` has it, so that
-    /// nothing depends on where they stand: by target, then by features in the order of their names.
+    /// nothing depends on where they stand: by target, then by features in the order of their names, then by what
+    /// else is known of them.
     pub(crate) fn rank(
         &mut self,
         target: ArrayView1<'_, f64>,
-        columns: &[ArrayView1<'_, f64>],
-        names: &[String],
+        (columns, names): (&[ArrayView1<'_, f64>], &[String]),
+        known: [Option<&[f64]>; 2],
     ) {
         let order = by_name(names);
         let compare = |a: &usize, b: &usize| {
             let features = order.iter().map(|&k| (columns[k][*a], columns[k][*b]));
-            let mut pairs = std::iter::once((target[*a], target[*b])).chain(features);
+            let known = known.iter().flatten().map(|numbers| (numbers[*a], numbers[*b]));
+            let mut pairs = std::iter::once((target[*a], target[*b])).chain(features).chain(known);
             let difference = pairs.find_map(|(a, b)| a.partial_cmp(&b).filter(|one| one.is_ne()));
             difference.unwrap_or(Ordering::Equal)
         };

@@ -25,7 +25,7 @@ enum FrameCells<'py> {
     Numbers(PyReadonlyArray1<'py, f64>),
     /// One and zero; not-a-number stands for no value.
     Truths(PyReadonlyArray1<'py, f64>),
-    /// What looks like dates is one of dates.
+    /// As the plan reads columns of files: what looks like dates is one of dates.
     Text(Column),
 }
 
@@ -90,6 +90,12 @@ impl<'py> Frame<'py> {
                 Ok((name.clone(), cells))
             };
         Ok(Self { columns: columns.iter().map(cells).collect::<PyResult<_>>()?, rows })
+    }
+
+    /// Adds columns of as many rows, such as those of earlier values.
+    pub(crate) fn extend(&mut self, columns: Vec<Column>) {
+        let named = columns.into_iter().map(|own| (own.name().to_string(), FrameCells::Text(own)));
+        self.columns.extend(named);
     }
 
     /// How many rows there are.

@@ -1,11 +1,13 @@
 //! What Python gives to make a study of: rows as columns of a frame, a network and models.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use fedgrid::data::{Dataset, Features, Labels, Plan, Role, RowDraws, Task};
 use fedgrid_lab::{
-    assembly::{CustomModel, Graph, Rows, StudyInputs},
-    columns::{ColumnPlan, Problems, Purpose, drops_rows, purposes, raw_values},
+    assembly::{
+        CustomModel, Graph, OriginWindow, Rows, StudyInputs, describe_task, question_target,
+    },
+    columns::{ColumnPlan, Problems, Purpose, TrainingRows, drops_rows, purposes, raw_values},
     experiment::{ColumnKind, DataKeys, Experiment, MissingRule},
     number::{count, counted},
     source::Column,
@@ -20,9 +22,14 @@ use crate::{
     adapter::Adapter,
     convert::{ByNode, core_error, experiment_error, gather},
     frame::{Frame, HandedColumn, planned},
+    known_rows::KnownRows,
     local_model::PythonModel,
     network::NetworkHandle,
+    timed::{self, TimedFrame},
 };
+
+/// What whoever has a frame can do about numbers that may be classes.
+const REMEDY: &str = "give task=\"classification\" or task=\"regression\"";
 
 /// What Python gives.
 #[derive(FromPyObject)]
@@ -39,6 +46,10 @@ pub(crate) struct Given<'py> {
     /// The target of each row: a number, or the index of its class.
     target: PyReadonlyArray1<'py, f64>,
     classes: Vec<String>,
+    /// How many rows each one stands for.
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+    /// What is known of each target: an offset or an exposure.
+    known: Option<PyReadonlyArray1<'py, f64>>,
     /// What each row is for: 0 trains, 1 validates, 2 tests; none draws it.
     roles: Option<PyReadonlyArray1<'py, i64>>,
     /// The nodes whose models are Python's.
@@ -56,6 +67,10 @@ struct PlannedRows<'a> {
     target: CowArray<'a, f64, Ix1>,
     /// What each row is for, where that is known: 0 trains, 1 validates, 2 tests.
     roles: Option<CowArray<'a, i64, Ix1>>,
+    /// How many rows each one stands for.
+    counts: Option<Vec<f64>>,
+    /// Over how much each label was counted.
+    exposures: Option<Vec<f64>>,
     /// The rows of the frame that are used; none if all are.
     kept: Option<Vec<usize>>,
     /// What was filled, left out or not known, in words.
@@ -69,8 +84,9 @@ impl Given<'_> {
             0 => Task::Regression,
             classes => Task::Classification { classes },
         };
-        let frame = Frame::new(&self.columns, self.nodes.as_array().len())?;
-        let rows = self.planned_rows(py, experiment, (&frame, task))?;
+        let told = self.told(experiment, task)?;
+        let timed = self.timed(experiment)?;
+        let rows = self.planned_rows(py, experiment, (&timed, task))?;
         let mut by_node = ByNode::new(rows.nodes.view(), network.len())?;
         let names: Arc<[String]> = rows.plan.feature_names().into();
         let views: Vec<ArrayView1<'_, f64>> =
@@ -78,9 +94,11 @@ impl Given<'_> {
         let target = rows.target.view();
         // Models of Python's see rows as the frame has them: some mean something by their order.
         if self.models.is_empty() && !experiment.is_of_row_order() {
-            py.detach(|| by_node.rank(target, &views, &names));
+            let known = [rows.counts.as_deref(), rows.exposures.as_deref()];
+            py.detach(|| by_node.rank(target, (&views, &names), known));
         }
-        let data = py.detach(|| datasets(&names, &views, target, task, &by_node));
+        let known = [rows.counts.as_deref(), rows.exposures.as_deref()];
+        let data = py.detach(|| datasets((&names, &views), (target, task), &by_node, known));
         let data = data.map_err(|error| self.located(&rows, &by_node, &error))?;
         let plan = self.plan(experiment, (&rows, &by_node), &data)?;
         let models = self.models.iter().map(|(node, object)| {
@@ -91,7 +109,7 @@ impl Given<'_> {
         let public =
             self.public.as_ref().map(|columns| points(py, &rows.plan, columns)).transpose()?;
         Ok(StudyInputs {
-            source: experiment.data.file.display().to_string(),
+            source: experiment.data.file.display(),
             fingerprint: 0,
             graph: Graph { positions: self.positions.clone(), ..Graph::from(network.clone()) },
             task,
@@ -101,12 +119,55 @@ impl Given<'_> {
                 roles: Vec::new(),
                 classes: self.classes.clone(),
                 columns: rows.plan,
-                notes: rows.notes,
+                notes: rows.notes.into_iter().chain(told).collect(),
             },
             models: models.collect::<PyResult<_>>()?,
             public,
             plan,
         })
+    }
+
+    /// The columns with what they say of time.
+    fn timed(&self, experiment: &Experiment) -> PyResult<TimedFrame<'_>> {
+        let frame = Frame::new(&self.columns, self.nodes.as_array().len())?;
+        // Classes have no earlier values that are numbers.
+        let target = self.classes.is_empty().then(|| self.target.as_array());
+        TimedFrame::new(frame, &experiment.data, self.nodes.as_array(), target)
+    }
+
+    /// The rolling origins that an experiment asks for.
+    pub(crate) fn origins(&self, experiment: &Experiment) -> PyResult<Vec<OriginWindow>> {
+        if !experiment.is_rolling() {
+            return Ok(Vec::new());
+        }
+        let timed = self.timed(experiment)?;
+        let keys = &of_features(experiment);
+        let mut problems = Problems::of_frame();
+        let all = purposes(keys, &timed.frame.described(), &mut problems, "the frame");
+        problems.into_result().map_err(|error| experiment_error(&error))?;
+        let names = all.iter().filter_map(of_feature).map(|(name, _)| name).collect::<Vec<_>>();
+        let columns = timed.frame.columns(names.iter().map(String::as_str), &keys.missing_values);
+        let dropping = columns.iter().filter(|column| drops_rows(keys, column.name()));
+        let is_used = ColumnPlan::used_rows(timed.frame.rows(), dropping);
+        let kept: Vec<usize> = (0..timed.frame.rows()).filter(|&row| is_used[row]).collect();
+        timed.origins(&experiment.data, &self.by_node(&kept)?)
+    }
+
+    /// The rows of each node among those that are used.
+    fn by_node(&self, kept: &[usize]) -> PyResult<Vec<Vec<usize>>> {
+        timed::by_node(self.nodes.as_array(), kept, self.network.0.len())
+    }
+
+    /// What a reader should know of what is predicted; refuses numbers that may be classes.
+    fn told(&self, experiment: &Experiment, task: Task) -> PyResult<Vec<String>> {
+        let mut notes = Vec::new();
+        if task == Task::Regression {
+            let labels = self.target.as_array();
+            let asked = question_target(experiment, labels.iter().copied(), REMEDY);
+            notes.extend(asked.map_err(PyValueError::new_err)?);
+        }
+        notes.extend(describe_task(experiment, task));
+        Ok(notes)
     }
 
     /// The rows by the column plan; columns that are plain numbers are not copied.
@@ -118,46 +179,57 @@ impl Given<'_> {
         &'a self,
         py: Python<'_>,
         experiment: &Experiment,
-        (frame, task): (&'a Frame<'_>, Task),
+        (timed, task): (&'a TimedFrame<'_>, Task),
     ) -> PyResult<PlannedRows<'a>> {
-        // What Python hands over are features only, whatever node and target are called.
-        let (node, target, split) = (String::new(), String::new(), None);
-        let keys = &DataKeys { node, target, split, ..experiment.data.clone() };
+        let frame = &timed.frame;
+        let keys = &of_features(experiment);
         let mut problems = Problems::of_frame();
         let all = purposes(keys, &frame.described(), &mut problems, "the frame");
         let features: Vec<(String, ColumnKind)> = all.iter().filter_map(of_feature).collect();
         let names = || features.iter().map(|(name, _)| name.as_str());
         let is_simple = matches!(keys.missing, MissingRule::Refuse | MissingRule::Drop)
             && keys.columns.is_empty()
-            && keys.missing_values.is_empty();
-        let plain = frame.plain(names()).filter(|_| is_simple);
+            && keys.missing_values.is_empty()
+            && experiment.data.time_split().is_none();
+        let known = KnownRows::new(experiment, (&self.weights, &self.known), frame.rows())?;
+        let plain = frame.plain(names()).filter(|_| is_simple && !known.has_zeros());
         let columns = match &plain {
             // What remains to be said of such columns needs none of their cells.
             Some(_) => names().map(|name| Column::of_numbers(name.into(), Vec::new())).collect(),
             None => frame.columns(names(), &keys.missing_values),
         };
         let column = |name: &str| columns.iter().find(|column| column.name() == name);
-        let (nodes, target) = (self.nodes.as_array(), self.target.as_array());
+        let (nodes, target) = (self.nodes.as_array(), known.targets(self.target.as_array()));
         let roles = self.roles.as_ref().map(PyReadonlyArray1::as_array);
         if let Some(views) = plain {
-            let plan = ColumnPlan::new(keys, all, column, &[], &mut problems);
+            let none = TrainingRows { rows: &[], counts: None };
+            let plan = ColumnPlan::new(keys, all, column, none, &mut problems);
             check(problems, &plan)?;
+            let notes = known.notes(experiment, |_| true);
             return Ok(PlannedRows {
                 plan,
                 columns: views.into_iter().map(CowArray::from).collect(),
                 nodes: nodes.into(),
-                target: target.into(),
+                target,
                 roles: roles.map(CowArray::from),
+                counts: known.weights,
+                exposures: known.exposures,
                 kept: None,
-                notes: Vec::new(),
+                notes,
             });
         }
         let dropping = columns.iter().filter(|column| drops_rows(keys, column.name()));
-        let is_used = ColumnPlan::used_rows(frame.rows(), dropping);
+        let mut is_complete = ColumnPlan::used_rows(frame.rows(), dropping);
+        let incomplete = timed.leave_out(&experiment.data, &mut is_complete)?;
+        let complete = is_complete.iter().enumerate();
+        let is_used: Vec<bool> =
+            complete.map(|(row, all)| *all && known.weight(row) != 0.0).collect();
         let kept: Vec<usize> = (0..frame.rows()).filter(|&row| is_used[row]).collect();
-        let drawn = match (roles, keys.train) {
-            (None, Some(_)) => {
-                Some(self.drawn(py, experiment, (&columns, &features), (task, &kept))?)
+        let by_time = timed.roles(&experiment.data, || self.by_node(&kept))?;
+        let drawn = match (roles, by_time, keys.train) {
+            (None, Some(by_time), _) => Some(by_time),
+            (None, None, Some(_)) => {
+                Some(self.drawn(py, experiment, (&columns, &features), (task, &kept, &known))?)
             }
             _ => None,
         };
@@ -167,21 +239,25 @@ impl Given<'_> {
             (None, None) => true,
         };
         let training: Vec<usize> = kept.iter().copied().filter(trains).collect();
+        let lags = timed.lags.clone();
         let (plan, made) = py.detach(|| {
-            let plan = ColumnPlan::new(keys, all, column, &training, &mut problems);
+            let training = TrainingRows { rows: &training, counts: known.weights.as_deref() };
+            let plan = ColumnPlan::new(keys, all, column, training, &mut problems);
+            let plan = ColumnPlan { lags, ..plan };
             let made = plan.encode(column, &is_used, &mut problems);
             (plan, made)
         });
         check(problems, &plan)?;
         let mut notes = made.notes();
         let has_all = kept.len() == frame.rows();
-        if !has_all {
-            let left_out = counted(frame.rows() - kept.len(), "row");
-            notes.push(format!(
-                "Left out for missing cells: {left_out} of {}.",
-                count(frame.rows())
-            ));
+        let complete = is_complete.iter().filter(|all| **all).count();
+        let left_out = [(incomplete, "missing cells"), (complete - kept.len(), "a weight of zero")];
+        for (rows, why) in left_out.into_iter().filter(|(rows, _)| *rows > 0) {
+            let (left_out, all) = (counted(rows, "row"), count(frame.rows()));
+            notes.push(format!("Left out for {why}: {left_out} of {all}."));
         }
+        notes.extend(known.notes(experiment, |row| is_used[row]));
+        notes.extend(timed.notes(&experiment.data, drawn.as_deref(), || self.by_node(&kept))?);
         let of_kept = |column: Vec<f64>| -> Vec<f64> {
             if has_all { column } else { kept.iter().map(|&row| column[row]).collect() }
         };
@@ -193,6 +269,8 @@ impl Given<'_> {
             columns: made.columns.into_iter().map(|column| of_kept(column).into()).collect(),
             nodes: kept.iter().map(|&row| nodes[row]).collect::<Vec<i64>>().into(),
             target: kept.iter().map(|&row| target[row]).collect::<Vec<f64>>().into(),
+            counts: known.weights.map(of_kept),
+            exposures: known.exposures.map(of_kept),
             roles: kept.iter().map(role).collect::<Option<Vec<i64>>>().map(Into::into),
             kept: (!has_all).then_some(kept),
             plan,
@@ -206,10 +284,10 @@ impl Given<'_> {
         py: Python<'_>,
         experiment: &Experiment,
         (columns, features): (&[Column], &[(String, ColumnKind)]),
-        (task, kept): (Task, &[usize]),
+        (task, kept, known): (Task, &[usize], &KnownRows),
     ) -> PyResult<Vec<i64>> {
         let keys = &experiment.data;
-        let (nodes, target) = (self.nodes.as_array(), self.target.as_array());
+        let (nodes, target) = (self.nodes.as_array(), known.targets(self.target.as_array()));
         let own: Vec<i64> = kept.iter().map(|&row| nodes[row]).collect();
         let labels: Vec<f64> = kept.iter().map(|&row| target[row]).collect();
         let by_node = ByNode::new(ArrayView1::from(&own), self.network.0.len())?;
@@ -223,7 +301,13 @@ impl Given<'_> {
         let drawn = py.detach(|| {
             let values: Vec<Vec<f64>> = features.iter().map(values).collect();
             let views: Vec<ArrayView1<'_, f64>> = values.iter().map(ArrayView1::from).collect();
-            let rows = datasets(&names, &views, ArrayView1::from(&labels), task, &by_node)?;
+            let of_kept = |all: &Option<Vec<f64>>| -> Option<Vec<f64>> {
+                all.as_ref().map(|all| kept.iter().map(|&row| all[row]).collect())
+            };
+            let (counts, exposures) = (of_kept(&known.weights), of_kept(&known.exposures));
+            let known = [counts.as_deref(), exposures.as_deref()];
+            let labels = (ArrayView1::from(&labels), task);
+            let rows = datasets((&names, &views), labels, &by_node, known)?;
             let draws = RowDraws { names: network, rows: &rows, seed: experiment.seed };
             let (train, validation) = (keys.train.unwrap_or(1.0), keys.validation.unwrap_or(0.0));
             Ok(Plan::draw(train, validation, &draws))
@@ -281,6 +365,13 @@ impl Given<'_> {
     }
 }
 
+/// The keys by which columns are read: what Python hands over are features, whatever node and target are called.
+fn of_features(experiment: &Experiment) -> DataKeys {
+    let (node, target, split) = (String::new(), String::new(), None);
+    let (weight, offset, exposure) = (None, None, None);
+    DataKeys { node, target, split, weight, offset, exposure, ..experiment.data.clone() }
+}
+
 fn of_feature((name, purpose): &(String, Purpose)) -> Option<(String, ColumnKind)> {
     match purpose {
         Purpose::Feature(kind) => Some((name.clone(), *kind)),
@@ -298,11 +389,10 @@ fn check(mut problems: Problems, plan: &ColumnPlan) -> PyResult<()> {
 
 /// The rows of every node, all in one place.
 fn datasets(
-    names: &Arc<[String]>,
-    columns: &[ArrayView1<'_, f64>],
-    target: ArrayView1<'_, f64>,
-    task: Task,
+    (names, columns): (&Arc<[String]>, &[ArrayView1<'_, f64>]),
+    (target, task): (ArrayView1<'_, f64>, Task),
     by_node: &ByNode,
+    [counts, exposures]: [Option<&[f64]>; 2],
 ) -> fedgrid::Result<Vec<Dataset>> {
     let order = (0..target.len()).map(|slot| by_node.row(slot));
     let features = gather(names, columns, order.clone())?;
@@ -318,7 +408,21 @@ fn datasets(
             Labels::classes(classes, &indices)?
         }
     };
-    Dataset::parted(&features, &labels, by_node.slots().map(|slots| slots.len()))
+    let parts = Dataset::parted(&features, &labels, by_node.slots().map(|slots| slots.len()))?;
+    let of = |all: &[f64], slots: Range<usize>| -> Vec<f64> {
+        slots.map(|slot| all[by_node.row(slot)]).collect()
+    };
+    let known = |(mut data, slots): (Dataset, Range<usize>)| {
+        if let Some(counts) = counts {
+            let (features, labels) = (data.features().clone(), data.labels().clone());
+            data = Dataset::counted(features, labels, of(counts, slots.clone()))?;
+        }
+        match exposures {
+            Some(exposures) => data.with_exposures(of(exposures, slots)),
+            None => Ok(data),
+        }
+    };
+    parts.into_iter().zip(by_node.slots()).map(known).collect()
 }
 
 /// Public points by the plan of the rows.

@@ -48,12 +48,12 @@ pub(crate) fn learn(
 /// The nodes of a study with their training rows, every node counting the same.
 fn training(assembly: &Assembly) -> Vec<Node> {
     let study = &assembly.study;
-    let node = |(id, rows): (usize, &Dataset)| Node {
+    let node = |(id, data): (usize, Dataset)| Node {
         id,
-        // A node with many rows shall not look more helpful for that alone.
-        data: rows.select(&study.plan.train[id]).with_total_weight(1.0),
+        // Of one weight: a node with many rows shall not look more helpful for that alone.
+        data,
         model: study.models[id].clone(),
         public: study.public[id].clone(),
     };
-    study.rows.iter().enumerate().map(node).collect()
+    study.training_data().into_iter().enumerate().map(node).collect()
 }

@@ -7,11 +7,13 @@
 
 mod convert;
 mod frame;
+mod timed;
 mod work;
 mod adapter;
 mod local_model;
 mod network;
 mod handle;
+mod known_rows;
 mod models;
 mod given;
 mod study;
@@ -37,6 +39,7 @@ fn _fedgrid(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema::schema, module)?)?;
     module.add_function(wrap_pyfunction!(schema::methods, module)?)?;
     module.add_function(wrap_pyfunction!(study::page, module)?)?;
+    module.add_function(wrap_pyfunction!(study::takes_classes, module)?)?;
     module.add_function(wrap_pyfunction!(learn::learn, module)?)?;
     module.add_function(wrap_pyfunction!(reproduce::figures, module)?)?;
     module.add_function(wrap_pyfunction!(reproduce::run_figures, module)?)?;

@@ -69,13 +69,19 @@ impl PythonModel {
 
     fn fitted(&self, data: &Dataset, current: Option<&dyn Hypothesis>) -> Result<PythonHypothesis> {
         let fitted = self.0.ask(|py, adapter| {
-            let arrays = Arrays::new(py, data.features(), data.weights())?;
+            let count = |row: usize| data.count(row);
+            let arrays = Arrays::new(py, data.features(), data.weights(), self.counted(&count))?;
             let labels = arrays.labels(py, data.labels())?;
             let current = current.and_then(own).map(|own| own.fitted.clone_ref(py));
             let arguments = (arrays.features, labels, arrays.weights, current);
             Ok(adapter.call_method1("fit", arguments)?.unbind())
         })?;
         Ok(self.hypothesis(fitted, data.task()))
+    }
+
+    /// How many rows each one stands for, if the adapter asks for it.
+    fn counted<'a>(&self, count: &'a dyn Fn(usize) -> f64) -> Option<&'a dyn Fn(usize) -> f64> {
+        self.0.counts.then_some(count)
     }
 
     /// Asks about weights on these rows.
@@ -85,7 +91,7 @@ impl PythonModel {
         question: impl FnOnce(&Bound<'_, PyAny>, Arrays, Py<PyAny>) -> PyResult<T>,
     ) -> Result<T> {
         self.0.ask(|py, adapter| {
-            let arrays = Arrays::new(py, data.features(), data.weights())?;
+            let arrays = Arrays::new(py, data.features(), data.weights(), None)?;
             let labels = arrays.labels(py, data.labels())?;
             question(adapter, arrays, labels)
         })
@@ -107,12 +113,14 @@ impl LocalModel for PythonModel {
     }
 
     fn prepare(&self, rows: &Features, weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
-        // A model that goes on from where it is needs to be shown where that is.
-        if self.0.warm {
+        // A model that goes on from where it is needs to be shown where that is, and rows that stand for several
+        // how many.
+        if self.0.warm || self.0.weighted {
             return Ok(None);
         }
-        let (arrays, all) =
-            self.0.ask(|py, _| Ok((Arrays::new(py, rows, weights)?, array(py, rows)?)))?;
+        let (arrays, all) = self.0.ask(|py, _| {
+            Ok((Arrays::new(py, rows, weights, self.counted(&|_| 1.0))?, array(py, rows)?))
+        })?;
         Ok(Some(Box::new(Ready { model: self.clone(), arrays, all })))
     }
 

@@ -17,6 +17,7 @@ use crate::{
     frame::{Frame, HandedColumn, planned},
     handle::IntervalsHandle,
     local_model::{PythonHypothesis, own},
+    timed,
     work::How,
 };
 
@@ -74,17 +75,20 @@ impl ModelsHandle {
     }
 
     /// The predictions for rows, each by its own node's model, one row after the other, and what a reader should
-    /// know of these rows.
+    /// know of these rows. Models with lags may be told rows of the time before.
+    #[pyo3(signature = (nodes, columns, how, history=None))]
     fn predict<'py>(
         &self,
         py: Python<'py>,
         nodes: PyReadonlyArray1<'py, i64>,
         columns: Vec<HandedColumn<'py>>,
         how: How,
+        history: Option<HandedRows<'py>>,
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Vec<String>)> {
         let rows = nodes.as_array().len();
         let by_node = ByNode::new(nodes.as_array(), self.hypotheses.len())?;
-        let (asked, notes) = self.by_node(py, &by_node, &Frame::new(&columns, rows)?)?;
+        let frame = self.with_lags((nodes.as_array(), &columns), history.as_ref())?;
+        let (asked, notes) = self.by_node(py, &by_node, &frame)?;
         let hypotheses = self.hypotheses.clone();
         let answers = how.run(py, move |_| {
             let ask = |(node, features): &(usize, Features)| hypotheses[*node].predict(features);
@@ -113,7 +117,8 @@ impl ModelsHandle {
     ) -> PyResult<Ends<'py>> {
         let (nodes, predictions) = (rows.nodes.as_array(), rows.predictions.as_array());
         let by_node = ByNode::new(nodes, self.hypotheses.len())?;
-        let (asked, _) = self.by_node(py, &by_node, &Frame::new(&rows.columns, nodes.len())?)?;
+        let frame = self.with_lags((nodes, &rows.columns), rows.history.as_ref())?;
+        let (asked, _) = self.by_node(py, &by_node, &frame)?;
         let (mut lower, mut upper) = (vec![f64::NAN; nodes.len()], vec![f64::NAN; nodes.len()]);
         let with_rows = by_node.slots().filter(|slots| !slots.is_empty());
         for ((node, features), slots) in asked.iter().zip(with_rows) {
@@ -140,9 +145,42 @@ pub(crate) struct AskedRows<'py> {
     nodes: PyReadonlyArray1<'py, i64>,
     columns: Vec<HandedColumn<'py>>,
     predictions: PyReadonlyArray1<'py, f64>,
+    history: Option<HandedRows<'py>>,
 }
 
+/// Rows as Python hands them over: their nodes and their columns.
+type HandedRows<'py> = (PyReadonlyArray1<'py, i64>, Vec<HandedColumn<'py>>);
+
 impl ModelsHandle {
+    /// The columns of new rows, with those of earlier values if the models have lags.
+    fn with_lags<'py>(
+        &self,
+        (nodes, columns): (ArrayView1<'_, i64>, &[HandedColumn<'py>]),
+        history: Option<&HandedRows<'py>>,
+    ) -> PyResult<Frame<'py>> {
+        let mut frame = Frame::new(columns, nodes.len())?;
+        let plan = self.about.column_plan();
+        match (&plan.lags, history) {
+            (None, None) => {}
+            (None, Some(_)) => {
+                let sentence = "history is for runs with lags, and this run has none";
+                return Err(PyValueError::new_err(sentence));
+            }
+            (Some(_), history) => {
+                let before = match history {
+                    Some((nodes, columns)) => {
+                        let frame = Frame::new(columns, nodes.as_array().len())?;
+                        Some((frame, timed::codes(nodes.as_array())?))
+                    }
+                    None => None,
+                };
+                let made = timed::lags_of_new(&plan, (&frame, nodes), before.as_ref())?;
+                frame.extend(made);
+            }
+        }
+        Ok(frame)
+    }
+
     /// The rows of each node that has any, and what a reader should know of them.
     fn by_node(
         &self,

@@ -8,8 +8,12 @@ use fedgrid::{
     data::Dataset,
 };
 use fedgrid_lab::{
-    assembly::Assembly, coefficients::Coefficients, experiment::Experiment, pipeline::Pipeline,
-    report::Page, summary,
+    assembly::{Assembly, OriginWindow, at_origins},
+    coefficients::Coefficients,
+    experiment::Experiment,
+    pipeline::Pipeline,
+    report::Page,
+    summary::{self, OriginCards},
 };
 use pyo3::prelude::*;
 use serde_json::json;
@@ -43,6 +47,12 @@ pub(crate) struct StudyHandle {
     assembly: Mutex<Arc<Assembly>>,
     /// The cards of the methods that its own was chosen from.
     tuned: Mutex<Vec<Card>>,
+    /// With rolling origins: all of them; the last is that of the study above.
+    origins: Vec<OriginWindow>,
+    /// The studies of all but the last.
+    earlier: Vec<Mutex<Arc<Assembly>>>,
+    /// The cards of all origins, as far as they are known.
+    cards: Mutex<Vec<Vec<Card>>>,
 }
 
 /// What a fit has left.
@@ -71,23 +81,90 @@ impl StudyHandle {
     }
 }
 
+impl StudyHandle {
+    /// The studies of all origins but the last.
+    fn earlier(&self) -> Vec<Arc<Assembly>> {
+        let own =
+            |one: &Mutex<Arc<Assembly>>| one.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.earlier.iter().map(own).collect()
+    }
+
+    /// Chooses the method of every earlier origin, by the rows that validate there.
+    fn choose_earlier(&self, py: Python<'_>, how: &How) -> PyResult<()> {
+        for (origin, study) in self.earlier().into_iter().enumerate() {
+            let tuned = how.run(py, move |watch| {
+                let members = study.study.members().into_iter();
+                members.map(|member| study.study.tune(member, watch)).collect::<Result<Vec<_>, _>>()
+            })?;
+            let mut own = self.earlier[origin].lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::make_mut(&mut own).study.choose(&tuned);
+            self.cards.lock().unwrap_or_else(PoisonError::into_inner)[origin] = tuned;
+        }
+        Ok(())
+    }
+
+    /// The card of a contestant over all origins, from that of the last; as it is if there is one study.
+    fn over_origins(&self, py: Python<'_>, last: Card, how: &How) -> PyResult<Card> {
+        let contestant = last.contestant;
+        for (origin, study) in self.earlier().into_iter().enumerate() {
+            let known = self.cards.lock().unwrap_or_else(PoisonError::into_inner)[origin].clone();
+            let card =
+                how.run(py, move |watch| study.study.completed(contestant, &known, watch))?;
+            self.cards.lock().unwrap_or_else(PoisonError::into_inner)[origin].push(card);
+        }
+        if let Some(own) = self.cards.lock().unwrap_or_else(PoisonError::into_inner).last_mut() {
+            own.push(last.clone());
+        }
+        let joined = OriginCards::joined(&self.origin_cards(std::slice::from_ref(&last)));
+        Ok(joined.into_iter().next().unwrap_or(last))
+    }
+
+    /// The cards of some contestants at all origins; none if there is one study.
+    fn origin_cards(&self, wanted: &[Card]) -> Vec<OriginCards> {
+        let known = self.cards.lock().unwrap_or_else(PoisonError::into_inner);
+        let studies = self.earlier().into_iter().chain([self.assembly()]);
+        let of_origin = |((window, study), cards): ((&OriginWindow, Arc<Assembly>), &Vec<Card>)| {
+            // The last, because a card is known without its errors on test rows first.
+            let card = |wanted: &Card| {
+                cards.iter().rfind(|card| card.contestant == wanted.contestant).cloned()
+            };
+            OriginCards::new(window, &study, wanted.iter().filter_map(card).collect())
+        };
+        self.origins.iter().zip(studies).zip(known.iter()).map(of_origin).collect()
+    }
+}
+
 #[pymethods]
 impl StudyHandle {
     #[new]
     fn new(py: Python<'_>, given: Given<'_>) -> PyResult<Self> {
         let table: toml::Table = from_json(&given.experiment)?;
-        let mut experiment =
+        let experiment =
             Experiment::from_table(table, "").map_err(|error| experiment_error(&error))?;
-        let parts = given.parts(py, &experiment)?;
-        let made = aside(py, || Assembly::from_memory(&experiment, parts))?;
-        let assembly = made.map_err(|error| experiment_error(&error))?;
+        let origins = given.origins(&experiment)?;
+        let mut studies = Vec::new();
+        let mut settled = experiment.clone();
+        for experiment in at_origins(&experiment, &origins) {
+            let parts = given.parts(py, &experiment)?;
+            let experiment = experiment.settled(parts.task);
+            settled = settled.settled(parts.task);
+            let made = aside(py, || Assembly::from_memory(&experiment, parts))?;
+            studies.push(made.map_err(|error| experiment_error(&error))?);
+        }
+        let mut experiment = settled;
+        let assembly = studies.pop().expect("there is always one");
+        let earlier = studies.into_iter().map(|one| Mutex::new(Arc::new(one))).collect();
+        let cards = Mutex::new(vec![Vec::new(); origins.len()]);
         // Whoever trains it again, from a file, has the same features.
         let plan = &assembly.about.columns;
         experiment.data.features = Some(plan.features().map(|(name, _)| name.into()).collect());
         experiment.data.exclude.clear();
-        experiment.data.columns = plan.keys();
+        // Every rolling origin learns its own from the rows before it.
+        if origins.is_empty() {
+            experiment.data.columns = plan.keys();
+        }
         let (assembly, tuned) = (Mutex::new(Arc::new(assembly)), Mutex::default());
-        Ok(Self { experiment, assembly, tuned })
+        Ok(Self { experiment, assembly, tuned, origins, earlier, cards })
     }
 
     /// Tunes the methods that the study's own is chosen from and takes the best; gives the kind of its method.
@@ -102,15 +179,23 @@ impl StudyHandle {
             let mut assembly = self.assembly.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::make_mut(&mut assembly).study.choose(&tuned);
             *self.tuned.lock().unwrap_or_else(PoisonError::into_inner) = tuned;
+            self.choose_earlier(py, &how)?;
         }
         Ok(self.assembly().study.settings.method.kind().name())
     }
 
-    /// The names of the features, and those of the columns that they are made of.
+    /// The names of the features, and those of the columns that new rows must have for them.
     fn features(&self) -> (Vec<String>, Vec<String>) {
         let about = &self.assembly().about;
-        let sources = about.columns.features().map(|(name, _)| name.into()).collect();
+        let sources = about.columns.sources().into_iter().map(Into::into).collect();
         (about.features.clone(), sources)
+    }
+
+    /// The column of times and those that lags are made of; none without lags.
+    fn lags(&self) -> Option<(String, Vec<String>)> {
+        let about = &self.assembly().about;
+        let lags = about.columns.lags.as_ref()?;
+        Some((lags.time.clone(), lags.sources().into_iter().map(Into::into).collect()))
     }
 
     /// The study's own method among the contestants, as JSON.
@@ -130,8 +215,8 @@ impl StudyHandle {
         let assembly = py.detach(|| self.with_folds());
         let assembly = assembly.map_err(|error| experiment_error(&error))?;
         let known = self.tuned.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        how.run(py, move |watch| assembly.study.completed(contestant, &known, watch))
-            .map(CardHandle)
+        let own = how.run(py, move |watch| assembly.study.completed(contestant, &known, watch))?;
+        self.over_origins(py, own, &how).map(CardHandle)
     }
 
     /// Fits the study's own method at a strength and, where it is chosen, a ridge.
@@ -219,12 +304,16 @@ impl StudyHandle {
         // One card is that of the run itself, and there is nothing to compare it with.
         let mut experiment = self.experiment.clone();
         experiment.compare.enabled = cards.len() > 1;
-        let assembly = self.assembly();
+        let (assembly, origins) = (self.assembly(), self.origin_cards(&cards));
         // Clusters of nodes are found by asking their models, which may be Python's.
         let found = move |_: &_| {
             let pipeline = Pipeline { experiment: &experiment, assembly: &assembly };
             known.evidence = pipeline.evidence()?;
-            Ok(pipeline.outcome(&cards, &known, seconds))
+            Ok(if origins.is_empty() {
+                pipeline.outcome(&cards, &known, seconds)
+            } else {
+                pipeline.rolled_outcome(&origins, &known, seconds)
+            })
         };
         how.run(py, found).map(OutcomeHandle)
     }
@@ -260,6 +349,17 @@ impl StudyHandle {
             .map(|rows| rows.iter().map(Vec::len).sum::<usize>());
         (train, all - train - test, test)
     }
+}
+
+/// Whether an experiment, as JSON, that leaves it to the target takes these numbers as classes.
+#[pyfunction]
+pub(crate) fn takes_classes(
+    experiment: &str,
+    target: numpy::PyReadonlyArray1<'_, f64>,
+) -> PyResult<bool> {
+    let table: toml::Table = from_json(experiment)?;
+    let experiment = Experiment::from_table(table, "").map_err(|error| experiment_error(&error))?;
+    Ok(fedgrid_lab::assembly::takes_classes(&experiment, target.as_array().iter().copied()))
 }
 
 /// The page of an outcome, from what a run keeps.

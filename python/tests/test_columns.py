@@ -51,8 +51,12 @@ def fitted(data: Any, **options: Any) -> fg.Run:
 
 def command_run(command: Path, folder: Path, frame: pd.DataFrame, *more: str) -> dict[str, Any]:
     frame.to_csv(folder / "rows.csv", index=False)
+    return file_run(command, folder / "rows.csv", folder / "run", *more)
+
+
+def file_run(command: Path, file: Path, folder: Path, *more: str) -> dict[str, Any]:
     return by_command(
-        command, folder / "run", "--data", str(folder / "rows.csv"), "--node", "node", "--target", "y", "--shape",
+        command, folder, "--data", str(file), "--node", "node", "--target", "y", "--shape",
         "path", "--method", "fedrelax", "--alpha", "0.3", "--set", "model.ridge=0.01",
         "--set", "compare.shuffles=1", *more,
     )  # fmt: skip
@@ -103,6 +107,43 @@ def test_every_kind_of_frame_gives_the_same_bits() -> None:
         assert run.features_ == expected.features_, name
         assert np.array_equal(run.predict(frame), expected.predict(frame)), name
         assert np.array_equal(expected.predict(one), expected.predict(frame)), name
+
+
+def test_files_of_all_kinds_give_the_bits_of_the_frame(command: Path, tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    pytest.importorskip("pyarrow")
+    frame = table()
+    category = frame.assign(promo=frame["promo"].astype("category"), day=frame["day"].dt.tz_localize("UTC"))
+    writers = {
+        "plain.csv": lambda path: frame.to_csv(path, index=False),
+        "packed.csv.gz": lambda path: frame.to_csv(path, index=False),
+        "packed.csv.zst": lambda path: write_zstd(frame, path),
+        "semi.csv": lambda path: frame.to_csv(path, index=False, sep=";", decimal=","),
+        "wide.csv": lambda path: frame.to_csv(path, index=False, sep="\t", encoding="utf-16"),
+        "rows.parquet": lambda path: frame.to_parquet(path, index=False),
+        "typed.parquet": lambda path: category.to_parquet(path, index=False, compression="gzip"),
+        "typed.feather": lambda path: category.to_feather(path),
+        "polars.arrow": lambda path: polars.from_pandas(category).write_ipc(path, compression="zstd"),
+        "polars.parquet": lambda path: polars.from_pandas(category).write_parquet(path),
+        "stream.arrow": lambda path: polars.from_pandas(frame).write_ipc_stream(path),
+    }
+    run = fitted(frame)
+    for name, write in writers.items():
+        write(tmp_path / name)
+        theirs = file_run(command, tmp_path / name, tmp_path / f"run-{name}", "--split", "split")
+        # What was recognised of a file is said of files only.
+        theirs["notes"] = [note for note in theirs["notes"] if not note.startswith(name)]
+        same(run.result, theirs)
+        about = json.loads((tmp_path / f"run-{name}" / "models/about.json").read_text())
+        assert run.features_ == about["features"], name
+
+
+def write_zstd(frame: pd.DataFrame, path: Path) -> None:
+    """A file of text, packed by zstd as Arrow's library does it."""
+    import pyarrow
+
+    with pyarrow.output_stream(str(path), compression="zstd") as packed:
+        packed.write(frame.to_csv(index=False).encode())
 
 
 def test_a_dict_of_frames_goes_by_the_same_plan() -> None:

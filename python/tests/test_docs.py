@@ -66,7 +66,7 @@ def _shown(line: str, names: dict[str, Any]) -> Any:
 def test_figures_and_pages_of_a_run(tmp_path: Path) -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    rows = {k: ([[0.0], [1.0], [2.0]], [0.0, 1.0 + k, 2.0]) for k in range(4)}
+    rows = {k: ([[0.0], [1.0], [2.0]], [0.0, 1.5 + k, 2.0]) for k in range(4)}
     run = fg.FedRelax(alpha=0.1).fit(rows, network=fg.Network.shape("ring", 4), folds=3)
     assert "alpha=0.1" in run._repr_html_()
     figure = run.plot()
@@ -85,7 +85,7 @@ def test_trackers_are_imported_when_they_are_made() -> None:
     fake.log_params = logged.append
     sys.modules["mlflow"] = fake
     try:
-        rows = {k: ([[0.0], [1.0], [2.0]], [0.0, 1.0 + k, 2.0]) for k in range(4)}
+        rows = {k: ([[0.0], [1.0], [2.0]], [0.0, 1.5 + k, 2.0]) for k in range(4)}
         method = fg.FedRelax(alpha=0.1, model=fg.Tree(max_depth=1), rounds=3, tolerance=0.0)
         method.fit(rows, network=fg.Network.shape("ring", 4), callbacks=[fg.callbacks.MLflow()])
     finally:

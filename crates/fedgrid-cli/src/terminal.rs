@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use fedgrid_lab::{
     number::{count, counted, percent, perhaps, significant},
-    outcome::{self, CandidateOutcome, Entry, Outcome},
+    outcome::{self, CandidateOutcome, Entry, OriginOutcome, Outcome},
 };
 
 /// Set when the user asks to stop.
@@ -139,8 +139,8 @@ pub fn table(outcome: &Outcome) -> String {
     ];
     let row =
         |name: &str, what: &str, entry: &Entry| row(name, what, entry, outcome.at_site.is_some());
-    let classes = outcome.metric == "log_loss";
-    let extra = if classes { "accuracy" } else { "" };
+    let has_accuracy = outcome.own().is_some_and(|(_, entry)| entry.accuracy.is_some());
+    let extra = if has_accuracy { "accuracy" } else { "" };
     // A site has one error of each, on the rows that both could be measured on.
     let errors = outcome.at_site.map_or_else(
         || format!("{:>11}{:>9}", "validation", "test"),
@@ -172,6 +172,33 @@ pub fn candidates(outcome: &Outcome) -> Option<String> {
     };
     let lines: Vec<String> = std::iter::once(heading).chain(candidates.iter().map(line)).collect();
     (!candidates.is_empty()).then(|| lines.join("\n"))
+}
+
+/// The errors on test rows at each rolling origin as a table of at most 80 columns; none if there is one study.
+#[must_use]
+pub fn origins(outcome: &Outcome) -> Option<String> {
+    let names: Vec<&str> =
+        outcome.comparison.plain_rows().into_iter().map(|(name, _)| name).collect();
+    let cells = |heading: String, cell: &dyn Fn(&str) -> String| {
+        names.iter().fold(heading, |line, name| line + &format!("{:>9}", cell(name)))
+    };
+    let mut lines =
+        vec![cells(format!("{:<20}{:>8}", "test error from", "rows"), &|name| name.into())];
+    for origin in &outcome.origins {
+        let rows = origin.comparison.plain_rows();
+        let error = |name: &str| {
+            let entry = rows.iter().find(|(known, _)| *known == name);
+            perhaps(entry.map(|(_, entry)| entry.error()))
+        };
+        let heading = format!("{:<20}{:>8}", origin.test_from, count(origin.test_rows));
+        lines.push(cells(heading, &error));
+    }
+    let spread = |name: &str| OriginOutcome::spread(&outcome.origins, name);
+    let mean = |name: &str| significant(spread(name).0);
+    let error = |name: &str| significant(spread(name).1);
+    lines.push(cells(format!("{:<28}", "mean of origins"), &mean));
+    lines.push(cells(format!("{:<28}", "its standard error"), &error));
+    (!outcome.origins.is_empty()).then(|| lines.join("\n"))
 }
 
 fn row(name: &str, what: &str, entry: &Entry, is_single: bool) -> String {

@@ -14,6 +14,7 @@ pub mod assembly;
 pub mod coefficients;
 pub mod theory;
 pub mod outcome;
+pub mod readings;
 pub mod probes;
 pub mod summary;
 pub mod report;

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use fedgrid::{
-    compare::{Certificate, Contestant, Kind, MethodKind, NetworkEvidence, PathPoint},
+    compare::{
+        Certificate, Contestant, Kind, MethodKind, NetworkEvidence, PathPoint, RoleMeasures,
+    },
     observe::Round,
     uncertainty::{CalibrationRows, CovarianceChoice, VarianceSource},
 };
@@ -21,13 +23,19 @@ pub struct Outcome {
     pub verdict_kind: Option<Kind>,
     /// Whether the network helps.
     pub helps: bool,
-    /// What the errors are: `mse` or `log_loss`.
+    /// What the errors are: `mse`, `mae`, `deviance`, `log_loss` or `error_rate`.
     pub metric: String,
+    /// The names of the classes, in the order of tables of classes; none for numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub classes: Vec<String>,
     /// At a site of a federation: on which of its rows both errors are measured.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub at_site: Option<Measured>,
     /// How each method did.
     pub comparison: Comparison,
+    /// With rolling origins: how each method did at each of them; `comparison` is over all.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub origins: Vec<OriginOutcome>,
     /// The nodes, in order of the network.
     pub nodes: Vec<NodeOutcome>,
     /// Who gains and who loses against training alone; none without a comparison.
@@ -83,6 +91,24 @@ pub struct Outcome {
     pub seed: u64,
     /// The version of fedgrid.
     pub version: String,
+}
+
+impl Outcome {
+    /// The row of the run's own method, with its name; none if nothing was measured.
+    #[must_use]
+    pub fn own(&self) -> Option<(&str, &Entry)> {
+        let (kind, rows) = (self.method.kind.as_str(), &self.comparison);
+        if let Some(network) = &rows.network {
+            return Some(("network", network));
+        }
+        let own = match kind {
+            "local" => rows.local.as_ref(),
+            "pooled" => rows.pooled.as_ref(),
+            "shrunk" => rows.shrunk.as_ref(),
+            _ => rows.baselines.get(kind),
+        };
+        own.map(|entry| (kind, entry))
+    }
 }
 
 /// A column that features are made of.
@@ -141,6 +167,20 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// The rows that every comparison has, by name, as far as they were tried.
+    #[must_use]
+    pub fn plain_rows(&self) -> Vec<(&'static str, &Entry)> {
+        let all = [
+            ("local", &self.local),
+            ("pooled", &self.pooled),
+            ("shrunk", &self.shrunk),
+            ("mixed", &self.mixed),
+            ("network", &self.network),
+            ("shuffled", &self.shuffled),
+        ];
+        all.into_iter().filter_map(|(name, entry)| Some((name, entry.as_ref()?))).collect()
+    }
+
     /// The errors of a contestant; none of a single shuffle.
     #[must_use]
     pub fn entry(&self, contestant: Contestant) -> Option<&Entry> {
@@ -157,6 +197,41 @@ impl Comparison {
     }
 }
 
+/// What came of a rolling origin.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OriginOutcome {
+    /// The first time that validates; earlier rows train.
+    pub validation_from: String,
+    /// The first time that tests.
+    pub test_from: String,
+    /// The last time that tests.
+    pub until: String,
+    /// How many rows train.
+    pub train_rows: usize,
+    /// How many rows validate.
+    pub validation_rows: usize,
+    /// How many rows test.
+    pub test_rows: usize,
+    /// How each method did.
+    pub comparison: Comparison,
+}
+
+impl OriginOutcome {
+    /// The mean over origins of a method's error, and its standard error, which is not a number for one origin.
+    #[must_use]
+    pub fn spread(origins: &[Self], method: &str) -> (f64, f64) {
+        let error = |origin: &Self| {
+            let rows = origin.comparison.plain_rows();
+            rows.iter().find(|(name, _)| *name == method).map(|(_, entry)| entry.error())
+        };
+        let errors: Vec<f64> = origins.iter().filter_map(error).collect();
+        let count = errors.len() as f64;
+        let mean = errors.iter().sum::<f64>() / count;
+        let squares: f64 = errors.iter().map(|error| (error - mean).powi(2)).sum();
+        (mean, (squares / (count - 1.0) / count).sqrt())
+    }
+}
+
 /// The errors of one method; of several shuffles, their means.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
@@ -167,6 +242,9 @@ pub struct Entry {
     /// The share of rows given their right class.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub accuracy: Option<f64>,
+    /// What else people read, on test rows and on validation rows.
+    #[serde(skip_serializing_if = "RoleMeasures::is_empty", default)]
+    pub metrics: RoleMeasures,
     /// The pull, or other strength, chosen.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub alpha: Option<f64>,

@@ -10,7 +10,7 @@ use crate::{
     outcome::{Help, Outcome},
     probes,
     report::Page,
-    summary,
+    summary::{self, OriginCards},
 };
 
 /// A study with the experiment that asks for it.
@@ -55,6 +55,20 @@ impl Pipeline<'_> {
     #[must_use]
     pub fn outcome(&self, cards: &[Card], fitted: &Fitted, seconds: f64) -> Outcome {
         summary::outcome(self.experiment, self.assembly, cards, fitted, seconds)
+    }
+
+    /// What came of rolling origins, the last of which this is the study of.
+    #[must_use]
+    pub fn rolled_outcome(
+        &self,
+        origins: &[OriginCards],
+        fitted: &Fitted,
+        seconds: f64,
+    ) -> Outcome {
+        let mut outcome = self.outcome(&OriginCards::joined(origins), fitted, seconds);
+        outcome.origins = origins.iter().map(OriginCards::outcome).collect();
+        outcome.warnings.extend(OriginCards::overlap(origins));
+        outcome
     }
 
     /// Who helped whom.

@@ -87,13 +87,39 @@ impl Identity {
 #[derive(Debug)]
 pub struct RunFolder {
     folder: PathBuf,
-    cards: Vec<Card>,
+    cards: Vec<KeptCard>,
+    /// The rolling origin that cards are of; none if there is one study.
+    origin: Option<usize>,
+}
+
+/// A card as it is kept: with the number of its origin, where there are several.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct KeptCard {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<usize>,
+    #[serde(flatten)]
+    card: Card,
 }
 
 impl RunFolder {
+    fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_path_buf(), cards: Vec::new(), origin: None }
+    }
+
+    /// Whatever comes next is of the rolling origin of this number.
+    pub fn go_to_origin(&mut self, origin: usize) {
+        self.origin = Some(origin);
+    }
+
+    /// The cards of the origin that is looked at.
+    fn known(&self) -> Vec<Card> {
+        let own = self.cards.iter().filter(|kept| kept.origin == self.origin);
+        own.map(|kept| kept.card.clone()).collect()
+    }
+
     /// Refuses a folder that must not be touched, before anything is computed.
     pub fn check(folder: &Path, existing: Existing) -> Result<()> {
-        let run = Self { folder: folder.to_path_buf(), cards: Vec::new() };
+        let run = Self::at(folder);
         match existing {
             Existing::Refuse if folder.exists() => Err(run.refusal()),
             Existing::Resume if !run.is_unfinished() => {
@@ -127,7 +153,7 @@ impl RunFolder {
             data: format!("{fingerprint:016x}"),
             title: title.into(),
         };
-        let run = Self { folder: folder.to_path_buf(), cards: Vec::new() };
+        let run = Self::at(folder);
         match existing {
             Existing::Resume => return run.resumed(experiment, &identity),
             Existing::Replace => run.clear()?,
@@ -216,11 +242,11 @@ impl RunFolder {
         done: &dyn Fn(&Card),
     ) -> Result<()> {
         for contestant in assembly.study.members() {
-            if !self.cards.iter().any(|card| card.contestant == contestant) {
+            if !self.known().iter().any(|card| card.contestant == contestant) {
                 self.keep(assembly.study.tune(contestant, watch)?, done)?;
             }
         }
-        assembly.study.choose(&self.cards);
+        assembly.study.choose(&self.known());
         Ok(())
     }
 
@@ -234,8 +260,9 @@ impl RunFolder {
     ) -> Result<Vec<Card>> {
         let mut cards = Vec::new();
         for &contestant in contestants {
-            let card = assembly.study.completed(contestant, &self.cards, watch)?;
-            if !self.cards.contains(&card) {
+            let known = self.known();
+            let card = assembly.study.completed(contestant, &known, watch)?;
+            if !known.contains(&card) {
                 self.keep(card.clone(), done)?;
             }
             cards.push(card);
@@ -246,13 +273,14 @@ impl RunFolder {
     /// Keeps a card: it is on disk before the next begins, so that an interruption costs one contestant at most.
     fn keep(&mut self, card: Card, done: &dyn Fn(&Card)) -> Result<()> {
         let path = self.folder.join("metrics.jsonl");
+        let kept = KeptCard { origin: self.origin, card };
         fs::OpenOptions::new()
             .append(true)
             .open(&path)
-            .and_then(|mut file| writeln!(file, "{}", to_json(&card)))
+            .and_then(|mut file| writeln!(file, "{}", to_json(&kept)))
             .map_err(|error| Error::file("write", &path, &error))?;
-        done(&card);
-        self.cards.push(card);
+        done(&kept.card);
+        self.cards.push(kept);
         Ok(())
     }
 

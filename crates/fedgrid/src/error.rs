@@ -23,6 +23,10 @@ pub enum Error {
     #[error("the weight of row {row} is {value}, expected zero or a positive number")]
     RowWeight { row: usize, value: f64 },
 
+    /// Over how much a label was counted is not a positive number.
+    #[error("the exposure of row {row} is {value}, expected a positive number")]
+    Exposure { row: usize, value: f64 },
+
     /// A model cannot be fitted to these data.
     #[error("{model} cannot be fitted: {reason}")]
     Fit { model: &'static str, reason: String },

@@ -38,6 +38,7 @@ pub mod algebra;
 pub mod descent;
 pub mod data;
 pub mod loss;
+pub mod metric;
 pub mod model;
 pub mod network;
 pub mod synthetic;

@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{data::Dataset, loss::Loss, model::Hypothesis};
+use crate::{algebra::dot, data::Dataset, metric::Metric, model::Hypothesis};
 
 /// One round, in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,6 +54,8 @@ impl Observer for Silent {
 #[derive(Debug, Clone)]
 pub struct Validation<'a> {
     rows: &'a [Dataset],
+    /// What errors are; none is that of the task.
+    metric: Option<Metric>,
     /// The mean error of each node, round by round; none for a node without rows or hypothesis.
     pub nodes: Vec<Vec<Option<f64>>>,
 }
@@ -62,7 +64,13 @@ impl<'a> Validation<'a> {
     /// Measures on these rows of each node.
     #[must_use]
     pub fn new(rows: &'a [Dataset]) -> Self {
-        Self { rows, nodes: Vec::new() }
+        Self { rows, metric: None, nodes: Vec::new() }
+    }
+
+    /// Measures by another error than that of the task.
+    #[must_use]
+    pub fn by(self, metric: Metric) -> Self {
+        Self { metric: Some(metric), ..self }
     }
 }
 
@@ -74,12 +82,19 @@ impl Observer for Validation<'_> {
     ) -> ControlFlow<()> {
         let error = |(data, hypothesis): (&Dataset, &Option<Arc<dyn Hypothesis>>)| {
             let predictions = hypothesis.as_ref()?.predict(data.features());
-            let error = Loss::of(data.task()).mean(data.labels(), &predictions);
-            (data.rows() > 0).then_some(error)
+            let predictions = data.over_exposures(predictions);
+            let metric = self.metric.unwrap_or(Metric::of(data.task()));
+            let error = match data.counts() {
+                None => metric.mean(data.labels(), &predictions),
+                Some(counts) => {
+                    dot(&metric.rows(data.labels(), &predictions), counts) / data.row_count()
+                }
+            };
+            (data.row_count() > 0.0).then_some(error)
         };
         let errors: Vec<Option<f64>> = self.rows.iter().zip(hypotheses).map(error).collect();
         let measured = self.rows.iter().zip(&errors).filter_map(|(data, error)| {
-            let rows = data.rows() as f64;
+            let rows = data.row_count();
             // Weighted by rows, so that a node with few of them does not decide the mean.
             error.map(|error| (rows * error, rows))
         });

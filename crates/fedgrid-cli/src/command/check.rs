@@ -7,11 +7,13 @@ use toml::Value;
 
 use super::{
     fit::{ColumnFlags, NetworkFlags, put},
+    format::{FormatFlags, files_value},
     job::wrapped,
 };
 use crate::terminal::Terminal;
 use fedgrid_lab::{
     assembly::{Checked, check_table},
+    columns::ColumnPlan,
     error::{Error, Result},
     experiment::Experiment,
     number::{count, counted},
@@ -24,8 +26,12 @@ use fedgrid_lab::{
   fedgrid check readings.csv --node station --target tmax
   fedgrid check experiment.toml --missing mean")]
 pub(super) struct Check {
-    /// A table, or an experiment file (.toml) that names one.
-    table: PathBuf,
+    /// A table, in one or more files or - for standard input, or an experiment file (.toml) that names one.
+    #[arg(required = true)]
+    table: Vec<PathBuf>,
+
+    #[command(flatten)]
+    format: FormatFlags,
 
     /// The column to predict (key data.target).
     #[arg(long, value_name = "COLUMN")]
@@ -51,7 +57,10 @@ impl Check {
         let (experiment, base) = self.experiment()?;
         let checked = check_table(&experiment, &base)?;
         terminal.say(&heading(&checked));
-        terminal.say(&lines(&checked));
+        if !checked.files.is_empty() {
+            terminal.say(&format!("{}\n", checked.files.join("\n")));
+        }
+        terminal.say(&plan_lines(&checked.plan));
         for note in &checked.notes {
             terminal.say(&wrapped(&format!("Note: {note}")));
         }
@@ -72,14 +81,16 @@ impl Check {
     }
 
     fn experiment(&self) -> Result<(Experiment, PathBuf)> {
-        let is_experiment = self.table.extension().is_some_and(|ending| ending == "toml");
-        let (mut table, base, source) =
-            Experiment::opened(is_experiment.then_some(self.table.as_path()))?;
+        let experiment = match &self.table[..] {
+            [one] if one.extension().is_some_and(|ending| ending == "toml") => Some(one.as_path()),
+            _ => None,
+        };
+        let (mut table, base, source) = Experiment::opened(experiment)?;
         let given = table.to_string();
         let text = |value: &String| Value::String(value.clone());
-        if !is_experiment {
-            let path = self.table.to_string_lossy().into_owned();
-            put(&mut table, "data", "file", Some(Value::String(path)));
+        if experiment.is_none() {
+            let name = |path: &PathBuf| Value::String(path.to_string_lossy().into_owned());
+            put(&mut table, "data", "file", files_value(&self.table, name));
             // Which columns these are may be what one looks for.
             put(&mut table, "data", "node", Some("".into()));
             put(&mut table, "data", "target", Some("".into()));
@@ -91,6 +102,7 @@ impl Check {
         put(&mut table, "data", "target", self.target.as_ref().map(text));
         put(&mut table, "data", "split", self.split.as_ref().map(text));
         self.columns.apply(&mut table);
+        self.format.apply(&mut table);
         self.network.apply(&mut table, &base);
         for assignment in &self.set {
             Experiment::set(&mut table, assignment)?;
@@ -107,7 +119,7 @@ fn heading(checked: &Checked) -> String {
         "{}: {}{nodes}, {}, {}\n",
         checked.table,
         counted(checked.rows, "row"),
-        counted(checked.plan.columns.len(), "column"),
+        counted(checked.plan.column_count(), "column"),
         counted(checked.features.len(), "feature")
     )
 }
@@ -116,8 +128,8 @@ fn heading(checked: &Checked) -> String {
 const LISTED_COLUMNS: usize = 100;
 
 /// Every column with its role and what is made of it.
-fn lines(checked: &Checked) -> String {
-    let all = checked.plan.described();
+pub(super) fn plan_lines(plan: &ColumnPlan) -> String {
+    let all = plan.described();
     let width = all.iter().map(|[name, ..]| name.chars().count()).max().unwrap_or(0).clamp(6, 24);
     let line = |[name, role, about]: &[String; 3]| format!("{name:<width$}  {role:<8} {about}");
     let mut lines: Vec<String> = all.iter().take(LISTED_COLUMNS).map(line).collect();

@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use toml::{Table, Value};
 
-use super::job::FitJob;
+use super::{
+    format::{FormatFlags, files_value},
+    job::FitJob,
+};
 use crate::terminal::Terminal;
 use fedgrid_lab::{
     assembly::relative_path,
     error::{Error, Result},
-    experiment::{Experiment, MethodSection, ModelSection},
+    experiment::{Experiment, MethodSection, ModelSection, is_standard_input},
     run::{Existing, RunFolder},
 };
 
@@ -39,9 +42,13 @@ pub(super) struct Fit {
 /// Flags that stand for keys of the experiment file.
 #[derive(Debug, Args)]
 struct FitKeys {
-    /// The table: a CSV or Parquet file (key data.file).
-    #[arg(long, value_name = "FILE")]
-    data: Option<PathBuf>,
+    /// The table: a CSV, Parquet or Arrow file, several with the same columns, or - for standard input (key
+    /// data.file).
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    data: Vec<PathBuf>,
+
+    #[command(flatten)]
+    format: FormatFlags,
 
     /// The column to predict (key data.target).
     #[arg(long, value_name = "COLUMN")]
@@ -69,6 +76,11 @@ struct FitKeys {
     /// as --set method.clusters=3.
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     alpha: Option<String>,
+
+    /// What errors are, for strengths, table and verdict: mse, mae, deviance, log-loss, error-rate (key
+    /// compare.metric).
+    #[arg(long, value_name = "METRIC")]
+    metric: Option<String>,
 
     /// Other methods to compare with, such as fedavg,ditto, or all (key compare.baselines).
     #[arg(long, value_name = "METHODS", value_delimiter = ',')]
@@ -105,6 +117,31 @@ pub(super) struct ColumnFlags {
     /// What is done with missing cells: refuse, mean, most-frequent, indicator, drop (key data.missing).
     #[arg(long, value_name = "RULE")]
     missing: Option<String>,
+
+    /// The column that orders rows in time (key data.time).
+    #[arg(long, value_name = "COLUMN")]
+    time: Option<String>,
+
+    /// What is predicted: regression, classification, or auto, which takes text and few whole numbers as classes (key
+    /// data.task).
+    #[arg(long, value_name = "TASK")]
+    task: Option<String>,
+
+    /// The column that says how many rows each one stands for (key data.weight).
+    #[arg(long, value_name = "COLUMN")]
+    weight: Option<String>,
+
+    /// The column of a known part of the target (key data.offset).
+    #[arg(long, value_name = "COLUMN", conflicts_with = "exposure")]
+    offset: Option<String>,
+
+    /// For counts: the column that says over how much each row has counted (key data.exposure).
+    #[arg(long, value_name = "COLUMN")]
+    exposure: Option<String>,
+
+    /// For classes: balanced, or how often each counts, such as yes=2,no=1 (key `data.class_weights`).
+    #[arg(long, value_name = "CLASS=WEIGHT", value_delimiter = ',')]
+    class_weights: Vec<String>,
 }
 
 impl ColumnFlags {
@@ -115,8 +152,32 @@ impl ColumnFlags {
         };
         put(table, "data", "features", self.features.as_ref().map(list));
         put(table, "data", "exclude", self.exclude.as_ref().map(list));
-        put(table, "data", "missing", self.missing.clone().map(Value::String));
+        let text = |value: &Option<String>| value.clone().map(Value::String);
+        put(table, "data", "missing", text(&self.missing));
+        put(table, "data", "time", text(&self.time));
+        put(table, "data", "task", text(&self.task));
+        put(table, "data", "weight", text(&self.weight));
+        put(table, "data", "offset", text(&self.offset));
+        put(table, "data", "exposure", text(&self.exposure));
+        put(table, "data", "class_weights", class_weights(&self.class_weights));
     }
+}
+
+/// The weights of classes as a flag has them: `balanced`, or `yes=2,no=1`.
+fn class_weights(given: &[String]) -> Option<Value> {
+    match given {
+        [] => None,
+        [word] if !word.contains('=') => Some(Value::String(word.clone())),
+        pairs => Some(Value::Table(pairs.iter().map(|pair| named_number(pair)).collect())),
+    }
+}
+
+/// A name with its number; one is the number of a name alone.
+fn named_number(pair: &str) -> (String, Value) {
+    // What is no number is left for the reader of experiments to refuse, which names the key.
+    let (name, number) = pair.split_once('=').unwrap_or((pair, "1"));
+    let number = number.parse().map_or_else(|_| Value::String(number.into()), Value::Float);
+    (name.to_string(), number)
 }
 
 /// Flags that describe a network.
@@ -187,8 +248,10 @@ impl Fit {
         if let (Some(kind), false) = (&self.keys.method, unused.is_empty()) {
             terminal.say(&format!("not used with --method {kind}: {}\n", unused.join(", ")));
         }
-        let file = self.experiment.as_deref().unwrap_or(&experiment.data.file);
-        let title = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let title = self.experiment.as_ref().map_or_else(
+            || experiment.data.file.title(),
+            |file| file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        );
         // A resumed run keeps the title that it was begun with, wherever its file is now.
         let resumed = self.folder.out.as_deref().filter(|_| self.folder.existing.resume);
         let title = resumed.and_then(RunFolder::title).unwrap_or(title);
@@ -215,7 +278,7 @@ impl Fit {
                 )));
             }
         }
-        let names_no_data = self.experiment.is_none() && self.keys.data.is_none();
+        let names_no_data = self.experiment.is_none() && self.keys.data.is_empty();
         if let Some(folder) =
             self.folder.out.as_ref().filter(|_| self.folder.existing.resume && names_no_data)
         {
@@ -249,7 +312,8 @@ impl FitKeys {
     /// Puts the flags in place of keys; gives the keys of another method, which are not used.
     fn apply(&self, table: &mut Table, base: &Path) -> Result<Vec<String>> {
         let text = |value: &String| Value::String(value.clone());
-        put(table, "data", "file", self.data.as_deref().map(|path| path_value(path, base)));
+        put(table, "data", "file", files_value(&self.data, |path| path_value(path, base)));
+        self.format.apply(table);
         put(table, "data", "target", self.target.as_ref().map(text));
         self.columns.apply(table);
         put(table, "data", "split", self.split.as_ref().map(text));
@@ -264,6 +328,7 @@ impl FitKeys {
         if let Some(seed) = self.seed {
             Experiment::set(table, &format!("seed={seed}"))?;
         }
+        put(table, "compare", "metric", self.metric.as_ref().map(text));
         let baselines = self.baselines.as_ref();
         put(
             table,
@@ -293,14 +358,7 @@ impl NetworkFlags {
         put(table, "network", "nearest", nearest);
         put(table, "network", "shape", self.shape.as_ref().map(text));
         if !self.coordinates.is_empty() {
-            let pair = |pair: &String| {
-                // What is no number is left for the reader of experiments to refuse, which names the key.
-                let (name, scale) = pair.split_once('=').unwrap_or((pair, "1"));
-                let number =
-                    scale.parse().map_or_else(|_| Value::String(scale.into()), Value::Float);
-                (name.to_string(), number)
-            };
-            let columns: Table = self.coordinates.iter().map(pair).collect();
+            let columns: Table = self.coordinates.iter().map(|pair| named_number(pair)).collect();
             put(table, "network", "coordinates", Some(Value::Table(columns)));
         }
     }
@@ -329,9 +387,9 @@ pub(super) fn put(table: &mut Table, section: &str, key: &str, value: Option<Val
     }
 }
 
-/// A path given on the command line, as seen from the experiment's folder.
+/// A path given on the command line, as seen from the experiment's folder; standard input is anywhere.
 fn path_value(path: &Path, base: &Path) -> Value {
-    let path =
-        if base.as_os_str().is_empty() { path.to_path_buf() } else { relative_path(path, base) };
+    let is_as_given = base.as_os_str().is_empty() || is_standard_input(path);
+    let path = if is_as_given { path.to_path_buf() } else { relative_path(path, base) };
     Value::String(path.to_string_lossy().into_owned())
 }

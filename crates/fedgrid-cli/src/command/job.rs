@@ -3,14 +3,19 @@
 
 use std::{path::PathBuf, time::Instant};
 
-use crate::terminal::{Terminal, candidates, table};
+use fedgrid::compare::Contestant;
+
+use crate::terminal::{Progress, Terminal, candidates, origins as origins_table, table};
 use fedgrid_lab::{
-    assembly::{Assembly, relative_path},
+    assembly::{Assembly, Rolling, relative_path},
     error::Result,
-    experiment::Experiment,
+    experiment::{Experiment, is_standard_input},
     number::counted,
+    outcome::Outcome,
     pipeline::Pipeline,
+    readings,
     run::{Existing, RunFolder, to_json_pretty},
+    summary::OriginCards,
 };
 
 /// An experiment to be run into a folder.
@@ -33,7 +38,9 @@ impl FitJob {
     pub(super) fn run_checked(&self, terminal: Terminal) -> Result<()> {
         let begun = Instant::now();
         let settling = terminal.progress(1);
-        let mut assembly = Assembly::watched(&self.experiment, &self.base, &settling)?;
+        let rolling = Rolling::new(&self.experiment, &self.base)?;
+        let last = rolling.count() - 1;
+        let mut assembly = rolling.assembly(last, &settling)?;
         settling.finish();
         let text = self.stored_experiment(&assembly).to_text();
         // Only now is it known that the rows can be read, so that a mistake leaves no folder behind.
@@ -43,35 +50,34 @@ impl FitJob {
             assembly.fingerprint,
             self.existing,
         )?;
-        terminal.say(&format!("{}\n{}\n", self.heading(&assembly), columns(&assembly)));
+        terminal.say(&format!("{}\n{}\n", self.heading(&assembly), columns(&assembly, &rolling)));
         let steps =
             Pipeline { experiment: &self.experiment, assembly: &assembly }.contestants().len();
-        let progress = terminal.progress(assembly.study.members().len() + steps);
+        let steps = rolling.count() * (assembly.study.members().len() + steps);
+        let progress = terminal.progress(steps);
         let done = |card: &_| progress.done(card);
+        if last > 0 {
+            folder.go_to_origin(last);
+        }
         folder.choose(&mut assembly, &progress, &done)?;
         let pipeline = Pipeline { experiment: &self.experiment, assembly: &assembly };
-        let cards = folder.cards(&assembly, &pipeline.contestants(), &progress, &done)?;
+        let contestants = pipeline.contestants();
+        let cards = folder.cards(&assembly, &contestants, &progress, &done)?;
+        let mut origins = earlier_origins(&rolling, &mut folder, &contestants, &progress)?;
         let fitted = pipeline.fit(&cards, &progress)?;
         progress.finish();
         let seconds = begun.elapsed().as_secs_f64();
-        let outcome = pipeline.outcome(&cards, &fitted, seconds);
+        let outcome = match rolling.windows().last() {
+            Some(window) => {
+                origins.push(OriginCards::new(window, &assembly, cards));
+                pipeline.rolled_outcome(&origins, &fitted, seconds)
+            }
+            None => pipeline.outcome(&cards, &fitted, seconds),
+        };
         let helps = pipeline.helps(&fitted);
         let page = pipeline.page((&self.title, &text), &outcome, &fitted, &helps);
         folder.finish(&assembly, &fitted, &outcome, &page)?;
-        if let Some(candidates) = candidates(&outcome) {
-            terminal.say(&format!("{candidates}\n"));
-        }
-        terminal.say(&format!("{}\n", table(&outcome)));
-        for warning in &outcome.warnings {
-            terminal.say(&format!("{}\n", wrapped(&format!("Warning: {warning}"))));
-        }
-        terminal.say(&format!("{}\n", wrapped(&outcome.verdict)));
-        if let Some(evidence) = &outcome.evidence {
-            terminal.say(&format!("{}\n", wrapped(&evidence.sentence)));
-        }
-        for note in &outcome.notes {
-            terminal.say(&wrapped(&format!("Note: {note}")));
-        }
+        say(terminal, &outcome);
         let report = self.folder.join("report.html");
         terminal.say(&format!("\nReport: {} ({seconds:.1} s)", report.display()));
         terminal.give(&to_json_pretty(&outcome));
@@ -79,17 +85,23 @@ impl FitJob {
     }
 
     /// The experiment as it is kept: its paths lead from the run folder to the files, and it says what was learnt of
-    /// columns, so that whoever trains it again has the same features.
+    /// columns, so that whoever trains it again has the same features and models.
     fn stored_experiment(&self, assembly: &Assembly) -> Experiment {
         // The folder can then be moved together with its data, and resumed from anywhere.
-        let mut experiment = self.experiment.clone();
-        let moved =
-            |path: &mut PathBuf| *path = relative_path(&self.base.join(&*path), &self.folder);
-        moved(&mut experiment.data.file);
+        let mut experiment = self.experiment.settled(assembly.about.task);
+        let moved = |path: &mut PathBuf| {
+            if !is_standard_input(path) {
+                *path = relative_path(&self.base.join(&*path), &self.folder);
+            }
+        };
+        experiment.data.file.names_mut().iter_mut().for_each(moved);
         experiment.network.file.iter_mut().for_each(moved);
         experiment.network.edges.iter_mut().for_each(moved);
         experiment.public.file.iter_mut().for_each(moved);
-        experiment.data.columns.extend(assembly.about.columns.keys());
+        // Every rolling origin learns its own from the rows before it, also when the run is resumed.
+        if !experiment.is_rolling() {
+            experiment.data.columns.extend(assembly.about.columns.keys());
+        }
         experiment
     }
 
@@ -108,14 +120,59 @@ impl FitJob {
     }
 }
 
+/// The cards of all rolling origins but the last; none if there is one study.
+fn earlier_origins(
+    rolling: &Rolling<'_>,
+    folder: &mut RunFolder,
+    contestants: &[Contestant],
+    progress: &Progress,
+) -> Result<Vec<OriginCards>> {
+    let done = |card: &_| progress.done(card);
+    let mut origins = Vec::new();
+    for (origin, window) in rolling.windows().iter().enumerate().take(rolling.count() - 1) {
+        folder.go_to_origin(origin);
+        let mut assembly = rolling.assembly(origin, progress)?;
+        folder.choose(&mut assembly, progress, &done)?;
+        let cards = folder.cards(&assembly, contestants, progress, &done)?;
+        origins.push(OriginCards::new(window, &assembly, cards));
+    }
+    Ok(origins)
+}
+
+/// What was found: tables, warnings, the verdict and notes.
+fn say(terminal: Terminal, outcome: &Outcome) {
+    if let Some(candidates) = candidates(outcome) {
+        terminal.say(&format!("{candidates}\n"));
+    }
+    terminal.say(&format!("{}\n", table(outcome)));
+    if let Some(line) = readings::line(outcome) {
+        terminal.say(&format!("{}\n", wrapped(&line)));
+    }
+    if let Some(origins) = origins_table(outcome) {
+        terminal.say(&format!("{origins}\n"));
+    }
+    for warning in &outcome.warnings {
+        terminal.say(&format!("{}\n", wrapped(&format!("Warning: {warning}"))));
+    }
+    terminal.say(&format!("{}\n", wrapped(&outcome.verdict)));
+    if let Some(evidence) = &outcome.evidence {
+        terminal.say(&format!("{}\n", wrapped(&evidence.sentence)));
+    }
+    for note in &outcome.notes {
+        terminal.say(&wrapped(&format!("Note: {note}")));
+    }
+}
+
 /// What becomes of the columns, before anything is trained.
-fn columns(assembly: &Assembly) -> String {
+fn columns(assembly: &Assembly, rolling: &Rolling<'_>) -> String {
     let plan = &assembly.about.columns;
     let mut lines = vec![format!("features: {}", named(&plan.short_features()))];
+    lines.extend(plan.time().map(|time| format!("time: {time}")));
     let others = [("left out", plan.ignored()), ("not listed as features", plan.unlisted())];
     let others = others.into_iter().filter(|(_, columns)| !columns.is_empty());
     lines.extend(others.map(|(what, columns)| format!("{what}: {}", named(&columns))));
     lines.extend(assembly.row_notes.iter().cloned());
+    lines.extend(rolling.described());
     lines.iter().map(|line| wrapped(line)).collect::<Vec<_>>().join("\n")
 }
 

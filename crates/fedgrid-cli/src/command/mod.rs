@@ -5,6 +5,7 @@ mod demo;
 #[cfg(feature = "federation")]
 mod federation;
 mod fit;
+mod format;
 mod job;
 mod network;
 mod network_learn;
@@ -48,7 +49,7 @@ enum Command {
     /// Train the bundled example, the weather stations of Colorado.
     Demo(demo::Demo),
     /// Look at a table: what becomes of its columns, and all that is wrong with it.
-    Check(check::Check),
+    Check(Box<check::Check>),
     /// Train a model for every node and say whether the network helps.
     Fit(Box<fit::Fit>),
     /// Predict new rows, each by its own node's model.

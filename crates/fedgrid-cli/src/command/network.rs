@@ -115,17 +115,13 @@ impl From {
                  --edges",
             ));
         }
-        let files = Files::new(&base, &experiment.data);
+        let files = Files::new(&base, &experiment);
         // Names of nodes come from the rows only if no other table has them.
         let wants_rows = experiment.network.file.is_none() && experiment.network.edges.is_none();
-        let data = if wants_rows && !experiment.data.file.as_os_str().is_empty() {
-            Some(files.table(&experiment.data.file)?)
-        } else {
-            None
-        };
+        let has_file = !experiment.data.file.is_empty();
+        let data = if wants_rows && has_file { Some(files.rows()?) } else { None };
         let graph = Graph::new(&experiment, files, data.as_ref())?;
-        let nodes = experiment.network.file.as_ref().map(|file| files.table(file)).transpose()?;
-        Ok((graph, nodes))
+        Ok((graph, files.nodes()?))
     }
 }
 
@@ -214,12 +210,11 @@ impl Show {
     /// Condition (17) for these clusters; none without the rows of an experiment.
     fn condition(&self, network: &Network, clusters: &[usize]) -> Result<Option<Sampling>> {
         let (experiment, base) = self.from.experiment()?;
-        let keys = &experiment.data;
-        if keys.file.as_os_str().is_empty() || !base.join(&keys.file).exists() {
+        let files = Files::new(&base, &experiment);
+        if !files.has_rows() {
             return Ok(None);
         }
-        let table = Files::new(&base, keys).table(&keys.file)?;
-        let mut with_rows = table.names_in(&keys.node)?;
+        let mut with_rows = files.rows()?.names_in(&experiment.data.node)?;
         // Sorted for one search per node: a table may have many more rows than the network has nodes.
         with_rows.sort_unstable();
         let labelled = network.names().iter().map(|name| with_rows.binary_search(name).is_ok());

@@ -22,7 +22,7 @@ const LISTED_COMPONENTS: usize = 10;
 
 #[derive(Debug, Args)]
 pub(super) struct Learn {
-    /// A CSV or Parquet table of rows, or an experiment file.
+    /// A CSV, Parquet or Arrow table of rows, or an experiment file.
     data: PathBuf,
 
     /// The column that names each row's node (key data.node).

@@ -9,9 +9,10 @@ use clap::Args;
 use fedgrid::{data::Task, uncertainty::Band};
 use serde_json::json;
 
+use super::format::{FormatFlags, files};
 use crate::terminal::{Terminal, complain, print};
 use fedgrid_lab::{
-    assembly::{DataSchema, features_of},
+    assembly::{DataSchema, features_of_new, known_of},
     error::{Error, Result},
     experiment::advice,
     number::counted,
@@ -29,13 +30,17 @@ pub(super) struct Predict {
     /// The folder of a finished run.
     run: PathBuf,
 
-    /// The rows to predict: a CSV or Parquet file with the node and feature columns.
-    #[arg(long, value_name = "FILE")]
-    data: PathBuf,
+    /// The rows to predict: a CSV, Parquet or Arrow file with the node and feature columns, several such files, or -
+    /// for standard input.
+    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    data: Vec<PathBuf>,
 
-    /// The character between the columns of a CSV file.
-    #[arg(long, default_value_t = ',')]
-    delimiter: char,
+    /// For models with lags: rows of the time before, with the columns that lags are made of.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    history: Vec<PathBuf>,
+
+    #[command(flatten)]
+    format: FormatFlags,
 
     /// Adds the columns lower and upper: an interval that holds so large a share of new rows, such as 0.9.
     #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
@@ -100,10 +105,11 @@ impl Predict {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         let models = RunModels::from_folder(&self.run)?;
         let wanted = self.wanted(&models.about)?;
-        let missing_values = models.about.columns.missing_values.clone().into();
-        let format = FileFormat { delimiter: self.delimiter, missing_values };
-        let table = Table::from_file(&self.data, format)?;
-        let predicted = Predictions::new(&models, &table, wanted.as_ref())?;
+        let table = self.table(&models.about, &self.data)?;
+        let table = table.expect("the command line asks for a file");
+        let history = self.table(&models.about, &self.history)?;
+        let tables = (&table, history.as_ref());
+        let predicted = Predictions::new(&models, tables, wanted.as_ref())?;
         if let Some(path) = &self.out {
             if path.exists() && !self.force {
                 let sentence = format!("'{}' exists: replace it with --force", path.display());
@@ -123,9 +129,21 @@ impl Predict {
         terminal.give(&predicted.json_text());
         if !terminal.quiet {
             // Standard output is the table.
-            predicted.notes.iter().for_each(|note| complain(note));
+            table.described.iter().chain(&predicted.notes).for_each(|note| complain(note));
         }
         Ok(())
+    }
+
+    /// The rows of some files, as they look; what they leave open is as in training. None without a file.
+    fn table(&self, about: &DataSchema, names: &[PathBuf]) -> Result<Option<Table>> {
+        let format = FileFormat {
+            keys: self.format.keys()?,
+            place: "--",
+            usual_decimal: about.decimal,
+            missing_values: about.columns.missing_values.clone().into(),
+        };
+        let files = files(names);
+        files.map(|files| Table::from_files(Path::new(""), &files, &format)).transpose()
     }
 
     /// The intervals that are asked for, if any.
@@ -146,10 +164,15 @@ impl Predict {
 }
 
 impl<'a> Predictions<'a> {
-    fn new(models: &'a RunModels, table: &Table, wanted: Option<&Wanted>) -> Result<Self> {
+    fn new(
+        models: &'a RunModels,
+        (table, history): (&Table, Option<&Table>),
+        wanted: Option<&Wanted>,
+    ) -> Result<Self> {
         let about = &models.about;
         let nodes = table.names_in(&about.node)?;
-        let (features, mut notes) = features_of(table, about)?;
+        let (features, mut notes) = features_of_new(table, history, about)?;
+        let known = known_of(table, about)?;
         let mut rows = Vec::with_capacity(nodes.len());
         let mut without: BTreeMap<String, Band> = BTreeMap::new();
         for (row, node) in nodes.into_iter().enumerate() {
@@ -158,7 +181,11 @@ impl<'a> Predictions<'a> {
                 let found = format!("is '{node}', which is not a node of the run{advice}");
                 table.at(row, &about.node, &found)
             })?;
-            let label = model.predict(&features.select(&[row]));
+            let mut label = model.predict(&features.select(&[row]));
+            if let (Some(part), Some(known)) = (&about.known, &known) {
+                let whole = part.completed(label.row(0)[0], known[row]);
+                label.as_mut_slice()[0] = whole;
+            }
             let (prediction, probabilities) = match about.task {
                 Task::Regression => (label.row(0)[0].to_string(), Vec::new()),
                 Task::Classification { .. } => {

@@ -82,24 +82,20 @@ fn tables_without_rows_are_refused() {
 }
 
 #[test]
-fn another_delimiter_is_recognised() {
-    let with_semicolons = |folder: &Folder| {
-        folder.write("rows.csv", folder.read("rows.csv").replace(',', ";"));
-    };
-    assert_eq!(
-        refusal_after(with_semicolons),
-        "rows.csv has one column, 'node;x;z;y;split'; the delimiter looks like ';': \
-         add --set 'data.delimiter=\";\"' (for predict: --delimiter)"
-    );
-    // What it says would do, does, also for a character that a shell does not like.
+fn a_delimiter_that_is_given_must_be_that_of_the_file() {
     let folder = Folder::new();
-    for table in ["rows.csv", "nodes.csv", "edges.csv"] {
-        folder.write(table, folder.read(table).replace(',', "\t"));
-    }
-    let refused = folder.refusal(&["fit", "experiment.toml"]);
-    let advised = refused.split('\'').find(|part| part.starts_with("data.delimiter=")).unwrap();
-    assert_eq!(advised, "data.delimiter=\"\\t\"");
-    folder.done(&["fit", "experiment.toml", "--set", advised, "--no-compare"]);
+    folder.write("rows.csv", folder.read("rows.csv").replace(',', ";"));
+    assert_eq!(
+        folder.fit_refusal(&["--delimiter", ","]),
+        "rows.csv has one column, 'node;x;z;y;split'; the delimiter looks like ';': leave out \
+         data.format.delimiter, or set it to that"
+    );
+    folder.done(&["fit", "experiment.toml", "--no-compare", "--out", "run"]);
+    assert_eq!(
+        folder.refusal(&["predict", "run", "--data", "rows.csv", "--delimiter", ","]),
+        "rows.csv has one column, 'node;x;z;y;split'; the delimiter looks like ';': leave out --delimiter, or set \
+         it to that"
+    );
 }
 
 #[test]
@@ -118,8 +114,8 @@ fn rows_and_headers_of_a_wrong_length_are_named() {
 #[test]
 fn binary_files_are_no_tables() {
     assert_eq!(
-        refusal_after(|folder| folder.write("rows.csv", b"node,x\n\xff\xfe,1\n")),
-        "rows.csv is not a text file (UTF-8)"
+        refusal_after(|folder| folder.write("rows.csv", b"node,x\n\xff\x00\x01,1\n")),
+        "rows.csv is not a text file (UTF-8, UTF-16 or Latin-1)"
     );
     let folder = Folder::new();
     folder.write("rows.parquet", folder.read("rows.csv"));
@@ -366,12 +362,12 @@ fn values_of_a_wrong_type_are_named_without_words_of_the_program() {
              a result; delete this key",
         ),
         ("data.target=3", "data.target is 3, expected text"),
-        ("data.delimiter=ab", "data.delimiter is \"ab\", expected one character"),
+        ("data.delimiter=ab", "data.format.delimiter is \"ab\", expected one character"),
         (
             "data.features=x",
             "data.features is \"x\", expected a list of names, such as [\"a\", \"b\"]",
         ),
-        ("data.task=guess", "data.task is \"guess\", expected regression or classification"),
+        ("data.task=guess", "data.task is \"guess\", expected regression, classification or auto"),
         (
             "network.shape=cube",
             "network.shape is \"cube\", expected complete, ring, path, star or none",

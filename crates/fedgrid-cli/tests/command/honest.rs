@@ -128,22 +128,22 @@ fn the_same_rows_in_csv_and_parquet_give_the_same_models() {
 }
 
 #[test]
-fn whole_numbers_as_a_target_are_questioned_and_text_names_a_model_for_classes() {
+fn whole_numbers_to_a_model_of_numbers_are_questioned_and_text_names_a_model_for_classes() {
     let folder = Folder::new();
     add_column(&folder, "grade", |row| (row % 3).to_string());
     add_column(&folder, "level", |row| ["low", "high"][row % 2].into());
     let fit = |target: &str, more: &[&str]| {
         let first = ["fit", "experiment.toml", "--features", "x", "--target", target];
-        let out = format!("{target}{}", more.len());
+        let out = format!("{target}{}", more.concat());
         folder.run(&[&first[..], &["--no-compare", "--out", &out], more].concat())
     };
     let asked = "Target 'grade' holds 3 whole numbers (0, 1, 2)";
     let flat = |text: &str| text.replace('\n', " ");
-    assert!(flat(&fit("grade", &[]).out).contains(asked));
-    assert!(!flat(&fit("grade", &["--set", "data.task=regression"]).out).contains(asked));
-    assert!(!flat(&fit("grade", &["--model", "poisson", "--set", "seed=2"]).out).contains(asked));
+    assert!(flat(&fit("grade", &["--model", "linear"]).out).contains(asked));
+    assert!(!flat(&fit("grade", &["--task", "regression"]).out).contains(asked));
+    assert!(!flat(&fit("grade", &["--model", "poisson"]).out).contains(asked));
     assert!(!flat(&fit("y", &[]).out).contains("whole numbers"));
-    let refused = fit("level", &[]);
+    let refused = fit("level", &["--model", "linear"]);
     assert_eq!(refused.code, Some(2));
     assert!(refused.err.contains("column 'level' holds text"), "{}", refused.err);
     assert!(refused.err.contains("--model logistic"), "{}", refused.err);

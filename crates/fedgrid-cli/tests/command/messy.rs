@@ -1,7 +1,7 @@
 //! Tables as people have them: each ends in a model or in one sentence with all its problems. What `check` and `fit` say of
 //! each is kept in `messy.txt`; `FEDGRID_SNAPSHOTS=write` writes it anew.
 
-use std::{fmt::Write as _, fs, path::Path};
+use std::{fmt::Write as _, fs, io::Write as _, path::Path};
 
 use crate::common::Folder;
 
@@ -75,6 +75,26 @@ fn latin1(text: &str) -> Vec<u8> {
     text.chars().map(|letter| u8::try_from(u32::from(letter)).unwrap()).collect()
 }
 
+/// Whole numbers, some of them with a comma.
+fn stock() -> String {
+    let line = |row: usize| {
+        format!(
+            "s{},\"{},{:03}\",{}\n",
+            row / 10,
+            1 + row % 9,
+            37 * row % 1000,
+            50 + row * row % 31
+        )
+    };
+    String::from("shop,stock,sales\n") + &(0..60).map(line).collect::<String>()
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    writer.write_all(text.as_bytes()).unwrap();
+    writer.finish().unwrap()
+}
+
 fn utf16(text: &str) -> Vec<u8> {
     [0xff, 0xfe].into_iter().chain(text.encode_utf16().flat_map(u16::to_le_bytes)).collect()
 }
@@ -136,7 +156,7 @@ fn tables() -> Vec<Messy> {
         table("ordered levels", with("size", |row| ["s", "m", "l"][row % 3].into()), &["--set", "data.columns.size={levels=[\"s\",\"m\",\"l\"],ordered=true}"]),
         table("a level that is not listed", with("size", |row| ["s", "m", "xl"][row % 3].into()), &["--set", "data.columns.size={levels=[\"s\",\"m\",\"l\"],other=false}"]),
         table("whole numbers as a target", with("grade", |row| (row % 2).to_string()), &["--target", "grade"]),
-        table("classes as a target", with("level", |row| ["low", "high"][row * row % 7 % 2].into()), &["--target", "level"]),
+        table("classes as a target", with("level", |row| ["low", "high"][row * row % 7 % 2].into()), &["--target", "level", "--set", "public.points=20", "--set", "model.ridge=0.1"]),
         table("one class", with("level", |_| "low".into()), &["--target", "level"]),
         table("a node with one row", plain() + "s9,0.1,0.2,50\n", none),
         table("200 features on ten rows", wide(), none),
@@ -152,6 +172,19 @@ fn tables() -> Vec<Messy> {
         table("tabs", plain().replace(',', "\t"), none),
         table("semicolons and decimal commas", written(";", |_| String::new(), |value| number(value).replace('.', ",")), none),
         table("thousands", written(",", |_| String::new(), |value| format!("\"1,{:07.3}\"", 100.0 + value)), none),
+        table("thousands with points", written(";", |_| String::new(), |value| format!("1.{:07.3}", 100.0 + value).replacen('.', "x", 1).replace('.', ",").replace('x', ".")), none),
+        table("a comma that may be either", stock(), none),
+        table("a comma that may be either, told", stock(), &["--thousands", ","]),
+        table("a comma that other columns settle", with("stock", |row| format!("\"{},{:03}\"", 1 + row % 9, 37 * row % 1000)), none),
+        table("a comma that is told", with("stock", |row| format!("\"{},{:03}\"", 1 + row % 9, 37 * row % 1000)), &["--decimal", ","]),
+        table("a decimal comma among decimal points", changed(&[(4, 1, "\"0,5\"")]), none),
+        table("bars", plain().replace(',', "|"), none),
+        table("a line that names the delimiter", format!("sep=;\r\n{}", plain().replace(',', ";")), none),
+        table("commas or semicolons", "shop;price,temp;sales\ns0;1,2;3\ns1;4,5;6\n".into(), none),
+        Messy { name: "gzip", bytes: gzip(&plain()), flags: none },
+        Messy { name: "half of a gzip file", bytes: gzip(&plain())[..400].to_vec(), flags: none },
+        Messy { name: "zstd", bytes: zstd::encode_all(plain().as_bytes(), 1).unwrap(), flags: none },
+        Messy { name: "a workbook", bytes: b"PK\x03\x04...".to_vec(), flags: none },
         Messy { name: "Latin-1", bytes: latin1(&with("ort", |row| ["Köln", "Bonn"][row % 2].into())), flags: none },
         Messy { name: "UTF-16", bytes: utf16(&plain()), flags: none },
     ]

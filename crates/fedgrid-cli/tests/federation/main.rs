@@ -6,10 +6,12 @@
 mod common;
 
 mod sites;
+mod time;
 mod training;
 mod operation;
 mod mistakes;
 mod verdicts;
 mod leakage;
 mod classes;
+mod agreement;
 mod canaries;

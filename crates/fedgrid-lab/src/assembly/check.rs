@@ -7,11 +7,13 @@ use serde::Serialize;
 
 use super::{
     Files, Graph,
-    rows::ReadRows,
-    target::{self, check_target, labels, question_target},
+    rolling::{at_origins, described},
+    rows::{ReadRows, check_known},
+    target::{self, check_target, labels},
+    timed_table::TimedTable,
 };
 use crate::{
-    columns::{ColumnPlan, FeatureFacts, Problems},
+    columns::{ColumnPlan, FeatureFacts, Problems, question_weight},
     error::Result,
     experiment::Experiment,
     number::counted,
@@ -22,6 +24,8 @@ use crate::{
 pub struct Checked {
     /// The name of the table.
     pub table: String,
+    /// What is unusual about the files, a line each.
+    pub files: Vec<String>,
     /// How many rows it has.
     pub rows: usize,
     /// How many nodes they are of; none where it is not known which column names them.
@@ -40,26 +44,37 @@ pub struct Checked {
 /// Looks at the table of an experiment. Where its node or target is empty, that column is not known yet.
 pub fn check_table(experiment: &Experiment, base: &Path) -> Result<Checked> {
     let keys = &experiment.data;
-    let files = Files::new(base, keys);
-    let table = files.table(&keys.file)?;
-    let mut problems = Problems::new(&table.source);
+    let files = Files::new(base, experiment);
+    let table = files.rows()?;
+    let mut problems = Problems::of(&table);
+    let table = TimedTable::new(keys, table, &mut problems);
     let graph = (!keys.node.is_empty()).then(|| Graph::new(experiment, files, Some(&table)));
     let graph = graph.and_then(|graph| problems.take(graph));
     let read = ReadRows::new(experiment, &table, graph.as_ref(), &mut problems);
-    let mut notes: Vec<String> = read.left_out_note().into_iter().collect();
+    let windows = problems.take(read.origins(keys)).unwrap_or_default();
+    // Of rolling origins the last has all rows, and the final models.
+    let experiment = &at_origins(experiment, &windows).pop().expect("there is always one");
+    let mut notes: Vec<String> = read.notes().into_iter().chain(described(&windows)).collect();
     let is_sound = problems.is_empty();
     let labels = (!keys.target.is_empty()).then(|| {
         let task = target::task(experiment, &table, &read.is_used)?;
         check_target(experiment, &table, task)?;
+        check_known(&read, task)?;
         let classes = keys.classes.as_deref().map(target::class_names);
         let (labels, _) = labels(keys, &table, (task, classes.as_deref()), &read.is_used)?;
-        Ok((labels, task))
+        Ok((read.without_offsets(labels), task))
     });
     let labels = labels.and_then(|found| problems.take(found));
-    if let Some((labels, Task::Regression)) = labels.as_ref().filter(|_| keys.task.is_none()) {
-        notes.extend(question_target(&keys.target, labels.as_slice()));
+    if let Some((labels, Task::Regression)) = &labels {
+        match read.question(experiment, labels) {
+            Ok(note) => notes.extend(note),
+            Err(asked) => problems.add(asked),
+        }
     }
-    let stored = problems.take(read.stored_roles(keys)).flatten();
+    if let Some((_, task)) = &labels {
+        notes.extend(target::describe_task(experiment, *task));
+    }
+    let stored = problems.take(read.stored_roles(&experiment.data)).flatten();
     let drawn = match (&stored, &labels, &graph) {
         (None, Some((labels, _)), Some(graph)) if is_sound => {
             problems.take(read.drawn_roles(experiment, graph, labels))
@@ -67,12 +82,17 @@ pub fn check_table(experiment: &Experiment, base: &Path) -> Result<Checked> {
         _ => None,
     };
     let roles = stored.or(drawn).unwrap_or_else(|| vec![Role::Train; table.rows()]);
+    notes.extend(read.split_notes(keys, &roles));
     let plan = read.plan(experiment, &roles, None, &mut problems);
     let column = |name: &str| table.column(name).ok();
+    let features: Vec<&str> = plan.features().map(|(name, _)| name).collect();
+    notes.extend(question_weight(keys, &features));
     let facts = plan.facts(column, &read.is_used, &mut problems);
     notes.extend(describe_features(&facts));
     notes.extend(describe_nodes(&read.by_node));
+    let of_network = graph.iter().flat_map(|graph| &graph.described);
     Ok(Checked {
+        files: table.described.iter().chain(of_network).cloned().collect(),
         table: table.source.clone(),
         rows: table.rows(),
         nodes: graph.map(|graph| graph.network.len()),

@@ -1,9 +1,6 @@
 //! The network of an experiment.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use fedgrid::{
     data::by_name,
@@ -28,6 +25,8 @@ pub struct Graph {
     pub clusters: Option<Vec<usize>>,
     /// A hash of the files it came from.
     pub fingerprint: u64,
+    /// What is unusual about these files, a line each.
+    pub described: Vec<String>,
 }
 
 impl Graph {
@@ -35,13 +34,15 @@ impl Graph {
     pub fn new(experiment: &Experiment, files: Files, data: Option<&Table>) -> Result<Self> {
         let keys = &experiment.network;
         let column = keys.node.as_ref().unwrap_or(&experiment.data.node);
-        let nodes = keys.file.as_ref().map(|file| NodeTable::new(files.table(file)?, column));
-        let nodes = nodes.transpose()?;
-        let edges = keys.edges.as_ref().map(|file| files.table(file)).transpose()?;
+        let nodes = files.nodes()?.map(|table| NodeTable::new(table, column)).transpose()?;
+        let edges = files.edges()?;
         let names = match (&nodes, &edges, data) {
             (Some(nodes), ..) => nodes.names.clone(),
             (None, Some(edges), _) => ends(edges)?,
-            (None, None, Some(data)) => sorted(&data.names_in(&experiment.data.node)?),
+            (None, None, Some(data)) => {
+                let names = data.distinct_names(&experiment.data.node)?;
+                in_order(&names.into_iter().collect::<Vec<_>>())
+            }
             (None, None, None) => {
                 return Err(Error::input("a shape needs nodes; give network.file, or --nodes"));
             }
@@ -52,12 +53,12 @@ impl Graph {
             // Who is whose neighbour is learned when the rows are known.
             None => Network::new(names, [])?,
         };
+        let tables = || nodes.iter().map(|nodes| &nodes.table).chain(&edges);
         Ok(Self {
             positions: nodes.as_ref().and_then(NodeTable::positions),
             clusters: clusters(experiment, nodes.as_ref())?,
-            fingerprint: (nodes.iter().map(|nodes| &nodes.table))
-                .chain(&edges)
-                .fold(0, |hash, table| hash ^ table.fingerprint),
+            fingerprint: tables().fold(0, |hash, table| hash ^ table.fingerprint),
+            described: tables().flat_map(|table| table.described.clone()).collect(),
             network,
         })
     }
@@ -106,7 +107,8 @@ impl NodeTable {
 impl From<Network> for Graph {
     /// A network of which nothing else is known.
     fn from(network: Network) -> Self {
-        Self { network, positions: None, clusters: None, fingerprint: 0 }
+        let described = Vec::new();
+        Self { network, positions: None, clusters: None, fingerprint: 0, described }
     }
 }
 
@@ -133,13 +135,11 @@ pub(super) fn given(
 ) -> Result<Network> {
     let keys = &experiment.network;
     let column = keys.node.as_ref().unwrap_or(&experiment.data.node);
-    let table = |file: Option<&PathBuf>| file.map(|file| files.table(file)).transpose();
     let (nodes, edges) = match key {
         CandidateKey::Coordinates => {
-            let table = table(keys.file.as_ref())?;
-            (table.map(|table| NodeTable::new(table, column)).transpose()?, None)
+            (files.nodes()?.map(|table| NodeTable::new(table, column)).transpose()?, None)
         }
-        CandidateKey::Edges => (None, table(keys.edges.as_ref())?),
+        CandidateKey::Edges => (None, files.edges()?),
         _ => (None, None),
     };
     made(keys, key, names, (nodes.as_ref(), edges.as_ref()))
@@ -180,8 +180,11 @@ fn unique(table: &Table, column: &str) -> Result<Vec<String>> {
 /// Different names in order: numbers by size, text by letters.
 fn sorted(names: &[String]) -> Vec<String> {
     let distinct: BTreeSet<&String> = names.iter().collect();
-    let distinct: Vec<String> = distinct.into_iter().cloned().collect();
-    by_name(&distinct).into_iter().map(|at| distinct[at].clone()).collect()
+    in_order(&distinct.into_iter().cloned().collect::<Vec<_>>())
+}
+
+fn in_order(distinct: &[String]) -> Vec<String> {
+    by_name(distinct).into_iter().map(|at| distinct[at].clone()).collect()
 }
 
 fn ends(edges: &Table) -> Result<Vec<String>> {

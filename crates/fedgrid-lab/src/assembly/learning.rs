@@ -6,16 +6,17 @@ use std::{path::Path, sync::Arc};
 
 use fedgrid::{
     compare::{Contestant, Study, Watch},
-    data::{Dataset, Features, Plan, Task},
-    model::{LocalModel, Scales},
+    data::{Dataset, Features, Task},
+    model::LocalModel,
     network::{Network, Node},
     network_learning::{
         LearnedNetwork, gradient_network, model_network, pooling_network, probing_model,
     },
 };
 
-use super::{Files, Graph, graph, models, rows, target};
+use super::{Files, Graph, Rolling, graph, models, rows, target, trained::Trained};
 use crate::{
+    columns::KnownPart,
     error::{Error, Result},
     experiment::{CandidateKey, Experiment},
     number,
@@ -110,19 +111,23 @@ pub fn edges_csv(network: &Network, learned: Option<&LearnedNetwork>) -> String 
 
 /// Learns a network from the training rows of an experiment's table.
 pub fn learned(experiment: &Experiment, base: &Path) -> Result<LearnedNetwork> {
-    let files = Files::new(base, &experiment.data);
-    let table = files.table(&experiment.data.file)?;
-    let graph = Graph::new(experiment, files, Some(&table))?;
-    let task = target::task(experiment, &table, &rows::used_rows(&experiment.data, &table))?;
-    let mut rows = rows::Rows::new(experiment, &table, &graph, (task, rows::Known::default()))?;
+    // Of rolling origins the last.
+    let rolling = Rolling::new(experiment, base)?;
+    let (experiment, files, table) = rolling.last();
+    let graph = Graph::new(experiment, files, Some(table))?;
+    let task = target::task(experiment, table, &rows::used_rows(&experiment.data, table))?;
+    let mut rows = rows::Rows::new(experiment, table, &graph, (task, rows::Known::default()))?;
+    let experiment = &experiment.settled(task);
     let plan = rows.plan(experiment, &graph);
     super::check_training(experiment, &table.source, &plan)?;
-    let models = models::models(experiment, &graph, task)?.models;
-    let training = plan.training_rows(&rows.data);
-    rows.scale(Scales::of(graph.network.names(), &training, &models)?.as_ref())?;
+    let models = models::models(experiment, &graph, task)?;
+    models.check_known(KnownPart::of(experiment).as_ref(), graph.network.names())?;
+    let models = models.models;
+    let of_names = (graph.network.names(), &models[..]);
+    let trained = Trained::new(experiment, &mut rows, &plan, of_names, &mut Vec::new())?;
     let none = Arc::new(Features::empty(rows.data[0].features().names().clone()));
     let public = vec![none; models.len()];
-    let nodes = training_nodes(&rows.data, &plan, &models, &public);
+    let nodes = training_nodes(trained.data(&rows, &plan), &models, &public);
     let keys = experiment.network.learn.clone().unwrap_or_default();
     Ok(keys.learner(experiment.seed).learn(graph.network.names().to_vec(), &nodes)?)
 }
@@ -149,7 +154,7 @@ pub(super) fn settle(
         experiment,
         files,
         names: study.network.names().to_vec(),
-        nodes: training_nodes(&study.rows, &study.plan, &study.models, &study.public),
+        nodes: training_nodes(study.training_data(), &study.models, &study.public),
         learned: None,
     };
     let mut candidates = Vec::new();
@@ -230,16 +235,15 @@ impl Maker<'_> {
 
 /// The nodes with their training rows only, every node counting the same.
 fn training_nodes(
-    rows: &[Dataset],
-    plan: &Plan,
+    rows: Vec<Dataset>,
     models: &[Arc<dyn LocalModel>],
     public: &[Arc<Features>],
 ) -> Vec<Node> {
-    let node = |(id, data): (usize, &Dataset)| Node {
+    let node = |(id, data): (usize, Dataset)| Node {
         id,
-        data: data.select(&plan.train[id]).with_total_weight(1.0),
+        data,
         model: models[id].clone(),
         public: public[id].clone(),
     };
-    rows.iter().enumerate().map(node).collect()
+    rows.into_iter().enumerate().map(node).collect()
 }

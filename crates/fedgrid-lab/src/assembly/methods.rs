@@ -79,6 +79,8 @@ pub(super) fn settings(
             .map(|kind| Member::new(kind.with_defaults().bound(&bound)))
             .collect(),
         weighting: run.weighting,
+        metric: experiment.compare.metric,
+        class_weights: None,
         // Rows that arrive and the steps of rounds take rounds.
         direct: run.solver == SolverKey::Auto && !facts.asks_for_rounds,
         runtime: InProcess {

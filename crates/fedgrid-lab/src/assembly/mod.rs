@@ -1,7 +1,9 @@
 //! From an experiment and its files to a study: rows sorted by node, roles, network, models, public
 //! points, and everything a reader should be told about them.
 
+mod agreement;
 mod check;
+mod class_weights;
 mod leakage;
 mod graph;
 mod learning;
@@ -9,9 +11,16 @@ mod methods;
 mod models;
 mod learners;
 mod public;
+mod rolling;
 mod rows;
 mod site;
+mod site_check;
+mod summary;
+mod summary_words;
 mod target;
+mod time_split;
+mod timed_table;
+mod trained;
 
 use std::{
     borrow::Cow,
@@ -19,26 +28,34 @@ use std::{
     sync::Arc,
 };
 
+pub use agreement::NamedSummary;
 pub use check::{Checked, check_table};
 use fedgrid::{
-    compare::{Study, Unwatched, Watch},
+    compare::{Settings, Study, Unwatched, Watch},
     data::{Features, Plan, Task},
-    model::Scales,
 };
 pub use graph::Graph;
 pub use learning::{Candidate, Chosen, edges_csv, learned};
 use methods::{checked_methods, settings};
 pub use models::CustomModel;
+pub use rolling::{Rolling, at_origins};
 pub use rows::Rows;
 use rows::{Known, used_rows};
 use serde::{Deserialize, Serialize};
 pub use site::Common;
+pub use site_check::check_at_site;
+pub use summary::{SiteSummary, TargetSummary};
+pub use target::{describe_task, question_target, takes_classes};
+pub use time_split::{OriginWindow, is_in_time, origin_windows, time_note, time_roles};
+use timed_table::TimedTable;
+pub use timed_table::features_of_new;
+use trained::Trained;
 
 use crate::{
-    columns::ColumnPlan,
+    columns::{ColumnPlan, KnownPart, Problems},
     error::{Error, Result},
-    experiment::{DataKeys, Experiment},
-    source::{FileFormat, Table},
+    experiment::{DataKeys, Experiment, FileKeys, is_standard_input},
+    source::{FileFormat, Table, are_there},
 };
 
 /// What is needed to read new rows for the models of a run.
@@ -57,6 +74,12 @@ pub struct DataSchema {
     /// How features are made of columns; nothing in runs of earlier versions, whose features are columns of numbers.
     #[serde(default)]
     pub columns: ColumnPlan,
+    /// A part of the target that is known beforehand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<KnownPart>,
+    /// The character before decimals in the rows that models were trained on, if any number told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decimal: Option<char>,
 }
 
 /// A study with what a report says about it.
@@ -113,20 +136,57 @@ const SCALED: &str = "Features are scaled by their means and deviations over the
 #[derive(Debug, Clone, Copy)]
 pub struct Files<'a> {
     base: &'a Path,
-    keys: Option<&'a DataKeys>,
+    experiment: &'a Experiment,
 }
 
 impl<'a> Files<'a> {
-    /// Files below a folder, written as the table of these keys.
+    /// The files of an experiment, below a folder.
     #[must_use]
-    pub fn new(base: &'a Path, keys: &'a DataKeys) -> Self {
-        Self { base, keys: Some(keys) }
+    pub fn new(base: &'a Path, experiment: &'a Experiment) -> Self {
+        Self { base, experiment }
     }
 
-    /// Reads a table.
-    pub fn table(self, file: &Path) -> Result<Table> {
-        let format = self.keys.map_or_else(|| ','.into(), FileFormat::from);
-        Table::from_file(&self.base.join(file), format)
+    /// The table of rows.
+    pub fn rows(self) -> Result<Table> {
+        let keys = &self.experiment.data;
+        Table::from_files(self.base, &keys.file, &keys.into())
+    }
+
+    /// Whether the table of rows is here.
+    #[must_use]
+    pub fn has_rows(self) -> bool {
+        let files = &self.experiment.data.file;
+        !files.is_empty() && are_there(self.base, files)
+    }
+
+    /// The table with one row per node, if there is one.
+    pub fn nodes(self) -> Result<Option<Table>> {
+        let keys = &self.experiment.network;
+        self.beside(keys.file.as_ref(), (&keys.format, "network.format."))
+    }
+
+    /// The table of edges, if there is one.
+    pub fn edges(self) -> Result<Option<Table>> {
+        let keys = &self.experiment.network;
+        self.beside(keys.edges.as_ref(), (&keys.edges_format, "network.edges_format."))
+    }
+
+    /// The table of public points, if there is one.
+    pub fn points(self) -> Result<Option<Table>> {
+        let keys = &self.experiment.public;
+        self.beside(keys.file.as_ref(), (&keys.format, "public.format."))
+    }
+
+    fn beside(
+        self,
+        file: Option<&PathBuf>,
+        (keys, place): (&FileKeys, &'static str),
+    ) -> Result<Option<Table>> {
+        let format = FileFormat::new(keys, place, &self.experiment.data);
+        let path = |file: &PathBuf| {
+            if is_standard_input(file) { file.clone() } else { self.base.join(file) }
+        };
+        file.map(|file| Table::from_file(&path(file), format)).transpose()
     }
 }
 
@@ -136,25 +196,42 @@ impl Assembly {
         Self::watched(experiment, base, &Unwatched)
     }
 
-    /// The same under the eyes of someone: to learn or choose a network takes its time.
+    /// The same under the eyes of someone: to learn or choose a network takes its time. Of rolling origins, this is the
+    /// last.
     pub fn watched(experiment: &Experiment, base: &Path, watch: &dyn Watch) -> Result<Self> {
-        let files = Files::new(base, &experiment.data);
-        let table = files.table(&experiment.data.file)?;
-        let graph = Graph::new(experiment, files, Some(&table))?;
-        let task = target::task(experiment, &table, &used_rows(&experiment.data, &table))?;
+        let rolling = Rolling::new(experiment, base)?;
+        rolling.assembly(rolling.count() - 1, watch)
+    }
+
+    /// The same of a table that was read, at one origin.
+    fn of_table(
+        experiment: &Experiment,
+        files: Files,
+        table: &TimedTable,
+        watch: &dyn Watch,
+    ) -> Result<Self> {
+        let graph = Graph::new(experiment, files, Some(table))?;
+        let task = target::task(experiment, table, &used_rows(&experiment.data, table))?;
         let classes = experiment.data.classes.as_deref().map(target::class_names);
         let known = Known { classes: classes.as_deref(), plan: None };
-        let rows = Rows::new(experiment, &table, &graph, (task, known))?;
-        let (source, fingerprint) = (table.source, table.fingerprint);
+        let mut rows = Rows::new(experiment, table, &graph, (task, known))?;
+        rows.notes.splice(0..0, table.described.iter().chain(&graph.described).cloned());
+        rows.notes.extend(describe_task(experiment, task));
+        let experiment = &experiment.settled(task);
+        let (source, fingerprint, decimal) =
+            (table.source.clone(), table.fingerprint, table.decimal);
         let plan = rows.plan(experiment, &graph);
         let (models, public) = (Vec::new(), None);
         let parts = StudyInputs { source, fingerprint, graph, task, rows, models, public, plan };
-        Self::from_parts(experiment, files, parts, watch)
+        let mut assembly = Self::from_parts(experiment, files, parts, watch)?;
+        assembly.about.decimal = decimal;
+        Ok(assembly)
     }
 
     /// Puts an experiment together whose rows and network are in memory; its files are not read.
     pub fn from_memory(experiment: &Experiment, parts: StudyInputs) -> Result<Self> {
-        let files = Files { base: Path::new(""), keys: None };
+        let experiment = &experiment.settled(parts.task);
+        let files = Files::new(Path::new(""), experiment);
         Self::from_parts(experiment, files, parts, &Unwatched)
     }
 
@@ -164,32 +241,27 @@ impl Assembly {
         parts: StudyInputs,
         watch: &dyn Watch,
     ) -> Result<Self> {
-        let StudyInputs {
-            source,
-            fingerprint,
-            mut graph,
-            task,
-            mut rows,
-            models: own,
-            public,
-            plan,
-        } = parts;
+        let StudyInputs { source, fingerprint, mut graph, task, mut rows, .. } = parts;
+        let StudyInputs { models: own, public, plan, .. } = parts;
         check_training(experiment, &source, &plan)?;
         // Refusals come before anything is computed: a typo must not cost a minute of learning a network.
         let models = models::models(experiment, &graph, task)?.with(own);
-        let features = rows.data.first().map_or(&[][..], |data| data.features().names());
-        models.check_method(&experiment.method, (graph.network.names(), features), task)?;
-        learners::check(experiment, &graph, &plan)?;
-        let mut notes = rows.describe_columns(experiment, &plan);
         let about = DataSchema::new(experiment, task, &rows);
+        check_parts(experiment, (&graph, &models), &about, &rows)?;
+        learners::check(experiment, &graph, &plan)?;
+        let mut notes = rows.describe_columns(&experiment.data);
         let names = graph.network.names();
-        let scales = Scales::of(names, &plan.training_rows(&rows.data), &models.models)?;
-        rows.scale(scales.as_ref())?;
+        let of_names = (names, &models.models[..]);
+        let Trained { class_weights, counts, scales } =
+            Trained::new(experiment, &mut rows, &plan, of_names, &mut notes)?;
         let training = &plan.training_features(&rows.data)?;
         let check = |kind: &str| models.check_weights(kind, names, training.columns(), task);
         let methods = checked_methods(experiment, (&models, check), &mut notes)?;
-        let source = public::PointSource { training, about: &about, scales: scales.as_ref() };
+        let (counts, scaled) = (counts.as_deref(), scales.as_ref());
+        let source = public::PointSource { training, counts, about: &about, scales: scaled };
         let public = public::Public::new(experiment, files, &source, (names, public))?;
+        rows.notes.extend(public.described.iter().cloned());
+        notes.extend(public.described.iter().cloned());
         notes.extend(scales.is_some().then(|| SCALED.into()));
         // Weights are compared without them; only the rival that is shrunk needs public points.
         if !experiment.method.approach.facts().needs_weights || experiment.compare.enabled {
@@ -202,7 +274,7 @@ impl Assembly {
             public: public.points,
             plan,
             scales,
-            settings: settings(experiment, &graph, methods),
+            settings: Settings { class_weights, ..settings(experiment, &graph, methods) },
         };
         learners::score_targets(&mut study)?;
         // Candidates are judged by validation errors, so they need the whole study, and it the one that wins.
@@ -230,6 +302,19 @@ impl Assembly {
     }
 }
 
+/// Refuses methods, metrics and known parts that the models or rows of an experiment cannot have.
+fn check_parts(
+    experiment: &Experiment,
+    (graph, models): (&Graph, &models::Models),
+    about: &DataSchema,
+    rows: &Rows,
+) -> Result<()> {
+    let (names, task) = (graph.network.names(), about.task);
+    models.check_method(&experiment.method, (names, &about.features), task)?;
+    target::check_metric(experiment, task, &rows.data)?;
+    models.check_known(about.known.as_ref(), names)
+}
+
 impl DataSchema {
     /// How features are made of columns, also in a run that was stored before there were plans.
     #[must_use]
@@ -246,7 +331,8 @@ impl DataSchema {
         let features = rows.data.first().map(|data| data.features().names().to_vec());
         let (features, classes) = (features.unwrap_or_default(), rows.classes.clone());
         let columns = rows.columns.clone();
-        Self { node, target, features, task, classes, columns }
+        let known = KnownPart::of(experiment);
+        Self { node, target, features, task, classes, columns, known, decimal: None }
     }
 }
 
@@ -271,10 +357,15 @@ fn check_training(experiment: &Experiment, source: &str, plan: &Plan) -> Result<
     if plan.train.iter().any(|rows| !rows.is_empty()) {
         return Ok(());
     }
-    let found = experiment.data.split.as_ref().map_or_else(
-        || "data.train is 0, expected a larger share".to_string(),
-        |split| format!("column '{split}' has no row for training, expected some 'train'"),
-    );
+    let found = match (experiment.data.split_column(), &experiment.data.split) {
+        (Some(column), _) => {
+            format!("column '{column}' has no row for training, expected some 'train'")
+        }
+        (None, Some(_)) => {
+            "no row is before the first cut of data.split, expected a later one".into()
+        }
+        (None, None) => "data.train is 0, expected a larger share".to_string(),
+    };
     Err(Error::input(format!("{source}: {found}")))
 }
 
@@ -320,6 +411,18 @@ pub fn features_of(table: &Table, about: &DataSchema) -> Result<(Features, Vec<S
     let plan = about.column_plan();
     let made = plan.apply(table)?;
     Ok((made.rows(&all)?, made.notes()))
+}
+
+/// What is known of the targets of new rows, as it enters their predictions; none if nothing is.
+pub fn known_of(table: &Table, about: &DataSchema) -> Result<Option<Vec<f64>>> {
+    let Some(part) = &about.known else { return Ok(None) };
+    let column = table.column(&part.column).map_err(|error| {
+        Error::input(format!("{error} (the {} of the run, which predictions need)", part.role()))
+    })?;
+    let mut problems = Problems::new(&table.source);
+    let numbers = part.read(column, &vec![true; table.rows()], &mut problems);
+    problems.into_result()?;
+    Ok(Some(numbers))
 }
 
 /// A path to `target` as seen from the folder `from`, so that a run folder can be moved along with

@@ -6,6 +6,7 @@ use fedgrid::{compare::ModelsInUse, data::Task, model::LocalModel};
 
 use super::Graph;
 use crate::{
+    columns::{KnownKind, KnownPart},
     error::{Error, Result},
     experiment::{Experiment, MethodSection, ModelChoice, advice},
 };
@@ -46,6 +47,25 @@ impl Models {
         let (models, kinds) = (&self.models, &self.kinds);
         let in_use = ModelsInUse { task, models, kinds, names, features };
         method.approach.check_models(&in_use).map_err(Error::input)
+    }
+
+    /// Refuses a known part of the target that some model cannot take.
+    pub(super) fn check_known(&self, known: Option<&KnownPart>, names: &[String]) -> Result<()> {
+        let Some(known) = known else { return Ok(()) };
+        let of_counts = known.kind != KnownKind::Offset;
+        let other = self.models.iter().position(|model| model.is_of_counts() != of_counts);
+        let Some(node) = other else { return Ok(()) };
+        let (role, kind, name) = (known.role(), &self.kinds[node], &names[node]);
+        Err(Error::input(match known.kind {
+            KnownKind::Exposure => format!(
+                "data.{role} is for models of counts, and the {kind} model of node '{name}' is of numbers; use \
+                 poisson, or data.offset for a known part of a number"
+            ),
+            _ => format!(
+                "data.{role} is added to numbers or to logarithms of counts, and of the models some are of counts \
+                 and some are not, such as the {kind} model of node '{name}'; expected one kind"
+            ),
+        }))
     }
 
     /// Whether all are linear, logistic or Poisson regressions, which a mixed model is too, and of one kind.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fedgrid::{
-    data::{Features, Scaling, by_name, distinct_rows, normal_points, uniform_points},
+    data::{Features, Scaling, by_name, distinct_rows, uniform_points, weighted_normal_points},
     model::Scales,
     random::{Purpose, Stream},
 };
@@ -22,12 +22,16 @@ pub(super) struct Public {
     /// What they give away.
     pub(super) note: Option<String>,
     pub(super) fingerprint: u64,
+    /// What is unusual about the file that they are from.
+    pub(super) described: Vec<String>,
 }
 
 /// What public points are made from.
 pub(super) struct PointSource<'a> {
     /// The features of all training rows, in the units of the study.
     pub(super) training: &'a Features,
+    /// How many rows each of them stands for; none if for one.
+    pub(super) counts: Option<&'a [f64]>,
     /// How rows are read.
     pub(super) about: &'a DataSchema,
     /// From the units of the table to those of the study.
@@ -52,7 +56,7 @@ impl Public {
     ) -> Result<Self> {
         let (keys, training) = (&experiment.public, source.training);
         let seed = experiment.seed;
-        let mut fingerprint = 0;
+        let (mut fingerprint, mut described) = (0, Vec::new());
         let draw = |node: usize| -> Result<Features> {
             let mut stream = Stream::new(seed, node, 0, Purpose::Public);
             Ok(match keys.kind {
@@ -62,16 +66,16 @@ impl Public {
                     keys.points,
                     &mut stream,
                 )?,
-                _ => normal_points(training, keys.points, &mut stream)?,
+                _ => weighted_normal_points(training, source.counts, keys.points, &mut stream)?,
             })
         };
         let (points, words, note) = match (keys.kind, given) {
             (PublicKind::File, Some(rows)) => source.given(&rows)?,
             (PublicKind::File, None) => {
-                let file = keys.file.as_ref().expect("checked when the experiment was read");
-                let table = files.table(file)?;
-                fingerprint = table.fingerprint;
-                source.given(&features_of(&table, source.about)?.0)?
+                let table = files.points()?.expect("checked when the experiment was read");
+                let points = source.given(&features_of(&table, source.about)?.0)?;
+                (fingerprint, described) = (table.fingerprint, table.described);
+                points
             }
             (PublicKind::Columns, _) => public_columns(experiment, source)?,
             (PublicKind::Normal, _) => (
@@ -95,10 +99,12 @@ impl Public {
             by_name(nodes).into_iter().enumerate().for_each(|(place, node)| places[node] = place);
             let own = places.into_iter().map(|place| Ok(Arc::new(draw(place + 1)?)));
             let words = format!("{words}, for every node its own");
-            return Ok(Self { points: own.collect::<Result<_>>()?, words, note, fingerprint });
+            let points = own.collect::<Result<_>>()?;
+            return Ok(Self { points, words, note, fingerprint, described });
         }
-        let common = Arc::new(points);
-        Ok(Self { points: vec![common; nodes.len()], words, note, fingerprint })
+        let points = Arc::new(points);
+        let points = nodes.iter().map(|_| points.clone()).collect();
+        Ok(Self { points, words, note, fingerprint, described })
     }
 }
 
@@ -130,7 +136,10 @@ fn public_columns(
         return Err(Error::input(format!("public.columns: '{name}' is not a feature{advice}")));
     }
     let public: Vec<bool> = training.names().iter().map(|name| declared.contains(name)).collect();
-    let means = Scaling::of(training).means;
+    let means = match source.counts {
+        Some(counts) => Scaling::weighted(training, counts).means,
+        None => Scaling::of(training).means,
+    };
     let values = training.iter().flat_map(|row| {
         (0..row.len()).map(|c| if public[c] { row[c] } else { means[c] }).collect::<Vec<_>>()
     });

@@ -1,6 +1,6 @@
 //! The rows of a table, sorted by node, with their roles.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use fedgrid::{
     data::{Dataset, Features, Labels, Plan, Role, RowDraws, Task},
@@ -9,11 +9,16 @@ use fedgrid::{
 
 use super::{
     Graph, listed,
-    target::{check_target, labels, question_target},
+    target::{FILE_REMEDY, check_target, labels, question_target},
+    time_split::{OriginWindow, is_in_time, origin_windows, time_note, time_roles},
+    timed_table::TimedTable,
 };
 use crate::{
-    columns::{ColumnPlan, Problems, Purpose, drops_rows, purposes, raw_values},
-    error::Result,
+    columns::{
+        ColumnPlan, KnownKind, KnownPart, Problems, Purpose, TrainingRows, drops_rows, purposes,
+        question_weight, raw_values, read_weights, weight_note,
+    },
+    error::{Error, Result},
     experiment::{DataKeys, Experiment, MissingRule, advice},
     number::{count, counted},
     source::{Column, Table},
@@ -43,13 +48,29 @@ pub(super) struct Known<'a> {
     pub(super) plan: Option<&'a ColumnPlan>,
 }
 
+/// The rows of a table that neither a missing cell, nor a weight of zero, nor a split by time leaves out.
+pub(super) fn used_rows(keys: &DataKeys, table: &TimedTable) -> Vec<bool> {
+    let mut is_used = complete_rows(keys, table);
+    let weight = keys.weight.as_ref().and_then(|name| table.column(name).ok());
+    if let Some(weight) = weight {
+        let rows = is_used.iter_mut().enumerate();
+        rows.for_each(|(row, is_used)| *is_used &= weight.number(row) != Some(0.0));
+    }
+    if let Some(Ok(in_time)) = is_in_time(keys, table.times.as_ref()) {
+        is_used.iter_mut().zip(in_time).for_each(|(is_used, in_time)| *is_used &= in_time);
+    }
+    is_used
+}
+
 /// The rows of a table that no missing cell leaves out.
-pub(super) fn used_rows(keys: &DataKeys, table: &Table) -> Vec<bool> {
+fn complete_rows(keys: &DataKeys, table: &Table) -> Vec<bool> {
     let mut ignored = Problems::new("");
     let purposes = purposes(keys, &described(table), &mut ignored, &table.source);
     let drops = |name: &String, purpose: &Purpose| match purpose {
         Purpose::Feature(_) => drops_rows(keys, name),
-        Purpose::Target => keys.missing == MissingRule::Drop,
+        Purpose::Target | Purpose::Weight | Purpose::Offset | Purpose::Exposure => {
+            keys.missing == MissingRule::Drop
+        }
         _ => false,
     };
     let dropping = purposes.iter().filter(|(name, purpose)| drops(name, purpose));
@@ -63,19 +84,27 @@ fn described(table: &Table) -> Vec<(&str, crate::source::Holds)> {
 impl Rows {
     pub(super) fn new(
         experiment: &Experiment,
-        table: &Table,
+        table: &TimedTable,
         graph: &Graph,
         (task, known): (Task, Known<'_>),
     ) -> Result<Self> {
-        let mut problems = Problems::new(&table.source);
+        let mut problems =
+            if known.plan.is_some() { Problems::at_site(table) } else { Problems::of(table) };
         let read = ReadRows::new(experiment, table, Some(graph), &mut problems);
+        problems.take(check_known(&read, task));
         let target = problems.take(check_target(experiment, table, task));
         let labels = target.and_then(|()| {
             let classes = (task, known.classes);
             problems.take(labels(&experiment.data, table, classes, &read.is_used))
         });
+        let labels = labels.map(|(labels, classes)| (read.without_offsets(labels), classes));
         let is_sound = problems.is_empty();
+        let numbers = labels.as_ref().filter(|_| task == Task::Regression);
+        let question = numbers.and_then(|(labels, _)| {
+            read.question(experiment, labels).map_err(|asked| problems.add(asked)).ok().flatten()
+        });
         let stored = problems.take(read.stored_roles(&experiment.data)).flatten();
+        // Roles are drawn by what rows hold, which is not known while some cannot be read.
         let draws = labels.as_ref().filter(|_| is_sound);
         let roles = match (stored, draws) {
             (Some(stored), _) => stored,
@@ -85,6 +114,7 @@ impl Rows {
         let columns = read.plan(experiment, &roles, known.plan, &mut problems);
         let column = |name: &str| table.column(name).ok();
         let made = columns.encode(column, &read.is_used, &mut problems);
+        // Where columns have problems, these are why none is left.
         if made.names.is_empty() && problems.is_empty() {
             problems.add(columns.no_feature());
         }
@@ -93,7 +123,7 @@ impl Rows {
         let (mut by_node, mut data) =
             (read.by_node.clone(), Vec::with_capacity(graph.network.len()));
         for rows in &mut by_node {
-            let own = Dataset::new(made.rows(rows)?, labels.select(rows))?;
+            let own = read.dataset(made.rows(rows)?, &labels, rows)?;
             // By what rows hold, so that nothing depends on where they stand.
             let ranked = own.ranked_rows().filter(|_| !experiment.is_of_row_order());
             data.push(ranked.map_or_else(
@@ -105,8 +135,10 @@ impl Rows {
             ));
         }
         let of_node = |rows: &Vec<usize>| rows.iter().map(|&row| roles[row]).collect();
+        let by_time = read.split_notes(&experiment.data, &roles);
         let roles = by_node.iter().map(of_node).collect();
-        let notes = made.notes().into_iter().chain(read.left_out_note()).collect();
+        let told = read.notes().into_iter().chain(by_time);
+        let notes = made.notes().into_iter().chain(told).chain(question).collect();
         Ok(Self { data, roles, classes, columns, notes })
     }
 
@@ -172,22 +204,14 @@ impl Rows {
         about
     }
 
-    /// What is unusual about columns: those that no model can use, and whole numbers as a target.
-    pub(super) fn describe_columns(&self, experiment: &Experiment, plan: &Plan) -> Vec<String> {
-        let counts =
-            experiment.model.models().any(|model| model.as_local().smallest_label() >= 0.0);
-        let question = if self.classes.is_empty() && experiment.data.task.is_none() && !counts {
-            let labels: Vec<f64> = (self.data.iter().zip(&plan.train))
-                .flat_map(|(data, rows)| data.labels().select(rows).as_slice().to_vec())
-                .collect();
-            question_target(&experiment.data.target, &labels)
-        } else {
-            None
-        };
+    /// What is unusual about columns: those that no model can use, and what was done with others.
+    pub(super) fn describe_columns(&self, keys: &DataKeys) -> Vec<String> {
         let ignored = self.columns.ignored();
         let left_out =
             (!ignored.is_empty()).then(|| format!("Columns left out: {}.", ignored.join(", ")));
-        left_out.into_iter().chain(self.notes.iter().cloned()).chain(question).collect()
+        let features: Vec<&str> = self.columns.features().map(|(name, _)| name).collect();
+        let weight = question_weight(keys, &features);
+        left_out.into_iter().chain(self.notes.iter().cloned()).chain(weight).collect()
     }
 
     fn single_class(&self, plan: &Plan) -> Vec<usize> {
@@ -205,28 +229,85 @@ impl Rows {
 
 /// What a table says before its columns are planned.
 pub(super) struct ReadRows<'a> {
-    table: &'a Table,
-    purposes: Vec<(String, Purpose)>,
+    table: &'a TimedTable,
+    /// What each column is for.
+    pub(super) purposes: Vec<(String, Purpose)>,
     /// Whether each row is used.
     pub(super) is_used: Vec<bool>,
     /// The rows of each node that are.
     pub(super) by_node: Vec<Vec<usize>>,
+    /// How many rows each one stands for, by this column.
+    weights: Option<(String, Vec<f64>)>,
+    /// What is known of each target, as it enters a prediction.
+    known: Option<(KnownPart, Vec<f64>)>,
+    /// How many rows a missing cell leaves out, and how many a weight of zero.
+    left_out: [usize; 2],
 }
 
 impl<'a> ReadRows<'a> {
     /// Reads a table; without a network, rows are of no node.
     pub(super) fn new(
         experiment: &Experiment,
-        table: &'a Table,
+        table: &'a TimedTable,
         graph: Option<&Graph>,
         problems: &mut Problems,
     ) -> Self {
         let keys = &experiment.data;
         let purposes = purposes(keys, &described(table), problems, &table.source);
-        let is_used = used_rows(keys, table);
+        let in_time = is_in_time(keys, table.times.as_ref()).transpose();
+        let in_time = in_time.unwrap_or_else(|sentence| {
+            problems.add_of_keys(sentence);
+            None
+        });
+        let in_time = in_time.unwrap_or_else(|| vec![true; table.rows()]);
+        let mut is_complete = complete_rows(keys, table);
+        let incomplete = (0..table.rows()).filter(|&row| in_time[row] && !is_complete[row]).count();
+        is_complete.iter_mut().zip(in_time).for_each(|(is_used, in_time)| *is_used &= in_time);
+        let weights = keys.weight.as_ref().and_then(|name| {
+            let column = problems.take(table.column(name))?;
+            Some((name.clone(), read_weights(column, &is_complete, problems)))
+        });
+        let counts = |row: usize| weights.as_ref().is_none_or(|(_, all)| all[row] > 0.0);
+        let complete = is_complete.iter().enumerate();
+        let is_used: Vec<bool> = complete.map(|(row, all)| *all && counts(row)).collect();
+        let known = KnownPart::of(experiment).and_then(|part| {
+            let column = problems.take(table.column(&part.column))?;
+            let numbers = part.read(column, &is_used, problems);
+            Some((part, numbers))
+        });
+        let count = |rows: &[bool]| rows.iter().filter(|is_kept| **is_kept).count();
+        let left_out = [incomplete, count(&is_complete) - count(&is_used)];
+        // Without a network nodes are not known, and columns can be looked at all the same.
         let by_node = graph.map(|graph| rows_by_node(keys, table, graph, &is_used));
         let by_node = by_node.and_then(|found| problems.take(found)).unwrap_or_default();
-        Self { table, purposes, is_used, by_node }
+        Self { table, purposes, is_used, by_node, weights, known, left_out }
+    }
+
+    /// Some rows with what they stand for and were counted over.
+    fn dataset(&self, features: Features, labels: &Labels, rows: &[usize]) -> Result<Dataset> {
+        let of = |all: &[f64]| -> Vec<f64> { rows.iter().map(|&row| all[row]).collect() };
+        let labels = labels.select(rows);
+        let data = match &self.weights {
+            Some((_, weights)) => Dataset::counted(features, labels, of(weights))?,
+            None => Dataset::new(features, labels)?,
+        };
+        Ok(match &self.known {
+            Some((part, exposures)) if part.kind != KnownKind::Offset => {
+                data.with_exposures(of(exposures))?
+            }
+            _ => data,
+        })
+    }
+
+    /// The labels less what is known of them.
+    pub(super) fn without_offsets(&self, mut labels: Labels) -> Labels {
+        if let Some((part, offsets)) = &self.known
+            && part.kind == KnownKind::Offset
+        {
+            let all = labels.as_mut_slice().iter_mut().zip(offsets).zip(&self.is_used);
+            all.filter(|(_, is_used)| **is_used).for_each(|((label, known), _)| *label -= known);
+        }
+        labels
     }
 
     /// The features as one column each, before training rows are known.
@@ -237,11 +318,40 @@ impl<'a> ReadRows<'a> {
         })
     }
 
-    /// The roles that a column of the table tells; none without one.
+    /// The rows of each node that are used; all as of one node where nodes are not known.
+    fn used_by_node(&self) -> Vec<Vec<usize>> {
+        if self.by_node.is_empty() {
+            vec![(0..self.table.rows()).filter(|&row| self.is_used[row]).collect()]
+        } else {
+            self.by_node.clone()
+        }
+    }
+
+    /// The rolling origins that an experiment asks for.
+    pub(super) fn origins(&self, keys: &DataKeys) -> Result<Vec<OriginWindow>> {
+        let (Some(split), Some(times)) = (keys.time_split(), &self.table.times) else {
+            return Ok(Vec::new());
+        };
+        origin_windows(split, times, &self.used_by_node()).map_err(Error::input)
+    }
+
+    /// What was cut where, and what is missing of earlier values, in words.
+    pub(super) fn split_notes(&self, keys: &DataKeys, roles: &[Role]) -> Vec<String> {
+        let times = self.table.times.as_ref();
+        let cut = times.and_then(|times| time_note(keys, times, (&self.used_by_node(), roles)));
+        self.table.notes.iter().cloned().chain(cut).collect()
+    }
+
+    /// The roles that a column of the table or the order of time tells; none without either.
     pub(super) fn stored_roles(&self, keys: &DataKeys) -> Result<Option<Vec<Role>>> {
-        let Some(column) = &keys.split else { return Ok(None) };
+        if let (Some(split), Some(times)) = (keys.time_split(), &self.table.times) {
+            let roles = time_roles(split, times, &self.used_by_node());
+            return roles.map(Some).map_err(Error::input);
+        }
+        let Some(column) = keys.split_column() else { return Ok(None) };
         let cells = self.table.column(column)?;
         let role = |row: usize| match cells.cell(row).to_lowercase().as_str() {
+            // A row that is left out may hold anything.
             _ if !self.is_used[row] => Ok(Role::Test),
             "train" | "training" => Ok(Role::Train),
             "val" | "valid" | "validation" => Ok(Role::Validation),
@@ -276,9 +386,9 @@ impl<'a> ReadRows<'a> {
                 Features::new(names.clone(), values.collect())?
             };
             let rows = if columns.is_empty() { &[][..] } else { rows };
-            Dataset::new(features, labels.select(rows))
+            self.dataset(features, labels, rows)
         };
-        let data = self.by_node.iter().map(of_node).collect::<fedgrid::Result<Vec<_>>>()?;
+        let data = self.by_node.iter().map(of_node).collect::<Result<Vec<_>>>()?;
         let draws = RowDraws { names: graph.network.names(), rows: &data, seed: experiment.seed };
         let drawn = Plan::draw(train, keys.validation.unwrap_or(0.0), &draws);
         for (rows, own) in self.by_node.iter().zip(drawn) {
@@ -304,15 +414,55 @@ impl<'a> ReadRows<'a> {
         let trains = |row: &usize| self.is_used[*row] && roles[*row] == Role::Train;
         let training: Vec<usize> = (0..self.table.rows()).filter(trains).collect();
         let column = |name: &str| self.table.column(name).ok();
-        ColumnPlan::new(&experiment.data, self.purposes.clone(), column, &training, problems)
+        let counts = self.weights.as_ref().map(|(_, weights)| &weights[..]);
+        let training = TrainingRows { rows: &training, counts };
+        let purposes = self.purposes.clone();
+        let plan = ColumnPlan::new(&experiment.data, purposes, column, training, problems);
+        ColumnPlan { lags: self.table.lags.clone(), ..plan }
     }
 
-    pub(super) fn left_out_note(&self) -> Option<String> {
-        let left_out = self.is_used.iter().filter(|is_used| !**is_used).count();
-        (left_out > 0).then(|| {
-            let rows = counted(left_out, "row");
-            format!("Left out for missing cells: {rows} of {}.", count(self.is_used.len()))
-        })
+    /// Asks whether the numbers of the rows that are used are classes.
+    pub(super) fn question(
+        &self,
+        experiment: &Experiment,
+        labels: &Labels,
+    ) -> std::result::Result<Option<String>, String> {
+        let used = labels.as_slice().iter().zip(&self.is_used).filter(|(_, is_used)| **is_used);
+        question_target(experiment, used.map(|(label, _)| *label), FILE_REMEDY)
+    }
+
+    /// What is left out, and what rows stand for.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let all = self.is_used.len();
+        let [missing, without_weight] = self.left_out;
+        let left_out = |rows: usize, why: &str| {
+            let sentence =
+                format!("Left out for {why}: {} of {}.", counted(rows, "row"), count(all));
+            (rows > 0).then_some(sentence)
+        };
+        let weights = self.weights.as_ref().map(|(name, weights)| {
+            let used = || weights.iter().zip(&self.is_used).filter(|(_, is_used)| **is_used);
+            let total = used().map(|(weight, _)| weight).sum::<f64>();
+            weight_note(name, total, used().count())
+        });
+        let known = self.known.as_ref().map(|(part, _)| part.note());
+        left_out(missing, "missing cells")
+            .into_iter()
+            .chain(left_out(without_weight, "a weight of zero"))
+            .chain(weights)
+            .chain(known)
+            .collect()
+    }
+}
+
+/// Refuses a known part of classes, which have none.
+pub(super) fn check_known(read: &ReadRows<'_>, task: Task) -> Result<()> {
+    match &read.known {
+        Some((part, _)) if task != Task::Regression => Err(Error::input(format!(
+            "data.{} is for numbers and counts, and the target is of classes",
+            part.role()
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -322,7 +472,8 @@ fn rows_by_node(
     graph: &Graph,
     is_used: &[bool],
 ) -> Result<Vec<Vec<usize>>> {
-    let ids: BTreeMap<&str, usize> =
+    // Looked up for each row.
+    let ids: HashMap<&str, usize> =
         graph.network.names().iter().enumerate().map(|(id, name)| (name.as_str(), id)).collect();
     let mut rows = vec![Vec::new(); graph.network.len()];
     let column = table.column(&keys.node)?;

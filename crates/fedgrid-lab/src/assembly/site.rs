@@ -15,11 +15,14 @@ use super::{
     Assembly, DataSchema, Files, Graph, check_training, leakage,
     methods::{AllowedMethods, settings},
     models, rows, target,
+    timed_table::TimedTable,
 };
 use crate::{
     columns::{ColumnPlan, ColumnRole, PlannedColumn},
     error::{Error, Result},
-    experiment::{Choice, ColumnKeys, ColumnKind, Experiment, MissingRule, PublicKind, TaskKey},
+    experiment::{
+        Choice, ColumnKeys, ColumnKind, CutKey, Experiment, MissingRule, PublicKind, TaskKey,
+    },
     source::Table,
 };
 
@@ -42,8 +45,10 @@ impl Common {
     pub fn new(experiment: &Experiment, base: &Path) -> Result<Self> {
         check(experiment)?;
         leakage::check_kinds(experiment)?;
-        if base.join(&experiment.data.file).exists() {
+        let files = Files::new(base, experiment);
+        if files.has_rows() {
             let assembly = Assembly::new(experiment, base)?;
+            let experiment = &experiment.settled(assembly.study.task());
             // What a site would refuse when it joins is refused before kits are made.
             let (study, all) =
                 (&assembly.study, (0..assembly.study.network.len()).collect::<Vec<_>>());
@@ -55,7 +60,6 @@ impl Common {
             let (public, scales) = (study.public[0].clone(), study.scales);
             return Ok(Self { network: study.network, about, public, scales });
         }
-        let files = Files::new(base, &experiment.data);
         let network = Graph::new(experiment, files, None)?.network;
         let keys = &experiment.data;
         let missing = |what: &str| {
@@ -66,6 +70,7 @@ impl Common {
         let columns = declared_plan(experiment, &listed)?;
         let features = columns.feature_names();
         let needs_classes = match keys.task {
+            Some(TaskKey::Auto) => return Err(missing("data.task, regression or classification")),
             Some(task) => task == TaskKey::Classification,
             None => !experiment.model.predicts(Task::Regression),
         };
@@ -77,9 +82,9 @@ impl Common {
             0 => Task::Regression,
             classes => Task::Classification { classes },
         };
-        let file = experiment.public.file.as_ref();
-        let file = file.filter(|_| experiment.public.kind == PublicKind::File);
-        let table = files.table(file.ok_or_else(|| missing("public.file"))?)?;
+        let has_points = experiment.public.kind == PublicKind::File;
+        let table = if has_points { files.points()? } else { None };
+        let table = table.ok_or_else(|| missing("public.file"))?;
         let about = DataSchema {
             node: keys.node.clone(),
             target: keys.target.clone(),
@@ -87,16 +92,12 @@ impl Common {
             task,
             classes,
             columns,
+            known: None,
+            decimal: None,
         };
-        let names = network.names().to_vec();
         let graph = Graph::from(network);
-        let models = models::models(experiment, &graph, task)?;
-        models.check_method(&experiment.method, (&names, &about.features), task)?;
-        if experiment.method.approach.facts().needs_weights {
-            let (kind, columns) = (experiment.method.name(), about.features.len());
-            models.check_weights(kind, &names, columns, task)?;
-        }
-        check_models(experiment, task, &models.models, &graph.network)?;
+        let experiment = &experiment.settled(task);
+        let models = checked_models(experiment, &graph, &about)?;
         let (network, (points, _)) = (graph.network, super::features_of(&table, &about)?);
         // All that is known of the units of features here; that of the target is not.
         let scales = Scales::of_points(&points, &models.models)?;
@@ -145,12 +146,32 @@ fn declared_plan(experiment: &Experiment, listed: &[String]) -> Result<ColumnPla
         let complete = ColumnKeys { kind: Some(kind), missing: Some(rule), ..given };
         Ok(PlannedColumn { name: name.clone(), role: ColumnRole::Feature { keys: complete } })
     };
-    let columns = listed.iter().map(column).collect::<Result<_>>()?;
-    Ok(ColumnPlan { columns, missing_values: keys.missing_values.clone() })
+    // What is made of earlier values was asked for, too.
+    let made = keys.lag_names();
+    let all = listed.iter().chain(made.iter().filter(|name| !listed.contains(name)));
+    let columns = all.map(column).collect::<Result<_>>()?;
+    Ok(ColumnPlan { columns, missing_values: keys.missing_values.clone(), lags: None })
+}
+
+/// The models of all nodes, if their method can take them between sites.
+pub(super) fn checked_models(
+    experiment: &Experiment,
+    graph: &Graph,
+    about: &DataSchema,
+) -> Result<models::Models> {
+    let (names, task) = (graph.network.names(), about.task);
+    let models = models::models(experiment, graph, task)?;
+    models.check_method(&experiment.method, (names, &about.features), task)?;
+    if experiment.method.approach.facts().needs_weights {
+        let (kind, columns) = (experiment.method.name(), about.features.len());
+        models.check_weights(kind, names, columns, task)?;
+    }
+    check_models(experiment, task, &models.models, &graph.network)?;
+    Ok(models)
 }
 
 /// Refuses what needs rows of all nodes in one place.
-fn check(experiment: &Experiment) -> Result<()> {
+pub(super) fn check(experiment: &Experiment) -> Result<()> {
     let method = &experiment.method;
     let refused = |key: &str, found: &str, expected: &str| {
         Err(Error::input(format!("{key} is {found}, expected {expected} in a federation")))
@@ -176,6 +197,39 @@ fn check(experiment: &Experiment) -> Result<()> {
     if experiment.public.per_node {
         return refused("public.per_node", "true", "false");
     }
+    check_known_parts(experiment)?;
+    check_split(experiment)
+}
+
+/// Refuses weights and known parts: no row may have more than a part in what leaves a site, whatever it stands for.
+fn check_known_parts(experiment: &Experiment) -> Result<()> {
+    let data = &experiment.data;
+    let refused = |key: &str, found: &str| {
+        Err(Error::input(format!("data.{key} is {found}, expected none in a federation")))
+    };
+    for (key, column) in
+        [("weight", &data.weight), ("offset", &data.offset), ("exposure", &data.exposure)]
+    {
+        if let Some(column) = column {
+            return refused(key, &format!("\"{column}\""));
+        }
+    }
+    if data.class_weights.is_some() { refused("class_weights", "given") } else { Ok(()) }
+}
+
+/// Refuses splits by time that need the times of all nodes in one place.
+fn check_split(experiment: &Experiment) -> Result<()> {
+    let Some(split) = experiment.data.time_split() else { return Ok(()) };
+    let dates = "dates (validation_from, test_from)";
+    let refused = |found: &str, expected: &str| {
+        Err(Error::input(format!("data.split.{found}, expected {expected} in a federation")))
+    };
+    if let Some(origins) = split.origins {
+        return refused(&format!("origins is {origins}"), dates);
+    }
+    if split.train.is_some() && split.cut.unwrap_or_default() == CutKey::Common {
+        return refused("cut is \"common\"", &format!("\"per-node\", or {dates}"));
+    }
     Ok(())
 }
 
@@ -197,27 +251,33 @@ impl Assembly {
     /// The study of one site: rows of its own nodes, in the network that all share.
     pub fn at_site(
         experiment: &Experiment,
-        data: &Path,
+        table: &Table,
         common: Common,
         own: &[NodeId],
     ) -> Result<Self> {
-        let table = Table::from_file(data, &experiment.data)?;
-        let Common { network, about, public, scales } = common;
+        let table = &TimedTable::read(&experiment.data, table.clone())?;
+        let Common { network, mut about, public, scales } = common;
+        // Where no table was at hand, it was not known how sites write their times.
+        if about.columns.lags.is_none() {
+            about.columns.lags.clone_from(&table.lags);
+        }
         if let Some(scales) = &scales {
             scales.check()?;
             if *scales.names() != about.features[..] {
                 return Err(Error::input("wrong kit: its scales are for other features"));
             }
         }
-        check_own(&table, &about, &network, own)?;
+        check_own(table, &about, &network, own)?;
         let graph = Graph::from(network);
         let plan = about.column_plan();
         let known = rows::Known { classes: Some(&about.classes), plan: Some(&plan) };
-        let mut rows = rows::Rows::new(experiment, &table, &graph, (about.task, known))?;
+        let mut rows = rows::Rows::new(experiment, table, &graph, (about.task, known))?;
+        rows.notes.splice(0..0, table.described.iter().cloned());
         let plan = rows.plan(experiment, &graph);
         check_training(experiment, &table.source, &plan)?;
         leakage::check_keys(experiment, &graph.network, own, &plan.train)?;
         leakage::check_sums(experiment, &graph.network, own, &plan.train)?;
+        target::check_metric(experiment, about.task, &rows.data)?;
         rows.scale(scales.as_ref())?;
         let models = models::models(experiment, &graph, about.task)?;
         let nodes = graph.network.len();
@@ -287,7 +347,12 @@ impl Assembly {
 }
 
 /// Refuses rows of nodes that live elsewhere.
-fn check_own(table: &Table, about: &DataSchema, network: &Network, own: &[NodeId]) -> Result<()> {
+pub(super) fn check_own(
+    table: &Table,
+    about: &DataSchema,
+    network: &Network,
+    own: &[NodeId],
+) -> Result<()> {
     let names: Vec<&str> = own.iter().map(|&node| network.names()[node].as_str()).collect();
     let nodes = table.names_in(&about.node)?;
     match nodes.iter().enumerate().find(|(_, name)| !names.contains(&name.as_str())) {

@@ -1,6 +1,9 @@
 //! What is predicted: numbers or classes, and the labels of rows.
 
-use fedgrid::data::{Labels, Task};
+use fedgrid::{
+    data::{Dataset, Labels, Task},
+    metric::Metric,
+};
 
 use crate::{
     error::{Error, Result},
@@ -10,6 +13,9 @@ use crate::{
 
 /// A target of more whole numbers than these is hardly one of classes.
 const MOST_CLASSES: usize = 20;
+
+/// What whoever has a file can do about numbers that may be classes.
+pub(super) const FILE_REMEDY: &str = "set data.task (--task classification or --task regression)";
 
 /// A task of classes, however many there are.
 const SOME_CLASSES: Task = Task::Classification { classes: 2 };
@@ -21,12 +27,11 @@ pub(super) fn task(experiment: &Experiment, table: &Table, is_used: &[bool]) -> 
         return Ok(Task::Classification { classes: classes.len() });
     }
     let classes = match experiment.data.task {
-        Some(task) => task == TaskKey::Classification,
-        None => {
-            !experiment.model.predicts(Task::Regression) || {
-                let is_text = table.has(target) && table.holds(target)? != Holds::Numbers;
-                is_text && experiment.model.predicts(SOME_CLASSES)
-            }
+        Some(TaskKey::Regression) => false,
+        Some(TaskKey::Classification) => true,
+        Some(TaskKey::Auto) | None => {
+            !experiment.model.predicts(Task::Regression)
+                || table.has(target) && looks_like_classes(experiment, table, is_used)?
         }
     };
     if !classes {
@@ -39,6 +44,14 @@ pub(super) fn task(experiment: &Experiment, table: &Table, is_used: &[bool]) -> 
             table.source, classes[0]
         )));
     }
+    if 2 * classes.len() > table.rows() && table.holds(target)? == Holds::Text {
+        return Err(Error::input(format!(
+            "{}: column '{target}' holds text, {} values in {} rows: too many for classes, expected fewer, or numbers",
+            table.source,
+            classes.len(),
+            table.rows()
+        )));
+    }
     if 2 * classes.len() > table.rows() {
         return Err(Error::input(format!(
             "{}: column '{target}' holds {} classes in {} rows, expected fewer; use linear or tree \
@@ -49,6 +62,24 @@ pub(super) fn task(experiment: &Experiment, table: &Table, is_used: &[bool]) -> 
         )));
     }
     Ok(Task::Classification { classes: classes.len() })
+}
+
+/// Whether a target is one of classes, where the models allow them and nothing else says it.
+fn looks_like_classes(experiment: &Experiment, table: &Table, is_used: &[bool]) -> Result<bool> {
+    let target = &experiment.data.target;
+    Ok(match table.holds(target)? {
+        Holds::Numbers if experiment.data.task == Some(TaskKey::Auto) => {
+            let column = table.column(target)?;
+            let used = (0..table.rows()).filter(|&row| is_used[row]);
+            takes_classes(experiment, used.filter_map(|row| finite(column, row).ok()))
+        }
+        Holds::Numbers => false,
+        Holds::Text | Holds::Truths => {
+            experiment.model.for_task(SOME_CLASSES).predicts(SOME_CLASSES)
+        }
+        // Whoever names a model of classes may mean dates by them.
+        _ => experiment.model.predicts(SOME_CLASSES),
+    })
 }
 
 /// The names of classes in order, each once.
@@ -87,12 +118,13 @@ pub(super) fn check_target(experiment: &Experiment, table: &Table, task: Task) -
     )))
 }
 
-/// A whole-numbered target of few values may have been meant as classes.
-pub(super) fn question_target(target: &str, labels: &[f64]) -> Option<String> {
-    let mut values: Vec<i64> = Vec::new();
+/// The values of a target of few whole numbers, which may be classes or counts; none of another.
+fn few_values(labels: impl Iterator<Item = f64>) -> Option<Vec<i64>> {
+    let (mut values, mut rows) = (Vec::new(), 0);
     for label in labels {
+        rows += 1;
         #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
-        let whole = (label.fract() == 0.0 && label.abs() < 1e15).then_some(*label as i64)?;
+        let whole = (label.fract() == 0.0 && label.abs() < 1e15).then_some(label as i64)?;
         if let Err(index) = values.binary_search(&whole) {
             values.insert(index, whole);
         }
@@ -100,17 +132,96 @@ pub(super) fn question_target(target: &str, labels: &[f64]) -> Option<String> {
             return None;
         }
     }
+    (values.len() > 1 && 2 * values.len() <= rows).then_some(values)
+}
+
+/// Whether an experiment that leaves it to the table takes these numbers as classes.
+#[must_use]
+pub fn takes_classes(experiment: &Experiment, labels: impl Iterator<Item = f64>) -> bool {
+    let models = experiment.model.for_task(SOME_CLASSES);
+    models.predicts(SOME_CLASSES) && few_values(labels).is_some()
+}
+
+/// Asks whether numbers of few values are classes, where neither a key nor a model says it: a refusal, with what
+/// would do. Where a model of numbers was named, that is what is said of it.
+pub fn question_target(
+    experiment: &Experiment,
+    labels: impl Iterator<Item = f64>,
+    remedy: &str,
+) -> std::result::Result<Option<String>, String> {
+    let counts = experiment.model.models().any(|model| model.as_local().smallest_label() >= 0.0);
+    if experiment.data.task.is_some() || counts {
+        return Ok(None);
+    }
+    let Some(values) = few_values(labels) else { return Ok(None) };
+    let (target, count) = (&experiment.data.target, values.len());
     let shown: Vec<String> = values.iter().take(3).map(ToString::to_string).collect();
-    let more = if values.len() > 3 { ", …" } else { "" };
-    (values.len() > 1 && 2 * values.len() <= labels.len()).then(|| {
-        format!(
-            "Target '{target}' holds {} whole numbers ({}{more}) and is predicted as a number; if \
-             they are classes, set data.task = \"classification\" and a model for classes, such as \
-             logistic.",
-            values.len(),
-            shown.join(", ")
-        )
-    })
+    if experiment.model.predicts_both() {
+        let shown = match (shown.as_slice(), count) {
+            ([first, second], 2) => format!("{first} and {second}"),
+            ([first, second, third], 3) => format!("{first}, {second} and {third}"),
+            _ => format!("{}, …", shown.join(", ")),
+        };
+        return Err(format!(
+            "'{target}' has the {count} values {shown}: classes or numbers? {remedy}"
+        ));
+    }
+    let more = if count > 3 { ", …" } else { "" };
+    Ok(Some(format!(
+        "Target '{target}' holds {count} whole numbers ({}{more}) and is predicted as a number; if they \
+         are classes, set data.task = \"classification\" and a model for classes, such as logistic.",
+        shown.join(", ")
+    )))
+}
+
+/// What a reader should know of how it was found out what is predicted, and of the models that follow from it.
+#[must_use]
+pub fn describe_task(experiment: &Experiment, task: Task) -> Vec<String> {
+    let target = &experiment.data.target;
+    let mut notes = Vec::new();
+    if experiment.data.task == Some(TaskKey::Auto) {
+        notes.push(match task {
+            Task::Regression => {
+                format!("data.task is \"auto\": '{target}' is predicted as a number.")
+            }
+            Task::Classification { classes } => {
+                format!("data.task is \"auto\": the {classes} values of '{target}' are classes.")
+            }
+        });
+    }
+    let models = experiment.model.for_task(task);
+    if *models != experiment.model {
+        let (own, usual) = (models.common.model.kind(), experiment.model.common.model.kind());
+        notes.push(format!(
+            "'{target}' holds classes, so that models are {own} where none is named; {usual}, the usual kind, is \
+             for numbers."
+        ));
+    }
+    notes
+}
+
+/// Refuses an error that does not measure what is predicted.
+pub(super) fn check_metric(experiment: &Experiment, task: Task, rows: &[Dataset]) -> Result<()> {
+    let Some(metric) = experiment.compare.metric else { return Ok(()) };
+    let target = &experiment.data.target;
+    let key = serde_json::to_value(metric).unwrap_or_default();
+    if !metric.suits(task) {
+        let (of, what, instead) = match task {
+            Task::Regression => ("classes", "numbers", "mse, mae or deviance"),
+            Task::Classification { .. } => ("numbers", "classes", "log-loss or error-rate"),
+        };
+        return Err(Error::input(format!(
+            "compare.metric is {key}, which is for {of}, and '{target}' holds {what}; use {instead}"
+        )));
+    }
+    let labels = rows.iter().flat_map(|data| data.labels().as_slice());
+    match labels.copied().find(|label| *label < 0.0) {
+        Some(label) if metric == Metric::Deviance => Err(Error::input(format!(
+            "compare.metric is {key}, which is for counts, and '{target}' holds {label}, expected zero or more; \
+             use mse or mae"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The labels of the rows that are used, and the names of classes: as they are known, or as the table has them.

@@ -9,6 +9,9 @@
 
 use std::f64::consts::TAU;
 
+use serde::{Deserialize, Serialize};
+
+use super::problems::Problems;
 use crate::{
     experiment::{CalendarForm, ColumnKeys, DateOrder, TimePart},
     source::{
@@ -20,8 +23,8 @@ use crate::{
 /// Microseconds in an hour.
 const HOUR: i64 = DAY / 24;
 
-/// How day and month are ordered in a column, or why that cannot be told; rows count from the number of the first.
-pub(super) fn order_of(column: &Column, first_row: usize) -> Result<DateOrder, String> {
+/// How day and month are ordered in a column, or why that cannot be told.
+pub(super) fn order_of(column: &Column, places: &Problems) -> Result<DateOrder, String> {
     let (mut told, mut ambiguous) = (None, None);
     for row in 0..column.rows() {
         let Some(date) = column.written_moment(row) else { continue };
@@ -30,7 +33,7 @@ pub(super) fn order_of(column: &Column, first_row: usize) -> Result<DateOrder, S
             (Some(order), Some(before)) if order != before => {
                 return Err(format!(
                     "row {}, column '{}' is '{}', where day and month are in another order than above",
-                    row + first_row,
+                    places.place(row),
                     column.name(),
                     column.cell(row)
                 ));
@@ -55,9 +58,12 @@ pub(super) fn order_of(column: &Column, first_row: usize) -> Result<DateOrder, S
 
 /// The moments of some rows.
 pub(super) fn moments(column: &Column, order: DateOrder, rows: &[usize]) -> Vec<i64> {
-    let moment =
-        |&row: &usize| column.written_moment(row)?.moment(order).filter(|_| !column.is_gap(row));
-    rows.iter().filter_map(moment).collect()
+    rows.iter().filter_map(|&row| moment_at(column, order, row)).collect()
+}
+
+/// The moment of a row.
+pub(super) fn moment_at(column: &Column, order: DateOrder, row: usize) -> Option<i64> {
+    column.written_moment(row)?.moment(order).filter(|_| !column.is_gap(row))
 }
 
 /// A moment that was written by itself, such as the start of a count.
@@ -65,34 +71,80 @@ pub(super) fn read(text: &str, order: DateOrder) -> Option<i64> {
     WrittenMoment::read(text)?.moment(order)
 }
 
-/// Completes what is used of dates by the moments of the training rows; why nothing can be, if so.
-pub(super) fn complete(keys: &mut ColumnKeys, training: &[i64]) -> Result<(), String> {
-    let Some((&first, &last)) = training.iter().min().zip(training.iter().max()) else {
-        return Err("nothing in the training rows".into());
-    };
+/// What the moments of training rows say of the parts that can be used of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimeFacts {
+    /// The beginning of the first day.
+    pub first: i64,
+    /// The moment of all of them, if it is one.
+    pub moment: Option<i64>,
+    /// Their month, if it is one.
+    pub month: Option<i64>,
+    /// Their day of the week, if it is one.
+    pub weekday: Option<i64>,
+    /// Their microseconds since midnight, if these are the same.
+    pub time: Option<i64>,
+}
+
+impl TimeFacts {
+    /// What is so of some moments; none of none.
+    pub(super) fn of(moments: &[i64]) -> Option<Self> {
+        moments.iter().map(|&moment| Self::of_one(moment)).reduce(Self::joined)
+    }
+
+    fn of_one(moment: i64) -> Self {
+        let civil = Civil::of(moment);
+        Self {
+            first: moment.div_euclid(DAY) * DAY,
+            moment: Some(moment),
+            month: Some(civil.month),
+            weekday: Some(civil.weekday),
+            time: Some(civil.time),
+        }
+    }
+
+    /// What is so of both.
+    pub(super) fn joined(self, other: Self) -> Self {
+        let same = |a: Option<i64>, b: Option<i64>| a.filter(|_| a == b);
+        Self {
+            first: self.first.min(other.first),
+            moment: same(self.moment, other.moment),
+            month: same(self.month, other.month),
+            weekday: same(self.weekday, other.weekday),
+            time: same(self.time, other.time),
+        }
+    }
+}
+
+/// Completes what is used of dates by what the training rows say; why nothing can be, if so.
+pub(super) fn complete(keys: &mut ColumnKeys, facts: Option<TimeFacts>) -> Result<(), String> {
+    let Some(facts) = facts else { return Err("nothing in the training rows".into()) };
     if keys.start.is_none() {
-        keys.start = Some(written(first.div_euclid(DAY) * DAY));
+        keys.start = Some(written(facts.first));
     }
     keys.calendar.get_or_insert_default();
     if keys.parts.is_none() {
-        let differs = |value: &dyn Fn(Civil) -> i64| {
-            let expected = value(Civil::of(first));
-            training.iter().any(|&moment| value(Civil::of(moment)) != expected)
-        };
         let used = [
-            (TimePart::Days, first != last),
-            (TimePart::Month, differs(&|civil| civil.month)),
-            (TimePart::Weekday, differs(&|civil| civil.weekday)),
-            (TimePart::Hour, differs(&|civil| civil.time)),
+            (TimePart::Days, facts.moment.is_none()),
+            (TimePart::Month, facts.month.is_none()),
+            (TimePart::Weekday, facts.weekday.is_none()),
+            (TimePart::Hour, facts.time.is_none()),
         ];
         let parts: Vec<TimePart> =
             used.into_iter().filter(|(_, is_used)| *is_used).map(|(part, _)| part).collect();
         if parts.is_empty() {
-            return Err(format!("{} in all training rows", written(first)));
+            let moment = facts.moment.unwrap_or(facts.first);
+            return Err(format!("{} in all training rows", written(moment)));
         }
         keys.parts = Some(parts);
     }
     Ok(())
+}
+
+/// How many days of a count that begins in 1970 there are before this start.
+pub(super) fn days_before(start: &str, order: DateOrder) -> f64 {
+    read(start, order).unwrap_or(0) as f64 / DAY as f64
 }
 
 /// The features of a date or time.

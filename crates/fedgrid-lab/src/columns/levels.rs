@@ -12,28 +12,51 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use fedgrid::data::by_name;
 
-use super::problems::WrongCells;
+use super::{TrainingRows, problems::WrongCells};
 use crate::{experiment::ColumnKeys, source::Column};
 
 /// Above so many levels a column is looked at twice before it is taken for a category.
-const FEW_LEVELS: usize = 5;
+pub(super) const FEW_LEVELS: usize = 5;
 
 /// What columns say that tell which rows train: no property of a row.
 const ROLES: [&str; 6] = ["train", "training", "val", "valid", "validation", "test"];
 
+/// How often a level occurs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LevelCount {
+    /// In how many rows.
+    rows: usize,
+    /// How many rows these stand for.
+    count: f64,
+}
+
+impl LevelCount {
+    /// In so many rows that stand for themselves.
+    pub(super) fn of(rows: usize) -> Self {
+        Self { rows, count: rows as f64 }
+    }
+}
+
 /// How often each level occurs in some rows; gaps do not count.
-pub(super) fn counts<'a>(column: &'a Column, rows: &[usize]) -> BTreeMap<Cow<'a, str>, usize> {
-    let mut counts = BTreeMap::new();
-    for level in rows.iter().filter_map(|&row| column.level(row)) {
-        *counts.entry(level).or_insert(0) += 1;
+pub(super) type LevelCounts<'a> = BTreeMap<Cow<'a, str>, LevelCount>;
+
+/// How often each level occurs in the rows that train.
+pub(super) fn counts<'a>(column: &'a Column, training: TrainingRows<'_>) -> LevelCounts<'a> {
+    let mut counts = LevelCounts::new();
+    for &row in training.rows {
+        if let Some(level) = column.level(row) {
+            let own = counts.entry(level).or_default();
+            own.rows += 1;
+            own.count += training.count(row);
+        }
     }
     counts
 }
 
 /// The most frequent level; of equally frequent ones the first by name.
-pub(super) fn most_frequent(counts: &BTreeMap<Cow<'_, str>, usize>) -> Option<String> {
-    let mut best: Option<(&str, usize)> = None;
-    for (level, &count) in counts {
+pub(super) fn most_frequent(counts: &LevelCounts<'_>) -> Option<String> {
+    let mut best: Option<(&str, f64)> = None;
+    for (level, &LevelCount { count, .. }) in counts {
         if best.is_none_or(|(_, most)| count > most) {
             best = Some((level, count));
         }
@@ -42,8 +65,8 @@ pub(super) fn most_frequent(counts: &BTreeMap<Cow<'_, str>, usize>) -> Option<St
 }
 
 /// Why a column of text that nobody has declared is no category, if it is none.
-pub(super) fn refused(counts: &BTreeMap<Cow<'_, str>, usize>) -> Option<String> {
-    let rows: usize = counts.values().sum();
+pub(super) fn refused(counts: &LevelCounts<'_>) -> Option<String> {
+    let rows: usize = counts.values().map(|level| level.rows).sum();
     if !counts.is_empty()
         && counts.keys().all(|level| ROLES.contains(&level.to_lowercase().as_str()))
     {
@@ -66,12 +89,12 @@ pub(super) fn refused(counts: &BTreeMap<Cow<'_, str>, usize>) -> Option<String> 
 }
 
 /// Completes the levels of a category by the counts of the training rows.
-pub(super) fn complete(keys: &mut ColumnKeys, counts: &BTreeMap<Cow<'_, str>, usize>, most: usize) {
+pub(super) fn complete(keys: &mut ColumnKeys, counts: &LevelCounts<'_>, most: usize) {
     if keys.levels.is_none() {
-        let mut frequent: Vec<(&str, usize)> =
-            counts.iter().map(|(level, count)| (&**level, *count)).collect();
+        let mut frequent: Vec<(&str, f64)> =
+            counts.iter().map(|(level, own)| (&**level, own.count)).collect();
         // Stable, so that of equally frequent levels the first by name is kept.
-        frequent.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        frequent.sort_by(|(_, a), (_, b)| b.total_cmp(a));
         let kept: Vec<String> =
             frequent.into_iter().take(most).map(|(level, _)| level.to_string()).collect();
         keys.levels = Some(by_name(&kept).into_iter().map(|at| kept[at].clone()).collect());

@@ -8,11 +8,19 @@
 //! rows, and it is applied in the same way to the rows that train, to those that test and to new ones. What it holds
 //! can be written into an experiment file (`[data.columns]`), by which another table gets the same features.
 
+mod agreement;
 mod calendar;
 mod glob;
+mod known;
+mod lags;
 mod levels;
+mod new_rows;
 mod problems;
+mod products;
 mod purpose;
+mod timeline;
+mod site_features;
+mod summary;
 mod treatment;
 mod words;
 
@@ -22,11 +30,19 @@ use std::{
     sync::Arc,
 };
 
+pub use agreement::SitePart;
+pub use calendar::TimeFacts;
 use fedgrid::data::Features;
+pub use known::{KnownKind, KnownPart, question_weight, read_weights, weight_note};
+pub use lags::{LagFeature, LagPlan, LagValues, PastRows, SameTime, gap_note, numbers, same_time};
+pub use new_rows::NewRows;
 pub use problems::Problems;
+pub use products::{FeatureDeviations, FeatureProducts};
 pub use purpose::{Purpose, purposes};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+pub use summary::{ColumnSummary, FeatureSums, SiteSums, SummaryOptions, TimeSums};
+pub use timeline::{TimeAxis, Times};
 pub use treatment::Encoded;
 use treatment::{Learnt, Unusable};
 
@@ -44,6 +60,9 @@ pub struct ColumnPlan {
     /// Cells that stand for no value, besides those that do in every table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_values: Vec<String>,
+    /// The features that are made of earlier values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lags: Option<LagPlan>,
 }
 
 /// What becomes of a column.
@@ -66,6 +85,14 @@ pub enum ColumnRole {
     Target,
     /// It says what each row is for.
     Split,
+    /// It orders rows in time.
+    Time,
+    /// It says how many rows each one stands for.
+    Weight,
+    /// It is a known part of the target.
+    Offset,
+    /// It says over how much each row has counted.
+    Exposure,
     /// It is predicted from, as these complete keys say.
     Feature {
         /// How.
@@ -78,6 +105,22 @@ pub enum ColumnRole {
     },
     /// It is not used, because others are listed.
     Unlisted,
+}
+
+/// The rows that train.
+#[derive(Debug, Clone, Copy)]
+pub struct TrainingRows<'a> {
+    /// Which these are.
+    pub rows: &'a [usize],
+    /// How many every row of the table stands for; none if for one.
+    pub counts: Option<&'a [f64]>,
+}
+
+impl TrainingRows<'_> {
+    /// How many rows one stands for.
+    pub(super) fn count(&self, row: usize) -> f64 {
+        self.counts.map_or(1.0, |counts| counts[row])
+    }
 }
 
 /// The features that a plan makes of a table.
@@ -100,31 +143,34 @@ impl ColumnPlan {
         keys: &DataKeys,
         purposes: Vec<(String, Purpose)>,
         column: impl Fn(&str) -> Option<&'a Column> + Sync,
-        training: &[usize],
+        training: TrainingRows<'_>,
         problems: &mut Problems,
     ) -> Self {
         let learnt = Learnt { training, most_levels: keys.most_levels, missing: keys.missing };
-        let first_row = problems.row(0);
+        let places = problems.of_part();
         let planned = |(name, purpose): (String, Purpose)| {
             let role = match purpose {
                 Purpose::Node => ColumnRole::Node,
                 Purpose::Target => ColumnRole::Target,
                 Purpose::Split => ColumnRole::Split,
+                Purpose::Time => ColumnRole::Time,
+                Purpose::Weight => ColumnRole::Weight,
+                Purpose::Offset => ColumnRole::Offset,
+                Purpose::Exposure => ColumnRole::Exposure,
                 Purpose::Unlisted => ColumnRole::Unlisted,
                 Purpose::Ignored(reason) => ColumnRole::Ignored { reason },
                 Purpose::Feature(kind) => {
-                    return of_feature(
-                        name.clone(),
-                        column(&name),
-                        kind,
-                        (keys, learnt, first_row),
-                    );
+                    return of_feature(name.clone(), column(&name), kind, (keys, learnt, &places));
                 }
             };
             (PlannedColumn { name, role }, None)
         };
-        // One after the other: Python calls this where no pool of threads may be begun, such as before a fork.
-        let all: Vec<_> = purposes.into_iter().map(planned).collect();
+        // Python has frames where no pool of threads may be begun, such as before a fork.
+        let all: Vec<_> = if problems.is_of_frame() {
+            purposes.into_iter().map(planned).collect()
+        } else {
+            purposes.into_par_iter().map(planned).collect()
+        };
         let mut columns = Vec::with_capacity(all.len());
         for (column, wrong) in all {
             if let Some(sentence) = wrong {
@@ -132,7 +178,7 @@ impl ColumnPlan {
             }
             columns.push(column);
         }
-        let plan = Self { columns, missing_values: keys.missing_values.clone() };
+        let plan = Self { columns, missing_values: keys.missing_values.clone(), lags: None };
         plan.check_names(problems);
         plan
     }
@@ -149,7 +195,7 @@ impl ColumnPlan {
             name: name.clone(),
             role: ColumnRole::Feature { keys: keys.clone() },
         };
-        Self { columns: names.iter().map(column).collect(), missing_values: Vec::new() }
+        Self { columns: names.iter().map(column).collect(), missing_values: Vec::new(), lags: None }
     }
 
     /// Refuses columns whose features have the same names.
@@ -197,6 +243,39 @@ impl ColumnPlan {
         self.missing_values.is_empty() && self.features().all(|(_, keys)| is_single(keys))
     }
 
+    /// The column that orders rows in time.
+    #[must_use]
+    pub fn time(&self) -> Option<&str> {
+        let time = self.columns.iter().find(|column| column.role == ColumnRole::Time);
+        time.map(|column| column.name.as_str())
+    }
+
+    /// How many columns of a table it knows.
+    #[must_use]
+    pub fn column_count(&self) -> usize {
+        // A time that is a feature too stands here twice, and what is made of earlier values is in no table.
+        let names = self.columns.iter().map(|column| column.name.as_str());
+        names.filter(|name| !self.is_made(name)).collect::<BTreeSet<_>>().len()
+    }
+
+    /// The columns that new rows must have for their features.
+    #[must_use]
+    pub fn sources(&self) -> Vec<&str> {
+        self.features().map(|(name, _)| name).filter(|name| !self.is_made(name)).collect()
+    }
+
+    /// Whether a column is made of earlier values of others.
+    fn is_made(&self, name: &str) -> bool {
+        self.lags.as_ref().is_some_and(|lags| lags.feature(name).is_some())
+    }
+
+    /// What is done with missing cells of a feature.
+    #[must_use]
+    pub fn missing_rule(&self, name: &str) -> MissingRule {
+        let own = self.features().find(|(known, _)| *known == name);
+        own.and_then(|(_, keys)| keys.missing).unwrap_or_default()
+    }
+
     /// What an experiment must say for a table to get this plan again.
     #[must_use]
     pub fn keys(&self) -> BTreeMap<String, ColumnKeys> {
@@ -231,6 +310,8 @@ impl ColumnPlan {
             let encoded = encoded.unwrap_or_default();
             let names = treatment::names(name, keys).into_iter().zip(&encoded.columns);
             let facts = names.map(|(name, values)| FeatureFacts::new(name, values, is_used));
+            // Cells that cannot be read are zeros here, which look constant.
+            let facts = facts.filter(|_| own.is_empty());
             (facts.collect::<Vec<_>>(), own)
         };
         let made: Vec<_> = features.par_iter().map(of).collect();
@@ -276,7 +357,7 @@ impl ColumnPlan {
 
     /// The features of new rows, all of which must have some.
     pub fn apply(&self, table: &Table) -> Result<PlannedFeatures> {
-        let mut problems = Problems::new(&table.source);
+        let mut problems = Problems::of(table);
         for (name, _) in self.features() {
             problems.take(table.column(name));
         }
@@ -372,7 +453,7 @@ fn of_feature(
     name: String,
     column: Option<&Column>,
     kind: ColumnKind,
-    (keys, learnt, first_row): (&DataKeys, Learnt<'_>, usize),
+    (keys, learnt, places): (&DataKeys, Learnt<'_>, &Problems),
 ) -> (PlannedColumn, Option<String>) {
     let Some(column) = column else {
         let role = ColumnRole::Ignored { reason: "not there".into() };
@@ -381,7 +462,7 @@ fn of_feature(
     let mut wrong = None;
     let is_named = keys.features.iter().flatten().any(|one| *one == name);
     let given = (keys.columns.get(&name), is_named);
-    let role = match treatment::complete(column, kind, given, (learnt, first_row)) {
+    let role = match treatment::complete(column, kind, given, (learnt, places)) {
         Ok(keys) => ColumnRole::Feature { keys },
         Err(Unusable::Ignored(reason)) => ColumnRole::Ignored { reason },
         Err(Unusable::Wrong(sentence)) => {

@@ -1,8 +1,11 @@
 //! All that is wrong with a table, said at once.
 
+use std::sync::Arc;
+
 use crate::{
     error::{Error, Result},
     number::counted,
+    source::{FileParts, Table, place},
 };
 
 /// What was found wrong with a table so far.
@@ -15,6 +18,10 @@ pub struct Problems {
     gaps: Vec<Gaps>,
     /// Whether the table is a frame of Python's, whose rows count from zero and whose keys are arguments.
     is_frame: bool,
+    /// Whether the table is a site's, which cannot change the keys of its federation.
+    is_at_site: bool,
+    /// The files of a table that is in several.
+    parts: FileParts,
 }
 
 /// The missing cells of a column.
@@ -32,7 +39,20 @@ impl Problems {
     pub fn new(source: &str) -> Self {
         let source = source.to_string();
         let (about_keys, sentences, gaps) = (Vec::new(), Vec::new(), Vec::new());
-        Self { source, about_keys, sentences, gaps, is_frame: false }
+        let parts = Arc::new([]);
+        Self { source, about_keys, sentences, gaps, is_frame: false, is_at_site: false, parts }
+    }
+
+    /// None yet of a table, whose rows may be in several files.
+    #[must_use]
+    pub fn of(table: &Table) -> Self {
+        Self { parts: table.parts().clone(), ..Self::new(&table.source) }
+    }
+
+    /// None yet of a table at a site.
+    #[must_use]
+    pub fn at_site(table: &Table) -> Self {
+        Self { is_at_site: true, ..Self::of(table) }
     }
 
     /// None yet of a frame in memory: its rows count from zero.
@@ -41,14 +61,28 @@ impl Problems {
         Self { is_frame: true, ..Self::new("the frame") }
     }
 
-    /// The number of a row as its reader counts.
+    /// The number of a row as its reader counts, with its file where there are several.
+    pub(super) fn place(&self, row: usize) -> String {
+        match place(&self.parts, row) {
+            Some((file, row)) => format!("{} of {file}", row + 1),
+            None => (row + usize::from(!self.is_frame)).to_string(),
+        }
+    }
+
+    /// Whether they are those of a frame in memory.
+    pub(super) fn is_of_frame(&self) -> bool {
+        self.is_frame
+    }
+
+    /// The number of a row of another table as its reader counts.
     pub(super) fn row(&self, row: usize) -> usize {
         row + usize::from(!self.is_frame)
     }
 
     /// None yet of a part of the same table.
     pub(super) fn of_part(&self) -> Self {
-        Self { is_frame: self.is_frame, ..Self::new(&self.source) }
+        let (is_frame, is_at_site, parts) = (self.is_frame, self.is_at_site, self.parts.clone());
+        Self { is_frame, is_at_site, parts, ..Self::new(&self.source) }
     }
 
     /// Adds one, in words without the name of the table.
@@ -60,7 +94,7 @@ impl Problems {
     }
 
     /// Adds what is wrong with a key.
-    pub(super) fn add_of_keys(&mut self, sentence: String) {
+    pub fn add_of_keys(&mut self, sentence: String) {
         self.about_keys.push(sentence);
     }
 
@@ -90,7 +124,7 @@ impl Problems {
             0 => String::new(),
             more => format!(" (and {} of this column)", counted(more, "more cell")),
         };
-        self.sentences.push(format!("row {}, column '{column}' {found}{more}", self.row(*row)));
+        self.sentences.push(format!("row {}, column '{column}' {found}{more}", self.place(*row)));
     }
 
     /// Adds missing cells that no rule was given for.
@@ -120,7 +154,7 @@ impl Problems {
                 "'{}' has {cells} of {} (first in row {})",
                 gaps.column,
                 gaps.rows,
-                self.row(gaps.first)
+                self.place(gaps.first)
             )
         };
         if !self.gaps.is_empty() {
@@ -132,10 +166,15 @@ impl Problems {
                     "give missing=\"mean\", \"most-frequent\", \"indicator\" or \"drop\" (or \
                      columns={{\"{first}\": {{\"missing\": \"mean\"}}}} for one column)"
                 )
+            } else if self.is_at_site {
+                "the plan of the federation has no rule for them: fill them in, or ask for a plan with data.missing"
+                    .into()
             } else {
+                // A name with a point in it is one key.
+                let key = if first.contains('.') { format!("\"{first}\"") } else { first.clone() };
                 format!(
                     "add --missing mean, most-frequent, indicator or drop (key data.missing, or \
-                     data.columns.{first}.missing for one column)"
+                     data.columns.{key}.missing for one column)"
                 )
             };
             all.push(format!("{word} {}; {remedy}", columns.join(", ")));
@@ -165,6 +204,11 @@ pub(super) struct WrongCells {
 }
 
 impl WrongCells {
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// Adds a cell; rows come in order.
     pub(super) fn add(&mut self, row: usize, found: impl FnOnce() -> String) {
         self.count += 1;

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use super::{
-    calendar, levels,
+    TrainingRows, calendar, levels,
     problems::{Problems, WrongCells},
 };
 use crate::{
@@ -26,7 +26,7 @@ pub struct Encoded {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Learnt<'a> {
     /// The rows that train.
-    pub(super) training: &'a [usize],
+    pub(super) training: TrainingRows<'a>,
     /// How many levels a category has at most.
     pub(super) most_levels: usize,
     /// What is done with missing cells, unless the column has a rule of its own.
@@ -38,7 +38,7 @@ pub(super) fn complete(
     column: &Column,
     kind: ColumnKind,
     (given, is_named): (Option<&ColumnKeys>, bool),
-    (learnt, first_row): (Learnt<'_>, usize),
+    (learnt, places): (Learnt<'_>, &Problems),
 ) -> Result<ColumnKeys, Unusable> {
     let mut keys = given.cloned().unwrap_or_default();
     let is_declared =
@@ -57,14 +57,17 @@ pub(super) fn complete(
         ColumnKind::Time => {
             let order = match keys.order {
                 Some(order) => order,
-                None => calendar::order_of(column, first_row).map_err(Unusable::Wrong)?,
+                None => calendar::order_of(column, places).map_err(Unusable::Wrong)?,
             };
             keys.order = Some(order);
-            let training = calendar::moments(column, order, learnt.training);
-            calendar::complete(&mut keys, &training).map_err(Unusable::Ignored)?;
+            let training = calendar::moments(column, order, learnt.training.rows);
+            let facts = calendar::TimeFacts::of(&training);
+            calendar::complete(&mut keys, facts).map_err(Unusable::Ignored)?;
         }
     }
-    complete_gaps(&mut keys, rule, column, learnt.training);
+    let has_gaps = || learnt.training.rows.iter().any(|&row| column.is_gap(row));
+    let fill = |keys: &ColumnKeys| filled_by(keys, rule, column, learnt.training);
+    complete_gaps(&mut keys, rule, has_gaps, fill);
     Ok(keys)
 }
 
@@ -76,8 +79,13 @@ pub(super) enum Unusable {
     Wrong(String),
 }
 
-/// Completes what missing cells are taken for.
-fn complete_gaps(keys: &mut ColumnKeys, rule: MissingRule, column: &Column, training: &[usize]) {
+/// Completes what missing cells are taken for, by what the training rows say.
+pub(super) fn complete_gaps(
+    keys: &mut ColumnKeys,
+    rule: MissingRule,
+    has_gaps: impl FnOnce() -> bool,
+    fill: impl FnOnce(&ColumnKeys) -> Option<String>,
+) {
     let is_category = keys.kind == Some(ColumnKind::Category);
     let is_filled = match rule {
         MissingRule::Refuse | MissingRule::Drop => return,
@@ -86,10 +94,10 @@ fn complete_gaps(keys: &mut ColumnKeys, rule: MissingRule, column: &Column, trai
         MissingRule::Mean | MissingRule::MostFrequent => true,
     };
     if rule == MissingRule::Indicator && keys.indicator.is_none() {
-        keys.indicator = Some(training.iter().any(|&row| column.is_gap(row)));
+        keys.indicator = Some(has_gaps());
     }
     if is_filled && keys.fill.is_none() {
-        keys.fill = filled_by(keys, rule, column, training);
+        keys.fill = fill(keys);
     }
 }
 
@@ -98,28 +106,32 @@ fn filled_by(
     keys: &ColumnKeys,
     rule: MissingRule,
     column: &Column,
-    training: &[usize],
+    training: TrainingRows<'_>,
 ) -> Option<String> {
+    let numbers = || {
+        let number = |&row: &usize| Some((column.number(row)?, training.count(row)));
+        training.rows.iter().filter_map(number)
+    };
     let is_mean = rule != MissingRule::MostFrequent;
     match keys.kind? {
-        ColumnKind::Number if is_mean => {
-            mean(training.iter().filter_map(|&row| column.number(row))).map(|mean| mean.to_string())
-        }
+        ColumnKind::Number if is_mean => mean(numbers()).map(|mean| mean.to_string()),
         ColumnKind::Number => {
             // By value, so that 1 and 1.0 are one.
-            let values = training.iter().filter_map(|&row| column.number(row));
-            most_frequent(values.map(f64::to_bits)).map(|bits| f64::from_bits(bits).to_string())
+            let bits = numbers().map(|(value, count)| (value.to_bits(), count));
+            most_frequent(bits).map(|bits| f64::from_bits(bits).to_string())
         }
         ColumnKind::Time => {
-            let moments = calendar::moments(column, keys.order?, training);
-            let count = i128::try_from(moments.len()).ok().filter(|count| *count > 0)?;
-            let sum: i128 = moments.iter().map(|&moment| i128::from(moment)).sum();
-            let mean = i64::try_from(sum.div_euclid(count)).ok();
-            if is_mean { mean } else { most_frequent(moments.into_iter()) }.map(moment::written)
+            let order = keys.order?;
+            let moment = |&row: &usize| {
+                Some((calendar::moment_at(column, order, row)?, training.count(row)))
+            };
+            let moments: Vec<(i64, f64)> = training.rows.iter().filter_map(moment).collect();
+            if is_mean { mean_moment(&moments) } else { most_frequent(moments.into_iter()) }
+                .map(moment::written)
         }
         ColumnKind::Truth => {
-            let truths = training.iter().filter_map(|&row| column.truth(row));
-            most_frequent(truths).map(|truth| truth.to_string())
+            let truth = |&row: &usize| Some((column.truth(row)?, training.count(row)));
+            most_frequent(training.rows.iter().filter_map(truth)).map(|truth| truth.to_string())
         }
         ColumnKind::Category => levels::most_frequent(&levels::counts(column, training)),
         ColumnKind::Ignore => None,
@@ -127,18 +139,34 @@ fn filled_by(
 }
 
 /// The mean of numbers, to the same bit in whatever order they come.
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
-    values.sort_by(f64::total_cmp);
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+pub(super) fn mean(values: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
+    let mut values: Vec<(f64, f64)> = values.filter(|(value, _)| value.is_finite()).collect();
+    values.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let count = values.iter().map(|(_, count)| count).sum::<f64>();
+    (count > 0.0).then(|| values.iter().map(|(value, count)| value * count).sum::<f64>() / count)
 }
 
-/// The most frequent of some values; of equally frequent ones the least.
-fn most_frequent<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
-    let mut counts: BTreeMap<T, usize> = BTreeMap::new();
-    values.for_each(|value| *counts.entry(value).or_default() += 1);
-    let most = counts.values().copied().max()?;
-    counts.into_iter().find(|(_, count)| *count == most).map(|(value, _)| value)
+/// The mean of moments.
+fn mean_moment(moments: &[(i64, f64)]) -> Option<i64> {
+    let &(first, _) = moments.iter().min_by_key(|(moment, _)| *moment)?;
+    if moments.iter().all(|(_, count)| count.to_bits() == 1.0_f64.to_bits()) {
+        let sum: i128 = moments.iter().map(|(moment, _)| i128::from(*moment)).sum();
+        return i64::try_from(sum.div_euclid(i128::try_from(moments.len()).ok()?)).ok();
+    }
+    // From the first on, days are exact to a millionth of a second.
+    #[expect(clippy::cast_precision_loss, reason = "a table spans far less than 2^53 microseconds")]
+    let after = mean(moments.iter().map(|(moment, count)| ((moment - first) as f64, *count)))?;
+    #[expect(clippy::cast_possible_truncation, reason = "it lies among moments")]
+    let whole = after.floor() as i64;
+    Some(first + whole)
+}
+
+/// The most frequent of some values, each of which stands for so many; of equally frequent ones the least.
+pub(super) fn most_frequent<T: Ord + Copy>(values: impl Iterator<Item = (T, f64)>) -> Option<T> {
+    let mut counts: BTreeMap<T, f64> = BTreeMap::new();
+    values.for_each(|(value, count)| *counts.entry(value).or_default() += count);
+    let most = counts.values().copied().max_by(f64::total_cmp)?;
+    counts.into_iter().find(|(_, count)| *count >= most).map(|(value, _)| value)
 }
 
 /// The names of the features that a column becomes.

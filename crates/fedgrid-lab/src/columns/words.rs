@@ -45,12 +45,19 @@ impl ColumnPlan {
     /// Every column that features are made of, in words, with these features; none if all are columns of numbers.
     #[must_use]
     pub fn treatments(&self) -> Vec<(String, String, Vec<String>)> {
-        if self.keys().is_empty() {
+        if self.keys().is_empty() && self.lags.is_none() {
             return Vec::new();
         }
-        let one =
-            |(name, keys): (&str, &ColumnKeys)| (name.into(), long(keys), self.names_of(name));
+        let one = |(name, keys): (&str, &ColumnKeys)| {
+            (name.into(), self.about(name, keys), self.names_of(name))
+        };
         self.features().map(one).collect()
+    }
+
+    /// What is made of a feature, and what it is made of.
+    fn about(&self, name: &str, keys: &ColumnKeys) -> String {
+        let made = self.lags.as_ref().and_then(|lags| lags.feature(name));
+        made.map_or_else(|| long(keys), |made| format!("{}: {}", long(keys), made.words))
     }
 
     /// What is wrong with a plan without a feature.
@@ -70,7 +77,11 @@ impl ColumnPlan {
                 ColumnRole::Node => ("node", "names the node of each row".into()),
                 ColumnRole::Target => ("target", "is predicted".into()),
                 ColumnRole::Split => ("split", "says what each row is for".into()),
-                ColumnRole::Feature { keys } => ("feature", long(keys)),
+                ColumnRole::Time => ("time", "orders rows in time".into()),
+                ColumnRole::Weight => ("weight", "says how many rows each one stands for".into()),
+                ColumnRole::Offset => ("offset", "is a known part of the target".into()),
+                ColumnRole::Exposure => ("exposure", "says over how much a row has counted".into()),
+                ColumnRole::Feature { keys } => ("feature", self.about(&column.name, keys)),
                 ColumnRole::Ignored { reason } => ("ignored", reason.clone()),
                 ColumnRole::Unlisted => ("ignored", "not listed as a feature".into()),
             };

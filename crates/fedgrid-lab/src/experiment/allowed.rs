@@ -12,6 +12,8 @@ pub(super) enum Allowed<'a> {
     Word(Vec<&'a str>),
     /// A number, or "auto".
     Strength,
+    /// Numbers by name, or a word.
+    Weights(&'a str),
     Whole,
     Number,
     Truth,
@@ -19,6 +21,7 @@ pub(super) enum Allowed<'a> {
     Counts,
     Character,
     Text,
+    TextOrList,
 }
 
 impl<'a> Allowed<'a> {
@@ -32,10 +35,15 @@ impl<'a> Allowed<'a> {
         let words: Vec<&str> = list("enum").chain(apart).filter_map(Json::as_str).collect();
         // An optional key also has the type null, which comes last and which TOML cannot write.
         let kind = schema.get("type").map(|kind| kind.get(0).unwrap_or(kind));
+        let is_one_or_many = list("anyOf").map(|one| &one["type"]).eq(["string", "array"]);
         let depends_on_kind = list("oneOf").any(|one| one.get("properties").is_some());
+        let numbers_by_name = schema.get("additionalProperties").is_some();
+        let word = list("anyOf").find_map(|one| one.get("const")?.as_str());
         match kind.and_then(Json::as_str) {
+            None if numbers_by_name => Self::Weights(word.unwrap_or_default()),
             _ if depends_on_kind => Self::Section,
             _ if !words.is_empty() => Self::Word(words),
+            _ if is_one_or_many => Self::TextOrList,
             Some("object") => Self::Section,
             Some("integer") => Self::Whole,
             Some("number") => Self::Number,
@@ -50,15 +58,16 @@ impl<'a> Allowed<'a> {
 
     pub(super) fn holds(&self, value: &Value) -> bool {
         match (self, value) {
-            (Self::Section, Value::Table(_))
+            (Self::Section | Self::Weights(_), Value::Table(_))
             | (Self::Number | Self::Strength, Value::Integer(_) | Value::Float(_))
             | (Self::Truth, Value::Boolean(_))
-            | (Self::Text, Value::String(_)) => true,
+            | (Self::Text | Self::TextOrList, Value::String(_)) => true,
             (Self::Whole, Value::Integer(number)) => *number >= 0,
             (Self::Strength, Value::String(word)) => word == "auto",
+            (Self::Weights(known), Value::String(word)) => word == known,
             (Self::Character, Value::String(text)) => text.chars().count() == 1,
             (Self::Word(words), Value::String(word)) => words.contains(&word.as_str()),
-            (Self::List, Value::Array(items)) => items.iter().all(Value::is_str),
+            (Self::List | Self::TextOrList, Value::Array(items)) => items.iter().all(Value::is_str),
             (Self::Counts, Value::Array(items)) => {
                 items.iter().all(|item| item.as_integer().is_some_and(|count| count >= 0))
             }
@@ -163,6 +172,7 @@ impl fmt::Display for Allowed<'_> {
                 };
             }
             Self::Strength => "a number or \"auto\"",
+            Self::Weights(word) => return write!(f, "\"{word}\", or a number for each name"),
             Self::Whole => "a whole number, zero or more",
             Self::Number => "a number",
             Self::Truth => "true or false",
@@ -170,6 +180,7 @@ impl fmt::Display for Allowed<'_> {
             Self::List => "a list of names, such as [\"a\", \"b\"]",
             Self::Character => "one character",
             Self::Text => "text",
+            Self::TextOrList => "text, or a list of names, such as [\"a\", \"b\"]",
         })
     }
 }

@@ -64,7 +64,8 @@ fn check_table(
         let inner = resolved(inner, root);
         let allowed = Allowed::of(inner);
         if !allowed.holds(value) {
-            return Err(format!("{path} is {value}, expected {allowed}"));
+            let said = reported_only(&path, value);
+            return Err(said.unwrap_or_else(|| format!("{path} is {value}, expected {allowed}")));
         }
         let range = Range::of(inner).filter(|_| extent == Extent::All);
         if let Some((found, expected)) = range.and_then(|range| range.broken(value)) {
@@ -75,6 +76,24 @@ fn check_table(
         }
     }
     Ok(())
+}
+
+/// What to say of a word that people know for a measure that no comparison can be in.
+fn reported_only(path: &str, value: &toml::Value) -> Option<String> {
+    let word = value.as_str().filter(|_| path == "compare.metric")?;
+    let instead = match word.replace('_', "-").as_str() {
+        "auc" | "roc-auc" | "balanced-accuracy" => {
+            "which is no mean over rows, so that nobody could say how sure a difference is; it is reported beside \
+             the error: use log-loss or error-rate"
+        }
+        "accuracy" => "expected error-rate, which is one minus it: less is better",
+        "rmse" | "r2" => {
+            "expected mse, which puts methods in the same order; it is reported beside that"
+        }
+        "logloss" | "log-loss" => "expected log-loss",
+        _ => return None,
+    };
+    Some(format!("{path} is {value}, {instead}"))
 }
 
 /// What to say of a key that other kinds than the one of a section have.
@@ -184,6 +203,9 @@ fn renamed(path: &str, table: &toml::Table) -> Option<String> {
         let now =
             "every study scales features by their training rows now, and no unit changes a result";
         return Some(format!("data.standardise is gone: {now}; delete this key"));
+    }
+    if path == "data.delimiter" {
+        return Some("data.delimiter is data.format.delimiter now, which is given, too".into());
     }
     let key = path.strip_prefix("method.")?;
     if ["persfl", "gtv"].contains(&key) {

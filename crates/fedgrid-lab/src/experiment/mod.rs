@@ -6,25 +6,36 @@
 mod allowed;
 mod baseline;
 mod choice;
+mod class_weights;
 mod columns;
+mod files;
 mod keys;
+mod lags;
 mod method;
 mod model;
 mod network;
 mod read;
 mod reference;
+mod span;
+mod split;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
 pub use baseline::BaselineKey;
 pub use choice::Choice;
+pub use class_weights::ClassWeights;
 pub use columns::{CalendarForm, ColumnKeys, ColumnKind, DateOrder, MissingRule, TimePart};
+use fedgrid::{data::Task, metric::Metric};
+pub use files::{EncodingKey, FileKeys, TableFiles, is_standard_input};
 pub use keys::advice;
+pub use lags::LagKeys;
 pub use method::{MethodSection, RunKeys, SolverKey};
 pub use model::{ModelChoice, ModelSection};
 pub use network::{CandidateKey, LearnKeys, NetworkKeys, ShapeKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use span::TimeSpan;
+pub use split::{CutKey, SplitBy, SplitKeys};
 
 /// A complete experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -57,20 +68,42 @@ impl Experiment {
     pub fn is_of_row_order(&self) -> bool {
         self.method.approach.facts().is_of_row_order
     }
+
+    /// Whether it is run at one time after the other.
+    #[must_use]
+    pub fn is_rolling(&self) -> bool {
+        self.data.time_split().is_some_and(|split| split.origins.is_some())
+    }
+
+    /// The same where it is known what is predicted: it says so if it was to be found out, and a model that nobody
+    /// named is one that predicts it.
+    #[must_use]
+    pub fn settled(&self, task: Task) -> Self {
+        let mut settled = self.clone();
+        settled.model = self.model.for_task(task).into_owned();
+        if settled.data.task == Some(TaskKey::Auto) {
+            settled.data.task = Some(task.into());
+        }
+        settled
+    }
 }
 
 /// The table of rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DataKeys {
-    /// A CSV or Parquet file with one row per observation, relative to the experiment file.
-    pub file: PathBuf,
+    /// A CSV, Parquet or Arrow file with one row per observation, relative to the experiment file; or a list of files
+    /// with the same columns, `*` and `?` standing for any letters of a name; or `-` for standard input.
+    pub file: TableFiles,
+    /// How it is written, where it is not as it looks.
+    #[serde(default, skip_serializing_if = "FileKeys::is_empty")]
+    pub format: FileKeys,
     /// The column that names each row's node.
     pub node: String,
     /// The column to predict.
     pub target: String,
-    /// The columns to predict from, by name or with `*` and `?` for any letters; by default all but node, target and
-    /// split.
+    /// The columns to predict from, by name or with `*` and `?` for any letters; by default all but those that are
+    /// something else: node, target, split, weight, offset, exposure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<Vec<String>>,
     /// Columns that are not used, by name or with `*` and `?` for any letters.
@@ -89,29 +122,74 @@ pub struct DataKeys {
     /// Cells that stand for no value, besides empty ones and words such as NA.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_values: Vec<String>,
-    /// The column that says what each row is for: train, val (or validation), test.
+    /// The column that orders rows in time: dates, times or numbers. It is no feature unless it is listed as one, or
+    /// declared in data.columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub split: Option<String>,
-    /// Without a split column: the share of each node's rows that trains.
+    pub time: Option<String>,
+    /// Features made of earlier values of columns at the same node: `sales = [1, 7]`, the values so long before a row,
+    /// or `sales = { lags = [1, 7], means = [28] }`, with means over so long before it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lags: BTreeMap<String, LagKeys>,
+    /// What rows are for: the name of a column that says so, or how they are divided by time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<SplitKeys>,
+    /// The column that says how many rows each one stands for, zero or more: a row of weight two counts as that row
+    /// twice, in training and in errors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<String>,
+    /// The column of a known part of the target, added to what is learnt: to numbers, or to the logarithm of counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<String>,
+    /// For counts: the column that says over how much each row has counted, such as days; what is learnt is the
+    /// rate per unit of it. As good as an offset of its logarithm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exposure: Option<String>,
+    /// For classes: how often the training rows of each class count, or "balanced", by which all classes count the
+    /// same in total. Errors are those of rows as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class_weights: Option<ClassWeights>,
+    /// Without a split: the share of each node's rows that trains, drawn at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub train: Option<f64>,
-    /// Without a split column: the share of each node's rows that validates; the rest tests.
+    /// Without a split: the share of each node's rows that validates; the rest tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation: Option<f64>,
     /// Without validation rows: in how many folds the training rows of each node take turns.
     #[serde(default = "five")]
     #[schemars(range(min = 2))]
     pub folds: usize,
-    /// What is predicted; by default classes if the target is text or a model needs classes.
+    /// What is predicted; by default classes if the target is text or a model needs classes, and numbers if it holds
+    /// many or fractions. Few whole numbers may be both, and are refused until it is said, by this key or by a model
+    /// that predicts only one of them; "auto" takes them as classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskKey>,
     /// The classes that the target may hold, as text; by default those that are in the table. A federation
     /// whose rows are with its sites needs them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<String>>,
-    /// The character between the columns of CSV files.
-    #[serde(default = "comma")]
-    pub delimiter: char,
+}
+
+impl DataKeys {
+    /// The column that says what each row is for, if one does.
+    #[must_use]
+    pub fn split_column(&self) -> Option<&str> {
+        self.split.as_ref()?.column.as_deref()
+    }
+
+    /// How rows are divided by time, if they are.
+    #[must_use]
+    pub fn time_split(&self) -> Option<&SplitKeys> {
+        self.split.as_ref().filter(|split| split.is_by_time())
+    }
+
+    /// The names of all features that are made of earlier values.
+    #[must_use]
+    pub fn lag_names(&self) -> Vec<String> {
+        let names = |(column, keys): (&String, &LagKeys)| -> Vec<String> {
+            keys.features(column).map(|(name, ..)| name).collect()
+        };
+        self.lags.iter().flat_map(names).collect()
+    }
 }
 
 /// What is predicted.
@@ -122,6 +200,17 @@ pub enum TaskKey {
     Regression,
     /// A class.
     Classification,
+    /// A class if the target is text or holds few whole numbers, otherwise a number.
+    Auto,
+}
+
+impl From<Task> for TaskKey {
+    fn from(task: Task) -> Self {
+        match task {
+            Task::Regression => Self::Regression,
+            Task::Classification { .. } => Self::Classification,
+        }
+    }
 }
 
 /// The points on which nodes compare their predictions.
@@ -138,6 +227,9 @@ pub struct PublicKeys {
     /// For kind "file": a table with the feature columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
+    /// For kind "file": how it is written, where it is not as it looks.
+    #[serde(default, skip_serializing_if = "FileKeys::is_empty")]
+    pub format: FileKeys,
     /// For kind "columns": the features that are no secret; the others are held at their mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<String>>,
@@ -152,6 +244,7 @@ impl Default for PublicKeys {
             kind: PublicKind::default(),
             points: points(),
             file: None,
+            format: FileKeys::default(),
             columns: None,
             per_node: false,
         }
@@ -177,6 +270,10 @@ pub enum PublicKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompareKeys {
+    /// What errors are: strengths are chosen by it, and the table and the verdict are in it. By default mse for numbers
+    /// and log-loss for classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<Metric>,
     /// Whether local, pooled, shrunk and shuffled are tried too.
     #[serde(default = "yes")]
     pub enabled: bool,
@@ -196,7 +293,13 @@ pub struct CompareKeys {
 
 impl Default for CompareKeys {
     fn default() -> Self {
-        Self { enabled: true, shuffles: 5, likelihood_shuffles: 99, baselines: Vec::new() }
+        Self {
+            metric: None,
+            enabled: true,
+            shuffles: 5,
+            likelihood_shuffles: 99,
+            baselines: Vec::new(),
+        }
     }
 }
 
@@ -211,9 +314,6 @@ fn twenty() -> usize {
 }
 fn ninety_nine() -> usize {
     99
-}
-fn comma() -> char {
-    ','
 }
 fn yes() -> bool {
     true

@@ -14,14 +14,25 @@ use super::{Choice, keys};
 
 /// The model of an experiment that names none.
 const USUAL: ModelKind = ModelKind::Linear;
+/// The same where classes are predicted.
+const USUAL_OF_CLASSES: ModelKind = ModelKind::Logistic;
 
 /// What each node trains.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ModelSection {
     /// The model of all nodes.
     pub common: ModelChoice,
     /// Other models for some nodes, by name: only the keys that differ.
     pub nodes: BTreeMap<String, ModelChoice>,
+    /// Whether somebody has named the kind of all nodes; otherwise it is the usual one.
+    is_named: bool,
+}
+
+impl PartialEq for ModelSection {
+    fn eq(&self, other: &Self) -> bool {
+        // A file that is written names what it has.
+        (&self.common, &self.nodes) == (&other.common, &other.nodes)
+    }
 }
 
 /// A model with its keys.
@@ -122,6 +133,28 @@ impl ModelSection {
         self.models().all(|model| model.as_local().predicts(task))
     }
 
+    /// The models for a task: where nobody has named the model of all nodes, and the usual one cannot predict it,
+    /// there is one that can.
+    #[must_use]
+    pub fn for_task(&self, task: Task) -> Cow<'_, Self> {
+        if self.is_named || self.common.model.as_local().predicts(task) {
+            return Cow::Borrowed(self);
+        }
+        let mut table = self.common.table();
+        table.insert("kind".into(), USUAL_OF_CLASSES.name().into());
+        let own = keys::of_model(USUAL_OF_CLASSES);
+        table.retain(|key, _| own.iter().any(|own| own == key));
+        let common = ModelChoice::read(table).expect(PLAIN);
+        Cow::Owned(Self { common, ..self.clone() })
+    }
+
+    /// Whether the models leave open whether classes or numbers are predicted.
+    #[must_use]
+    pub fn predicts_both(&self) -> bool {
+        let classes = Task::Classification { classes: 2 };
+        self.predicts(Task::Regression) && self.for_task(classes).predicts(classes)
+    }
+
     /// Whether a ridge is chosen on validation rows.
     #[must_use]
     pub fn tunes_ridge(&self) -> bool {
@@ -150,7 +183,9 @@ impl<'de> Deserialize<'de> for ModelSection {
             |own: toml::Table| ModelChoice::read(common.clone().into_iter().chain(own).collect());
         let nodes = nodes.into_iter().map(|(name, own)| Ok((name, over(own)?)));
         let nodes = nodes.collect::<Result<_, toml::de::Error>>().map_err(D::Error::custom)?;
-        Ok(Self { nodes, common: ModelChoice::read(common).map_err(D::Error::custom)? })
+        let is_named = common.contains_key("kind");
+        let common = ModelChoice::read(common).map_err(D::Error::custom)?;
+        Ok(Self { common, nodes, is_named })
     }
 }
 

@@ -8,6 +8,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
+use super::FileKeys;
+
 /// Who is whose neighbour: coordinates with `nearest`, or `edges`, or a `shape`, or `learn`; or
 /// several of them as `candidates`. In an experiment file `network = "learn"` means `learn = true`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,6 +18,9 @@ pub struct NetworkKeys {
     /// A table with one row per node, with its coordinates; also names nodes without any row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
+    /// How that file is written, where it is not as it looks.
+    #[serde(default, skip_serializing_if = "FileKeys::is_empty")]
+    pub format: FileKeys,
     /// The column of that table that names the node; by default as in the data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
@@ -33,6 +38,9 @@ pub struct NetworkKeys {
     /// A table of edges with the columns src, dst and, if they differ, weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edges: Option<PathBuf>,
+    /// How that file is written, where it is not as it looks.
+    #[serde(default, skip_serializing_if = "FileKeys::is_empty")]
+    pub edges_format: FileKeys,
     /// A plain shape over the nodes in their order, where nothing is known about them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<ShapeKey>,

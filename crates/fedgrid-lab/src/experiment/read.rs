@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 
 use super::{
-    Experiment, MethodSection, PublicKind, TaskKey, columns,
+    Experiment, MethodSection, PublicKind, TaskKey, columns, files,
     keys::{self, Extent},
-    network,
+    lags, network, split,
 };
 use crate::{
     error::{Error, Result},
@@ -44,8 +44,7 @@ impl Experiment {
             let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
             Error::input(format!("{source}: line {line}: {}", in_plain_words(error.message())))
         })?;
-        network::in_full(&mut table);
-        columns::in_full(&mut table);
+        in_full(&mut table);
         keys::check(&table, source, Extent::NamesAndTypes)?;
         Ok(table)
     }
@@ -54,12 +53,15 @@ impl Experiment {
     pub fn set(table: &mut toml::Table, assignment: &str) -> Result<()> {
         let wrong = || Error::input(format!("--set {assignment}: expected key.key=value"));
         let (path, value) = assignment.split_once('=').ok_or_else(wrong)?;
-        let value = value.trim();
+        // A tab is a value, too.
+        let value = if value.trim().is_empty() { value } else { value.trim() };
         let parsed = format!("value = {value}").parse::<toml::Table>();
         let value = parsed
             .ok()
             .and_then(|mut table| table.remove("value"))
             .unwrap_or_else(|| toml::Value::String(value.to_string()));
+        // The name that this key had before each file had its own.
+        let path = if path.trim() == "data.delimiter" { "data.format.delimiter" } else { path };
         let names: Vec<&str> = path.split('.').map(str::trim).collect();
         let (last, parents) = names.split_last().ok_or_else(wrong)?;
         let mut place = table;
@@ -76,8 +78,7 @@ impl Experiment {
 
     /// The checked experiment of a table; `source` is named in messages.
     pub fn from_table(mut table: toml::Table, source: &str) -> Result<Self> {
-        network::in_full(&mut table);
-        columns::in_full(&mut table);
+        in_full(&mut table);
         keys::check(&table, source, Extent::All)?;
         let said = |sentence: String| {
             Error::input(if source.is_empty() { sentence } else { format!("{source}: {sentence}") })
@@ -112,9 +113,29 @@ impl Experiment {
 
     fn check(&self) -> std::result::Result<(), String> {
         self.method.check()?;
+        self.check_files()?;
         self.check_data()?;
         self.network.check()?;
         self.check_public()
+    }
+
+    fn check_files(&self) -> std::result::Result<(), String> {
+        let (data, network, public) = (&self.data, &self.network, &self.public);
+        if data.file.names().is_empty() {
+            return Err("data.file is an empty list, expected a file".into());
+        }
+        data.format.check("data.format.")?;
+        network.format.check("network.format.")?;
+        network.edges_format.check("network.edges_format.")?;
+        public.format.check("public.format.")?;
+        let others = network.file.iter().chain(&network.edges).chain(&public.file);
+        let mut all = data.file.names().iter().chain(others);
+        if all.by_ref().any(|name| files::is_standard_input(name))
+            && all.any(|name| files::is_standard_input(name))
+        {
+            return Err("two tables are '-', but standard input is one; give a file".into());
+        }
+        Ok(())
     }
 
     fn check_data(&self) -> std::result::Result<(), String> {
@@ -122,6 +143,10 @@ impl Experiment {
         if self.data.split.is_some() && (train.is_some() || validation.is_some()) {
             return Err("data.split and data.train or data.validation exclude each other".into());
         }
+        if let Some(split) = &self.data.split {
+            split.check(self.data.time.as_ref())?;
+        }
+        self.check_lags()?;
         if train.is_none() && validation.is_some() {
             return Err("data.validation needs data.train".into());
         }
@@ -136,7 +161,67 @@ impl Experiment {
         for (name, keys) in &self.data.columns {
             keys.check(name)?;
         }
+        self.check_known()?;
         self.check_classes()
+    }
+
+    fn check_lags(&self) -> std::result::Result<(), String> {
+        let data = &self.data;
+        if data.lags.is_empty() {
+            return Ok(());
+        }
+        if data.time.is_none() {
+            return Err("data.lags needs data.time, the column that orders rows".into());
+        }
+        if data.train.is_some() {
+            return Err(
+                "data.lags and data.train exclude each other, because rows that are drawn to test would be \
+                 features of later rows that train; divide rows by time: data.split = { by = \"time\", train = \
+                 0.6, validation = 0.2 }"
+                    .into(),
+            );
+        }
+        data.lags.iter().try_for_each(|(column, keys)| keys.check(column))
+    }
+
+    /// Refuses known parts of the target that no model can take.
+    fn check_known(&self) -> std::result::Result<(), String> {
+        let keys = &self.data;
+        if keys.offset.is_some() && keys.exposure.is_some() {
+            return Err(
+                "data.offset and data.exposure exclude each other: an exposure is an offset of its \
+                 logarithm"
+                    .into(),
+            );
+        }
+        let is_of_classes = keys.task == Some(TaskKey::Classification) || keys.classes.is_some();
+        for (key, column) in [("offset", &keys.offset), ("exposure", &keys.exposure)] {
+            if is_of_classes && column.is_some() {
+                return Err(format!(
+                    "data.{key} is for numbers and counts, and the target is of classes"
+                ));
+            }
+        }
+        if keys.task == Some(TaskKey::Regression) && keys.class_weights.is_some() {
+            return Err("data.class_weights is for classes, and data.task is \"regression\"".into());
+        }
+        let columns = [
+            ("node", Some(keys.node.as_str())),
+            ("target", Some(keys.target.as_str())),
+            ("split", keys.split_column()),
+            ("weight", keys.weight.as_deref()),
+            ("offset", keys.offset.as_deref()),
+            ("exposure", keys.exposure.as_deref()),
+        ];
+        for (at, (key, column)) in columns.iter().enumerate().skip(3) {
+            let is_same = |(_, other): &&(&str, Option<&str>)| column.is_some() && other == column;
+            if let (Some((other, _)), Some(column)) = (columns[..at].iter().find(is_same), column) {
+                return Err(format!(
+                    "data.{key} and data.{other} are both '{column}', expected two columns"
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn check_classes(&self) -> std::result::Result<(), String> {
@@ -175,6 +260,17 @@ impl Experiment {
     /// The complete experiment, defaults filled in, as a TOML file.
     #[must_use]
     pub fn to_text(&self) -> String {
-        toml::to_string(self).expect("an experiment is plain values")
+        let mut table = toml::Table::try_from(self).expect("an experiment is plain values");
+        split::in_short(&mut table);
+        toml::to_string(&table).expect("an experiment is plain values")
     }
+}
+
+/// Writes all short forms in full.
+fn in_full(table: &mut toml::Table) {
+    network::in_full(table);
+    columns::in_full(table);
+    files::in_full(table);
+    split::in_full(table);
+    lags::in_full(table);
 }

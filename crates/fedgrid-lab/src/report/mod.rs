@@ -7,11 +7,13 @@ mod coefficients;
 mod columns;
 mod evidence;
 mod intervals;
+mod origins;
 mod pivots;
 mod layout;
 mod map;
 mod figures;
 mod matrix;
+mod metrics;
 mod theory;
 mod view;
 
@@ -32,8 +34,18 @@ struct Section {
     values: fn(&Page) -> Option<Value>,
 }
 
+/// The part after the comparison.
+const METRICS: Section = Section {
+    template: include_str!("metrics.html"),
+    values: |page| metrics::metrics(page.outcome),
+};
+
 /// The parts between the map and how training went, in their order.
-const SECTIONS: [Section; 8] = [
+const SECTIONS: [Section; 9] = [
+    Section {
+        template: include_str!("origins.html"),
+        values: |page| origins::origins(page.outcome),
+    },
     Section {
         template: include_str!("helps.html"),
         values: |page| matrix::helps(page.outcome, page.helps),
@@ -101,13 +113,12 @@ impl Page<'_> {
                 .render_named_str("page.html", template, values)
                 .expect("a template asks only for what it is given")
         };
-        let sections = SECTIONS
-            .iter()
-            .filter_map(|section| Some(render(section.template, (section.values)(self)?)));
-        render(TEMPLATE, self.values(sections.collect()))
+        let part = |section: &Section| Some(render(section.template, (section.values)(self)?));
+        let metrics = part(&METRICS).unwrap_or_default();
+        render(TEMPLATE, self.values(metrics, SECTIONS.iter().filter_map(part).collect()))
     }
 
-    fn values(&self, sections: Vec<String>) -> Value {
+    fn values(&self, metrics: String, sections: Vec<String>) -> Value {
         let outcome = self.outcome;
         let (metric, measured) = (view::metric(outcome), view::rows_measured(outcome));
         context! {
@@ -121,7 +132,7 @@ impl Page<'_> {
             figures => view::key_figures(outcome),
             comparison => view::comparison(outcome),
             comparison_chart => figures::comparison(outcome, &format!("{measured} {metric}")),
-            metric, measured,
+            metric, measured, metrics,
             who => view::who(outcome),
             strength => view::strength(outcome),
             gains => view::gains(outcome),
@@ -150,7 +161,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use fedgrid::{
-        compare::{Certificate, Contestant, Kind, NetworkEvidence, PathPoint},
+        compare::{Certificate, Contestant, Kind, NetworkEvidence, PathPoint, RoleMeasures},
+        metric::{ClassMeasures, Measures, NumberMeasures, Reliability, ReliabilityBin},
         observe::Round,
         uncertainty::{CalibrationRows, CovarianceChoice, VarianceSource},
     };
@@ -161,8 +173,8 @@ mod tests {
         outcome::{
             CandidateOutcome, CoefficientOutcome, ColumnOutcome, Comparison, Correlation, Coverage,
             Entry, EvidenceOutcome, Gain, LearnedSummary, MethodCandidate, MethodUsed,
-            NetworkSummary, NodeInterval, NodeOutcome, ResidualCheck, Shape, Spread, Uncertainty,
-            Variances,
+            NetworkSummary, NodeInterval, NodeOutcome, OriginOutcome, ResidualCheck, Shape, Spread,
+            Uncertainty, Variances,
         },
     };
 
@@ -170,7 +182,12 @@ mod tests {
 
     fn entry(validation: f64, test: Option<f64>) -> Entry {
         let alpha = Some(0.1);
-        Entry { validation, test, accuracy: None, alpha, ridge: None, spread: None }
+        let own = |mse: f64| {
+            let (rmse, mae, r2) = (mse.sqrt(), 0.8 * mse.sqrt(), Some(0.75));
+            Measures::Numbers(NumberMeasures { rows: 15, mse, rmse, mae, r2, deviance: None })
+        };
+        let metrics = RoleMeasures { test: test.map(own), validation: Some(own(validation)) };
+        Entry { validation, test, accuracy: None, metrics, alpha, ridge: None, spread: None }
     }
 
     fn node(name: &str, local: f64, network: f64) -> NodeOutcome {
@@ -333,6 +350,29 @@ mod tests {
         }
     }
 
+    fn origin((error, from): (f64, &str)) -> OriginOutcome {
+        OriginOutcome {
+            validation_from: "2024-04-24".into(),
+            test_from: from.into(),
+            until: "2024-05-14".into(),
+            train_rows: 1_200,
+            validation_rows: 300,
+            test_rows: 300,
+            comparison: Comparison {
+                network: Some(entry(2.0, Some(error))),
+                ..Comparison::default()
+            },
+        }
+    }
+
+    fn column() -> ColumnOutcome {
+        ColumnOutcome {
+            name: "promo".into(),
+            treatment: "category: none, tv".into(),
+            features: vec!["promo=none".into(), "promo=tv".into()],
+        }
+    }
+
     /// Three nodes with all that a run can find.
     pub(super) fn complete() -> Outcome {
         let spread = Some(Spread { repeats: 5, min: 2.6, max: 3.4, deviation: 0.2 });
@@ -352,6 +392,7 @@ mod tests {
             verdict_kind: Some(Kind::Network),
             helps: true,
             metric: "mse".into(),
+            classes: Vec::new(),
             at_site: None,
             comparison: Comparison {
                 local: Some(entry(4.0, Some(4.2))),
@@ -382,11 +423,8 @@ mod tests {
             uncertainty: Some(uncertainty()),
             variances: Some(variances()),
             evidence: Some(evidence()),
-            columns: vec![ColumnOutcome {
-                name: "promo".into(),
-                treatment: "category: none, tv".into(),
-                features: vec!["promo=none".into(), "promo=tv".into()],
-            }],
+            origins: [(2.0, "2024-05-01"), (3.0, "2024-05-08")].map(origin).to_vec(),
+            columns: vec![column()],
             residuals: vec![0.1, 0.05, 0.03],
             steps: Vec::new(),
             history: (1..=3).map(round).collect(),
@@ -410,6 +448,8 @@ mod tests {
         for part in [
             "The network helps",
             "mean squared error",
+            "<th scope=\"col\" class=\"num\">RMSE</th>",
+            "1.45",
             "2.60 to 3.40",
             "Error below shrunk",
             "gain of each node",
@@ -426,6 +466,9 @@ mod tests {
             "0.250 (given)",
             "121.0 with 1 covariance as well; these are taken",
             "Likelier with the network.",
+            "Origin by origin",
+            "2024-05-08",
+            "2.50</td>",
             "promo=none, promo=tv",
             "along the network, ρ = 0.500",
             "0 to 1.50",
@@ -443,6 +486,53 @@ mod tests {
         ] {
             assert!(html.contains(part), "{part}");
         }
+    }
+
+    #[test]
+    fn classes_have_a_table_of_which_is_taken_for_which_and_a_chart_of_probabilities() {
+        let bin = |from: f64, predicted, observed| ReliabilityBin {
+            from,
+            to: from + 0.1,
+            weight: 12.0,
+            predicted,
+            observed,
+        };
+        let bins = vec![bin(0.2, 0.25, 0.3), bin(0.7, 0.75, 0.8)];
+        let own = ClassMeasures {
+            rows: 24,
+            log_loss: 0.412,
+            accuracy: 0.875,
+            balanced_accuracy: 0.861,
+            auc: Some(0.934),
+            confusion: vec![vec![1_011.0, 2.0], vec![1.0, 10.5]],
+            calibration: Some(Reliability { expected_error: 0.05, bins }),
+        };
+        let mut outcome = complete();
+        outcome.classes = vec!["<no>".into(), "yes".into()];
+        let network = outcome.comparison.network.as_mut().unwrap();
+        network.metrics.test = Some(Measures::Classes(own.clone()));
+        for entry in [&mut outcome.comparison.local, &mut outcome.comparison.pooled] {
+            entry.as_mut().unwrap().metrics.test = Some(Measures::Classes(own.clone()));
+        }
+        let html = page(&outcome);
+        for part in [
+            "Balanced accuracy</th>",
+            "87.5 %",
+            "0.934",
+            "given &lt;no&gt;",
+            ">1,011<",
+            ">10.5<",
+            "99.8 %",
+            "the mean distance\n    from it is 0.0500",
+            "0.2 to 0.3",
+            "share of rows that are &#x27;yes&#x27;",
+        ] {
+            assert!(html.contains(part), "{part}");
+        }
+        // Without the names of the classes nothing can be said of them.
+        outcome.classes.clear();
+        assert!(!page(&outcome).contains("<h3>Which classes are taken for which"));
+        assert!(!html.contains("<no>"));
     }
 
     #[test]

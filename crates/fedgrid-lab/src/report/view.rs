@@ -2,6 +2,7 @@
 
 use fedgrid::{
     compare::{Contestant, Kind, MethodKind},
+    metric::Metric,
     penalty::Penalty,
 };
 use minijinja::{Value, context};
@@ -17,11 +18,8 @@ use crate::{
 
 /// What errors are called.
 pub(super) fn metric(outcome: &Outcome) -> &str {
-    match outcome.metric.as_str() {
-        "mse" => "mean squared error",
-        "log_loss" => "log-loss",
-        other => other,
-    }
+    let known = Metric::ALL.into_iter().find(|known| known.name() == outcome.metric);
+    known.map_or(&outcome.metric, |known| known.about())
 }
 
 /// Whether errors are measured on test rows.

@@ -1,11 +1,15 @@
 //! One column of a table: its cells, and what they look like.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
 
-use super::{cells::TextCells, moment::WrittenMoment};
-
-/// Cells that stand for no value in any table, as programs and people write them.
-const GAPS: [&str; 9] = ["", "NA", "na", "N/A", "n/a", "NaN", "nan", "null", "NULL"];
+use super::{
+    cells::{Cells, is_usual_gap},
+    moment::WrittenMoment,
+};
 
 /// One column.
 #[derive(Debug, Clone)]
@@ -15,15 +19,8 @@ pub struct Column {
     holds: Holds,
     /// What else stands for no value in this table.
     gaps: Arc<[String]>,
-}
-
-/// The cells of a column. Files have text, read as numbers, truths or times where these are wanted.
-#[derive(Debug, Clone)]
-pub(super) enum Cells {
-    Text(TextCells),
-    /// Not-a-number stands for no value.
-    Numbers(Vec<f64>),
-    Integers(Vec<i64>),
+    /// Why its commas and points may mean one thing or another, if so.
+    doubt: Option<Arc<str>>,
 }
 
 /// What a column holds.
@@ -37,6 +34,8 @@ pub enum Holds {
     Times,
     /// Other text.
     Text,
+    /// Lists or records.
+    Nested,
     /// Nothing.
     Nothing,
 }
@@ -48,23 +47,35 @@ impl std::fmt::Display for Holds {
             Self::Truths => "true and false",
             Self::Times => "dates or times",
             Self::Text => "text",
+            Self::Nested => "lists or records",
             Self::Nothing => "nothing",
         })
     }
 }
 
 impl Column {
-    /// A column of text, by what its cells look like; `gaps` stand for no value, as usual words for that do.
+    /// A column by what its cells look like; `gaps` stand for no value, as usual words for that do.
     pub(super) fn new(name: String, cells: Cells, gaps: Arc<[String]>) -> Self {
-        let mut column = Self { name, cells, holds: Holds::Nothing, gaps };
-        column.holds = column.look();
+        Self::doubtful(name, cells, gaps, None)
+    }
+
+    /// The same, with what is doubtful about its numbers.
+    pub(super) fn doubtful(
+        name: String,
+        cells: Cells,
+        gaps: Arc<[String]>,
+        doubt: Option<Arc<str>>,
+    ) -> Self {
+        let mut column = Self { name, cells, holds: Holds::Nothing, gaps, doubt };
+        // What may be one number or another is a number.
+        column.holds = if column.doubt.is_some() { Holds::Numbers } else { column.look() };
         column
     }
 
     /// A column of numbers; not-a-number stands for no value.
     #[must_use]
     pub fn of_numbers(name: String, cells: Vec<f64>) -> Self {
-        Self::new(name, Cells::Numbers(cells), Arc::new([]))
+        Self::new(name, Cells::Numbers(cells.into()), Arc::new([]))
     }
 
     /// A column of text, where none stands for no value.
@@ -76,7 +87,7 @@ impl Column {
     /// The same with more words for no value.
     #[must_use]
     pub fn with_missing_values(self, gaps: Arc<[String]>) -> Self {
-        if gaps.is_empty() { self } else { Self::new(self.name, self.cells, gaps) }
+        if gaps.is_empty() { self } else { Self::doubtful(self.name, self.cells, gaps, self.doubt) }
     }
 
     /// Its name.
@@ -88,11 +99,7 @@ impl Column {
     /// How many rows there are.
     #[must_use]
     pub fn rows(&self) -> usize {
-        match &self.cells {
-            Cells::Text(cells) => cells.len(),
-            Cells::Numbers(cells) => cells.len(),
-            Cells::Integers(cells) => cells.len(),
-        }
+        self.cells.len()
     }
 
     /// What it holds; gaps do not count.
@@ -101,15 +108,10 @@ impl Column {
         self.holds
     }
 
-    /// A cell as text; a number is written as it is.
+    /// A cell as text; a number is written as it was, or as it is.
     #[must_use]
     pub fn cell(&self, row: usize) -> Cow<'_, str> {
-        match &self.cells {
-            Cells::Text(cells) => Cow::from(cells.get(row)),
-            Cells::Numbers(cells) if cells[row].is_nan() => Cow::from(""),
-            Cells::Numbers(cells) => Cow::from(cells[row].to_string()),
-            Cells::Integers(cells) => Cow::from(cells[row].to_string()),
-        }
+        self.cells.text(row)
     }
 
     /// Whether a cell stands for no value.
@@ -118,18 +120,24 @@ impl Column {
         match &self.cells {
             Cells::Text(cells) => self.is_gap_text(cells.get(row)),
             Cells::Numbers(cells) => {
-                cells[row].is_nan() || (!self.gaps.is_empty() && self.is_gap_text(&self.cell(row)))
+                let value = cells.values[row];
+                value.is_nan() || self.is_gap_number(value)
             }
-            Cells::Integers(_) => !self.gaps.is_empty() && self.is_gap_text(&self.cell(row)),
+            #[expect(clippy::cast_precision_loss, reason = "a table's integers are small")]
+            Cells::Integers(cells) => self.is_gap_number(cells[row] as f64),
+            Cells::Nested(_) => true,
         }
     }
 
     fn is_gap_text(&self, cell: &str) -> bool {
-        // Numbers are most cells, and no word for a gap begins like one unless the table says so.
-        let is_usual = |cell: &str| {
-            cell.as_bytes().first().is_none_or(u8::is_ascii_alphabetic) && GAPS.contains(&cell)
-        };
-        is_usual(cell) || self.gaps.iter().any(|gap| gap == cell)
+        is_usual_gap(cell) || self.gaps.iter().any(|gap| gap == cell)
+    }
+
+    /// Whether a number stands for no value: -9 does so as -9.0, too.
+    fn is_gap_number(&self, value: f64) -> bool {
+        self.gaps
+            .iter()
+            .any(|gap| gap.parse::<f64>().is_ok_and(|gap| gap.total_cmp(&value).is_eq()))
     }
 
     /// A cell as a number: not of a gap, or of other text.
@@ -137,15 +145,38 @@ impl Column {
     pub fn number(&self, row: usize) -> Option<f64> {
         let value = match &self.cells {
             Cells::Text(cells) => match self.holds {
+                _ if self.doubt.is_some() && cells.get(row).contains(['.', ',']) => return None,
                 Holds::Truths => f64::from(u8::from(truth(cells.get(row))?)),
                 Holds::Times => return None,
                 _ => cells.get(row).parse().ok()?,
             },
-            Cells::Numbers(cells) => cells[row],
+            Cells::Numbers(cells) => cells.values[row],
             #[expect(clippy::cast_precision_loss, reason = "a table's integers are small")]
             Cells::Integers(cells) => cells[row] as f64,
+            Cells::Nested(_) => return None,
         };
         (!self.is_gap(row)).then_some(value)
+    }
+
+    /// What is doubtful about its numbers, to be said behind one of them.
+    pub(super) fn doubt(&self) -> Option<&str> {
+        self.doubt.as_deref()
+    }
+
+    /// The different cells as text.
+    pub(super) fn distinct(&self) -> BTreeSet<String> {
+        let mut known: HashSet<Cow<'_, str>> = HashSet::new();
+        match &self.cells {
+            // Few of many numbers are different, and to write one takes longer than to look it up.
+            Cells::Numbers(cells) => {
+                let mut seen = HashSet::new();
+                let is_new = |(_, value): &(usize, &f64)| seen.insert(value.to_bits());
+                let rows = cells.values.iter().enumerate().filter(is_new);
+                known.extend(rows.map(|(row, _)| cells.text(row)));
+            }
+            cells => known.extend((0..cells.len()).map(|row| cells.text(row))),
+        }
+        known.into_iter().map(Cow::into_owned).collect()
     }
 
     /// A cell as true or false: as words, or as one or zero.
@@ -169,22 +200,29 @@ impl Column {
         if self.is_gap(row) {
             return None;
         }
-        Some(match self.cell(row) {
-            // A column of whole numbers with gaps is often written so, because its program has no other.
-            Cow::Borrowed(cell) if self.holds == Holds::Numbers => {
-                Cow::from(cell.strip_suffix(".0").unwrap_or(cell))
-            }
-            cell => cell,
-        })
+        let cell = self.cell(row);
+        // A column of whole numbers with gaps is often written so, because its program has no other.
+        let whole = cell.strip_suffix(".0").filter(|_| self.holds == Holds::Numbers);
+        match whole.map(str::len) {
+            None => Some(cell),
+            Some(end) => Some(match cell {
+                Cow::Borrowed(cell) => Cow::Borrowed(&cell[..end]),
+                Cow::Owned(mut cell) => {
+                    cell.truncate(end);
+                    Cow::Owned(cell)
+                }
+            }),
+        }
     }
 
     /// What most cells look like.
     fn look(&self) -> Holds {
         let texts = match &self.cells {
-            Cells::Numbers(cells) if cells.iter().all(|cell| cell.is_nan()) => {
-                return Holds::Nothing;
+            Cells::Nested(_) => return Holds::Nested,
+            Cells::Numbers(_) | Cells::Integers(_) => {
+                let has_any = (0..self.rows()).any(|row| !self.is_gap(row));
+                return if has_any { Holds::Numbers } else { Holds::Nothing };
             }
-            Cells::Integers(_) | Cells::Numbers(_) => return Holds::Numbers,
             Cells::Text(texts) => texts,
         };
         let (mut known, mut numbers, mut truths, mut times) = (0, 0, 0, 0);
@@ -196,6 +234,11 @@ impl Column {
                 truths += 1;
             } else if WrittenMoment::read(cell).is_some() {
                 times += 1;
+            }
+            // More than half of all rows decide, whatever follows.
+            let others = known - numbers - truths - times;
+            if 2 * others.max(times).max(numbers) > texts.len() {
+                break;
             }
         }
         // One mistake among numbers must be reported as one, not turn its column into text.
@@ -261,8 +304,8 @@ mod tests {
     #[test]
     fn a_table_may_have_words_of_its_own_for_no_value() {
         let gaps: Arc<[String]> = ["?".to_string(), "-9".to_string()].into();
-        let cells: TextCells = ["1", "?", "-9", "3"].into_iter().collect();
-        let column = Column::new("x".into(), Cells::Text(cells), gaps.clone());
+        let cells = Cells::Text(["1", "?", "-9", "3"].into_iter().collect());
+        let column = Column::new("x".into(), cells, gaps.clone());
         assert_eq!(column.holds(), Holds::Numbers);
         assert_eq!(
             (0..4).map(|row| column.number(row)).collect::<Vec<_>>(),

@@ -1,47 +1,52 @@
-//! Tables from disk: CSV and Parquet, column by column, with messages that name file, row and
-//! column.
+//! Tables from files, from standard input and from several files at once: CSV in all its variants, Parquet and Arrow, column
+//! by column, with messages that name file, row and column.
+//!
+//! ```text
+//! bytes ─▶ unpacked ─▶ UTF-8 ─▶ blocks of lines ─▶ cells ─▶ separators settled ─▶ columns
+//!   └───▶ Parquet, Arrow ────────────────────────────┘
+//! ```
+//!
+//! What a file is, its first bytes tell; how numbers are written, all of its cells. What is not as in plain CSV is said
+//! ([`Table::described`]).
 
+mod arrow;
 mod cells;
 mod column;
 mod csv;
+mod file;
+mod format;
+mod input;
+mod layout;
+mod letters;
 pub(crate) mod moment;
+mod numbers;
 mod parquet;
+mod pattern;
+mod separators;
+mod several;
+mod told;
 
 pub use column::{Column, Holds};
 pub use csv::csv_text;
+use file::ReadTable;
+pub use format::FileFormat;
+use input::TableInput;
 pub use parquet::{Written, parquet_bytes};
+pub(crate) use pattern::matches;
+use rayon::prelude::*;
+use separators::ReadColumn;
+pub use several::are_there;
 
 use std::{borrow::Cow, collections::BTreeSet, path::Path, sync::Arc};
 
 use crate::{
     error::{Error, Result},
-    experiment::{DataKeys, advice},
+    experiment::{TableFiles, advice, is_standard_input},
 };
 
 /// Squares of squares of cells up to this size are still finite: losses square differences, and solvers
 /// square losses.
 const LARGEST_CELL: f64 = 1e50;
-
-/// How a file is written, where that is said.
-#[derive(Debug, Clone)]
-pub struct FileFormat {
-    /// The character between the columns of a CSV file.
-    pub delimiter: char,
-    /// Cells that stand for no value, besides those that do in every table.
-    pub missing_values: Arc<[String]>,
-}
-
-impl From<&DataKeys> for FileFormat {
-    fn from(keys: &DataKeys) -> Self {
-        Self { delimiter: keys.delimiter, missing_values: keys.missing_values.clone().into() }
-    }
-}
-
-impl From<char> for FileFormat {
-    fn from(delimiter: char) -> Self {
-        Self { delimiter, missing_values: Arc::new([]) }
-    }
-}
 
 /// A table of named columns.
 #[derive(Debug, Clone)]
@@ -50,40 +55,59 @@ pub struct Table {
     pub source: String,
     /// A hash of the file's bytes, by which a resumed run knows its data.
     pub fingerprint: u64,
+    /// The character before decimals, if any number tells it.
+    pub decimal: Option<char>,
+    /// What is unusual about its files, a line each.
+    pub described: Vec<String>,
     columns: Vec<Column>,
     rows: usize,
+    /// Where each of its files begins, with its name; nothing if there is one.
+    parts: FileParts,
 }
 
+/// The files that rows are from: their names, and the first row of each; nothing if there is one file.
+pub type FileParts = Arc<[(String, usize)]>;
+
 impl Table {
-    /// Reads a CSV or Parquet file, told apart by its ending.
+    /// Reads a file; `-` is standard input.
     pub fn from_file(path: &Path, format: impl Into<FileFormat>) -> Result<Self> {
-        let bytes =
-            std::fs::read(path).map_err(|error| Error::file("read the table", path, &error))?;
-        let source = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self::from_bytes(bytes, &source, &format.into())
+        let format = format.into();
+        Self::new(ReadTable::new(&TableInput::new(path)?, &called(path), &format)?, &format)
     }
 
-    /// Reads a table from the bytes of a file of the given name.
-    pub fn from_bytes(bytes: Vec<u8>, source: &str, format: &FileFormat) -> Result<Self> {
-        let ending = Path::new(source).extension().unwrap_or_default().to_ascii_lowercase();
-        // Of the raw bytes, so that any change of the file makes a resumed run refuse it.
-        let fingerprint = fingerprint(&bytes);
-        let mut table = if ending == "parquet" {
-            parquet::table(bytes, source, format)?
-        } else {
-            csv::table(&bytes, source, format)?
-        };
-        table.fingerprint = fingerprint;
-        let mut names = BTreeSet::new();
-        for column in &table.columns {
-            if !names.insert(column.name()) {
-                return Err(Error::input(format!(
-                    "{source}: column '{}' appears twice",
-                    column.name()
-                )));
-            }
+    /// Reads several files with the same columns as one table, below a folder.
+    pub fn from_files(base: &Path, files: &TableFiles, format: &FileFormat) -> Result<Self> {
+        let paths = several::paths(base, files)?;
+        let mut read = paths.iter().map(|path| {
+            ReadTable::new(&TableInput::new(path)?, &several::called(path, &paths), format)
+        });
+        let first = read.next().ok_or_else(|| Error::input("no file is named, expected one"))?;
+        let first = first?;
+        if paths.len() == 1 {
+            return Self::new(first, format);
         }
-        Ok(table)
+        let (joined, parts) = several::joined(first, read)?;
+        let names: Vec<String> = files.names().iter().map(|name| called(name)).collect();
+        Ok(Self { parts, source: names.join(", "), ..Self::new(joined, format)? })
+    }
+
+    /// The table of what was read.
+    fn new(read: ReadTable, format: &FileFormat) -> Result<Self> {
+        let ReadTable { source, columns, rows, fingerprint, recognised } = read;
+        let mut names = BTreeSet::new();
+        if let Some(column) = columns.iter().find(|column| !names.insert(column.name.as_str())) {
+            return Err(Error::input(format!("{source}: column '{}' appears twice", column.name)));
+        }
+        let described = recognised.lines(&source);
+        // To look at every cell of text takes longer than to read it.
+        let column = |read: ReadColumn| {
+            let gaps = format.missing_values.clone();
+            Column::doubtful(read.name, read.cells, gaps, read.doubt)
+        };
+        let columns = columns.into_par_iter().map(column).collect();
+        let parts = Arc::new([]);
+        let decimal = recognised.decimal;
+        Ok(Self { source, fingerprint, decimal, described, columns, rows, parts })
     }
 
     /// How many rows there are.
@@ -103,6 +127,20 @@ impl Table {
         &self.columns
     }
 
+    /// A table without columns and rows.
+    pub(crate) fn empty(source: &str) -> Self {
+        let (source, decimal, described) = (source.into(), None, Vec::new());
+        let (columns, parts) = (Vec::new(), Arc::new([]));
+        Self { source, fingerprint: 0, decimal, described, columns, rows: 0, parts }
+    }
+
+    /// The same table with more columns, which have as many rows.
+    pub(crate) fn with_columns(mut self, more: Vec<Column>) -> Self {
+        debug_assert!(more.iter().all(|column| column.rows() == self.rows));
+        self.columns.extend(more);
+        self
+    }
+
     /// Whether there is a column of this name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
@@ -117,7 +155,7 @@ impl Table {
         })
     }
 
-    /// A column as text; numbers are written as they are.
+    /// A column as text; numbers are written as they were, or as they are.
     pub fn text(&self, name: &str) -> Result<Vec<String>> {
         let column = self.column(name)?;
         Ok((0..self.rows).map(|row| column.cell(row).into_owned()).collect())
@@ -132,6 +170,16 @@ impl Table {
         Ok(cells)
     }
 
+    /// The different names in a column, of which none may be empty.
+    pub fn distinct_names(&self, name: &str) -> Result<BTreeSet<String>> {
+        let column = self.column(name)?;
+        let names = column.distinct();
+        match names.contains("").then(|| (0..self.rows).find(|row| column.cell(*row).is_empty())) {
+            Some(Some(row)) => Err(self.at(row, name, "is empty, expected a name")),
+            _ => Ok(names),
+        }
+    }
+
     /// A column as finite numbers.
     pub fn numbers(&self, name: &str) -> Result<Vec<f64>> {
         let column = self.column(name)?;
@@ -141,9 +189,8 @@ impl Table {
 
     /// Some rows as the text of a CSV file, numbers to their last bit.
     #[must_use]
-    pub fn csv(&self, rows: impl Iterator<Item = usize>, delimiter: char) -> String {
-        let delimiter = u8::try_from(delimiter).unwrap_or(b',');
-        let mut writer = ::csv::WriterBuilder::new().delimiter(delimiter).from_writer(Vec::new());
+    pub fn csv(&self, rows: impl Iterator<Item = usize>) -> String {
+        let mut writer = ::csv::Writer::from_writer(Vec::new());
         let mut write = |record: Vec<Cow<'_, str>>| {
             let record = record.iter().map(|cell| cell.as_bytes());
             writer.write_record(record).expect("memory takes all");
@@ -158,25 +205,41 @@ impl Table {
         Ok(self.column(name)?.holds())
     }
 
-    /// A sentence about one cell. Rows count from one, without the header.
+    /// A sentence about one cell. Rows count from one, without the header, in each file.
     #[must_use]
     pub fn at(&self, row: usize, column: &str, found: &str) -> Error {
-        Error::input(format!("{}: row {}, column '{column}' {found}", self.source, row + 1))
+        let (file, row) = place(&self.parts, row).unwrap_or((&self.source, row));
+        Error::input(format!("{file}: row {}, column '{column}' {found}", row + 1))
+    }
+
+    /// The files that its rows are from.
+    #[must_use]
+    pub fn parts(&self) -> &FileParts {
+        &self.parts
     }
 }
 
-/// The FNV-1a hash of some bytes.
-#[must_use]
-pub fn fingerprint(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
-    })
+/// The file of a row, and its place there; none if there is one file.
+pub(crate) fn place(parts: &[(String, usize)], row: usize) -> Option<(&str, usize)> {
+    let (name, first) = &parts[..parts.partition_point(|(_, first)| *first <= row)].last()?;
+    Some((name, row - first))
+}
+
+/// What messages call a file.
+fn called(path: &Path) -> String {
+    if is_standard_input(path) {
+        return "standard input".into();
+    }
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// A cell as a finite number, or what is there instead.
 pub(crate) fn finite(column: &Column, row: usize) -> std::result::Result<f64, String> {
     let Some(value) = column.number(row) else {
         return Err(match column.cell(row) {
+            cell if column.doubt().is_some() && !column.is_gap(row) => {
+                format!("is '{cell}', {}", column.doubt().unwrap_or_default())
+            }
             cell if cell.is_empty() => "is empty, expected a number".to_string(),
             cell if cell.parse().is_ok_and(f64::is_nan) => {
                 "is NaN, expected a finite number".into()

@@ -2,18 +2,26 @@
 
 mod choice;
 mod evidence;
+mod origins;
 mod uncertainty;
 mod verdict;
 mod weak;
 
 use std::sync::Arc;
 
-use fedgrid::compare::{
-    Card, Contestant, Fitted, MessageSizes, NodeScore, Strength, Verdict, Weighting,
+use fedgrid::{
+    compare::{
+        Card, Contestant, Fitted, MessageSizes, NodeScore, RoleMeasures, Strength, Verdict,
+        Weighting,
+    },
+    metric::Measures,
 };
 
-pub use self::uncertainty::{basis, level_in_words, variances};
 use self::verdict::VerdictText;
+pub use self::{
+    origins::OriginCards,
+    uncertainty::{basis, level_in_words, variances},
+};
 use crate::{
     assembly::Assembly,
     experiment::Experiment,
@@ -48,8 +56,6 @@ pub fn outcome(
     });
     let of_nodes: Vec<usize> = nodes.iter().map(|node| node.cluster).collect();
     let strength = strength(cards, main);
-    // The names are part of result.json and of the report.
-    let metric = if assembly.about.classes.is_empty() { "mse" } else { "log_loss" };
     Outcome {
         verdict: VerdictText {
             verdict: verdict.as_ref(),
@@ -61,7 +67,8 @@ pub fn outcome(
         .sentence(),
         verdict_kind: verdict.as_ref().map(|verdict| verdict.kind),
         helps: verdict.as_ref().is_some_and(Verdict::helps),
-        metric: metric.into(),
+        metric: study.metric().name().into(),
+        classes: assembly.about.classes.clone(),
         at_site: None,
         theory: strength.and_then(|strength| theory(study, strength, fitted, &of_nodes)),
         nodes,
@@ -84,6 +91,7 @@ pub fn outcome(
         steps: fitted.steps.clone(),
         history: fitted.rounds.clone(),
         comparison,
+        origins: Vec::new(),
         seconds,
         seed: experiment.seed,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -141,6 +149,10 @@ fn comparison(cards: &[Card]) -> Comparison {
         validation,
         test: mean(&|card| card.test),
         accuracy: mean(&|card| card.accuracy),
+        metrics: RoleMeasures {
+            test: mean_measures(&shuffles, |card| card.measures.test.as_ref()),
+            validation: mean_measures(&shuffles, |card| card.measures.validation.as_ref()),
+        },
         alpha: None,
         ridge: None,
         spread: Some(spread(&shuffles.iter().map(|card| card.error()).collect::<Vec<_>>())),
@@ -157,11 +169,18 @@ fn comparison(cards: &[Card]) -> Comparison {
     }
 }
 
+/// The mean measures of all cards; none where one has none.
+fn mean_measures(cards: &[&Card], of: fn(&Card) -> Option<&Measures>) -> Option<Measures> {
+    let all: Option<Vec<&Measures>> = cards.iter().map(|card| of(card)).collect();
+    Measures::mean(&all?)
+}
+
 fn entry_of(card: &Card) -> Entry {
     Entry {
         validation: card.validation,
         test: card.test,
         accuracy: card.accuracy,
+        metrics: card.measures.clone(),
         // Zero stands for methods without a strength, and for no pull at all.
         alpha: Some(card.strength.alpha).filter(|alpha| *alpha > 0.0),
         ridge: card.strength.ridge,

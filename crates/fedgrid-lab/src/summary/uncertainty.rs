@@ -29,8 +29,9 @@ pub(super) fn uncertainty(assembly: &Assembly, fitted: &Fitted) -> Option<Found>
     let level = SHOWN_LEVEL;
     let bands = intervals.bands(level).ok()?;
     let covered = study.coverage(fitted, &intervals, level).ok()?;
-    let of_node =
-        |(node, band): (usize, &Band)| node_interval(band, &covered[node], &residuals.nodes[node]);
+    let of_node = |(node, band): (usize, &Band)| {
+        node_interval(band, &covered[node], &counted_residuals(residuals, node))
+    };
     Some(Found {
         nodes: bands.iter().enumerate().map(of_node).collect(),
         uncertainty: Uncertainty {
@@ -49,17 +50,28 @@ pub(super) struct Found {
     pub(super) nodes: Vec<NodeInterval>,
 }
 
-fn node_interval(band: &Band, covered: &NodeCoverage, residuals: &[f64]) -> NodeInterval {
-    let rows = covered.rows as f64;
-    let of_rows = |sum: f64| (covered.rows > 0).then(|| sum / rows);
+/// The residuals of a node, each with how many rows it stands for.
+fn counted_residuals(residuals: &Residuals, node: usize) -> Vec<(f64, f64)> {
+    let counts = residuals.counts.as_ref().map(|counts| &counts[node]);
+    let count = |place: usize| counts.map_or(1.0, |counts| counts[place]);
+    let own = residuals.nodes[node].iter().enumerate();
+    own.map(|(place, residual)| (*residual, count(place))).collect()
+}
+
+fn row_count(residuals: &[(f64, f64)]) -> f64 {
+    residuals.iter().map(|(_, count)| count).sum()
+}
+
+fn node_interval(band: &Band, covered: &NodeCoverage, residuals: &[(f64, f64)]) -> NodeInterval {
+    let of_rows = |sum: f64| (covered.rows > 0).then(|| sum / covered.row_count);
     NodeInterval {
         basis: basis(band, SHOWN_LEVEL),
         width: of_rows(covered.width).filter(|width| width.is_finite()),
-        covered: of_rows(covered.covered as f64),
+        covered: of_rows(covered.covered),
         residual: mean_and_deviation(residuals).map(|(mean, _)| mean),
         residual_error: mean_and_deviation(residuals)
-            .filter(|_| residuals.len() > 1)
-            .map(|(_, deviation)| deviation / (residuals.len() as f64).sqrt()),
+            .filter(|_| row_count(residuals) > 1.0)
+            .map(|(_, deviation)| deviation / row_count(residuals).sqrt()),
     }
 }
 
@@ -99,10 +111,10 @@ pub fn level_in_words(level: f64) -> String {
     format!("{} %", tick(100.0 * level))
 }
 
-fn mean_and_deviation(values: &[f64]) -> Option<(f64, f64)> {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+fn mean_and_deviation(values: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let count = row_count(values);
+    let mean = values.iter().map(|(value, own)| own * value).sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|(value, own)| own * (value - mean).powi(2)).sum();
     let deviation = (squares / (count - 1.0).max(1.0)).sqrt();
     // A model that has diverged leaves sums that are no numbers.
     (!values.is_empty() && deviation.is_finite()).then_some((mean, deviation))
@@ -110,18 +122,18 @@ fn mean_and_deviation(values: &[f64]) -> Option<(f64, f64)> {
 
 /// How often intervals cover the test rows; none without any.
 fn coverage(nodes: &[NodeCoverage], level: f64) -> Option<Coverage> {
-    let share = |node: &NodeCoverage| node.covered as f64 / node.rows as f64;
+    let share = |node: &NodeCoverage| node.covered / node.row_count;
     let mut shares: Vec<f64> = nodes.iter().filter(|node| node.rows > 0).map(share).collect();
     shares.sort_by(f64::total_cmp);
     let sum = |value: &dyn Fn(&NodeCoverage) -> f64| nodes.iter().map(value).sum::<f64>();
-    let rows = sum(&|node| node.rows as f64);
+    let rows = sum(&|node| node.row_count);
     // The tenth of the nodes with the least coverage ends here.
     let tenth = shares.get((shares.len().div_ceil(10)).checked_sub(1)?)?;
     let behind = shares.iter().filter(|share| **share < level - LEFT_BEHIND).count();
     Some(Coverage {
         rows: nodes.iter().map(|node| node.rows).sum(),
         nodes: shares.len(),
-        covered: sum(&|node| node.covered as f64) / rows,
+        covered: sum(&|node| node.covered) / rows,
         worst_tenth: *tenth,
         nodes_below: behind,
         below: level - LEFT_BEHIND,
@@ -131,12 +143,24 @@ fn coverage(nodes: &[NodeCoverage], level: f64) -> Option<Coverage> {
 
 /// Residuals of all nodes as a distribution; none without any.
 fn residual_check(residuals: &Residuals) -> Option<ResidualCheck> {
-    let mut all: Vec<f64> = residuals.nodes.iter().flatten().copied().collect();
+    let mut all: Vec<(f64, f64)> =
+        (0..residuals.nodes.len()).flat_map(|node| counted_residuals(residuals, node)).collect();
     let (mean, deviation) = mean_and_deviation(&all)?;
-    all.sort_by(f64::total_cmp);
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
     let count = all.len().min(MOST_QUANTILES);
+    let total = row_count(&all);
     // The middle of each of so many equal parts.
-    let quantile = |k: usize| all[(2 * k + 1) * all.len() / (2 * count)];
+    let quantile = |k: usize| {
+        if residuals.counts.is_none() {
+            return all[(2 * k + 1) * all.len() / (2 * count)].0;
+        }
+        let (wanted, mut sum) = ((2 * k + 1) as f64 * total / (2 * count) as f64, 0.0);
+        let reaches = |(_, own): &&(f64, f64)| {
+            sum += own;
+            sum > wanted
+        };
+        all.iter().find(reaches).or(all.last()).map_or(0.0, |(residual, _)| *residual)
+    };
     Some(ResidualCheck {
         rows: all.len(),
         mean,

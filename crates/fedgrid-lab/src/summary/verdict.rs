@@ -215,6 +215,8 @@ fn difference(difference: &Difference) -> String {
 
 #[cfg(test)]
 mod tests {
+    use fedgrid::compare::RoleMeasures;
+
     use super::*;
     use crate::outcome::{Entry, Spread};
 
@@ -226,7 +228,16 @@ mod tests {
     fn with_shape(kind: Kind, gain: f64, standard_error: f64, shape: Option<Difference>) -> String {
         let entry = |test: f64| {
             let (accuracy, alpha, ridge, spread) = (None, None, None, None);
-            Some(Entry { validation: test, test: Some(test), accuracy, alpha, ridge, spread })
+            let metrics = RoleMeasures::default();
+            Some(Entry {
+                validation: test,
+                test: Some(test),
+                accuracy,
+                metrics,
+                alpha,
+                ridge,
+                spread,
+            })
         };
         let shuffles = Spread { repeats: 5, min: 9.5, max: 10.5, deviation: 0.4 };
         let comparison = Comparison {

@@ -17,11 +17,13 @@ use crate::{
 /// How often the intervals of a node cover its test rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct NodeCoverage {
-    /// How many rows lie in their interval.
-    pub covered: usize,
+    /// How many rows lie in their interval, each as many as it stands for.
+    pub covered: f64,
     /// How many rows have an interval.
     pub rows: usize,
-    /// The sum of the widths.
+    /// How many these stand for.
+    pub row_count: f64,
+    /// The sum of the widths, each as often as its row stands for.
     pub width: f64,
 }
 
@@ -38,21 +40,29 @@ impl Study {
             return Ok(None);
         }
         let mut nodes = vec![Vec::new(); self.network.len()];
+        let has_counts = self.rows.iter().any(|data| data.counts().is_some());
+        let mut counts = has_counts.then(|| nodes.clone());
+        let mut add = |fitted: &Fitted, rows: &[Vec<usize>]| {
+            self.add_residuals(fitted, rows, &mut nodes);
+            for (node, counts) in counts.iter_mut().flatten().enumerate() {
+                counts.extend(rows[node].iter().map(|&row| self.rows[node].count(row)));
+            }
+        };
         let rows = match (&self.plan.folds[..], refit) {
             ([fold], _) if fold.train == self.plan.train => {
-                self.add_residuals(fitted, &fold.validation, &mut nodes);
+                add(fitted, &fold.validation);
                 CalibrationRows::Validation
             }
             ([], _) | (_, None) => CalibrationRows::None,
             (folds, Some((strength, watch))) => {
                 for fold in folds {
                     let fitted = self.fit_without(fold, strength, watch)?;
-                    self.add_residuals(&fitted, &fold.validation, &mut nodes);
+                    add(&fitted, &fold.validation);
                 }
                 CalibrationRows::Folds
             }
         };
-        Ok(Some(Residuals { rows, nodes }))
+        Ok(Some(Residuals { rows, nodes, counts }))
     }
 
     fn fit_without(&self, fold: &Fold, strength: Strength, watch: &dyn Watch) -> Result<Fitted> {
@@ -65,10 +75,10 @@ impl Study {
     /// Appends the residuals on the given rows of each node.
     fn add_residuals(&self, fitted: &Fitted, rows: &[Vec<usize>], nodes: &mut [Vec<f64>]) {
         let of_node = |(node, rows): (usize, &Vec<usize>)| -> Vec<f64> {
-            let features = self.rows[node].features().select(rows);
-            let labels = self.rows[node].labels().select(rows);
-            let predictions = fitted.hypotheses[node].predict(&features);
-            let pairs = labels.as_slice().iter().zip(predictions.as_slice());
+            let data = self.rows[node].select(rows);
+            let predictions = fitted.hypotheses[node].predict(data.features());
+            let predictions = data.over_exposures(predictions);
+            let pairs = data.labels().as_slice().iter().zip(predictions.as_slice());
             let unit = self.target_unit();
             let residual = |(x, (y, prediction)): (&[f64], (&f64, &f64))| {
                 let deviation = self.deviation(fitted, (node, x, *prediction));
@@ -76,7 +86,7 @@ impl Study {
                 // Of steps that were too long no number is left: the row is as far off as can be.
                 if residual.is_finite() { residual } else { f64::MAX }
             };
-            features.iter().zip(pairs).map(residual).collect()
+            data.features().iter().zip(pairs).map(residual).collect()
         };
         let found: Vec<Vec<f64>> = rows.par_iter().enumerate().map(of_node).collect();
         nodes.iter_mut().zip(found).for_each(|(own, found)| own.extend(found));
@@ -110,17 +120,19 @@ impl Study {
         let of_node = |(node, band): (usize, &Band)| {
             let rows = &self.plan.test[node];
             let Some(factor) = band.factor() else { return NodeCoverage::default() };
-            let features = self.rows[node].features().select(rows);
-            let labels = self.rows[node].labels().select(rows);
-            let predictions = fitted.hypotheses[node].predict(&features);
-            let pairs = labels.as_slice().iter().zip(predictions.as_slice());
+            let data = self.rows[node].select(rows);
+            let predictions = fitted.hypotheses[node].predict(data.features());
+            let predictions = data.over_exposures(predictions);
+            let pairs = data.labels().as_slice().iter().zip(predictions.as_slice());
             let unit = self.target_unit();
-            let mut coverage = NodeCoverage { rows: rows.len(), ..NodeCoverage::default() };
-            for (x, (y, prediction)) in features.iter().zip(pairs) {
+            let (rows, row_count) = (rows.len(), data.row_count());
+            let mut coverage = NodeCoverage { rows, row_count, ..NodeCoverage::default() };
+            for (row, (x, (y, prediction))) in data.features().iter().zip(pairs).enumerate() {
                 let deviation = self.deviation(fitted, (node, x, *prediction));
                 let (lower, upper) = intervals.around(unit * prediction, factor * deviation);
-                coverage.covered += usize::from((lower..=upper).contains(&(unit * y)));
-                coverage.width += upper - lower;
+                let is_covered = (lower..=upper).contains(&(unit * y));
+                coverage.covered += if is_covered { data.count(row) } else { 0.0 };
+                coverage.width += data.count(row) * (upper - lower);
             }
             coverage
         };

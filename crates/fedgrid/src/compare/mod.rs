@@ -22,6 +22,8 @@ mod evidence;
 mod fitted;
 mod hub;
 mod intervals;
+mod joined;
+mod judged;
 mod node_order;
 mod nodes;
 mod paired;
@@ -47,8 +49,9 @@ pub use difference::Difference;
 pub use evidence::NodeEvidence;
 pub use fitted::{Certificate, FitRequest, Fitted};
 pub use intervals::NodeCoverage;
+pub use judged::RoleMeasures;
 use schemars::JsonSchema;
-pub use score::NodeScore;
+pub use score::{NodeScore, ScoreCounts};
 use serde::{Deserialize, Serialize};
 pub use strength::{Grid, Strength, Units};
 pub use trainer::Trainer;
@@ -59,6 +62,7 @@ pub use weak::WeakPulls;
 use crate::{
     data::{Dataset, Features, Plan, Task},
     error::{Error, Result, same_size},
+    metric::Metric,
     model::{Hypothesis, LocalModel, Scales},
     network::{Network, NodeId},
     observe::Round,
@@ -156,6 +160,10 @@ pub struct Settings {
     pub members: Vec<Member>,
     /// How rows count.
     pub weighting: Weighting,
+    /// What errors are; none is the usual one of the task.
+    pub metric: Option<Metric>,
+    /// How often the training rows of each class count; none if all count alike.
+    pub class_weights: Option<Vec<f64>>,
     /// Whether what can be solved directly is; otherwise it runs in rounds of messages.
     pub direct: bool,
     /// When rounds stop, and who hears whom when.
@@ -178,6 +186,8 @@ impl Default for Settings {
             method: Approach::default(),
             members: Vec::new(),
             weighting: Weighting::Nodes,
+            metric: None,
+            class_weights: None,
             direct: true,
             runtime: InProcess::default(),
             shuffles: 5,
@@ -257,9 +267,15 @@ impl Study {
         }
     }
 
-    /// What an error of models is worth in the units of the table: squares, where the target is a number.
+    /// What errors are: strengths are chosen by it, methods are compared by it, and the verdict is in it.
+    #[must_use]
+    pub fn metric(&self) -> Metric {
+        self.settings.metric.unwrap_or(Metric::of(self.task()))
+    }
+
+    /// What an error of models is worth in the units of the table: squares, where it is one of squares.
     pub(crate) fn error_unit(&self) -> f64 {
-        self.target_unit().powi(2)
+        self.metric().unit(self.target_unit())
     }
 
     /// What the rows say of the coefficients of all nodes, in the units of the table.

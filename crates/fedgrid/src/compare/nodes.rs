@@ -33,27 +33,27 @@ pub(super) fn with_ridge(
 
 /// Scales row weights so that every node, or every row, counts the same.
 pub(super) fn weigh(data: &mut [Dataset], weighting: Weighting) {
-    let rows: Vec<usize> = data.iter().map(Dataset::rows).collect();
+    let rows: Vec<f64> = data.iter().map(Dataset::row_count).collect();
     let mean_rows = mean_rows(&rows);
-    Dataset::weigh_all(data, |data| weight(data.rows(), mean_rows, weighting));
+    Dataset::weigh_all(data, |data| weight(data.row_count(), mean_rows, weighting));
 }
 
 /// The total weight of each node by its number of rows; zero for nodes without any.
-pub(super) fn own_weights(rows: &[usize], weighting: Weighting) -> Vec<f64> {
+pub(super) fn own_weights(rows: &[f64], weighting: Weighting) -> Vec<f64> {
     let mean_rows = mean_rows(rows);
-    let own = |&rows: &usize| if rows == 0 { 0.0 } else { weight(rows, mean_rows, weighting) };
+    let own = |&rows: &f64| if rows == 0.0 { 0.0 } else { weight(rows, mean_rows, weighting) };
     rows.iter().map(own).collect()
 }
 
-fn mean_rows(rows: &[usize]) -> f64 {
-    let with_rows = rows.iter().filter(|rows| **rows > 0).count();
-    rows.iter().sum::<usize>() as f64 / with_rows.max(1) as f64
+fn mean_rows(rows: &[f64]) -> f64 {
+    let with_rows = rows.iter().filter(|rows| **rows > 0.0).count();
+    rows.iter().sum::<f64>() / with_rows.max(1) as f64
 }
 
-fn weight(rows: usize, mean_rows: f64, weighting: Weighting) -> f64 {
+fn weight(rows: f64, mean_rows: f64, weighting: Weighting) -> f64 {
     match weighting {
         Weighting::Nodes => 1.0,
-        Weighting::Rows => rows as f64 / mean_rows,
+        Weighting::Rows => rows / mean_rows,
     }
 }
 

@@ -28,7 +28,7 @@ impl Part {
 /// Two methods at one node.
 #[derive(Debug)]
 pub(super) struct PairedNode {
-    /// How many rows each batch has.
+    /// How many rows each batch has, or stands for.
     pub(super) rows: Vec<f64>,
     /// The first's summed loss of each batch less the second's.
     pub(super) gains: Vec<f64>,
@@ -40,12 +40,13 @@ pub(super) struct PairedNode {
 
 impl PairedNode {
     pub(super) fn new(first: &NodeEvidence, second: &NodeEvidence) -> Self {
-        let rows: Vec<f64> = first.rows.iter().map(|&rows| rows as f64).collect();
+        let rows = first.row_counts();
         let pairs = |a: &[f64], b: &[f64], of: &dyn Fn(usize, f64, f64) -> f64| -> Vec<f64> {
             a.iter().zip(b).enumerate().map(|(k, (a, b))| of(k, *a, *b)).collect()
         };
         let outputs = first.residuals.len() / rows.len().max(1);
-        let half = |k: usize, a: f64, b: f64| 0.5 * (a + b) / rows[k / outputs];
+        let half =
+            |k: usize, a: f64, b: f64| 0.5 * (a + b) / rows[k / outputs].max(f64::MIN_POSITIVE);
         Self {
             gains: pairs(&first.losses, &second.losses, &|_, a, b| a - b),
             residuals: pairs(&first.residuals, &second.residuals, &half),

@@ -49,7 +49,7 @@ impl Trainer<'_> {
             (Effort::Final, [fold]) => self.study.select(&fold.validation),
             _ => Vec::new(),
         };
-        let validation = Validation::new(&validation);
+        let validation = Validation::new(&validation).by(self.study.metric());
         let error_unit = self.study.error_unit();
         let mut observer = Patience { watch: self.watch, validation, error_unit, effort };
         InProcess { stop, ..self.study.settings.runtime }.observed(method, views, &mut observer)

@@ -162,11 +162,27 @@ impl Study {
         self.rows.iter().zip(rows).map(|(all, rows)| all.select(rows)).collect()
     }
 
-    /// The given rows of each node, each of which counts once on average.
+    /// The given rows of each node to be trained on, counting as their classes say.
+    pub(super) fn training(&self, rows: &[Vec<usize>]) -> Vec<Dataset> {
+        let rows = self.select(rows);
+        match &self.settings.class_weights {
+            Some(classes) => rows.into_iter().map(|own| own.weighed_by_class(classes)).collect(),
+            None => rows,
+        }
+    }
+
+    /// The given rows of each node, each of which counts once on average, or as often as it stands for.
     pub(super) fn raw_rows(&self, rows: &[Vec<usize>]) -> Vec<Dataset> {
-        let mut rows = self.select(rows);
-        Dataset::weigh_all(&mut rows, |data| data.rows() as f64);
-        rows
+        let mut rows = self.training(rows);
+        Dataset::weigh_all(&mut rows, Dataset::row_count);
+        rows.into_iter().map(Dataset::rates).collect()
+    }
+
+    /// The final training rows of every node as models see them, each node with a weight of one.
+    #[must_use]
+    pub fn training_data(&self) -> Vec<Dataset> {
+        let rows = self.training(&self.plan.train).into_iter();
+        Dataset::all_rates(rows.map(|data| data.with_total_weight(1.0)).collect())
     }
 
     /// The nodes with their final training rows, weighed and with a ridge as a fit sees them.
@@ -177,9 +193,11 @@ impl Study {
 
     fn nodes_with(&self, rows: &[Vec<usize>], ridge: Option<f64>) -> Vec<Node> {
         let models = with_ridge(&self.models, ridge);
-        let mut data = self.select(rows);
+        let mut data = self.training(rows);
         weigh(&mut data, self.settings.weighting);
+        // Models see rates, of which all that is said of weights is true; errors are those of counts.
         data.into_iter()
+            .map(Dataset::rates)
             .enumerate()
             .zip(models)
             .map(|((id, data), model)| Node { id, data, model, public: self.public[id].clone() })

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Contestant, NodeEvidence, NodeScore, Strength, Study, Watch,
+    Contestant, NodeEvidence, NodeScore, RoleMeasures, Strength, Study, Watch,
     fitted::{Effort, FitRequest, StartingPoint},
     strength::{Grid, PULL_EXPONENTS, Units, pull},
     trainer::Trainer,
@@ -42,6 +42,9 @@ pub struct Card {
     pub test: Option<f64>,
     /// The share of rows given their right class, on test rows or else on validation rows.
     pub accuracy: Option<f64>,
+    /// What else people read, on test rows and on validation rows.
+    #[serde(default)]
+    pub measures: RoleMeasures,
     /// All strengths tried.
     pub path: Vec<PathPoint>,
     /// The errors of each node, on test rows or else on validation rows.
@@ -126,6 +129,7 @@ impl Study {
             validation: best.error(),
             test: None,
             accuracy: self.accuracy(&best.scores),
+            measures: RoleMeasures::default(),
             path: path.collect(),
             nodes: best.scores.clone(),
             evidence: Vec::new(),
@@ -135,6 +139,10 @@ impl Study {
 
     /// Scores what was tuned on test rows, if there are any and it is not done.
     pub(super) fn judge(&self, mut card: Card, watch: &dyn Watch) -> Result<Card> {
+        if !self.plan.has_test() && card.measures.validation.is_none() {
+            card.measures.validation =
+                self.measures_in_turn(card.contestant, card.strength, watch)?;
+        }
         if card.test.is_some() || !self.plan.has_test() {
             return Ok(card);
         }
@@ -144,6 +152,7 @@ impl Study {
         card.evidence = self.evidence(&fitted.hypotheses, &self.plan.test);
         card.test = NodeScore::total(&card.nodes).mean();
         card.accuracy = self.accuracy(&card.nodes);
+        card.measures = self.measures_by_role(&fitted);
         card.converged = fitted.certificate.converged;
         card.strength.alpha = fitted.strength.unwrap_or(card.strength.alpha);
         Ok(card)
@@ -151,8 +160,7 @@ impl Study {
 
     /// The share of rows given their right class; none of numbers.
     fn accuracy(&self, nodes: &[NodeScore]) -> Option<f64> {
-        let total = NodeScore::total(nodes);
-        (self.task().outputs() > 1).then(|| total.correct as f64 / total.rows.max(1) as f64)
+        (self.task().outputs() > 1).then(|| NodeScore::total(nodes).accuracy())
     }
 }
 
@@ -315,10 +323,11 @@ fn feature_variance(study: &Study) -> f64 {
     let (mut count, mut sums, mut squares) = (0.0, vec![0.0; columns], vec![0.0; columns]);
     for (data, rows) in study.rows.iter().zip(&study.plan.train) {
         for &row in rows {
-            count += 1.0;
+            let own = data.count(row);
+            count += own;
             for (column, x) in data.features().row(row).iter().enumerate() {
-                sums[column] += x;
-                squares[column] += x * x;
+                sums[column] += own * x;
+                squares[column] += own * (x * x);
             }
         }
     }

@@ -134,14 +134,16 @@ impl Verdict {
 mod tests {
     use super::*;
     use crate::{
-        compare::{MethodKind, NodeScore, Strength},
+        compare::{MethodKind, NodeScore, RoleMeasures, Strength},
         network::path,
     };
 
     /// A card whose nodes have the given errors on one row each.
     fn card(contestant: Contestant, errors: &[f64]) -> Card {
-        let nodes: Vec<NodeScore> =
-            errors.iter().map(|&loss| NodeScore { loss, correct: 0, rows: 1 }).collect();
+        let nodes: Vec<NodeScore> = errors
+            .iter()
+            .map(|&loss| NodeScore { loss, rows: 1, ..NodeScore::default() })
+            .collect();
         let mean = NodeScore::total(&nodes).mean();
         Card {
             contestant,
@@ -149,6 +151,7 @@ mod tests {
             validation: mean.unwrap(),
             test: mean,
             accuracy: None,
+            measures: RoleMeasures::default(),
             path: Vec::new(),
             nodes,
             evidence: Vec::new(),

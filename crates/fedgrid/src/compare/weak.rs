@@ -2,6 +2,7 @@
 
 use super::{Strength, Study, nodes::own_weights};
 use crate::{
+    data::Dataset,
     method::{
         FedRelax,
         fedrelax::{SMALLEST_PULL, is_weak},
@@ -45,7 +46,11 @@ impl Study {
         };
         let method = FedRelax { alpha, ..method };
         // The nodes with their rows are many numbers, and weak pulls are rare.
-        let rows: Vec<usize> = self.plan.train.iter().map(Vec::len).collect();
+        let count = |(data, rows): (&Dataset, &Vec<usize>)| match data.counts() {
+            Some(counts) => rows.iter().map(|&row| counts[row]).sum(),
+            None => rows.len() as f64,
+        };
+        let rows: Vec<f64> = self.rows.iter().zip(&self.plan.train).map(count).collect();
         let own = own_weights(&rows, self.settings.weighting);
         let mut pulls = weights.iter().zip(&own);
         if alpha == 0.0 || !pulls.any(|(weight, own)| is_weak(alpha * weight, *own)) {

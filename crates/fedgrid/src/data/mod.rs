@@ -3,6 +3,8 @@
 //! Labels are regression targets or class probabilities. Predictions have the same shape, because
 //! one node's predictions on public points are its neighbours' pseudo-labels.
 
+mod counts;
+mod feature_moments;
 mod features;
 mod labels;
 mod public;
@@ -13,14 +15,15 @@ mod split;
 
 use std::sync::Arc;
 
+pub use feature_moments::FeatureMoments;
 pub use features::Features;
 pub use labels::Labels;
-pub use public::{distinct_rows, normal_points, uniform_points};
+pub use public::{distinct_rows, normal_points, uniform_points, weighted_normal_points};
 pub use ranks::by_name;
 pub use scaling::Scaling;
 use serde::{Deserialize, Serialize};
 use shared_numbers::SharedNumbers;
-pub use split::{Fold, Plan, Role, RowDraws};
+pub use split::{Fold, Plan, Role, RowDraws, share};
 
 use crate::error::{Error, Result, same_size};
 
@@ -63,6 +66,10 @@ pub struct Dataset {
     features: Features,
     labels: Labels,
     weights: SharedNumbers,
+    /// How many rows each one stands for; none if each is one.
+    counts: Option<SharedNumbers>,
+    /// Over how much each label was counted; none if over one.
+    exposures: Option<SharedNumbers>,
 }
 
 impl Dataset {
@@ -79,7 +86,7 @@ impl Dataset {
         if let Some(row) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
             return Err(Error::RowWeight { row, value: weights[row] });
         }
-        Ok(Self { features, labels, weights: weights.into() })
+        Ok(Self { features, labels, weights: weights.into(), counts: None, exposures: None })
     }
 
     /// Splits the rows into consecutive datasets of the given sizes, each with a total weight of one;
@@ -101,7 +108,7 @@ impl Dataset {
                 weights = vec![1.0 / rows as f64; rows].into();
             }
             let labels = Labels { task: labels.task(), values };
-            Self { features, labels, weights: weights.clone() }
+            Self { features, labels, weights: weights.clone(), counts: None, exposures: None }
         };
         Ok(features.parted(counts.clone())?.into_iter().zip(counts).map(part).collect())
     }
@@ -110,7 +117,13 @@ impl Dataset {
     #[must_use]
     pub fn empty(names: Arc<[String]>, task: Task) -> Self {
         let labels = Labels { task, values: SharedNumbers::default() };
-        Self { features: Features::empty(names), labels, weights: SharedNumbers::default() }
+        Self {
+            features: Features::empty(names),
+            labels,
+            weights: SharedNumbers::default(),
+            counts: None,
+            exposures: None,
+        }
     }
 
     /// The features of the rows.
@@ -161,6 +174,8 @@ impl Dataset {
             features: self.features.select(rows),
             labels: self.labels.select(rows),
             weights: self.weights.select(rows, 1),
+            counts: self.counts.as_ref().map(|counts| counts.select(rows, 1)),
+            exposures: self.exposures.as_ref().map(|exposures| exposures.select(rows, 1)),
         }
     }
 
@@ -200,6 +215,10 @@ impl Dataset {
     /// These rows followed by others of the same columns and task.
     pub fn stacked(mut self, below: &Self) -> Result<Self> {
         same_size("label outputs", below.task().outputs(), self.task().outputs())?;
+        self.counts =
+            stacked(self.counts.take(), below.counts.as_ref(), (self.rows(), below.rows()));
+        self.exposures =
+            stacked(self.exposures.take(), below.exposures.as_ref(), (self.rows(), below.rows()));
         self.features = self.features.stacked(&below.features)?;
         self.labels.values.extend(&below.labels.values);
         self.weights.extend(&below.weights);
@@ -222,6 +241,21 @@ impl Dataset {
         }
         mean
     }
+}
+
+/// Numbers above others, ones where there are none; none if neither has any.
+fn stacked(
+    above: Option<SharedNumbers>,
+    below: Option<&SharedNumbers>,
+    (rows, more): (usize, usize),
+) -> Option<SharedNumbers> {
+    if above.is_none() && below.is_none() {
+        return None;
+    }
+    let ones = |rows: usize| -> SharedNumbers { vec![1.0; rows].into() };
+    let mut all = above.unwrap_or_else(|| ones(rows));
+    all.extend(&below.cloned().unwrap_or_else(|| ones(more)));
+    Some(all)
 }
 
 #[cfg(test)]

@@ -5,55 +5,22 @@
 
 use std::{cmp::Ordering, sync::Arc};
 
-use super::Features;
-use crate::{
-    algebra::{add_outer, add_scaled, dot},
-    error::{Error, Result},
-    random::Stream,
-};
+use super::{FeatureMoments, Features};
+use crate::{error::Result, random::Stream};
 
 /// Points drawn from the normal distribution with the mean and covariance of the given rows.
-///
-/// ```text
-/// point = mean + R u      with u standard normal, R lower triangular, R Rᵀ = covariance
-/// ```
-///
-/// A triangular root changes with the covariance without a jump; a spectral one would turn by any angle where
-/// rounding parts two equal eigenvalues.
 pub fn normal_points(rows: &Features, points: usize, stream: &mut Stream) -> Result<Features> {
-    let (mean, covariance) = moments(rows)?;
-    let (size, root) = (rows.columns(), triangular_root(&covariance, rows));
-    let mut values = Vec::with_capacity(points * size);
-    for _ in 0..points {
-        let drawn: Vec<f64> = (0..size).map(|_| stream.normal()).collect();
-        values.extend(
-            (0..size).map(|row| mean[row] + dot(&root[row * size..][..=row], &drawn[..=row])),
-        );
-    }
-    Features::new(rows.names().clone(), values)
+    weighted_normal_points(rows, None, points, stream)
 }
 
-/// The lower triangular root of a covariance (Cholesky); a column that the ones before determine has none.
-fn triangular_root(covariance: &[f64], rows: &Features) -> Vec<f64> {
-    let size = rows.columns();
-    // What rounding leaves along a direction in which rows do not vary, such as that of all dummies of a
-    // category, would make public points tell what no row does.
-    let rounding = 4.0 * f64::EPSILON * rows.rows() as f64;
-    let mut root = vec![0.0; size * size];
-    for column in 0..size {
-        let known = |row: usize| row * size..row * size + column;
-        let own = root[known(column)].to_vec();
-        let left = covariance[column * size + column] - dot(&own, &own);
-        if left <= rounding * covariance[column * size + column] {
-            continue;
-        }
-        let deviation = left.sqrt();
-        for row in column..size {
-            let rest = covariance[row * size + column] - dot(&root[known(row)], &own);
-            root[row * size + column] = rest / deviation;
-        }
-    }
-    root
+/// The same of rows that stand for so many each.
+pub fn weighted_normal_points(
+    rows: &Features,
+    counts: Option<&[f64]>,
+    points: usize,
+    stream: &mut Stream,
+) -> Result<Features> {
+    FeatureMoments::weighted(rows, counts)?.normal_points(points, stream)
 }
 
 /// Points drawn uniformly from the box between given smallest and largest values.
@@ -88,22 +55,6 @@ pub fn distinct_rows(rows: &Features, points: usize, stream: &mut Stream) -> Fea
     rows.select(&chosen.into_iter().map(|position| distinct[position]).collect::<Vec<_>>())
 }
 
-/// The mean and the covariance (divided by the number of rows) of the columns.
-fn moments(rows: &Features) -> Result<(Vec<f64>, Vec<f64>)> {
-    let count = rows.rows() as f64;
-    if rows.rows() == 0 {
-        return Err(Error::NoData);
-    }
-    let mut mean = vec![0.0; rows.columns()];
-    rows.iter().for_each(|row| add_scaled(&mut mean, 1.0 / count, row));
-    let mut covariance = vec![0.0; rows.columns() * rows.columns()];
-    for row in rows.iter() {
-        let centred: Vec<f64> = row.iter().zip(&mean).map(|(x, m)| x - m).collect();
-        add_outer(&mut covariance, 1.0 / count, &centred);
-    }
-    Ok((mean, covariance))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,10 +67,14 @@ mod tests {
         let rows = Features::from_rows(names, &rows).unwrap();
         let mut stream = Stream::new(1, 0, 0, Purpose::Public);
         let points = normal_points(&rows, 100_000, &mut stream).unwrap();
-        let (mean, covariance) = moments(&points).unwrap();
-        let (true_mean, true_covariance) = moments(&rows).unwrap();
-        for (a, b) in mean.iter().chain(&covariance).zip(true_mean.iter().chain(&true_covariance)) {
-            assert!((a - b).abs() < 0.05, "{a} {b}");
+        let found = FeatureMoments::of(&points).unwrap();
+        let truth = FeatureMoments::of(&rows).unwrap();
+        for a in 0..3 {
+            assert!((found.means()[a] - truth.means()[a]).abs() < 0.05);
+            for b in 0..3 {
+                let (found, truth) = (found.covariance(a, b), truth.covariance(a, b));
+                assert!((found - truth).abs() < 0.05, "{found} {truth}");
+            }
         }
         assert!(points.iter().all(|point| (point[2] - 7.0).abs() < 1e-12));
     }
@@ -140,9 +95,9 @@ mod tests {
             let sum = point[0] + point[2] + point[4];
             assert!((sum - 1.0).abs() < 1e-12, "{sum}");
         }
-        let (_, covariance) = moments(&points).unwrap();
+        let found = FeatureMoments::of(&points).unwrap();
         for (k, scale) in [(1, 1e-9_f64), (3, 1e9)] {
-            let variance = covariance[k * 5 + k] / (scale * scale);
+            let variance = found.covariance(k, k) / (scale * scale);
             assert!((0.8..1.2).contains(&variance), "{variance}");
         }
     }

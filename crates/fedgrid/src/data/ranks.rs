@@ -17,8 +17,8 @@ pub fn by_name(names: &[String]) -> Vec<usize> {
 }
 
 impl Dataset {
-    /// The rows by label, then by features in the order of their names; none if they are in that order. Of
-    /// equal rows the first stays the first, which nothing can tell from another order.
+    /// The rows by label, then by features in the order of their names, then by what they count for; none if they are
+    /// in that order. Of equal rows the first stays the first, which nothing can tell from another order.
     #[must_use]
     pub fn ranked_rows(&self) -> Option<Vec<usize>> {
         let columns = by_name(self.features().names());
@@ -27,7 +27,10 @@ impl Dataset {
             let features = columns.iter().map(|&column| numbers(left[column], right[column]));
             // From the last, by which class zero comes first.
             let labels = self.labels().row(*a).iter().zip(self.labels().row(*b)).rev();
-            let mut differences = labels.map(|(a, b)| numbers(*a, *b)).chain(features);
+            let [counts, exposures] =
+                [Self::count, Self::exposure].map(|of| numbers(of(self, *a), of(self, *b)));
+            let mut differences =
+                labels.map(|(a, b)| numbers(*a, *b)).chain(features).chain([counts, exposures]);
             differences.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
         };
         let mut rows: Vec<usize> = (0..self.rows()).collect();

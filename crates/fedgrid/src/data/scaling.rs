@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Features;
+use super::{Dataset, Features};
 use crate::error::Result;
 
 /// The means and standard deviations of columns, learnt once and applied to all rows.
@@ -24,6 +24,16 @@ impl Scaling {
     /// The scaling under which the rows of all parts have mean zero and variance one.
     #[must_use]
     pub fn of_parts<'a>(parts: impl Iterator<Item = &'a Features> + Clone) -> Self {
+        Self::about_means(parts.map(|features| (features, None)))
+    }
+
+    /// The same, each row counting for as many as it stands for.
+    #[must_use]
+    pub fn of_counted<'a>(parts: impl Iterator<Item = &'a Dataset> + Clone) -> Self {
+        Self::about_means(parts.map(|data| (data.features(), data.counts())))
+    }
+
+    fn about_means<'a>(parts: impl Iterator<Item = CountedRows<'a>> + Clone) -> Self {
         let means = means(parts.clone(), |_, x| x);
         let squares = self::means(parts, |column, x| (x - means[column]).powi(2));
         let deviation = |(square, mean): (&f64, &f64)| {
@@ -34,10 +44,12 @@ impl Scaling {
         Self { means, deviations }
     }
 
-    /// The scaling that leaves zero where it is, under which the rows of all parts have mean square one.
+    /// The scaling that leaves zero where it is, under which the rows of all parts have mean square one, each
+    /// counting for as many as it stands for.
     #[must_use]
-    pub fn about_zero<'a>(parts: impl Iterator<Item = &'a Features> + Clone) -> Self {
+    pub fn about_zero<'a>(parts: impl Iterator<Item = &'a Dataset> + Clone) -> Self {
         let size = |square: f64| if square > 0.0 { square.sqrt() } else { 1.0 };
+        let parts = parts.map(|data| (data.features(), data.counts()));
         let deviations: Vec<f64> = means(parts, |_, x| x * x).into_iter().map(size).collect();
         Self { means: vec![0.0; deviations.len()], deviations }
     }
@@ -95,23 +107,36 @@ impl Scaling {
     }
 }
 
+/// Rows, and how many each one stands for.
+type CountedRows<'a> = (&'a Features, Option<&'a [f64]>);
+
 /// The mean of something of every number, column by column.
 fn means<'a>(
-    parts: impl Iterator<Item = &'a Features> + Clone,
+    parts: impl Iterator<Item = CountedRows<'a>> + Clone,
     of: impl Fn(usize, f64) -> f64,
 ) -> Vec<f64> {
-    let count = parts.clone().map(Features::rows).sum::<usize>().max(1) as f64;
-    let columns = parts.clone().next().map_or(0, Features::columns);
+    let count = |(features, counts): CountedRows<'a>| {
+        counts.map_or(features.rows() as f64, |counts| counts.iter().sum())
+    };
+    let total = parts.clone().map(count).sum::<f64>();
+    let total = if total > 0.0 { total } else { 1.0 };
+    let columns = parts.clone().next().map_or(0, |(features, _)| features.columns());
     let mut sums = vec![0.0; columns];
-    for row in parts.flat_map(Features::iter) {
-        sums.iter_mut().enumerate().for_each(|(column, sum)| *sum += of(column, row[column]));
+    for (features, counts) in parts {
+        for (place, row) in features.iter().enumerate() {
+            let count = counts.map_or(1.0, |counts| counts[place]);
+            for (column, sum) in sums.iter_mut().enumerate() {
+                *sum += count * of(column, row[column]);
+            }
+        }
     }
-    sums.into_iter().map(|sum| sum / count).collect()
+    sums.into_iter().map(|sum| sum / total).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Labels;
 
     #[test]
     fn scaled_rows_have_mean_zero_and_variance_one_and_constants_become_zero() {
@@ -123,7 +148,8 @@ mod tests {
     #[test]
     fn rows_scaled_about_zero_keep_it_and_have_mean_square_one() {
         let rows = Features::from_rows(&["a", "b"], &[[3.0, 0.0], [4.0, 0.0]]).unwrap();
-        let scaling = Scaling::about_zero(std::iter::once(&rows));
+        let data = Dataset::new(rows, Labels::values(vec![0.0; 2])).unwrap();
+        let scaling = Scaling::about_zero(std::iter::once(&data));
         assert_eq!(
             (scaling.means, scaling.deviations),
             (vec![0.0, 0.0], vec![12.5_f64.sqrt(), 1.0])
@@ -139,5 +165,10 @@ mod tests {
         assert!((weighted.means[0] - plain.means[0]).abs() < 1e-15);
         assert!((weighted.deviations[0] - plain.deviations[0]).abs() < 1e-15);
         assert_eq!((weighted.means[1], weighted.deviations[1]), (0.1, 1.0));
+        let labels = Labels::values(vec![0.0; 3]);
+        let counted = Dataset::counted(few, labels, vec![2.0, 1.0, 0.0]).unwrap();
+        let counted = Scaling::of_counted(std::iter::once(&counted));
+        assert!((counted.means[0] - plain.means[0]).abs() < 1e-15);
+        assert!((counted.deviations[0] - plain.deviations[0]).abs() < 1e-15);
     }
 }

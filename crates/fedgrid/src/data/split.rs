@@ -145,7 +145,8 @@ impl Plan {
 }
 
 /// A share of a count, rounded to the nearest row.
-fn share(count: usize, share: f64) -> usize {
+#[must_use]
+pub fn share(count: usize, share: f64) -> usize {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 ≤ share ≤ 1")]
     let rows = (count as f64 * share).round() as usize;
     rows.min(count)

@@ -157,7 +157,10 @@ impl Design {
         let mut design = Self {
             kept,
             fixed,
-            deviating: may_deviate(&ranges, used().any(|data| data.rows() > 1)),
+            deviating: may_deviate(
+                &ranges,
+                used().any(|data| data.rows() > 1 || data.row_count() > 1.0),
+            ),
             features: all.columns(),
             scaling,
             label_mean: 0.0,
@@ -286,10 +289,15 @@ impl Design {
         let columns: Vec<f64> = data.features().iter().flat_map(|row| self.row(row)).collect();
         let labels = data.labels().as_slice().iter().zip(data.weights());
         let rows = columns.chunks_exact(self.columns()).zip(labels);
-        NodeMoments::new(
+        let moments = NodeMoments::new(
             self.columns(),
             rows.map(|(x, (y, weight))| (x, (y - self.label_mean) / self.label_scale, *weight)),
-        )
+        );
+        // Weights are how precise rows are, unless these say how many they stand for.
+        match data.counts() {
+            Some(_) => moments.counting(data.row_count()),
+            None => moments,
+        }
     }
 
     /// The rows of a node whose labels are classes or counts.

@@ -62,16 +62,16 @@ pub(super) const LEAST_NOISE_SHARE: f64 = 1e-16;
 impl Problem<'_> {
     /// The rows that determine the noise.
     pub(super) fn degrees_of_freedom(&self) -> f64 {
-        let rows: usize = self.nodes.iter().map(|node| node.count).sum();
+        let rows: f64 = self.nodes.iter().map(|node| node.count).sum();
         match self.likelihood {
-            Likelihood::Restricted => rows as f64 - self.structure.means() as f64,
-            Likelihood::Full => rows as f64,
+            Likelihood::Restricted => rows - self.structure.means() as f64,
+            Likelihood::Full => rows,
         }
     }
 
     /// A fair first guess for T in any unit: a node's rows and its deviation count the same.
     pub(super) fn units(&self) -> Vec<f64> {
-        let with_rows = self.nodes.iter().filter(|node| node.count > 0).count().max(1) as f64;
+        let with_rows = self.nodes.iter().filter(|node| node.count > 0.0).count().max(1) as f64;
         let unit = |&column: &usize| {
             let at = column * self.structure.columns + column;
             let total: f64 = self.nodes.iter().map(|node| node.gram[at]).sum();

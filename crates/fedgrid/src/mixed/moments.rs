@@ -5,8 +5,8 @@ use crate::algebra::{add_outer, add_scaled, dot, triangularise};
 /// The rows of a node, compressed: as many rows as columns say the same.
 #[derive(Debug, Clone)]
 pub struct NodeMoments {
-    /// How many rows there were.
-    pub(super) count: usize,
+    /// How many rows there were, or how many they stand for.
+    pub(super) count: f64,
     /// Rows of the features and the label, in each the square root of the row's weight times.
     compressed: Vec<f64>,
     /// `XᵀX`, d × d.
@@ -41,13 +41,12 @@ impl NodeMoments {
         if count > width {
             triangularise(&mut compressed, width, &mut vec![0.0; count]);
         }
-        Self { count, compressed, gram, cross }
+        Self { count: count as f64, compressed, gram, cross }
     }
 
-    /// How many rows there were.
-    #[must_use]
-    pub fn rows(&self) -> usize {
-        self.count
+    /// The same of rows that stand for so many.
+    pub(super) fn counting(self, count: f64) -> Self {
+        Self { count, ..self }
     }
 
     /// An entry of `XᵀX`.

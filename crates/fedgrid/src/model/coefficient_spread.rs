@@ -71,7 +71,7 @@ pub(super) fn slope_units(nodes: &[Dataset], intercept: bool) -> Option<Vec<f64>
     units.iter().all(|unit| unit.is_finite() && *unit > 0.0).then_some(units)
 }
 
-/// `XᵀX`, `Xᵀy`, `yᵀy` and the number of rows of a node.
+/// `XᵀX`, `Xᵀy`, `yᵀy` and the number of rows of a node, each counting for as many as it stands for.
 struct Moments {
     gram: Vec<f64>,
     cross: Vec<f64>,
@@ -87,11 +87,12 @@ impl Moments {
         let constant = if intercept { &[1.0][..] } else { &[] };
         for (row, x) in data.features().iter().enumerate() {
             let (x, y) = ([constant, x].concat(), data.labels().row(row)[output]);
-            add_outer(&mut gram, 1.0, &x);
-            add_scaled(&mut cross, y, &x);
-            square += y * y;
+            let count = data.count(row);
+            add_outer(&mut gram, count, &x);
+            add_scaled(&mut cross, count * y, &x);
+            square += count * (y * y);
         }
-        Self { gram, cross, square, rows: data.rows() as f64 }
+        Self { gram, cross, square, rows: data.row_count() }
     }
 }
 

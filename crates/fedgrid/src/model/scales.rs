@@ -9,6 +9,8 @@
 //! lengths in metres and in feet, and so do the draws of public points. What is learnt goes back to the units
 //! of the table: linear maps as linear maps, all else with its scales around it (`for_table.rs`).
 
+mod of_moments;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -70,9 +72,9 @@ impl Scales {
             return Ok(None);
         };
         let is_shifted = asked.iter().all(|asked| asked.is_shifted());
-        let features = training.iter().map(Dataset::features);
+        let parts = training.iter();
         let scaling =
-            if is_shifted { Scaling::of_parts(features) } else { Scaling::about_zero(features) };
+            if is_shifted { Scaling::of_counted(parts) } else { Scaling::about_zero(parts) };
         // Counts have no unit, and their likelihood is about no other numbers.
         let are_counts = models.iter().any(|model| model.smallest_label() > f64::NEG_INFINITY);
         let target = match first.task() {
@@ -122,7 +124,7 @@ impl Scales {
         if labels.task() == Task::Regression {
             labels.as_mut_slice().iter_mut().for_each(|label| *label /= self.target);
         }
-        Dataset::weighted(features, labels, rows.weights().to_vec())
+        rows.with_values(features, labels)
     }
 
     /// Features of the table as models see them.
@@ -181,10 +183,17 @@ impl Scales {
 
 /// The standard deviation of targets; one if they are all equal.
 fn deviation(training: &[Dataset]) -> f64 {
-    let values = || training.iter().flat_map(|data| data.labels().as_slice());
-    let count = values().count().max(1) as f64;
-    let mean = values().sum::<f64>() / count;
-    let deviation = (values().map(|y| (y - mean).powi(2)).sum::<f64>() / count).sqrt();
+    let values = || {
+        training.iter().flat_map(|data| {
+            let labels = data.labels().as_slice().iter().enumerate();
+            labels.map(|(row, label)| (*label, data.count(row)))
+        })
+    };
+    let total = training.iter().map(Dataset::row_count).sum::<f64>();
+    let total = if total > 0.0 { total } else { 1.0 };
+    let mean = values().map(|(y, count)| count * y).sum::<f64>() / total;
+    let square = |(y, count): (f64, f64)| count * (y - mean).powi(2);
+    let deviation = (values().map(square).sum::<f64>() / total).sqrt();
     // Less is the rounding of the mean.
     if deviation > 1e-12 * mean.abs() { deviation } else { 1.0 }
 }

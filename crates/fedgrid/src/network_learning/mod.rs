@@ -278,10 +278,10 @@ fn scored(partners: &[Vec<NodeId>], outcomes: &[TrialOutcome], trial: &Trial) ->
     for (source, known) in partners.iter().enumerate() {
         for &target in known.iter().filter(|&&target| target > source) {
             let ((forward, v), (backward, u)) = (side(source, target), side(target, source));
-            let rows = trial.data[source].rows() + trial.data[target].rows();
+            let rows = trial.data[source].row_count() + trial.data[target].row_count();
             let deviation = (u + v).sqrt().max(f64::MIN_POSITIVE);
             // Each end has spent one degree of freedom on its mean.
-            let freedom = rows.saturating_sub(2).max(1) as f64;
+            let freedom = (rows - 2.0).max(1.0);
             let confidence = student((forward + backward) / deviation, freedom);
             let unjudged = ProbedPair::default();
             pairs.push(ProbedPair { source, target, forward, backward, confidence, ..unjudged });

@@ -72,7 +72,7 @@ pub(super) fn measure_fit(
     }
     for pair in pairs {
         for (fit, node) in pair.fit_probability.iter_mut().zip([pair.source, pair.target]) {
-            let rows = trial.data[node].rows() as f64;
+            let rows = trial.data[node].row_count();
             // Rows without noise leave no loss at all under the right group.
             let ratio = *fit / least[node].max(f64::MIN_POSITIVE);
             *fit = if ratio.is_nan() { UNTESTED_FIT } else { fisher_tail(ratio, rows, rows) };
@@ -174,13 +174,14 @@ pub(super) fn merge_isolated_groups(
 /// both.
 fn group_fit(small: &[NodeId], group: &[NodeId], outcomes: &[TrialOutcome], trial: &Trial) -> f64 {
     let mean = mean_weights(group, outcomes);
-    let rows = |nodes: &[NodeId]| nodes.iter().map(|&node| trial.data[node].rows()).sum::<usize>();
+    let rows =
+        |nodes: &[NodeId]| nodes.iter().map(|&node| trial.data[node].row_count()).sum::<f64>();
     let loss = |nodes: &[NodeId]| {
-        let part = |&node: &NodeId| trial.data[node].rows() as f64 * trial.mean_loss(node, &mean);
-        nodes.iter().map(part).sum::<f64>() / rows(nodes) as f64
+        let part = |&node: &NodeId| trial.data[node].row_count() * trial.mean_loss(node, &mean);
+        nodes.iter().map(part).sum::<f64>() / rows(nodes)
     };
     let ratio = loss(small) / loss(group).max(f64::MIN_POSITIVE);
-    fisher_tail(ratio, rows(small) as f64, rows(group) as f64)
+    fisher_tail(ratio, rows(small), rows(group))
 }
 
 /// The mean of the weights that the nodes of a group have ended with.

@@ -64,7 +64,8 @@ pub fn pooling_network(
 /// What a regression leaves over and how many weights it determines.
 #[derive(Debug, Clone, Copy)]
 struct Regression {
-    rows: usize,
+    /// How many there are, or stand for.
+    rows: f64,
     rank: usize,
     residual: f64,
 }
@@ -72,13 +73,15 @@ struct Regression {
 impl Regression {
     fn of(parts: &[&Dataset]) -> Self {
         let columns = parts[0].features().columns() + 1;
-        let (mut rows, mut labels) = (Vec::new(), Vec::new());
+        let (mut rows, mut labels, mut count) = (Vec::new(), Vec::new(), 0.0);
         for data in parts {
             for (row, weight) in data.weights().iter().enumerate() {
                 if *weight > 0.0 {
-                    rows.extend_from_slice(data.features().row(row));
-                    rows.push(1.0);
-                    labels.push(data.labels().row(row)[0]);
+                    let root = data.count(row).sqrt();
+                    rows.extend(data.features().row(row).iter().map(|x| root * x));
+                    rows.push(root);
+                    labels.push(root * data.labels().row(row)[0]);
+                    count += data.count(row);
                 }
             }
         }
@@ -91,7 +94,7 @@ impl Regression {
                 rank += 1;
             }
         }
-        Self { rows: labels.len(), rank, residual: residual.max(0.0) }
+        Self { rows: count, rank, residual: residual.max(0.0) }
     }
 
     /// The probability of so large a difference between two nodes of one regression; none if there
@@ -99,9 +102,9 @@ impl Regression {
     fn same(&self, other: &Self, both: &Self) -> Option<f64> {
         let separate = self.rank + other.rank;
         let saved = separate.checked_sub(both.rank).filter(|saved| *saved > 0)?;
-        let free = (self.rows + other.rows).checked_sub(separate).filter(|free| *free > 0)?;
+        let free = Some(self.rows + other.rows - separate as f64).filter(|free| *free > 0.0)?;
         let within = self.residual + other.residual;
-        let (saved, free) = (saved as f64, free as f64);
+        let saved = saved as f64;
         let ratio = (both.residual - within).max(0.0) / saved / (within / free);
         Some(if ratio.is_nan() { 1.0 } else { fisher_tail(ratio, saved, free) })
     }

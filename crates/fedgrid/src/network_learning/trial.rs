@@ -82,14 +82,14 @@ impl Trial<'_> {
     }
 
     fn of_node(&self, node: NodeId, partners: &[Partner]) -> TrialOutcome {
-        let rows = self.data[node].rows();
+        let (rows, own) = (self.data[node].rows(), &self.data[node]);
         let order = Stream::new(self.seed, node, 1, Purpose::Held).permutation(rows);
         let turns = self.turns.clamp(1, rows);
         let mut sums = vec![vec![0.0; rows]; partners.len()];
         let (mut remaining, mut weights) = (0.0, Vec::new());
         for turn in 0..turns {
             let mut measures = vec![turns == 1; rows];
-            let mut chooses = vec![1.0; rows];
+            let mut chooses: Vec<f64> = (0..rows).map(|row| own.count(row)).collect();
             for row in order.iter().skip(turn).step_by(turns).filter(|_| turns > 1) {
                 measures[*row] = true;
                 chooses[*row] = 0.0;
@@ -100,14 +100,14 @@ impl Trial<'_> {
             add_scaled(&mut weights, 1.0 / turns as f64, &end);
         }
         let gain = |sums: &Vec<f64>| {
-            let count = rows as f64;
-            let each = sums.iter().map(|sum| sum / self.iterations as f64);
-            let mean = each.clone().sum::<f64>() / count;
-            let spread: f64 = each.map(|gain| (gain - mean).powi(2)).sum();
+            let count = own.row_count();
+            let each = sums.iter().map(|sum| sum / self.iterations as f64).enumerate();
+            let mean = each.clone().map(|(row, gain)| own.count(row) * gain).sum::<f64>() / count;
+            let spread: f64 = each.map(|(row, gain)| own.count(row) * (gain - mean).powi(2)).sum();
             PartnerGain { mean, variance: spread / (count * (count - 1.0).max(1.0)) }
         };
         let gains = sums.iter().map(gain).collect();
-        TrialOutcome { gains, remaining_loss: remaining / rows as f64, weights }
+        TrialOutcome { gains, remaining_loss: remaining / own.row_count(), weights }
     }
 
     /// One run. The gains at measuring rows are added to the sums; the loss that is left at them is
@@ -142,20 +142,24 @@ impl Trial<'_> {
                 (weights, losses) = (moved, then);
             }
         }
-        let remaining = losses.iter().zip(measures).filter(|(_, measures)| **measures);
-        (remaining.map(|(loss, _)| loss).sum(), weights)
+        let remaining = losses.iter().enumerate().filter(|(row, _)| measures[*row]);
+        (remaining.map(|(row, loss)| own.count(row) * loss).sum(), weights)
     }
 
     /// The mean loss of a node's rows under given weights.
     pub(super) fn mean_loss(&self, node: NodeId, weights: &[f64]) -> f64 {
-        let losses = self.row_losses(&self.data[node], weights);
-        losses.iter().sum::<f64>() / losses.len().max(1) as f64
+        let (data, losses) = (&self.data[node], self.row_losses(&self.data[node], weights));
+        let counted = losses.iter().enumerate().map(|(row, loss)| data.count(row) * loss);
+        counted.sum::<f64>() / data.row_count().max(f64::MIN_POSITIVE)
     }
 
     /// The mean square of a node's labels.
     pub(super) fn label_size(&self, node: NodeId) -> f64 {
-        let labels = self.data[node].labels().as_slice();
-        labels.iter().map(|y| y * y).sum::<f64>() / labels.len().max(1) as f64
+        let (data, labels) = (&self.data[node], self.data[node].labels());
+        let square = |row: usize| labels.row(row).iter().map(|y| y * y).sum::<f64>();
+        let sum: f64 = (0..data.rows()).map(|row| data.count(row) * square(row)).sum();
+        let outputs = data.task().outputs() as f64;
+        sum / (outputs * data.row_count()).max(f64::MIN_POSITIVE)
     }
 
     fn row_losses(&self, data: &Dataset, weights: &[f64]) -> Vec<f64> {

@@ -41,6 +41,9 @@ pub enum Reach {
 pub(super) struct Scores {
     /// The scores of each node, in ascending order.
     pub(super) nodes: Vec<Vec<f64>>,
+    /// How many rows each of them stands for; empty if for one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    counts: Vec<Vec<f64>>,
     /// The neighbours of each node, with the weight of the edge relative to its strongest.
     neighbours: Vec<Vec<(usize, f64)>>,
 }
@@ -61,7 +64,17 @@ fn least(level: f64) -> f64 {
 }
 
 impl Scores {
-    pub(super) fn new(mut nodes: Vec<Vec<f64>>, network: &Network) -> Self {
+    pub(super) fn new(
+        mut nodes: Vec<Vec<f64>>,
+        mut counts: Vec<Vec<f64>>,
+        network: &Network,
+    ) -> Self {
+        for (scores, counts) in nodes.iter_mut().zip(&mut counts) {
+            let mut pairs: Vec<(f64, f64)> =
+                scores.iter().copied().zip(counts.iter().copied()).collect();
+            pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+            (*scores, *counts) = pairs.into_iter().unzip();
+        }
         for scores in &mut nodes {
             scores.sort_by(f64::total_cmp);
         }
@@ -72,12 +85,18 @@ impl Scores {
             let strongest = near.first().map_or(1.0, |(_, weight)| *weight);
             near.iter().map(|(other, weight)| (*other, weight / strongest)).collect()
         };
-        Self { neighbours: (0..network.len()).map(neighbours).collect(), nodes }
+        Self { neighbours: (0..network.len()).map(neighbours).collect(), nodes, counts }
     }
 
     /// Refuses neighbours that do not exist.
     pub(super) fn check(&self) -> Result<()> {
         same_size("nodes with neighbours", self.neighbours.len(), self.nodes.len())?;
+        if !self.counts.is_empty() {
+            same_size("nodes with counts of rows", self.counts.len(), self.nodes.len())?;
+            for (counts, scores) in self.counts.iter().zip(&self.nodes) {
+                same_size("counts of rows", counts.len(), scores.len())?;
+            }
+        }
         let is_known = |(other, _): &(usize, f64)| *other < self.nodes.len();
         if self.neighbours.iter().flatten().all(is_known) {
             return Ok(());
@@ -89,11 +108,22 @@ impl Scores {
         self.nodes.iter().map(Vec::len).sum()
     }
 
+    /// How many rows a score of a node stands for.
+    fn count(&self, node: usize, place: usize) -> f64 {
+        self.counts.get(node).map_or(1.0, |counts| counts[place])
+    }
+
+    /// How many rows the scores of a node stand for.
+    fn row_count(&self, node: usize) -> f64 {
+        let scores = self.nodes[node].len() as f64;
+        self.counts.get(node).map_or(scores, |counts| counts.iter().sum())
+    }
+
     /// The rows for a node's intervals; whether they suffice is seen by their total.
     pub(super) fn weighed(&self, node: usize, level: f64) -> Weighed {
         let wanted = (level * (1.0 - level) / COVERAGE_DEVIATION.powi(2)).max(least(level));
         let mut weights = BTreeMap::from([(node, 1.0)]);
-        let (mut total, mut edges) = (self.nodes[node].len() as f64, 0);
+        let (mut total, mut edges) = (self.row_count(node), 0);
         let mut ring = vec![(node, 1.0)];
         while total < wanted && !ring.is_empty() {
             let mut next: BTreeMap<usize, f64> = BTreeMap::new();
@@ -105,7 +135,7 @@ impl Scores {
                     }
                 }
             }
-            let counts = next.iter().map(|(near, w)| w * self.nodes[*near].len() as f64);
+            let counts = next.iter().map(|(near, w)| w * self.row_count(*near));
             let added = counts.sum::<f64>();
             if total >= least(level) && added < LEAST_ADDED {
                 break;
@@ -120,15 +150,17 @@ impl Scores {
             return Weighed { weights, reach, total };
         }
         let weights = (0..self.nodes.len()).map(|node| (node, 1.0)).collect();
-        Weighed { weights, reach: Reach::All, total: self.rows() as f64 }
+        let total = (0..self.nodes.len()).map(|node| self.row_count(node)).sum();
+        Weighed { weights, reach: Reach::All, total }
     }
 
     /// The smallest score that a share of the rows does not exceed, counting a row more that exceeds them all;
     /// none if that row is needed.
     pub(super) fn quantile(&self, weighed: &Weighed, level: f64) -> Option<f64> {
         let of_node = |(node, weight): (&usize, &f64)| {
-            let weight = *weight;
-            self.nodes[*node].iter().map(move |score| (*score, weight))
+            let (node, weight) = (*node, *weight);
+            let scores = self.nodes[node].iter().enumerate();
+            scores.map(move |(place, score)| (*score, weight * self.count(node, place)))
         };
         let mut scores: Vec<(f64, f64)> = weighed.weights.iter().flat_map(of_node).collect();
         scores.sort_by(|a, b| a.0.total_cmp(&b.0));

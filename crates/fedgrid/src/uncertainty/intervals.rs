@@ -28,6 +28,8 @@ pub struct Residuals {
     pub rows: CalibrationRows,
     /// The residuals of each node, with their signs.
     pub nodes: Vec<Vec<f64>>,
+    /// How many rows each of them stands for; none if for one.
+    pub counts: Option<Vec<Vec<f64>>>,
 }
 
 /// What intervals are made of.
@@ -86,7 +88,8 @@ impl Intervals {
     #[must_use]
     pub fn new(residuals: &Residuals, predictive: Option<Predictive>, network: &Network) -> Self {
         let sizes = |own: &Vec<f64>| own.iter().map(|residual| residual.abs()).collect();
-        let scores = Scores::new(residuals.nodes.iter().map(sizes).collect(), network);
+        let counts = residuals.counts.clone().unwrap_or_default();
+        let scores = Scores::new(residuals.nodes.iter().map(sizes).collect(), counts, network);
         Self { calibration: residuals.rows, predictive, smallest: None, scores }
     }
 

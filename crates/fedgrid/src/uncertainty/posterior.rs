@@ -114,12 +114,12 @@ impl Posterior {
         let own = estimate.coefficient_covariances.chunks_exact(scaled.size().pow(2));
         let of_node =
             |all: &[f64]| (0..outputs).flat_map(|output| scaled.raw(all, output)).collect();
-        let (means, rows) = (estimate.mean.len(), rows.iter().map(Dataset::rows).sum::<usize>());
+        let (means, rows) = (estimate.mean.len(), rows.iter().map(Dataset::row_count).sum::<f64>());
         let predictor = |output| scaled.predictor(output, &between, &variance);
         Self {
             predictive: Predictive {
                 response,
-                degrees_of_freedom: rows.saturating_sub(means).max(1) as f64,
+                degrees_of_freedom: (rows - means as f64).max(1.0),
                 covariances: own.map(of_node).collect(),
             },
             predictors: (0..outputs).map(predictor).collect(),

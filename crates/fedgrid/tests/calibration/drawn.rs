@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use fedgrid::{
-    compare::{Card, Contestant, Kind, MethodKind, NodeScore, Strength, Study, Unwatched, Verdict},
+    compare::{
+        Card, Contestant, Kind, MethodKind, NodeScore, RoleMeasures, Strength, Study, Unwatched,
+        Verdict,
+    },
     data::{Dataset, Labels},
     model::Hypothesis,
     random::{Purpose, Stream},
@@ -169,6 +172,7 @@ impl Trained {
             validation: f64::NAN,
             test: NodeScore::total(&nodes).mean(),
             accuracy: None,
+            measures: RoleMeasures::default(),
             path: Vec::new(),
             nodes,
             evidence: tested.evidence(&self.hypotheses, &tested.plan.test),

@@ -10,6 +10,7 @@ use fedgrid::{
     },
     data::{Dataset, Features, Labels, Plan, Role, RowDraws, Task, normal_points},
     method::{FedRelax, StopOn, fedrelax::Coupling},
+    metric::Metric,
     model::{ElasticNet, Huber, Linear, LocalModel, Logistic, Perceptron, Poisson, Quantile, Tree},
     network::{Clustered, Network},
     penalty::Penalty,
@@ -68,6 +69,52 @@ fn where_all_nodes_are_alike_pooled_is_best_and_no_gain_is_claimed() {
     let verdict = verdict(&study);
     assert_eq!(verdict.kind, Kind::Pooled, "{verdict:?}");
     assert!(!verdict.helps());
+}
+
+/// The study with another error.
+fn measured_by(mut study: Study, metric: Metric) -> Study {
+    study.settings.metric = Some(metric);
+    study
+}
+
+#[test]
+fn measures_have_the_bits_of_the_error_that_is_compared() {
+    let study = clustered(0.01, 0.5);
+    for metric in [Metric::Mse, Metric::Mae] {
+        let study = measured_by(study.clone(), metric);
+        for contestant in [Contestant::Local, Contestant::Network] {
+            let card = study.card(contestant, &Unwatched).unwrap();
+            let measures = card.measures.test.unwrap();
+            let own = measures.numbers().unwrap();
+            let found = if metric == Metric::Mse { own.mse } else { own.mae };
+            assert_eq!(found.to_bits(), card.test.unwrap().to_bits(), "{metric} {contestant}");
+            // What is paired are the same errors, in batches.
+            let paired: f64 = card.evidence.iter().flat_map(|node| &node.losses).sum();
+            let summed: f64 = card.nodes.iter().map(|node| node.loss).sum();
+            assert!((paired / summed - 1.0).abs() < 1e-12, "{metric} {contestant}");
+        }
+    }
+    let (usual, named) = (verdict(&study), verdict(&measured_by(study, Metric::Mse)));
+    assert_eq!(usual, named);
+}
+
+#[test]
+fn strengths_are_chosen_by_the_metric_that_is_asked_for() {
+    let (squared, absolute) =
+        (clustered(0.01, 2.0), measured_by(clustered(0.01, 2.0), Metric::Mae));
+    let card = |study: &Study| study.tune(Contestant::Network, &Unwatched).unwrap();
+    let (by_squares, by_size) = (card(&squared), card(&absolute));
+    let tried = |card: &Card| -> Vec<(u64, Option<u64>)> {
+        card.path.iter().map(|one| (one.alpha.to_bits(), one.ridge.map(f64::to_bits))).collect()
+    };
+    // Of all that both have tried, none has a smaller absolute error than the one that is taken.
+    let known = tried(&by_squares);
+    let least = by_size.path.iter().zip(tried(&by_size)).filter(|(_, own)| known.contains(own));
+    let least = least.map(|(one, _)| one.validation).fold(f64::INFINITY, f64::min);
+    assert!(by_size.validation <= least * (1.0 + 1e-8), "{} {least}", by_size.validation);
+    // By Jensen a mean absolute error is below the root of the mean square.
+    assert!(by_size.validation < by_squares.validation.sqrt());
+    assert_eq!(verdict(&absolute).kind, verdict(&squared).kind);
 }
 
 #[test]

@@ -66,8 +66,8 @@ fn checked(study: &Study, refits: bool) -> (Fitted, Intervals, f64) {
     let intervals = study.intervals(&fitted).unwrap();
     let coverage = study.coverage(&fitted, &intervals, LEVEL).unwrap();
     let rows: usize = coverage.iter().map(|node| node.rows).sum();
-    let covered: usize = coverage.iter().map(|node| node.covered).sum();
-    (fitted, intervals, covered as f64 / rows as f64)
+    let covered: f64 = coverage.iter().map(|node| node.covered).sum();
+    (fitted, intervals, covered / rows as f64)
 }
 
 /// The mean coverage over seeds, with its standard error.
@@ -118,7 +118,7 @@ fn alike(seed: usize, counts: &[usize]) -> (Residuals, f64) {
     // Heavy tails: nothing may depend on the distribution.
     let mut draw = || stream.normal() / (0.2 + stream.uniform());
     let nodes = counts.iter().map(|count| (0..*count).map(|_| draw()).collect()).collect();
-    (Residuals { rows: CalibrationRows::Validation, nodes }, draw().abs())
+    (Residuals { rows: CalibrationRows::Validation, nodes, counts: None }, draw().abs())
 }
 
 /// How often the first node's interval holds the new row, over many draws.

@@ -11,7 +11,6 @@ use std::{
 use clap::Args;
 use fedgrid::{
     compare::{Place, RunsFederated},
-    data::Features,
     method::{Durable, Method, Participant},
     model::Hypothesis,
     network::{NodeId, View},
@@ -19,19 +18,19 @@ use fedgrid::{
     runtime::protocol::{ProtocolSettings, RoundMode},
 };
 use fedgrid_zenoh::{
-    agent::{self, Options, Phase, Status, network_of},
-    identity::now,
+    agent::{self, Options, Phase, Status},
     site_bundle::SiteBundle,
 };
 
 use super::{
-    new::{PublicPoints, SiteSettings},
+    kit::{self, Kit},
+    new::SiteSettings,
     refused,
     report::{Learnt, SiteRun},
 };
 use crate::terminal::{Terminal, complain, is_interrupted};
 use fedgrid_lab::{
-    assembly::{Assembly, Common},
+    assembly::Assembly,
     error::{Error, Result},
     experiment::Experiment,
     run::{Existing, RunFolder},
@@ -86,18 +85,13 @@ impl Join {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         let begun = Instant::now();
         fedgrid_zenoh::transport::watch_log();
-        let bundle = SiteBundle::read(&self.kit, now()).map_err(refused)?;
-        let site: SiteSettings = serde_json::from_str(&bundle.shared.settings)
-            .map_err(|_| Error::input("wrong manifest: part.json is damaged"))?;
-        let table = Experiment::table_from_text(&bundle.shared.experiment, "experiment.toml")?;
-        let experiment = Experiment::from_table(table, "experiment.toml")?;
-        let own: Vec<NodeId> = bundle
-            .manifest
-            .nodes_of(bundle.process)
-            .into_iter()
-            .map(|node| node as usize)
-            .collect();
-        let assembly = self.assembly(&bundle, &site, &experiment, &own)?;
+        let kit = Kit::read(&self.kit)?;
+        let (table, checked) = kit.table(&self.data)?;
+        checked.refuse()?;
+        let assembly = Assembly::at_site(&kit.experiment, &table, kit.common.clone(), &kit.own)?;
+        drop(table);
+        kit::tell(terminal, &kit, &checked, false);
+        let Kit { bundle, site, experiment, own, .. } = kit;
         let out = self.out.clone().unwrap_or_else(|| {
             PathBuf::from("runs").join(format!("{}-{}", site.title, bundle.name()))
         });
@@ -122,36 +116,6 @@ impl Join {
         }
         terminal.say("Stopped; its state is kept. The same command goes on.");
         Ok(())
-    }
-
-    fn assembly(
-        &self,
-        bundle: &SiteBundle,
-        site: &SiteSettings,
-        experiment: &Experiment,
-        own: &[NodeId],
-    ) -> Result<Assembly> {
-        let points: PublicPoints = serde_json::from_str(&bundle.shared.public)
-            .map_err(|_| Error::input("wrong public set: public.json is damaged"))?;
-        let shape = bundle.manifest.shape;
-        let count = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
-        let found = (count(site.about.features.len()), count(points.rows.len()));
-        if found != (shape.features, shape.points) {
-            let (features, points) = found;
-            return Err(Error::input(format!(
-                "wrong shape: {features} features and {points} public points, the manifest says {} \
-                 and {}",
-                shape.features, shape.points
-            )));
-        }
-        let values = points.rows.concat();
-        let common = Common {
-            network: network_of(&bundle.manifest).map_err(refused)?,
-            about: site.about.clone(),
-            public: Arc::new(Features::new(points.names.into(), values)?),
-            scales: site.scales.clone(),
-        };
-        Assembly::at_site(experiment, &self.data, common, own)
     }
 
     fn options(

@@ -1,7 +1,10 @@
 //! `fedgrid federation`: the same experiment as a federation of processes, one kit per site.
 
+mod check_site;
+mod describe;
 mod frame_size;
 mod join;
+mod kit;
 mod new;
 mod project;
 mod report;
@@ -18,8 +21,12 @@ use fedgrid_lab::error::{Error, Result};
 /// The commands of a federation.
 #[derive(Debug, Subcommand)]
 pub(super) enum FederationCommand {
+    /// Say in a file what the columns of a site's own rows hold, so that all sites can have one plan.
+    Describe(describe::Describe),
     /// Make a project: keys, certificates, the signed manifest and one kit per site.
     New(Box<new::New>),
+    /// Look whether a site's own rows fit the plan of its kit; nothing is sent.
+    Check(check_site::CheckSite),
     /// Take part with a kit and the site's own rows.
     Join(join::Join),
     /// Show who is there, how far, and how stale.
@@ -39,7 +46,9 @@ pub(super) enum FederationCommand {
 impl FederationCommand {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         match self {
+            Self::Describe(describe) => describe.run(terminal),
             Self::New(new) => new.run(terminal),
+            Self::Check(check) => check.run(terminal),
             Self::Join(join) => join.run(terminal),
             Self::Status(status) => status.run(terminal),
             Self::Stop(stop) => stop.run(terminal),

@@ -16,11 +16,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{frame_size, refused, sites::Sites, split_rows};
-use crate::terminal::Terminal;
+use crate::{
+    command::{check::plan_lines, job::wrapped},
+    terminal::Terminal,
+};
 use fedgrid_lab::{
-    assembly::{Common, DataSchema},
+    assembly::{Common, DataSchema, NamedSummary},
     error::{Error, Result},
-    experiment::{Experiment, MethodSection},
+    experiment::{Experiment, FileKeys, MethodSection},
     run::to_json_pretty,
 };
 
@@ -28,6 +31,7 @@ use fedgrid_lab::{
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   fedgrid federation new experiment.toml --sites sites.toml --out federation
+  fedgrid federation new experiment.toml --sites sites.toml --summaries ann.json,ben.json
   fedgrid federation new experiment.toml --processes 16 --out cluster
 
 sites.toml:
@@ -49,6 +53,11 @@ pub(in crate::command) struct New {
         required_unless_present = "processes"
     )]
     sites: Option<PathBuf>,
+
+    /// What sites have told of their rows by describe, with commas between files, or folders of them: the
+    /// columns, units and public points of all sites then come from these, and the table is not read.
+    #[arg(long, value_name = "FILES", value_delimiter = ',')]
+    summaries: Vec<PathBuf>,
 
     /// Divide the network among this many processes instead, with few edges between them.
     #[arg(long, value_name = "N")]
@@ -139,7 +148,8 @@ impl New {
         let source = if self.set.is_empty() { source } else { String::new() };
         let experiment = Experiment::from_table(table, &source)?;
         self.check(&experiment)?;
-        let common = Common::new(&experiment, &base)?;
+        let (common, notes) = self.common(&experiment, &base)?;
+        let experiment = experiment.settled(common.about.task);
         let sites = self.placed(&common.network)?;
         // Before keys are made: a federation whose rounds do not fit in a frame would wait for ever.
         let message = common.largest_message(&experiment)?;
@@ -169,15 +179,28 @@ impl New {
             validity: (now().saturating_sub(3600), now() + self.days * 86_400),
         };
         let manifest = federation.write(&out).map_err(refused)?;
-        let rows = match self.processes {
+        let rows = match self.processes.filter(|_| self.summaries.is_empty()) {
             Some(_) => split_rows::write(&experiment, &base, (&common.network, &sites.all), &out)?,
             None => None,
         };
         if let Some(note) = note {
             terminal.say(&note);
         }
+        terminal.say(&plan_lines(&common.about.column_plan()));
+        for note in &notes {
+            terminal.say(&wrapped(&format!("Note: {note}")));
+        }
         tell(terminal, &experiment, &manifest, (&out, rows.as_deref(), message));
         Ok(())
+    }
+
+    /// What all sites share, and what a reader should know of it.
+    fn common(&self, experiment: &Experiment, base: &Path) -> Result<(Common, Vec<String>)> {
+        if self.summaries.is_empty() {
+            return Ok((Common::new(experiment, base)?, Vec::new()));
+        }
+        let summaries = NamedSummary::read_all(&self.summaries)?;
+        Common::from_summaries(experiment, base, summaries)
     }
 
     /// Refuses flags that the experiment cannot have.
@@ -217,7 +240,11 @@ impl New {
     fn shared(&self, experiment: &Experiment, common: &Common, title: &str) -> SharedFiles {
         let mut experiment = experiment.clone();
         // A site has its own rows and is told the features, so that all read the same columns.
-        experiment.data.file = PathBuf::from("data.csv");
+        experiment.data.file = PathBuf::from("data.csv").into();
+        // The table of a site is recognised where it is.
+        experiment.data.format = FileKeys::default();
+        // What is predicted is decided here: few rows of a site may look like something else.
+        experiment.data.task.get_or_insert(common.about.task.into());
         let plan = &common.about.columns;
         experiment.data.features = Some(plan.features().map(|(name, _)| name.into()).collect());
         experiment.data.exclude.clear();

@@ -22,6 +22,7 @@ use fedgrid_lab::{
     outcome::{Help, Outcome},
     pipeline::Pipeline,
     probes::help,
+    readings,
     run::{Existing, RunFolder, to_json_pretty},
     theory::Theory,
 };
@@ -117,6 +118,9 @@ impl SiteRun<'_> {
             std::fs::write(&path, text).map_err(|error| Error::file("write", &path, &error))?;
         }
         terminal.say(&format!("{}\n", table(&outcome)));
+        if let Some(line) = readings::line(&outcome) {
+            terminal.say(&format!("{line}\n"));
+        }
         for warning in &outcome.warnings {
             terminal.say(&format!("Warning: {warning}\n"));
         }

@@ -10,9 +10,9 @@ use fedgrid_zenoh::{
 
 use super::refused;
 use fedgrid_lab::{
+    assembly::Files,
     error::{Error, Result},
     experiment::Experiment,
-    source::Table,
 };
 
 /// Writes the rows of each site to a file, for its owner only; none where the table is not at hand.
@@ -23,11 +23,11 @@ pub(super) fn write(
     out: &Path,
 ) -> Result<Option<PathBuf>> {
     let keys = &experiment.data;
-    let path = base.join(&keys.file);
-    if !path.exists() {
+    let files = Files::new(base, experiment);
+    if !files.has_rows() {
         return Ok(None);
     }
-    let table = Table::from_file(&path, keys)?;
+    let table = files.rows()?;
     let names = table.names_in(&keys.node)?;
     let folder = out.join("rows");
     std::fs::create_dir_all(&folder).map_err(|error| Error::folder(&folder, &error))?;
@@ -37,7 +37,7 @@ pub(super) fn write(
         // Tables may have many rows and sites many nodes: each row is looked up by bisection.
         own.sort_unstable();
         let is_own = |row: &usize| own.binary_search(&names[*row].as_str()).is_ok();
-        let text = table.csv((0..table.rows()).filter(is_own), keys.delimiter);
+        let text = table.csv((0..table.rows()).filter(is_own));
         let path = folder.join(format!("{}.csv", site.name));
         disk::write(&path, text.as_bytes(), Access::Private).map_err(refused)?;
     }

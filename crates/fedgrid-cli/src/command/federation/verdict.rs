@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use fedgrid::{
-    compare::{Card, Contestant, NodeScore, Strength, Study, Unwatched},
+    compare::{Card, Contestant, NodeScore, RoleMeasures, Strength, Study, Unwatched},
     data::Task,
     method::Local,
     model::Hypothesis,
@@ -90,6 +90,8 @@ impl SiteVerdict {
                 local.nodes = training_scores(study, &alone.hypotheses)?;
                 local.validation = mean(&local.nodes).unwrap_or(0.0);
                 local.accuracy = accuracy(&local.nodes, study.task());
+                // What was measured in turn is on other rows than these.
+                local.measures = RoleMeasures::default();
                 (score(&plan.train), Measured::Training)
             }
         };
@@ -103,6 +105,10 @@ impl SiteVerdict {
             validation: mean(validation.as_deref().unwrap_or(&nodes)).unwrap_or(0.0),
             test: test.as_deref().and_then(mean),
             accuracy: accuracy(&nodes, study.task()),
+            measures: RoleMeasures {
+                test: study.measures(hypotheses, &plan.test),
+                validation: held.and_then(|rows| study.measures(hypotheses, rows)),
+            },
             path: Vec::new(),
             nodes,
             evidence: Vec::new(),
@@ -178,5 +184,5 @@ fn mean(scores: &[NodeScore]) -> Option<f64> {
 
 fn accuracy(scores: &[NodeScore], task: Task) -> Option<f64> {
     let total = NodeScore::total(scores);
-    (task.outputs() > 1).then(|| total.correct as f64 / total.rows.max(1) as f64)
+    (task.outputs() > 1).then(|| total.accuracy())
 }

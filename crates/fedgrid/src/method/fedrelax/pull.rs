@@ -126,7 +126,8 @@ impl Pulls {
         labels.extend_from_slice(Labels::neutral(data.task(), points).as_slice());
         let weights = [data.weights(), &vec![0.0; points]].concat();
         let features = Features::new(given.names().clone(), values)?;
-        Dataset::weighted(features, Labels::new(data.task(), labels)?, weights)
+        let all = Dataset::weighted(features, Labels::new(data.task(), labels)?, weights)?;
+        Ok(all.counting_as(data))
     }
 
     /// What a node with these predictions sends to each neighbour.

@@ -219,7 +219,7 @@ impl Stepper {
         let features = normal_points(&node.public, points, &mut stream)?;
         let labels: Labels = current.predict(&features);
         // A remembered point weighs as much as a row, whatever the scale of the weights.
-        let weight = node.data.total_weight() / node.data.rows().max(1) as f64;
+        let weight = node.data.total_weight() / node.data.row_count().max(f64::MIN_POSITIVE);
         let memory = Dataset::weighted(features, labels, vec![weight; points])?;
         Ok(node.model.fit(&augmented.clone().stacked(&memory)?)?.into())
     }

@@ -137,8 +137,8 @@ impl MixedParticipant {
                 needs: "fewer features or a sparser network, whose fronts have at most 256 coefficients",
             });
         }
-        // Every row counts once, whatever other methods weigh it by.
-        let rows = node.data.rows() as f64;
+        // Every row counts once, or as often as it stands for, whatever other methods weigh it by.
+        let rows = node.data.row_count();
         let mut participant = Self {
             id: node.id,
             family,

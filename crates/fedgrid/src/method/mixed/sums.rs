@@ -9,9 +9,9 @@ use crate::{
 /// Sums of weights, of rows that count, of nodes that have any, of labels and of features.
 pub(super) fn levels(data: &Dataset, with_labels: bool) -> Vec<f64> {
     let mut sums = vec![0.0; 4 + data.features().columns()];
-    for ((row, label), weight) in rows(data) {
+    for (place, ((row, label), weight)) in rows(data).enumerate() {
         sums[0] += weight;
-        sums[1] += f64::from(weight > 0.0);
+        sums[1] += if weight > 0.0 { data.count(place) } else { 0.0 };
         sums[3] += if with_labels { weight * label } else { 0.0 };
         add_scaled(&mut sums[4..], weight, row);
     }

@@ -67,7 +67,7 @@ impl PrimalDualParticipant {
             return Err(Error::NotParametric { node: id, model: kind_of(node.model.as_ref()) });
         }
         if method.paper_compat {
-            let rows = node.data.rows() as f64;
+            let rows = node.data.row_count();
             node.data = node.data.with_total_weight(rows);
         }
         let local = LocalLoss::new(node, method.step, method.relaxation)?;

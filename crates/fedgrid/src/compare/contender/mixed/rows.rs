@@ -54,8 +54,8 @@ impl MixedRows {
         if family.is_none() {
             // −2 log of the density of labels, and for REML of the mean coefficients, in other units.
             let label = (design.label_variance().sqrt() * unit(Design::INTERCEPT)).ln();
-            let count: usize = rows.iter().map(Dataset::rows).sum();
-            unit_deviance = 2.0 * count as f64 * label;
+            let count: f64 = rows.iter().map(Dataset::row_count).sum();
+            unit_deviance = 2.0 * count * label;
             if keys.likelihood == Likelihood::Restricted {
                 let of = |&column: &usize| {
                     let name = design.name_of(column, names);

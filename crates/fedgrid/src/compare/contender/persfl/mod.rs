@@ -41,8 +41,7 @@ impl PersFlKeys {
         if self.probe == Probe::Refit {
             return 1.0;
         }
-        let data = study.select(&study.plan.train);
-        let data: Vec<_> = data.into_iter().map(|data| data.with_total_weight(1.0)).collect();
+        let data = study.training_data();
         let Some((first, own)) = study.models.iter().zip(&data).find(|(_, data)| data.rows() > 0)
         else {
             return 1.0;

@@ -1,0 +1,102 @@
+//! The table of a site as the plan of its federation reads it: all that does not fit at once, before anything is sent.
+
+use fedgrid::network::NodeId;
+
+use super::{
+    Checked, Common, DataSchema,
+    rows::ReadRows,
+    site::check_own,
+    target::{check_target, labels},
+    timed_table::TimedTable,
+};
+use crate::{
+    columns::{ColumnPlan, Problems},
+    error::Result,
+    experiment::{Experiment, MissingRule},
+    source::Table,
+};
+
+/// Looks at the table of a site that hosts these nodes.
+#[must_use]
+pub fn check_at_site(
+    experiment: &Experiment,
+    table: &Table,
+    common: &Common,
+    own: &[NodeId],
+) -> Checked {
+    let (keys, about) = (&experiment.data, &common.about);
+    let plan = about.column_plan();
+    let mut problems = Problems::at_site(table);
+    // Lags are columns that a site does not have, but makes.
+    let table = &TimedTable::new(keys, table.clone(), &mut problems);
+    let is_whole = add_missing(&plan, table, &mut problems);
+    // Lists of columns would only repeat what is missing.
+    let mut of_keys = problems.clone();
+    let read = ReadRows::new(experiment, table, None, &mut of_keys);
+    if is_whole {
+        problems = of_keys;
+    }
+    problems.take(check_own(table, about, &common.network, own));
+    problems.take(read_labels(experiment, table, about, &read.is_used));
+    problems.take(read.stored_roles(keys));
+    let made = plan.encode(|name| table.column(name).ok(), &read.is_used, &mut problems);
+    let notes = made.notes().into_iter().chain(read.notes()).chain(unused(about, table, keys));
+    Checked {
+        table: table.source.clone(),
+        files: table.described.clone(),
+        rows: table.rows(),
+        nodes: Some(own.len()),
+        features: plan.feature_names(),
+        notes: notes.collect(),
+        plan: plan.into_owned(),
+        problems: problems.sentences(),
+    }
+}
+
+impl Checked {
+    /// Refuses a table with problems, in one sentence with all of them.
+    pub fn refuse(&self) -> Result<()> {
+        if self.problems.is_empty() {
+            return Ok(());
+        }
+        let all = self.problems.join("; ");
+        Err(crate::Error::input(format!("{}: {all}", self.table)))
+    }
+}
+
+/// Names the columns that are not there; whether there are none.
+fn add_missing(plan: &ColumnPlan, table: &Table, problems: &mut Problems) -> bool {
+    for (name, keys) in plan.features().filter(|(name, _)| !table.has(name)) {
+        let is_filled =
+            !matches!(keys.missing, None | Some(MissingRule::Refuse | MissingRule::Drop));
+        let remedy = if is_filled { "add it, if need be without values" } else { "add it" };
+        problems.add(format!(
+            "there is no column '{name}', which all sites of the federation have; {remedy}"
+        ));
+    }
+    problems.is_empty()
+}
+
+fn read_labels(
+    experiment: &Experiment,
+    table: &Table,
+    about: &DataSchema,
+    is_used: &[bool],
+) -> Result<()> {
+    check_target(experiment, table, about.task)?;
+    let classes = (about.task, Some(about.classes.as_slice()));
+    labels(&experiment.data, table, classes, is_used).map(|_| ())
+}
+
+/// Columns that the site has and the federation does not use.
+fn unused(about: &DataSchema, table: &Table, keys: &crate::experiment::DataKeys) -> Option<String> {
+    let plan = about.column_plan();
+    let is_used = |name: &&str| {
+        [keys.node.as_str(), keys.target.as_str()].contains(name)
+            || keys.split_column() == Some(name)
+            || plan.features().any(|(known, _)| known == *name)
+    };
+    let unused: Vec<&str> = table.names().filter(|name| !is_used(name)).collect();
+    (!unused.is_empty())
+        .then(|| format!("Columns that the federation does not use: {}.", unused.join(", ")))
+}
