@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Reference numbers for counts over exposures: what statsmodels gives for rows of ours.
 
-    python -m venv /tmp/reference && /tmp/reference/bin/pip install statsmodels
-    /tmp/reference/bin/python tools/exposure_reference.py    # writes crates/fedgrid/tests/laws/weights/reference.json
+    python -m venv reference && reference/bin/pip install statsmodels
+    reference/bin/python tools/exposure_reference.py    # writes crates/fedgrid/tests/laws/weights/reference.json
 
 Its fits take exposures as offsets of the linear predictor, and repeated rows as frequency weights.
 """
