@@ -1,27 +1,44 @@
-//! Linear models coupled by predictions, solved directly.
+//! Models coupled by predictions, solved directly: linear ones as one system, others with smooth losses by Newton's
+//! method.
 
 use std::sync::Arc;
 
 use super::{
     Certificate, Fitted,
+    contender::Facts,
     fitted::{Effort, FitRequest, StartingPoint},
     trainer::Trainer,
+    undetermined,
 };
 use crate::{
     error::Result,
     method::Shrunk,
     model::{Hypothesis, LinearHypothesis},
-    optimum::{Anchor, Limit, LinearNetwork},
+    optimum::{Anchor, Limit, LinearNetwork, SmoothAnchor, SmoothNetwork, SmoothStart},
 };
 
 impl Trainer<'_> {
     /// The direct solution of the whole network, where there is one.
-    pub(super) fn solve_linear(&self, request: &FitRequest, hub: f64) -> Result<Option<Fitted>> {
-        self.linear.as_ref().map_or(Ok(None), |linear| self.solved(linear, request, hub))
+    pub(super) fn solve_directly(
+        &self,
+        facts: &Facts,
+        request: &FitRequest,
+    ) -> Result<Option<Fitted>> {
+        let hub = facts.hub;
+        if !facts.solves_directly {
+            return Ok(None);
+        }
+        if let Some(linear) = &self.linear {
+            return self.solved(linear, request, hub);
+        }
+        // A network of smooth losses couples levels, too.
+        let smooth = self.smooth().filter(|_| facts.couples_intercepts);
+        smooth.map_or(Ok(None), |smooth| self.solved_smoothly(smooth, request, hub))
     }
 
     /// Every node pulled to the pooled model.
-    pub(super) fn shrunk(&self, strength: f64, effort: Effort) -> Result<Fitted> {
+    pub(super) fn shrunk(&self, request: FitRequest) -> Result<Fitted> {
+        let FitRequest { strength, start, effort, .. } = request;
         let network = &self.study.network.without_edges();
         let pooled = self.anchor()?;
         if let (Some(linear), Some(centre)) = (&self.linear, pooled[0].downcast_ref()) {
@@ -32,6 +49,12 @@ impl Trainer<'_> {
             }
         }
         let couple_intercept = self.study.settings.method.facts().couples_intercepts;
+        if let Some(smooth) = self.smooth().filter(|_| couple_intercept) {
+            let request = FitRequest::new(network, strength, start, effort);
+            if let Some(fitted) = self.solved_smoothly(smooth, &request, 1.0)? {
+                return Ok(fitted);
+            }
+        }
         self.rounds(&Shrunk { alpha: strength, couple_intercept, pooled }, network, 1.0, effort)
     }
 
@@ -78,6 +101,63 @@ impl Trainer<'_> {
             },
             engine: "Krylov method on the linear system".into(),
             next_start: StartingPoint::Weights(solution.weights),
+            ..Fitted::exact(self.fill_undetermined(network, hub, hypotheses)?)
+        }))
+    }
+}
+
+impl Trainer<'_> {
+    /// The fixed point of models with smooth losses; none where Newton's method does not get there.
+    fn solved_smoothly(
+        &self,
+        smooth: &SmoothNetwork,
+        request: &FitRequest,
+        hub: f64,
+    ) -> Result<Option<Fitted>> {
+        let FitRequest { network, strength: alpha, start, effort, .. } = request;
+        if *alpha == 0.0 {
+            return Ok(None);
+        }
+        // Strong pulls come first, and their limit is near the pooled model.
+        let pooled = self.anchor()?;
+        let Some(pooled) = smooth.weights_of(pooled.iter().map(AsRef::as_ref)) else {
+            return Ok(None);
+        };
+        // Nodes that nobody pulls at are trained alone, and those that nothing determines are pooled.
+        let mut is_coupled: Vec<bool> = (0..network.len())
+            .map(|node| hub > 0.0 || !network.neighbours(node).is_empty())
+            .collect();
+        if hub == 0.0 {
+            undetermined(network, |node| self.has_rows[node])
+                .into_iter()
+                .for_each(|node| is_coupled[node] = false);
+        }
+        let start = match start {
+            StartingPoint::Smooth(start) => start.clone(),
+            _ => SmoothStart::new(pooled.clone()),
+        };
+        let anchor = (hub > 0.0).then(|| SmoothAnchor { weight: hub, weights: pooled });
+        // A search compares errors that differ in their third digit; what users keep is solved to rounding.
+        let tolerance = if *effort == Effort::Search { 1e-4 } else { 1e-10 };
+        let solution =
+            smooth.solve(network, *alpha, anchor.as_ref(), &is_coupled, start, tolerance)?;
+        if !solution.converged {
+            return Ok(None);
+        }
+        let weights = &solution.end.weights;
+        let mut hypotheses: Vec<Option<Arc<dyn Hypothesis>>> =
+            smooth.hypotheses(weights).map(|h| Some(h.into())).collect();
+        self.fit_isolated(network, hub, &mut hypotheses)?;
+        Ok(Some(Fitted {
+            residuals: solution.history,
+            certificate: Certificate {
+                kind: "fixed-point residual".into(),
+                value: solution.residual,
+                converged: true,
+                reason: None,
+            },
+            engine: "Newton's method on the fixed-point equations".into(),
+            next_start: StartingPoint::Smooth(solution.end),
             ..Fitted::exact(self.fill_undetermined(network, hub, hypotheses)?)
         }))
     }

@@ -10,7 +10,7 @@ use crate::{
     model::Hypothesis,
     network::Network,
     observe::Round,
-    optimum::gtv::Minimum,
+    optimum::{SmoothStart, gtv::Minimum},
     uncertainty::{Posterior, Residuals},
 };
 
@@ -122,6 +122,8 @@ pub(super) enum StartingPoint {
     #[default]
     Cold,
     Weights(Vec<f64>),
+    /// Weights of models with smooth losses, and what is known of their curvature.
+    Smooth(SmoothStart),
     Hypotheses(PartialHypotheses),
     Minimum(Box<Minimum>),
     /// The weights of the one model of all nodes.

@@ -14,7 +14,7 @@ use crate::{
     method::{Hypotheses, Local, Pooled},
     model::{Hypothesis, LocalModel},
     network::{Network, Node},
-    optimum::{LinearNetwork, gtv::Losses},
+    optimum::{LinearNetwork, SmoothNetwork, gtv::Losses},
     runtime::InProcess,
 };
 
@@ -27,9 +27,11 @@ pub struct Trainer<'a> {
     /// The nodes, once they are needed: linear networks are solved by their moments.
     nodes: OnceLock<Vec<Node>>,
     /// Whether a node has rows that count.
-    has_rows: Vec<bool>,
+    pub(super) has_rows: Vec<bool>,
     /// Linear models coupled by predictions, which are solved directly.
     pub(super) linear: Option<LinearNetwork>,
+    /// Other models with smooth losses that are solved directly, once they are needed.
+    smooth: OnceLock<Option<SmoothNetwork>>,
     /// The losses of models coupled by weights, once they are needed.
     losses: OnceLock<Result<Losses>>,
     mean: Arc<dyn Hypothesis>,
@@ -55,13 +57,32 @@ impl<'a> Trainer<'a> {
         let has_rows = nodes.iter().map(|node| node.data.total_weight() > 0.0).collect();
         // Nodes hold copies of rows: where the moments suffice, these are dropped until a model asks for them.
         let nodes = if linear.is_some() { OnceLock::new() } else { nodes.into() };
-        let (losses, anchor) = (OnceLock::new(), OnceLock::new());
-        Ok(Self { study, watch, rows, ridge, nodes, has_rows, linear, losses, mean, anchor })
+        let (smooth, losses, anchor) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Ok(Self {
+            study,
+            watch,
+            rows,
+            ridge,
+            nodes,
+            has_rows,
+            linear,
+            smooth,
+            losses,
+            mean,
+            anchor,
+        })
     }
 
     /// The nodes with their training rows.
     pub(super) fn nodes(&self) -> &[Node] {
         self.nodes.get_or_init(|| self.study.nodes_with(self.rows, self.ridge))
+    }
+
+    /// Models with smooth losses, coupled by predictions; none if there are others, or rounds are asked for.
+    pub(super) fn smooth(&self) -> Option<&SmoothNetwork> {
+        let made =
+            || self.study.settings.direct.then(|| SmoothNetwork::new(self.nodes())).flatten();
+        self.smooth.get_or_init(made).as_ref()
     }
 
     /// Trains a contestant at a strength.

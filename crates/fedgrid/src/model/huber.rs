@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LocalModel, Parametric, Rescaling, Steps, Tunable, Vanishing, check,
+    Hypothesis, Link, LocalModel, Parametric, Rescaling, Steps, Tunable, Vanishing, check,
     solver::{Affine, AffineModel, CentredRegression, PiecewiseQuadratic, QuadraticPulls},
 };
 use crate::{
@@ -116,6 +116,15 @@ impl AffineModel for Huber {
 
     fn row_curvature(&self, label: f64, output: f64) -> Option<f64> {
         Some(if (output - label).abs() <= self.threshold { 2.0 } else { 0.0 })
+    }
+
+    /// On the straight lines the loss itself has no curvature, and steps would have no end.
+    fn row_parabola(&self, label: f64, output: f64) -> f64 {
+        2.0 * (self.threshold / (output - label).abs()).min(1.0)
+    }
+
+    fn link(&self) -> Option<Link> {
+        Some(Link::Identity)
     }
 
     fn proximal_step(&self, data: &Dataset, centre: &[f64], steps: Steps) -> Result<Vec<f64>> {

@@ -13,6 +13,7 @@ mod builtin;
 mod check;
 mod coefficient_spread;
 mod kernel;
+mod linear_outputs;
 mod parametric;
 #[cfg(test)]
 mod reference;
@@ -53,6 +54,7 @@ pub use huber::Huber;
 pub use kernel::Kernel;
 pub use kernel_ridge::{KernelRidge, KernelRidgeHypothesis};
 pub use linear::{Linear, LinearHypothesis, LinearProximal};
+pub use linear_outputs::{Curvature, LinearOutputs, Link};
 pub use logistic::{Logistic, LogisticHypothesis};
 pub use neighbours::{Neighbours, NeighboursHypothesis};
 pub use parametric::{LossShape, Parametric, Steps};

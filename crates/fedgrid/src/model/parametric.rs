@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::{Hypothesis, LocalModel};
+use super::{Hypothesis, LinearOutputs, LocalModel};
 use crate::{
     data::{Dataset, Task},
     error::Result,
@@ -55,6 +55,12 @@ pub trait Parametric: LocalModel {
     /// The second derivative as rows of a symmetric matrix, zero across a kink of the slope; none where
     /// the model does not tell it.
     fn hessian(&self, _data: &Dataset, _weights: &[f64]) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// The model as one of linear outputs with a smooth loss, if it is: then networks of it are solved by Newton's
+    /// method.
+    fn as_linear_outputs(&self) -> Option<&dyn LinearOutputs> {
         None
     }
 

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LinearHypothesis, LocalModel, Parametric, Rescaling, Steps, Storable, Stored,
+    Hypothesis, LinearHypothesis, Link, LocalModel, Parametric, Rescaling, Steps, Storable, Stored,
     Tunable, Vanishing, check,
     solver::{Affine, AffineModel, Basis, PenalisedLoss, RowLoss},
 };
@@ -162,6 +162,10 @@ impl AffineModel for Poisson {
 
     fn row_curvature(&self, _label: f64, output: f64) -> Option<f64> {
         Some(output.exp())
+    }
+
+    fn link(&self) -> Option<Link> {
+        Some(Link::Canonical)
     }
 
     fn least_row_loss(&self, label: f64) -> f64 {

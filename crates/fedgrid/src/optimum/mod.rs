@@ -4,6 +4,8 @@
 pub mod gtv;
 mod krylov;
 mod linear;
+mod smooth;
 
 pub use krylov::Limit;
 pub use linear::{Anchor, LinearNetwork, Rounds, Solution};
+pub use smooth::{SmoothAnchor, SmoothNetwork, SmoothSolution, SmoothStart};

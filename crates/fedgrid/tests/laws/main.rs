@@ -18,6 +18,7 @@ mod protocol;
 mod relaxation;
 mod rounds;
 mod setting;
+mod smooth;
 mod uncertainty;
 mod units;
 mod vanishing;

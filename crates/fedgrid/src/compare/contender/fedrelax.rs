@@ -1,4 +1,5 @@
-//! FedRelax in a comparison: linear networks are solved directly, all others run in rounds of messages.
+//! FedRelax in a comparison: networks of models with smooth losses are solved directly, all others run in rounds of
+//! messages.
 
 use super::{
     AtSites, Bound, Contender, Facts, Federated, MessageSizes, ModelsInUse, Objective, Place,
@@ -52,7 +53,7 @@ impl Contender for FedRelax {
     }
 
     fn fit(&self, trainer: &Trainer, request: FitRequest) -> Result<Fitted> {
-        if let Some(fitted) = trainer.solve_linear(&request, self.hub)? {
+        if let Some(fitted) = trainer.solve_directly(&self.facts(), &request)? {
             return Ok(fitted);
         }
         let FitRequest { network, strength, start, effort, .. } = request;
@@ -110,7 +111,7 @@ impl Contender for FedRelax {
     }
 
     fn note_on_fit(&self, fitted: &Fitted) -> Option<String> {
-        let note = "All models are linear and this process holds all rows, so the fixed point of \
+        let note = "All models have smooth losses and this process holds all rows, so the fixed point of \
                     FedRelax was solved directly instead of in rounds of messages.";
         fitted.direct.then(|| note.into())
     }

@@ -37,7 +37,7 @@ impl Contender for Shrunk {
     }
 
     fn fit(&self, trainer: &Trainer, request: FitRequest) -> Result<Fitted> {
-        trainer.shrunk(request.strength, request.effort)
+        trainer.shrunk(request)
     }
 
     fn pulls(&self, network: &Network) -> Option<(FedRelax, Vec<f64>)> {

@@ -3,16 +3,19 @@
 
 use std::sync::Arc;
 
-use super::{Logistic, LogisticHypothesis, row_loss::CrossEntropy};
+use super::{Logistic, LogisticHypothesis, objective::softmax, row_loss::CrossEntropy};
 use crate::{
     algebra::{add_outer, add_scaled, dot},
     data::{Dataset, Labels, Task},
     error::Result,
     model::{
-        Hypothesis, LossShape, Parametric, Steps,
+        Curvature, Hypothesis, LinearOutputs, Link, LossShape, Parametric, Steps,
         solver::{PenalisedLoss, RowLoss, RowShape, check_proximal},
     },
 };
+
+/// Up to so many classes need no memory of their own.
+const MOST_CLASSES_AT_ONCE: usize = 16;
 
 /// How many outputs a task has.
 fn outputs(task: Task) -> usize {
@@ -92,6 +95,11 @@ impl Parametric for Logistic {
             }
         }
         Some(hessian)
+    }
+
+    fn as_linear_outputs(&self) -> Option<&dyn LinearOutputs> {
+        // The kinks of the lasso have no second derivative.
+        (self.lasso == 0.0).then_some(self)
     }
 
     fn subgradient(&self, data: &Dataset, weights: &[f64], wanted: &[f64]) -> (Vec<f64>, f64) {
@@ -179,5 +187,69 @@ impl Parametric for Logistic {
 
     fn intercepts(&self, columns: usize, task: Task) -> Vec<usize> {
         self.affine().intercepts(columns, outputs(task))
+    }
+}
+
+impl LinearOutputs for Logistic {
+    fn link(&self) -> Link {
+        Link::Canonical
+    }
+
+    fn outputs(&self, task: Task) -> usize {
+        outputs(task)
+    }
+
+    fn has_intercept(&self) -> bool {
+        self.intercept
+    }
+
+    fn ridge(&self) -> f64 {
+        self.ridge
+    }
+
+    fn derivatives(
+        &self,
+        label: &[f64],
+        outputs: &[f64],
+        slopes: &mut [f64],
+        curvatures: &mut [f64],
+        _kind: Curvature,
+    ) -> f64 {
+        if let [output] = outputs {
+            // The smaller of both probabilities is exact also where the other rounds to one.
+            let odds = (-output.abs()).exp();
+            let (large, small) = (1.0 / (1.0 + odds), odds / (1.0 + odds));
+            let (q, rest) = if *output >= 0.0 { (large, small) } else { (small, large) };
+            slopes[0] = q * label[0] - label[1] * rest;
+            curvatures[0] = q * rest;
+            return output.max(0.0) + odds.ln_1p() - label[1] * output;
+        }
+        let mut few = [0.0; MOST_CLASSES_AT_ONCE];
+        let mut many = Vec::new();
+        let rests = if outputs.len() <= MOST_CLASSES_AT_ONCE {
+            &mut few[..outputs.len()]
+        } else {
+            many.resize(outputs.len(), 0.0);
+            &mut many[..]
+        };
+        // The slopes hold the probabilities until the curvatures are known.
+        let log_sum = softmax(outputs, slopes, rests);
+        let mut entry = 0;
+        for a in 0..outputs.len() {
+            for b in 0..=a {
+                curvatures[entry] = slopes[a] * if a == b { rests[a] } else { -slopes[b] };
+                entry += 1;
+            }
+        }
+        for ((slope, rest), p) in slopes.iter_mut().zip(rests.iter()).zip(label) {
+            // This is q − p without cancellation where both are close to one.
+            *slope = *slope * (1.0 - p) - p * rest;
+        }
+        let largest = outputs.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
+        label.iter().zip(outputs).map(|(p, output)| p * (log_sum + (largest - output))).sum()
+    }
+
+    fn has_common_shift(&self, task: Task) -> bool {
+        outputs(task) > 1
     }
 }

@@ -11,7 +11,10 @@ use super::{affine::Affine, level_set::RowShape};
 use crate::{
     data::{Dataset, Task},
     error::Result,
-    model::{Hypothesis, LinearHypothesis, LocalModel, LossShape, Parametric, Steps},
+    model::{
+        Curvature, Hypothesis, LinearHypothesis, LinearOutputs, Link, LocalModel, LossShape,
+        Parametric, Steps,
+    },
 };
 
 /// What one model of a linear output has that others have not. Its loss is convex.
@@ -28,6 +31,18 @@ pub(crate) trait AffineModel: LocalModel {
     /// Its second derivative by the output, zero across a kink of the slope; for all labels and
     /// outputs, or for none.
     fn row_curvature(&self, _label: f64, _output: f64) -> Option<f64> {
+        None
+    }
+
+    /// The curvature of a parabola that touches the loss there and is nowhere below it, where the loss may be straight;
+    /// else its own.
+    fn row_parabola(&self, label: f64, output: f64) -> f64 {
+        self.row_curvature(label, output).unwrap_or(0.0)
+    }
+
+    /// How labels and predictions enter the gradient of a loss with second derivatives; none if it has none
+    /// everywhere.
+    fn link(&self) -> Option<Link> {
         None
     }
 
@@ -96,6 +111,11 @@ impl<M: AffineModel> Parametric for M {
         Some(self.affine().hessian(data, weights, curvature))
     }
 
+    fn as_linear_outputs(&self) -> Option<&dyn LinearOutputs> {
+        self.link()?;
+        Some(self)
+    }
+
     fn subgradient(&self, data: &Dataset, weights: &[f64], wanted: &[f64]) -> (Vec<f64>, f64) {
         self.subgradient_near(data, weights, wanted)
     }
@@ -126,5 +146,40 @@ impl<M: AffineModel> Parametric for M {
 
     fn intercepts(&self, columns: usize, _task: Task) -> Vec<usize> {
         self.affine().intercepts(columns, 1)
+    }
+}
+
+impl<M: AffineModel> LinearOutputs for M {
+    fn link(&self) -> Link {
+        AffineModel::link(self).expect("only models with a link are asked")
+    }
+
+    fn outputs(&self, _task: Task) -> usize {
+        1
+    }
+
+    fn has_intercept(&self) -> bool {
+        self.affine().intercept
+    }
+
+    fn ridge(&self) -> f64 {
+        self.affine().ridge
+    }
+
+    fn derivatives(
+        &self,
+        label: &[f64],
+        outputs: &[f64],
+        slopes: &mut [f64],
+        curvatures: &mut [f64],
+        kind: Curvature,
+    ) -> f64 {
+        let (label, output) = (label[0], outputs[0]);
+        slopes[0] = self.row_slope(label, output);
+        curvatures[0] = match kind {
+            Curvature::Exact => self.row_curvature(label, output).unwrap_or(0.0),
+            Curvature::Above => self.row_parabola(label, output),
+        };
+        self.row_loss(label, output)
     }
 }

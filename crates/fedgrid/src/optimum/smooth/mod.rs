@@ -1,0 +1,309 @@
+//! The fixed point of FedRelax on a network of models with smooth losses, by Newton's method,
+//!
+//! ```text
+//! G_i(w) = ∇L_i(w_i) + α Σ_j A_ij (g(w_i) − g(w_j)) = 0       canonical links
+//! G_i(w) = ∇L_i(w_i) + α T_i ∇D(w_i; w̄_i) = 0                 outputs that are predictions
+//! ```
+//!
+//! where `g(w)` is the mean over the public points of `x · prediction(x)`, D the mean loss there, `T_i = Σ_j A_ij`
+//! and `w̄_i` the neighbours' weighted mean. These are the equations of refits that no longer change. Newton's
+//!
+//! ```text
+//! J_ii = H_i + α T_i K_i      J_ij = −α A_ij K_j   (canonical)   or   −α A_ij K_i   (identity)
+//! ```
+//!
+//! with the second derivatives `H_i` of `L_i` and `K_i` of D are solved by GMRES, preconditioned by the blocks `J_ii`
+//! and by what connected nodes have in common. Where no such step is any good, every node is visited: it goes down to
+//! about its own minimum while its neighbours stay, as in a round. Second derivatives are kept from step to step and from strength to
+//! strength as long as steps with them do well.
+//! ["Plug In and Learn", Algorithm 1 at its end; Knoll and Keyes 2004 on Newton–Krylov methods.]
+
+mod coarse;
+mod equations;
+mod rows;
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use equations::{Equations, Linearised};
+use rows::Rows;
+
+use super::krylov::Limit;
+use crate::{
+    algebra::{add_scaled, norm},
+    data::{Features, Labels, Task},
+    error::{Result, at_least_zero, same_size},
+    model::{Hypothesis, LinearOutputs, Link, LocalModel},
+    network::{Network, Node},
+};
+
+/// Numbers in all second derivatives that are worth the memory: half a gigabyte.
+const MOST_NUMBERS: usize = 1 << 26;
+/// Newton steps at most; a dozen are usual from a far start.
+const MOST_STEPS: usize = 80;
+/// Halvings of a step at most: where shorter ones are needed, nodes are better visited one by one.
+const MOST_HALVINGS: usize = 3;
+/// Rounds of visits at most; one or two bring a far start near enough.
+const MOST_VISITS: usize = 12;
+/// Second derivatives are computed anew once a step leaves more than this share of the residual: another step with
+/// the old ones costs a third of new ones.
+const WORN_SHARE: f64 = 0.25;
+/// The relative residual of Newton's equations: a little below what worn second derivatives leave.
+const STEP_TOLERANCE: f64 = 0.03;
+/// Products for one step at most: where that is too few, the step is the best one of its space.
+const STEP_PRODUCTS: usize = 240;
+
+/// The models, rows and common public points of all nodes.
+#[derive(Debug)]
+pub struct SmoothNetwork {
+    nodes: Vec<Part>,
+    task: Task,
+    names: Arc<[String]>,
+    link: Link,
+    /// How many weights a node has.
+    size: usize,
+    /// The outputs of a row, and how many weights each has.
+    outputs: usize,
+    width: usize,
+    has_common_shift: bool,
+    points: Arc<Features>,
+    public: Rows,
+}
+
+/// What a node brings along.
+#[derive(Debug)]
+struct Part {
+    model: Arc<dyn LocalModel>,
+    rows: Rows,
+    /// The labels of its rows that count.
+    labels: Vec<f64>,
+}
+
+/// A neighbour of every node that does not change: the pooled model.
+#[derive(Debug, Clone)]
+pub struct SmoothAnchor {
+    /// The weight of the edge to it.
+    pub weight: f64,
+    /// Its weights for each node.
+    pub weights: Vec<f64>,
+}
+
+/// Where to start from: weights, and second derivatives that were of use near them.
+#[derive(Debug, Clone)]
+pub struct SmoothStart {
+    /// The weights of node i are `weights[i·size..(i+1)·size]`.
+    pub weights: Vec<f64>,
+    curvatures: Option<Arc<Curvatures>>,
+}
+
+/// The second derivatives H and K of every node.
+type Curvatures = Vec<(Vec<f64>, Vec<f64>)>;
+
+/// The weights of all nodes and how close they are.
+#[derive(Debug, Clone)]
+pub struct SmoothSolution {
+    /// What the next strength may start from.
+    pub end: SmoothStart,
+    /// How far one more round would move the public predictions, relative to their size.
+    pub residual: f64,
+    /// The norms of the equations on the way, relative to the first.
+    pub history: Vec<f64>,
+    /// Whether the steps have become as small as asked.
+    pub converged: bool,
+}
+
+impl SmoothStart {
+    /// From given weights.
+    #[must_use]
+    pub fn new(weights: Vec<f64>) -> Self {
+        Self { weights, curvatures: None }
+    }
+}
+
+impl SmoothNetwork {
+    /// These nodes; none if a model is of another sort, their shapes differ, or nodes have public points of their own.
+    #[must_use]
+    pub fn new(nodes: &[Node]) -> Option<Self> {
+        let first = nodes.first()?;
+        let (task, columns) = (first.data.task(), first.data.features().columns());
+        let shape = |node: &Node| {
+            let model = node.model.as_parametric()?.as_linear_outputs()?;
+            Some((model.link(), model.outputs(task), model.has_intercept()))
+        };
+        let own = shape(first)?;
+        let (link, outputs, has_intercept) = own;
+        let is_alike =
+            |node: &Node| shape(node) == Some(own) && Arc::ptr_eq(&node.public, &first.public);
+        let width = columns + usize::from(has_intercept);
+        let size = outputs * width;
+        let fits = nodes.len() * size * size <= MOST_NUMBERS / 2;
+        if !fits || first.public.rows() == 0 || !nodes.iter().all(is_alike) {
+            return None;
+        }
+        let part = |node: &Node| {
+            let data = node.data.without_zero_weights();
+            let rows = Rows::new(data.features(), data.weights(), has_intercept);
+            let labels = data.labels().as_slice().to_vec();
+            Part { model: node.model.clone(), rows, labels }
+        };
+        let share = 1.0 / first.public.rows() as f64;
+        Some(Self {
+            nodes: nodes.par_iter().map(part).collect(),
+            task,
+            names: first.data.features().names().clone(),
+            link,
+            size,
+            outputs,
+            width,
+            has_common_shift: outputs_of(first)?.has_common_shift(task),
+            points: first.public.clone(),
+            public: Rows::new(&first.public, &vec![share; first.public.rows()], has_intercept),
+        })
+    }
+
+    /// The weights of hypotheses; none if one is of another model.
+    #[must_use]
+    pub fn weights_of<'a>(
+        &self,
+        hypotheses: impl Iterator<Item = &'a dyn Hypothesis>,
+    ) -> Option<Vec<f64>> {
+        let own = |(part, hypothesis): (&Part, &dyn Hypothesis)| {
+            part.model.as_parametric()?.weights(hypothesis).filter(|w| w.len() == self.size)
+        };
+        let all = self.nodes.iter().zip(hypotheses).map(own).collect::<Option<Vec<_>>>()?;
+        Some(all.concat())
+    }
+
+    /// The learnt hypothesis of each node.
+    pub fn hypotheses(&self, weights: &[f64]) -> impl Iterator<Item = Box<dyn Hypothesis>> {
+        self.nodes.iter().zip(weights.chunks_exact(self.size.max(1))).map(|(part, weights)| {
+            let model = part.model.as_parametric().expect("all models have linear outputs");
+            model.hypothesis(&self.names, self.task, weights)
+        })
+    }
+
+    /// Solves for the weights of the nodes that `is_coupled` names; the others keep theirs, and are neighbours of none
+    /// of them.
+    pub fn solve(
+        &self,
+        network: &Network,
+        alpha: f64,
+        anchor: Option<&SmoothAnchor>,
+        is_coupled: &[bool],
+        start: SmoothStart,
+        tolerance: f64,
+    ) -> Result<SmoothSolution> {
+        at_least_zero("alpha", alpha)?;
+        same_size("starting weights", start.weights.len(), self.nodes.len() * self.size)?;
+        let equations = Equations::new(self, network, alpha, anchor, is_coupled);
+        // In the pool from first to last, because every entry into it costs as much as a small step.
+        Ok(rayon::scope(|_| Walk::new(&equations, start).run(tolerance)))
+    }
+
+    fn model(&self, node: usize) -> &dyn LinearOutputs {
+        let model = self.nodes[node].model.as_parametric();
+        model.and_then(|model| model.as_linear_outputs()).expect("all models have linear outputs")
+    }
+
+    /// What a node with these weights predicts for the public points.
+    fn predictions(&self, node: usize, weights: &[f64]) -> Labels {
+        let model = self.nodes[node].model.as_parametric().expect("all models have linear outputs");
+        model.hypothesis(&self.names, self.task, weights).predict(&self.points)
+    }
+
+    /// A label that says nothing: with canonical links it cancels.
+    fn neutral_label(&self) -> Vec<f64> {
+        Labels::neutral(self.task, 1).as_slice().to_vec()
+    }
+}
+
+fn outputs_of(node: &Node) -> Option<&dyn LinearOutputs> {
+    node.model.as_parametric()?.as_linear_outputs()
+}
+
+/// A walk to the solution.
+struct Walk<'a> {
+    equations: &'a Equations<'a>,
+    weights: Vec<f64>,
+    /// The left sides G of the equations.
+    left: Vec<f64>,
+    curvatures: Arc<Curvatures>,
+    linearised: Linearised<'a>,
+    /// Whether the second derivatives are those of the weights.
+    is_fresh: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(equations: &'a Equations<'a>, start: SmoothStart) -> Self {
+        let SmoothStart { weights, curvatures } = start;
+        let is_fresh = curvatures.is_none();
+        let curvatures = curvatures.unwrap_or_else(|| Arc::new(equations.curvatures(&weights)));
+        let linearised = Linearised::new(equations, &curvatures);
+        let left = equations.left(&weights);
+        Self { equations, weights, left, curvatures, linearised, is_fresh }
+    }
+
+    fn run(mut self, tolerance: f64) -> SmoothSolution {
+        let first = norm(&self.left);
+        let mut history = vec![1.0];
+        let (mut converged, mut visits) = (first == 0.0, 0);
+        let limit = Limit { tolerance: STEP_TOLERANCE, products: STEP_PRODUCTS };
+        for _ in 0..MOST_STEPS {
+            if converged {
+                break;
+            }
+            let step = self.linearised.step(&self.left, limit);
+            let before = norm(&self.left);
+            let Some(length) = self.advance(&step) else {
+                if self.is_fresh {
+                    // No step along Newton's direction is better: what is left is rounding, or the start was far.
+                    converged = self.linearised.size(&step, &self.weights) <= tolerance;
+                    if converged || visits == MOST_VISITS {
+                        break;
+                    }
+                    visits += 1;
+                    self.weights = self.equations.visited(&self.weights);
+                    self.left = self.equations.left(&self.weights);
+                }
+                self.refresh();
+                continue;
+            };
+            let share = norm(&self.left) / before;
+            history.push(norm(&self.left) / first);
+            // What is left to go is about the share of the step that the residual has kept.
+            let left = share * length * self.linearised.size(&step, &self.weights);
+            converged = length == 1.0 && left <= tolerance || norm(&self.left) == 0.0;
+            if !converged && share > WORN_SHARE {
+                self.refresh();
+            }
+        }
+        let residual = self.linearised.round_residual(&self.left, &self.weights);
+        let end = SmoothStart { weights: self.weights, curvatures: Some(self.curvatures) };
+        SmoothSolution { end, residual, history, converged }
+    }
+
+    /// Takes the longest of the steps 1, ½, ¼, … that makes the residual smaller, and says which.
+    fn advance(&mut self, step: &[f64]) -> Option<f64> {
+        let (mut length, before) = (1.0, norm(&self.left));
+        let halvings = if self.is_fresh { MOST_HALVINGS } else { 1 };
+        for _ in 0..halvings {
+            let mut weights = self.weights.clone();
+            add_scaled(&mut weights, length, step);
+            let left = self.equations.left(&weights);
+            // Armijo's rule for the norm, with his usual share.
+            if norm(&left) <= (1.0 - 1e-4 * length) * before {
+                (self.weights, self.left, self.is_fresh) = (weights, left, false);
+                return Some(length);
+            }
+            length *= 0.5;
+        }
+        None
+    }
+
+    fn refresh(&mut self) {
+        self.curvatures = Arc::new(self.equations.curvatures(&self.weights));
+        self.linearised = Linearised::new(self.equations, &self.curvatures);
+        self.is_fresh = true;
+    }
+}

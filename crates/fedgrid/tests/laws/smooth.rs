@@ -1,0 +1,146 @@
+//! Networks of models with smooth losses: Newton's method ends where rounds of refits end, at every pull.
+
+use std::sync::Arc;
+
+use crate::setting::{Setting, predictions};
+use fedgrid::{
+    data::{Dataset, Labels, Task},
+    method::{FedRelax, Pooled},
+    model::{Huber, Hypothesis, LocalModel, Logistic, Poisson},
+    network::Node,
+    observe::Stop,
+    optimum::{SmoothAnchor, SmoothNetwork, SmoothStart},
+    runtime::{InProcess, Order},
+};
+
+const PATIENT: InProcess =
+    InProcess { stop: Stop { tolerance: 1e-13, rounds: 20_000 }, order: Order::AtOnce };
+
+/// Settings of all models that are solved by Newton's method.
+fn settings() -> Vec<(Setting, Arc<dyn LocalModel>)> {
+    let classes = |classes: usize| Task::Classification { classes };
+    let logistic = |ridge: f64| Logistic { ridge, ..Logistic::default() };
+    let models: [(Task, Arc<dyn LocalModel>); 5] = [
+        (classes(2), Arc::new(logistic(1e-2))),
+        (classes(3), Arc::new(logistic(1e-4))),
+        (classes(4), Arc::new(Logistic { intercept: false, ..logistic(1e-2) })),
+        (Task::Regression, Arc::new(Poisson { ridge: 1e-3, intercept: true })),
+        (Task::Regression, Arc::new(Huber { threshold: 0.6, ..Huber::default() })),
+    ];
+    models
+        .into_iter()
+        .map(|(task, model)| {
+            (Setting { models: vec![model.clone()], empty: vec![2], ..Setting::new(task) }, model)
+        })
+        .collect()
+}
+
+/// The nodes of a setting; counts where the model is of counts. One node has no rows.
+fn nodes(setting: &Setting, model: &Arc<dyn LocalModel>) -> Vec<Node> {
+    let mut nodes = setting.nodes();
+    for node in &mut nodes {
+        if model.is_of_counts() && node.data.rows() > 0 {
+            let counts = node.data.labels().as_slice().iter().map(|y| y.abs().round()).collect();
+            let features = node.data.features().clone();
+            node.data = Dataset::new(features, Labels::values(counts)).unwrap();
+        }
+    }
+    nodes
+}
+
+fn solved(
+    setting: &Setting,
+    nodes: &[Node],
+    alpha: f64,
+    anchor: Option<&SmoothAnchor>,
+) -> Vec<Arc<dyn Hypothesis>> {
+    let smooth = SmoothNetwork::new(nodes).expect("all losses are smooth");
+    let pooled = Pooled.fit(nodes).unwrap();
+    let start = smooth.weights_of(pooled.iter().map(AsRef::as_ref)).unwrap();
+    let coupled = vec![true; nodes.len()];
+    let start = SmoothStart::new(start);
+    let solution = smooth.solve(&setting.network, alpha, anchor, &coupled, start, 1e-11).unwrap();
+    assert!(
+        solution.converged && solution.residual < 1e-9,
+        "{:?}, α = {alpha}: {:?}",
+        nodes[0].model,
+        solution.history
+    );
+    smooth.hypotheses(&solution.end.weights).map(Into::into).collect()
+}
+
+fn largest_difference(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
+    let pairs = a.iter().flatten().zip(b.iter().flatten());
+    pairs.map(|(a, b)| (a - b).abs() / (1.0 + a.abs())).fold(0.0, f64::max)
+}
+
+#[test]
+fn newtons_method_ends_where_rounds_of_refits_end() {
+    for (setting, model) in settings() {
+        let nodes = nodes(&setting, &model);
+        for alpha in [1e-3, 0.1, 3.0] {
+            let direct = solved(&setting, &nodes, alpha, None);
+            let views = setting.network.views(nodes.clone()).unwrap();
+            let method = FedRelax { alpha, ..FedRelax::default() };
+            let rounds = PATIENT.run(&method, views).unwrap();
+            let difference = largest_difference(
+                &predictions(direct.iter(), &setting),
+                &predictions(rounds.hypotheses.iter().flatten(), &setting),
+            );
+            assert!(difference < 1e-8, "{model:?}, α = {alpha}: {difference}");
+        }
+    }
+}
+
+#[test]
+fn a_refit_of_every_node_moves_nothing_also_at_strong_pulls() {
+    for (setting, model) in settings() {
+        let nodes = nodes(&setting, &model);
+        for alpha in [1e2, 1e5] {
+            let direct = solved(&setting, &nodes, alpha, None);
+            let views = setting.network.views(nodes.clone()).unwrap();
+            let start: Vec<_> = direct.iter().cloned().map(Some).collect();
+            let method = FedRelax { alpha, start: Some(start.into()), ..FedRelax::default() };
+            let once = InProcess { stop: Stop { tolerance: 0.0, rounds: 1 }, ..PATIENT };
+            let round = once.run(&method, views).unwrap();
+            let difference = largest_difference(
+                &predictions(direct.iter(), &setting),
+                &predictions(round.hypotheses.iter().flatten(), &setting),
+            );
+            assert!(difference < 1e-8, "{model:?}, α = {alpha}: {difference}");
+        }
+    }
+}
+
+#[test]
+fn the_pooled_hub_pulls_as_in_rounds() {
+    for (setting, model) in settings() {
+        let nodes = nodes(&setting, &model);
+        let pooled = Pooled.fit(&nodes).unwrap();
+        let smooth = SmoothNetwork::new(&nodes).unwrap();
+        let weights = smooth.weights_of(pooled.iter().map(AsRef::as_ref)).unwrap();
+        let anchor = SmoothAnchor { weight: 0.7, weights };
+        let direct = solved(&setting, &nodes, 0.5, Some(&anchor));
+        let views = setting.network.views(nodes.clone()).unwrap();
+        let pooled = Some(pooled.into());
+        let method = FedRelax { alpha: 0.5, hub: 0.7, pooled, ..FedRelax::default() };
+        let rounds = PATIENT.run(&method, views).unwrap();
+        let difference = largest_difference(
+            &predictions(direct.iter(), &setting),
+            &predictions(rounds.hypotheses.iter().flatten(), &setting),
+        );
+        assert!(difference < 1e-8, "{model:?}: {difference}");
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    for (setting, model) in settings() {
+        let nodes = nodes(&setting, &model);
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| predictions(solved(&setting, &nodes, 0.3, None).iter(), &setting))
+        };
+        assert_eq!(run(1), run(8));
+    }
+}
