@@ -23,6 +23,11 @@ test: ## everything that CI checks
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 	$(MAKE) python
 
+# A first build has nothing to be incremental to, and need not prepare for the next.
+ifeq ($(wildcard $(TARGET)/debug),)
+export CARGO_INCREMENTAL ?= 0
+endif
+
 PYTHON ?= python3
 # The wheel and the workspace share what they compile if both know that it is an extension.
 export PYO3_BUILD_EXTENSION_MODULE := 1
@@ -40,6 +45,7 @@ bench: ## measure, as ratios in one run; the peers run in .venv
 	  || echo "the peers cannot be installed: they are skipped"
 	FEDGRID_PYTHON=$(CURDIR)/.venv/bin/python $(CARGO) bench -p fedgrid --benches --locked
 	$(CARGO) bench -p fedgrid-lab --benches --locked
+	$(CARGO) bench -p fedgrid-cli --bench whole_runs --locked
 	$(CARGO) bench -p fedgrid-zenoh --benches --locked
 	@test ! -x .venv/bin/maturin || WHEEL_PROFILE=release python/bench.sh
 
