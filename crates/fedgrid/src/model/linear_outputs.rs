@@ -42,7 +42,10 @@ pub trait LinearOutputs: Parametric {
     /// The pull of the slopes to zero.
     fn ridge(&self) -> f64;
 
-    /// The loss of a row, its first derivatives by the outputs, and the second ones as the lower triangle row by row.
+    /// The loss of a row.
+    fn row_value(&self, label: &[f64], outputs: &[f64]) -> f64;
+
+    /// Its first derivatives by the outputs, and the second ones as the lower triangle row by row.
     fn derivatives(
         &self,
         label: &[f64],
@@ -50,7 +53,7 @@ pub trait LinearOutputs: Parametric {
         slopes: &mut [f64],
         curvatures: &mut [f64],
         kind: Curvature,
-    ) -> f64;
+    );
 
     /// Whether adding the same to all outputs of a row changes no prediction.
     fn has_common_shift(&self, _task: Task) -> bool {

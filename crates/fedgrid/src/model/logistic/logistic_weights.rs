@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Logistic, LogisticHypothesis, objective::softmax, row_loss::CrossEntropy};
+use super::{Logistic, LogisticHypothesis, objective::probabilities, row_loss::CrossEntropy};
 use crate::{
     algebra::{add_outer, add_scaled, dot},
     data::{Dataset, Labels, Task},
@@ -207,6 +207,16 @@ impl LinearOutputs for Logistic {
         self.ridge
     }
 
+    fn row_value(&self, label: &[f64], outputs: &[f64]) -> f64 {
+        if let [output] = outputs {
+            return output.max(0.0) + (-output.abs()).exp().ln_1p() - label[1] * output;
+        }
+        let largest = outputs.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
+        let sum: f64 = outputs.iter().map(|output| (output - largest).exp()).sum();
+        let rows = label.iter().zip(outputs);
+        rows.map(|(p, output)| p * (sum.ln() + (largest - output))).sum()
+    }
+
     fn derivatives(
         &self,
         label: &[f64],
@@ -214,7 +224,7 @@ impl LinearOutputs for Logistic {
         slopes: &mut [f64],
         curvatures: &mut [f64],
         _kind: Curvature,
-    ) -> f64 {
+    ) {
         if let [output] = outputs {
             // The smaller of both probabilities is exact also where the other rounds to one.
             let odds = (-output.abs()).exp();
@@ -222,7 +232,7 @@ impl LinearOutputs for Logistic {
             let (q, rest) = if *output >= 0.0 { (large, small) } else { (small, large) };
             slopes[0] = q * label[0] - label[1] * rest;
             curvatures[0] = q * rest;
-            return output.max(0.0) + odds.ln_1p() - label[1] * output;
+            return;
         }
         let mut few = [0.0; MOST_CLASSES_AT_ONCE];
         let mut many = Vec::new();
@@ -233,7 +243,7 @@ impl LinearOutputs for Logistic {
             &mut many[..]
         };
         // The slopes hold the probabilities until the curvatures are known.
-        let log_sum = softmax(outputs, slopes, rests);
+        probabilities(outputs, slopes, rests);
         let mut entry = 0;
         for a in 0..outputs.len() {
             for b in 0..=a {
@@ -245,8 +255,6 @@ impl LinearOutputs for Logistic {
             // This is q − p without cancellation where both are close to one.
             *slope = *slope * (1.0 - p) - p * rest;
         }
-        let largest = outputs.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
-        label.iter().zip(outputs).map(|(p, output)| p * (log_sum + (largest - output))).sum()
     }
 
     fn has_common_shift(&self, task: Task) -> bool {

@@ -174,20 +174,25 @@ impl LogisticProblem {
 }
 
 /// Writes the probabilities q and 1 − q, and returns `log Σ_c exp(logit_c − largest logit)`.
-pub(super) fn softmax(logits: &[f64], probabilities: &mut [f64], complements: &mut [f64]) -> f64 {
+pub(super) fn softmax(logits: &[f64], q: &mut [f64], complements: &mut [f64]) -> f64 {
+    probabilities(logits, q, complements).ln_1p()
+}
+
+/// Writes the probabilities q and 1 − q, and returns `Σ_c exp(logit_c − largest logit)` over all classes but the top one.
+pub(super) fn probabilities(logits: &[f64], q: &mut [f64], complements: &mut [f64]) -> f64 {
     let larger = |a: usize, b: usize| if logits[b] > logits[a] { b } else { a };
     let top = (0..logits.len()).fold(0, larger);
     let mut others = 0.0;
-    for (class, (q, logit)) in probabilities.iter_mut().zip(logits).enumerate() {
+    for (class, (q, logit)) in q.iter_mut().zip(logits).enumerate() {
         *q = if class == top { 1.0 } else { (logit - logits[top]).exp() };
         others += if class == top { 0.0 } else { *q };
     }
-    for (q, rest) in probabilities.iter_mut().zip(complements.iter_mut()) {
+    for (q, rest) in q.iter_mut().zip(complements.iter_mut()) {
         *q /= 1.0 + others;
         *rest = 1.0 - *q;
     }
     complements[top] = others / (1.0 + others);
-    others.ln_1p()
+    others
 }
 
 #[cfg(test)]

@@ -166,6 +166,10 @@ impl<M: AffineModel> LinearOutputs for M {
         self.affine().ridge
     }
 
+    fn row_value(&self, label: &[f64], outputs: &[f64]) -> f64 {
+        self.row_loss(label[0], outputs[0])
+    }
+
     fn derivatives(
         &self,
         label: &[f64],
@@ -173,13 +177,12 @@ impl<M: AffineModel> LinearOutputs for M {
         slopes: &mut [f64],
         curvatures: &mut [f64],
         kind: Curvature,
-    ) -> f64 {
+    ) {
         let (label, output) = (label[0], outputs[0]);
         slopes[0] = self.row_slope(label, output);
         curvatures[0] = match kind {
             Curvature::Exact => self.row_curvature(label, output).unwrap_or(0.0),
             Curvature::Above => self.row_parabola(label, output),
         };
-        self.row_loss(label, output)
     }
 }

@@ -84,14 +84,42 @@ impl<'a> Equations<'a> {
     fn public_gradients(&self, weights: &[f64]) -> Vec<f64> {
         let mut gradients = vec![0.0; weights.len()];
         self.each(&mut gradients, |node, out| {
-            let (public, model) = (&self.smooth.public, self.smooth.model(node));
-            let outputs = public.outputs(self.own(weights, node));
-            let label = |_| &self.neutral[..];
-            let derivatives = public.derivatives(model, &outputs, label, Curvature::Exact);
+            let at = self.own(weights, node);
+            let derivatives = self.public_derivatives(node, at, &[], Curvature::Exact);
             out.fill(0.0);
-            public.add_gradient(&derivatives, 1.0, out);
+            self.smooth.public.add_gradient(&derivatives, 1.0, out);
         });
         gradients
+    }
+
+    /// The derivatives on the public points: with canonical links for labels that say nothing.
+    fn public_derivatives(
+        &self,
+        node: usize,
+        at: &[f64],
+        pulling: &[f64],
+        kind: Curvature,
+    ) -> Derivatives {
+        let (points, model) = (&self.smooth.public, self.smooth.model(node));
+        let label = |row: usize| self.public_label(pulling, row);
+        points.derivatives(model, &points.outputs(at), label, kind)
+    }
+
+    fn public_label<'b>(&'b self, pulling: &'b [f64], row: usize) -> &'b [f64] {
+        match self.smooth.link {
+            Link::Canonical => &self.neutral,
+            Link::Identity => &pulling[row..=row],
+        }
+    }
+
+    fn own_label(&self, node: usize, row: usize) -> &[f64] {
+        let task = self.smooth.task.outputs();
+        &self.smooth.nodes[node].labels[row * task..(row + 1) * task]
+    }
+
+    fn own_derivatives(&self, node: usize, at: &[f64], kind: Curvature) -> Derivatives {
+        let (rows, model) = (&self.smooth.nodes[node].rows, self.smooth.model(node));
+        rows.derivatives(model, &rows.outputs(at), |row| self.own_label(node, row), kind)
     }
 
     /// What pulls at a node while its neighbours stay: the weighted sum of public gradients, or of outputs that are
@@ -117,52 +145,76 @@ impl<'a> Equations<'a> {
         }
     }
 
-    /// What a node minimises while its neighbours stay.
-    fn local(&self, node: usize, at: &[f64], pulling: &[f64], kind: Curvature) -> Local {
-        let (part, model) = (&self.smooth.nodes[node], self.smooth.model(node));
-        let (points, task) = (&self.smooth.public, self.smooth.task.outputs());
-        let label = |row: usize| &part.labels[row * task..(row + 1) * task];
-        let own = part.rows.derivatives(model, &part.rows.outputs(at), label, kind);
-        let outputs = points.outputs(at);
-        let public = match self.smooth.link {
-            Link::Canonical => points.derivatives(model, &outputs, |_| &self.neutral[..], kind),
-            Link::Identity => points.derivatives(model, &outputs, |row| &pulling[row..=row], kind),
+    /// What a node minimises while its neighbours stay: its value.
+    fn local_value(&self, node: usize, at: &[f64], pulling: &[f64]) -> f64 {
+        let (rows, points) = (&self.smooth.nodes[node].rows, &self.smooth.public);
+        let model = self.smooth.model(node);
+        let own = rows.value(model, &rows.outputs(at), |row| self.own_label(node, row));
+        let label = |row: usize| self.public_label(pulling, row);
+        let public = points.value(model, &points.outputs(at), label);
+        let squares: f64 = self.slopes().map(|k| at[k] * at[k]).sum();
+        let pulled = match self.smooth.link {
+            Link::Canonical => self.alpha * dot(at, pulling),
+            Link::Identity => 0.0,
         };
-        let pull = self.alpha * self.pulls[node];
-        let mut gradient = vec![0.0; at.len()];
-        let mut value = own.value + pull * public.value;
-        part.rows.add_gradient(&own, 1.0, &mut gradient);
-        points.add_gradient(&public, pull, &mut gradient);
-        for k in self.slopes() {
-            gradient[k] += 2.0 * model.ridge() * at[k];
-            value += model.ridge() * at[k] * at[k];
-        }
-        if self.smooth.link == Link::Canonical {
-            add_scaled(&mut gradient, -self.alpha, pulling);
-            value -= self.alpha * dot(at, pulling);
-        }
-        Local { value, gradient, own, public }
+        own + self.alpha * self.pulls[node] * public + model.ridge() * squares - pulled
     }
 
-    /// The public gradients that neighbours hear of, where they do.
-    fn heard(&self, weights: &[f64]) -> Vec<f64> {
-        match self.smooth.link {
-            Link::Canonical => self.public_gradients(weights),
-            Link::Identity => Vec::new(),
-        }
+    /// The gradient of a node's own loss, its ridge included.
+    fn own_gradient(&self, node: usize, at: &[f64], own: &Derivatives, out: &mut [f64]) {
+        out.fill(0.0);
+        self.smooth.nodes[node].rows.add_gradient(own, 1.0, out);
+        let ridge = self.smooth.model(node).ridge();
+        self.slopes().for_each(|k| out[k] += 2.0 * ridge * at[k]);
     }
 
-    /// The left sides G.
-    pub(super) fn left(&self, weights: &[f64]) -> Vec<f64> {
-        let gradients = self.heard(weights);
+    /// The left sides G at some weights, with the derivatives that they are made of.
+    pub(super) fn at(&self, weights: &[f64]) -> Evaluation {
+        let (link, size) = (self.smooth.link, self.smooth.size.max(1));
+        let of_node = |node: usize| -> Option<(Derivatives, Derivatives)> {
+            let at = self.own(weights, node);
+            self.is_coupled[node].then(|| {
+                let pulling = match link {
+                    Link::Canonical => Vec::new(),
+                    Link::Identity => self.pulling(weights, &[], node),
+                };
+                let own = self.own_derivatives(node, at, Curvature::Exact);
+                (own, self.public_derivatives(node, at, &pulling, Curvature::Exact))
+            })
+        };
+        let nodes = (0..self.network.len()).into_par_iter();
+        let derivatives: Vec<_> = nodes.map(of_node).collect();
+        let mut gradients = vec![0.0; weights.len()];
+        if link == Link::Canonical {
+            for (out, own) in gradients.chunks_exact_mut(size).zip(&derivatives) {
+                if let Some((_, public)) = own {
+                    self.smooth.public.add_gradient(public, 1.0, out);
+                }
+            }
+        }
         let mut left = vec![0.0; weights.len()];
         self.each(&mut left, |node, out| {
-            let pulling = self.pulling(weights, &gradients, node);
-            out.copy_from_slice(
-                &self.local(node, self.own(weights, node), &pulling, Curvature::Exact).gradient,
-            );
+            let Some((own, public)) = &derivatives[node] else { return };
+            self.own_gradient(node, self.own(weights, node), own, out);
+            match link {
+                // Differences, so that what all nodes have in common is not lost in rounding.
+                Link::Canonical => {
+                    let here = self.own(&gradients, node);
+                    let anchor = self.anchor.map(|a| (a.weight, self.own(&self.anchored, node)));
+                    let neighbours = self.network.neighbours(node).iter();
+                    let neighbours = neighbours.map(|&(j, w)| (w, self.own(&gradients, j)));
+                    for (weight, there) in neighbours.chain(anchor) {
+                        let differences = here.iter().zip(there).map(|(here, there)| here - there);
+                        let pulled = out.iter_mut().zip(differences);
+                        pulled.for_each(|(out, d)| *out += self.alpha * weight * d);
+                    }
+                }
+                Link::Identity => {
+                    self.smooth.public.add_gradient(public, self.alpha * self.pulls[node], out);
+                }
+            }
         });
-        left
+        Evaluation { left, derivatives }
     }
 
     /// The indices of the weights that a ridge pulls at.
@@ -173,65 +225,71 @@ impl<'a> Equations<'a> {
     }
 
     /// The second derivatives of own and of public losses.
-    pub(super) fn curvatures(&self, weights: &[f64]) -> Curvatures {
-        let gradients = self.heard(weights);
-        let of_node = |node: usize| {
-            if !self.is_coupled[node] {
-                return (Vec::new(), Vec::new());
-            }
-            let pulling = self.pulling(weights, &gradients, node);
-            self.curvature(
-                node,
-                &self.local(node, self.own(weights, node), &pulling, Curvature::Exact),
-            )
+    pub(super) fn curvatures(&self, at: &Evaluation) -> Curvatures {
+        let of_node = |(node, own): (usize, &Option<(Derivatives, Derivatives)>)| match own {
+            Some((own, public)) => self.curvature(node, own, public),
+            None => (Vec::new(), Vec::new()),
         };
-        (0..self.network.len()).into_par_iter().map(of_node).collect()
+        at.derivatives.par_iter().enumerate().map(of_node).collect()
     }
 
-    fn curvature(&self, node: usize, local: &Local) -> (Vec<f64>, Vec<f64>) {
+    fn curvature(
+        &self,
+        node: usize,
+        of_rows: &Derivatives,
+        of_points: &Derivatives,
+    ) -> (Vec<f64>, Vec<f64>) {
         let size = self.smooth.size;
         let (mut own, mut public) = (vec![0.0; size * size], vec![0.0; size * size]);
-        self.smooth.nodes[node].rows.add_hessian(&local.own, &mut own);
+        self.smooth.nodes[node].rows.add_hessian(of_rows, &mut own);
         self.slopes().for_each(|k| own[k * (size + 1)] += 2.0 * self.smooth.model(node).ridge());
-        self.smooth.public.add_hessian(&local.public, &mut public);
+        self.smooth.public.add_hessian(of_points, &mut public);
         (own, public)
     }
 
     /// One round of visits: every node goes down to about its minimum while its neighbours stay.
     pub(super) fn visited(&self, weights: &[f64]) -> Vec<f64> {
-        let gradients = self.heard(weights);
-        let mut next = weights.to_vec();
+        let gradients = match self.smooth.link {
+            Link::Canonical => self.public_gradients(weights),
+            Link::Identity => Vec::new(),
+        };
         let size = self.smooth.size.max(1);
-        next.par_chunks_mut(size).enumerate().filter(|(node, _)| self.is_coupled[*node]).for_each(
-            |(node, at)| {
-                let pulling = self.pulling(weights, &gradients, node);
-                self.visit(node, at, &pulling);
-            },
-        );
+        let mut next = weights.to_vec();
+        let coupled = next.par_chunks_mut(size).enumerate().filter(|(k, _)| self.is_coupled[*k]);
+        coupled.for_each(|(node, at)| {
+            self.visit(node, at, &self.pulling(weights, &gradients, node));
+        });
         next
     }
 
     /// Goes down to about the minimum of a node by damped Newton steps.
     fn visit(&self, node: usize, at: &mut [f64], pulling: &[f64]) {
-        let mut here = self.local(node, at, pulling, Curvature::Above);
-        let enough = VISIT_SHARE * norm(&here.gradient);
+        let mut value = self.local_value(node, at, pulling);
+        let mut enough = None;
         for _ in 0..MOST_VISIT_STEPS {
-            if norm(&here.gradient) <= enough {
+            let own = self.own_derivatives(node, at, Curvature::Above);
+            let public = self.public_derivatives(node, at, pulling, Curvature::Above);
+            let mut gradient = vec![0.0; at.len()];
+            self.own_gradient(node, at, &own, &mut gradient);
+            self.smooth.public.add_gradient(&public, self.alpha * self.pulls[node], &mut gradient);
+            if self.smooth.link == Link::Canonical {
+                add_scaled(&mut gradient, -self.alpha, pulling);
+            }
+            if norm(&gradient) <= *enough.get_or_insert(VISIT_SHARE * norm(&gradient)) {
                 return;
             }
-            let (own, public) = self.curvature(node, &here);
-            let factor = self.factor(node, &own, &public);
-            let mut step = here.gradient.clone();
-            factor.solve(&mut step);
+            let (own, public) = self.curvature(node, &own, &public);
+            let mut step = gradient.clone();
+            self.factor(node, &own, &public).solve(&mut step);
             scale(&mut step, -1.0);
-            let slope = dot(&step, &here.gradient);
+            let slope = dot(&step, &gradient);
             let mut length = 1.0;
             let next = loop {
                 let mut next = at.to_vec();
                 add_scaled(&mut next, length, &step);
-                let there = self.local(node, &next, pulling, Curvature::Above);
+                let there = self.local_value(node, &next, pulling);
                 // Armijo's rule, with his usual share.
-                if there.value <= here.value + 1e-4 * length * slope {
+                if there <= value + 1e-4 * length * slope {
                     break Some((next, there));
                 }
                 length *= 0.5;
@@ -241,7 +299,7 @@ impl<'a> Equations<'a> {
             };
             let Some((next, there)) = next else { return };
             at.copy_from_slice(&next);
-            here = there;
+            value = there;
         }
     }
 
@@ -254,12 +312,10 @@ impl<'a> Equations<'a> {
     }
 }
 
-/// What a node minimises while its neighbours stay, at some weights.
-struct Local {
-    value: f64,
-    gradient: Vec<f64>,
-    own: Derivatives,
-    public: Derivatives,
+/// The left sides at some weights, and the derivatives of own and of public losses by their outputs.
+pub(super) struct Evaluation {
+    pub(super) left: Vec<f64>,
+    derivatives: Vec<Option<(Derivatives, Derivatives)>>,
 }
 
 /// The equations with second derivatives that are held: D with its factors, and what couples nodes.

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use equations::{Equations, Linearised};
+use equations::{Equations, Evaluation, Linearised};
 use rows::Rows;
 
 use super::krylov::Limit;
@@ -226,8 +226,7 @@ fn outputs_of(node: &Node) -> Option<&dyn LinearOutputs> {
 struct Walk<'a> {
     equations: &'a Equations<'a>,
     weights: Vec<f64>,
-    /// The left sides G of the equations.
-    left: Vec<f64>,
+    at: Evaluation,
     curvatures: Arc<Curvatures>,
     linearised: Linearised<'a>,
     /// Whether the second derivatives are those of the weights.
@@ -238,14 +237,14 @@ impl<'a> Walk<'a> {
     fn new(equations: &'a Equations<'a>, start: SmoothStart) -> Self {
         let SmoothStart { weights, curvatures } = start;
         let is_fresh = curvatures.is_none();
-        let curvatures = curvatures.unwrap_or_else(|| Arc::new(equations.curvatures(&weights)));
+        let at = equations.at(&weights);
+        let curvatures = curvatures.unwrap_or_else(|| Arc::new(equations.curvatures(&at)));
         let linearised = Linearised::new(equations, &curvatures);
-        let left = equations.left(&weights);
-        Self { equations, weights, left, curvatures, linearised, is_fresh }
+        Self { equations, weights, at, curvatures, linearised, is_fresh }
     }
 
     fn run(mut self, tolerance: f64) -> SmoothSolution {
-        let first = norm(&self.left);
+        let first = norm(&self.at.left);
         let mut history = vec![1.0];
         let (mut converged, mut visits) = (first == 0.0, 0);
         let limit = Limit { tolerance: STEP_TOLERANCE, products: STEP_PRODUCTS };
@@ -253,8 +252,8 @@ impl<'a> Walk<'a> {
             if converged {
                 break;
             }
-            let step = self.linearised.step(&self.left, limit);
-            let before = norm(&self.left);
+            let step = self.linearised.step(&self.at.left, limit);
+            let before = norm(&self.at.left);
             let Some(length) = self.advance(&step) else {
                 if self.is_fresh {
                     // No step along Newton's direction is better: what is left is rounding, or the start was far.
@@ -264,36 +263,36 @@ impl<'a> Walk<'a> {
                     }
                     visits += 1;
                     self.weights = self.equations.visited(&self.weights);
-                    self.left = self.equations.left(&self.weights);
+                    self.at = self.equations.at(&self.weights);
                 }
                 self.refresh();
                 continue;
             };
-            let share = norm(&self.left) / before;
-            history.push(norm(&self.left) / first);
+            let share = norm(&self.at.left) / before;
+            history.push(norm(&self.at.left) / first);
             // What is left to go is about the share of the step that the residual has kept.
             let left = share * length * self.linearised.size(&step, &self.weights);
-            converged = length == 1.0 && left <= tolerance || norm(&self.left) == 0.0;
+            converged = length == 1.0 && left <= tolerance || norm(&self.at.left) == 0.0;
             if !converged && share > WORN_SHARE {
                 self.refresh();
             }
         }
-        let residual = self.linearised.round_residual(&self.left, &self.weights);
+        let residual = self.linearised.round_residual(&self.at.left, &self.weights);
         let end = SmoothStart { weights: self.weights, curvatures: Some(self.curvatures) };
         SmoothSolution { end, residual, history, converged }
     }
 
     /// Takes the longest of the steps 1, ½, ¼, … that makes the residual smaller, and says which.
     fn advance(&mut self, step: &[f64]) -> Option<f64> {
-        let (mut length, before) = (1.0, norm(&self.left));
+        let (mut length, before) = (1.0, norm(&self.at.left));
         let halvings = if self.is_fresh { MOST_HALVINGS } else { 1 };
         for _ in 0..halvings {
             let mut weights = self.weights.clone();
             add_scaled(&mut weights, length, step);
-            let left = self.equations.left(&weights);
+            let at = self.equations.at(&weights);
             // Armijo's rule for the norm, with his usual share.
-            if norm(&left) <= (1.0 - 1e-4 * length) * before {
-                (self.weights, self.left, self.is_fresh) = (weights, left, false);
+            if norm(&at.left) <= (1.0 - 1e-4 * length) * before {
+                (self.weights, self.at, self.is_fresh) = (weights, at, false);
                 return Some(length);
             }
             length *= 0.5;
@@ -302,7 +301,7 @@ impl<'a> Walk<'a> {
     }
 
     fn refresh(&mut self) {
-        self.curvatures = Arc::new(self.equations.curvatures(&self.weights));
+        self.curvatures = Arc::new(self.equations.curvatures(&self.at));
         self.linearised = Linearised::new(self.equations, &self.curvatures);
         self.is_fresh = true;
     }

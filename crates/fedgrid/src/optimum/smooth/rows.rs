@@ -18,10 +18,8 @@ pub(super) struct Rows {
     width: usize,
 }
 
-/// The losses of all rows, and their derivatives by the outputs, weighted, one output or pair after the other.
+/// The derivatives of the losses of all rows by their outputs, weighted, one output or pair after the other.
 pub(super) struct Derivatives {
-    /// The weighted sum of all losses.
-    pub(super) value: f64,
     slopes: Vec<f64>,
     curvatures: Vec<f64>,
 }
@@ -54,6 +52,23 @@ impl Rows {
         outputs
     }
 
+    /// A model's loss at given outputs; the label of a row is what `label` says.
+    pub(super) fn value<'a>(
+        &self,
+        model: &dyn LinearOutputs,
+        outputs: &[f64],
+        label: impl Fn(usize) -> &'a [f64],
+    ) -> f64 {
+        let count = self.weights.len();
+        let mut own = vec![0.0; outputs.len().checked_div(count).unwrap_or(0)];
+        let mut value = 0.0;
+        for (row, weight) in self.weights.iter().enumerate() {
+            own.iter_mut().enumerate().for_each(|(a, own)| *own = outputs[a * count + row]);
+            value += weight * model.row_value(label(row), &own);
+        }
+        value
+    }
+
     /// The derivatives of a model's loss at given outputs; the label of a row is what `label` says.
     pub(super) fn derivatives<'a>(
         &self,
@@ -68,20 +83,17 @@ impl Rows {
         let mut slopes = vec![0.0; size * count];
         let mut curvatures = vec![0.0; pairs * count];
         let mut row_outputs = vec![0.0; size];
-        let mut value = 0.0;
         let (mut slope, mut curvature) = (vec![0.0; size], vec![0.0; pairs]);
         for (row, weight) in self.weights.iter().enumerate() {
             for (a, output) in row_outputs.iter_mut().enumerate() {
                 *output = outputs[a * count + row];
             }
-            let loss =
-                model.derivatives(label(row), &row_outputs, &mut slope, &mut curvature, kind);
-            value += weight * loss;
+            model.derivatives(label(row), &row_outputs, &mut slope, &mut curvature, kind);
             slope.iter().enumerate().for_each(|(a, s)| slopes[a * count + row] = weight * s);
             let own = curvature.iter().enumerate();
             own.for_each(|(pair, c)| curvatures[pair * count + row] = weight * c);
         }
-        Derivatives { value, slopes, curvatures }
+        Derivatives { slopes, curvatures }
     }
 
     /// Adds the gradient by the weights, times a factor.
