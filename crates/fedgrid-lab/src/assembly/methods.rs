@@ -96,6 +96,7 @@ pub(super) fn settings(
         likelihood_shuffles: experiment.compare.likelihood_shuffles,
         baselines: methods.baselines,
         seed: experiment.seed,
+        ..Settings::default()
     }
 }
 

@@ -41,9 +41,9 @@ use std::sync::Arc;
 
 pub use choice::Member;
 pub use contender::{
-    Approach, AtSites, Bound, Choose, Contender, Correlated, Facts, Federated, Gtv, LocalRow,
-    MessageSizes, MethodKind, Mixed, ModelsInUse, NetworkEvidence, Objective, PersFlKeys, Place,
-    PooledRow, RunsFederated, StrengthKey, WhichCandidates,
+    Approach, AtSites, Bound, Choose, Contender, Correlated, Facts, Federated, Gtv, KeptEstimates,
+    LocalRow, MessageSizes, MethodKind, Mixed, ModelsInUse, NetworkEvidence, Objective, PersFlKeys,
+    Place, PooledRow, RunsFederated, StrengthKey, WhichCandidates,
 };
 pub use difference::Difference;
 pub use evidence::NodeEvidence;
@@ -176,6 +176,8 @@ pub struct Settings {
     pub baselines: Vec<MethodKind>,
     /// The seed of everything drawn.
     pub seed: u64,
+    /// Mixed models that were found, so that the same are not sought again.
+    pub kept: KeptEstimates,
 }
 
 impl Default for Settings {
@@ -194,6 +196,7 @@ impl Default for Settings {
             likelihood_shuffles: 99,
             baselines: Vec::new(),
             seed: 1,
+            kept: KeptEstimates::default(),
         }
     }
 }

@@ -239,27 +239,34 @@ struct Answered<'a> {
 }
 
 impl Surface for Answered<'_> {
-    /// Which answer.
+    /// Which answer: it has the gradient, too.
+    type Half = usize;
     type Extra = usize;
 
-    fn look(&self, relative: &Relative, mean: &[f64], by_rho: bool) -> Option<Look<usize>> {
+    fn deviance(&self, relative: &Relative, mean: &[f64]) -> Option<(f64, usize)> {
         let place = self.used.replace(self.used.get() + 1);
         let Some(answer) = self.answers.get(place) else {
             self.asked.borrow_mut().get_or_insert_with(|| question(relative, mean));
             return None;
         };
-        let Answer { deviance, by_factor: slopes, by_rho: slope, by_noise, by_mean, .. } =
-            answer.as_ref()?;
+        answer.as_ref().map(|answer| (answer.deviance, place))
+    }
+
+    fn completed(
+        &self,
+        _: &Relative,
+        _: &[f64],
+        (deviance, place): (f64, usize),
+        by_rho: bool,
+    ) -> Option<Look<usize>> {
+        let Answer { by_factor: slopes, by_rho: slope, by_noise, by_mean, .. } =
+            self.answers.get(place)?.as_ref()?;
         let q = slopes.len();
         let mut by_factor = vec![0.0; q * q];
         slopes.iter().enumerate().for_each(|(k, slope)| by_factor[k * q + k] = *slope);
         let by_rho = if by_rho { *slope } else { 0.0 };
-        let (deviance, by_noise, by_mean) = (*deviance, *by_noise, by_mean.clone());
+        let (by_noise, by_mean) = (*by_noise, by_mean.clone());
         Some(Look { deviance, by_factor, by_rho, by_noise, by_mean, extra: place })
-    }
-
-    fn deviance(&self, relative: &Relative, mean: &[f64]) -> Option<f64> {
-        self.look(relative, mean, false).map(|look| look.deviance)
     }
 
     fn mean_variance(&self, rho: f64) -> Option<f64> {

@@ -67,7 +67,7 @@ pub(crate) struct Pooling {
 }
 
 /// The columns whose coefficients differ from node to node.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RandomColumns {
     /// Which these are; those of coefficients that are each node's own come last.
     pub places: Vec<usize>,

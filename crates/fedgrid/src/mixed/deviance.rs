@@ -36,6 +36,8 @@ pub(super) struct Problem<'a> {
     /// The rows of each node.
     pub(super) nodes: Cow<'a, [NodeMoments]>,
     pub(super) likelihood: Likelihood,
+    /// Whether entries of T beside its diagonal are sought, too.
+    pub(super) correlated: bool,
 }
 
 /// The likelihood and what it took.
@@ -53,6 +55,8 @@ pub(super) struct Evaluation {
     pub(super) deviations: Vec<f64>,
     pub(super) projected: Vec<f64>,
     pub(super) factor: BlockCholesky,
+    /// That of Ω.
+    pub(super) omega: BlockCholesky,
 }
 
 /// The share of the labels' squares that counts as noise in any case: rows that are fitted without any
@@ -86,13 +90,13 @@ impl Problem<'_> {
         let p = structure.means();
         let gram = |i: usize| &self.nodes[i].gram[..];
         let factor = structure.factor(relative, gram)?;
-        let omega = structure.precision.log_determinant(&structure.pattern, relative.rho)?;
+        let omega = structure.precision.factor(&structure.pattern, relative.rho)?;
         let cross = |i: usize| &self.nodes[i].cross[..];
         let projection = structure.project(relative, &factor, gram, cross);
         let schur = Cholesky::new(projection.schur, p)?;
         let mut mean = projection.target;
         schur.solve(&mut mean);
-        let rows = projection.projected.chunks_exact(p + 1);
+        let rows = projection.projected.par_chunks_exact(p + 1);
         let deviations: Vec<f64> = rows.map(|row| row[p] - dot(&row[..p], &mean)).collect();
         let freedom = self.degrees_of_freedom();
         let penalised = self.penalised(relative, &mean, &deviations);
@@ -101,7 +105,7 @@ impl Problem<'_> {
         let by_noise = relative.noise.map_or(0.0, |noise| freedom - penalised / noise);
         let mut deviance = freedom * (1.0 + (2.0 * std::f64::consts::PI * noise).ln()) - by_noise
             + factor.log_determinant()
-            - structure.width().coupled as f64 * omega;
+            - structure.width().coupled as f64 * omega.log_determinant();
         if self.likelihood == Likelihood::Restricted {
             deviance += schur.log_determinant();
         }
@@ -115,6 +119,7 @@ impl Problem<'_> {
             deviations,
             projected: projection.projected,
             factor,
+            omega,
         })
     }
 
@@ -127,32 +132,47 @@ impl Problem<'_> {
             node.squared_residuals(&self.structure.coefficients(relative, mean, own))
         };
         let parts: Vec<f64> = self.nodes.par_iter().enumerate().map(residual).collect();
-        let zeros = vec![0.0; self.structure.columns];
-        let squares: Vec<f64> =
-            self.nodes.par_iter().map(|node| node.squared_residuals(&zeros)).collect();
+        let squares: f64 = self.nodes.iter().map(|node| node.label_squares).sum();
         parts.iter().sum::<f64>()
             + self.structure.precision.quadratic(relative.rho, deviations, self.structure.width())
-            + LEAST_NOISE_SHARE * squares.iter().sum::<f64>()
+            + LEAST_NOISE_SHARE * squares
     }
 }
 
 impl Surface for Problem<'_> {
+    type Half = Evaluation;
     type Extra = (Evaluation, SelectedInverse);
 
-    fn look(&self, relative: &Relative, _: &[f64], by_rho: bool) -> Option<Look<Self::Extra>> {
-        let evaluation = self.evaluate(relative)?;
+    fn deviance(&self, relative: &Relative, _: &[f64]) -> Option<(f64, Evaluation)> {
+        self.evaluate(relative).map(|evaluation| (evaluation.deviance, evaluation))
+    }
+
+    fn completed(
+        &self,
+        relative: &Relative,
+        _: &[f64],
+        (_, evaluation): (f64, Evaluation),
+        by_rho: bool,
+    ) -> Option<Look<Self::Extra>> {
         // The dearest part, which gives all traces of the gradient at once.
         let inverse = evaluation.factor.selected_inverse();
-        let by_rho =
-            if by_rho { evaluation.rho_derivative(self, relative, &inverse)? } else { 0.0 };
+        let by_rho = if by_rho { evaluation.rho_derivative(self, &inverse)? } else { 0.0 };
         Some(Look {
             deviance: evaluation.deviance,
-            by_factor: evaluation.factor_gradient(self, relative, &inverse),
+            by_factor: if self.correlated {
+                evaluation.factor_gradient(self, relative, &inverse)
+            } else {
+                evaluation.diagonal_gradient(self, relative, &inverse)
+            },
             by_rho,
             by_noise: evaluation.by_noise,
             by_mean: Vec::new(),
             extra: (evaluation, inverse),
         })
+    }
+
+    fn knows_curvature(&self) -> bool {
+        true
     }
 
     fn curvature(
@@ -161,11 +181,7 @@ impl Surface for Problem<'_> {
         (evaluation, _): &Self::Extra,
         by_rho: bool,
     ) -> Option<Vec<f64>> {
-        evaluation.average_information(self, relative, by_rho)
-    }
-
-    fn deviance(&self, relative: &Relative, _: &[f64]) -> Option<f64> {
-        self.evaluate(relative).map(|evaluation| evaluation.deviance)
+        Some(evaluation.average_information(self, relative, by_rho))
     }
 
     fn mean_variance(&self, rho: f64) -> Option<f64> {
@@ -177,8 +193,7 @@ impl Movable for Problem<'_> {
     fn moved(&self, order: &[usize]) -> Self {
         // The pattern and its order of elimination stay: only rows change places.
         let nodes = order.iter().map(|&node| self.nodes[node].clone()).collect();
-        let (structure, likelihood) = (self.structure.clone(), self.likelihood);
-        Self { structure, nodes, likelihood }
+        Self { structure: self.structure.clone(), nodes, ..*self }
     }
 
     fn work(&self) -> f64 {
@@ -248,22 +263,48 @@ impl Evaluation {
             }
             gradient
         };
-        // Added up in the order of nodes below, so that the number of threads changes no bit.
-        let parts: Vec<Vec<f64>> = (0..problem.nodes.len()).into_par_iter().map(of_node).collect();
-        let mut gradient = vec![0.0; q * q];
-        for part in &parts {
-            add_scaled(&mut gradient, 1.0, part);
-        }
-        gradient
+        structure.summed(q * q, |i, gradient| add_scaled(gradient, 1.0, &of_node(i)))
     }
 
-    /// The derivative with respect to ρ; none where Ω is singular in rounding.
-    fn rho_derivative(
+    /// The same with respect to the diagonal of a diagonal T alone, with zeros beside it:
+    /// `2 (A_i T P_ii)_kk + 2 ((A_i T W_i − A_i) B W_iᵀ)_kk` of every node, and what residuals add.
+    fn diagonal_gradient(
         &self,
         problem: &Problem,
         relative: &Relative,
         inverse: &SelectedInverse,
-    ) -> Option<f64> {
+    ) -> Vec<f64> {
+        let structure = &problem.structure;
+        let (d, p, q) = (structure.columns, structure.means(), structure.size());
+        structure.summed(q * q, |i, gradient| {
+            let (node, own) = (&problem.nodes[i], &self.deviations[i * q..(i + 1) * q]);
+            let product = structure.times_factor(&node.gram, relative);
+            let weights = structure.coefficients(relative, &self.mean, own);
+            let (mut left, mut scaled) = (vec![0.0; p], vec![0.0; p]);
+            for (k, &column) in structure.random.iter().enumerate() {
+                let gram = &node.gram[column * d..(column + 1) * d];
+                let row = &product[k * q..(k + 1) * q];
+                let mut slope = dot(row, &inverse.node(i)[k * q..(k + 1) * q]);
+                if problem.likelihood == Likelihood::Restricted {
+                    let entries = left.iter_mut().zip(structure.fixed);
+                    entries.for_each(|(left, &fixed)| *left = -gram[fixed]);
+                    for (other, entry) in row.iter().enumerate() {
+                        add_scaled(&mut left, *entry, structure.w(&self.projected, i, other));
+                    }
+                    scaled.fill(0.0);
+                    for (entry, b) in left.iter().zip(self.mean_covariance.chunks_exact(p)) {
+                        add_scaled(&mut scaled, *entry, b);
+                    }
+                    slope += dot(&scaled, structure.w(&self.projected, i, k));
+                }
+                let residual = node.cross[column] - dot(gram, &weights);
+                gradient[k * q + k] += 2.0 * (slope - residual * own[k] / self.noise);
+            }
+        })
+    }
+
+    /// The derivative with respect to ρ; none where B is singular in rounding.
+    fn rho_derivative(&self, problem: &Problem, inverse: &SelectedInverse) -> Option<f64> {
         let structure = &problem.structure;
         let (p, width) = (structure.means(), structure.width());
         let precision = structure.precision;
@@ -271,15 +312,16 @@ impl Evaluation {
         if problem.likelihood == Likelihood::Restricted {
             // Σ Ω'_ij tr(W_i B W_jᵀ): the columns of B^½ as so many deviations.
             let lower = Cholesky::new(self.mean_covariance.clone(), p)?.lower();
-            for column in 0..p {
+            let of_column = |column: usize| {
                 let direction: Vec<f64> = (0..p).map(|row| lower[row * p + column]).collect();
                 let rows = self.projected.chunks_exact(p + 1);
                 let deviations: Vec<f64> = rows.map(|row| dot(&row[..p], &direction)).collect();
-                derivative += precision.product_slope(&deviations, &deviations, width);
-            }
+                precision.product_slope(&deviations, &deviations, width)
+            };
+            let parts: Vec<f64> = (0..p).into_par_iter().map(of_column).collect();
+            derivative += parts.iter().sum::<f64>();
         }
-        derivative -= width.coupled as f64
-            * precision.log_determinant_slope(&structure.pattern, relative.rho)?;
+        derivative -= width.coupled as f64 * precision.factored_slope(&self.omega);
         let own = precision.product_slope(&self.deviations, &self.deviations, width);
         Some(derivative + own / self.noise)
     }
@@ -318,9 +360,12 @@ mod tests {
             let (random, precision, pattern) = (&[0, 2], &precision, pattern.clone());
             let (columns, fixed) = (3, &[0, 1, 2]);
             let structure = Structure { columns, fixed, random, free, precision, pattern };
-            let problem = Problem { structure, nodes: Cow::Borrowed(&nodes), likelihood };
+            let nodes = Cow::Borrowed(&nodes[..]);
+            let problem = Problem { structure, nodes, likelihood, correlated: true };
             let relative = Relative { factor: vec![0.8, 0.0, -0.3, 0.5], rho: 0.6, noise };
             differences(&problem, &relative, &[]);
+            let relative = Relative { factor: vec![0.8, 0.0, 0.0, 0.5], ..relative };
+            differences(&Problem { correlated: false, ..problem }, &relative, &[]);
         }
     }
 }

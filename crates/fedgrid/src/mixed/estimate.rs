@@ -100,9 +100,20 @@ impl<'a> MixedModel<'a> {
     /// What the network adds to the likelihood, and what it adds with nodes in other places: as many of these orders
     /// as take no more products of numbers than `most_work`, about.
     pub fn network_ratio(&self, orders: &[Vec<usize>], most_work: f64) -> Result<NetworkRatio> {
+        self.network_ratio_beside(None, orders, most_work)
+    }
+
+    /// The same beside what was estimated of this model without a network.
+    pub(crate) fn network_ratio_beside(
+        &self,
+        without: Option<&MixedEstimate>,
+        orders: &[Vec<usize>],
+        most_work: f64,
+    ) -> Result<NetworkRatio> {
         let problem = self.problem()?;
         let start = self.start(&problem)?;
-        ratio(&problem, &Sought { rho: None, ..start.sought(self) }, (orders, most_work))
+        let sought = &Sought { rho: None, ..start.sought(self) };
+        ratio(&problem, (sought, without), (orders, most_work))
     }
 
     fn problem(&self) -> Result<Problem<'a>> {
@@ -117,7 +128,8 @@ impl<'a> MixedModel<'a> {
             pattern: Arc::new(pattern),
         };
         let nodes = Cow::Borrowed(self.nodes);
-        let problem = Problem { structure, nodes, likelihood: self.likelihood };
+        let (likelihood, correlated) = (self.likelihood, self.correlated);
+        let problem = Problem { structure, nodes, likelihood, correlated };
         if problem.degrees_of_freedom() < 1.0 { Err(too_few()) } else { Ok(problem) }
     }
 

@@ -10,7 +10,10 @@
 
 use rayon::prelude::*;
 
-use super::search::{Search, Sought, Surface};
+use super::{
+    MixedEstimate,
+    search::{Relative, Search, Sought, Surface},
+};
 use crate::error::Result;
 
 /// What a network adds to the likelihood.
@@ -46,18 +49,41 @@ pub(super) trait Movable: Surface + Sync + Sized {
 /// Looks at the likelihood that a rough search for ρ takes: ten on the demo's stations, 25 where most nodes have one row.
 const USUAL_LOOKS: f64 = 15.0;
 
-/// Λ of the network, and with the nodes in as many of these orders as take no more products of numbers, about.
+/// The largest likelihood at ρ = 0.
+struct Without {
+    relative: Relative,
+    mean: Vec<f64>,
+    deviance: f64,
+}
+
+impl Without {
+    /// The one that was estimated, where what is sought has the σ² of normal errors or none.
+    fn estimated(found: &MixedEstimate, sought: &Sought) -> Self {
+        let noise = sought.noise.map(|_| found.noise);
+        Self {
+            relative: Relative { factor: found.factor.clone(), rho: 0.0, noise },
+            mean: if sought.mean.is_empty() { Vec::new() } else { found.mean.clone() },
+            deviance: found.deviance,
+        }
+    }
+}
+
+/// Λ of the network, and with the nodes in as many of these orders as take no more products of numbers, about. What
+/// was estimated at ρ = 0 need not be sought again.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count is small")]
 pub(super) fn ratio<S: Movable>(
     problem: &S,
-    sought: &Sought,
+    (sought, without): (&Sought, Option<&MixedEstimate>),
     (orders, most_work): (&[Vec<usize>], f64),
 ) -> Result<NetworkRatio> {
     let affordable = (most_work / (USUAL_LOOKS * problem.work()).max(1.0)) as usize;
     let orders = &orders[..orders.len().min(affordable)];
-    let mut search = Search::new(problem, sought);
-    let without = search.at_given_rho()?;
-    let (relative, mean, independent) = (without.relative, without.mean, without.deviance);
+    let Without { relative, mean, deviance: independent } = if let Some(found) = without {
+        Without::estimated(found, sought)
+    } else {
+        let end = Search::new(problem, sought).at_given_rho()?;
+        Without { relative: end.relative, mean: end.mean, deviance: end.deviance }
+    };
     let best = |problem: &S| -> Result<(f64, f64)> {
         let with = Search::rough(problem, sought).along(&relative, &mean)?;
         let with = with.filter(|with| with.deviance < independent);

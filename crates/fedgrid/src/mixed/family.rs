@@ -33,7 +33,7 @@ impl Family {
 }
 
 /// The rows of a node.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NodeRows {
     family: Family,
     columns: usize,

@@ -16,173 +16,161 @@ use super::{
     deviance::{Evaluation, Problem},
     search::Relative,
 };
-use crate::algebra::{add_scaled, dot};
+use crate::algebra::{add_scaled, scale};
+
+/// The f of all parameters: the entries of T, and then ρ.
+struct Directions {
+    /// T.
+    diagonal: Vec<f64>,
+    /// `v_ρ` of each node; empty without ρ.
+    along: Vec<f64>,
+    /// How many parameters there are.
+    count: usize,
+    /// Xᵀf of each node, d rows of a number for every parameter.
+    sides: Vec<f64>,
+}
 
 impl Evaluation {
-    /// About the second derivatives by a diagonal T and then ρ; none where Ω is singular in rounding.
+    /// About the second derivatives by a diagonal T and then ρ.
     pub(super) fn average_information(
         &self,
         problem: &Problem,
         relative: &Relative,
         by_rho: bool,
-    ) -> Option<Vec<f64>> {
-        let structure = &problem.structure;
-        let (d, q) = (structure.columns, structure.size());
-        let count = q + usize::from(by_rho);
-        let residuals = self.cross_residuals(problem, relative);
-        // v of each node, one row of q numbers for every parameter.
-        let own = q * count;
-        let directions = self.directions(problem, relative, by_rho)?;
-        // Xᵀ f of each node, d rows of a number for every parameter.
-        let mut sides = vec![0.0; problem.nodes.len() * d * count];
-        sides.par_chunks_exact_mut((d * count).max(1)).enumerate().for_each(|(i, side)| {
-            let gram = &problem.nodes[i].gram;
-            for (j, v) in directions[i * own..(i + 1) * own].chunks_exact(q).enumerate() {
-                for row in 0..d {
-                    let columns = structure.random.iter().zip(v);
-                    let product = columns.map(|(&column, v)| gram[row * d + column] * v);
-                    side[row * count + j] = product.sum();
-                }
-            }
-        });
-        let fits = self.fits(problem, relative, &sides, count);
-        let of_node = |i: usize| {
-            node_information(problem, (relative, &fits, count), i, (&directions, &sides))
-        };
-        let parts: Vec<Vec<f64>> = (0..problem.nodes.len()).into_par_iter().map(of_node).collect();
-        let mut information = vec![0.0; count * count];
-        for part in &parts {
-            add_scaled(&mut information, 1.0 / self.noise, part);
-        }
-        let mut along = vec![0.0; count];
-        for (i, residual) in residuals.chunks_exact(q).enumerate() {
-            for (j, v) in directions[i * own..(i + 1) * own].chunks_exact(q).enumerate() {
-                along[j] += dot(residual, v);
-            }
-        }
-        // σ² moves with the variances, and takes part of what the deviance would bend by.
-        let weight = 1.0 / (self.noise * self.noise * problem.degrees_of_freedom());
-        for j in 0..count {
-            for l in 0..count {
-                information[j * count + l] -= weight * along[j] * along[l];
-            }
-        }
-        Some(information)
-    }
-
-    /// Xᵀe of each node on the random columns.
-    fn cross_residuals(&self, problem: &Problem, relative: &Relative) -> Vec<f64> {
+    ) -> Vec<f64> {
         let structure = &problem.structure;
         let q = structure.size();
-        let of_node = |i: usize| {
+        let directions = self.directions(problem, relative, by_rho);
+        let (count, along) = (directions.count, &directions.along);
+        let fits = self.fits(problem, &directions);
+        // The products of f with what is left of them, and then those with residuals.
+        let mut sums = structure.summed(count * count + count, |i, sum| {
+            let (products, residual) = sum.split_at_mut(count * count);
+            self.add_products(problem, (&directions, &fits), i, products);
             let own = &self.deviations[i * q..(i + 1) * q];
             let weights = structure.coefficients(relative, &self.mean, own);
             let all = problem.nodes[i].cross_residuals(&weights);
-            structure.random.iter().map(|&column| all[column]).collect::<Vec<f64>>()
-        };
-        (0..problem.nodes.len()).flat_map(of_node).collect()
+            for (k, (&column, u)) in structure.random.iter().zip(own).enumerate() {
+                residual[k] += 2.0 * u * all[column];
+                if let Some(v) = along.get(i * q + k) {
+                    residual[q] += v * all[column];
+                }
+            }
+        });
+        let residual = sums.split_off(count * count);
+        // σ² moves with the variances, and takes part of what the deviance would bend by.
+        let weight = 1.0 / (self.noise * self.noise * problem.degrees_of_freedom());
+        for (sums, own) in sums.chunks_exact_mut(count).zip(&residual) {
+            scale(sums, 1.0 / self.noise);
+            add_scaled(sums, -weight * own, &residual);
+        }
+        sums
     }
 
-    /// v of each node for every parameter.
-    fn directions(&self, problem: &Problem, relative: &Relative, by_rho: bool) -> Option<Vec<f64>> {
+    fn directions(&self, problem: &Problem, relative: &Relative, by_rho: bool) -> Directions {
         let structure = &problem.structure;
-        let (q, precision) = (structure.size(), structure.precision);
-        let moved = if by_rho {
-            let slope = precision.times_slope(&self.deviations, structure.width());
-            precision.solved(&structure.pattern, relative.rho, &slope, q)?
-        } else {
-            Vec::new()
-        };
-        let mut all = Vec::new();
-        for i in 0..problem.nodes.len() {
-            let u = &self.deviations[i * q..(i + 1) * q];
-            for (k, u) in u.iter().enumerate() {
-                let first = all.len();
-                all.resize(first + q, 0.0);
-                all[first + k] = 2.0 * u;
-            }
-            if by_rho {
-                let own = &moved[i * q..(i + 1) * q];
-                all.extend((0..q).map(|k| -dot(&relative.factor[k * q..(k + 1) * q], own)));
+        let (d, q, precision) = (structure.columns, structure.size(), structure.precision);
+        let diagonal: Vec<f64> = relative.factor.iter().step_by(q + 1).copied().collect();
+        let mut along = Vec::new();
+        if by_rho {
+            along = precision.times_slope(&self.deviations, structure.width());
+            self.omega.solve(&mut along, q);
+            for own in along.chunks_exact_mut(q) {
+                own.iter_mut().zip(&diagonal).for_each(|(v, scale)| *v *= -scale);
             }
         }
-        Some(all)
+        let count = q + usize::from(by_rho);
+        let mut sides = vec![0.0; problem.nodes.len() * d * count];
+        sides.par_chunks_exact_mut((d * count).max(1)).enumerate().for_each(|(i, side)| {
+            let gram = problem.nodes[i].gram.chunks_exact(d);
+            let own = &self.deviations[i * q..(i + 1) * q];
+            for (side, gram) in side.chunks_exact_mut(count).zip(gram) {
+                for (k, (&column, u)) in structure.random.iter().zip(own).enumerate() {
+                    side[k] = 2.0 * u * gram[column];
+                    if let Some(v) = along.get(i * q + k) {
+                        side[q] += v * gram[column];
+                    }
+                }
+            }
+        });
+        Directions { diagonal, along, count, sides }
     }
 
     /// The mean coefficients and deviations that fit each f: `β_f`, and `u_f` of each node.
-    fn fits(
-        &self,
-        problem: &Problem,
-        relative: &Relative,
-        sides: &[f64],
-        count: usize,
-    ) -> (Vec<f64>, Vec<f64>) {
+    fn fits(&self, problem: &Problem, directions: &Directions) -> (Vec<f64>, Vec<f64>) {
         let structure = &problem.structure;
         let (d, p, q) = (structure.columns, structure.means(), structure.size());
+        let Directions { diagonal, count, sides, .. } = directions;
+        let (count, own) = (*count, d * count);
+        let row = |i: usize, column: usize| &sides[i * own + column * count..][..count];
         let mut deviations = vec![0.0; problem.nodes.len() * q * count];
-        let mut target = vec![0.0; p * count];
-        for (i, side) in sides.chunks_exact((d * count).max(1)).enumerate() {
-            for (target, &column) in target.chunks_exact_mut(count).zip(structure.fixed) {
-                add_scaled(target, 1.0, &side[column * count..(column + 1) * count]);
+        deviations.par_chunks_exact_mut((q * count).max(1)).enumerate().for_each(|(i, out)| {
+            let out = out.chunks_exact_mut(count).zip(structure.random.iter().zip(diagonal));
+            out.for_each(|(out, (&column, scale))| add_scaled(out, *scale, row(i, column)));
+        });
+        // What the deviations explain is taken from the mean's target: Qᵀ M⁻¹ Tᵀ Xᵀf = Wᵀ Tᵀ Xᵀf.
+        let target = structure.summed(p * count, |i, sum| {
+            for (sum, &column) in sum.chunks_exact_mut(count).zip(structure.fixed) {
+                add_scaled(sum, 1.0, row(i, column));
             }
-            for row in 0..q {
-                let out = &mut deviations[(i * q + row) * count..][..count];
-                for (k, &column) in structure.random.iter().enumerate() {
-                    let entry = relative.factor[k * q + row];
-                    add_scaled(out, entry, &side[column * count..(column + 1) * count]);
+            let explained = deviations[i * q * count..(i + 1) * q * count].chunks_exact(count);
+            for (k, explained) in explained.enumerate() {
+                let w = structure.w(&self.projected, i, k);
+                for (sum, w) in sum.chunks_exact_mut(count).zip(w) {
+                    add_scaled(sum, -w, explained);
                 }
             }
-        }
-        // What the deviations explain is taken from the mean's target: Qᵀ M⁻¹ Tᵀ Xᵀf = Wᵀ Tᵀ Xᵀf.
-        for (at, row) in deviations.chunks_exact(count).enumerate() {
-            for (column, w) in structure.w(&self.projected, 0, at).iter().enumerate() {
-                add_scaled(&mut target[column * count..(column + 1) * count], -w, row);
-            }
-        }
+        });
         self.factor.solve(&mut deviations, count);
         let mut means = vec![0.0; p * count];
-        for row in 0..p {
-            for column in 0..p {
-                let entry = self.mean_covariance[row * p + column];
-                let from = &target[column * count..(column + 1) * count];
-                add_scaled(&mut means[row * count..(row + 1) * count], entry, from);
+        for (out, entries) in
+            means.chunks_exact_mut(count).zip(self.mean_covariance.chunks_exact(p))
+        {
+            for (entry, from) in entries.iter().zip(target.chunks_exact(count)) {
+                add_scaled(out, *entry, from);
             }
         }
-        for (at, out) in deviations.chunks_exact_mut(count).enumerate() {
-            for (column, w) in structure.w(&self.projected, 0, at).iter().enumerate() {
-                add_scaled(out, -w, &means[column * count..(column + 1) * count]);
+        deviations.par_chunks_exact_mut((q * count).max(1)).enumerate().for_each(|(i, out)| {
+            for (k, out) in out.chunks_exact_mut(count).enumerate() {
+                let w = structure.w(&self.projected, i, k);
+                for (w, mean) in w.iter().zip(means.chunks_exact(count)) {
+                    add_scaled(out, -w, mean);
+                }
             }
-        }
+        });
         (means, deviations)
     }
-}
 
-/// The part of a node in `f_jᵀ (f_l − X β_l − X T u_l)`.
-fn node_information(
-    problem: &Problem,
-    (relative, fits, count): (&Relative, &(Vec<f64>, Vec<f64>), usize),
-    i: usize,
-    (directions, sides): (&[f64], &[f64]),
-) -> Vec<f64> {
-    let structure = &problem.structure;
-    let (d, q) = (structure.columns, structure.size());
-    let mut part = vec![0.0; count * count];
-    let side = &sides[i * d * count..(i + 1) * d * count];
-    for l in 0..count {
-        // v_l − β_l − T u_l as coefficients of all columns.
-        let mut left = vec![0.0; d];
-        for (row, &column) in structure.fixed.iter().enumerate() {
-            left[column] = -fits.0[row * count + l];
+    /// Adds the part of a node in `f_jᵀ (f_l − X β_l − X T u_l)`.
+    fn add_products(
+        &self,
+        problem: &Problem,
+        (directions, (means, deviations)): (&Directions, &(Vec<f64>, Vec<f64>)),
+        i: usize,
+        sum: &mut [f64],
+    ) {
+        let structure = &problem.structure;
+        let (d, q) = (structure.columns, structure.size());
+        let Directions { diagonal, along, count, sides } = directions;
+        let count = *count;
+        // v_l − β_l − T u_l as coefficients of all columns, a number for every parameter.
+        let mut left = vec![0.0; d * count];
+        for (mean, &column) in means.chunks_exact(count).zip(structure.fixed) {
+            add_scaled(&mut left[column * count..(column + 1) * count], -1.0, mean);
         }
-        let own = (0..q).map(|k| fits.1[(i * q + k) * count + l]).collect::<Vec<f64>>();
         for (k, &column) in structure.random.iter().enumerate() {
-            let explained = dot(&relative.factor[k * q..(k + 1) * q], &own);
-            left[column] += directions[(i * count + l) * q + k] - explained;
+            let left = &mut left[column * count..(column + 1) * count];
+            add_scaled(left, -diagonal[k], &deviations[(i * q + k) * count..][..count]);
+            left[k] += 2.0 * self.deviations[i * q + k];
+            if let Some(v) = along.get(i * q + k) {
+                left[q] += v;
+            }
         }
-        for (row, value) in left.iter().enumerate() {
-            let from = &side[row * count..(row + 1) * count];
-            (0..count).for_each(|j| part[j * count + l] += from[j] * value);
+        let side = sides[i * d * count..(i + 1) * d * count].chunks_exact(count);
+        for (side, left) in side.zip(left.chunks_exact(count)) {
+            for (sum, side) in sum.chunks_exact_mut(count).zip(side) {
+                add_scaled(sum, *side, left);
+            }
         }
     }
-    part
 }

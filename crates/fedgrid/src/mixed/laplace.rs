@@ -115,9 +115,19 @@ impl<'a> LaplaceModel<'a> {
     /// What the network adds to the likelihood, and what it adds with nodes in other places: as many of these orders
     /// as take no more products of numbers than `most_work`, about.
     pub fn network_ratio(&self, orders: &[Vec<usize>], most_work: f64) -> Result<NetworkRatio> {
+        self.network_ratio_beside(None, orders, most_work)
+    }
+
+    /// The same beside what was estimated of this model without a network.
+    pub(crate) fn network_ratio_beside(
+        &self,
+        without: Option<&MixedEstimate>,
+        orders: &[Vec<usize>],
+        most_work: f64,
+    ) -> Result<NetworkRatio> {
         let problem = self.problem()?;
         let start = Start { rho: None, ..self.start(&problem)? };
-        ratio(&problem, &start.sought(), (orders, most_work))
+        ratio(&problem, (&start.sought(), without), (orders, most_work))
     }
 
     fn problem(&self) -> Result<Problem<'a>> {
@@ -387,12 +397,22 @@ impl Movable for Problem<'_> {
 }
 
 impl Surface for Problem<'_> {
+    type Half = Mode;
     type Extra = Mode;
 
-    fn look(&self, relative: &Relative, mean: &[f64], by_rho: bool) -> Option<Look<Mode>> {
-        let (structure, q) = (&self.structure, self.structure.size());
+    fn deviance(&self, relative: &Relative, mean: &[f64]) -> Option<(f64, Mode)> {
         let mode = self.mode(relative, mean)?;
-        let deviance = self.deviance_of(relative, mean, &mode)?;
+        Some((self.deviance_of(relative, mean, &mode)?, mode))
+    }
+
+    fn completed(
+        &self,
+        relative: &Relative,
+        mean: &[f64],
+        (deviance, mode): (f64, Mode),
+        by_rho: bool,
+    ) -> Option<Look<Mode>> {
+        let (structure, q) = (&self.structure, self.structure.size());
         let inverse = mode.factor.selected_inverse();
         let (thirds, v) = self.movement(relative, mean, &mode, &inverse);
         let mut by_mean: Vec<f64> = mean.iter().map(|w| 2.0 * MEAN_PRECISION * w).collect();
@@ -430,11 +450,6 @@ impl Surface for Problem<'_> {
             0.0
         };
         Some(Look { deviance, by_factor, by_rho, by_noise: 0.0, by_mean, extra: mode })
-    }
-
-    fn deviance(&self, relative: &Relative, mean: &[f64]) -> Option<f64> {
-        let mode = self.mode(relative, mean)?;
-        self.deviance_of(relative, mean, &mode)
     }
 
     fn mean_variance(&self, rho: f64) -> Option<f64> {

@@ -3,7 +3,7 @@
 use crate::algebra::{add_outer, add_scaled, dot, triangularise};
 
 /// The rows of a node, compressed: as many rows as columns say the same.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NodeMoments {
     /// How many rows there were, or how many they stand for.
     pub(super) count: f64,
@@ -13,6 +13,8 @@ pub struct NodeMoments {
     pub(super) gram: Vec<f64>,
     /// `Xᵀy`.
     pub(super) cross: Vec<f64>,
+    /// `yᵀy`.
+    pub(super) label_squares: f64,
 }
 
 impl NodeMoments {
@@ -41,7 +43,8 @@ impl NodeMoments {
         if count > width {
             triangularise(&mut compressed, width, &mut vec![0.0; count]);
         }
-        Self { count: count as f64, compressed, gram, cross }
+        let label_squares = compressed.chunks_exact(width).map(|row| row[columns].powi(2)).sum();
+        Self { count: count as f64, compressed, gram, cross, label_squares }
     }
 
     /// The same of rows that stand for so many.

@@ -18,7 +18,7 @@ pub(super) struct Width {
 const ONE: Width = Width { all: 1, coupled: 1 };
 
 /// Ω, without its ρ.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Precision {
     neighbours: Vec<Vec<(usize, f64)>>,
     degrees: Vec<f64>,
@@ -51,6 +51,11 @@ impl Precision {
         self.mean_degree > 0.0
     }
 
+    /// How many nodes there are.
+    pub(crate) fn len(&self) -> usize {
+        self.degrees.len()
+    }
+
     pub(super) fn neighbours(&self) -> &[Vec<(usize, f64)>] {
         &self.neighbours
     }
@@ -74,7 +79,8 @@ impl Precision {
         if self.has_edges() { self.degrees[node] / self.mean_degree - 1.0 } else { 0.0 }
     }
 
-    fn factor(&self, pattern: &Arc<Pattern>, rho: f64) -> Option<BlockCholesky> {
+    /// The factor of Ω; none if it is singular in rounding.
+    pub(super) fn factor(&self, pattern: &Arc<Pattern>, rho: f64) -> Option<BlockCholesky> {
         let diagonal: Vec<f64> =
             (0..self.degrees.len()).map(|node| self.diagonal(node, rho)).collect();
         BlockCholesky::new(pattern, 1, &diagonal, (self.coupling(rho), 1))
@@ -91,7 +97,12 @@ impl Precision {
 
     /// tr(Ω⁻¹Ω').
     pub(super) fn log_determinant_slope(&self, pattern: &Arc<Pattern>, rho: f64) -> Option<f64> {
-        Some(self.trace_slope(&self.factor(pattern, rho)?.selected_inverse(), ONE))
+        Some(self.factored_slope(&self.factor(pattern, rho)?))
+    }
+
+    /// The same of a factored Ω.
+    pub(super) fn factored_slope(&self, factor: &BlockCholesky) -> f64 {
+        self.trace_slope(&factor.selected_inverse(), ONE)
     }
 
     /// `Σ_ij Ω'_ij tr(P_ij)` for blocks of so many rows.
@@ -111,7 +122,9 @@ impl Precision {
 
     /// uᵀ(Ω ⊗ I)u for so many numbers per node.
     pub(super) fn quadratic(&self, rho: f64, u: &[f64], width: Width) -> f64 {
-        dot(u, u) + rho * self.product_slope(u, u, width)
+        // Without a walk along edges where Ω = I.
+        let slope = if rho == 0.0 { 0.0 } else { self.product_slope(u, u, width) };
+        dot(u, u) + rho * slope
     }
 
     /// (Ω ⊗ I)u.
@@ -119,22 +132,6 @@ impl Precision {
         let mut out = u.to_vec();
         add_scaled(&mut out, rho, &self.times_slope(u, width));
         out
-    }
-
-    /// (Ω ⊗ I)⁻¹u.
-    pub(super) fn solved(
-        &self,
-        pattern: &Arc<Pattern>,
-        rho: f64,
-        u: &[f64],
-        width: usize,
-    ) -> Option<Vec<f64>> {
-        // Without a factor where Ω = I.
-        let mut out = u.to_vec();
-        if rho != 0.0 {
-            self.factor(pattern, rho)?.solve(&mut out, width);
-        }
-        Some(out)
     }
 
     /// vᵀ(Ω' ⊗ I)u.

@@ -17,10 +17,22 @@ pub(super) struct Point<T> {
     pub(super) value: f64,
     /// Its gradient.
     pub(super) gradient: Vec<f64>,
-    /// About its Hessian, positive definite; none if it is to be learnt.
-    pub(super) hessian: Option<Vec<f64>>,
     /// What else was computed.
     pub(super) extra: T,
+}
+
+/// A smooth function of a few numbers.
+pub(super) trait Function {
+    /// What is computed on the way.
+    type Extra;
+
+    /// Looks at a point; none where it has no value.
+    fn look(&mut self, at: &[f64]) -> Result<Option<Point<Self::Extra>>>;
+
+    /// About its Hessian at a point, positive definite; none if it is to be learnt.
+    fn hessian(&self, _: &Point<Self::Extra>) -> Option<Vec<f64>> {
+        None
+    }
 }
 
 /// When to stop.
@@ -48,19 +60,20 @@ const ROUNDING_SHARE: f64 = 1e-14;
 const MOST_SECANTS: usize = 6;
 /// Such steps in a row that may be no better.
 const MOST_MISSES: usize = 2;
-/// An expected decrease that is good enough: rounding of the gradient leaves a little less.
-const FINEST_DECREASE: f64 = 1e-20;
+/// An expected decrease that is good enough: the minimum is then known to some 1e-8 of its width. Rounding of the
+/// gradient would leave 1e-20, which takes two or three looks more.
+const FINEST_DECREASE: f64 = 1e-15;
 /// The share of the decrease along the gradient that a step must keep (Armijo's rule).
 const SUFFICIENT_SHARE: f64 = 1e-4;
 
 /// Walks down from a point; `scale` is about the width of the minimum along each coordinate. Whether the
-/// minimum was reached is said, too. The function is none where it has no value.
-pub(super) fn minimise<T>(
-    start: Point<T>,
+/// minimum was reached is said, too.
+pub(super) fn minimise<F: Function>(
+    start: Point<F::Extra>,
     scale: &[f64],
     limits: Limits,
-    function: &mut impl FnMut(&[f64]) -> Result<Option<Point<T>>>,
-) -> Result<(Point<T>, bool)> {
+    function: &mut F,
+) -> Result<(Point<F::Extra>, bool)> {
     let mut inverse = InverseHessian::new(scale);
     let (best, is_reached) = descend(start, &mut inverse, limits, function)?;
     if !is_reached || !limits.refines {
@@ -72,11 +85,11 @@ pub(super) fn minimise<T>(
 /// Goes on by full steps from where the value is known to too few digits to tell a better point: its
 /// gradient has as many digits, and is zero there. Every look teaches about the Hessian, also one that is
 /// no better.
-fn refine<T>(
-    mut best: Point<T>,
+fn refine<F: Function>(
+    mut best: Point<F::Extra>,
     mut inverse: InverseHessian<'_>,
-    function: &mut impl FnMut(&[f64]) -> Result<Option<Point<T>>>,
-) -> Result<Point<T>> {
+    function: &mut F,
+) -> Result<Point<F::Extra>> {
     let mut misses = 0;
     // The gradient of a large value has larger errors.
     let finest = FINEST_DECREASE.max((ROUNDING_SHARE * best.value).powi(2));
@@ -87,9 +100,9 @@ fn refine<T>(
         }
         let mut at = best.at.clone();
         add_scaled(&mut at, 1.0, &step);
-        let Some(next) = function(&at)? else { break };
+        let Some(next) = function.look(&at)? else { break };
         inverse.learn_from(&best, &next);
-        let decrease = |point: &Point<T>| -dot(&inverse.product(&point.gradient), &point.gradient);
+        let decrease = |point: &Point<_>| -dot(&inverse.product(&point.gradient), &point.gradient);
         if decrease(&next) < decrease(&best) {
             (best, misses) = (next, 0);
         } else {
@@ -100,17 +113,21 @@ fn refine<T>(
 }
 
 /// Walks down as long as the value tells.
-fn descend<T>(
-    start: Point<T>,
+fn descend<F: Function>(
+    start: Point<F::Extra>,
     inverse: &mut InverseHessian<'_>,
     limits: Limits,
-    function: &mut impl FnMut(&[f64]) -> Result<Option<Point<T>>>,
-) -> Result<(Point<T>, bool)> {
+    function: &mut F,
+) -> Result<(Point<F::Extra>, bool)> {
     let halvings = if limits.is_noisy { MOST_NOISY_HALVINGS } else { MOST_HALVINGS };
     let (mut best, mut looks) = (start, 1);
     let mut secants: VecDeque<(Vec<f64>, Vec<f64>)> = VecDeque::new();
+    // Whether the Hessian at this point led to no better one.
+    let mut is_misled = false;
     while looks < limits.looks {
-        let is_known = inverse.take(best.hessian.as_ref());
+        // Only where the search goes on from a point: it takes as long as part of a look.
+        let hessian = if is_misled { None } else { function.hessian(&best) };
+        let is_known = inverse.take(hessian);
         if is_known {
             for (moved, change) in &secants {
                 inverse.learn(moved, change);
@@ -130,7 +147,7 @@ fn descend<T>(
             add_scaled(&mut at, length, &step);
             looks += 1;
             let bound = best.value + SUFFICIENT_SHARE * length * slope;
-            let look = function(&at)?;
+            let look = function.look(&at)?;
             if let Some(point) = look.as_ref().filter(|_| is_known) {
                 secants.push_back(secant(&best, point));
                 secants.drain(..secants.len().saturating_sub(MOST_SECANTS));
@@ -149,13 +166,13 @@ fn descend<T>(
                 return Ok((best, is_the_end));
             }
             *inverse = InverseHessian::new(inverse.scale);
-            best.hessian = None;
+            is_misled = true;
             continue;
         };
         if !is_known {
             inverse.learn_from(&best, &point);
         }
-        best = point;
+        (best, is_misled) = (point, false);
     }
     Ok((best, false))
 }
@@ -190,9 +207,9 @@ impl<'a> InverseHessian<'a> {
     }
 
     /// Takes over what a function knows about its Hessian, and says whether it did.
-    fn take(&mut self, hessian: Option<&Vec<f64>>) -> bool {
+    fn take(&mut self, hessian: Option<Vec<f64>>) -> bool {
         let size = self.scale.len();
-        let factor = hessian.and_then(|hessian| Cholesky::new(hessian.clone(), size));
+        let factor = hessian.and_then(|hessian| Cholesky::new(hessian, size));
         let Some(factor) = factor else { return false };
         for (k, row) in self.entries.chunks_exact_mut(size).enumerate() {
             row.fill(0.0);
@@ -268,17 +285,25 @@ impl<'a> InverseHessian<'a> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_minimum_of_a_curved_valley_is_found() {
-        let mut look = |at: &[f64]| {
+    /// Rosenbrock's.
+    struct Valley;
+
+    impl Function for Valley {
+        type Extra = ();
+
+        fn look(&mut self, at: &[f64]) -> Result<Option<Point<()>>> {
             let (x, y) = (at[0], at[1]);
             let value = (1.0 - x).powi(2) + 100.0 * (y - x * x).powi(2);
             let gradient = vec![-2.0 * (1.0 - x) - 400.0 * x * (y - x * x), 200.0 * (y - x * x)];
-            Ok(Some(Point { at: at.to_vec(), value, gradient, hessian: None, extra: () }))
-        };
-        let start = look(&[-1.2, 1.0]).unwrap().unwrap();
+            Ok(Some(Point { at: at.to_vec(), value, gradient, extra: () }))
+        }
+    }
+
+    #[test]
+    fn the_minimum_of_a_curved_valley_is_found() {
+        let start = Valley.look(&[-1.2, 1.0]).unwrap().unwrap();
         let limits = Limits { looks: 200, decrease: 1e-16, is_noisy: false, refines: true };
-        let (found, converged) = minimise(start, &[1.0, 1.0], limits, &mut look).unwrap();
+        let (found, converged) = minimise(start, &[1.0, 1.0], limits, &mut Valley).unwrap();
         assert!(converged && found.at.iter().all(|x| (x - 1.0).abs() < 1e-6), "{found:?}");
     }
 }

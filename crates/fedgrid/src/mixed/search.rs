@@ -5,7 +5,7 @@
 //! need no care: entries of T may have any sign, and 1 − ρ = ε + (1 − ε) exp(−η²). Where variances are given,
 //! `T_kk = √(τ_k/σ²)` follows σ², which is then sought itself, by its logarithm.
 
-use super::quasi_newton::{Limits, Point, minimise};
+use super::quasi_newton::{Function, Limits, Point, minimise};
 use crate::error::{Error, Result};
 
 /// The relative variances.
@@ -18,10 +18,21 @@ pub(super) struct Relative {
     pub(super) noise: Option<f64>,
 }
 
+impl Relative {
+    /// T as a diagonal; none if it is not one.
+    pub(super) fn diagonal(&self) -> Option<Vec<f64>> {
+        let q = self.factor.len().isqrt();
+        let mut rows = self.factor.chunks_exact(q.max(1)).enumerate();
+        let is_diagonal =
+            rows.all(|(k, row)| row[..k].iter().chain(&row[k + 1..]).all(|entry| *entry == 0.0));
+        is_diagonal.then(|| self.factor.iter().step_by(q + 1).copied().collect())
+    }
+}
+
 /// The deviance at a point with its gradient.
 pub(super) struct Look<E> {
     pub(super) deviance: f64,
-    /// By the entries of T, q × q.
+    /// By the entries of T that are sought, q × q.
     pub(super) by_factor: Vec<f64>,
     /// By ρ; zero where it is not asked for.
     pub(super) by_rho: f64,
@@ -35,19 +46,38 @@ pub(super) struct Look<E> {
 
 /// A likelihood as a function of what is sought.
 pub(super) trait Surface {
-    /// What is computed on the way.
+    /// What is computed on the way to the deviance, from which its gradient goes on.
+    type Half;
+
+    /// What is computed on the way to both.
     type Extra;
 
-    /// The deviance with its gradient; none where it has no value.
-    fn look(&self, relative: &Relative, mean: &[f64], by_rho: bool) -> Option<Look<Self::Extra>>;
+    /// The deviance; none where it has no value.
+    fn deviance(&self, relative: &Relative, mean: &[f64]) -> Option<(f64, Self::Half)>;
+
+    /// The same with its gradient.
+    fn completed(
+        &self,
+        relative: &Relative,
+        mean: &[f64],
+        half: (f64, Self::Half),
+        by_rho: bool,
+    ) -> Option<Look<Self::Extra>>;
+
+    /// Both at once.
+    fn look(&self, relative: &Relative, mean: &[f64], by_rho: bool) -> Option<Look<Self::Extra>> {
+        self.completed(relative, mean, self.deviance(relative, mean)?, by_rho)
+    }
+
+    /// Whether something is known about the second derivatives.
+    fn knows_curvature(&self) -> bool {
+        false
+    }
 
     /// About the second derivatives of the deviance by a diagonal T and then ρ; none if unknown.
     fn curvature(&self, _: &Relative, _: &Self::Extra, _by_rho: bool) -> Option<Vec<f64>> {
         None
     }
-
-    /// The deviance alone.
-    fn deviance(&self, relative: &Relative, mean: &[f64]) -> Option<f64>;
 
     /// The spread of deviations over τ, on average, at a ρ.
     fn mean_variance(&self, rho: f64) -> Option<f64>;
@@ -176,23 +206,41 @@ impl<'a, S: Surface> Search<'a, S> {
             return Ok(without);
         }
         let with = self.along(&without.relative, &without.mean)?;
-        without.independent = Some(without.deviance);
-        without.evaluations = self.evaluations;
+        let independent = Some(without.deviance);
         // Along a network only if the rows speak for it.
-        Ok(match with.filter(|with| with.deviance < without.deviance) {
-            Some(with) => End { independent: without.independent, ..with },
-            None => without,
-        })
+        if let Some(with) = with.filter(|with| with.deviance < without.deviance) {
+            return Ok(End { independent, ..with });
+        }
+        if self.knows_hessian() {
+            without = self.walk((&without.relative, None), &without.mean, false)?;
+        }
+        Ok(End { independent, evaluations: self.evaluations, ..without })
     }
 
-    /// The minimum at the ρ that is given, or else at zero.
+    /// The minimum at the ρ that is given, or else at zero: there to as many digits as the deviance tells, where it is
+    /// easy to go on from it.
     pub(super) fn at_given_rho(&mut self) -> Result<End<S::Extra>> {
+        let limits = self.limits;
+        self.limits.refines &= self.sought.rho.is_some() || !self.knows_hessian();
+        let end = self.at_first_rho();
+        self.limits = limits;
+        end
+    }
+
+    fn at_first_rho(&mut self) -> Result<End<S::Extra>> {
         let q = self.sought.units.len();
         let mut factor = vec![0.0; q * q];
         (0..q).for_each(|k| factor[k * q + k] = self.sought.units[k]);
         let mean: Vec<f64> = self.sought.mean.iter().map(|(value, _)| *value).collect();
         let (rho, noise) = (self.sought.rho.unwrap_or(0.0), self.sought.noise);
-        self.walk(&Relative { factor, rho, noise }, &mean, false)
+        self.walk((&Relative { factor, rho, noise }, None), &mean, false)
+    }
+
+    /// Whether the deviance tells about its Hessian. With covariances second derivatives are often singular, and BFGS
+    /// copes better; where some variances are given, those by σ² are not known.
+    fn knows_hessian(&self) -> bool {
+        let is_plain = !self.sought.correlated && self.sought.variances.is_empty();
+        is_plain && self.surface.knows_curvature()
     }
 
     /// The minimum over ρ, too, from the one at ρ = 0; none if the deviance has no value beside it.
@@ -201,17 +249,17 @@ impl<'a, S: Surface> Search<'a, S> {
         without: &Relative,
         mean: &[f64],
     ) -> Result<Option<End<S::Extra>>> {
-        let mut best: Option<(f64, Relative)> = None;
+        let mut best: Option<(Relative, (f64, S::Half))> = None;
         for rho in FIRST_RHOS {
             let Some(start) = self.rescaled(without, rho) else { continue };
             self.evaluations += 1;
-            let Some(deviance) = self.surface.deviance(&start, mean) else { continue };
-            if best.as_ref().is_none_or(|(least, _)| deviance < *least) {
-                best = Some((deviance, start));
+            let Some(half) = self.surface.deviance(&start, mean) else { continue };
+            if best.as_ref().is_none_or(|(_, (least, _))| half.0 < *least) {
+                best = Some((start, half));
             }
         }
-        let Some((_, start)) = best else { return Ok(None) };
-        let end = self.walk(&start, mean, true)?;
+        let Some((start, half)) = best else { return Ok(None) };
+        let end = self.walk((&start, Some(half)), mean, true)?;
         let is_near_the_limit = 1.0 - end.relative.rho < NEAR_THE_LIMIT * LEAST_REST;
         Ok(Some(if is_near_the_limit { self.at_limit(end) } else { end }))
     }
@@ -220,7 +268,7 @@ impl<'a, S: Surface> Search<'a, S> {
     /// taken, unless it is worse.
     fn at_limit(&mut self, end: End<S::Extra>) -> End<S::Extra> {
         let start = Relative { rho: 1.0 - LEAST_REST, ..end.relative.clone() };
-        match self.walk(&start, &end.mean, false) {
+        match self.walk((&start, None), &end.mean, false) {
             Ok(limit) if limit.deviance <= end.deviance + AS_GOOD => limit,
             _ => End { evaluations: self.evaluations, ..end },
         }
@@ -242,8 +290,13 @@ impl<'a, S: Surface> Search<'a, S> {
         Some(Relative { factor, rho, noise: relative.noise })
     }
 
-    /// Walks from a start to a minimum.
-    fn walk(&mut self, start: &Relative, mean: &[f64], by_rho: bool) -> Result<End<S::Extra>> {
+    /// Walks from a start, where the deviance may be known, to a minimum.
+    fn walk(
+        &mut self,
+        (start, half): (&Relative, Option<(f64, S::Half)>),
+        mean: &[f64],
+        by_rho: bool,
+    ) -> Result<End<S::Extra>> {
         let q = self.sought.units.len();
         let mut at: Vec<f64> = self
             .entries
@@ -266,16 +319,20 @@ impl<'a, S: Surface> Search<'a, S> {
         }
         at.extend(mean);
         scale.extend(self.sought.mean.iter().map(|(_, error)| *error));
-        let first = self.point(&at, start.rho, by_rho).ok_or_else(singular)?;
         let (rho, even) = (start.rho, self.entries.len() + usize::from(by_rho));
         let limits = self.limits;
-        let mut look = |at: &[f64]| Ok(self.point(at, rho, by_rho));
-        let (mut best, mut converged) = minimise(first, &scale, limits, &mut look)?;
+        let mut walk = Walk { search: self, rho, by_rho };
+        let first = match half {
+            Some(half) => walk.point(&at, (start, mean), half),
+            None => walk.look(&at)?,
+        };
+        let (mut best, mut converged) =
+            minimise(first.ok_or_else(singular)?, &scale, limits, &mut walk)?;
         // At zero the deviance is flat also where it is a maximum: then the search goes on from beside it.
         for _ in 0..MOST_ESCAPES {
             let Some(at) = beside_zeros(&best, even) else { break };
-            let Some(next) = look(&at)?.filter(|next| next.value < best.value) else { break };
-            (best, converged) = minimise(next, &scale, limits, &mut look)?;
+            let Some(next) = walk.look(&at)?.filter(|next| next.value < best.value) else { break };
+            (best, converged) = minimise(next, &scale, limits, &mut walk)?;
         }
         let (relative, mean) = self.read(&best.at, rho, by_rho);
         Ok(End {
@@ -314,47 +371,63 @@ impl<'a, S: Surface> Search<'a, S> {
         let given = (0..q).filter(|&k| self.sought.variance(k).is_some()).map(|k| k * q + k);
         look.by_noise - given.map(|at| 0.5 * relative.factor[at] * look.by_factor[at]).sum::<f64>()
     }
+}
 
-    /// The deviance at a point of the search, with its gradient.
-    fn point(&mut self, at: &[f64], rho: f64, by_rho: bool) -> Option<Point<S::Extra>> {
-        let (relative, mean) = self.read(at, rho, by_rho);
-        self.evaluations += 1;
-        let look = self.surface.look(&relative, &mean, by_rho)?;
-        let q = self.sought.units.len();
-        let mut gradient: Vec<f64> = self
-            .entries
-            .iter()
-            .map(|&(row, column)| look.by_factor[row * q + column] * self.sought.units[row])
-            .collect();
-        if by_rho {
-            gradient.push(look.by_rho * rho_slope(at[self.entries.len()]));
-        }
-        if relative.noise.is_some() {
-            gradient.push(self.noise_slope(&relative, &look));
-        }
-        let hessian = self.hessian(at, &relative, &look, &gradient, by_rho);
-        gradient.extend(&look.by_mean);
-        Some(Point { at: at.to_vec(), value: look.deviance, gradient, hessian, extra: look.extra })
-    }
+/// The deviance as a function of the coordinates of a search.
+struct Walk<'s, 'a, S> {
+    search: &'s mut Search<'a, S>,
+    /// ρ, where it is not sought.
+    rho: f64,
+    by_rho: bool,
+}
 
-    /// About the Hessian where the search is. Away from the minimum an even function bends by its slope over
-    /// the distance from zero, too: what keeps a variance of zero there.
-    fn hessian(
+impl<S: Surface> Walk<'_, '_, S> {
+    /// The deviance that is known at a point, with its gradient.
+    fn point(
         &self,
         at: &[f64],
-        relative: &Relative,
-        look: &Look<S::Extra>,
-        gradient: &[f64],
-        by_rho: bool,
-    ) -> Option<Vec<f64>> {
-        // With covariances the second derivatives are often singular, and BFGS copes better; where some variances
-        // are given, those by σ² are not known.
-        if self.sought.correlated || !self.sought.variances.is_empty() {
+        (relative, mean): (&Relative, &[f64]),
+        half: (f64, S::Half),
+    ) -> Option<Point<S::Extra>> {
+        let Search { surface, sought, entries, .. } = &*self.search;
+        let look = surface.completed(relative, mean, half, self.by_rho)?;
+        let q = sought.units.len();
+        let mut gradient: Vec<f64> = entries
+            .iter()
+            .map(|&(row, column)| look.by_factor[row * q + column] * sought.units[row])
+            .collect();
+        if self.by_rho {
+            gradient.push(look.by_rho * rho_slope(at[entries.len()]));
+        }
+        if relative.noise.is_some() {
+            gradient.push(self.search.noise_slope(relative, &look));
+        }
+        gradient.extend(&look.by_mean);
+        Some(Point { at: at.to_vec(), value: look.deviance, gradient, extra: look.extra })
+    }
+}
+
+impl<S: Surface> Function for Walk<'_, '_, S> {
+    type Extra = S::Extra;
+
+    fn look(&mut self, at: &[f64]) -> Result<Option<Point<S::Extra>>> {
+        let (relative, mean) = self.search.read(at, self.rho, self.by_rho);
+        self.search.evaluations += 1;
+        let half = self.search.surface.deviance(&relative, &mean);
+        Ok(half.and_then(|half| self.point(at, (&relative, &mean), half)))
+    }
+
+    /// Away from the minimum an even function bends by its slope over the distance from zero, too: what keeps a
+    /// variance of zero there.
+    fn hessian(&self, point: &Point<S::Extra>) -> Option<Vec<f64>> {
+        if !self.search.knows_hessian() {
             return None;
         }
-        let mut hessian = self.surface.curvature(relative, &look.extra, by_rho)?;
+        let (at, gradient) = (&point.at, &point.gradient);
+        let (relative, _) = self.search.read(at, self.rho, self.by_rho);
+        let mut hessian = self.search.surface.curvature(&relative, &point.extra, self.by_rho)?;
         let size = gradient.len();
-        let unit = |k: usize| match self.sought.units.get(k) {
+        let unit = |k: usize| match self.search.sought.units.get(k) {
             Some(unit) => *unit,
             None => rho_slope(at[k]),
         };
@@ -410,7 +483,7 @@ pub(super) fn differences<S: Surface>(surface: &S, relative: &Relative, mean: &[
     let check = |found: f64, change: &dyn Fn(f64) -> (Relative, Vec<f64>)| {
         let at = |sign: f64| {
             let (relative, mean) = change(sign * step);
-            surface.deviance(&relative, &mean).unwrap()
+            surface.deviance(&relative, &mean).unwrap().0
         };
         let expected = (at(1.0) - at(-1.0)) / (2.0 * step);
         assert!((found - expected).abs() < 1e-5 * (1.0 + expected.abs()), "{found} {expected}");

@@ -18,6 +18,9 @@ use crate::algebra::{BlockCholesky, Cholesky, Pattern, SelectedInverse, add_scal
 /// The share of its variance that a coefficient of a node's own keeps if the rows do not determine it.
 pub(crate) const OPEN_SHARE: f64 = 0.5;
 
+/// Nodes that one thread adds up at a time.
+const NODES_PER_PART: usize = 64;
+
 /// Which columns deviate, and how nodes belong together.
 #[derive(Debug, Clone)]
 pub(super) struct Structure<'a> {
@@ -105,7 +108,7 @@ impl Structure<'_> {
         diagonal.par_chunks_exact_mut((q * q).max(1)).enumerate().for_each(|(i, block)| {
             let product = self.times_factor(gram(i), relative);
             for a in 0..q {
-                for k in 0..q {
+                for k in (0..q).filter(|k| relative.factor[k * q + a] != 0.0) {
                     let entry = relative.factor[k * q + a];
                     add_scaled(&mut block[a * q..(a + 1) * q], entry, &product[k * q..(k + 1) * q]);
                 }
@@ -121,6 +124,15 @@ impl Structure<'_> {
     pub(super) fn times_factor(&self, gram: &[f64], relative: &Relative) -> Vec<f64> {
         let (d, q) = (self.columns, self.size());
         let mut product = vec![0.0; q * q];
+        if let Some(diagonal) = relative.diagonal() {
+            for (row, out) in self.random.iter().zip(product.chunks_exact_mut(q)) {
+                for (out, (&column, scale)) in out.iter_mut().zip(self.random.iter().zip(&diagonal))
+                {
+                    *out = gram[row * d + column] * scale;
+                }
+            }
+            return product;
+        }
         for (a, &row) in self.random.iter().enumerate() {
             for (k, &column) in self.random.iter().enumerate() {
                 let out = &mut product[a * q..(a + 1) * q];
@@ -167,6 +179,9 @@ impl Structure<'_> {
             for (row, side) in side.chunks_exact_mut(width).enumerate() {
                 for (k, &column) in self.random.iter().enumerate() {
                     let entry = relative.factor[k * q + row];
+                    if entry == 0.0 {
+                        continue;
+                    }
                     let row = &gram(i)[column * d..(column + 1) * d];
                     for (side, &fixed) in side.iter_mut().zip(self.fixed) {
                         *side += entry * row[fixed];
@@ -177,22 +192,49 @@ impl Structure<'_> {
         });
         let mut projected = sides.clone();
         factor.solve(&mut projected, width);
-        let (mut schur, mut target) = (vec![0.0; p * p], vec![0.0; p]);
-        for i in 0..self.nodes() {
-            for (a, &row) in self.fixed.iter().enumerate() {
-                for (b, &column) in self.fixed.iter().enumerate() {
-                    schur[a * p + b] += gram(i)[row * d + column];
+        // S and the target as one matrix of p rows, with the target as its last column.
+        let both = self.summed(p * width, |i, sum| {
+            for (sum, &row) in sum.chunks_exact_mut(width).zip(self.fixed) {
+                let entries = &gram(i)[row * d..(row + 1) * d];
+                sum.iter_mut().zip(self.fixed).for_each(|(sum, &column)| *sum += entries[column]);
+                sum[p] += cross(i)[row];
+            }
+            let range = i * own..(i + 1) * own;
+            let rows = sides[range.clone()].chunks_exact(width);
+            for (side, solved) in rows.zip(projected[range].chunks_exact(width)) {
+                for (sum, side) in sum.chunks_exact_mut(width).zip(side) {
+                    add_scaled(sum, -side, solved);
                 }
-                target[a] += cross(i)[row];
             }
-        }
-        for (side, solved) in sides.chunks_exact(width).zip(projected.chunks_exact(width)) {
-            for row in 0..p {
-                add_scaled(&mut schur[row * p..(row + 1) * p], -side[row], &solved[..p]);
-                target[row] -= side[row] * solved[p];
-            }
+        });
+        let (mut schur, mut target) = (Vec::with_capacity(p * p), Vec::with_capacity(p));
+        for row in both.chunks_exact(width) {
+            schur.extend_from_slice(&row[..p]);
+            target.push(row[p]);
         }
         Projection { projected, schur, target }
+    }
+
+    /// A sum over all nodes of so many numbers, of which `add` adds those of a node.
+    pub(super) fn summed(
+        &self,
+        numbers: usize,
+        add: impl Fn(usize, &mut [f64]) + Sync,
+    ) -> Vec<f64> {
+        let of_part = |part: usize| {
+            let mut sum = vec![0.0; numbers];
+            let nodes = part * NODES_PER_PART..self.nodes().min((part + 1) * NODES_PER_PART);
+            nodes.for_each(|node| add(node, &mut sum));
+            sum
+        };
+        // In parts of the same nodes and in their order: the number of threads changes no bit.
+        let parts: Vec<Vec<f64>> =
+            (0..self.nodes().div_ceil(NODES_PER_PART)).into_par_iter().map(of_part).collect();
+        let mut total = vec![0.0; numbers];
+        for part in &parts {
+            add_scaled(&mut total, 1.0, part);
+        }
+        total
     }
 
     /// The nodes whose rows leave more than half of the variance of a coefficient of their own.

@@ -22,13 +22,14 @@ pub(super) struct Selected {
     pub(super) weighted_traces: f64,
 }
 
-/// The entries of a supernode's columns, given those of its rows, and those of the rows of every child.
+/// The entries of a supernode's columns, given those of its rows in a front that is else zero, and the same for every
+/// child.
 pub(super) fn inverted(
     pattern: &Pattern,
     index: usize,
     columns: &Columns,
     (size, coupled): (usize, usize),
-    of_rows: Option<&[f64]>,
+    of_rows: Option<Vec<f64>>,
 ) -> (Selected, Vec<Vec<f64>>) {
     let own = &pattern.supernodes[index];
     let front = Front::new(columns, of_rows);
@@ -44,13 +45,10 @@ struct Front {
 }
 
 impl Front {
-    fn new(columns: &Columns, of_rows: Option<&[f64]>) -> Self {
-        let (width, below) = (columns.width, columns.below);
-        let side = width + below;
-        let mut front = Self { entries: vec![0.0; side * side], side };
-        for (row, from) in of_rows.into_iter().flat_map(|of| of.chunks_exact(below)).enumerate() {
-            front.entries[(width + row) * side + width..][..below].copy_from_slice(from);
-        }
+    fn new(columns: &Columns, of_rows: Option<Vec<f64>>) -> Self {
+        let (width, side) = (columns.width, columns.width + columns.below);
+        let entries = of_rows.unwrap_or_else(|| vec![0.0; side * side]);
+        let mut front = Self { entries, side };
         for (first, end) in panels(width).rev() {
             front.panel(columns, first, end);
         }
@@ -91,11 +89,15 @@ impl Front {
         }
     }
 
-    /// The entries of a child's rows.
+    /// The entries of a child's rows in its front, with zeros for its columns.
     fn of_rows(&self, child: &Supernode, size: usize) -> Vec<f64> {
-        let mut out = Vec::with_capacity((child.rows.len() * size).pow(2));
+        let (width, side) =
+            (child.columns.len() * size, (child.columns.len() + child.rows.len()) * size);
+        let mut out = Vec::with_capacity(side * side);
+        out.resize(width * side, 0.0);
         for run in &child.runs {
             for row in run.to * size..(run.to + run.length) * size {
+                out.resize(out.len() + width, 0.0);
                 let from = &self.entries[row * self.side..(row + 1) * self.side];
                 for run in &child.runs {
                     out.extend_from_slice(&from[run.to * size..(run.to + run.length) * size]);

@@ -300,20 +300,33 @@ fn meet<const R: usize>(
     }
 }
 
+/// Three rows are walked together in variables of their own: an index that is checked in the loop, or sums that are
+/// reached by one, would keep these in memory, at half the speed.
 #[inline(always)]
 fn sums<const R: usize, const N: usize>(a: [&[f64]; R], strip: &[f64]) -> [[f64; N]; R] {
     let mut sums = [[0.0; N]; R];
     let (strip, _) = strip.as_chunks::<N>();
-    let a = a.map(|row| &row[..strip.len()]);
-    for (k, b) in strip.iter().enumerate() {
-        for r in 0..R {
-            let factor = a[r][k];
-            for c in 0..N {
-                sums[r][c] += factor * b[c];
-            }
+    if R == 3 {
+        let (mut x, mut y, mut z) = ([0.0; N], [0.0; N], [0.0; N]);
+        for (((b, p), q), r) in strip.iter().zip(a[0]).zip(a[1]).zip(a[2]) {
+            add(&mut x, *p, b);
+            add(&mut y, *q, b);
+            add(&mut z, *r, b);
+        }
+        (sums[0], sums[1], sums[2]) = (x, y, z);
+    } else {
+        for (sum, row) in sums.iter_mut().zip(a) {
+            strip.iter().zip(row).for_each(|(b, factor)| add(sum, *factor, b));
         }
     }
     sums
+}
+
+#[inline(always)]
+fn add<const N: usize>(sum: &mut [f64; N], factor: f64, b: &[f64; N]) {
+    for c in 0..N {
+        sum[c] += factor * b[c];
+    }
 }
 
 /// The same for some columns of A.
@@ -340,12 +353,19 @@ fn sums_turned<const R: usize, const N: usize>(
 ) -> [[f64; N]; R] {
     let mut sums = [[0.0; N]; R];
     let (strip, _) = strip.as_chunks::<N>();
-    for (row, b) in a.chunks(from.stride).zip(strip) {
-        let factors = &row[from.at..from.at + R];
-        for r in 0..R {
-            for c in 0..N {
-                sums[r][c] += factors[r] * b[c];
-            }
+    let rows = a.chunks(from.stride).zip(strip);
+    if R == 3 {
+        let (mut x, mut y, mut z) = ([0.0; N], [0.0; N], [0.0; N]);
+        for (row, b) in rows {
+            let Some([p, q, r]) = row[from.at..].first_chunk::<3>() else { break };
+            add(&mut x, *p, b);
+            add(&mut y, *q, b);
+            add(&mut z, *r, b);
+        }
+        (sums[0], sums[1], sums[2]) = (x, y, z);
+    } else {
+        for (row, b) in rows {
+            sums.iter_mut().zip(&row[from.at..]).for_each(|(sum, factor)| add(sum, *factor, b));
         }
     }
     sums
@@ -359,17 +379,25 @@ fn store<const R: usize, const N: usize>(
     sums: [[f64; N]; R],
     sign: f64,
 ) {
-    for (out, sums) in out.iter_mut().zip(&sums) {
-        if left >= N {
-            let out = &mut out[first..first + N];
-            for c in 0..N {
-                out[c] += sign * sums[c];
+    for (out, sums) in out.iter_mut().zip(sums) {
+        let out = &mut out[first..];
+        match out.first_chunk_mut::<N>().filter(|_| left >= N) {
+            Some(out) => {
+                for c in 0..N {
+                    out[c] += sign * sums[c];
+                }
             }
-        } else {
-            for (out, sum) in out[first..first + left].iter_mut().zip(sums) {
-                *out += sign * sum;
-            }
+            None => store_some(&mut out[..left], sums, sign),
         }
+    }
+}
+
+/// The first columns of a strip alone. Apart from the others: a number of columns that is not known would keep all
+/// sums in memory.
+#[inline(never)]
+fn store_some<const N: usize>(out: &mut [f64], sums: [f64; N], sign: f64) {
+    for (out, sum) in out.iter_mut().zip(sums) {
+        *out += sign * sum;
     }
 }
 

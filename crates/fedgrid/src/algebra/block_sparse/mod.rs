@@ -8,8 +8,10 @@
 //!
 //! The order of elimination keeps L sparse (`order.rs`), columns with nearly the same rows are worked on as
 //! one (`pattern.rs`, `factor.rs`, `inverse.rs`), and what does not depend on each other at the same time
-//! (`tree.rs`). The number of threads changes no bit.
+//! (`tree.rs`). Without an edge blocks are worked on one by one (`apart.rs`). The number of threads changes no
+//! bit.
 
+mod apart;
 mod factor;
 mod inverse;
 mod kernel;
@@ -22,25 +24,32 @@ use std::sync::Arc;
 
 pub use pattern::Pattern;
 
-use self::factor::{Columns, Entries};
+use self::{
+    apart::Apart,
+    factor::{Columns, Entries},
+};
 
 /// The factor of a matrix.
 #[derive(Debug)]
 pub struct BlockCholesky {
-    pattern: Arc<Pattern>,
     size: usize,
-    /// The rows of a block that edges touch, from the first on.
-    coupled: usize,
-    supernodes: Vec<Columns>,
+    parts: Parts,
     log_determinant: f64,
+}
+
+#[derive(Debug)]
+enum Parts {
+    /// The supernodes of nodes that edges join, and the rows of a block that these touch, from the first on.
+    Joined { pattern: Arc<Pattern>, coupled: usize, supernodes: Vec<Columns> },
+    /// The blocks of nodes alone.
+    Apart(Apart),
 }
 
 /// The blocks of the inverse of a matrix that belong to nodes, and a sum over those of edges.
 #[derive(Debug)]
 pub struct SelectedInverse {
-    pattern: Arc<Pattern>,
     size: usize,
-    /// The blocks of nodes, in the order of columns.
+    /// The blocks of nodes, in their order.
     blocks: Vec<f64>,
     weighted_traces: f64,
 }
@@ -56,12 +65,16 @@ impl BlockCholesky {
         diagonal: &[f64],
         (coupling, coupled): (f64, usize),
     ) -> Option<Self> {
-        let pattern = if coupling == 0.0 { pattern.apart() } else { pattern };
+        if coupling == 0.0 {
+            let (apart, log_determinant) = Apart::new(size, diagonal)?;
+            return Some(Self { size, parts: Parts::Apart(apart), log_determinant });
+        }
         let entries = Entries { size, diagonal, coupling, coupled };
         let supernodes =
             pattern.up(|index, handed| factor::eliminated(pattern, index, entries, handed))?;
         let log_determinant = supernodes.iter().map(|columns| columns.log_determinant).sum();
-        Some(Self { pattern: pattern.clone(), size, coupled, supernodes, log_determinant })
+        let parts = Parts::Joined { pattern: pattern.clone(), coupled, supernodes };
+        Some(Self { size, parts, log_determinant })
     }
 
     /// The logarithm of the determinant.
@@ -72,21 +85,25 @@ impl BlockCholesky {
 
     /// Solves for `width` right-hand sides at once: `b` has `size` rows of so many numbers per node.
     pub fn solve(&self, b: &mut [f64], width: usize) {
-        let (pattern, own) = (&*self.pattern, self.size * width);
+        let own = self.size * width;
         if own == 0 {
             return;
         }
+        let (pattern, supernodes) = match &self.parts {
+            Parts::Joined { pattern, supernodes, .. } => (&**pattern, supernodes),
+            Parts::Apart(apart) => return apart.solve(b, width),
+        };
         let side = |index: usize| -> Vec<f64> {
             let nodes = &pattern.nodes[pattern.supernodes[index].columns.clone()];
             nodes.iter().flat_map(|&node| &b[node * own..(node + 1) * own]).copied().collect()
         };
         let up = pattern.up(|index, handed| {
-            let columns = &self.supernodes[index];
+            let columns = &supernodes[index];
             Some(solve::forward(pattern, index, columns, (side(index), width), handed))
         });
         let Some(up) = up else { return };
         let down = pattern.down(|index, of_rows| {
-            let columns = &self.supernodes[index];
+            let columns = &supernodes[index];
             solve::backward(pattern, index, columns, (&up[index], width), of_rows)
         });
         let solved = down.iter().flat_map(|x| x.chunks_exact(own));
@@ -98,17 +115,23 @@ impl BlockCholesky {
     /// The blocks of the inverse that belong to nodes and edges.
     #[must_use]
     pub fn selected_inverse(&self) -> SelectedInverse {
-        let sizes = (self.size, self.coupled);
-        let selected = self.pattern.down(|index, of_rows| {
-            let columns = &self.supernodes[index];
-            inverse::inverted(&self.pattern, index, columns, sizes, of_rows.as_deref())
+        let (size, block) = (self.size, self.size * self.size);
+        let (pattern, coupled, supernodes) = match &self.parts {
+            Parts::Joined { pattern, coupled, supernodes } => (pattern, *coupled, supernodes),
+            Parts::Apart(apart) => {
+                return SelectedInverse { size, blocks: apart.inverses(), weighted_traces: 0.0 };
+            }
+        };
+        let selected = pattern.down(|index, of_rows| {
+            inverse::inverted(pattern, index, &supernodes[index], (size, coupled), of_rows)
         });
-        SelectedInverse {
-            pattern: self.pattern.clone(),
-            size: self.size,
-            weighted_traces: selected.iter().map(|own| own.weighted_traces).sum(),
-            blocks: selected.into_iter().flat_map(|own| own.blocks).collect(),
+        let mut blocks = vec![0.0; pattern.len() * block];
+        let own = selected.iter().flat_map(|own| own.blocks.chunks_exact(block.max(1)));
+        for (&node, own) in pattern.nodes.iter().zip(own) {
+            blocks[node * block..(node + 1) * block].copy_from_slice(own);
         }
+        let weighted_traces = selected.iter().map(|own| own.weighted_traces).sum();
+        SelectedInverse { size, blocks, weighted_traces }
     }
 }
 
@@ -117,7 +140,7 @@ impl SelectedInverse {
     #[must_use]
     pub fn node(&self, node: usize) -> &[f64] {
         let block = self.size * self.size;
-        &self.blocks[self.pattern.columns[node] * block..][..block]
+        &self.blocks[node * block..][..block]
     }
 
     /// The sum over the edges, each once, of their weight times the trace of their block, in the rows that they
@@ -225,6 +248,40 @@ mod tests {
     }
 
     #[test]
+    fn blocks_without_an_edge_are_those_of_dense_matrices() {
+        for size in [1, 2, 5, 26] {
+            let (pattern, mut diagonal, _) = example(130, size, 5);
+            let factor = BlockCholesky::new(&pattern, size, &diagonal, (0.0, size)).unwrap();
+            let (inverse, mut logarithm) = (factor.selected_inverse(), 0.0);
+            let mut sides: Vec<f64> = (0..130 * size * 2).map(|k| (k as f64).sin()).collect();
+            let given = sides.clone();
+            factor.solve(&mut sides, 2);
+            for (node, block) in diagonal.chunks_exact(size * size).enumerate() {
+                let reference = Cholesky::new(block.to_vec(), size).unwrap();
+                logarithm += reference.log_determinant();
+                for k in 0..size {
+                    let mut column = vec![0.0; size];
+                    column[k] = 1.0;
+                    reference.solve(&mut column);
+                    for (row, entry) in column.iter().enumerate() {
+                        assert!((inverse.node(node)[row * size + k] - entry).abs() < 1e-12);
+                    }
+                }
+                for side in 0..2 {
+                    let at = |row: usize| (node * size + row) * 2 + side;
+                    let mut x: Vec<f64> = (0..size).map(|row| given[at(row)]).collect();
+                    reference.solve(&mut x);
+                    assert!((0..size).all(|row| (sides[at(row)] - x[row]).abs() < 1e-12));
+                }
+            }
+            assert!((factor.log_determinant() - logarithm).abs() < 1e-9);
+            assert_eq!(inverse.weighted_traces().to_bits(), 0.0_f64.to_bits());
+            diagonal[size * size] = -1.0;
+            assert!(BlockCholesky::new(&pattern, size, &diagonal, (0.0, size)).is_none());
+        }
+    }
+
+    #[test]
     fn the_number_of_threads_changes_no_bit() {
         let (pattern, diagonal, _) = example(400, 3, 3);
         let run = |threads: usize| {
@@ -234,7 +291,8 @@ mod tests {
                 let mut x: Vec<f64> = (0..diagonal.len() / 3).map(|k| (k as f64).sin()).collect();
                 factor.solve(&mut x, 1);
                 let inverse = factor.selected_inverse();
-                (factor.supernodes, x, inverse.blocks, inverse.weighted_traces)
+                let Parts::Joined { supernodes, .. } = factor.parts else { panic!() };
+                (supernodes, x, inverse.blocks, inverse.weighted_traces)
             })
         };
         assert_eq!(run(1), run(8));

@@ -6,10 +6,7 @@
 //! multifrontal solution of indefinite sparse symmetric linear equations", 1983; Ashcraft and Grimes, "The
 //! influence of relaxed supernode partitions on the multifrontal method", 1989.]
 
-use std::{
-    ops::Range,
-    sync::{Arc, OnceLock},
-};
+use std::ops::Range;
 
 use super::order::{Elimination, eliminate};
 
@@ -17,18 +14,14 @@ use super::order::{Elimination, eliminate};
 /// place in that order, supernode by supernode.
 #[derive(Debug)]
 pub struct Pattern {
-    /// The column of each node.
-    pub(super) columns: Vec<usize>,
     /// The node of each column.
     pub(super) nodes: Vec<usize>,
     /// Every one after those below it in the tree.
     pub(super) supernodes: Vec<Supernode>,
     /// Whole subtrees of about the same work, as ranges of supernodes.
     pub(super) subtrees: Vec<Range<usize>>,
-    /// The supernodes above all of these, in order.
-    pub(super) top: Vec<usize>,
-    /// The pattern of the same nodes without an edge.
-    apart: OnceLock<Arc<Pattern>>,
+    /// The supernodes above all of these, in levels: every one in a later level than those below it.
+    pub(super) levels: Vec<Vec<usize>>,
 }
 
 /// Columns that are worked on as one, and the rows below them.
@@ -99,21 +92,6 @@ impl Pattern {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
-    }
-
-    /// The pattern of the same nodes without an edge.
-    pub(super) fn apart(&self) -> &Arc<Self> {
-        self.apart.get_or_init(|| {
-            let lonely = vec![Vec::new(); self.len()];
-            let tree = Tree::new(
-                Elimination {
-                    order: (0..self.len()).collect(),
-                    filled: vec![Vec::new(); self.len()],
-                },
-                1,
-            );
-            Arc::new(tree.numbered(&lonely, 1))
-        })
     }
 }
 
@@ -223,7 +201,8 @@ impl Tree {
             supernodes[parent].children.push(index);
         }
         let (subtrees, top) = divided(&supernodes, size);
-        Pattern { columns, nodes, supernodes, subtrees, top, apart: OnceLock::new() }
+        let levels = levels(&supernodes, &top);
+        Pattern { nodes, supernodes, subtrees, levels }
     }
 }
 
@@ -307,6 +286,23 @@ fn divided(supernodes: &[Supernode], size: usize) -> (Vec<Range<usize>>, Vec<usi
     (subtrees, top)
 }
 
+/// The supernodes above all subtrees, each in the first level after those of its children.
+fn levels(supernodes: &[Supernode], top: &[usize]) -> Vec<Vec<usize>> {
+    let mut level = vec![0; supernodes.len()];
+    let mut levels: Vec<Vec<usize>> = Vec::new();
+    for &index in top {
+        let own = level[index];
+        if levels.len() <= own {
+            levels.push(Vec::new());
+        }
+        levels[own].push(index);
+        if let Some(parent) = supernodes[index].parent {
+            level[parent] = level[parent].max(own + 1);
+        }
+    }
+    levels
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -350,16 +346,28 @@ mod tests {
         assert_eq!(next, neighbours.len());
         // Some columns are worked on as one, and some subtrees at the same time.
         assert!(pattern.supernodes.len() < neighbours.len() / 2);
-        assert!(pattern.subtrees.len() > 8 && !pattern.top.is_empty());
+        assert!(pattern.subtrees.len() > 8 && pattern.levels[0].len() > 1);
         let edges: usize = pattern.supernodes.iter().map(|own| own.edges.len()).sum();
         assert_eq!(edges, neighbours.iter().map(Vec::len).sum::<usize>() / 2);
+    }
+
+    impl Pattern {
+        fn is_in_subtree(&self, index: usize) -> bool {
+            self.subtrees.iter().any(|range| range.contains(&index))
+        }
     }
 
     #[test]
     fn subtrees_are_whole_and_with_what_is_above_they_are_all() {
         let pattern = Pattern::new(&square(40), 3, usize::MAX).unwrap();
         let mut seen = vec![0; pattern.supernodes.len()];
-        pattern.top.iter().for_each(|&index| seen[index] += 1);
+        for &index in pattern.levels.iter().flatten() {
+            let children = &pattern.supernodes[index].children;
+            assert!(
+                children.iter().all(|child| seen[*child] == 1 || pattern.is_in_subtree(*child))
+            );
+            seen[index] += 1;
+        }
         for range in &pattern.subtrees {
             for index in range.clone() {
                 seen[index] += 1;

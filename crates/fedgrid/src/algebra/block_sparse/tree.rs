@@ -1,4 +1,4 @@
-//! The way up and down the tree of supernodes, with subtrees at the same time.
+//! The way up and down the tree of supernodes, with subtrees at the same time, and above them those of a level.
 //!
 //! What a supernode computes depends on what it is handed alone, and that is in a fixed order: the number
 //! of threads changes no bit.
@@ -27,11 +27,16 @@ impl Pattern {
         };
         let parts = self.parts(&mut handed, &mut outputs);
         parts.into_par_iter().map(within).collect::<Option<Vec<()>>>()?;
-        for &at in &self.top {
-            let children = &self.supernodes[at].children;
-            let taken: Vec<V> = children.iter().filter_map(|&child| handed[child].take()).collect();
-            let (output, up) = visit(at, taken)?;
-            (outputs[at], handed[at]) = (Some(output), Some(up));
+        for level in &self.levels {
+            let mut take = |&at: &usize| {
+                let children = self.supernodes[at].children.iter();
+                (at, children.filter_map(|&child| handed[child].take()).collect())
+            };
+            let taken: Vec<(usize, Vec<V>)> = level.iter().map(&mut take).collect();
+            for (&at, done) in level.iter().zip(each(taken, |(at, taken)| visit(at, taken))) {
+                let (output, up) = done?;
+                (outputs[at], handed[at]) = (Some(output), Some(up));
+            }
         }
         Some(outputs.into_iter().flatten().collect())
     }
@@ -44,11 +49,15 @@ impl Pattern {
     ) -> Vec<O> {
         let mut handed: Vec<Option<V>> = self.supernodes.iter().map(|_| None).collect();
         let mut outputs: Vec<Option<O>> = self.supernodes.iter().map(|_| None).collect();
-        for &at in self.top.iter().rev() {
-            let (output, below) = visit(at, handed[at].take());
-            outputs[at] = Some(output);
-            for (&child, value) in self.supernodes[at].children.iter().zip(below) {
-                handed[child] = Some(value);
+        for level in self.levels.iter().rev() {
+            let taken: Vec<(usize, Option<V>)> =
+                level.iter().map(|&at| (at, handed[at].take())).collect();
+            let done = each(taken, |(at, taken)| visit(at, taken));
+            for (&at, (output, below)) in level.iter().zip(done) {
+                outputs[at] = Some(output);
+                for (&child, value) in self.supernodes[at].children.iter().zip(below) {
+                    handed[child] = Some(value);
+                }
             }
         }
         let within = |(handed, outputs, first): (&mut [Option<V>], &mut [Option<O>], usize)| {
@@ -81,5 +90,14 @@ impl Pattern {
             (a, b, at) = (rest_a, rest_b, range.end);
         }
         parts
+    }
+}
+
+/// What becomes of each, at the same time; a single one is not worth the way to other threads.
+fn each<T: Send, R: Send>(all: Vec<T>, visit: impl Fn(T) -> R + Sync) -> Vec<R> {
+    if all.len() > 1 {
+        all.into_par_iter().map(&visit).collect()
+    } else {
+        all.into_iter().map(visit).collect()
     }
 }

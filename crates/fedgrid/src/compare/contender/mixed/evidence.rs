@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ask, Correlated, Mixed, MixedRows, family, with_covariances};
+use super::{Ask, Correlated, KeptEstimates, Mixed, MixedRows, family, with_covariances};
 use crate::{
     compare::{Approach, Contestant, Study},
     error::{Error, Result},
@@ -72,7 +72,7 @@ impl Study {
             self.scales.as_ref(),
         )?;
         let orders: Vec<Vec<usize>> = (0..asked).map(|number| self.shuffle(number)).collect();
-        match keys.evidence(&rows, &precision, &orders) {
+        match keys.evidence((&rows, &self.settings.kept), &precision, &orders) {
             Err(Error::Fit { .. }) => Ok(None),
             found => found.map(Some),
         }
@@ -82,18 +82,19 @@ impl Study {
 impl Mixed {
     fn evidence(
         &self,
-        rows: &MixedRows,
+        (rows, kept): (&MixedRows, &KeptEstimates),
         precision: &Precision,
         orders: &[Vec<usize>],
     ) -> Result<NetworkEvidence> {
         let correlated = self.correlated == Correlated::Yes;
+        let apart = &Precision::independent(orders[0].len());
+        // As the rival without a network asks for it, who was most likely here before.
+        let plain = rows.fit(Ask { precision: apart, rho: None, correlated }, kept)?;
         let ask = Ask { precision, rho: None, correlated };
-        let found = rows.network_ratio(ask, orders, MOST_WORK)?;
+        let found = rows.network_ratio((ask, &plain), orders, MOST_WORK)?;
         let mut covariances = None;
         if self.correlated == Correlated::Auto {
-            let apart = &Precision::independent(orders[0].len());
-            let plain = rows.fit(Ask { precision: apart, rho: None, correlated: false })?;
-            covariances = with_covariances(rows, plain, apart)?.1;
+            covariances = with_covariances((rows, kept), plain, apart)?.1;
         }
         let ratio = found.ratio();
         let NetworkRatio { independent, along, rho, shuffled } = found;

@@ -1,6 +1,7 @@
 //! Mixed models in a comparison: along the network, or without one as the rival of every verdict.
 
 mod evidence;
+mod kept;
 mod rows;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -8,8 +9,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::evidence::NetworkEvidence;
 use self::rows::{Ask, MixedRows};
+pub use self::{evidence::NetworkEvidence, kept::KeptEstimates};
 use super::{
     AtSites, Bound, Contender, Facts, Federated, MessageSizes, ModelsInUse, Place, StrengthKey,
 };
@@ -102,11 +103,11 @@ impl Mixed {
     /// The model with and without covariances, where there is a choice, and the one that is taken.
     fn estimate(
         &self,
-        rows: &MixedRows,
+        (rows, kept): (&MixedRows, &KeptEstimates),
         precision: &Precision,
         rho: Option<f64>,
     ) -> Result<(MixedEstimate, Option<CovarianceChoice>)> {
-        let fit = |correlated: bool| rows.fit(Ask { precision, rho, correlated });
+        let fit = |correlated: bool| rows.fit(Ask { precision, rho, correlated }, kept);
         match self.correlated {
             Correlated::Yes => Ok((fit(true)?, None)),
             Correlated::No => Ok((fit(false)?, None)),
@@ -115,7 +116,7 @@ impl Mixed {
                 if precision.has_edges() {
                     return Ok((plain, None));
                 }
-                with_covariances(rows, plain, precision)
+                with_covariances((rows, kept), plain, precision)
             }
         }
     }
@@ -123,7 +124,7 @@ impl Mixed {
 
 /// The same model with covariances, if the likelihood says so; both are told.
 fn with_covariances(
-    rows: &MixedRows,
+    (rows, kept): (&MixedRows, &KeptEstimates),
     plain: MixedEstimate,
     precision: &Precision,
 ) -> Result<(MixedEstimate, Option<CovarianceChoice>)> {
@@ -133,7 +134,7 @@ fn with_covariances(
     if covariances == 0 || !is_worth {
         return Ok((plain, None));
     }
-    let full = rows.fit(Ask { precision, rho: Some(0.0), correlated: true })?;
+    let full = rows.fit(Ask { precision, rho: Some(0.0), correlated: true }, kept)?;
     let price = 2.0 * covariances as f64;
     let choice = CovarianceChoice {
         without: rows.deviance(plain.deviance),
@@ -197,7 +198,8 @@ impl Contender for Mixed {
         let rho = (!request.is_estimated).then_some(request.strength);
         let precision = &Precision::along(request.network);
         let mixed = MixedRows::new(self, &rows, family, scales)?;
-        let (estimate, choice) = match self.estimate(&mixed, precision, rho) {
+        let kept = &trainer.study.settings.kept;
+        let (estimate, choice) = match self.estimate((&mixed, kept), precision, rho) {
             Ok(found) => found,
             // Too little to estimate from: what all nodes have in common is left.
             Err(Error::Fit { reason, .. }) => {

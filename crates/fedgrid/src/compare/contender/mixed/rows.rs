@@ -1,6 +1,11 @@
 //! The training rows of all nodes as a mixed model takes them.
 
-use super::Mixed;
+use std::sync::Arc;
+
+use super::{
+    Mixed,
+    kept::{Asked, KeptEstimates},
+};
 use crate::{
     data::Dataset,
     error::Result,
@@ -16,14 +21,15 @@ pub(super) struct MixedRows {
     pub(super) design: Design,
     pub(super) random: RandomColumns,
     likelihood: Likelihood,
-    nodes: Nodes,
+    nodes: Arc<Nodes>,
     /// How many nodes have rows.
     pub(super) with_rows: usize,
     /// What makes deviances those of labels and features in the units of the table.
     unit_deviance: f64,
 }
 
-enum Nodes {
+#[derive(Debug, PartialEq)]
+pub(super) enum Nodes {
     Numbers(Vec<NodeMoments>),
     /// Classes or counts.
     Others(Family, Vec<NodeRows>),
@@ -70,13 +76,14 @@ impl MixedRows {
                 Nodes::Others(family, rows.iter().map(|data| design.rows(data, family)).collect())
             }
         };
+        let nodes = Arc::new(nodes);
         let with_rows = rows.iter().filter(|data| data.rows() > 0).count();
         Ok(Self { design, random, likelihood: keys.likelihood, nodes, with_rows, unit_deviance })
     }
 
     /// What is known of labels, if their errors are not normal.
     pub(super) fn family(&self) -> Option<Family> {
-        match &self.nodes {
+        match &*self.nodes {
             Nodes::Numbers(_) => None,
             Nodes::Others(family, _) => Some(*family),
         }
@@ -92,29 +99,42 @@ impl MixedRows {
         deviance + self.unit_deviance
     }
 
-    /// Estimates a model.
-    pub(super) fn fit(&self, ask: Ask) -> Result<MixedEstimate> {
+    /// Estimates a model, unless it was estimated before.
+    pub(super) fn fit(&self, ask: Ask, kept: &KeptEstimates) -> Result<MixedEstimate> {
         let fixed = self.design.fixed_of_each(self.family());
-        match &self.nodes {
+        let asked = Asked {
+            nodes: self.nodes.clone(),
+            columns: self.size(),
+            fixed: fixed.clone(),
+            random: self.random.clone(),
+            likelihood: self.likelihood,
+            precision: ask.precision.clone(),
+            rho: ask.rho,
+            correlated: ask.correlated,
+        };
+        kept.found_or(asked, || match &*self.nodes {
             Nodes::Numbers(nodes) => self.of_numbers(nodes, &fixed, ask).fit(),
             Nodes::Others(_, nodes) => self.of_others(nodes, &fixed, ask).fit(),
-        }
+        })
     }
 
-    /// What the network adds to the likelihood, also with nodes in other places.
+    /// What the network adds to the likelihood of a model that was estimated without one, also with nodes in other
+    /// places.
     pub(super) fn network_ratio(
         &self,
-        ask: Ask,
+        (ask, without): (Ask, &MixedEstimate),
         orders: &[Vec<usize>],
         most_work: f64,
     ) -> Result<NetworkRatio> {
-        let fixed = self.design.fixed_of_each(self.family());
-        let found = match &self.nodes {
+        let (fixed, without) = (self.design.fixed_of_each(self.family()), Some(without));
+        let found = match &*self.nodes {
             Nodes::Numbers(nodes) => {
-                self.of_numbers(nodes, &fixed, ask).network_ratio(orders, most_work)
+                let model = self.of_numbers(nodes, &fixed, ask);
+                model.network_ratio_beside(without, orders, most_work)
             }
             Nodes::Others(_, nodes) => {
-                self.of_others(nodes, &fixed, ask).network_ratio(orders, most_work)
+                let model = self.of_others(nodes, &fixed, ask);
+                model.network_ratio_beside(without, orders, most_work)
             }
         }?;
         let (independent, along) = (self.deviance(found.independent), self.deviance(found.along));
