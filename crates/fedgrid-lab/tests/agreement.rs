@@ -32,6 +32,21 @@ impl World {
         world
     }
 
+    /// The same with a column `w` of small numbers.
+    fn with_weights(keys: &str) -> Self {
+        let world = Self::new(keys);
+        for name in ["ann.csv", "ben.csv", "pooled.csv"] {
+            let text = std::fs::read_to_string(world.folder.path().join(name)).unwrap();
+            let line = |(at, line): (usize, &str)| match at {
+                0 => format!("{line},w\n"),
+                // By what it holds, so that a row has one number wherever it stands.
+                _ => format!("{line},{}\n", 1 + line.bytes().map(usize::from).sum::<usize>() % 4),
+            };
+            world.write(name, &text.lines().enumerate().map(line).collect::<String>());
+        }
+        world
+    }
+
     fn write(&self, name: &str, text: &str) {
         std::fs::write(self.folder.path().join(name), text).unwrap();
     }
@@ -45,8 +60,9 @@ impl World {
     }
 
     fn experiment(&self) -> Experiment {
+        let target = if self.keys.contains("target =") { "" } else { "target = \"y\"\n" };
         let text = format!(
-            "[data]\nfile = \"pooled.csv\"\nnode = \"node\"\ntarget = \"y\"\n{}\n[network]\nedges = \"edges.csv\"\n\
+            "[data]\nfile = \"pooled.csv\"\nnode = \"node\"\n{target}{}\n[network]\nedges = \"edges.csv\"\n\
              [method]\nkind = \"fedrelax\"\nalpha = 1.0\n[public]\npoints = 30\n",
             self.keys
         );
@@ -148,19 +164,83 @@ const TREATMENTS: [&str; 6] = [
 #[test]
 fn summaries_of_sites_give_the_plan_the_units_and_the_points_of_the_pooled_table() {
     for keys in TREATMENTS {
-        let world = World::new(keys);
-        let whole = Assembly::new(&world.experiment(), world.folder.path()).unwrap();
-        let found = world.of_sites(&["ann", "ben"]);
-        assert_same_plan(&found.about.columns, &whole.about.columns);
-        assert_eq!(found.about.features, whole.about.features);
-        let (own, all) = (found.scales.unwrap(), whole.study.scales.unwrap());
-        assert!(near(own.target(), all.target()), "{keys}");
-        // In units of the table, so that scales are compared too.
-        let rows: Vec<f64> = (0..3 * own.names().len()).map(|k| (k as f64).sin()).collect();
-        let rows = Features::new(own.names().to_vec().into(), rows).unwrap();
-        assert_same_numbers(&own.features(&rows).unwrap(), &all.features(&rows).unwrap());
-        assert_same_numbers(&found.public, &whole.study.public[0]);
+        assert_as_pooled(&World::new(keys));
     }
+}
+
+/// Whether summaries of both sites say what all rows do.
+fn assert_as_pooled(world: &World) {
+    let keys = &world.keys;
+    let whole = Assembly::new(&world.experiment(), world.folder.path()).unwrap();
+    let found = world.of_sites(&["ann", "ben"]);
+    assert_same_plan(&found.about.columns, &whole.about.columns);
+    assert_eq!(found.about.features, whole.about.features);
+    assert_eq!(found.about.known, whole.about.known);
+    assert_eq!(found.class_weights, whole.study.settings.class_weights);
+    let (own, all) = (found.scales.unwrap(), whole.study.scales.unwrap());
+    assert!(near(own.target(), all.target()), "{keys}: {} {}", own.target(), all.target());
+    // In units of the table, so that scales are compared too.
+    let rows: Vec<f64> = (0..3 * own.names().len()).map(|k| (k as f64).sin()).collect();
+    let rows = Features::new(own.names().to_vec().into(), rows).unwrap();
+    assert_same_numbers(&own.features(&rows).unwrap(), &all.features(&rows).unwrap());
+    assert_same_numbers(&found.public, &whole.study.public[0]);
+}
+
+#[test]
+fn weighted_sums_of_sites_give_what_weighted_rows_of_the_pooled_table_do() {
+    let poisson = "[model]\nkind = \"poisson\"";
+    let logistic = "[model]\nkind = \"logistic\"";
+    for keys in [
+        "missing = \"mean\"\nweight = \"w\"",
+        "missing = \"indicator\"\nsplit = \"split\"\nweight = \"w\"",
+        "missing = \"drop\"\nmost_levels = 2\nweight = \"w\"",
+        "missing = \"most-frequent\"\nfeatures = [\"ward\", \"price\", \"open\"]\nweight = \"w\"\n\
+         columns = { price = { fill = \"1001\" } }",
+        "missing = \"mean\"\noffset = \"w\"",
+        &format!("missing = \"mean\"\nexposure = \"w\"\n{poisson}"),
+        &format!(
+            "missing = \"mean\"\ntarget = \"open\"\nweight = \"w\"\nclass_weights = {{ true = 3.0 }}\n{logistic}"
+        ),
+    ] {
+        assert_as_pooled(&World::with_weights(keys));
+    }
+}
+
+#[test]
+fn whole_weights_are_told_as_repeated_rows_are() {
+    let [weighted, repeated] = [Some("w"), None].map(|weight| {
+        let keys = weight.map_or("exclude = [\"w\"]".into(), |w| format!("weight = \"{w}\""));
+        let world = World::with_weights(&format!("missing = \"mean\"\n{keys}"));
+        for name in ["ann.csv", "ben.csv"] {
+            let text = std::fs::read_to_string(world.folder.path().join(name)).unwrap();
+            let copies = |line: &str| match line.rsplit(',').next().map(str::parse::<usize>) {
+                Some(Ok(count)) if weight.is_none() => format!("{line}\n").repeat(count),
+                _ => format!("{line}\n"),
+            };
+            world.write(name, &text.lines().map(copies).collect::<String>());
+        }
+        world.of_sites(&["ann", "ben"])
+    });
+    assert_same_plan(&weighted.about.columns, &repeated.about.columns);
+    assert_same_numbers(&weighted.public, &repeated.public);
+    let [own, all] = [&weighted, &repeated].map(|common| common.scales.clone().unwrap());
+    assert!(near(own.target(), all.target()));
+    assert_same_numbers(
+        &own.features(&weighted.public).unwrap(),
+        &all.features(&weighted.public).unwrap(),
+    );
+}
+
+#[test]
+fn summaries_that_count_otherwise_than_the_experiment_are_refused() {
+    let keys = "missing = \"mean\"\noffset = \"w\"";
+    let world = World::with_weights(keys);
+    let told = ["ann", "ben"].map(|site| world.summary(site, OPTIONS).unwrap()).to_vec();
+    // An offset of counts is the logarithm of an exposure, by which rows weigh.
+    let counts = World::with_weights(&format!("{keys}\n[model]\nkind = \"poisson\""));
+    let refused = counts.agreed(told).unwrap_err().to_string();
+    let said = "rows of ann count alike in its summary and differently by the experiment; describe it again";
+    assert!(refused.contains(said), "{refused}");
 }
 
 #[test]

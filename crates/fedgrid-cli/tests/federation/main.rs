@@ -13,5 +13,6 @@ mod mistakes;
 mod verdicts;
 mod leakage;
 mod classes;
+mod weights;
 mod agreement;
 mod canaries;

@@ -133,15 +133,6 @@ fn between_sites_a_method_is_named_or_it_is_fedrelax() {
         folder.refusal(&["federation", "new", "experiment.toml", "--processes", "2"]),
         "method.kind is \"auto\", expected fedrelax, gtv, mixed or persfl in a federation"
     );
-    folder.edit("experiment.toml", "\"auto\"", "\"mixed\"");
-    for (key, set) in [("weight", "z"), ("offset", "z"), ("exposure", "z")] {
-        folder.edit("experiment.toml", "[data]\n", &format!("[data]\n{key} = \"{set}\"\n"));
-        assert_eq!(
-            folder.refusal(&["federation", "new", "experiment.toml", "--processes", "2"]),
-            format!("data.{key} is \"z\", expected none in a federation")
-        );
-        folder.edit("experiment.toml", &format!("{key} = \"{set}\"\n"), "");
-    }
 }
 
 #[test]

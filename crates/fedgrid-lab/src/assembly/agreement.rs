@@ -15,15 +15,17 @@ use fedgrid::{
 };
 
 use super::{
-    Common, DataSchema, Files, Graph, features_of, leakage,
+    Common, DataSchema, Files, Graph,
+    class_weights::{balanced, class_note, of_classes},
+    features_of, leakage,
     site::{check, checked_models},
-    summary::{SUMMARY_VERSION, SiteSummary, TargetSummary, agreed_keys},
+    summary::{SUMMARY_VERSION, SiteSummary, TargetSummary, agreed_keys, weighs_rows},
     target::class_names,
 };
 use crate::{
-    columns::{ColumnPlan, Problems, SitePart},
+    columns::{ColumnPlan, KnownPart, Problems, SitePart},
     error::{Error, Result},
-    experiment::{Experiment, PublicKind, TaskKey, advice},
+    experiment::{ClassWeights, Experiment, PublicKind, TaskKey, advice},
     number::counted,
 };
 
@@ -81,7 +83,8 @@ impl NamedSummary {
 
     fn part(&self) -> SitePart<'_> {
         let SiteSummary { rows, columns, products, .. } = &self.summary;
-        SitePart { site: &self.site, rows: *rows, columns, products: products.as_ref() }
+        let (site, weight) = (&self.site, self.summary.trained());
+        SitePart { site, rows: *rows, weight, columns, products: products.as_ref() }
     }
 }
 
@@ -95,6 +98,11 @@ fn json_files(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 impl SiteSummary {
+    /// How much the training rows count.
+    pub(super) fn trained(&self) -> f64 {
+        self.weighed.map_or(self.rows as f64, |weighed| weighed.trained)
+    }
+
     /// What cannot be in a summary, if it is.
     fn contradiction(&self) -> Option<String> {
         if self.rows == 0 || self.nodes.is_empty() {
@@ -103,18 +111,26 @@ impl SiteSummary {
         if !self.products.as_ref().is_none_or(crate::columns::FeatureProducts::is_whole) {
             return Some("its products contradict each other".into());
         }
+        let is_weight = |weight: f64| weight.is_finite() && weight > 0.0;
+        let weights = self.weighed.map(|weighed| [weighed.counted, weighed.trained]);
+        if !weights.is_none_or(|weights| weights.into_iter().all(is_weight)) {
+            return Some("its weights contradict each other".into());
+        }
         let is_sound = match &self.target {
             TargetSummary::Numbers { mean, squares } => {
                 mean.is_finite() && squares.is_finite() && *squares >= 0.0
             }
-            TargetSummary::Classes { counts, rare_rows } => {
-                counts.values().sum::<usize>() + rare_rows == self.rows
+            TargetSummary::Classes { counts, rare_rows, weights } => {
+                let are_named = weights.is_empty() || weights.keys().eq(counts.keys());
+                let are_counted = counts.values().sum::<usize>() + rare_rows == self.rows;
+                are_counted && are_named && weights.values().all(|weight| is_weight(*weight))
             }
         };
         if !is_sound {
             return Some("the sums of its target contradict each other".into());
         }
-        self.columns.iter().find_map(|column| column.contradiction(self.rows))
+        let is_weighed = self.weighed.is_some();
+        self.columns.iter().find_map(|column| column.contradiction(self.rows, is_weighed))
     }
 }
 
@@ -141,6 +157,7 @@ impl Common {
         let mut problems = Problems::new("summaries");
         check_keys(experiment, &summaries, &mut problems);
         check_nodes(&network, &summaries, &mut problems);
+        check_weighed(experiment, &summaries, &mut problems);
         // Sums of other keys or nodes would be compared in vain.
         problems.clone().into_result()?;
         let parts: Vec<SitePart> = summaries.iter().map(NamedSummary::part).collect();
@@ -155,25 +172,20 @@ impl Common {
             0 => Task::Regression,
             classes => Task::Classification { classes },
         };
+        let class_weights = agreed_weights(experiment, &classes, &summaries)?;
         let moments = columns.moments(&parts)?;
-        let about = DataSchema {
-            node: experiment.data.node.clone(),
-            target: experiment.data.target.clone(),
-            features: columns.feature_names(),
-            task,
-            classes,
-            columns,
-            known: None,
-            decimal: None,
-        };
+        let about = DataSchema::new(experiment, (task, classes), columns);
         let graph = Graph::from(network);
         let experiment = &experiment.settled(task);
         let models = checked_models(experiment, &graph, &about)?;
         let scales = Scales::of_moments(&moments, numbers, &models.models);
         let public = public_points(experiment, files, &about, (&moments, scales.as_ref()))?;
         let has_units = scales.is_some() && have_slope_units(&models.models);
-        let notes = notes(experiment, &graph.network, &summaries, has_units);
-        let common = Self { network: graph.network, about, public: Arc::new(public), scales };
+        let mut notes = notes(experiment, &graph.network, &summaries, has_units);
+        notes.extend(class_weights.as_ref().map(|own| class_note(&about.classes, own)));
+        notes.extend(about.known.as_ref().map(KnownPart::note));
+        let (network, public) = (graph.network, Arc::new(public));
+        let common = Self { network, about, public, scales, class_weights };
         Ok((common, notes))
     }
 }
@@ -207,6 +219,58 @@ fn check_keys(experiment: &Experiment, summaries: &[NamedSummary], problems: &mu
             ));
         }
     }
+}
+
+/// Refuses summaries whose rows count otherwise than the experiment says, such as by models of another kind.
+fn check_weighed(experiment: &Experiment, summaries: &[NamedSummary], problems: &mut Problems) {
+    let is_weighed = weighs_rows(experiment);
+    for NamedSummary { site, summary } in summaries {
+        if summary.weighed.is_some() != is_weighed {
+            let (there, here) =
+                if is_weighed { ("alike", "differently") } else { ("differently", "alike") };
+            problems.add(format!(
+                "rows of {site} count {there} in its summary and {here} by the experiment; describe it again with this \
+                 experiment"
+            ));
+        }
+    }
+}
+
+/// The weights of the classes, if rows count by them.
+fn agreed_weights(
+    experiment: &Experiment,
+    classes: &[String],
+    summaries: &[NamedSummary],
+) -> Result<Option<Vec<f64>>> {
+    match &experiment.data.class_weights {
+        None => Ok(None),
+        Some(ClassWeights::Given(given)) => of_classes(experiment, given, classes).map(Some),
+        // What a class weighs is known when all have told, and sums of rows by then.
+        Some(ClassWeights::Balanced) => Err(Error::input(format!(
+            "data.class_weights is \"balanced\", which takes the classes of all sites before sums of rows are told, \
+             expected numbers with --summaries{}",
+            balancing(classes, summaries).map_or_else(String::new, |numbers| format!(
+                "; those of these rows are class_weights = {numbers}: write them into the experiment and describe again"
+            ))
+        ))),
+    }
+}
+
+/// The weights that balance the classes of all sites, as a key; none if a site hides some of its rows.
+fn balancing(classes: &[String], summaries: &[NamedSummary]) -> Option<String> {
+    let mut counts = vec![0.0; classes.len()];
+    for NamedSummary { summary, .. } in summaries {
+        let TargetSummary::Classes { counts: rows, rare_rows: 0, weights } = &summary.target else {
+            return None;
+        };
+        for (class, rows) in rows {
+            let place = classes.iter().position(|known| known == class)?;
+            counts[place] += weights.get(class).copied().unwrap_or(*rows as f64);
+        }
+    }
+    let weights = classes.iter().cloned().zip(balanced(&counts));
+    let numbers = weights.map(|(class, weight)| (class, toml::Value::Float(weight)));
+    Some(toml::Value::Table(numbers.collect()).to_string())
 }
 
 /// Refuses nodes that are not of the network, or are counted twice.
@@ -275,9 +339,10 @@ fn target_moments(summaries: &[&NamedSummary]) -> Option<(f64, f64)> {
     let name: Arc<[String]> = ["target".to_string()].into();
     let of = |one: &&NamedSummary| match one.summary.target {
         TargetSummary::Numbers { mean, squares } => {
-            let rows = one.summary.rows;
-            let variance = vec![squares / rows as f64];
-            FeatureMoments::new(name.clone(), rows, vec![mean], variance).ok()
+            let (rows, weight) = (one.summary.rows, one.summary.trained());
+            let variance = vec![squares / weight];
+            let own = FeatureMoments::new(name.clone(), rows, vec![mean], variance).ok()?;
+            Some(own.counting(weight))
         }
         TargetSummary::Classes { .. } => None,
     };

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::{
     Files, Graph,
+    read_rows::{ReadRows, check_known},
     rolling::{at_origins, described},
-    rows::{ReadRows, check_known},
     target::{self, check_target, labels},
     timed_table::TimedTable,
 };

@@ -4,7 +4,9 @@
 //! balanced:  weight of class c = rows / (classes · rows of class c)        over training rows, as they are weighted
 //! ```
 
-use fedgrid::data::{Dataset, Plan};
+use std::collections::BTreeMap;
+
+use fedgrid::data::{Dataset, Plan, Task};
 
 use super::Rows;
 use crate::{
@@ -19,39 +21,59 @@ pub(super) fn class_weights(
     rows: &Rows,
     plan: &Plan,
 ) -> Result<Option<(Vec<f64>, String)>> {
-    let keys = &experiment.data;
-    let Some(asked) = &keys.class_weights else { return Ok(None) };
-    if rows.classes.is_empty() {
-        let target = &keys.target;
-        return Err(Error::input(format!(
-            "data.class_weights is for classes, and the target '{target}' is of numbers"
-        )));
-    }
-    let weights = match asked {
-        ClassWeights::Balanced => balanced(&plan.training_rows(&rows.data), rows.classes.len()),
-        ClassWeights::Given(given) => {
-            if let Some(name) = given.keys().find(|name| !rows.classes.contains(name)) {
-                let advice = advice(name, rows.classes.iter().map(String::as_str));
-                let target = &keys.target;
-                return Err(Error::input(format!(
-                    "data.class_weights: '{name}' is no class of '{target}'{advice}"
-                )));
-            }
-            rows.classes.iter().map(|class| given.get(class).copied().unwrap_or(1.0)).collect()
+    let task = rows.data.first().map_or(Task::Regression, Dataset::task);
+    for_classes_only(experiment, task)?;
+    let weights = match &experiment.data.class_weights {
+        None => return Ok(None),
+        Some(ClassWeights::Balanced) => {
+            balanced(&counts(&plan.training_rows(&rows.data), rows.classes.len()))
         }
+        Some(ClassWeights::Given(given)) => of_classes(experiment, given, &rows.classes)?,
     };
-    let named = rows.classes.iter().zip(&weights);
-    let named: Vec<String> =
-        named.map(|(class, weight)| format!("'{class}' {}", tick(*weight))).collect();
-    let note = format!(
-        "Training rows count by their class ({}); errors are those of rows as they are.",
-        named.join(", ")
-    );
+    let note = class_note(&rows.classes, &weights);
     Ok(Some((weights, note)))
 }
 
-/// Weights by which all classes of the training rows have the same total.
-fn balanced(training: &[Dataset], classes: usize) -> Vec<f64> {
+/// Refuses weights of classes where there are none.
+pub(super) fn for_classes_only(experiment: &Experiment, task: Task) -> Result<()> {
+    if experiment.data.class_weights.is_none() || task != Task::Regression {
+        return Ok(());
+    }
+    let target = &experiment.data.target;
+    Err(Error::input(format!(
+        "data.class_weights is for classes, and the target '{target}' is of numbers"
+    )))
+}
+
+/// The weights of classes that are given by name; classes that are not listed count once.
+pub(super) fn of_classes(
+    experiment: &Experiment,
+    given: &BTreeMap<String, f64>,
+    classes: &[String],
+) -> Result<Vec<f64>> {
+    if let Some(name) = given.keys().find(|name| !classes.contains(name)) {
+        let advice = advice(name, classes.iter().map(String::as_str));
+        let target = &experiment.data.target;
+        return Err(Error::input(format!(
+            "data.class_weights: '{name}' is no class of '{target}'{advice}"
+        )));
+    }
+    Ok(classes.iter().map(|class| given.get(class).copied().unwrap_or(1.0)).collect())
+}
+
+/// What a reader should know of the weights of classes.
+pub(super) fn class_note(classes: &[String], weights: &[f64]) -> String {
+    let named = classes.iter().zip(weights);
+    let named: Vec<String> =
+        named.map(|(class, weight)| format!("'{class}' {}", tick(*weight))).collect();
+    format!(
+        "Training rows count by their class ({}); errors are those of rows as they are.",
+        named.join(", ")
+    )
+}
+
+/// How many rows of each class there are, as they are weighted.
+fn counts(training: &[Dataset], classes: usize) -> Vec<f64> {
     let mut counts = vec![0.0; classes];
     for data in training {
         for row in 0..data.rows() {
@@ -59,8 +81,13 @@ fn balanced(training: &[Dataset], classes: usize) -> Vec<f64> {
             shares.for_each(|(count, share)| *count += data.count(row) * share);
         }
     }
-    let total: f64 = counts.iter().sum();
+    counts
+}
+
+/// Weights by which all classes have the same total.
+pub(super) fn balanced(counts: &[f64]) -> Vec<f64> {
+    let (total, classes): (f64, f64) = (counts.iter().sum(), counts.len() as f64);
     // A class without a training row counts nowhere.
-    let weight = |count: &f64| if *count > 0.0 { total / (classes as f64 * count) } else { 1.0 };
+    let weight = |count: &f64| if *count > 0.0 { total / (classes * count) } else { 1.0 };
     counts.iter().map(weight).collect()
 }

@@ -13,6 +13,9 @@
 //! is sent: for the node's own rows, and for these with the public points that its neighbours pull at,
 //! which have their part in predictions, too: there the sum counts as at least one.
 //!
+//! Where rows have weights, the floor is still of rows: five times the heaviest row is what a leaf must hold, and no
+//! row may have more than a fifth of the weight in what is a sum over few.
+//!
 //! A mixed model sends sums over the rows of a node, `XᵀX` and `Xᵀy` among them. They are the same for any
 //! rotation of the rows that keeps the level, and so leave m (m − 1)/2 − (m − 1) angles of m rows open: none of
 //! two rows, six of five.
@@ -26,6 +29,7 @@ use fedgrid::{
 
 use super::models;
 use crate::{
+    columns::heaviest_part,
     error::{Error, Result},
     experiment::{Choice, Experiment, ModelChoice},
     number::significant,
@@ -73,56 +77,71 @@ fn smallest(keys: &ModelChoice) -> Option<(&'static str, f64)> {
     }
 }
 
+/// Refuses what would publish rows of these nodes: by the keys of their models, by sums over their rows, by
+/// predictions.
+pub(super) fn check(experiment: &Experiment, study: &Study, own: &[NodeId]) -> Result<()> {
+    let nodes = study.nodes(None);
+    let with_rows = || own.iter().map(|&id| &nodes[id]).filter(|node| node.data.rows() > 0);
+    for node in with_rows() {
+        check_keys(experiment, &study.network, node)?;
+    }
+    for node in with_rows() {
+        check_sums(experiment, &study.network, node)?;
+    }
+    check_parts(experiment, study, own)
+}
+
+/// The part that the heaviest row of a node has in the weight of all.
+fn heaviest(node: &Node) -> f64 {
+    heaviest_part(node.data.weights().iter().copied())
+}
+
 /// Refuses models whose predictions would publish labels, by their keys: small leaves, few nearest
 /// neighbours.
-pub(super) fn check_keys(
-    experiment: &Experiment,
-    network: &Network,
-    own: &[NodeId],
-    train: &[Vec<usize>],
-) -> Result<()> {
-    for &node in own.iter().filter(|&&node| !train[node].is_empty()) {
-        let name = &network.names()[node];
-        let keys = experiment.model.nodes.get(name).unwrap_or(&experiment.model.common);
-        let rows = train[node].len();
-        let Some((key, found)) = smallest(keys) else { continue };
-        // The weights of a node's rows sum to one.
-        let share = FEWEST_ROWS as f64 / rows as f64;
-        let expected = if key == "k" { FEWEST_ROWS as f64 } else { share };
-        if found < expected - 1e-9 {
-            return Err(Error::input(format!(
-                "model.{key} is {found}, expected at least {expected} in a federation: a prediction of \
-                 fewer than {FEWEST_ROWS} of the {rows} training rows of node '{name}' would tell their labels"
-            )));
-        }
+fn check_keys(experiment: &Experiment, network: &Network, node: &Node) -> Result<()> {
+    let name = &network.names()[node.id];
+    let keys = experiment.model.nodes.get(name).unwrap_or(&experiment.model.common);
+    let rows = node.data.rows();
+    let Some((key, found)) = smallest(keys) else { return Ok(()) };
+    // The weights of a node's rows sum to one; a leaf of so much holds five rows, and none has a larger part in it.
+    let share = FEWEST_ROWS as f64 * heaviest(node);
+    let expected = if key == "k" { FEWEST_ROWS as f64 } else { share };
+    if found < expected - 1e-9 {
+        return Err(Error::input(format!(
+            "model.{key} is {found}, expected at least {expected} in a federation: a prediction of \
+             fewer than {FEWEST_ROWS} of the {rows} training rows of node '{name}' would tell their labels"
+        )));
     }
     Ok(())
 }
 
 /// Refuses nodes whose sums would publish their rows.
-pub(super) fn check_sums(
-    experiment: &Experiment,
-    network: &Network,
-    own: &[NodeId],
-    train: &[Vec<usize>],
-) -> Result<()> {
+fn check_sums(experiment: &Experiment, network: &Network, node: &Node) -> Result<()> {
     if experiment.method.approach.kind() != MethodKind::Mixed {
         return Ok(());
     }
-    let few = own.iter().find(|&&node| (1..FEWEST_ROWS).contains(&train[node].len()));
-    few.map_or(Ok(()), |&node| {
-        Err(Error::input(format!(
-            "node '{}' has {} training rows, expected none or at least {FEWEST_ROWS} for \
-             method.kind = \"mixed\" in a federation: sums over fewer would tell the rows",
-            network.names()[node],
-            train[node].len()
-        )))
-    })
+    let (name, rows) = (&network.names()[node.id], node.data.rows());
+    if rows < FEWEST_ROWS {
+        return Err(Error::input(format!(
+            "node '{name}' has {rows} training rows, expected none or at least {FEWEST_ROWS} for \
+             method.kind = \"mixed\" in a federation: sums over fewer would tell the rows"
+        )));
+    }
+    let part = heaviest(node);
+    if is_too_large(part) {
+        return Err(Error::input(format!(
+            "one of the training rows of node '{name}' has {} % of their weight, expected at most {} % for \
+             method.kind = \"mixed\" in a federation: sums would tell it",
+            significant(100.0 * part),
+            100 / FEWEST_ROWS
+        )));
+    }
+    Ok(())
 }
 
 /// Refuses models in whose predictions a single row has too large a part. What a node tells a
 /// neighbour at its own site reaches others through that neighbour, so every node with one counts.
-pub(super) fn check_parts(experiment: &Experiment, study: &Study, own: &[NodeId]) -> Result<()> {
+fn check_parts(experiment: &Experiment, study: &Study, own: &[NodeId]) -> Result<()> {
     let nodes = study.nodes(None);
     for &id in own {
         let (node, degree) = (&nodes[id], study.network.degree(id));

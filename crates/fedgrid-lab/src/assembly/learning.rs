@@ -14,7 +14,7 @@ use fedgrid::{
     },
 };
 
-use super::{Files, Graph, Rolling, graph, models, rows, target, trained::Trained};
+use super::{Files, Graph, Rolling, graph, models, read_rows, rows, target, trained::Trained};
 use crate::{
     columns::KnownPart,
     error::{Error, Result},
@@ -115,7 +115,7 @@ pub fn learned(experiment: &Experiment, base: &Path) -> Result<LearnedNetwork> {
     let rolling = Rolling::new(experiment, base)?;
     let (experiment, files, table) = rolling.last();
     let graph = Graph::new(experiment, files, Some(table))?;
-    let task = target::task(experiment, table, &rows::used_rows(&experiment.data, table))?;
+    let task = target::task(experiment, table, &read_rows::used_rows(&experiment.data, table))?;
     let mut rows = rows::Rows::new(experiment, table, &graph, (task, rows::Known::default()))?;
     let experiment = &experiment.settled(task);
     let plan = rows.plan(experiment, &graph);

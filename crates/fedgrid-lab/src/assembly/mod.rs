@@ -11,6 +11,7 @@ mod methods;
 mod models;
 mod learners;
 mod public;
+mod read_rows;
 mod rolling;
 mod rows;
 mod site;
@@ -33,18 +34,20 @@ pub use check::{Checked, check_table};
 use fedgrid::{
     compare::{Settings, Study, Unwatched, Watch},
     data::{Features, Plan, Task},
+    model::Scales,
 };
 pub use graph::Graph;
 pub use learning::{Candidate, Chosen, edges_csv, learned};
 use methods::{checked_methods, settings};
 pub use models::CustomModel;
+use read_rows::used_rows;
 pub use rolling::{Rolling, at_origins};
+use rows::Known;
 pub use rows::Rows;
-use rows::{Known, used_rows};
 use serde::{Deserialize, Serialize};
 pub use site::Common;
 pub use site_check::check_at_site;
-pub use summary::{SiteSummary, TargetSummary};
+pub use summary::{SiteSummary, TargetSummary, WeighedRows};
 pub use target::{describe_task, question_target, takes_classes};
 pub use time_split::{OriginWindow, is_in_time, origin_windows, time_note, time_roles};
 use timed_table::TimedTable;
@@ -128,9 +131,15 @@ pub struct StudyInputs {
     pub plan: Plan,
 }
 
-/// What the units of a study give away.
-const SCALED: &str = "Features are scaled by their means and deviations over the training rows of all nodes, and \
-                      the target by its deviation, which are shared statistics.";
+/// What the units of a study give away; the target of classes and counts has none.
+fn describe_scales(scales: &Scales) -> String {
+    let has_unit = scales.target().to_bits() != 1.0_f64.to_bits();
+    let target = if has_unit { ", and the target by its deviation" } else { "" };
+    format!(
+        "Features are scaled by their means and deviations over the training rows of all nodes{target}, which are \
+         shared statistics."
+    )
+}
 
 /// Where the files of an experiment are and how they are read.
 #[derive(Debug, Clone, Copy)]
@@ -246,7 +255,7 @@ impl Assembly {
         check_training(experiment, &source, &plan)?;
         // Refusals come before anything is computed: a typo must not cost a minute of learning a network.
         let models = models::models(experiment, &graph, task)?.with(own);
-        let about = DataSchema::new(experiment, task, &rows);
+        let about = DataSchema::new(experiment, (task, rows.classes.clone()), rows.columns.clone());
         check_parts(experiment, (&graph, &models), &about, &rows)?;
         learners::check(experiment, &graph, &plan)?;
         let mut notes = rows.describe_columns(&experiment.data);
@@ -262,7 +271,7 @@ impl Assembly {
         let public = public::Public::new(experiment, files, &source, (names, public))?;
         rows.notes.extend(public.described.iter().cloned());
         notes.extend(public.described.iter().cloned());
-        notes.extend(scales.is_some().then(|| SCALED.into()));
+        notes.extend(scales.as_ref().map(describe_scales));
         // Weights are compared without them; only the rival that is shrunk needs public points.
         if !experiment.method.approach.facts().needs_weights || experiment.compare.enabled {
             notes.extend(public.note.clone());
@@ -326,12 +335,14 @@ impl DataSchema {
         }
     }
 
-    fn new(experiment: &Experiment, task: Task, rows: &Rows) -> Self {
+    /// How the rows of an experiment are read, by what is predicted and by its column plan.
+    fn new(
+        experiment: &Experiment,
+        (task, classes): (Task, Vec<String>),
+        columns: ColumnPlan,
+    ) -> Self {
         let DataKeys { node, target, .. } = experiment.data.clone();
-        let features = rows.data.first().map(|data| data.features().names().to_vec());
-        let (features, classes) = (features.unwrap_or_default(), rows.classes.clone());
-        let columns = rows.columns.clone();
-        let known = KnownPart::of(experiment);
+        let (features, known) = (columns.feature_names(), KnownPart::of(experiment));
         Self { node, target, features, task, classes, columns, known, decimal: None }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use fedgrid::compare::Watch;
 
 use super::{
-    Assembly, Files, Graph, rows::ReadRows, time_split::OriginWindow, timed_table::TimedTable,
+    Assembly, Files, Graph, read_rows::ReadRows, time_split::OriginWindow, timed_table::TimedTable,
 };
 use crate::{
     columns::Problems,

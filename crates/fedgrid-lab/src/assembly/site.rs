@@ -12,7 +12,9 @@ use fedgrid::{
 };
 
 use super::{
-    Assembly, DataSchema, Files, Graph, check_training, leakage,
+    Assembly, DataSchema, Files, Graph, check_training,
+    class_weights::{class_note, for_classes_only, of_classes},
+    leakage,
     methods::{AllowedMethods, settings},
     models, rows, target,
     timed_table::TimedTable,
@@ -21,7 +23,8 @@ use crate::{
     columns::{ColumnPlan, ColumnRole, PlannedColumn},
     error::{Error, Result},
     experiment::{
-        Choice, ColumnKeys, ColumnKind, CutKey, Experiment, MissingRule, PublicKind, TaskKey,
+        Choice, ClassWeights, ColumnKeys, ColumnKind, CutKey, Experiment, MissingRule, PublicKind,
+        TaskKey,
     },
     source::Table,
 };
@@ -37,6 +40,8 @@ pub struct Common {
     pub public: Arc<Features>,
     /// From the units of tables to those of models; none if they are the same.
     pub scales: Option<Scales>,
+    /// How often training rows of each class count; none if all count alike.
+    pub class_weights: Option<Vec<f64>>,
 }
 
 impl Common {
@@ -52,13 +57,12 @@ impl Common {
             // What a site would refuse when it joins is refused before kits are made.
             let (study, all) =
                 (&assembly.study, (0..assembly.study.network.len()).collect::<Vec<_>>());
-            leakage::check_keys(experiment, &study.network, &all, &study.plan.train)?;
-            leakage::check_sums(experiment, &study.network, &all, &study.plan.train)?;
             check_models(experiment, study.task(), &study.models, &study.network)?;
-            leakage::check_parts(experiment, study, &all)?;
+            leakage::check(experiment, study, &all)?;
             let (about, study) = (assembly.about, assembly.study);
-            let (public, scales) = (study.public[0].clone(), study.scales);
-            return Ok(Self { network: study.network, about, public, scales });
+            let Study { network, scales, settings, .. } = study;
+            let (public, class_weights) = (study.public[0].clone(), settings.class_weights);
+            return Ok(Self { network, about, public, scales, class_weights });
         }
         let network = Graph::new(experiment, files, None)?.network;
         let keys = &experiment.data;
@@ -68,7 +72,6 @@ impl Common {
         };
         let listed = keys.features.clone().ok_or_else(|| missing("data.features"))?;
         let columns = declared_plan(experiment, &listed)?;
-        let features = columns.feature_names();
         let needs_classes = match keys.task {
             Some(TaskKey::Auto) => return Err(missing("data.task, regression or classification")),
             Some(task) => task == TaskKey::Classification,
@@ -85,16 +88,15 @@ impl Common {
         let has_points = experiment.public.kind == PublicKind::File;
         let table = if has_points { files.points()? } else { None };
         let table = table.ok_or_else(|| missing("public.file"))?;
-        let about = DataSchema {
-            node: keys.node.clone(),
-            target: keys.target.clone(),
-            features,
-            task,
-            classes,
-            columns,
-            known: None,
-            decimal: None,
+        let class_weights = match &keys.class_weights {
+            None => None,
+            Some(ClassWeights::Balanced) => {
+                return Err(missing("data.class_weights as numbers, one for each class"));
+            }
+            Some(ClassWeights::Given(given)) => Some(of_classes(experiment, given, &classes)?),
         };
+        for_classes_only(experiment, task)?;
+        let about = DataSchema::new(experiment, (task, classes), columns);
         let graph = Graph::from(network);
         let experiment = &experiment.settled(task);
         let models = checked_models(experiment, &graph, &about)?;
@@ -102,7 +104,7 @@ impl Common {
         // All that is known of the units of features here; that of the target is not.
         let scales = Scales::of_points(&points, &models.models)?;
         let public = scales.as_ref().map_or_else(|| Ok(points.clone()), |s| s.features(&points))?;
-        Ok(Self { network, about, public: Arc::new(public), scales })
+        Ok(Self { network, about, public: Arc::new(public), scales, class_weights })
     }
 
     /// The most bytes that a message along an edge takes.
@@ -162,6 +164,7 @@ pub(super) fn checked_models(
     let (names, task) = (graph.network.names(), about.task);
     let models = models::models(experiment, graph, task)?;
     models.check_method(&experiment.method, (names, &about.features), task)?;
+    models.check_known(about.known.as_ref(), names)?;
     if experiment.method.approach.facts().needs_weights {
         let (kind, columns) = (experiment.method.name(), about.features.len());
         models.check_weights(kind, names, columns, task)?;
@@ -197,24 +200,7 @@ pub(super) fn check(experiment: &Experiment) -> Result<()> {
     if experiment.public.per_node {
         return refused("public.per_node", "true", "false");
     }
-    check_known_parts(experiment)?;
     check_split(experiment)
-}
-
-/// Refuses weights and known parts: no row may have more than a part in what leaves a site, whatever it stands for.
-fn check_known_parts(experiment: &Experiment) -> Result<()> {
-    let data = &experiment.data;
-    let refused = |key: &str, found: &str| {
-        Err(Error::input(format!("data.{key} is {found}, expected none in a federation")))
-    };
-    for (key, column) in
-        [("weight", &data.weight), ("offset", &data.offset), ("exposure", &data.exposure)]
-    {
-        if let Some(column) = column {
-            return refused(key, &format!("\"{column}\""));
-        }
-    }
-    if data.class_weights.is_some() { refused("class_weights", "given") } else { Ok(()) }
 }
 
 /// Refuses splits by time that need the times of all nodes in one place.
@@ -256,11 +242,12 @@ impl Assembly {
         own: &[NodeId],
     ) -> Result<Self> {
         let table = &TimedTable::read(&experiment.data, table.clone())?;
-        let Common { network, mut about, public, scales } = common;
+        let Common { network, mut about, public, scales, class_weights } = common;
         // Where no table was at hand, it was not known how sites write their times.
         if about.columns.lags.is_none() {
             about.columns.lags.clone_from(&table.lags);
         }
+        check_class_weights(&about, class_weights.as_deref())?;
         if let Some(scales) = &scales {
             scales.check()?;
             if *scales.names() != about.features[..] {
@@ -275,8 +262,6 @@ impl Assembly {
         rows.notes.splice(0..0, table.described.iter().cloned());
         let plan = rows.plan(experiment, &graph);
         check_training(experiment, &table.source, &plan)?;
-        leakage::check_keys(experiment, &graph.network, own, &plan.train)?;
-        leakage::check_sums(experiment, &graph.network, own, &plan.train)?;
         target::check_metric(experiment, about.task, &rows.data)?;
         rows.scale(scales.as_ref())?;
         let models = models::models(experiment, &graph, about.task)?;
@@ -284,6 +269,8 @@ impl Assembly {
         let mut settings = settings(experiment, &graph, AllowedMethods::default());
         // Training alone is tuned as fit tunes it; the models of the federation keep their ridge.
         settings.direct = false;
+        rows.notes.extend(class_weights.as_ref().map(|own| class_note(&about.classes, own)));
+        settings.class_weights = class_weights;
         let study = Study {
             network: graph.network,
             rows: rows.data,
@@ -293,7 +280,7 @@ impl Assembly {
             scales,
             settings,
         };
-        leakage::check_parts(experiment, &study, own)?;
+        leakage::check(experiment, &study, own)?;
         Ok(Self {
             study,
             about,
@@ -343,6 +330,17 @@ impl Assembly {
             node_notes: own.iter().map(|&node| self.node_notes[node].clone()).collect(),
             ..self.clone()
         })
+    }
+}
+
+/// Refuses weights of other classes than those of the kit, and what is no weight.
+fn check_class_weights(about: &DataSchema, weights: Option<&[f64]>) -> Result<()> {
+    let is_weight = |weight: &f64| weight.is_finite() && *weight > 0.0;
+    match weights {
+        Some(own) if own.len() != about.classes.len() || !own.iter().all(is_weight) => {
+            Err(Error::input("wrong kit: its weights are for other classes"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@ use fedgrid::network::NodeId;
 
 use super::{
     Checked, Common, DataSchema,
-    rows::ReadRows,
+    read_rows::ReadRows,
     site::check_own,
     target::{check_target, labels},
     timed_table::TimedTable,
@@ -12,7 +12,7 @@ use super::{
 use crate::{
     columns::{ColumnPlan, Problems},
     error::Result,
-    experiment::{Experiment, MissingRule},
+    experiment::{DataKeys, Experiment, MissingRule},
     source::Table,
 };
 
@@ -29,7 +29,7 @@ pub fn check_at_site(
     let mut problems = Problems::at_site(table);
     // Lags are columns that a site does not have, but makes.
     let table = &TimedTable::new(keys, table.clone(), &mut problems);
-    let is_whole = add_missing(&plan, table, &mut problems);
+    let is_whole = add_missing((keys, about), &plan, table, &mut problems);
     // Lists of columns would only repeat what is missing.
     let mut of_keys = problems.clone();
     let read = ReadRows::new(experiment, table, None, &mut of_keys);
@@ -65,7 +65,17 @@ impl Checked {
 }
 
 /// Names the columns that are not there; whether there are none.
-fn add_missing(plan: &ColumnPlan, table: &Table, problems: &mut Problems) -> bool {
+fn add_missing(
+    (keys, about): (&DataKeys, &DataSchema),
+    plan: &ColumnPlan,
+    table: &Table,
+    problems: &mut Problems,
+) -> bool {
+    for (name, role) in counting(keys, about).filter(|(name, _)| !table.has(name)) {
+        problems.add(format!(
+            "there is no column '{name}', which is the {role} at all sites of the federation; add it"
+        ));
+    }
     for (name, keys) in plan.features().filter(|(name, _)| !table.has(name)) {
         let is_filled =
             !matches!(keys.missing, None | Some(MissingRule::Refuse | MissingRule::Drop));
@@ -75,6 +85,16 @@ fn add_missing(plan: &ColumnPlan, table: &Table, problems: &mut Problems) -> boo
         ));
     }
     problems.is_empty()
+}
+
+/// The columns that say what rows count for, and what they are.
+fn counting<'a>(
+    keys: &'a DataKeys,
+    about: &'a DataSchema,
+) -> impl Iterator<Item = (&'a str, &'static str)> {
+    let weight = keys.weight.as_deref().map(|name| (name, "weight"));
+    let known = about.known.as_ref().map(|part| (part.column.as_str(), part.role()));
+    weight.into_iter().chain(known)
 }
 
 fn read_labels(
@@ -89,11 +109,12 @@ fn read_labels(
 }
 
 /// Columns that the site has and the federation does not use.
-fn unused(about: &DataSchema, table: &Table, keys: &crate::experiment::DataKeys) -> Option<String> {
+fn unused(about: &DataSchema, table: &Table, keys: &DataKeys) -> Option<String> {
     let plan = about.column_plan();
     let is_used = |name: &&str| {
         [keys.node.as_str(), keys.target.as_str()].contains(name)
             || keys.split_column() == Some(name)
+            || counting(keys, about).any(|(known, _)| known == *name)
             || plan.features().any(|(known, _)| known == *name)
     };
     let unused: Vec<&str> = table.names().filter(|name| !is_used(name)).collect();

@@ -8,27 +8,33 @@ use serde_json::Value;
 
 use super::{
     Files, Graph,
-    rows::ReadRows,
+    class_weights::for_classes_only,
+    read_rows::{ReadRows, check_known},
     target::{check_target, class_names, labels},
     timed_table::TimedTable,
 };
 use crate::{
     columns::{
-        ColumnSummary, FeatureDeviations, FeatureProducts, Problems, Purpose, SummaryOptions,
+        ColumnSummary, FeatureDeviations, FeatureProducts, KnownKind, KnownPart, Problems, Purpose,
+        RowWeights, SummaryOptions, ToldRows, heaviest_part, would_tell,
     },
     error::{Error, Result},
-    experiment::{Experiment, TaskKey},
-    number::{count, counted},
-    source::{Holds, Table},
+    experiment::{ClassWeights, Experiment, TaskKey},
+    number::{count, counted, significant},
+    source::{Column, Holds, Table},
 };
 
 /// The shape of the file.
 pub(super) const SUMMARY_VERSION: u32 = 1;
 
 /// The keys of `[data]` by which summaries are made; those that say how a file is written may differ.
-const AGREED_KEYS: [&str; 15] = [
+const AGREED_KEYS: [&str; 19] = [
     "node",
     "target",
+    "weight",
+    "offset",
+    "exposure",
+    "class_weights",
     "features",
     "exclude",
     "columns",
@@ -56,6 +62,9 @@ pub struct SiteSummary {
     pub nodes: Vec<String>,
     /// How many rows train.
     pub rows: usize,
+    /// What they count for, where they do not count alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weighed: Option<WeighedRows>,
     /// How many rows a level must have to be named.
     pub least_count: usize,
     /// What is predicted.
@@ -67,7 +76,17 @@ pub struct SiteSummary {
     pub products: Option<FeatureProducts>,
 }
 
-/// What a site tells of the target.
+/// What training rows count for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WeighedRows {
+    /// How many rows they stand for.
+    pub counted: f64,
+    /// How much they count in training, by their classes and exposures, too.
+    pub trained: f64,
+}
+
+/// What a site tells of the target, less what is known of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TargetSummary {
@@ -84,6 +103,9 @@ pub enum TargetSummary {
         counts: BTreeMap<String, usize>,
         /// How many rows have one that is too rare to be named.
         rare_rows: usize,
+        /// How many rows those of each class stand for, where they do not stand for one each.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        weights: BTreeMap<String, f64>,
     },
 }
 
@@ -119,12 +141,15 @@ impl SiteSummary {
                 options.least_count
             )));
         }
+        told.check_heaviest(options)?;
         let mut deviations = FeatureDeviations::default();
         let columns = told.columns(experiment, options, &mut deviations);
         check_few(&table.source, &columns, options)?;
         let products = if options.products {
             check_rows(&table.source, rows, deviations.features())?;
-            Some(deviations.products())
+            Some(
+                deviations.products(told.weights.as_ref().map(|weights| told.of(&weights.trained))),
+            )
         } else {
             None
         };
@@ -133,6 +158,10 @@ impl SiteSummary {
             keys: agreed_keys(experiment),
             nodes: told.nodes(experiment)?,
             rows,
+            weighed: told.weights.as_ref().map(|weights| WeighedRows {
+                counted: total(told.of(&weights.counts)),
+                trained: total(told.of(&weights.trained)),
+            }),
             least_count: options.least_count,
             target: told.target(experiment, options),
             columns,
@@ -182,6 +211,14 @@ struct ToldTable<'a> {
     table: &'a TimedTable,
     read: ReadRows<'a>,
     training: Vec<usize>,
+    /// What each row counts for; none if all count alike.
+    weights: Option<TableWeights>,
+}
+
+/// What each row of a table counts for.
+struct TableWeights {
+    counts: Vec<f64>,
+    trained: Vec<f64>,
 }
 
 impl<'a> ToldTable<'a> {
@@ -196,6 +233,11 @@ impl<'a> ToldTable<'a> {
         let read = ReadRows::new(experiment, table, graph.as_ref(), &mut problems);
         problems.take(table.names_in(&keys.node));
         let labels = problems.take(site_labels(experiment, table, &read.is_used));
+        let labels = labels.map(|labels| read.without_offsets(labels));
+        if let Some(task) = labels.as_ref().map(fedgrid::data::Labels::task) {
+            problems.take(check_known(&read, task));
+            problems.take(for_classes_only(experiment, task));
+        }
         let numbers = labels.as_ref().filter(|labels| labels.task() == Task::Regression);
         if let Some(Err(asked)) = numbers.map(|labels| read.question(experiment, labels)) {
             problems.add(asked);
@@ -215,7 +257,51 @@ impl<'a> ToldTable<'a> {
         problems.into_result()?;
         let trains = |row: &usize| read.is_used[*row] && roles[*row] == Role::Train;
         let training = (0..table.rows()).filter(trains).collect();
-        Ok(Self { table, read, training })
+        let weights = weighs_rows(experiment).then(|| table_weights(experiment, table, &read));
+        Ok(Self { table, read, training, weights })
+    }
+
+    /// The training rows, with what they count for.
+    fn rows(&self) -> ToldRows<'_> {
+        let weights = self.weights.as_ref();
+        let weights = weights.map(|own| RowWeights { counts: &own.counts, trained: &own.trained });
+        ToldRows { rows: &self.training, weights }
+    }
+
+    /// The weights of the training rows.
+    fn of(&self, weights: &[f64]) -> Vec<f64> {
+        self.training.iter().map(|&row| weights[row]).collect()
+    }
+
+    /// Refuses rows of which one counts so much that sums over all of them, or over those with a value in some column,
+    /// would tell it.
+    fn check_heaviest(&self, options: SummaryOptions) -> Result<()> {
+        let Some(weights) = &self.weights else { return Ok(()) };
+        let most = significant(100.0 / options.least_count as f64);
+        let refused = |rows: &[usize], of: &str, remedy: &str| {
+            // Either of the two is what some sum goes by.
+            for all in [&weights.counts, &weights.trained] {
+                let own: Vec<f64> = rows.iter().map(|&row| all[row]).collect();
+                if rows.len() >= options.least_count && would_tell(&own, options.least_count) {
+                    let part = significant(100.0 * heaviest_part(own.into_iter()));
+                    return Err(Error::input(format!(
+                        "{}: one training row has {part} % of the weight of all{of}, expected at most {most} %: sums \
+                         would tell it; {remedy}let this site join without a summary",
+                        self.table.source
+                    )));
+                }
+            }
+            Ok(())
+        };
+        refused(&self.training, "", "")?;
+        for (name, purpose) in &self.read.purposes {
+            if let (Purpose::Feature(_), Ok(column)) = (purpose, self.table.column(name)) {
+                let present = self.rows().present(column);
+                let of = format!(" that have a value of column '{name}'");
+                refused(&present, &of, "leave it out at all sites with data.exclude, or ")?;
+            }
+        }
+        Ok(())
     }
 
     /// The columns that others need to know of: features, and those that could be some at other sites.
@@ -232,7 +318,7 @@ impl<'a> ToldTable<'a> {
                 Purpose::Ignored(_) => column.holds() == Holds::Nothing,
                 _ => true,
             };
-            let rows = (self.training.as_slice(), options);
+            let rows = (self.rows(), options);
             is_told.then(|| {
                 ColumnSummary::of(column, purpose.clone(), &experiment.data, rows, deviations)
             })
@@ -248,25 +334,71 @@ impl<'a> ToldTable<'a> {
     fn target(&self, experiment: &Experiment, options: SummaryOptions) -> TargetSummary {
         let keys = &experiment.data;
         let Ok(column) = self.table.column(&keys.target) else {
-            return TargetSummary::Classes { counts: BTreeMap::new(), rare_rows: 0 };
+            let (counts, weights) = (BTreeMap::new(), BTreeMap::new());
+            return TargetSummary::Classes { counts, rare_rows: 0, weights };
         };
         if !are_classes(experiment, column.holds()) {
-            let mut numbers: Vec<f64> =
-                self.training.iter().filter_map(|&row| column.number(row)).collect();
-            numbers.sort_by(f64::total_cmp);
-            let mean = numbers.iter().sum::<f64>() / numbers.len().max(1) as f64;
-            let squares = numbers.iter().map(|y| (y - mean).powi(2)).sum();
+            let seen = |&row: &usize| {
+                let label = self.read.seen_label(row, column.number(row)?);
+                Some((label, self.rows().trained(row)))
+            };
+            let mut numbers: Vec<(f64, f64)> = self.training.iter().filter_map(seen).collect();
+            numbers.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            let all = numbers.iter().map(|(_, weight)| weight).sum::<f64>();
+            let sum = numbers.iter().map(|(y, weight)| weight * y).sum::<f64>();
+            let mean = if all > 0.0 { sum / all } else { 0.0 };
+            let squares = numbers.iter().map(|(y, weight)| weight * (y - mean).powi(2)).sum();
             return TargetSummary::Numbers { mean, squares };
         }
-        let mut all: BTreeMap<String, usize> = BTreeMap::new();
+        let mut all: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for &row in &self.training {
-            *all.entry(column.cell(row).into_owned()).or_default() += 1;
+            all.entry(column.cell(row).into_owned()).or_default().push(row);
         }
-        let rows: usize = all.values().sum();
-        all.retain(|_, count| *count >= options.least_count);
-        let rare_rows = rows - all.values().sum::<usize>();
-        TargetSummary::Classes { counts: all, rare_rows }
+        all.retain(|_, rows| rows.len() >= options.least_count);
+        let counts: BTreeMap<String, usize> =
+            all.iter().map(|(class, rows)| (class.clone(), rows.len())).collect();
+        let rare_rows = self.training.len() - counts.values().sum::<usize>();
+        let weights = self.weights.iter().flat_map(|weights| {
+            let own = |rows: &[usize]| rows.iter().map(|&row| weights.counts[row]).collect();
+            all.iter().map(move |(class, rows)| (class.clone(), total(own(rows))))
+        });
+        TargetSummary::Classes { counts, rare_rows, weights: weights.collect() }
     }
+}
+
+/// Whether training rows of an experiment may count differently, as far as it says itself.
+pub(super) fn weighs_rows(experiment: &Experiment) -> bool {
+    let data = &experiment.data;
+    let has_exposures =
+        KnownPart::of(experiment).is_some_and(|part| part.kind != KnownKind::Offset);
+    data.weight.is_some()
+        || has_exposures
+        || matches!(data.class_weights, Some(ClassWeights::Given(_)))
+}
+
+/// What each row of a table counts for: as its weight says, and in training as its class and exposure do, too.
+fn table_weights(experiment: &Experiment, table: &Table, read: &ReadRows<'_>) -> TableWeights {
+    let given = match &experiment.data.class_weights {
+        Some(ClassWeights::Given(given)) => Some(given),
+        _ => None,
+    };
+    let classes = given.zip(table.column(&experiment.data.target).ok());
+    let class = |row: usize| {
+        let own = |(given, column): (&BTreeMap<String, f64>, &Column)| {
+            given.get(&*column.cell(row)).copied()
+        };
+        classes.and_then(own).unwrap_or(1.0)
+    };
+    let counts: Vec<f64> = (0..table.rows()).map(|row| read.count(row)).collect();
+    let trained = |(row, count): (usize, &f64)| count * class(row) * read.exposure(row);
+    let trained = counts.iter().enumerate().map(trained).collect();
+    TableWeights { counts, trained }
+}
+
+/// A sum to the same bit in whatever order its parts come.
+fn total(mut weights: Vec<f64>) -> f64 {
+    weights.sort_by(f64::total_cmp);
+    weights.iter().sum()
 }
 
 /// Whether classes are predicted, by what the experiment says and a site's target holds.

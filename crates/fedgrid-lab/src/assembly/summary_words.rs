@@ -1,6 +1,6 @@
 //! What a summary tells, in words that its site reads before it is written.
 
-use super::summary::{SiteSummary, TargetSummary};
+use super::summary::{SiteSummary, TargetSummary, WeighedRows};
 use crate::{
     columns::{ColumnSummary, FeatureSums, Purpose, SiteSums, TimeSums},
     experiment::{ColumnKind, DateOrder},
@@ -14,11 +14,18 @@ impl SiteSummary {
     pub fn words(&self, target: &str) -> Vec<[String; 2]> {
         let names = self.nodes.join(", ");
         let nodes = format!("the names of {}: {names}", counted(self.nodes.len(), "node"));
+        let counted = self.weighed.map_or_else(String::new, |weighed| {
+            let WeighedRows { counted, trained } = weighed;
+            let [counted, trained] = [counted, trained].map(significant);
+            format!(
+                ", which stand for {counted} and count {trained} in training; so do the sums below"
+            )
+        });
         let mut lines = vec![
-            ["rows".into(), format!("{} train", count(self.rows))],
+            ["rows".into(), format!("{} train{counted}", count(self.rows))],
             ["nodes".into(), nodes],
             ["keys".into(), "keys of [data] in the experiment".into()],
-            [target.into(), format!("target: {}", self.target.words(self.rows))],
+            [target.into(), format!("target: {}", self.target.words(self.trained()))],
         ];
         for column in &self.columns {
             if let Some(words) = column.words() {
@@ -39,17 +46,17 @@ impl SiteSummary {
 }
 
 impl TargetSummary {
-    fn words(&self, rows: usize) -> String {
+    fn words(&self, weight: f64) -> String {
         match self {
             Self::Numbers { mean, squares } => {
-                let deviation = (squares / rows as f64).sqrt();
+                let deviation = (squares / weight).sqrt();
                 format!(
                     "mean {}, standard deviation {}",
                     significant(*mean),
                     significant(deviation)
                 )
             }
-            Self::Classes { counts, rare_rows } => {
+            Self::Classes { counts, rare_rows, .. } => {
                 let named = counts.iter().map(|(name, rows)| format!("{name} in {}", count(*rows)));
                 let named: Vec<String> = named.collect();
                 format!("classes, {}{}", among(&named, "row"), hidden(*rare_rows, None, "class"))
@@ -119,9 +126,9 @@ impl SiteSums {
 
     /// Means and deviations, with names where there are several.
     fn means(&self) -> String {
-        let values = self.values.max(1) as f64;
+        let [values, _] = self.trained();
         let one = |own: &FeatureSums| {
-            let deviation = significant((own.squares / values).sqrt());
+            let deviation = significant((own.squares / values.max(f64::MIN_POSITIVE)).sqrt());
             format!("mean {}, standard deviation {deviation}", significant(own.mean))
         };
         match &self.features[..] {

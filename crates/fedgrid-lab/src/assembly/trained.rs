@@ -14,7 +14,7 @@ use crate::{error::Result, experiment::Experiment};
 pub(super) struct Trained {
     /// How often the training rows of each class count; none if all count alike.
     pub(super) class_weights: Option<Vec<f64>>,
-    /// How many rows each training row stands for, under one another; none if each is one.
+    /// How many rows each training row stands for as models see it, under one another; none if each is one.
     pub(super) counts: Option<Vec<f64>>,
     /// From the units of the table to those of models.
     pub(super) scales: Option<Scales>,
@@ -33,9 +33,9 @@ impl Trained {
         // Said before training, and kept.
         notes.extend(note.clone());
         rows.notes.extend(note);
-        let trained = trained(rows, plan, class_weights.as_deref());
+        let trained = Dataset::all_rates(trained(rows, plan, class_weights.as_deref()));
         let counts = counts(&trained);
-        let scales = Scales::of(names, &Dataset::all_rates(trained), models)?;
+        let scales = Scales::of(names, &trained, models)?;
         rows.scale(scales.as_ref())?;
         Ok(Self { class_weights, counts, scales })
     }

@@ -5,17 +5,15 @@
 //!           ─▶ means and covariances of the features that the plan makes
 //! ```
 
-use std::collections::BTreeMap;
-
 use fedgrid::data::FeatureMoments;
 
 use super::{
     ColumnPlan, ColumnRole, PlannedColumn, Problems, Purpose,
     calendar::{self, TimeFacts},
-    levels,
+    levels::{self, LevelCount, LevelCounts},
     products::FeatureProducts,
     site_features::SiteFeatures,
-    summary::{ColumnSummary, SiteSums, named_levels},
+    sums::{ColumnSummary, SiteSums, WeighedSums},
     treatment,
 };
 use crate::{
@@ -31,6 +29,8 @@ pub struct SitePart<'a> {
     pub site: &'a str,
     /// How many rows train there.
     pub rows: usize,
+    /// How much they count in training.
+    pub weight: f64,
     /// Its columns.
     pub columns: &'a [ColumnSummary],
     /// Products of its features.
@@ -62,7 +62,7 @@ impl ColumnPlan {
 
     /// The means and covariances of the features that this plan makes of the rows of all sites.
     pub fn moments(&self, parts: &[SitePart<'_>]) -> Result<FeatureMoments> {
-        let of = |part: &SitePart<'_>| SiteFeatures::new(self, part).moments(part.rows);
+        let of = |part: &SitePart<'_>| SiteFeatures::new(self, part).moments();
         let all = parts.iter().map(of).collect::<fedgrid::Result<Vec<_>>>()?;
         Ok(FeatureMoments::of_parts(&all)?)
     }
@@ -113,6 +113,9 @@ impl SharedColumn<'_> {
             Some(Purpose::Target) => ColumnRole::Target,
             Some(Purpose::Split) => ColumnRole::Split,
             Some(Purpose::Time) => ColumnRole::Time,
+            Some(Purpose::Weight) => ColumnRole::Weight,
+            Some(Purpose::Offset) => ColumnRole::Offset,
+            Some(Purpose::Exposure) => ColumnRole::Exposure,
             Some(Purpose::Ignored(reason)) => ColumnRole::Ignored { reason: reason.clone() },
             _ => ColumnRole::Unlisted,
         }
@@ -213,21 +216,23 @@ impl SharedColumn<'_> {
     }
 
     /// How often named values occur at all sites.
-    fn counts(&self) -> BTreeMap<String, usize> {
-        let mut all: BTreeMap<String, usize> = BTreeMap::new();
-        for (value, count) in self.sums().flat_map(|sums| &sums.counts) {
-            *all.entry(value.clone()).or_default() += count;
+    fn counts(&self) -> LevelCounts<'_> {
+        let mut all = LevelCounts::new();
+        for (value, LevelCount { rows, count }) in self.sums().flat_map(SiteSums::level_counts) {
+            let own = all.entry(value.into()).or_default();
+            own.rows += rows;
+            own.count += count;
         }
         all
     }
 
     /// Why a column of text is no category, if it is none.
-    fn refused(&self, counts: &BTreeMap<String, usize>) -> Option<String> {
+    fn refused(&self, counts: &LevelCounts<'_>) -> Option<String> {
         let hidden: usize = self.sums().map(|sums| sums.rare_rows).sum();
         if hidden == 0 {
-            return levels::refused(&named_levels(counts));
+            return levels::refused(counts);
         }
-        let rows = counts.values().sum::<usize>() + hidden;
+        let rows = counts.values().map(|own| own.rows).sum::<usize>() + hidden;
         // At most so many: sites may hide the same ones.
         let values = counts.len() + self.sums().map(|sums| sums.rare_values).sum::<usize>();
         // The rule that a pooled table is held to, as far as counts tell.
@@ -239,8 +244,8 @@ impl SharedColumn<'_> {
         }
     }
 
-    fn complete_levels(&self, keys: &mut ColumnKeys, counts: &BTreeMap<String, usize>) {
-        levels::complete(keys, &named_levels(counts), self.keys.most_levels);
+    fn complete_levels(&self, keys: &mut ColumnKeys, counts: &LevelCounts<'_>) {
+        levels::complete(keys, counts, self.keys.most_levels);
         let has_others = self.sums().any(|sums| sums.rare_rows > 0);
         if keys.other.is_none() && has_others && !keys.ordered {
             keys.other = Some(true);
@@ -252,38 +257,60 @@ impl SharedColumn<'_> {
         &self,
         keys: &ColumnKeys,
         rule: MissingRule,
-        counts: &BTreeMap<String, usize>,
+        counts: &LevelCounts<'_>,
     ) -> Option<String> {
         let is_mean = rule != MissingRule::MostFrequent;
-        let frequent = || levels::most_frequent(&named_levels(counts));
         match keys.kind? {
             ColumnKind::Number if is_mean => {
-                let cells: usize = self.sums().map(|sums| sums.values).sum();
-                let mean = |sums: &SiteSums| {
-                    sums.features.first().map_or(0.0, |one| one.mean) * sums.values as f64
-                };
-                let mean = self.sums().map(mean).sum::<f64>() / cells as f64;
-                (cells > 0).then(|| mean.to_string())
+                let cells: f64 = self.sums().map(SiteSums::counted).sum();
+                let sum: f64 = self.sums().map(|sums| sums.mean() * sums.counted()).sum();
+                (cells > 0.0).then(|| (sum / cells).to_string())
             }
             ColumnKind::Number => {
-                let most = counts.values().max()?;
-                let of = counts.iter().filter(|(_, count)| *count == most);
+                let most = counts.values().map(|own| own.count).max_by(f64::total_cmp)?;
+                let of = counts.iter().filter(|(_, own)| own.count >= most);
                 // As in one table: of equally frequent numbers the one of least bits.
                 let bits = of.filter_map(|(value, _)| value.parse::<f64>().ok()).map(f64::to_bits);
                 bits.min().map(|bits| f64::from_bits(bits).to_string())
             }
-            ColumnKind::Time if is_mean => {
-                let whole = |sums: &SiteSums| -> Option<(i128, i128)> {
-                    let (time, cells) = (sums.time?, i128::try_from(sums.values).ok()?);
-                    Some((i128::from(time.mean) * cells + i128::from(time.rest), cells))
-                };
-                let sums = self.sums().filter_map(whole);
-                let (sum, cells) = sums.reduce(|all, one| (all.0 + one.0, all.1 + one.1))?;
-                i64::try_from(sum.div_euclid(cells)).ok().map(moment::written)
-            }
+            ColumnKind::Time if is_mean => self.mean_moment().map(moment::written),
             ColumnKind::Ignore => None,
-            _ => frequent(),
+            _ => levels::most_frequent(counts),
         }
+    }
+
+    /// The mean of all moments.
+    fn mean_moment(&self) -> Option<i64> {
+        if self.sums().any(|sums| sums.weighed.is_some()) {
+            return self.weighed_moment();
+        }
+        let whole = |sums: &SiteSums| -> Option<(i128, i128)> {
+            let (time, cells) = (sums.time?, i128::try_from(sums.values).ok()?);
+            Some((i128::from(time.mean) * cells + i128::from(time.rest), cells))
+        };
+        let sums = self.sums().filter_map(whole);
+        let (sum, cells) = sums.reduce(|all, one| (all.0 + one.0, all.1 + one.1))?;
+        i64::try_from(sum.div_euclid(cells)).ok()
+    }
+
+    /// The mean of moments that stand for so many each.
+    fn weighed_moment(&self) -> Option<i64> {
+        let of = |sums: &SiteSums| -> Option<(i64, f64, f64)> {
+            let WeighedSums { values, mean, .. } = sums.weighed.as_ref()?;
+            Some((sums.time?.facts.first, (*mean)?, *values))
+        };
+        let all: Vec<(i64, f64, f64)> = self.sums().filter_map(of).collect();
+        let first = all.iter().map(|(first, ..)| *first).min()?;
+        let cells: f64 = all.iter().map(|(.., count)| count).sum();
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a table spans far less than 2^53 microseconds"
+        )]
+        let after = |(own, mean, count): &(i64, f64, f64)| count * ((own - first) as f64 + mean);
+        let after = all.iter().map(after).sum::<f64>() / cells;
+        #[expect(clippy::cast_possible_truncation, reason = "it lies among moments")]
+        let whole = after.floor() as i64;
+        Some(first + whole)
     }
 }
 

@@ -25,16 +25,9 @@ const ROLES: [&str; 6] = ["train", "training", "val", "valid", "validation", "te
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LevelCount {
     /// In how many rows.
-    rows: usize,
+    pub(super) rows: usize,
     /// How many rows these stand for.
-    count: f64,
-}
-
-impl LevelCount {
-    /// In so many rows that stand for themselves.
-    pub(super) fn of(rows: usize) -> Self {
-        Self { rows, count: rows as f64 }
-    }
+    pub(super) count: f64,
 }
 
 /// How often each level occurs in some rows; gaps do not count.

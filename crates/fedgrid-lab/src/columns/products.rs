@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-/// Sums of products of features, each less its mean.
+/// Sums of products of features, each less its mean, over rows as they count in training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeatureProducts {
@@ -44,9 +44,12 @@ impl FeatureDeviations {
         self.names.len()
     }
 
-    /// Their products, to the same bit in whatever order rows come.
+    /// Their products over rows that count so much, or once each; to the same bit in whatever order rows come.
     #[must_use]
-    pub fn products(self) -> FeatureProducts {
+    pub fn products(mut self, weights: Option<Vec<f64>>) -> FeatureProducts {
+        // Rows of the same features are told apart by what they count.
+        let is_weighed = weights.is_some();
+        self.columns.extend(weights);
         let rows = self.columns.first().map_or(0, Vec::len);
         let mut order: Vec<usize> = (0..rows).collect();
         let compare = |a: &usize, b: &usize| {
@@ -55,8 +58,15 @@ impl FeatureDeviations {
         };
         order.sort_by(compare);
         let ordered = |column: &Vec<f64>| order.iter().map(|&row| column[row]).collect();
-        let columns: Vec<Vec<f64>> = self.columns.iter().map(ordered).collect();
-        let product = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
+        let mut columns: Vec<Vec<f64>> = self.columns.iter().map(ordered).collect();
+        let weights = if is_weighed { columns.pop() } else { None };
+        let product = |a: &[f64], b: &[f64]| -> f64 {
+            let products = a.iter().zip(b).map(|(a, b)| a * b);
+            match &weights {
+                Some(weights) => products.zip(weights).map(|(ab, weight)| weight * ab).sum(),
+                None => products.sum(),
+            }
+        };
         let row =
             |at: usize| (0..=at).map(|other| product(&columns[at], &columns[other])).collect();
         FeatureProducts { sums: (0..columns.len()).map(row).collect(), names: self.names }

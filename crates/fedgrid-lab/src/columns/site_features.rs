@@ -9,10 +9,7 @@
 use fedgrid::data::FeatureMoments;
 
 use super::{
-    ColumnPlan, Problems,
-    agreement::SitePart,
-    calendar,
-    summary::{SiteSums, gap_name},
+    ColumnPlan, Problems, agreement::SitePart, calendar, summary::gap_name, sums::SiteSums,
     treatment,
 };
 use crate::{
@@ -26,8 +23,8 @@ struct Quantity {
     column: usize,
     mean: f64,
     squares: f64,
-    /// How many cells of its column hold something, if it is one of the levels of a category.
-    cells: Option<usize>,
+    /// How much the rows whose cells of its column hold something count, if it is one of the levels of a category.
+    cells: Option<f64>,
     /// Its place among the products.
     place: Option<usize>,
 }
@@ -63,7 +60,7 @@ impl<'a> SiteFeatures<'a> {
         let names = treatment::names(name, keys);
         let filling = filling(name, keys);
         // A column without any value is missing in all rows.
-        let missing = sums.map_or(1.0, |sums| sums.missing as f64 / self.part.rows as f64);
+        let missing = sums.map_or(1.0, |sums| sums.trained()[1] / self.part.weight);
         let first = self.quantities.len();
         if let Some(sums) = sums {
             self.add_quantities(column, name, keys, sums);
@@ -85,21 +82,22 @@ impl<'a> SiteFeatures<'a> {
             products.filter(|_| !sums.is_apart)?.names.iter().position(|known| known == name)
         };
         let is_level = keys.kind == Some(ColumnKind::Category) && !keys.ordered;
+        let [cells, missing] = sums.trained();
         for feature in &sums.features {
             self.quantities.push(Quantity {
                 column,
                 mean: feature.mean,
                 squares: feature.squares,
-                cells: is_level.then_some(sums.values),
+                cells: is_level.then_some(cells),
                 place: place(&feature.name),
             });
         }
         if sums.missing > 0 {
-            let share = sums.missing as f64 / self.part.rows as f64;
+            let share = missing / self.part.weight;
             self.quantities.push(Quantity {
                 column,
                 mean: 0.0,
-                squares: sums.missing as f64 * (1.0 - share),
+                squares: missing * (1.0 - share),
                 cells: None,
                 place: place(&gap_name(name)),
             });
@@ -116,25 +114,27 @@ impl<'a> SiteFeatures<'a> {
         if let (Some(cells), Some(_)) = (one.cells, other.cells)
             && one.column == other.column
         {
-            return -(cells as f64) * one.mean * other.mean;
+            return -cells * one.mean * other.mean;
         }
         let places = one.place.zip(other.place).zip(self.part.products);
         places.map_or(0.0, |((a, b), products)| products.sums[a.max(b)][a.min(b)])
     }
 
-    pub(super) fn moments(&self, rows: usize) -> fedgrid::Result<FeatureMoments> {
+    pub(super) fn moments(&self) -> fedgrid::Result<FeatureMoments> {
+        let SitePart { rows, weight, .. } = *self.part;
         let size = self.features.len();
         let mut covariance = vec![0.0; size * size];
         for (a, one) in self.features.iter().enumerate() {
             for (b, other) in self.features.iter().enumerate().take(a + 1) {
                 let pairs = one.of.iter().flat_map(|x| other.of.iter().map(move |y| (*x, *y)));
                 let sum: f64 = pairs.map(|((i, x), (j, y))| x * y * self.product(i, j)).sum();
-                covariance[a * size + b] = sum / rows as f64;
-                covariance[b * size + a] = sum / rows as f64;
+                covariance[a * size + b] = sum / weight;
+                covariance[b * size + a] = sum / weight;
             }
         }
         let means = self.features.iter().map(|feature| feature.mean).collect();
-        FeatureMoments::new(self.names.clone().into(), rows, means, covariance)
+        let all = FeatureMoments::new(self.names.clone().into(), rows, means, covariance)?;
+        Ok(all.counting(weight))
     }
 }
 

@@ -14,13 +14,12 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     Problems, Purpose,
     calendar::{self, TimeFacts},
-    levels,
+    levels::LevelCount,
     products::FeatureDeviations,
+    sums::{ColumnSummary, FeatureSums, SiteSums, TimeSums, WeighedSums},
     treatment,
 };
 use crate::{
@@ -42,70 +41,55 @@ pub struct SummaryOptions {
     pub months: bool,
 }
 
-/// What a site tells of a column.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ColumnSummary {
-    /// Its name.
-    pub name: String,
-    /// What it is for.
-    pub purpose: Purpose,
-    /// Counts and sums of a feature.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sums: Option<SiteSums>,
+/// The training rows that a site tells of.
+#[derive(Debug, Clone, Copy)]
+pub struct ToldRows<'a> {
+    /// Which these are.
+    pub rows: &'a [usize],
+    /// What each row of the table counts for; none if all count alike.
+    pub weights: Option<RowWeights<'a>>,
 }
 
-/// Counts and sums of a column.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SiteSums {
-    /// How many cells hold something.
-    pub values: usize,
-    /// How many are missing.
-    pub missing: usize,
-    /// How often values occur: of categories and truths, and where the most frequent value fills missing cells.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub counts: BTreeMap<String, usize>,
-    /// How many different values are not named.
-    #[serde(default)]
-    pub rare_values: usize,
-    /// How many rows hold one of these.
-    #[serde(default)]
-    pub rare_rows: usize,
-    /// Of dates and times: when.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub time: Option<TimeSums>,
-    /// What could be made of it.
-    pub features: Vec<FeatureSums>,
-    /// Whether it has no products with other columns, because they would tell few rows.
-    #[serde(default)]
-    pub is_apart: bool,
+/// What each row of a table counts for.
+#[derive(Debug, Clone, Copy)]
+pub struct RowWeights<'a> {
+    /// How many rows it stands for.
+    pub counts: &'a [f64],
+    /// How much it counts in training.
+    pub trained: &'a [f64],
 }
 
-/// Of dates and times, in microseconds since the beginning of 1970.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TimeSums {
-    /// Which of day and month comes first, where some date tells.
-    pub order: Option<DateOrder>,
-    /// Their mean, rounded down.
-    pub mean: i64,
-    /// What rounding took from their sum.
-    pub rest: i64,
-    /// What they have in common.
-    pub facts: TimeFacts,
+impl ToldRows<'_> {
+    /// How many rows one stands for.
+    fn count(&self, row: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights.counts[row])
+    }
+
+    /// How much a row counts in training.
+    #[must_use]
+    pub fn trained(&self, row: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights.trained[row])
+    }
+
+    /// The training rows whose cells of a column hold something.
+    #[must_use]
+    pub fn present(&self, column: &Column) -> Vec<usize> {
+        self.rows.iter().copied().filter(|&row| !column.is_gap(row)).collect()
+    }
 }
 
-/// A feature that could be made of a column.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FeatureSums {
-    /// Its name.
-    pub name: String,
-    /// Its mean over cells that hold something; days are counted from 1970.
-    pub mean: f64,
-    /// The sum of squares of what differs from the mean.
-    pub squares: f64,
+/// The part that the heaviest of some rows has in their weight.
+#[must_use]
+pub fn heaviest_part(weights: impl Iterator<Item = f64> + Clone) -> f64 {
+    let heaviest = weights.clone().fold(0.0, f64::max);
+    if heaviest > 0.0 { heaviest / weights.sum::<f64>() } else { 0.0 }
+}
+
+/// Whether sums over rows of these weights would tell one of them, because they are few or one outweighs the others.
+#[must_use]
+pub fn would_tell(weights: &[f64], least_count: usize) -> bool {
+    let part = heaviest_part(weights.iter().copied());
+    (1..least_count).contains(&weights.len()) || part * least_count as f64 > 1.0 + 1e-9
 }
 
 /// The name of the column that says which cells of another are missing.
@@ -121,7 +105,7 @@ impl ColumnSummary {
         column: &Column,
         purpose: Purpose,
         keys: &DataKeys,
-        (training, options): (&[usize], SummaryOptions),
+        (training, options): (ToldRows<'_>, SummaryOptions),
         deviations: &mut FeatureDeviations,
     ) -> Self {
         let name = column.name().to_string();
@@ -145,7 +129,7 @@ struct SummarisedColumn<'a> {
     kind: ColumnKind,
     given: ColumnKeys,
     rule: MissingRule,
-    training: &'a [usize],
+    training: ToldRows<'a>,
     /// The training rows whose cells hold something.
     present: Vec<usize>,
     options: SummaryOptions,
@@ -156,62 +140,111 @@ impl<'a> SummarisedColumn<'a> {
         column: &'a Column,
         kind: ColumnKind,
         keys: &DataKeys,
-        (training, options): (&'a [usize], SummaryOptions),
+        (training, options): (ToldRows<'a>, SummaryOptions),
     ) -> Self {
         let given = keys.columns.get(column.name()).cloned().unwrap_or_default();
         let rule = given.missing.unwrap_or(keys.missing);
-        let present = training.iter().copied().filter(|&row| !column.is_gap(row)).collect();
+        let present = training.present(column);
         Self { column, kind, given, rule, training, present, options }
     }
 
     /// The sums, and what features differ from their means by.
     fn sums(&self) -> (SiteSums, Vec<(String, Vec<f64>)>) {
         let (counts, [rare_values, rare_rows]) = self.counts();
+        let training = self.training.rows;
         let keys = self.widest_keys(&counts, rare_rows);
         let mut is_training = vec![false; self.column.rows()];
-        self.training.iter().for_each(|&row| is_training[row] = true);
+        for &row in training {
+            is_training[row] = true;
+        }
         // What is wrong with the table was said before anything is told of it.
         let mut said = Problems::new("");
         let made = treatment::encode(self.column, &keys, &is_training, &mut said).columns;
         let names = treatment::names(self.column.name(), &keys);
-        let missing = self.training.len() - self.present.len();
-        let mut is_apart = self.are_few(missing.min(self.present.len()));
+        let missing = training.len() - self.present.len();
+        let gaps = training.iter().filter(|&&row| self.column.is_gap(row));
+        let (gaps, filled) = (self.weights(gaps), self.weights(self.present.iter()));
+        // Whichever are fewer are told by products with the column that says which cells are missing.
+        let mut is_apart = missing > 0 && (self.would_tell(&gaps) || self.would_tell(&filled));
         let (mut own, mut features) = (Vec::new(), Vec::with_capacity(names.len()));
         for (name, values) in names.into_iter().zip(made) {
-            let present: Vec<f64> = self.present.iter().map(|&row| values[row]).collect();
-            let others = present.len() - most_often(&present);
-            is_apart |= self.are_few(others);
+            let present: Vec<(f64, f64)> =
+                self.present.iter().map(|&row| (values[row], self.training.trained(row))).collect();
+            let others = unusual(&present);
+            is_apart |= self.would_tell(&others);
             // Of equal numbers without rounding.
-            let mean = if others == 0 { present.first().copied() } else { None };
-            let mean =
-                mean.or_else(|| treatment::mean(present.iter().map(|x| (*x, 1.0)))).unwrap_or(0.0);
-            let mut squares: Vec<f64> = present.iter().map(|x| (x - mean).powi(2)).collect();
+            let mean = if others.is_empty() { present.first().map(|(x, _)| *x) } else { None };
+            let mean = mean.or_else(|| treatment::mean(present.iter().copied())).unwrap_or(0.0);
+            let square = |(x, weight): &(f64, f64)| weight * (x - mean).powi(2);
+            let mut squares: Vec<f64> = present.iter().map(square).collect();
             squares.sort_by(f64::total_cmp);
             features.push(FeatureSums { name: name.clone(), mean, squares: squares.iter().sum() });
             let deviation =
                 |&row: &usize| if self.column.is_gap(row) { 0.0 } else { values[row] - mean };
-            own.push((name, self.training.iter().map(deviation).collect()));
+            own.push((name, training.iter().map(deviation).collect()));
         }
+        let trained = [total(filled), total(gaps)];
         if missing > 0 {
-            let share = missing as f64 / self.training.len() as f64;
+            let share = trained[1] / (trained[0] + trained[1]);
             let gap = |&row: &usize| f64::from(u8::from(self.column.is_gap(row))) - share;
-            own.push((gap_name(self.column.name()), self.training.iter().map(gap).collect()));
+            own.push((gap_name(self.column.name()), training.iter().map(gap).collect()));
         }
         let time = self.time(keys.order);
+        let weighed = self.training.weights.map(|_| self.weighed(&counts, trained, time));
+        let counts = counts.into_iter().map(|(value, count)| (value, count.rows)).collect();
         let values = self.present.len();
-        let sums =
-            SiteSums { values, missing, counts, rare_values, rare_rows, time, features, is_apart };
+        #[rustfmt::skip]
+        let sums = SiteSums {
+            values, missing, counts, rare_values, rare_rows, time, features, is_apart, weighed,
+        };
         (sums, own)
     }
 
-    /// Whether rows that differ from all others are so few that sums would tell them.
-    fn are_few(&self, rows: usize) -> bool {
-        (1..self.options.least_count).contains(&rows)
+    /// How much some rows count in training.
+    fn weights<'r>(&self, rows: impl Iterator<Item = &'r usize>) -> Vec<f64> {
+        rows.map(|&row| self.training.trained(row)).collect()
+    }
+
+    /// Whether sums over rows of these weights would tell one of them.
+    fn would_tell(&self, weights: &[f64]) -> bool {
+        would_tell(weights, self.options.least_count)
+    }
+
+    /// What the rows count for, by which columns are planned.
+    fn weighed(
+        &self,
+        counts: &BTreeMap<String, LevelCount>,
+        [trained, trained_missing]: [f64; 2],
+        time: Option<TimeSums>,
+    ) -> WeighedSums {
+        let values = self.present.iter().map(|&row| self.training.count(row)).collect();
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a table spans far less than 2^53 microseconds"
+        )]
+        let number = |&row: &usize| {
+            let value = match (self.kind, time) {
+                (ColumnKind::Number, _) => self.column.number(row)?,
+                (ColumnKind::Time, Some(time)) => {
+                    let moment = self.column.written_moment(row)?.moment(self.order())?;
+                    (moment - time.facts.first) as f64
+                }
+                _ => return None,
+            };
+            Some((value, self.training.count(row)))
+        };
+        WeighedSums {
+            values: total(values),
+            mean: treatment::mean(self.present.iter().filter_map(number)),
+            counts: counts.iter().map(|(value, own)| (value.clone(), own.count)).collect(),
+            trained,
+            trained_missing,
+        }
     }
 
     /// How often values occur, where that is needed; how many values are too rare to be named, and in how many rows.
-    fn counts(&self) -> (BTreeMap<String, usize>, [usize; 2]) {
-        let mut all: BTreeMap<String, usize> = BTreeMap::new();
+    fn counts(&self) -> (BTreeMap<String, LevelCount>, [usize; 2]) {
+        let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         let is_frequent = self.rule == MissingRule::MostFrequent;
         let is_time = self.kind == ColumnKind::Time;
         let order = if is_time { self.order() } else { DateOrder::DayFirst };
@@ -228,25 +261,31 @@ impl<'a> SummarisedColumn<'a> {
                 _ => None,
             }
         };
-        for value in self.present.iter().filter_map(|&row| text(row)) {
-            *all.entry(value).or_default() += 1;
+        for &row in &self.present {
+            if let Some(value) = text(row) {
+                all.entry(value).or_default().push(self.training.count(row));
+            }
         }
+        let all = all.into_iter().map(|(value, counts)| {
+            (value, LevelCount { rows: counts.len(), count: total(counts) })
+        });
+        let all: BTreeMap<String, LevelCount> = all.collect();
         // That a column holds true and false is no secret, and how often is its mean.
         if self.kind == ColumnKind::Truth {
             return (all, [0, 0]);
         }
         let declared = self.given.levels.as_deref();
-        let is_named = |value: &String, count: usize| {
-            count >= self.options.least_count
+        let is_named = |value: &String, count: LevelCount| {
+            count.rows >= self.options.least_count
                 && declared.is_none_or(|levels| levels.contains(value))
         };
         let (named, rare): (BTreeMap<_, _>, BTreeMap<_, _>) =
             all.into_iter().partition(|(value, count)| is_named(value, *count));
-        (named, [rare.len(), rare.values().sum()])
+        (named, [rare.len(), rare.values().map(|own| own.rows).sum()])
     }
 
     /// The keys by which a column becomes all features that any plan could make of it.
-    fn widest_keys(&self, counts: &BTreeMap<String, usize>, rare_rows: usize) -> ColumnKeys {
+    fn widest_keys(&self, counts: &BTreeMap<String, LevelCount>, rare_rows: usize) -> ColumnKeys {
         let given = &self.given;
         let mut keys = ColumnKeys { kind: Some(self.kind), ..ColumnKeys::default() };
         match self.kind {
@@ -281,7 +320,7 @@ impl<'a> SummarisedColumn<'a> {
 
     fn time(&self, order: Option<DateOrder>) -> Option<TimeSums> {
         let order = order.filter(|_| self.kind == ColumnKind::Time)?;
-        let moments = calendar::moments(self.column, order, self.training);
+        let moments = calendar::moments(self.column, order, self.training.rows);
         let mut facts = TimeFacts::of(&moments)?;
         if self.options.months {
             facts.first -= (Civil::of(facts.first).day - 1) * DAY;
@@ -299,42 +338,18 @@ impl<'a> SummarisedColumn<'a> {
     }
 }
 
-/// How often the most frequent of some numbers occurs.
-fn most_often(values: &[f64]) -> usize {
+/// The weights of numbers that differ from the most frequent one.
+fn unusual(values: &[(f64, f64)]) -> Vec<f64> {
     let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.chunk_by(|a, b| a.to_bits() == b.to_bits()).map(<[f64]>::len).max().unwrap_or(0)
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let same = |a: &(f64, f64), b: &(f64, f64)| a.0.to_bits() == b.0.to_bits();
+    let usual = sorted.chunk_by(same).max_by_key(|chunk| chunk.len());
+    let usual = usual.map_or(0, |chunk| chunk[0].0.to_bits());
+    values.iter().filter(|(x, _)| x.to_bits() != usual).map(|(_, weight)| *weight).collect()
 }
 
-impl ColumnSummary {
-    /// What contradicts itself in a summary of so many rows, if anything does.
-    #[must_use]
-    pub fn contradiction(&self, rows: usize) -> Option<String> {
-        let is_feature = matches!(self.purpose, Purpose::Feature(_));
-        let Some(sums) = &self.sums else {
-            return is_feature.then(|| format!("column '{}' has no sums", self.name));
-        };
-        let is_sound = |one: &FeatureSums| {
-            one.mean.is_finite() && one.squares.is_finite() && one.squares >= 0.0
-        };
-        let counted: usize = sums.counts.values().sum::<usize>() + sums.rare_rows;
-        let is_counted = match &self.purpose {
-            Purpose::Feature(ColumnKind::Category | ColumnKind::Truth) => counted == sums.values,
-            _ => counted <= sums.values,
-        };
-        let is_time = matches!(&self.purpose, Purpose::Feature(ColumnKind::Time));
-        let has_time = sums.time.is_some() || !is_time || sums.values == 0;
-        let is_whole = sums.values + sums.missing == rows
-            && is_counted
-            && has_time
-            && sums.features.iter().all(is_sound);
-        (!is_whole).then(|| format!("the sums of column '{}' contradict each other", self.name))
-    }
-}
-
-/// Levels of a category in all sites together.
-pub(super) fn named_levels(counts: &BTreeMap<String, usize>) -> levels::LevelCounts<'_> {
-    let counts =
-        counts.iter().map(|(level, rows)| (level.as_str().into(), levels::LevelCount::of(*rows)));
-    counts.collect()
+/// A sum to the same bit in whatever order its parts come.
+fn total(mut weights: Vec<f64>) -> f64 {
+    weights.sort_by(f64::total_cmp);
+    weights.iter().sum()
 }

@@ -70,6 +70,12 @@ fn subsections(text: &mut String, name: &str, section: &Json, root: &Json) {
             write!(text, "\n#### `[{name}.{key}]`\n\n{}\n", words(inner)).expect(MEMORY);
             table(text, inner, root);
         }
+        // Keys of a map are names that the user has, and what is said of each has keys of its own.
+        let each = resolved(&inner["additionalProperties"], root);
+        if key != "nodes" && each.get("properties").is_some() {
+            write!(text, "\n#### `[{name}.{key}.<name>]`\n\n{}\n", words(each)).expect(MEMORY);
+            table(text, each, root);
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! mean = Σ_p (n_p/n) mean_p        covariance = Σ_p (n_p/n) (covariance_p + d_p d_pᵀ),   d_p = mean_p − mean
 //! ```
 //!
-//! where part p has `n_p` of all n rows. Covariances of parts are about their own means, so that nothing is lost where
+//! where part p has `n_p` of all n rows, or rows that stand for so many. Covariances of parts are about their own means, so that nothing is lost where
 //! a mean is large beside its deviation.
 
 use std::sync::Arc;
@@ -21,6 +21,8 @@ use crate::{
 pub struct FeatureMoments {
     names: Arc<[String]>,
     rows: usize,
+    /// How many rows these stand for.
+    count: f64,
     means: Vec<f64>,
     /// Row by row.
     covariance: Vec<f64>,
@@ -39,7 +41,13 @@ impl FeatureMoments {
         if rows == 0 {
             return Err(Error::NoData);
         }
-        Ok(Self { names, rows, means, covariance })
+        Ok(Self { names, rows, count: rows as f64, means, covariance })
+    }
+
+    /// The same of rows that stand for so many in all.
+    #[must_use]
+    pub fn counting(self, count: f64) -> Self {
+        Self { count, ..self }
     }
 
     /// The moments of some rows.
@@ -61,27 +69,29 @@ impl FeatureMoments {
             let centred: Vec<f64> = row.iter().zip(&means).map(|(x, m)| x - m).collect();
             add_outer(&mut covariance, share(at), &centred);
         }
-        Ok(Self { names: rows.names().clone(), rows: rows.rows(), means, covariance })
+        let (names, rows) = (rows.names().clone(), rows.rows());
+        Ok(Self { names, rows, count: total, means, covariance })
     }
 
     /// The moments of all rows of several parts.
     pub fn of_parts(parts: &[Self]) -> Result<Self> {
         let first = parts.first().ok_or(Error::NoData)?;
         let (size, rows) = (first.means.len(), parts.iter().map(|part| part.rows).sum::<usize>());
+        let count = parts.iter().map(|part| part.count).sum::<f64>();
         let mut means = vec![0.0; size];
         for part in parts {
             same_size("features of a part", part.means.len(), size)?;
-            add_scaled(&mut means, part.rows as f64 / rows as f64, &part.means);
+            add_scaled(&mut means, part.count / count, &part.means);
         }
         let mut covariance = vec![0.0; size * size];
         for part in parts {
-            let share = part.rows as f64 / rows as f64;
+            let share = part.count / count;
             let apart: Vec<f64> =
                 part.means.iter().zip(&means).map(|(own, all)| own - all).collect();
             add_scaled(&mut covariance, share, &part.covariance);
             add_outer(&mut covariance, share, &apart);
         }
-        Ok(Self { names: first.names.clone(), rows, means, covariance })
+        Ok(Self { names: first.names.clone(), rows, count, means, covariance })
     }
 
     /// The names of the features.
@@ -94,6 +104,12 @@ impl FeatureMoments {
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// How many rows these stand for.
+    #[must_use]
+    pub fn count(&self) -> f64 {
+        self.count
     }
 
     /// The means.
@@ -178,5 +194,18 @@ mod tests {
             }
         }
         assert!(FeatureMoments::of_parts(&[]).is_err());
+    }
+
+    #[test]
+    fn a_part_that_stands_for_twice_as_many_rows_is_that_part_twice() {
+        let of = |rows: &[[f64; 1]]| {
+            FeatureMoments::of(&Features::from_rows(&["a"], rows).unwrap()).unwrap()
+        };
+        let [few, many] = [of(&[[1.0], [3.0], [4.0]]), of(&[[7.0], [9.0]])];
+        let twice = FeatureMoments::of_parts(&[few.clone(), few.clone(), many.clone()]).unwrap();
+        let counted = FeatureMoments::of_parts(&[few.counting(6.0), many]).unwrap();
+        assert_eq!((counted.rows(), twice.rows(), counted.count()), (5, 8, 8.0));
+        assert!((counted.means()[0] - twice.means()[0]).abs() < 1e-12);
+        assert!((counted.covariance(0, 0) - twice.covariance(0, 0)).abs() < 1e-12);
     }
 }

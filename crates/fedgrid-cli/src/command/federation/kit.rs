@@ -73,6 +73,7 @@ fn common(bundle: &SiteBundle, site: &SiteSettings) -> Result<Common> {
         about: site.about.clone(),
         public: Arc::new(Features::new(points.names.into(), values)?),
         scales: site.scales.clone(),
+        class_weights: site.class_weights.clone(),
     })
 }
 

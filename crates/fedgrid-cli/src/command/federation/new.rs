@@ -123,6 +123,9 @@ pub(super) struct SiteSettings {
     pub(super) about: DataSchema,
     /// From the units of rows to those of models, which all sites share.
     pub(super) scales: Option<Scales>,
+    /// How often training rows of each class count; none if all count alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) class_weights: Option<Vec<f64>>,
     /// Whether rounds go on without slow sites.
     pub(super) asynchronous: bool,
     /// For how many rounds a message may then be used, if not for ever.
@@ -253,6 +256,7 @@ impl New {
             title: title.to_string(),
             about: common.about.clone(),
             scales: common.scales.clone(),
+            class_weights: common.class_weights.clone(),
             asynchronous: self.asynchronous,
             staleness: self.staleness,
             tick: self.tick,

@@ -57,7 +57,7 @@ impl Scales {
         let covariance =
             pairs.map(|(a, b)| table.covariance(a, b) / (deviations[a] * deviations[b])).collect();
         let names = order.iter().map(|&column| self.names[column].clone()).collect();
-        FeatureMoments::new(names, table.rows(), scaled, covariance)
+        Ok(FeatureMoments::new(names, table.rows(), scaled, covariance)?.counting(table.count()))
     }
 }
 
