@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from . import _fedgrid as native
-from .run import Work
+from ._work import Work
 
 
 class Figure:

@@ -9,7 +9,7 @@ from . import _fedgrid as native
 from ._method import Method, whole
 from ._network import Network
 from ._plain import to_json
-from .run import Work
+from ._work import Work
 
 
 def learn_network(

@@ -14,7 +14,8 @@ from ._network import Network
 from ._params import Params
 from ._rows import rows
 from ._study import Prepared, prepare
-from .run import Run, Work
+from ._work import Work
+from .run import Run
 
 
 class Facts(NamedTuple):

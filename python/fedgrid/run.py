@@ -6,20 +6,15 @@ import html
 import json
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from . import _fedgrid as native
-from ._frames import Floats, Handed, Table, coded, handed, is_column, is_table, matched, matrix, name_of, shown
-from ._known import KnownPart
-from ._plain import scalar
-from ._rows import is_name
+from ._frames import name_of, shown
+from ._predictions import Predictions
 from ._study import Prepared
+from ._work import Work, limits, nothing
 from .comparison import Comparison, History, html_notes
 
 if TYPE_CHECKING:
@@ -33,89 +28,7 @@ class ConvergenceWarning(UserWarning):
     """A run has not come as close to where it was going as was asked."""
 
 
-class Predicted(NamedTuple):
-    """Predictions with the ends of their intervals; not-a-number where a node has too few rows for one."""
-
-    prediction: npt.NDArray[np.float64]
-    lower: npt.NDArray[np.float64]
-    upper: npt.NDArray[np.float64]
-
-
-class Work:
-    """On how many threads work is done, and who hears of it."""
-
-    def __init__(
-        self, n_jobs: int | None, callbacks: Sequence[Any] = (), progress: bool | None = None
-    ) -> None:
-        n_jobs = scalar(n_jobs)
-        if n_jobs is not None and (not isinstance(n_jobs, int) or n_jobs == 0):
-            raise ValueError(f"n_jobs is {n_jobs!r}, expected a number of threads, or -1 for all")
-        self.threads = 0 if n_jobs is None or n_jobs < 0 else int(n_jobs)
-        self.callbacks = list(callbacks)
-        self.progress = scalar(progress)
-        self._bar: Any = None
-
-    def how(self, what: str) -> dict[str, Any]:
-        """What the native side needs to know."""
-        return {"threads": self.threads, "listener": self._listener(what)}
-
-    def quiet(self) -> dict[str, Any]:
-        """The same without anybody listening."""
-        return {"threads": self.threads, "listener": None}
-
-    def _listener(self, what: str) -> Any:
-        if self.progress is False and not self.callbacks:
-            return None
-
-        def hear(kind: str, said: str, count: int) -> None:
-            if kind == "round":
-                for callback in self.callbacks:
-                    getattr(callback, "on_round", _nothing)(json.loads(said))
-                self.show(f"{what}: round {count}")
-            else:
-                self.show(f"{said}: {count} settings tried")
-
-        return hear
-
-    def show(self, text: str, step: int = 0) -> None:
-        """Moves the bar, if there is one."""
-        if self.progress is False:
-            return
-        if self._bar is None:
-            try:
-                from tqdm.auto import tqdm
-            except ImportError:
-                self.progress = False
-                return
-            # Without a terminal tqdm stays silent, unless it was asked for.
-            self._bar = tqdm(total=None, disable=None if self.progress is None else False)
-        self._bar.set_postfix_str(text, refresh=False)
-        self._bar.update(step)
-
-    def done(self) -> None:
-        """Closes the bar."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
-
-
-def _nothing(*_: Any) -> None:
-    return None
-
-
-def _limits(python: bool) -> AbstractContextManager[Any]:
-    """Workers share the cores, so that libraries inside them must not take all of them again."""
-    if not python:
-        return nullcontext()
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return nullcontext()
-    limits: AbstractContextManager[Any] = threadpool_limits(1, user_api="blas")
-    return limits
-
-
-class Run:
+class Run(Predictions):
     """One model per node.
 
     Learnt things end with an underscore: `nodes_`, `strength_`, `ridge_`, `classes_`, `certificate_`,
@@ -163,7 +76,7 @@ class Run:
 
     def _strength(self) -> tuple[float, float | None]:
         """The strength and the ridge of the run: as given, or as validation rows choose them, after the method."""
-        with _limits(self._python):
+        with limits(self._python):
             self.kind_ = self._study.choose(self._work.how("choose"))
         strength = self._study.given()
         if strength is not None:
@@ -172,15 +85,15 @@ class Run:
 
     def _card(self, contestant: str) -> native.Card:
         if contestant not in self._cards:
-            with _limits(self._python):
+            with limits(self._python):
                 card = self._study.card(contestant, self._work.how("tune"))
             self._cards[contestant] = card
             for callback in self._work.callbacks:
-                getattr(callback, "on_card", _nothing)(card.plain())
+                getattr(callback, "on_card", nothing)(card.plain())
         return self._cards[contestant]
 
     def _fit(self, strength: float, ridge: float | None) -> None:
-        with _limits(self._python):
+        with limits(self._python):
             fitted = self._study.fit(strength, ridge, self._work.how("fit"))
         self._fitted = fitted
         self._details: dict[str, Any] = json.loads(fitted.details)
@@ -205,7 +118,7 @@ class Run:
                 "a run that was pickled before intervals were asked for has none; call predict with "
                 "interval=, or compare(), before it is pickled"
             )
-        with _limits(self._python):
+        with limits(self._python):
             how = self._work.quiet()
             self._fitted = self._study.calibrated(self._fitted, *self._given, how)
         self._intervals = self._study.intervals(self._fitted)
@@ -214,7 +127,7 @@ class Run:
     def _finish(self) -> None:
         self.seconds = time.perf_counter() - self._begun
         for callback in self._work.callbacks:
-            getattr(callback, "on_end", _nothing)(self)
+            getattr(callback, "on_end", nothing)(self)
 
     def _warn(self) -> None:
         """Says that the run has not converged, where its caller's code stands."""
@@ -314,226 +227,6 @@ class Run:
     def models_(self) -> _Models:
         """The model of each node: the fitted Python object, or the values of a built-in model."""
         return _Models(self)
-
-    # Predictions --------------------------------------------------------------------------------
-
-    def predict(
-        self,
-        data: Any,
-        node: Any = None,
-        *,
-        interval: float | None = None,
-        history: Any = None,
-        offset: Any = None,
-        exposure: Any = None,
-    ) -> Any:
-        """One prediction per row, by its own node's model.
-
-        With `interval`, such as 0.9, the predictions come with intervals that hold so large a share of new
-        rows: `prediction`, `lower` and `upper`.
-
-        `data` is a table with the node and feature columns, or a dict from node to X, which gives a
-        dict; `node` names the column, or holds the node of each row of a matrix. Columns are matched by
-        name where they have names, and by position in arrays.
-
-        A run with lags needs a table with the column of times; `history` is a table of the time before, in which
-        earlier values are looked for, too.
-
-        A run that was trained with an offset or an exposure needs that of the new rows: the column of the same
-        name, or `offset` or `exposure`, a column or a number for every row (for each node, in a dict).
-        """
-        known = self._known_part(offset, exposure)
-        if interval is None:
-            return self._answer(data, node, self._labels, known=known, history=history)
-        if self.classes_ is not None:
-            raise ValueError("intervals are for numbers; of classes predict_proba gives probabilities")
-        factors = self._factors(interval)
-        return self._answer(data, node, lambda values: values[:, 0], factors, known, history)
-
-    def _factors(self, level: float) -> list[tuple[float, str]]:
-        """The half width of each node's intervals over the deviation of its predictions, and its basis."""
-        level = scalar(level)
-        if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0.0 < level < 1.0:
-            raise ValueError(f"interval is {level!r}, expected a share of rows between 0 and 1, such as 0.9")
-        self._calibrate()
-        assert self._intervals is not None
-        bands = self._intervals.bands(float(level))
-        return [(np.nan if factor is None else factor, basis) for factor, basis in bands]
-
-    def predict_proba(self, data: Any, node: Any = None, *, history: Any = None) -> Any:
-        """One probability per class and row."""
-        if self.classes_ is None:
-            raise AttributeError("predict_proba needs a run that predicts classes")
-        return self._answer(data, node, lambda values: values, None, history)
-
-    def _labels(self, values: Floats) -> npt.NDArray[Any]:
-        if self.classes_ is None:
-            return values[:, 0]
-        found: npt.NDArray[Any] = self.classes_[values.argmax(axis=1)]
-        return found
-
-    def _answer(
-        self,
-        data: Any,
-        node: Any,
-        made: Any,
-        factors: list[tuple[float, str]] | None = None,
-        known: KnownPart | None = None,
-        history: Any = None,
-    ) -> Any:
-        if self._lags is not None:
-            if not is_table(data) or (isinstance(data, Mapping) and not self._is_table(data, node)):
-                raise ValueError("a run with lags predicts a table with the columns of nodes and of times")
-            columns, codes, nodes = self._read(data, node)
-            before = None if history is None else self._read(history, node, all_sources=False)
-            own = None if known is None else known.of_rows(data, len(codes))
-            return self._made(columns, codes, nodes, made, factors, known, own, before)
-        if history is not None:
-            raise ValueError("history is for runs with lags, and this run has none")
-        if isinstance(data, Mapping) and not self._is_table(data, node):
-            self._known(data)
-            parts = {
-                key: matched(X, self._sources, f"X of node {key!r}", self._named)
-                for key, X in data.items()
-            }
-            found = {}
-            for key, columns in parts.items():
-                codes = np.zeros(_rows(columns), dtype=np.int64)
-                try:
-                    own = None if known is None else known.of_node(key, data[key], _rows(columns))
-                    found[key] = self._made(columns, codes, [key], made, factors, known, own)
-                except ValueError as error:
-                    raise ValueError(f"X of node {key!r}: {error}") from None
-            return found
-        columns, codes, nodes = self._read(data, node)
-        own = None if known is None else known.of_rows(data, len(codes))
-        return self._made(columns, codes, nodes, made, factors, known, own)
-
-    def _known_part(self, offset: Any, exposure: Any) -> KnownPart | None:
-        """What predictions need to know besides features."""
-        about = json.loads(self._models.about()).get("known")
-        for name, given in (("offset", offset), ("exposure", exposure)):
-            if given is not None and (about is None or KnownPart.role_of(about["kind"]) != name):
-                raise ValueError(f"{name} was given, and the run was trained without one")
-        if about is None:
-            return None
-        return KnownPart(about["column"], about["kind"], exposure if offset is None else offset)
-
-    def _made(
-        self,
-        columns: list[Handed],
-        codes: Any,
-        found: list[Any],
-        made: Any,
-        factors: Any,
-        part: KnownPart | None,
-        own: Floats | None,
-        before: Any = None,
-    ) -> Any:
-        history = None
-        if before is not None:
-            known = self._known(before[2])
-            places = np.array([known[name_of(node)] for node in before[2]], dtype=np.int64)
-            history = places[before[1]], before[0]
-        predictions = made(self._raw(columns, found, codes, history))
-        if part is not None and own is not None:
-            predictions = part.completed(predictions, own)
-        if factors is None:
-            return predictions
-        known = self._known(found)
-        places = np.array([known[name_of(node)] for node in found], dtype=np.int64)
-        for node, place in zip(found, places):
-            factor, basis = factors[place]
-            if np.isnan(factor):
-                warnings.warn(f"node {node!r}: {basis}", stacklevel=4)
-        rows = {
-            "nodes": places[codes], "columns": columns, "predictions": predictions, "history": history,
-        }  # fmt: skip
-        ends = self._models.ends(rows, [factor for factor, _ in factors], self._intervals)
-        return Predicted(predictions, *ends)
-
-    def _is_table(self, data: Mapping[Any, Any], node: Any) -> bool:
-        """Whether a dict holds columns, and not the X of each node."""
-        known = {name_of(key) for key in self.nodes_}
-        are_nodes = [name_of(key) in known for key in data]
-        are_columns = all(is_column(value) for value in data.values())
-        if not {str(name) for name in data}.issuperset(self._sources):
-            # Where nothing is a node, it is a table with something missing.
-            return are_columns and bool(are_nodes) and not any(are_nodes)
-        if not all(are_nodes):
-            return True
-        # Nodes are named like features: a table would also say whose rows these are.
-        one = len(self.nodes_) == 1
-        return are_columns and (node is not None or one or self._node_name in data)
-
-    def _read(
-        self, data: Any, node: Any, all_sources: bool = True
-    ) -> tuple[list[Handed], Any, list[Any]]:
-        if is_table(data):
-            table = Table(data)
-            text = {str(name): name for name in table.names}
-            sources = list(self._sources) if all_sources else []
-            if self._lags is not None:
-                # What is predicted need not be in new rows.
-                time, lagged = self._lags
-                more = [time, *(name for name in lagged if name in text)]
-                sources += [name for name in dict.fromkeys(more) if name not in sources]
-            missing = [name for name in sources if name not in text]
-            if missing:
-                raise ValueError(
-                    f"there is no column {missing[0]!r}, expected the features "
-                    f"{shown(self._sources)}"
-                )
-            columns = [handed(table.column(text[name]), name) for name in sources]
-            named = self._node_name if node is None else node
-            if is_name(named, table):
-                if str(named) not in text and len(self.nodes_) == 1:
-                    return columns, np.zeros(len(table), dtype=np.int64), self.nodes_
-                named = table.column(named if named in table.names else text.get(str(named), named))
-        else:
-            columns = self._of_matrix(data)
-            named = node
-        if named is None:
-            if len(self.nodes_) > 1:
-                raise ValueError("the node of each row is not known, expected it as node=")
-            return columns, np.zeros(_rows(columns), dtype=np.int64), self.nodes_
-        codes, found = coded(named)
-        if len(codes) != _rows(columns):
-            raise ValueError(f"node has {len(codes)} rows, expected {_rows(columns)}")
-        return columns, codes, found
-
-    def _of_matrix(self, data: Any) -> list[Handed]:
-        columns, _ = matrix(data)
-        if len(columns) != len(self._sources):
-            found, expected = len(columns), len(self._sources)
-            raise ValueError(f"the rows have {found} features, expected {expected}")
-        return [handed(column, name) for column, name in zip(columns, self._sources)]
-
-    def _known(self, found: Iterable[Any]) -> dict[str, int]:
-        """The index of each node of the run by its name; refuses other nodes."""
-        known = {name_of(node): index for index, node in enumerate(self.nodes_)}
-        for node in found:
-            if name_of(node) not in known:
-                raise ValueError(f"node {node!r} is not of this run, which has {shown(self.nodes_)}")
-        return known
-
-    def _raw(self, columns: list[Handed], found: list[Any], codes: Any, history: Any = None) -> Floats:
-        known = self._known(found)
-        indices = np.array([known[name_of(node)] for node in found], dtype=np.int64)
-        for name, kind, column in columns:
-            # What is missing is a matter of the column plan.
-            if kind == "number" and np.isinf(column).any():
-                row = int(np.argmax(np.isinf(column)))
-                node = found[codes[row]]
-                raise ValueError(
-                    f"{name!r} is {column[row]} in row {row} (node {node!r}), expected a finite number"
-                )
-        outputs = 1 if self.classes_ is None else len(self.classes_)
-        with _limits(self._python):
-            flat, notes = self._models.predict(indices[codes], columns, self._work.quiet(), history)
-        for note in notes:
-            warnings.warn(note, stacklevel=5)
-        return np.asarray(flat, dtype=np.float64).reshape(-1, outputs)
 
     # The answer ---------------------------------------------------------------------------------
 
@@ -694,10 +387,6 @@ def _unpickled(format: int, version: str) -> Run:
             f"{native.__version__} reads formats up to {FORMAT}; use fedgrid {version} or later"
         )
     return Run.__new__(Run)
-
-
-def _rows(columns: list[Handed]) -> int:
-    return len(columns[0][2]) if columns else 0
 
 
 class _Models(Mapping[Any, Any]):

@@ -85,6 +85,20 @@ def test_a_frame_gives_the_bits_of_its_file(
     assert np.array_equal(inside.prediction, rows) and (inside.lower < inside.upper).all()
 
 
+def test_probabilities_take_a_history_as_predictions_do() -> None:
+    frame = sales()
+    frame["kind"] = np.where(frame.pop("y") > 5.0, "high", "low")
+    run = fg.FedRelax(0.1, fg.Logistic(ridge=0.01), shuffles=1).fit(
+        frame, "kind", node="node", network=fg.Network.shape("path", NODES), time="day",
+        split={"by": "time", "train": 0.6, "validation": 0.2}, lags={"x": [1]}, missing="drop",
+    )  # fmt: skip
+    new = pd.DataFrame({"node": "n1", "day": pd.date_range("2024-01-31", periods=2), "x": 0.5})
+    shares = run.predict_proba(new, history=frame)
+    assert shares.shape == (2, 2) and np.allclose(shares.sum(axis=1), 1.0)
+    assert run.classes_ is not None
+    assert (run.classes_[shares.argmax(axis=1)] == run.predict(new, history=frame)).all()
+
+
 def test_a_time_is_no_feature_unless_it_is_asked_for() -> None:
     split = {"by": "time", "train": 0.6, "validation": 0.2}
     assert fitted(sales(), split=split).features_ == ["x"]

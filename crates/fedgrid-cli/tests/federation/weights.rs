@@ -313,9 +313,9 @@ fn a_row_that_outweighs_all_others_does_not_leave_its_site() {
     // Nine rows, of which five are a leaf; but one of them has nearly all of its weight.
     let leaf = folder.refusal(&new);
     assert!(leaf.contains("model.min_leaf_weight is 0.5, expected at least 4.9"), "{leaf}");
-    let mixed = ["--set", "method.kind=mixed", "--set", "model.kind=linear"];
+    folder.edit("experiment.toml", METHOD, "kind = \"mixed\"\n");
     folder.edit("experiment.toml", "kind = \"tree\"\nmin_leaf_weight = 0.5", "kind = \"linear\"");
-    let sums = folder.refusal(&[&new[..], &mixed].concat());
+    let sums = folder.refusal(&new);
     assert!(sums.contains("one of the training rows of node '"), "{sums}");
     assert!(sums.contains("% of their weight, expected at most 20 % for"), "{sums}");
     let describe = ["federation", "describe", "experiment.toml", "--data", "rows.csv", "--yes"];

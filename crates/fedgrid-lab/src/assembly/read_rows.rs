@@ -297,17 +297,28 @@ fn rows_by_node(
         graph.network.names().iter().enumerate().map(|(id, name)| (name.as_str(), id)).collect();
     let mut rows = vec![Vec::new(); graph.network.len()];
     let column = table.column(&keys.node)?;
-    for row in (0..table.rows()).filter(|&row| is_used[row]) {
+    let id_of = |row: usize| {
         let name = column.cell(row);
         if name.is_empty() {
             return Err(table.at(row, &keys.node, "is empty, expected a name"));
         }
-        let id = ids.get(&*name).ok_or_else(|| {
+        ids.get(&*name).copied().ok_or_else(|| {
             let advice = advice(&name, graph.network.names().iter().map(String::as_str));
             let found = format!("is '{name}', which is not a node of the network{advice}");
             table.at(row, &keys.node, &found)
-        })?;
-        rows[*id].push(row);
+        })
+    };
+    // A name that is a number takes longer to write than to look up.
+    let (numbers, mut known) = (column.plain_numbers(), HashMap::new());
+    for row in (0..table.rows()).filter(|&row| is_used[row]) {
+        let id = match numbers.map(|numbers| numbers[row].to_bits()) {
+            None => id_of(row)?,
+            Some(bits) => match known.get(&bits) {
+                Some(&id) => id,
+                None => *known.entry(bits).or_insert(id_of(row)?),
+            },
+        };
+        rows[id].push(row);
     }
     Ok(rows)
 }

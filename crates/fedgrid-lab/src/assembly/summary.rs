@@ -20,7 +20,7 @@ use crate::{
     },
     error::{Error, Result},
     experiment::{ClassWeights, Experiment, TaskKey},
-    number::{count, counted, significant},
+    number::{count, counted, significant, tick},
     source::{Column, Holds, Table},
 };
 
@@ -277,7 +277,7 @@ impl<'a> ToldTable<'a> {
     /// would tell it.
     fn check_heaviest(&self, options: SummaryOptions) -> Result<()> {
         let Some(weights) = &self.weights else { return Ok(()) };
-        let most = significant(100.0 / options.least_count as f64);
+        let most = tick(100.0 / options.least_count as f64);
         let refused = |rows: &[usize], of: &str, remedy: &str| {
             // Either of the two is what some sum goes by.
             for all in [&weights.counts, &weights.trained] {

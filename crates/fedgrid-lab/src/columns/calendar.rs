@@ -171,26 +171,40 @@ fn levels(part: TimePart) -> Option<std::ops::Range<i64>> {
 }
 
 /// The features of a moment, `start` being that from which days are counted.
+pub(super) fn values(moment: i64, start: i64, keys: &ColumnKeys) -> Vec<f64> {
+    let mut values = Vec::new();
+    write_values((moment, start), keys, &mut values);
+    values
+}
+
+/// The same in the place of what is there: a table may have millions of moments.
 #[expect(
     clippy::cast_precision_loss,
     reason = "days and years are small, and fractions are rounded anyway"
 )]
-pub(super) fn values(moment: i64, start: i64, keys: &ColumnKeys) -> Vec<f64> {
+pub(super) fn write_values((moment, start): (i64, i64), keys: &ColumnKeys, values: &mut Vec<f64>) {
+    values.clear();
     let civil = Civil::of(moment);
-    let of_part = |part: &TimePart| -> Vec<f64> {
+    for part in keys.parts.iter().flatten() {
         let (place, whole) = match part {
-            TimePart::Days => return vec![(moment - start) as f64 / DAY as f64],
-            TimePart::Year => return vec![civil.year as f64],
+            TimePart::Days => {
+                values.push((moment - start) as f64 / DAY as f64);
+                continue;
+            }
+            TimePart::Year => {
+                values.push(civil.year as f64);
+                continue;
+            }
             TimePart::Month => (civil.month as f64, civil.month),
             TimePart::Weekday => (civil.weekday as f64, civil.weekday),
             TimePart::Hour => (civil.time as f64 / HOUR as f64, civil.time / HOUR),
         };
         let levels = levels(*part).expect("only days and years go on for ever");
         if keys.calendar == Some(CalendarForm::Categories) {
-            return levels.map(|level| f64::from(u8::from(level == whole))).collect();
+            values.extend(levels.map(|level| f64::from(u8::from(level == whole))));
+        } else {
+            let angle = TAU * (place - levels.start as f64) / (levels.end - levels.start) as f64;
+            values.extend([angle.sin(), angle.cos()]);
         }
-        let angle = TAU * (place - levels.start as f64) / (levels.end - levels.start) as f64;
-        vec![angle.sin(), angle.cos()]
-    };
-    keys.parts.iter().flatten().flat_map(of_part).collect()
+    }
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     error::Result,
     experiment::{ColumnKeys, ColumnKind, DateOrder},
-    source::{Column, Table},
+    source::{Column, Table, is_usable},
 };
 
 /// The features that a plan makes of a table.
@@ -78,6 +78,10 @@ impl ColumnPlan {
         let blank = problems.of_part();
         let of = |(name, keys): &(&str, &ColumnKeys)| {
             let mut own = blank.clone();
+            // Most columns are plain numbers, which are features as they are.
+            if let Some(values) = column(name).and_then(|column| plain(column, keys, is_used)) {
+                return (vec![FeatureFacts::new((*name).into(), values, is_used)], own);
+            }
             let encoded =
                 column(name).map(|column| treatment::encode(column, keys, is_used, &mut own));
             let encoded = encoded.unwrap_or_default();
@@ -140,6 +144,14 @@ impl ColumnPlan {
         problems.into_result()?;
         Ok(made)
     }
+}
+
+/// The cells of a column that are its feature as they are, in all rows that are used.
+fn plain<'a>(column: &'a Column, keys: &ColumnKeys, is_used: &[bool]) -> Option<&'a [f64]> {
+    let is_single = keys.kind == Some(ColumnKind::Number) && keys.indicator != Some(true);
+    let values = column.plain_numbers().filter(|_| is_single)?;
+    let mut used = values.iter().zip(is_used);
+    used.all(|(value, is_used)| !is_used || is_usable(*value)).then_some(values)
 }
 
 /// The cells of a column as one number each, whatever rows train: by these rows are told apart where roles are drawn,

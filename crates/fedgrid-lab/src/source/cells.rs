@@ -30,6 +30,12 @@ impl Default for Cells {
 }
 
 impl Cells {
+    /// None yet, with room for so many.
+    pub(super) fn with_capacity(rows: usize) -> Self {
+        let values = Vec::with_capacity(rows);
+        Self::Numbers(NumberCells { values, ..NumberCells::default() })
+    }
+
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         match self {
@@ -52,14 +58,12 @@ impl Cells {
 
     /// Adds a cell of a file of text; false if a column of so much text cannot be kept.
     #[must_use]
-    pub(super) fn push(&mut self, cell: &[u8]) -> bool {
-        if let Self::Numbers(cells) = self {
-            let cell = cell.trim_ascii();
-            if cells.push(cell) {
-                return true;
-            }
+    pub(super) fn push(&mut self, cell: &str) -> bool {
+        if let Self::Numbers(cells) = self
+            && cells.push(cell.as_bytes().trim_ascii())
+        {
+            return true;
         }
-        let cell = String::from_utf8_lossy(cell);
         let cell = cell.trim();
         if let Self::Numbers(cells) = self
             && is_usual_gap(cell)
@@ -306,7 +310,7 @@ mod tests {
 
     fn read(cells: &[&str]) -> Cells {
         let mut read = Cells::default();
-        assert!(cells.iter().all(|cell| read.push(cell.as_bytes())));
+        assert!(cells.iter().all(|cell| read.push(cell)));
         read
     }
 

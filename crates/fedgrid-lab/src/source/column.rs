@@ -158,6 +158,15 @@ impl Column {
         (!self.is_gap(row)).then_some(value)
     }
 
+    /// Its numbers, not-a-number standing for no value; none if some are written, or stand for no value, in ways of their
+    /// own.
+    pub(crate) fn plain_numbers(&self) -> Option<&[f64]> {
+        match &self.cells {
+            Cells::Numbers(cells) if self.gaps.is_empty() => Some(&cells.values),
+            _ => None,
+        }
+    }
+
     /// What is doubtful about its numbers, to be said behind one of them.
     pub(super) fn doubt(&self) -> Option<&str> {
         self.doubt.as_deref()

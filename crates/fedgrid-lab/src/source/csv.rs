@@ -12,11 +12,11 @@ use crate::error::Error;
 /// How much of a file is read to tell what stands between its cells.
 const HEAD: usize = 1 << 18;
 
-/// About how long a block is.
-const BLOCK: usize = 1 << 20;
+/// About how long a block is: with its cells it fits beside others into the cache of a core.
+const BLOCK: usize = 1 << 18;
 
-/// How many blocks are read at once.
-const BATCH: usize = 16;
+/// How many blocks are read at once: so many that those who are done first wait for a small part of them.
+const BATCH: usize = 64;
 
 /// A table of text.
 pub(super) struct TextTable {
@@ -170,25 +170,116 @@ fn rows_of(
     layout: &CellLayout,
     width: usize,
 ) -> Result<(Vec<Cells>, usize), RowRefusal> {
-    if std::str::from_utf8(block).is_err() {
-        return Err(RowRefusal::Text(TextRefusal::NotUtf8));
+    let text = std::str::from_utf8(block).map_err(|_| RowRefusal::Text(TextRefusal::NotUtf8))?;
+    let mut block = BlockCells::new(text, width);
+    if text.as_bytes().contains(&layout.quote) {
+        block.read_quoted(text, layout)?;
+    } else {
+        block.read_plain(text, layout.delimiter)?;
     }
-    let mut reader = layout.reader(block);
-    let (mut record, mut row) = (csv::ByteRecord::new(), 0);
-    let mut cells = vec![Cells::default(); width];
-    let broken = |error: csv::Error| RowRefusal::Text(io::Error::other(error).into());
-    while reader.read_byte_record(&mut record).map_err(broken)? {
-        if record.len() != width {
-            return Err(RowRefusal::Length { row, found: record.len() });
-        }
-        for (column, (own, cell)) in cells.iter_mut().zip(&record).enumerate() {
-            if !own.push(cell) {
-                return Err(RowRefusal::TooMuch { column });
+    Ok((block.cells, block.rows))
+}
+
+/// The cells of a block while it is read.
+struct BlockCells {
+    cells: Vec<Cells>,
+    rows: usize,
+}
+
+impl BlockCells {
+    /// No cell of so many columns yet, with room for the rows of a text.
+    fn new(text: &str, width: usize) -> Self {
+        let line = text.bytes().position(|byte| byte == b'\n').map_or(text.len(), |end| end + 1);
+        // Lines are about as long as the first.
+        let rows = text.len() / line.max(1) + text.len() / line.max(1) / 8 + 1;
+        let column = || Cells::with_capacity(rows);
+        Self { cells: std::iter::repeat_with(column).take(width).collect(), rows: 0 }
+    }
+
+    /// Reads a text in which some cells may be quoted.
+    fn read_quoted(&mut self, text: &str, layout: &CellLayout) -> Result<(), RowRefusal> {
+        let mut reader = layout.reader(text.as_bytes());
+        let mut record = csv::ByteRecord::new();
+        let broken = |error: csv::Error| RowRefusal::Text(io::Error::other(error).into());
+        while reader.read_byte_record(&mut record).map_err(broken)? {
+            let found = record.len();
+            if found != self.cells.len() {
+                return Err(RowRefusal::Length { row: self.rows, found });
             }
+            for (column, cell) in record.iter().enumerate() {
+                self.add(column, &String::from_utf8_lossy(cell))?;
+            }
+            self.rows += 1;
         }
-        row += 1;
+        Ok(())
     }
-    Ok((cells, row))
+
+    /// Reads a text without quotes, as the reader of quoted ones would: lines end with a line feed, a carriage return or
+    /// both, and empty ones are no rows. Most files have no quotes, and so are read in a third of the time.
+    fn read_plain(&mut self, text: &str, delimiter: u8) -> Result<(), RowRefusal> {
+        let (bytes, ends) = (text.as_bytes(), CellEnds::new(delimiter));
+        let mut start = 0;
+        while start < bytes.len() {
+            if matches!(bytes[start], b'\n' | b'\r') {
+                start += 1;
+                continue;
+            }
+            let mut column = 0;
+            loop {
+                let end = ends.next(bytes, start);
+                if column < self.cells.len() {
+                    self.add(column, &text[start..end])?;
+                }
+                (column, start) = (column + 1, end + 1);
+                if bytes.get(end) != Some(&delimiter) {
+                    break;
+                }
+            }
+            if column != self.cells.len() {
+                return Err(RowRefusal::Length { row: self.rows, found: column });
+            }
+            self.rows += 1;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, column: usize, cell: &str) -> Result<(), RowRefusal> {
+        if self.cells[column].push(cell) { Ok(()) } else { Err(RowRefusal::TooMuch { column }) }
+    }
+}
+
+/// Finds where cells end, eight bytes at a time.
+struct CellEnds {
+    /// Each of the bytes that end a cell, eight times.
+    bytes: [u64; 3],
+    delimiter: u8,
+}
+
+impl CellEnds {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const TOPS: u64 = u64::from_le_bytes([0x80; 8]);
+
+    fn new(delimiter: u8) -> Self {
+        let bytes = [delimiter, b'\n', b'\r'].map(|byte| u64::from_le_bytes([byte; 8]));
+        Self { bytes, delimiter }
+    }
+
+    /// Where the cell ends that begins at a place.
+    fn next(&self, bytes: &[u8], start: usize) -> usize {
+        let mut at = start;
+        while let Some(word) = bytes[at..].first_chunk::<8>() {
+            let word = u64::from_le_bytes(*word);
+            // Of the bytes that are zero, the first has its top bit set; behind it some may be set by a borrow.
+            let zeros = |word: u64| word.wrapping_sub(Self::ONES) & !word & Self::TOPS;
+            let found = self.bytes.iter().fold(0, |found, byte| found | zeros(word ^ byte));
+            if found != 0 {
+                return at + found.trailing_zeros() as usize / 8;
+            }
+            at += 8;
+        }
+        let is_end = |byte: &u8| *byte == self.delimiter || matches!(byte, b'\n' | b'\r');
+        bytes[at..].iter().position(is_end).map_or(bytes.len(), |rest| at + rest)
+    }
 }
 
 /// A text in blocks that end where a line does.
@@ -262,4 +353,46 @@ pub fn csv_text(records: impl Iterator<Item = Vec<String>>) -> String {
     }
     writer.flush().expect("memory takes all");
     String::from_utf8(writer.into_inner().expect("memory takes all")).expect("text stays text")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts((cells, rows): (Vec<Cells>, usize)) -> Vec<Vec<String>> {
+        let row = |row| cells.iter().map(|own| own.text(row).into_owned()).collect();
+        (0..rows).map(row).collect()
+    }
+
+    #[test]
+    fn a_text_without_quotes_is_read_as_one_with_quotes() {
+        let layout = CellLayout { delimiter: b';', quote: b'"', words: Vec::new() };
+        let pieces = [
+            "1", "2.50", "", ";", ";", ";", "\n", "\n", "\r", "\r\n", " x ", "é;", "abcdefgh", "-7",
+        ];
+        let mut state = 1_u64;
+        let mut draw = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize
+        };
+        for _ in 0..3000 {
+            let count = draw() % 24;
+            let text: String = (0..count).map(|_| pieces[draw() % pieces.len()]).collect();
+            for width in [1, 2, 3] {
+                let (mut plain, mut quoted) =
+                    (BlockCells::new(&text, width), BlockCells::new(&text, width));
+                let said = |found: Result<(), RowRefusal>| match found {
+                    Ok(()) => None,
+                    Err(RowRefusal::Length { row, found }) => Some((row, found)),
+                    Err(RowRefusal::Text(_) | RowRefusal::TooMuch { .. }) => panic!("{text:?}"),
+                };
+                let found = said(plain.read_plain(&text, layout.delimiter));
+                assert_eq!(found, said(quoted.read_quoted(&text, &layout)), "{text:?}");
+                if found.is_none() {
+                    let [plain, quoted] = [plain, quoted].map(|own| texts((own.cells, own.rows)));
+                    assert_eq!(plain, quoted, "{text:?}");
+                }
+            }
+        }
+    }
 }

@@ -104,7 +104,7 @@ impl Table {
             let gaps = format.missing_values.clone();
             Column::doubtful(read.name, read.cells, gaps, read.doubt)
         };
-        let columns = columns.into_par_iter().map(column).collect();
+        let columns = columns.into_par_iter().with_max_len(1).map(column).collect();
         let parts = Arc::new([]);
         let decimal = recognised.decimal;
         Ok(Self { source, fingerprint, decimal, described, columns, rows, parts })
@@ -233,6 +233,11 @@ fn called(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
+/// Whether a number is one, and of a size to compute with.
+pub(crate) fn is_usable(value: f64) -> bool {
+    value.abs() <= LARGEST_CELL
+}
+
 /// A cell as a finite number, or what is there instead.
 pub(crate) fn finite(column: &Column, row: usize) -> std::result::Result<f64, String> {
     let Some(value) = column.number(row) else {
@@ -247,7 +252,7 @@ pub(crate) fn finite(column: &Column, row: usize) -> std::result::Result<f64, St
             cell => format!("is '{cell}', expected a number"),
         });
     };
-    if value.abs() <= LARGEST_CELL {
+    if is_usable(value) {
         Ok(value)
     } else if value.is_finite() {
         Err(format!("is {value:e}, expected a number of size {LARGEST_CELL:e} at most"))

@@ -27,6 +27,31 @@ impl WrittenMoment {
     /// `2024-01-31`, `31.01.2024`, `1/31/2024 12:00` or `2024-01-31T12:00:00.5+02:00`.
     pub(crate) fn read(cell: &str) -> Option<Self> {
         let cell = cell.trim();
+        let written = Self::usual(cell).or_else(|| Self::any(cell))?;
+        let is_day = |order: &DateOrder| written.moment(*order).is_some();
+        let orders = [DateOrder::DayFirst, DateOrder::MonthFirst];
+        // Where the way of writing tells the order, both are the same.
+        let orders = if written.order.is_some() { &orders[..1] } else { &orders };
+        orders.iter().any(is_day).then_some(written)
+    }
+
+    /// A date as most programs write it, `2024-01-31` and what may follow, by its bytes: a table may hold millions.
+    fn usual(cell: &str) -> Option<Self> {
+        let &[a, b, c, d, between, m, n, again, p, q] = cell.as_bytes().first_chunk::<10>()?;
+        if !matches!(between, b'-' | b'/' | b'.') || between != again {
+            return None;
+        }
+        let [a, b, c, d, m, n, p, q] = decimals([a, b, c, d, m, n, p, q])?;
+        let time = match cell.as_bytes().get(10) {
+            None => 0,
+            Some(b' ' | b'T' | b't') => time_of_day(&cell[11..])?,
+            Some(_) => return None,
+        };
+        let (year, pair) = (1000 * a + 100 * b + 10 * c + d, (10 * m + n, 10 * p + q));
+        Some(Self { year, pair, order: Some(DateOrder::MonthFirst), time })
+    }
+
+    fn any(cell: &str) -> Option<Self> {
         let between = cell.bytes().find(|byte| !byte.is_ascii_digit())?;
         if !matches!(between, b'-' | b'/' | b'.') {
             return None;
@@ -43,12 +68,7 @@ impl WrittenMoment {
             (digits(third, 4..=4)?, (small(first)?, small(second)?), order)
         };
         let time = if end == cell.len() { 0 } else { time_of_day(&cell[end + 1..])? };
-        (parts.next().is_none()).then_some(())?;
-        let written = Self { year, pair, order, time };
-        [DateOrder::DayFirst, DateOrder::MonthFirst]
-            .into_iter()
-            .any(|order| written.moment(order).is_some())
-            .then_some(written)
+        (parts.next().is_none()).then_some(Self { year, pair, order, time })
     }
 
     /// The moment, for those who write dates in this order; none if there is no such day.
@@ -80,6 +100,12 @@ impl WrittenMoment {
     }
 }
 
+/// Bytes as digits, if all are such.
+fn decimals<const N: usize>(bytes: [u8; N]) -> Option<[i64; N]> {
+    let digits = bytes.map(|byte| byte.wrapping_sub(b'0'));
+    digits.iter().all(|digit| *digit <= 9).then(|| digits.map(i64::from))
+}
+
 fn digits(part: &str, lengths: std::ops::RangeInclusive<usize>) -> Option<i64> {
     let is_number = lengths.contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
     is_number.then(|| part.parse().ok())?
@@ -87,6 +113,12 @@ fn digits(part: &str, lengths: std::ops::RangeInclusive<usize>) -> Option<i64> {
 
 /// Microseconds since midnight of `12:00`, `12:00:30.25`, `12:00Z` or `12:00+02:00`.
 fn time_of_day(text: &str) -> Option<i64> {
+    if let &[h, i, b':', m, n, b':', s, t] = text.as_bytes() {
+        let [h, i, m, n, s, t] = decimals([h, i, m, n, s, t])?;
+        let (hours, minutes, seconds) = (10 * h + i, 10 * m + n, 10 * s + t);
+        let fits = hours < 24 && minutes < 60 && seconds < 60;
+        return fits.then_some(((hours * 60 + minutes) * 60 + seconds) * SECOND);
+    }
     let text = text.trim();
     let (clock, offset) = match text.find(['Z', 'z', '+', '-']) {
         None => (text, 0),
@@ -218,6 +250,34 @@ mod tests {
         ];
         for (cell, found) in cases {
             assert_eq!(read(cell).as_deref(), Some(found), "{cell}");
+        }
+    }
+
+    #[test]
+    fn the_usual_way_of_writing_is_read_as_any_other() {
+        for cell in [
+            "2024-01-31",
+            "2024/01/31",
+            "2024.01.31",
+            "2024-01-31 12:30:59",
+            "2024-01-31T12:30",
+            "2024-01-31 12:30:59.5",
+            "2024-13-31",
+            "2024-00-31",
+            "2023-02-29",
+            "2024-01-31 24:00:00",
+            "2024-01-31 1:00",
+            "2024-01-31x",
+            "2024-01/31",
+            "2024-01-3x",
+        ] {
+            let whole = |found: Option<WrittenMoment>| {
+                found.filter(|found| found.moment(DateOrder::DayFirst).is_some())
+            };
+            let any = whole(WrittenMoment::any(cell));
+            assert_eq!(WrittenMoment::read(cell), any, "{cell}");
+            let usual = whole(WrittenMoment::usual(cell));
+            assert!(usual.is_none() || usual == any, "{cell}");
         }
     }
 

@@ -97,14 +97,14 @@ pub(super) fn read_number(cell: &[u8]) -> Option<ReadNumber> {
         [b'-', rest @ ..] => (true, rest),
         _ => (false, cell),
     };
-    let whole = count_digits(digits);
+    let (whole, size) = leading_digits(digits, 0);
     // Zeros in front tell names apart: 007 is not 7.
     if whole == 0 || (whole > 1 && digits[0] == b'0') {
         return None;
     }
     let signed = |size: f64| if is_negative { -size } else { size };
     if whole == digits.len() {
-        let value = signed(mantissa(digits) as f64);
+        let value = signed(size as f64);
         let forms = WrittenForms::WHOLE;
         return (whole <= KEPT_DIGITS).then_some(ReadNumber {
             value,
@@ -118,7 +118,7 @@ pub(super) fn read_number(cell: &[u8]) -> Option<ReadNumber> {
         return by_value(cell, &digits[whole..], PointSense::Absent).filter(|_| has_sign);
     }
     let fraction = &digits[whole + 1..];
-    let decimals = count_digits(fraction);
+    let (decimals, all) = leading_digits(fraction, size);
     if decimals == 0 {
         return None;
     }
@@ -132,7 +132,6 @@ pub(super) fn read_number(cell: &[u8]) -> Option<ReadNumber> {
         return by_value(cell, b"", point);
     }
     // Both are exact, so their quotient is the number that is nearest to the text.
-    let all = fraction.iter().copied().fold(mantissa(&digits[..whole]), with_digit);
     let value = signed(all as f64 / POWERS[decimals]);
     let ends_with_zero = fraction[decimals - 1] == b'0';
     let forms = WrittenForms {
@@ -143,16 +142,17 @@ pub(super) fn read_number(cell: &[u8]) -> Option<ReadNumber> {
     Some(ReadNumber { value, forms, point })
 }
 
-fn count_digits(text: &[u8]) -> usize {
-    text.iter().take_while(|byte| byte.is_ascii_digit()).count()
-}
-
-fn mantissa(digits: &[u8]) -> u64 {
-    digits.iter().copied().fold(0, with_digit)
-}
-
-fn with_digit(sum: u64, digit: u8) -> u64 {
-    sum.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'))
+/// How many digits a text begins with, and the number that they make behind those of `before`.
+fn leading_digits(text: &[u8], before: u64) -> (usize, u64) {
+    let mut number = before;
+    for (count, byte) in text.iter().enumerate() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return (count, number);
+        }
+        number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
+    }
+    (text.len(), number)
 }
 
 /// A number of which the value alone is kept, if what follows its digits is nothing or an exponent.
@@ -160,7 +160,7 @@ fn by_value(cell: &[u8], exponent: &[u8], point: PointSense) -> Option<ReadNumbe
     let is_exponent = match exponent {
         [] => true,
         [b'e' | b'E', b'-' | b'+', rest @ ..] | [b'e' | b'E', rest @ ..] => {
-            !rest.is_empty() && count_digits(rest) == rest.len()
+            !rest.is_empty() && leading_digits(rest, 0).0 == rest.len()
         }
         _ => false,
     };
