@@ -60,7 +60,7 @@ const ROUNDING_SHARE: f64 = 1e-14;
 const MOST_SECANTS: usize = 6;
 /// Such steps in a row that may be no better.
 const MOST_MISSES: usize = 2;
-/// An expected decrease that is good enough: the minimum is then known to some 1e-8 of its width. Rounding of the
+/// An expected decrease that is good enough: the minimum is then known to some 3e-8 of its width. Rounding of the
 /// gradient would leave 1e-20, which takes two or three looks more.
 const FINEST_DECREASE: f64 = 1e-15;
 /// The share of the decrease along the gradient that a step must keep (Armijo's rule).

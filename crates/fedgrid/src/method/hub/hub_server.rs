@@ -160,9 +160,11 @@ impl HubServer {
             .collect();
         let ModelChange { change, size } = self.server.gather(&weighted, self.step);
         self.iteration += 1;
-        let allowed = self.fedavg.tolerance.powi(2) * size;
+        let FedAvg { tolerance, .. } = self.fedavg;
+        // Without a tolerance iterations are counted: rounding would decide when the last bit rests.
+        let is_at_rest = tolerance > 0.0 && change <= tolerance.powi(2) * size;
         // A model that has diverged gets no better by further iterations.
-        let ends = !change.is_finite() || change <= allowed;
+        let ends = !change.is_finite() || is_at_rest;
         self.finished = ends || self.iteration >= self.fedavg.iterations;
         self.ask()
     }
