@@ -1,15 +1,12 @@
-//! The equations at one strength, and their linear form at given second derivatives.
-
-use std::sync::Arc;
+//! The equations at one strength: their left sides, the second derivatives, and visits of single nodes.
 
 use rayon::prelude::*;
 
-use super::{Curvatures, SmoothAnchor, SmoothNetwork, coarse::Coarse, rows::Derivatives};
+use super::{Curvatures, SmoothAnchor, SmoothNetwork, rows::Derivatives};
 use crate::{
-    algebra::{Cholesky, add_scaled, dot, norm, scale, squared_distance},
+    algebra::{Cholesky, add_scaled, dot, norm, scale},
     model::{Curvature, Link},
     network::Network,
-    optimum::krylov::{Limit, SplitSystem, gmres},
 };
 
 /// Numbers of second derivatives that are worth a task.
@@ -28,10 +25,10 @@ pub(super) struct Equations<'a> {
     pub(super) smooth: &'a SmoothNetwork,
     pub(super) network: &'a Network,
     pub(super) alpha: f64,
-    anchor: Option<&'a SmoothAnchor>,
+    pub(super) anchor: Option<&'a SmoothAnchor>,
     /// The public gradient at the anchor of each node, with canonical links.
     anchored: Vec<f64>,
-    is_coupled: &'a [bool],
+    pub(super) is_coupled: &'a [bool],
     /// The weight of all that pull at each node.
     pulls: Vec<f64>,
     /// Nodes per task.
@@ -51,7 +48,7 @@ impl<'a> Equations<'a> {
         let pulls = (0..network.len()).map(|node| network.degree(node) + hub).collect();
         let task = TASK_NUMBERS.div_ceil((smooth.size * smooth.size).max(1)).max(1);
         let neutral = smooth.neutral_label();
-        let (anchored, network) = (Vec::new(), network);
+        let anchored = Vec::new();
         let mut equations =
             Self { smooth, network, alpha, anchor, anchored, is_coupled, pulls, task, neutral };
         if let (Some(anchor), Link::Canonical) = (anchor, smooth.link) {
@@ -61,12 +58,12 @@ impl<'a> Equations<'a> {
     }
 
     /// The part of a node in weights, gradients and the like.
-    fn own<'b>(&self, all: &'b [f64], node: usize) -> &'b [f64] {
+    pub(super) fn own<'b>(&self, all: &'b [f64], node: usize) -> &'b [f64] {
         &all[node * self.smooth.size..(node + 1) * self.smooth.size]
     }
 
     /// Does something with the part of every coupled node; the others are zero.
-    fn each(&self, out: &mut [f64], act: impl Fn(usize, &mut [f64]) + Sync) {
+    pub(super) fn each(&self, out: &mut [f64], act: impl Fn(usize, &mut [f64]) + Sync) {
         let size = self.smooth.size.max(1);
         let tasks = out.par_chunks_mut(self.task * size).enumerate();
         tasks.for_each(|(first, some)| {
@@ -304,169 +301,13 @@ impl<'a> Equations<'a> {
     }
 
     /// The factor of a node's block.
-    fn factor(&self, node: usize, own: &[f64], public: &[f64]) -> Cholesky {
+    pub(super) fn factor(&self, node: usize, own: &[f64], public: &[f64]) -> Cholesky {
         let mut block = own.to_vec();
         add_scaled(&mut block, self.alpha * self.pulls[node], public);
         self.fill_common_shift(&mut block);
         factored(block, self.smooth.size)
     }
-}
 
-/// The left sides at some weights, and the derivatives of own and of public losses by their outputs.
-pub(super) struct Evaluation {
-    pub(super) left: Vec<f64>,
-    derivatives: Vec<Option<(Derivatives, Derivatives)>>,
-}
-
-/// The equations with second derivatives that are held: D with its factors, and what couples nodes.
-pub(super) struct Linearised<'a> {
-    equations: &'a Equations<'a>,
-    curvatures: Arc<Curvatures>,
-    factors: Vec<Option<Cholesky>>,
-    coarse: Option<Coarse>,
-}
-
-impl<'a> Linearised<'a> {
-    pub(super) fn new(equations: &'a Equations<'a>, curvatures: &Arc<Curvatures>) -> Self {
-        let factor = |(node, (own, public)): (usize, &(Vec<f64>, Vec<f64>))| {
-            equations.is_coupled[node].then(|| equations.factor(node, own, public))
-        };
-        let factors = curvatures.par_iter().enumerate().map(factor).collect();
-        let coarse = Coarse::new(equations, curvatures);
-        Self { equations, curvatures: curvatures.clone(), factors, coarse }
-    }
-
-    /// About the step that solves the equations.
-    pub(super) fn step(&self, left: &[f64], limit: Limit) -> Vec<f64> {
-        let right: Vec<f64> = left.iter().map(|g| -g).collect();
-        let apply = |v: &[f64], out: &mut [f64]| self.apply(v, out);
-        let precondition = |v: &[f64], out: &mut [f64]| self.precondition(v, out);
-        let both = |v: &[f64], out: &mut [f64]| {
-            let mut solved = vec![0.0; v.len()];
-            self.precondition(v, &mut solved);
-            self.apply(&solved, out);
-        };
-        let split = SplitSystem { apply: &apply, precondition: &precondition, both: &both };
-        let start = vec![0.0; right.len()];
-        let mut step = gmres(&split, &right, start, limit).x;
-        self.remove_common_shift(&mut step);
-        step
-    }
-
-    /// `out ← J v`
-    fn apply(&self, v: &[f64], out: &mut [f64]) {
-        let equations = self.equations;
-        let (alpha, network) = (equations.alpha, equations.network);
-        let shared = match equations.smooth.link {
-            Link::Canonical => self.public_products(v),
-            Link::Identity => Vec::new(),
-        };
-        equations.each(out, |node, out| {
-            let (own, public) = &self.curvatures[node];
-            multiply(own, equations.own(v, node), out);
-            let mut pulled = vec![0.0; out.len()];
-            // Differences, so that what all nodes have in common is not lost in rounding.
-            let from = if shared.is_empty() { v } else { &shared };
-            for &(neighbour, weight) in network.neighbours(node) {
-                let pairs = equations.own(from, node).iter().zip(equations.own(from, neighbour));
-                pulled.iter_mut().zip(pairs).for_each(|(out, (a, b))| *out += weight * (a - b));
-            }
-            if let Some(anchor) = equations.anchor {
-                add_scaled(&mut pulled, anchor.weight, equations.own(from, node));
-            }
-            if shared.is_empty() {
-                let mut product = vec![0.0; out.len()];
-                multiply(public, &pulled, &mut product);
-                pulled = product;
-            }
-            add_scaled(out, alpha, &pulled);
-        });
-    }
-
-    /// `K_j v_j` of every node.
-    fn public_products(&self, v: &[f64]) -> Vec<f64> {
-        let mut products = vec![0.0; v.len()];
-        self.equations.each(&mut products, |node, out| {
-            multiply(&self.curvatures[node].1, self.equations.own(v, node), out);
-        });
-        products
-    }
-
-    /// `out ← c + D⁻¹ (v − J c)`, c being what connected nodes have in common, or `D⁻¹ v` without it.
-    fn precondition(&self, v: &[f64], out: &mut [f64]) {
-        let Some(coarse) = &self.coarse else { return self.solve(v, out) };
-        let common = coarse.solve(v);
-        let mut rest = vec![0.0; v.len()];
-        self.apply(&common, &mut rest);
-        rest.iter_mut().zip(v).for_each(|(rest, v)| *rest = v - *rest);
-        self.solve(&rest, out);
-        add_scaled(out, 1.0, &common);
-    }
-
-    /// `out ← D⁻¹ v`
-    fn solve(&self, v: &[f64], out: &mut [f64]) {
-        self.equations.each(out, |node, out| {
-            out.copy_from_slice(self.equations.own(v, node));
-            if let Some(factor) = &self.factors[node] {
-                factor.solve(out);
-            }
-        });
-    }
-
-    /// Steps along which no prediction changes are left out, because rounding would drift along them.
-    fn remove_common_shift(&self, step: &mut [f64]) {
-        let smooth = self.equations.smooth;
-        if !smooth.has_common_shift {
-            return;
-        }
-        for own in step.chunks_exact_mut(smooth.size.max(1)) {
-            for k in 0..smooth.width {
-                let entries = own.iter().skip(k).step_by(smooth.width);
-                let mean = entries.sum::<f64>() / smooth.outputs as f64;
-                own.iter_mut().skip(k).step_by(smooth.width).for_each(|entry| *entry -= mean);
-            }
-        }
-    }
-
-    /// How large a step is beside the weights, in public predictions: `√(dᵀKd / wᵀKw)`.
-    pub(super) fn size(&self, step: &[f64], weights: &[f64]) -> f64 {
-        let (mut squares, mut all) = (0.0, 0.0);
-        let (of_step, of_weights) = (self.public_products(step), self.public_products(weights));
-        for (node, (_, public)) in self.curvatures.iter().enumerate() {
-            let of = |v: &[f64], w: &[f64]| {
-                dot(self.equations.own(v, node), self.equations.own(w, node))
-            };
-            squares += of(step, &of_step).max(0.0);
-            // Outputs near zero are known to a share of one.
-            let size = self.equations.smooth.size;
-            let trace: f64 = public.iter().step_by(size + 1).sum();
-            all += of(weights, &of_weights).max(0.0) + trace / size.max(1) as f64;
-        }
-        (squares / all.max(f64::MIN_POSITIVE)).sqrt()
-    }
-
-    /// How far one more refit of every node would move its public predictions, relative to their size.
-    pub(super) fn round_residual(&self, left: &[f64], weights: &[f64]) -> f64 {
-        let mut refits = vec![0.0; left.len()];
-        self.solve(left, &mut refits);
-        let smooth = self.equations.smooth;
-        let change = |node: usize| {
-            let now = self.equations.own(weights, node);
-            let mut next = now.to_vec();
-            add_scaled(&mut next, -1.0, self.equations.own(&refits, node));
-            let (now, next) = (smooth.predictions(node, now), smooth.predictions(node, &next));
-            let (now, next) = (now.as_slice(), next.as_slice());
-            (squared_distance(now, next), dot(now, now))
-        };
-        let coupled = (0..smooth.nodes.len()).into_par_iter();
-        let coupled = coupled.filter(|&node| self.equations.is_coupled[node]);
-        let changes: Vec<(f64, f64)> = coupled.map(change).collect();
-        let (moved, size) = changes.iter().fold((0.0, 0.0), |(a, b), (x, y)| (a + x, b + y));
-        if size > 0.0 { (moved / size).sqrt() } else { 0.0 }
-    }
-}
-
-impl Equations<'_> {
     /// Curvature along common shifts, which have none of their own: gradients have no part there.
     pub(super) fn fill_common_shift(&self, block: &mut [f64]) {
         let smooth = self.smooth;
@@ -483,7 +324,7 @@ impl Equations<'_> {
         }
     }
 
-    /// How many nodes pull harder than their own rows, by the traces of both second derivatives.
+    /// Whether neighbours pull harder than rows, by the traces of both second derivatives.
     pub(super) fn is_pulled_hard(&self, curvatures: &Curvatures) -> bool {
         let trace = |block: &[f64]| block.iter().step_by(self.smooth.size + 1).sum::<f64>();
         let of_rows: f64 = curvatures.iter().map(|(own, _)| trace(own)).sum();
@@ -501,23 +342,24 @@ impl Equations<'_> {
     }
 }
 
-/// `out ← matrix v`
-fn multiply(matrix: &[f64], v: &[f64], out: &mut [f64]) {
-    let rows = matrix.chunks_exact(v.len().max(1));
-    out.iter_mut().zip(rows).for_each(|(out, row)| *out = dot(row, v));
+/// The left sides at some weights, and the derivatives of own and of public losses by their outputs.
+pub(super) struct Evaluation {
+    pub(super) left: Vec<f64>,
+    derivatives: Vec<Option<(Derivatives, Derivatives)>>,
 }
 
-/// The factor of a block, which may be singular in rounding.
+/// The factor of a block, which may be singular in rounding, or not finite far from any solution.
 pub(super) fn factored(mut block: Vec<f64>, size: usize) -> Cholesky {
-    let largest = (0..size).map(|k| block[k * (size + 1)]).fold(0.0, f64::max);
+    let diagonal = |k: usize| k * (size + 1);
+    let largest = (0..size).map(|k| block[diagonal(k)]).fold(0.0, f64::max);
     let shift = if largest > 0.0 { DIAGONAL_SHIFT * largest } else { 1.0 };
-    (0..size).for_each(|k| block[k * (size + 1)] += shift);
-    let diagonal = |k: usize| {
-        let is_diagonal = k.is_multiple_of(size + 1);
-        if is_diagonal { block[k].max(shift) } else { 0.0 }
-    };
+    (0..size).for_each(|k| block[diagonal(k)] += shift);
     Cholesky::new(block.clone(), size).unwrap_or_else(|| {
-        let diagonal = (0..size * size).map(diagonal).collect();
-        Cholesky::new(diagonal, size).expect("its entries are positive")
+        let mut scales = vec![0.0; size * size];
+        for k in (0..size).map(diagonal) {
+            let is_usable = block[k] > 0.0 && block[k].is_finite();
+            scales[k] = if is_usable { block[k] } else { 1.0 };
+        }
+        Cholesky::new(scales, size).expect("its entries are positive")
     })
 }

@@ -20,13 +20,15 @@
 
 mod coarse;
 mod equations;
+mod linearised;
 mod rows;
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use equations::{Equations, Evaluation, Linearised};
+use equations::{Equations, Evaluation};
+use linearised::Linearised;
 use rows::Rows;
 
 use super::krylov::Limit;
