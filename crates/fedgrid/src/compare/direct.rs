@@ -14,7 +14,9 @@ use crate::{
     error::Result,
     method::Shrunk,
     model::{Hypothesis, LinearHypothesis},
-    optimum::{Anchor, Limit, LinearNetwork, SmoothAnchor, SmoothNetwork, SmoothStart},
+    optimum::{
+        Anchor, Limit, LinearNetwork, SmoothAnchor, SmoothCoupling, SmoothNetwork, SmoothStart,
+    },
 };
 
 impl Trainer<'_> {
@@ -128,19 +130,20 @@ impl Trainer<'_> {
             .map(|node| hub > 0.0 || !network.neighbours(node).is_empty())
             .collect();
         if hub == 0.0 {
-            undetermined(network, |node| self.has_rows[node])
-                .into_iter()
-                .for_each(|node| is_coupled[node] = false);
+            for node in undetermined(network, |node| self.has_rows[node]) {
+                is_coupled[node] = false;
+            }
         }
         let start = match start {
             StartingPoint::Smooth(start) => start.clone(),
             _ => SmoothStart::new(pooled.clone()),
         };
-        let anchor = (hub > 0.0).then(|| SmoothAnchor { weight: hub, weights: pooled });
+        let anchor = (hub > 0.0).then_some(SmoothAnchor { weight: hub, weights: pooled });
         // A search compares errors that differ in their third digit; what users keep is solved to rounding.
         let tolerance = if *effort == Effort::Search { 1e-4 } else { 1e-10 };
-        let solution =
-            smooth.solve(network, *alpha, anchor.as_ref(), &is_coupled, start, tolerance)?;
+        let (anchor, is_coupled) = (anchor.as_ref(), &is_coupled[..]);
+        let coupling = SmoothCoupling { network, alpha: *alpha, anchor, is_coupled };
+        let solution = smooth.solve(&coupling, start, tolerance)?;
         if !solution.converged {
             return Ok(None);
         }

@@ -8,4 +8,4 @@ mod smooth;
 
 pub use krylov::Limit;
 pub use linear::{Anchor, LinearNetwork, Rounds, Solution};
-pub use smooth::{SmoothAnchor, SmoothNetwork, SmoothSolution, SmoothStart};
+pub use smooth::{SmoothAnchor, SmoothCoupling, SmoothNetwork, SmoothSolution, SmoothStart};

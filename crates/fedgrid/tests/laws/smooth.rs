@@ -9,7 +9,7 @@ use fedgrid::{
     model::{Huber, Hypothesis, LocalModel, Logistic, Poisson},
     network::Node,
     observe::Stop,
-    optimum::{SmoothAnchor, SmoothNetwork, SmoothStart},
+    optimum::{SmoothAnchor, SmoothCoupling, SmoothNetwork, SmoothStart},
     runtime::{InProcess, Order},
 };
 
@@ -59,7 +59,9 @@ fn solved(
     let start = smooth.weights_of(pooled.iter().map(AsRef::as_ref)).unwrap();
     let coupled = vec![true; nodes.len()];
     let start = SmoothStart::new(start);
-    let solution = smooth.solve(&setting.network, alpha, anchor, &coupled, start, 1e-11).unwrap();
+    let coupling =
+        SmoothCoupling { network: &setting.network, alpha, anchor, is_coupled: &coupled };
+    let solution = smooth.solve(&coupling, start, 1e-11).unwrap();
     assert!(
         solution.converged && solution.residual < 1e-9,
         "{:?}, α = {alpha}: {:?}",

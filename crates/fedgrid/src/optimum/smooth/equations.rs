@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{Curvatures, SmoothAnchor, SmoothNetwork, rows::Derivatives};
+use super::{Curvatures, SmoothAnchor, SmoothCoupling, SmoothNetwork, rows::Derivatives};
 use crate::{
     algebra::{Cholesky, add_scaled, dot, norm, scale},
     model::{Curvature, Link},
@@ -37,13 +37,8 @@ pub(super) struct Equations<'a> {
 }
 
 impl<'a> Equations<'a> {
-    pub(super) fn new(
-        smooth: &'a SmoothNetwork,
-        network: &'a Network,
-        alpha: f64,
-        anchor: Option<&'a SmoothAnchor>,
-        is_coupled: &'a [bool],
-    ) -> Self {
+    pub(super) fn new(smooth: &'a SmoothNetwork, coupling: &SmoothCoupling<'a>) -> Self {
+        let SmoothCoupling { network, alpha, anchor, is_coupled } = *coupling;
         let hub = anchor.map_or(0.0, |anchor| anchor.weight);
         let pulls = (0..network.len()).map(|node| network.degree(node) + hub).collect();
         let task = TASK_NUMBERS.div_ceil((smooth.size * smooth.size).max(1)).max(1);

@@ -82,6 +82,19 @@ struct Part {
     labels: Vec<f64>,
 }
 
+/// Who is coupled with whom, and how strongly.
+#[derive(Debug, Clone, Copy)]
+pub struct SmoothCoupling<'a> {
+    /// Who is whose neighbour.
+    pub network: &'a Network,
+    /// The pull α ≥ 0.
+    pub alpha: f64,
+    /// One more neighbour of every node.
+    pub anchor: Option<&'a SmoothAnchor>,
+    /// Whether a node takes part; one that does not is no neighbour of one that does.
+    pub is_coupled: &'a [bool],
+}
+
 /// A neighbour of every node that does not change: the pooled model.
 #[derive(Debug, Clone)]
 pub struct SmoothAnchor {
@@ -185,20 +198,16 @@ impl SmoothNetwork {
         })
     }
 
-    /// Solves for the weights of the nodes that `is_coupled` names; the others keep theirs, and are neighbours of none
-    /// of them.
+    /// Solves for the weights of the nodes that are coupled; the others keep theirs.
     pub fn solve(
         &self,
-        network: &Network,
-        alpha: f64,
-        anchor: Option<&SmoothAnchor>,
-        is_coupled: &[bool],
+        coupling: &SmoothCoupling,
         start: SmoothStart,
         tolerance: f64,
     ) -> Result<SmoothSolution> {
-        at_least_zero("alpha", alpha)?;
+        at_least_zero("alpha", coupling.alpha)?;
         same_size("starting weights", start.weights.len(), self.nodes.len() * self.size)?;
-        let equations = Equations::new(self, network, alpha, anchor, is_coupled);
+        let equations = Equations::new(self, coupling);
         // In the pool from first to last, because every entry into it costs as much as a small step.
         Ok(rayon::scope(|_| Walk::new(&equations, start).run(tolerance)))
     }
@@ -274,7 +283,7 @@ impl<'a> Walk<'a> {
             history.push(norm(&self.at.left) / first);
             // What is left to go is about the share of the step that the residual has kept.
             let left = share * length * self.linearised.size(&step, &self.weights);
-            converged = length == 1.0 && left <= tolerance || norm(&self.at.left) == 0.0;
+            converged = length >= 1.0 && left <= tolerance || norm(&self.at.left) == 0.0;
             if !converged && share > WORN_SHARE {
                 self.refresh();
             }
