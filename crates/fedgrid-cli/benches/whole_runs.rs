@@ -71,6 +71,14 @@ fn runs() -> Vec<Run> {
     ];
     let wide = "fit --data wide.csv --node node --target y --shape complete";
     runs.push(Run { name: "wide, 200 features on ten rows", arguments: words(wide), goal: 0.5 });
+    runs.extend(runs_on_datasets());
+    runs
+}
+
+/// The runs on datasets that are there.
+fn runs_on_datasets() -> Vec<Run> {
+    let words = |text: &str| text.split_whitespace().map(String::from).collect::<Vec<_>>();
+    let mut runs = Vec::new();
     let root = env::var_os("FEDGRID_DATA").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
         PathBuf::from,
@@ -169,9 +177,16 @@ fn tables(folder: &Path) -> std::io::Result<()> {
     for row in 0..10 {
         let features: Vec<f64> = (0..200).map(|_| stream.normal()).collect();
         write!(wide, "\n{},{}", row % 2, features[0] + 0.1 * stream.normal()).expect("a string");
-        features.iter().for_each(|x| write!(wide, ",{x}").expect("a string"));
+        add_numbers(&mut wide, &features);
     }
     fs::write(folder.join("wide.csv"), wide + "\n")
+}
+
+/// Adds cells to the end of a row.
+fn add_numbers(text: &mut String, numbers: &[f64]) {
+    for number in numbers {
+        write!(text, ",{number}").expect("a string");
+    }
 }
 
 /// Places of nodes in a square.
@@ -248,7 +263,7 @@ fn seven_classes(folder: &Path, stream: &mut Stream) -> std::io::Result<()> {
                 .collect();
             let best = (0..7).fold(0, |a, b| if scores[b] > scores[a] { b } else { a });
             write!(text, "\n{node},{},c{best}", role(row, 7, 4)).expect("a string");
-            features.iter().for_each(|x| write!(text, ",{x}").expect("a string"));
+            add_numbers(&mut text, &features);
         }
     }
     fs::write(folder.join("seven.csv"), text + "\n")
@@ -267,7 +282,7 @@ fn planar(folder: &Path, stream: &mut Stream) -> std::io::Result<()> {
             let along: f64 = features.iter().enumerate().map(|(k, x)| x * weight(k)).sum();
             let label = along + weight(8) + stream.normal();
             write!(text, "\n{node},{},{label}", role(row, 6, 4)).expect("a string");
-            features.iter().for_each(|x| write!(text, ",{x}").expect("a string"));
+            add_numbers(&mut text, &features);
         }
     }
     fs::write(folder.join("planar.csv"), text + "\n")
