@@ -60,9 +60,9 @@ const ROUNDING_SHARE: f64 = 1e-14;
 const MOST_SECANTS: usize = 6;
 /// Such steps in a row that may be no better.
 const MOST_MISSES: usize = 2;
-/// An expected decrease that is good enough: the minimum is then known to some 3e-8 of its width. Rounding of the
-/// gradient would leave 1e-20, which takes two or three looks more.
-const FINEST_DECREASE: f64 = 1e-15;
+/// An expected decrease that is good enough: the minimum is then known to some 3e-9 of its width, and errors that follow
+/// to ten digits. Rounding of the gradient would leave 1e-20, which takes a look or two more.
+const FINEST_DECREASE: f64 = 1e-17;
 /// The share of the decrease along the gradient that a step must keep (Armijo's rule).
 const SUFFICIENT_SHARE: f64 = 1e-4;
 

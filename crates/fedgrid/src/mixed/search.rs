@@ -116,8 +116,9 @@ impl Sought<'_> {
 const LEAST_REST: f64 = 1e-7;
 /// So many times that, and a search may be on its way to the limit.
 const NEAR_THE_LIMIT: f64 = 10.0;
-/// Deviances that are closer are the same but for the rounding of nearly singular systems.
-const AS_GOOD: f64 = 1e-8;
+/// Deviances that are closer are the same but for the rounding of nearly singular systems, which is a few 1e-8, and far
+/// below what rows can tell, which is about one.
+const AS_GOOD: f64 = 1e-6;
 /// Where ρ is tried first: deviances may have several minima in ρ.
 const FIRST_RHOS: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 /// The deviance is known to some ten digits, and variances to half of that.

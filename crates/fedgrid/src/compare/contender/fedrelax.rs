@@ -41,7 +41,8 @@ impl Contender for FedRelax {
             hub: self.hub,
             solves_directly: self.step == LocalStep::Refit
                 && self.clip.is_none()
-                && matches!(self.discrepancy, None | Some(Loss::Squared)),
+                // Both discrepancies of classes have the same fixed point.
+                && !matches!(self.discrepancy, Some(Loss::Absolute | Loss::Huber { .. })),
             without: &[],
             coupling: Some(if is_symmetric { "symmetric" } else { "one-sided" }),
             ..Facts::default()
