@@ -131,6 +131,11 @@ fn missing_cells_are_counted_with_what_would_do_and_rules_do_it() {
     assert!(answer.err.contains("filled: 8 of 'age', 6 of 'ward'"), "{}", answer.err);
     let refused = folder.refusal(&["predict", "drop", "--data", "rows.csv"]);
     assert!(refused.contains("'age' has 8 missing cells of 48"), "{refused}");
+    // `predict` has no rule of its own to offer.
+    assert!(
+        refused.ends_with("or train again with --missing mean, most-frequent or indicator"),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -135,7 +135,7 @@ impl ColumnPlan {
 
     /// The features of new rows, all of which must have some.
     pub fn apply(&self, table: &Table) -> Result<PlannedFeatures> {
-        let mut problems = Problems::of(table);
+        let mut problems = Problems::of_new_rows(table);
         for (name, _) in self.features() {
             problems.take(table.column(name));
         }

@@ -20,6 +20,8 @@ pub struct Problems {
     is_frame: bool,
     /// Whether the table is a site's, which cannot change the keys of its federation.
     is_at_site: bool,
+    /// Whether the rows are new ones for a run, whose plan is made.
+    is_of_run: bool,
     /// The files of a table that is in several.
     parts: FileParts,
 }
@@ -39,8 +41,8 @@ impl Problems {
     pub fn new(source: &str) -> Self {
         let source = source.to_string();
         let (about_keys, sentences, gaps) = (Vec::new(), Vec::new(), Vec::new());
-        let parts = Arc::new([]);
-        Self { source, about_keys, sentences, gaps, is_frame: false, is_at_site: false, parts }
+        let (is_frame, is_at_site, is_of_run, parts) = (false, false, false, Arc::new([]));
+        Self { source, about_keys, sentences, gaps, is_frame, is_at_site, is_of_run, parts }
     }
 
     /// None yet of a table, whose rows may be in several files.
@@ -53,6 +55,12 @@ impl Problems {
     #[must_use]
     pub fn at_site(table: &Table) -> Self {
         Self { is_at_site: true, ..Self::of(table) }
+    }
+
+    /// Of new rows, which are read by the plan of a run that is trained.
+    #[must_use]
+    pub fn of_new_rows(table: &Table) -> Self {
+        Self { is_of_run: true, ..Self::of(table) }
     }
 
     /// None yet of a frame in memory: its rows count from zero.
@@ -81,8 +89,9 @@ impl Problems {
 
     /// None yet of a part of the same table.
     pub(super) fn of_part(&self) -> Self {
-        let (is_frame, is_at_site, parts) = (self.is_frame, self.is_at_site, self.parts.clone());
-        Self { is_frame, is_at_site, parts, ..Self::new(&self.source) }
+        let Self { is_frame, is_at_site, is_of_run, .. } = *self;
+        let parts = self.parts.clone();
+        Self { is_frame, is_at_site, is_of_run, parts, ..Self::new(&self.source) }
     }
 
     /// Adds one, in words without the name of the table.
@@ -168,6 +177,10 @@ impl Problems {
                 )
             } else if self.is_at_site {
                 "the plan of the federation has no rule for them: fill them in, or ask for a plan with data.missing"
+                    .into()
+            } else if self.is_of_run {
+                "the run was trained without a rule that fills them: fill them in, leave these rows out, or train again with \
+                 --missing mean, most-frequent or indicator"
                     .into()
             } else {
                 // A name with a point in it is one key.

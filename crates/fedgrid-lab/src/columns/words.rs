@@ -136,17 +136,19 @@ fn long(keys: &ColumnKeys) -> String {
         Some(ColumnKind::Truth) => "true or false, as 1 or 0".into(),
         _ => "number".into(),
     };
-    let indicator = if keys.indicator == Some(true) { "a column of their own" } else { "" };
+    let indicator = if keys.indicator == Some(true) { "told by a column of their own" } else { "" };
     let fill = keys.fill.as_deref().map(|fill| match fill.parse::<f64>() {
-        Ok(number) if keys.kind == Some(ColumnKind::Number) => significant(number),
-        _ => fill.to_string(),
+        Ok(number) if keys.kind == Some(ColumnKind::Number) => {
+            format!("filled with {}", significant(number))
+        }
+        _ => format!("filled with {fill}"),
     });
     let gaps: Vec<String> = fill.into_iter().chain([indicator.to_string()]).collect();
     let gaps: Vec<String> = gaps.into_iter().filter(|words| !words.is_empty()).collect();
     match keys.missing {
         Some(MissingRule::Drop) => format!("{kind}; rows without it are left out"),
         _ if gaps.is_empty() => kind,
-        _ => format!("{kind}; missing cells: {}", gaps.join(" and ")),
+        _ => format!("{kind}; missing cells {}", gaps.join(" and ")),
     }
 }
 

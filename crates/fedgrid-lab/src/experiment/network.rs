@@ -225,7 +225,14 @@ impl NetworkKeys {
             }
         }
         if self.nearest.is_some() && (self.file.is_none() || self.coordinates.is_empty()) {
-            return Err("network.nearest needs network.file and network.coordinates".into());
+            let missing = match (self.file.is_none(), self.coordinates.is_empty()) {
+                (true, true) => {
+                    "network.file (--nodes FILE) and network.coordinates (--coordinates X,Y)"
+                }
+                (true, false) => "network.file (--nodes FILE), the table of nodes",
+                _ => "network.coordinates (--coordinates X,Y), the columns of that table",
+            };
+            return Err(format!("network.nearest needs {missing}"));
         }
         Ok(())
     }
