@@ -23,11 +23,6 @@ test: ## everything that CI checks
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 	$(MAKE) python
 
-# A first build has nothing to be incremental to, and need not prepare for the next.
-ifeq ($(wildcard $(TARGET)/debug),)
-export CARGO_INCREMENTAL ?= 0
-endif
-
 PYTHON ?= python3
 # The wheel and the workspace share what they compile if both know that it is an extension.
 export PYO3_BUILD_EXTENSION_MODULE := 1
