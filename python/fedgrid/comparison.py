@@ -16,7 +16,7 @@ WHAT = {
     "pooled": "one model for all",
     "shrunk": "pulled to pooled, no network",
     "mixed": "mixed model, no network",
-    "network": "pulled to its neighbours",
+    "network": "neighbours learn together",
     "shuffled": "the network with shuffled nodes",
 }
 

@@ -144,7 +144,7 @@ pub(crate) fn planned(
 ) -> PyResult<PlannedFeatures> {
     let sources = plan.features().map(|(name, _)| name);
     let columns = frame.columns(sources, &plan.missing_values);
-    let mut problems = Problems::of_frame();
+    let mut problems = Problems::of_new_frame();
     for (name, _) in plan.features() {
         if !columns.iter().any(|column| column.name() == name) {
             problems.add(format!("there is no column '{name}'"));

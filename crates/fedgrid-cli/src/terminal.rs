@@ -129,7 +129,7 @@ pub fn table(outcome: &Outcome) -> String {
     let c = &outcome.comparison;
     let chosen = format!("by {}, chosen", outcome.method.kind);
     let is_named = outcome.method.candidates.is_empty();
-    let network = if is_named { "pulled to its neighbours" } else { &chosen };
+    let network = if is_named { outcome::about(&outcome.method.kind) } else { &chosen };
     let alone = [
         ("local", "every node alone", &c.local),
         ("pooled", "one model for all", &c.pooled),

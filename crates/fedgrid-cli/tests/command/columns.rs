@@ -180,6 +180,31 @@ fn dates_are_parts_of_the_calendar_and_never_ticks() {
 }
 
 #[test]
+fn a_date_of_new_rows_that_may_be_two_days_is_refused_where_training_told_no_order() {
+    let folder = Folder::new();
+    let iso = |row: usize| format!("2024-{:02}-{:02}", 1 + row % 12, 1 + row % 28);
+    write_rows(&folder, "day", iso);
+    folder.done(&["fit", "experiment.toml", "--out", "iso"]);
+    let other = |row: usize| if row == 2 { "03/04/2024".into() } else { iso(row) };
+    write_rows(&folder, "day", other);
+    assert_eq!(
+        folder.refusal(&["predict", "iso", "--data", "rows.csv"]),
+        "rows.csv: row 3, column 'day' is '03/04/2024', which is 2024-04-03 or 2024-03-04, and no training row tells \
+         which; write it so"
+    );
+    // What can be one day only is that day.
+    write_rows(&folder, "day", |row| if row == 2 { "31/03/2024".into() } else { iso(row) });
+    let by_hand = folder.done(&["predict", "iso", "--data", "rows.csv"]);
+    write_rows(&folder, "day", |row| if row == 2 { "2024-03-31".into() } else { iso(row) });
+    assert_eq!(by_hand, folder.done(&["predict", "iso", "--data", "rows.csv"]));
+    // An order that training told holds for new rows.
+    write_rows(&folder, "day", |row| format!("{:02}/{:02}/2024", 1 + row % 12, 1 + row % 28));
+    folder.done(&["fit", "experiment.toml", "--out", "american"]);
+    write_rows(&folder, "day", other);
+    folder.done(&["predict", "american", "--data", "rows.csv"]);
+}
+
+#[test]
 fn columns_are_declared_listed_and_excluded_by_name_and_by_pattern() {
     let folder = Folder::new();
     write_rows(&folder, "zip,size,s1,s2", |row| {

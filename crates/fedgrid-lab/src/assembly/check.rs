@@ -54,7 +54,8 @@ pub fn check_table(experiment: &Experiment, base: &Path) -> Result<Checked> {
     let windows = problems.take(read.origins(keys)).unwrap_or_default();
     // Of rolling origins the last has all rows, and the final models.
     let experiment = &at_origins(experiment, &windows).pop().expect("there is always one");
-    let mut notes: Vec<String> = read.notes().into_iter().chain(described(&windows)).collect();
+    let mut notes: Vec<String> = not_asked(experiment).into_iter().collect();
+    notes.extend(read.notes().into_iter().chain(described(&windows)));
     let is_sound = problems.is_empty();
     let labels = (!keys.target.is_empty()).then(|| {
         let task = target::task(experiment, &table, &read.is_used)?;
@@ -100,6 +101,21 @@ pub fn check_table(experiment: &Experiment, base: &Path) -> Result<Checked> {
         plan,
         problems: problems.sentences(),
         notes,
+    })
+}
+
+/// What was not looked at, because nothing says which column it is.
+fn not_asked(experiment: &Experiment) -> Option<String> {
+    let keys = &experiment.data;
+    let open: Vec<&str> = [("--node", &keys.node), ("--target", &keys.target)]
+        .into_iter()
+        .filter_map(|(flag, column)| column.is_empty().then_some(flag))
+        .collect();
+    (!open.is_empty()).then(|| {
+        format!(
+            "Without {} all other columns are listed as features, and nothing is checked that needs it.",
+            open.join(" and ")
+        )
     })
 }
 

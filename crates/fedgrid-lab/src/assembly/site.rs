@@ -134,7 +134,6 @@ fn declared_plan(experiment: &Experiment, listed: &[String]) -> Result<ColumnPla
         let is_filled = !is_level && !matches!(rule, MissingRule::Refuse | MissingRule::Drop);
         let needed = [
             ("levels", kind == ColumnKind::Category && given.levels.is_none()),
-            ("order", kind == ColumnKind::Time && given.order.is_none()),
             ("parts", kind == ColumnKind::Time && given.parts.is_none()),
             ("start", kind == ColumnKind::Time && given.start.is_none()),
             ("fill", is_filled && given.fill.is_none()),

@@ -238,6 +238,9 @@ pub(super) fn labels(
                 if !is_used[row] {
                     return Ok(0.0);
                 }
+                if column.is_gap(row) {
+                    return Err(table.at(row, &keys.target, &without_label("a number")));
+                }
                 finite(column, row).map_err(|found| table.at(row, &keys.target, &found))
             };
             let numbers = (0..table.rows()).map(number).collect::<Result<Vec<f64>>>()?;
@@ -264,6 +267,13 @@ pub(super) fn labels(
     }
 }
 
+/// What is wrong with a row without a label, and what would do.
+fn without_label(expected: &str) -> String {
+    format!(
+        "is empty, expected {expected}; fill it in, or leave such rows out by --missing drop (key data.missing)"
+    )
+}
+
 /// The names of classes in the rows that are used.
 fn used_names(table: &Table, target: &str, is_used: &[bool]) -> Result<Vec<String>> {
     let column = table.column(target)?;
@@ -271,7 +281,7 @@ fn used_names(table: &Table, target: &str, is_used: &[bool]) -> Result<Vec<Strin
     for row in (0..table.rows()).filter(|&row| is_used[row]) {
         let cell = column.cell(row);
         if cell.is_empty() {
-            return Err(table.at(row, target, "is empty, expected a name"));
+            return Err(table.at(row, target, &without_label("a name")));
         }
         names.push(cell.into_owned());
     }

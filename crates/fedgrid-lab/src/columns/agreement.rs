@@ -190,7 +190,7 @@ impl SharedColumn<'_> {
             }
             ColumnKind::Time => {
                 let told = self.sums().find_map(|sums| sums.time?.order);
-                keys.order = Some(keys.order.or(told).unwrap_or(DateOrder::DayFirst));
+                keys.order = keys.order.or(told);
                 let facts = self.sums().filter_map(|sums| sums.time.map(|time| time.facts));
                 calendar::complete(&mut keys, facts.reduce(TimeFacts::joined))
             }

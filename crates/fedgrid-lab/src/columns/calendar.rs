@@ -23,8 +23,8 @@ use crate::{
 /// Microseconds in an hour.
 const HOUR: i64 = DAY / 24;
 
-/// How day and month are ordered in a column, or why that cannot be told.
-pub(super) fn order_of(column: &Column, places: &Problems) -> Result<DateOrder, String> {
+/// How day and month are ordered in a column, or why that cannot be told; none if no date needs it.
+pub(super) fn order_of(column: &Column, places: &Problems) -> Result<Option<DateOrder>, String> {
     let (mut told, mut ambiguous) = (None, None);
     for row in 0..column.rows() {
         let Some(date) = column.written_moment(row) else { continue };
@@ -45,8 +45,7 @@ pub(super) fn order_of(column: &Column, places: &Problems) -> Result<DateOrder, 
         }
     }
     match (told, ambiguous) {
-        (Some(order), _) => Ok(order),
-        (None, None) => Ok(DateOrder::DayFirst),
+        (told, None) | (told @ Some(_), _) => Ok(told),
         (None, Some(row)) => Err(format!(
             "column '{name}' holds dates such as '{}', which do not tell day from month; set \
              data.columns.{name}.order = \"day-first\" or \"month-first\"",
@@ -56,18 +55,29 @@ pub(super) fn order_of(column: &Column, places: &Problems) -> Result<DateOrder, 
     }
 }
 
+/// What is wrong with a cell that is no moment.
+pub(super) fn misread(column: &Column, row: usize) -> String {
+    let cell = column.cell(row);
+    let Some(date) = column.written_moment(row).filter(|date| date.is_ambiguous()) else {
+        return format!("is '{cell}', expected a date or time");
+    };
+    let [one, other] = [DateOrder::DayFirst, DateOrder::MonthFirst]
+        .map(|order| date.moment(order).map_or_else(String::new, written));
+    format!("is '{cell}', which is {one} or {other}, and no training row tells which; write it so")
+}
+
 /// The moments of some rows.
-pub(super) fn moments(column: &Column, order: DateOrder, rows: &[usize]) -> Vec<i64> {
+pub(super) fn moments(column: &Column, order: Option<DateOrder>, rows: &[usize]) -> Vec<i64> {
     rows.iter().filter_map(|&row| moment_at(column, order, row)).collect()
 }
 
 /// The moment of a row.
-pub(super) fn moment_at(column: &Column, order: DateOrder, row: usize) -> Option<i64> {
+pub(super) fn moment_at(column: &Column, order: Option<DateOrder>, row: usize) -> Option<i64> {
     column.written_moment(row)?.moment(order).filter(|_| !column.is_gap(row))
 }
 
 /// A moment that was written by itself, such as the start of a count.
-pub(super) fn read(text: &str, order: DateOrder) -> Option<i64> {
+pub(super) fn read(text: &str, order: Option<DateOrder>) -> Option<i64> {
     WrittenMoment::read(text)?.moment(order)
 }
 
@@ -143,7 +153,7 @@ pub(super) fn complete(keys: &mut ColumnKeys, facts: Option<TimeFacts>) -> Resul
 }
 
 /// How many days of a count that begins in 1970 there are before this start.
-pub(super) fn days_before(start: &str, order: DateOrder) -> f64 {
+pub(super) fn days_before(start: &str, order: Option<DateOrder>) -> f64 {
     read(start, order).unwrap_or(0) as f64 / DAY as f64
 }
 

@@ -24,8 +24,19 @@ pub struct PlannedFeatures {
     pub columns: Vec<Vec<f64>>,
     /// How many cells of which columns were missing and filled.
     pub filled: Vec<(String, usize)>,
-    /// How many cells of which columns were no known level.
-    pub others: Vec<(String, usize)>,
+    /// Where cells were no known level.
+    pub others: Vec<UnknownLevels>,
+}
+
+/// The cells of a column that hold no known level.
+#[derive(Debug, Clone)]
+pub struct UnknownLevels {
+    /// The column.
+    pub column: String,
+    /// How many cells there are.
+    pub cells: usize,
+    /// The first of them, in words.
+    pub first: String,
 }
 
 impl PlannedFeatures {
@@ -128,7 +139,11 @@ impl ColumnPlan {
             all.columns.extend(encoded.columns);
             let counted = |count: usize| (count > 0).then(|| (name.to_string(), count));
             all.filled.extend(counted(encoded.filled));
-            all.others.extend(counted(encoded.others));
+            all.others.extend(encoded.others.first.map(|(row, level)| UnknownLevels {
+                column: name.to_string(),
+                cells: encoded.others.cells,
+                first: format!("'{level}' in row {}", problems.place(row)),
+            }));
         }
         all
     }

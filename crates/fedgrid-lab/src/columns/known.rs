@@ -158,8 +158,8 @@ pub fn question_weight(keys: &DataKeys, features: &[&str]) -> Option<String> {
     let is_like = |name: &&&str| LIKE_WEIGHTS.contains(&name.to_lowercase().as_str());
     features.iter().filter(is_open).find(is_like).map(|name| {
         format!(
-            "Column '{name}' is used as a feature; if it says how many rows each one stands for, set data.weight = \
-             \"{name}\"."
+            "Column '{name}' is used as a feature; if it says how many rows each one stands for, give --weight {name} \
+             (key data.weight)."
         )
     })
 }

@@ -118,11 +118,27 @@ pub(super) enum Coded {
     Other,
 }
 
+/// Cells that hold no known level.
+#[derive(Debug, Clone, Default)]
+pub struct Others {
+    /// How many there are.
+    pub cells: usize,
+    /// The row of the first, and what it holds.
+    pub first: Option<(usize, String)>,
+}
+
+impl Others {
+    fn add(&mut self, row: usize, level: &str) {
+        self.cells += 1;
+        self.first.get_or_insert_with(|| (row, level.to_string()));
+    }
+}
+
 /// The values of a category: the columns of each row, and how many were no known level.
 pub(super) struct Coder<'a> {
     places: BTreeMap<&'a str, usize>,
     keys: &'a ColumnKeys,
-    pub(super) others: usize,
+    pub(super) others: Others,
     pub(super) wrong: WrongCells,
 }
 
@@ -130,7 +146,7 @@ impl<'a> Coder<'a> {
     pub(super) fn new(keys: &'a ColumnKeys) -> Self {
         let levels = keys.levels.iter().flatten().map(String::as_str);
         let places = levels.enumerate().map(|(place, level)| (level, place)).collect();
-        Self { places, keys, others: 0, wrong: WrongCells::default() }
+        Self { places, keys, others: Others::default(), wrong: WrongCells::default() }
     }
 
     /// The place of a value; none if it is refused.
@@ -143,7 +159,7 @@ impl<'a> Coder<'a> {
             self.wrong.add(row, || format!("is '{level}', expected one of {known}"));
             return None;
         }
-        self.others += 1;
+        self.others.add(row, level);
         Some(Coded::Other)
     }
 

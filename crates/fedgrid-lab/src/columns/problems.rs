@@ -63,6 +63,12 @@ impl Problems {
         Self { is_of_run: true, ..Self::of(table) }
     }
 
+    /// Of new rows in a frame in memory.
+    #[must_use]
+    pub fn of_new_frame() -> Self {
+        Self { is_of_run: true, ..Self::of_frame() }
+    }
+
     /// None yet of a frame in memory: its rows count from zero.
     #[must_use]
     pub fn of_frame() -> Self {
@@ -168,19 +174,24 @@ impl Problems {
         };
         if !self.gaps.is_empty() {
             let columns: Vec<String> = self.gaps.iter().map(of).collect();
-            let word = if columns.len() == 1 { "column" } else { "columns" };
             let first = &self.gaps[0].column;
-            let remedy = if self.is_frame {
+            let remedy = if self.is_of_run {
+                let again = if self.is_frame {
+                    "missing=\"mean\", \"most-frequent\" or \"indicator\""
+                } else {
+                    "--missing mean, most-frequent or indicator"
+                };
+                format!(
+                    "the run was trained without a rule that fills them: fill them in, leave these rows out, or \
+                     train again with {again}"
+                )
+            } else if self.is_frame {
                 format!(
                     "give missing=\"mean\", \"most-frequent\", \"indicator\" or \"drop\" (or \
                      columns={{\"{first}\": {{\"missing\": \"mean\"}}}} for one column)"
                 )
             } else if self.is_at_site {
                 "the plan of the federation has no rule for them: fill them in, or ask for a plan with data.missing"
-                    .into()
-            } else if self.is_of_run {
-                "the run was trained without a rule that fills them: fill them in, leave these rows out, or train again with \
-                 --missing mean, most-frequent or indicator"
                     .into()
             } else {
                 // A name with a point in it is one key.
@@ -190,7 +201,7 @@ impl Problems {
                      data.columns.{key}.missing for one column)"
                 )
             };
-            all.push(format!("{word} {}; {remedy}", columns.join(", ")));
+            all.push(format!("column {}; {remedy}", columns.join(", column ")));
         }
         all
     }

@@ -13,7 +13,7 @@ use super::{
     treatment,
 };
 use crate::{
-    experiment::{ColumnKeys, ColumnKind, DateOrder, TimePart},
+    experiment::{ColumnKeys, ColumnKind, TimePart},
     source::Column,
 };
 
@@ -162,7 +162,6 @@ fn chosen(feature: &str, name: &str, keys: &ColumnKeys, sums: &SiteSums) -> Vec<
 fn shift(feature: &str, name: &str, keys: &ColumnKeys) -> f64 {
     let is_days = keys.kind == Some(ColumnKind::Time)
         && feature == format!("{name}.{}", TimePart::Days.name());
-    let order = keys.order.unwrap_or(DateOrder::DayFirst);
     let start = keys.start.as_deref().filter(|_| is_days);
-    start.map_or(0.0, |start| calendar::days_before(start, order))
+    start.map_or(0.0, |start| calendar::days_before(start, keys.order))
 }

@@ -247,7 +247,7 @@ impl<'a> SummarisedColumn<'a> {
         let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         let is_frequent = self.rule == MissingRule::MostFrequent;
         let is_time = self.kind == ColumnKind::Time;
-        let order = if is_time { self.order() } else { DateOrder::DayFirst };
+        let order = if is_time { self.order() } else { None };
         let text = |row: usize| -> Option<String> {
             match self.kind {
                 ColumnKind::Category => self.column.level(row).map(Cow::into_owned),
@@ -297,7 +297,7 @@ impl<'a> SummarisedColumn<'a> {
                 keys.other = (rare_rows > 0).then_some(true);
             }
             ColumnKind::Time => {
-                keys.order = Some(self.order());
+                keys.order = self.order();
                 let usual = [TimePart::Days, TimePart::Month, TimePart::Weekday, TimePart::Hour];
                 keys.parts = Some(given.parts.clone().unwrap_or_else(|| usual.to_vec()));
                 keys.calendar = Some(given.calendar.unwrap_or_default());
@@ -308,18 +308,15 @@ impl<'a> SummarisedColumn<'a> {
         keys
     }
 
-    /// Which of day and month comes first.
-    fn order(&self) -> DateOrder {
+    /// Which of day and month comes first, where some date needs it.
+    fn order(&self) -> Option<DateOrder> {
         // Dates that leave it open were refused when the table was read.
-        let found = || {
-            let read = calendar::order_of(self.column, &Problems::new(""));
-            read.unwrap_or(DateOrder::DayFirst)
-        };
-        self.given.order.unwrap_or_else(found)
+        let found = || calendar::order_of(self.column, &Problems::new("")).ok().flatten();
+        self.given.order.or_else(found)
     }
 
     fn time(&self, order: Option<DateOrder>) -> Option<TimeSums> {
-        let order = order.filter(|_| self.kind == ColumnKind::Time)?;
+        (self.kind == ColumnKind::Time).then_some(())?;
         let moments = calendar::moments(self.column, order, self.training.rows);
         let mut facts = TimeFacts::of(&moments)?;
         if self.options.months {

@@ -26,7 +26,8 @@ pub struct TimeAxis {
     /// Whether they are dates or times; otherwise they are numbers.
     is_calendar: bool,
     /// Which comes first in dates such as 3/4/2024.
-    order: DateOrder,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    order: Option<DateOrder>,
 }
 
 /// When each row of a table was.
@@ -81,7 +82,7 @@ impl TimeAxis {
         };
         let declared = keys.columns.get(name).and_then(|own| own.order);
         let order = match declared {
-            Some(order) => order,
+            Some(order) => Some(order),
             None if is_calendar => match calendar::order_of(column, problems) {
                 Ok(order) => order,
                 Err(sentence) => {
@@ -89,7 +90,7 @@ impl TimeAxis {
                     return None;
                 }
             },
-            None => DateOrder::DayFirst,
+            None => None,
         };
         Some(Self { is_calendar, order })
     }
@@ -108,7 +109,13 @@ impl TimeAxis {
                 None => None,
             }
         };
-        tick.ok_or_else(|| format!("is '{}', expected {expected}", column.cell(row)))
+        tick.ok_or_else(|| {
+            if self.is_calendar {
+                calendar::misread(column, row)
+            } else {
+                format!("is '{}', expected {expected}", column.cell(row))
+            }
+        })
     }
 
     /// The tick of a time that an experiment names.

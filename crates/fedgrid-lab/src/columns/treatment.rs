@@ -3,11 +3,12 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use super::{
-    TrainingRows, calendar, levels,
+    TrainingRows, calendar,
+    levels::{self, Others},
     problems::{Problems, WrongCells},
 };
 use crate::{
-    experiment::{ColumnKeys, ColumnKind, DateOrder, MissingRule},
+    experiment::{ColumnKeys, ColumnKind, MissingRule},
     source::{Column, finite, is_usable, moment},
 };
 
@@ -18,8 +19,8 @@ pub struct Encoded {
     pub columns: Vec<Vec<f64>>,
     /// How many cells were missing and filled.
     pub filled: usize,
-    /// How many cells were no known level.
-    pub others: usize,
+    /// The cells that were no known level.
+    pub others: Others,
 }
 
 /// What a plan is completed by.
@@ -55,12 +56,10 @@ pub(super) fn complete(
             levels::complete(&mut keys, &counts, learnt.most_levels);
         }
         ColumnKind::Time => {
-            let order = match keys.order {
-                Some(order) => order,
-                None => calendar::order_of(column, places).map_err(Unusable::Wrong)?,
-            };
-            keys.order = Some(order);
-            let training = calendar::moments(column, order, learnt.training.rows);
+            if keys.order.is_none() {
+                keys.order = calendar::order_of(column, places).map_err(Unusable::Wrong)?;
+            }
+            let training = calendar::moments(column, keys.order, learnt.training.rows);
             let facts = calendar::TimeFacts::of(&training);
             calendar::complete(&mut keys, facts).map_err(Unusable::Ignored)?;
         }
@@ -121,9 +120,8 @@ fn filled_by(
             most_frequent(bits).map(|bits| f64::from_bits(bits).to_string())
         }
         ColumnKind::Time => {
-            let order = keys.order?;
             let moment = |&row: &usize| {
-                Some((calendar::moment_at(column, order, row)?, training.count(row)))
+                Some((calendar::moment_at(column, keys.order, row)?, training.count(row)))
             };
             let moments: Vec<(i64, f64)> = training.rows.iter().filter_map(moment).collect();
             if is_mean { mean_moment(&moments) } else { most_frequent(moments.into_iter()) }
@@ -223,7 +221,6 @@ struct Encoder<'a> {
     column: &'a Column,
     keys: &'a ColumnKeys,
     coder: levels::Coder<'a>,
-    order: DateOrder,
     start: i64,
     wrong: WrongCells,
     encoded: Encoded,
@@ -235,15 +232,14 @@ struct Encoder<'a> {
 
 impl<'a> Encoder<'a> {
     fn new(column: &'a Column, keys: &'a ColumnKeys) -> Self {
-        let order = keys.order.unwrap_or(DateOrder::DayFirst);
-        let start =
-            keys.start.as_deref().and_then(|start| calendar::read(start, order)).unwrap_or(0);
+        let start = keys.start.as_deref().and_then(|start| calendar::read(start, keys.order));
+        let start = start.unwrap_or(0);
         let width = names(column.name(), keys).len();
         let columns = vec![vec![0.0; column.rows()]; width];
         let encoded = Encoded { columns, ..Encoded::default() };
         let (coder, wrong) = (levels::Coder::new(keys), WrongCells::default());
         let (filling, values) = (None, Vec::new());
-        let mut made = Self { column, keys, coder, order, start, wrong, encoded, filling, values };
+        let mut made = Self { column, keys, coder, start, wrong, encoded, filling, values };
         made.filling = made.filling(width);
         made
     }
@@ -282,7 +278,7 @@ impl<'a> Encoder<'a> {
                 Some(columns.into_iter().map(|column| column[0]).collect())
             }
             ColumnKind::Time => {
-                let moment = column.written_moment(row)?.moment(self.order)?;
+                let moment = column.written_moment(row)?.moment(self.keys.order)?;
                 Some(calendar::values(moment, self.start, self.keys))
             }
         }
@@ -310,11 +306,9 @@ impl<'a> Encoder<'a> {
             }
             Some(ColumnKind::Time) => {
                 let written = self.column.written_moment(row);
-                let Some(moment) = written.and_then(|date| date.moment(self.order)) else {
+                let Some(moment) = written.and_then(|date| date.moment(self.keys.order)) else {
                     let column = self.column;
-                    return self.wrong.add(row, || {
-                        format!("is '{}', expected a date or time", column.cell(row))
-                    });
+                    return self.wrong.add(row, || calendar::misread(column, row));
                 };
                 calendar::write_values((moment, self.start), self.keys, &mut self.values);
                 let columns = self.encoded.columns.iter_mut();

@@ -1,6 +1,6 @@
 //! A plan in words: a short form for the heading of a run, and a long one for each column.
 
-use super::{ColumnPlan, ColumnRole, PlannedFeatures};
+use super::{ColumnPlan, ColumnRole, PlannedFeatures, features::UnknownLevels};
 use crate::{
     experiment::{CalendarForm, ColumnKeys, ColumnKind, MissingRule, TimePart},
     number::{count, counted, significant},
@@ -95,14 +95,20 @@ impl PlannedFeatures {
     /// What was filled, and what was no known level, in words: `20 missing cells of 'price' were filled`.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
-        let of = |all: &[(String, usize)], what: &str, end: &str| {
-            let named = all.iter().map(|(name, cells)| format!("{} of '{name}'", count(*cells)));
-            let named: Vec<String> = named.collect();
-            (!all.is_empty()).then(|| format!("{what}: {}{end}.", named.join(", ")))
+        let filled =
+            self.filled.iter().map(|(name, cells)| format!("{} of '{name}'", count(*cells)));
+        let filled: Vec<String> = filled.collect();
+        let others = self.others.iter().map(|UnknownLevels { column, cells, first }| {
+            let which = if *cells == 1 { "" } else { "the first is " };
+            format!("{} of '{column}' ({which}{first})", count(*cells))
+        });
+        let others: Vec<String> = others.collect();
+        let of = |all: &[String], what: &str, end: &str| {
+            (!all.is_empty()).then(|| format!("{what}: {}{end}.", all.join(", ")))
         };
-        let filled = of(&self.filled, "Missing cells that were filled", "");
+        let filled = of(&filled, "Missing cells that were filled", "");
         let others =
-            of(&self.others, "Cells that hold none of the known levels", "; they count as other");
+            of(&others, "Cells that hold none of the known levels", "; they count as other");
         filled.into_iter().chain(others).collect()
     }
 }

@@ -14,6 +14,16 @@ use crate::{
     wording::in_plain_words,
 };
 
+/// How the names of tables end, compressed or not.
+const TABLE_ENDINGS: [&str; 8] = ["csv", "tsv", "txt", "parquet", "arrow", "feather", "gz", "zst"];
+
+/// Whether a file is a table by its name.
+fn is_table(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    ending
+        .is_some_and(|ending| TABLE_ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending)))
+}
+
 impl Experiment {
     /// The JSON schema of experiment files.
     #[must_use]
@@ -23,6 +33,12 @@ impl Experiment {
 
     /// Reads an experiment file as a table, to be overridden and then read.
     pub fn table_from_file(path: &Path) -> Result<toml::Table> {
+        if is_table(path) {
+            let name = path.display();
+            return Err(Error::input(format!(
+                "'{name}' is a table, where an experiment file (.toml) is expected; give a table with --data {name}"
+            )));
+        }
         let text = std::fs::read_to_string(path)
             .map_err(|error| Error::file("read the experiment", path, &error))?;
         Self::table_from_text(&text, &path.display().to_string())

@@ -196,7 +196,7 @@ fn about(outcome: &Outcome, method: &str) -> String {
         "pooled" => "one model for all nodes",
         "shrunk" => "every node pulled to the pooled model, no network",
         "mixed" => "coefficients of estimated spread (a mixed model), no network",
-        "network" => "every node pulled to its neighbours",
+        "network" => outcome::about(&outcome.method.kind),
         "shuffled" => "the same network with its nodes in random places; means",
         other => outcome::about(other),
     };

@@ -96,7 +96,10 @@ impl Table {
         let ReadTable { source, columns, rows, fingerprint, recognised } = read;
         let mut names = BTreeSet::new();
         if let Some(column) = columns.iter().find(|column| !names.insert(column.name.as_str())) {
-            return Err(Error::input(format!("{source}: column '{}' appears twice", column.name)));
+            return Err(Error::input(format!(
+                "{source}: column '{}' appears twice; give one of them another name",
+                column.name
+            )));
         }
         let described = recognised.lines(&source);
         // To look at every cell of text takes longer than to read it.

@@ -71,9 +71,19 @@ impl WrittenMoment {
         (parts.next().is_none()).then_some(Self { year, pair, order, time })
     }
 
-    /// The moment, for those who write dates in this order; none if there is no such day.
-    pub(crate) fn moment(self, order: DateOrder) -> Option<i64> {
-        let (month, day) = match self.order.unwrap_or(order) {
+    /// The moment, for those who write dates in this order; none if there is no such day. Where no order is known, none
+    /// of a date that is another day in the other order.
+    pub(crate) fn moment(self, order: impl Into<Option<DateOrder>>) -> Option<i64> {
+        if let Some(order) = self.order.or(order.into()) {
+            return self.day_in(order);
+        }
+        let [first, second] =
+            [DateOrder::DayFirst, DateOrder::MonthFirst].map(|order| self.day_in(order));
+        first.or(second).filter(|_| !self.is_ambiguous())
+    }
+
+    fn day_in(self, order: DateOrder) -> Option<i64> {
+        let (month, day) = match order {
             DateOrder::MonthFirst => self.pair,
             DateOrder::DayFirst => (self.pair.1, self.pair.0),
         };
@@ -95,7 +105,7 @@ impl WrittenMoment {
 
     /// Whether both orders give a day, and not the same.
     pub(crate) fn is_ambiguous(self) -> bool {
-        let days = [DateOrder::DayFirst, DateOrder::MonthFirst].map(|order| self.moment(order));
+        let days = [DateOrder::DayFirst, DateOrder::MonthFirst].map(|order| self.day_in(order));
         self.order.is_none() && days[0].is_some() && days[1].is_some() && days[0] != days[1]
     }
 }

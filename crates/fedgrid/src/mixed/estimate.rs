@@ -186,8 +186,10 @@ fn too_few() -> Error {
 }
 
 fn estimate(problem: &Problem, end: End<(Evaluation, SelectedInverse)>) -> MixedEstimate {
-    let (evaluation, inverse) = end.extra;
+    let (mut evaluation, inverse) = end.extra;
     let relative = end.relative;
+    let Evaluation { mean, deviations, .. } = &mut evaluation;
+    problem.structure.centre(&relative.factor, mean, deviations);
     let q = problem.structure.size();
     let noise = evaluation.noise;
     let row = |k: usize| &relative.factor[k * q..(k + 1) * q];

@@ -174,3 +174,122 @@ impl Evaluation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{borrow::Cow, sync::Arc};
+
+    use super::*;
+    use crate::{
+        algebra::Pattern,
+        mixed::{Likelihood, NodeMoments, Precision, structure::Structure},
+        network::{Edge, Network},
+    };
+
+    const NODES: usize = 5;
+    const ROWS: usize = 4;
+
+    fn columns(node: usize, row: usize) -> [f64; 2] {
+        [1.0, (1.3 * (node * ROWS + row) as f64).sin() + 0.2 * node as f64]
+    }
+
+    fn network() -> Network {
+        let edges = [(0, 1, 1.0), (1, 2, 2.0), (2, 3, 0.5), (3, 4, 1.0), (4, 0, 1.5)];
+        let edges = edges.map(|(a, b, weight)| Edge { source: a, target: b, weight });
+        Network::new((0..NODES).map(|node| node.to_string()).collect(), edges).unwrap()
+    }
+
+    /// Ω(ρ) and its derivative, in full.
+    fn omega(network: &Network, rho: f64) -> [Vec<f64>; 2] {
+        let degrees: Vec<f64> = (0..NODES).map(|node| network.degree(node)).collect();
+        let mean_degree = degrees.iter().sum::<f64>() / NODES as f64;
+        let mut slope = vec![0.0; NODES * NODES];
+        for (node, degree) in degrees.iter().enumerate() {
+            slope[node * NODES + node] = degree / mean_degree - 1.0;
+            for &(other, weight) in network.neighbours(node) {
+                slope[node * NODES + other] = -weight / mean_degree;
+            }
+        }
+        let one = |at: usize| f64::from(u8::from(at % (NODES + 1) == 0));
+        let omega = slope.iter().enumerate().map(|(at, slope)| one(at) + rho * slope).collect();
+        [omega, slope]
+    }
+
+    /// The evaluation with these labels, and the least r² of them.
+    fn evaluated(labels: &[f64], relative: &Relative) -> (Evaluation, f64, Vec<f64>) {
+        let precision = Precision::along(&network());
+        let pattern = Pattern::new(precision.neighbours(), 2, usize::MAX).unwrap();
+        let node = |node: usize| {
+            let rows: Vec<([f64; 2], f64)> =
+                (0..ROWS).map(|row| (columns(node, row), labels[node * ROWS + row])).collect();
+            NodeMoments::new(2, rows.iter().map(|(x, y)| (&x[..], *y, 1.0)))
+        };
+        let problem = Problem {
+            structure: Structure {
+                columns: 2,
+                fixed: &[0, 1],
+                random: &[0, 1],
+                free: 0,
+                precision: &precision,
+                pattern: Arc::new(pattern),
+            },
+            nodes: Cow::Owned((0..NODES).map(node).collect()),
+            likelihood: Likelihood::Restricted,
+            correlated: false,
+        };
+        let found = problem.evaluate(relative).unwrap();
+        let squares = found.noise * problem.degrees_of_freedom();
+        let information = found.average_information(&problem, relative, true);
+        (found, squares, information)
+    }
+
+    /// r² is a quadratic form, yᵀ(σ²P)y, of which all products with P in the information are values.
+    #[test]
+    fn it_is_made_of_least_squares_of_its_own_directions() {
+        let relative = Relative { factor: vec![0.8, 0.0, 0.0, 0.3], rho: 0.7, noise: None };
+        let labels: Vec<f64> = (0..NODES * ROWS).map(|at| (2.1 * at as f64).cos()).collect();
+        let (found, squares, information) = evaluated(&labels, &relative);
+        let u = |node: usize, k: usize| found.deviations[2 * node + k];
+        // −T Ω⁻¹Ω'u of each coefficient.
+        let [omega, slope] = omega(&network(), relative.rho);
+        let omega = crate::algebra::Cholesky::new(omega, NODES).unwrap();
+        let along: Vec<Vec<f64>> = (0..2)
+            .map(|k| {
+                let product = |row: &[f64]| (0..NODES).map(|other| row[other] * u(other, k)).sum();
+                let mut v: Vec<f64> = slope.chunks_exact(NODES).map(product).collect();
+                omega.solve(&mut v);
+                v.iter().map(|v| -relative.factor[3 * k] * v).collect()
+            })
+            .collect();
+        let direction = |j: usize| -> Vec<f64> {
+            let at = |node: usize, row: usize| {
+                let x = columns(node, row);
+                if j < 2 {
+                    2.0 * u(node, j) * x[j]
+                } else {
+                    along[0][node] * x[0] + along[1][node] * x[1]
+                }
+            };
+            (0..NODES * ROWS).map(|place| at(place / ROWS, place % ROWS)).collect()
+        };
+        let form = |labels: &[f64]| evaluated(labels, &relative).1;
+        let product = |a: &[f64], b: &[f64]| {
+            let sum: Vec<f64> = a.iter().zip(b).map(|(a, b)| a + b).collect();
+            (form(&sum) - form(a) - form(b)) / 2.0
+        };
+        let freedom = squares / found.noise;
+        for j in 0..3 {
+            for l in 0..3 {
+                let (f, g) = (direction(j), direction(l));
+                let with_noise =
+                    product(&labels, &f) * product(&labels, &g) / (found.noise.powi(2) * freedom);
+                let expected = product(&f, &g) / found.noise - with_noise;
+                let got = information[3 * j + l];
+                assert!(
+                    (got - expected).abs() < 1e-9 * (1.0 + expected.abs()),
+                    "{j} {l}: {got} {expected}"
+                );
+            }
+        }
+    }
+}

@@ -48,7 +48,7 @@ pub(crate) use node_system::{
 pub use precision::Precision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-pub(crate) use structure::OPEN_SHARE;
+pub(crate) use structure::{OPEN_SHARE, mean_places};
 
 /// What is maximised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

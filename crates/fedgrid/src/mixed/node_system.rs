@@ -204,6 +204,7 @@ pub(crate) fn slopes(
     let deviations = columns.random.iter().zip(&part.deviations);
     sums.extend(deviations.map(|(&column, u)| cross[column] * u));
     sums.extend(part.block.iter().step_by(q + 1));
+    sums.extend(&part.deviations);
     sums
 }
 

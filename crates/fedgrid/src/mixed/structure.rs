@@ -163,6 +163,29 @@ impl Structure<'_> {
         weights
     }
 
+    /// Moves what all nodes deviate by to the mean coefficients, which changes no node's coefficients.
+    ///
+    /// At the best β nothing is left to move: `(Ω ⊗ I)u` is the gradient of deviations, β moves all of them at once,
+    /// and Ω1 = (1 − ρ)1, so that Σu = 0. Where ρ is next to one, β hardly counts beside deviations and comes out of a
+    /// difference of nearly equal numbers; deviations do not.
+    pub(super) fn centre(&self, factor: &[f64], mean: &mut [f64], deviations: &mut [f64]) {
+        let (q, nodes) = (self.size(), self.nodes() as f64);
+        let places: Vec<Option<usize>> = mean_places(self.random, self.fixed);
+        for k in 0..self.width().coupled {
+            let column = || factor.iter().skip(k).step_by(q).zip(&places);
+            if column().any(|(t, place)| t.abs() > 0.0 && place.is_none()) {
+                continue;
+            }
+            let common = deviations.iter().skip(k).step_by(q).sum::<f64>() / nodes;
+            deviations.iter_mut().skip(k).step_by(q).for_each(|u| *u -= common);
+            for (t, place) in column() {
+                if let Some(place) = *place {
+                    mean[place] += t * common;
+                }
+            }
+        }
+    }
+
     /// Eliminates the deviations.
     pub(super) fn project<'g>(
         &self,
@@ -366,4 +389,9 @@ pub(super) fn inverse(factor: &Cholesky, size: usize) -> Vec<f64> {
         factor.solve(row);
     }
     inverse
+}
+
+/// Where the mean coefficient of each column that deviates is.
+pub(crate) fn mean_places(random: &[usize], fixed: &[usize]) -> Vec<Option<usize>> {
+    random.iter().map(|column| fixed.iter().position(|fixed| fixed == column)).collect()
 }

@@ -42,6 +42,8 @@ pub(super) struct Common {
     pub(super) known: Known,
     /// How many nodes there are.
     pub(super) nodes: usize,
+    /// Where the mean coefficient of each column is that deviates along the network.
+    pub(super) mean_places: Vec<Option<usize>>,
     /// Whether all deviations are eliminated; otherwise series and drawn probes take their place.
     pub(super) is_exact: bool,
     /// The columns with a mean coefficient and those that deviate, of so many, where labels are classes or counts.
@@ -93,7 +95,10 @@ impl Lead {
                 self.meant(means(&[&rows, &sums[..1]].concat(), fixed), common)
             }
             Order::Series { .. } => self.meant(means(sums, fixed), common),
-            Order::Slopes(_) => self.answered(sums, common),
+            Order::Slopes(means) => match self.noise {
+                Some(noise) => self.finish(noise, &means.values, (sums, common)),
+                None => self.answered(sums, common),
+            },
             Order::Total(_) => {
                 self.climb.totals.push(sums.to_vec());
                 self.climb(common)
@@ -148,7 +153,8 @@ impl Lead {
             return self.ask(common);
         }
         let Some(answer) = answer else { return Order::Fail(Failure::Singular) };
-        let open = &sums[4 + 2 * common.sizes.random..];
+        let q = common.sizes.random;
+        let open = &sums[4 + 2 * q..4 + 3 * q];
         let (noise, freedom) = (answer.noise, self.setting.freedom);
         self.setting.noise = common.known.first_noise(noise, freedom, (open, common.nodes));
         if self.setting.noise.is_some() { self.ask(common) } else { Order::Fail(Failure::FewRows) }
@@ -169,14 +175,25 @@ impl Lead {
         Order::Spreads { means, label_mean: labels / weight }
     }
 
-    /// The gradient at the mean coefficients; at the end they are all that is told.
-    fn slopes(&mut self, mut means: Means, logarithms: (f64, f64), common: &Common) -> Order {
-        if let Some(noise) = self.noise {
-            return Order::Finish { noise, mean: means.values };
+    /// The end: mean coefficients, and what all nodes deviate by there. [`Structure::centre`](crate::mixed)
+    fn finish(&self, noise: f64, mean: &[f64], (sums, common): (&[f64], &Common)) -> Order {
+        let mut mean = mean.to_vec();
+        let factor = self.question.iter().flat_map(|question| &question.factor);
+        let common_deviations = &sums[4 + 3 * common.sizes.random..];
+        for ((t, place), sum) in factor.zip(&common.mean_places).zip(common_deviations) {
+            if let Some(place) = *place {
+                mean[place] += t * sum / common.nodes as f64;
+            }
         }
+        Order::Finish { noise, mean }
+    }
+
+    /// The gradient at the mean coefficients; at the end, what nodes deviate by there.
+    fn slopes(&mut self, mut means: Means, logarithms: (f64, f64), common: &Common) -> Order {
         self.logarithms = logarithms;
         // What mean coefficients take from the rows counts in the restricted likelihood only.
-        if self.likelihood == Likelihood::Full || self.is_first(common) {
+        let is_last = self.noise.is_some();
+        if is_last || self.likelihood == Likelihood::Full || self.is_first(common) {
             means.covariance.fill(0.0);
         }
         Order::Slopes(means)

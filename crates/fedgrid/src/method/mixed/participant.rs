@@ -16,7 +16,7 @@ use crate::{
     method::{Participant, Report},
     mixed::{
         Chebyshev, Columns, Design, Family, Known, NodeMoments, NodeRows, NodeSeries, NodeSystem,
-        OwnPrecision, Probes, Question,
+        OwnPrecision, Probes, Question, mean_places,
     },
     model::Hypothesis,
     network::{NodeId, View},
@@ -213,7 +213,12 @@ impl MixedParticipant {
         let (sizes, nodes) = (self.sizes(), self.plan.nodes);
         let of_others = self.basis.as_ref().filter(|_| self.family.is_some());
         let columns = of_others.map(|basis| basis.columns.clone());
-        Common { sizes, known, nodes, is_exact: self.elimination.is_some(), columns }
+        let mut places = self.basis.as_ref().map_or_else(Vec::new, |basis| {
+            mean_places(&basis.columns.random, &basis.columns.fixed)
+        });
+        places.truncate(self.widths().coupled);
+        let is_exact = self.elimination.is_some();
+        Common { sizes, known, nodes, mean_places: places, is_exact, columns }
     }
 
     pub(super) fn own_precision(&self) -> OwnPrecision {

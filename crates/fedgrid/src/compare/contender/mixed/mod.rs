@@ -159,7 +159,7 @@ fn family(study: &Study) -> Option<Family> {
 
 impl Contender for Mixed {
     fn about(&self) -> &'static str {
-        "coefficients of estimated spread"
+        "mixed model along the network"
     }
 
     fn strength_key(&self) -> Option<StrengthKey> {

@@ -15,7 +15,7 @@ use crate::{
 
 /// The version of the layout and of what it means: a mixed model keeps the answers to the questions of its search, which
 /// would be matched with others if a search began to ask them in another order.
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 
 impl<P: Durable, R: Rules> Process<P, R> {
     pub(super) fn state_bytes(&self) -> Result<Vec<u8>> {
