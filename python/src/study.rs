@@ -216,6 +216,8 @@ impl StudyHandle {
         let assembly = assembly.map_err(|error| experiment_error(&error))?;
         let known = self.tuned.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let own = how.run(py, move |watch| assembly.study.completed(contestant, &known, watch))?;
+        // Shuffles are searched around the strength of the network, as the command does it.
+        self.tuned.lock().unwrap_or_else(PoisonError::into_inner).push(own.clone());
         self.over_origins(py, own, &how).map(CardHandle)
     }
 

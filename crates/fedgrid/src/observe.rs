@@ -38,6 +38,11 @@ pub trait Observer {
         record: &mut Round,
         hypotheses: &[Option<Arc<dyn Hypothesis>>],
     ) -> ControlFlow<()>;
+
+    /// Whether it has seen enough: the run ends with what it has.
+    fn has_seen_enough(&self) -> bool {
+        false
+    }
 }
 
 /// An observer that looks away.

@@ -94,6 +94,11 @@ struct FitKeys {
     #[arg(long)]
     learn: bool,
 
+    /// A first look in less time: a coarse grid of strengths and few shuffled networks, which the verdict says (key
+    /// compare.quick).
+    #[arg(long)]
+    quick: bool,
+
     /// Skip the comparison (key compare.enabled).
     #[arg(long)]
     no_compare: bool,
@@ -337,6 +342,7 @@ impl FitKeys {
             baselines.map(|names| names.iter().map(text).collect::<Vec<_>>().into()),
         );
         put(table, "network", "learn", self.learn.then_some(Value::Boolean(true)));
+        put(table, "compare", "quick", self.quick.then_some(Value::Boolean(true)));
         put(table, "compare", "enabled", self.no_compare.then_some(Value::Boolean(false)));
         Ok(unused)
     }

@@ -108,7 +108,10 @@ fn rows_and_headers_of_a_wrong_length_are_named() {
         refusal_of_cell(5, 4, "train,1"),
         "rows.csv: row 5 has 6 cells, expected 5 as in the header"
     );
-    assert_eq!(refusal_of_cell(0, 2, "x"), "rows.csv: column 'x' appears twice");
+    assert_eq!(
+        refusal_of_cell(0, 2, "x"),
+        "rows.csv: column 'x' appears twice; give one of them another name"
+    );
 }
 
 #[test]
@@ -183,7 +186,8 @@ fn cells_that_are_no_finite_numbers_are_named() {
     }
     assert_eq!(
         refusal_of_cell(7, 3, ""),
-        "rows.csv: row 7, column 'y' is empty, expected a number"
+        "rows.csv: row 7, column 'y' is empty, expected a number; fill it in, or leave such rows out by --missing drop \
+         (key data.missing)"
     );
 }
 

@@ -99,7 +99,7 @@ fn missing_cells_are_counted_with_what_would_do_and_rules_do_it() {
     write_rows(&folder, "age,ward", |row| format!("{},{}", age(row), ward(row)));
     assert_eq!(
         folder.fit_refusal(&[]),
-        "rows.csv: columns 'age' has 8 missing cells of 48 (first in row 2), 'ward' has 6 missing cells of 48 \
+        "rows.csv: column 'age' has 8 missing cells of 48 (first in row 2), column 'ward' has 6 missing cells of 48 \
          (first in row 4); add --missing mean, most-frequent, indicator or drop (key data.missing, or \
          data.columns.age.missing for one column)"
     );

@@ -29,6 +29,23 @@ fn mixed() -> Folder {
     folder
 }
 
+#[test]
+fn a_quick_run_tries_less_and_says_so_before_its_verdict() {
+    let folder = Folder::new();
+    let whole = folder.fit("whole", &[]);
+    let said = folder.done(&["fit", "experiment.toml", "--quick", "--out", "quick"]);
+    let (warning, verdict) =
+        (said.find("Warning: This is a first look (--quick)"), said.find("At first look: "));
+    assert!(warning.is_some() && warning < verdict, "{said}");
+    let quick = folder.json("quick/result.json");
+    assert!(quick["verdict"].as_str().is_some_and(|text| text.starts_with("At first look: ")));
+    assert!(!whole["verdict"].as_str().unwrap().contains("first look"));
+    let tried = |result: &Value, name: &str| result["path"][name].as_array().map(Vec::len);
+    assert!(tried(&quick, "shrunk") < tried(&whole, "shrunk"));
+    assert!(tried(&quick, "shuffled 1").is_some() && tried(&quick, "shuffled 2").is_none());
+    assert!(folder.read("quick/experiment.toml").contains("quick = true"));
+}
+
 /// The names of the files below a folder, in order.
 fn files(folder: &Folder, name: &str) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder.path(name))

@@ -98,7 +98,7 @@ fn sites_with_other_levels_gaps_and_dates_end_with_the_models_of_the_pooled_tabl
     });
     let [ann, ben] = parts.map(Joined::ended);
     assert!(ann.contains("at ann, ") && ann.contains("ward (3 levels)"), "{ann}");
-    let other = "Cells that hold none of the known levels: 1 of 'ward'; they count as other.";
+    let other = "Cells that hold none of the known levels: 1 of 'ward' ('new' in row 6); they count as other.";
     assert!(ben.replace('\n', " ").contains(other) && !ann.contains("known levels"), "{ben}");
     // One process that reads the pooled table by the same plan: the same bits.
     let address = free_address();

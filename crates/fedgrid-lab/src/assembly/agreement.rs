@@ -365,7 +365,7 @@ fn public_points(
     }
     let scaled = scales.map_or_else(|| Ok(moments.clone()), |own| own.moments(moments))?;
     let mut stream = Stream::new(experiment.seed, 0, 0, Purpose::Public);
-    Ok(scaled.normal_points(keys.points, &mut stream)?)
+    Ok(scaled.normal_points(experiment.public_points(about.task), &mut stream)?)
 }
 
 /// What a reader should know.

@@ -69,6 +69,8 @@ pub(super) fn settings(
     };
     let facts = method.approach.facts();
     let is_complete = experiment.network.shape == Some(ShapeKey::Complete);
+    let (is_quick, likelihood_shuffles) =
+        (experiment.compare.quick, experiment.compare.likelihood_shuffles);
     Settings {
         alpha: method.strength.given(),
         tune_ridge: experiment.model.tunes_ridge(),
@@ -91,9 +93,10 @@ pub(super) fn settings(
         shuffles: if facts.is_blind_to_order && is_complete {
             0
         } else {
-            experiment.compare.shuffles
+            experiment.compare.shuffles.min(if is_quick { 1 } else { usize::MAX })
         },
-        likelihood_shuffles: experiment.compare.likelihood_shuffles,
+        likelihood_shuffles: likelihood_shuffles.min(if is_quick { 19 } else { usize::MAX }),
+        is_quick,
         baselines: methods.baselines,
         seed: experiment.seed,
         ..Settings::default()

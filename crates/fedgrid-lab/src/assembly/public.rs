@@ -55,18 +55,15 @@ impl Public {
         (nodes, given): (&[String], Option<Features>),
     ) -> Result<Self> {
         let (keys, training) = (&experiment.public, source.training);
-        let seed = experiment.seed;
+        let (seed, count) = (experiment.seed, experiment.public_points(source.about.task));
         let (mut fingerprint, mut described) = (0, Vec::new());
         let draw = |node: usize| -> Result<Features> {
             let mut stream = Stream::new(seed, node, 0, Purpose::Public);
             Ok(match keys.kind {
-                PublicKind::Box => uniform_points(
-                    training.names().clone(),
-                    &bounds(training),
-                    keys.points,
-                    &mut stream,
-                )?,
-                _ => weighted_normal_points(training, source.counts, keys.points, &mut stream)?,
+                PublicKind::Box => {
+                    uniform_points(training.names().clone(), &bounds(training), count, &mut stream)?
+                }
+                _ => weighted_normal_points(training, source.counts, count, &mut stream)?,
             })
         };
         let (points, words, note) = match (keys.kind, given) {
@@ -80,14 +77,14 @@ impl Public {
             (PublicKind::Columns, _) => public_columns(experiment, source)?,
             (PublicKind::Normal, _) => (
                 draw(0)?,
-                format!("{} points drawn from a normal distribution", keys.points),
+                format!("{count} points drawn from a normal distribution"),
                 Some(
                     "The public points are drawn with the mean and covariance of all training features, which are shared statistics.",
                 ),
             ),
             (PublicKind::Box, _) => (
                 draw(0)?,
-                format!("{} points drawn evenly from a box", keys.points),
+                format!("{count} points drawn evenly from a box"),
                 Some(
                     "The public points are drawn between the smallest and largest training features of all nodes, which are shared statistics.",
                 ),
@@ -145,7 +142,7 @@ fn public_columns(
     });
     let rows = Features::new(training.names().clone(), values.collect())?;
     let mut stream = Stream::new(experiment.seed, 0, 0, Purpose::Public);
-    let points = distinct_rows(&rows, experiment.public.points, &mut stream);
+    let points = distinct_rows(&rows, experiment.public_points(source.about.task), &mut stream);
     let note = if public.iter().all(|public| *public) {
         "The public points are feature rows that the experiment declares to be no secret."
     } else {

@@ -255,8 +255,8 @@ mod tests {
         problems.add_gaps("w", (20, 48), 6);
         assert_eq!(
             problems.into_result().unwrap_err().to_string(),
-            "t.csv: row 4, column 'x' is 'warm', expected a number (and 1 more cell of this column); columns 'z' \
-             has 1 missing cell of 48 (first in row 1), 'w' has 20 missing cells of 48 (first in row 7); add \
+            "t.csv: row 4, column 'x' is 'warm', expected a number (and 1 more cell of this column); column 'z' \
+             has 1 missing cell of 48 (first in row 1), column 'w' has 20 missing cells of 48 (first in row 7); add \
              --missing mean, most-frequent, indicator or drop (key data.missing, or data.columns.z.missing for one \
              column)"
         );

@@ -214,16 +214,17 @@ impl From<Task> for TaskKey {
 }
 
 /// The points on which nodes compare their predictions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PublicKeys {
     /// Where they come from.
     #[serde(default)]
     pub kind: PublicKind,
-    /// How many points are drawn.
-    #[serde(default = "points")]
+    /// How many points are drawn. By default 500 for linear models, whose time does not depend on it, and for trees and
+    /// the like of classes, whose predictions more points make smoother; 100 for all others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
-    pub points: usize,
+    pub points: Option<usize>,
     /// For kind "file": a table with the feature columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
@@ -238,16 +239,27 @@ pub struct PublicKeys {
     pub per_node: bool,
 }
 
-impl Default for PublicKeys {
-    fn default() -> Self {
-        Self {
-            kind: PublicKind::default(),
-            points: points(),
-            file: None,
-            format: FileKeys::default(),
-            columns: None,
-            per_node: false,
-        }
+/// Public points where they cost nothing, or much is to be had of more.
+const MANY_POINTS: usize = 500;
+/// Elsewhere: with 100 instead of 500, errors of logistic regressions and of trees of numbers change in the third digit,
+/// and fits take a fifth of the time (docs/performance.md has the table).
+const SOME_POINTS: usize = 100;
+
+impl Experiment {
+    /// How many public points are drawn for what is predicted.
+    #[must_use]
+    pub fn public_points(&self, task: Task) -> usize {
+        let models = self.model.for_task(task);
+        let is_smooth = |model: &fedgrid::model::Model| {
+            let weights = model.as_local().as_parametric();
+            weights.is_some_and(|model| model.as_linear_outputs().is_some())
+        };
+        let are_linear = models.models().all(|model| model.as_local().as_linear().is_some());
+        let are_smooth = models.models().all(is_smooth);
+        let are_classes = task != Task::Regression;
+        let usual =
+            if are_linear || are_classes && !are_smooth { MANY_POINTS } else { SOME_POINTS };
+        self.public.points.unwrap_or(usual)
     }
 }
 
@@ -285,6 +297,9 @@ pub struct CompareKeys {
     #[serde(default = "ninety_nine")]
     #[schemars(range(max = 100_000))]
     pub likelihood_shuffles: usize,
+    /// A first look: strengths on a coarse grid, one shuffled network, 19 for the likelihood. The verdict says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quick: bool,
     /// Other methods that are tried too, tuned and scored in the same way, by name, or "all" that the models
     /// allow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -298,6 +313,7 @@ impl Default for CompareKeys {
             enabled: true,
             shuffles: 5,
             likelihood_shuffles: 99,
+            quick: false,
             baselines: Vec::new(),
         }
     }
@@ -317,7 +333,4 @@ fn ninety_nine() -> usize {
 }
 fn yes() -> bool {
     true
-}
-fn points() -> usize {
-    500
 }

@@ -63,6 +63,7 @@ pub fn outcome(
             main,
             nodes: study.network.len(),
             rows: scored_rows(cards, main),
+            is_quick: study.settings.is_quick,
         }
         .sentence(),
         verdict_kind: verdict.as_ref().map(|verdict| verdict.kind),
@@ -316,6 +317,13 @@ fn better_baselines(cards: &[Card], main: Contestant) -> Option<String> {
 /// What a reader must know before the verdict.
 fn warnings(assembly: &Assembly, cards: &[Card], fitted: &Fitted, is_judged: bool) -> Vec<String> {
     let mut warnings = Vec::new();
+    if assembly.study.settings.is_quick {
+        warnings.push(
+            "This is a first look (--quick): strengths are on a coarse grid, and few shuffled networks are tried. Run \
+             without it before you decide."
+                .into(),
+        );
+    }
     let certificate = &fitted.certificate;
     if !certificate.converged {
         let rounds = if fitted.direct { "" } else { "; more rounds (method.rounds) may help" };

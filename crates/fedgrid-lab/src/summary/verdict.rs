@@ -20,11 +20,18 @@ pub(super) struct VerdictText<'a> {
     pub(super) nodes: usize,
     /// The rows that errors are measured on, such as `11,716 test rows`.
     pub(super) rows: String,
+    /// Whether it was a first look.
+    pub(super) is_quick: bool,
 }
 
 impl VerdictText<'_> {
     /// The verdict in one sentence.
     pub(super) fn sentence(&self) -> String {
+        let first = if self.is_quick && self.verdict.is_some() { "At first look: " } else { "" };
+        format!("{first}{}", self.of_method())
+    }
+
+    fn of_method(&self) -> String {
         match (self.main, self.verdict) {
             // The order matters: methods without a network get no sentence about one, whatever the rule says.
             (main, _) if main.is_plain() => self.without_network(),
@@ -257,6 +264,7 @@ mod tests {
             main: Contestant::Network,
             nodes: 4,
             rows,
+            is_quick: false,
         };
         text.sentence()
     }

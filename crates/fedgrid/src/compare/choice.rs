@@ -7,7 +7,7 @@
 //! over methods k and their strengths s: each is tuned as if it were the study's own, on the same
 //! validation rows or folds, and the one of least error is taken. Test rows score all of them, afterwards.
 
-use super::{Approach, Card, Contestant, MethodKind, Study, Watch, tuning::TIE_SHARE};
+use super::{Approach, Card, Contestant, MethodKind, Strength, Study, Watch, tuning::TIE_SHARE};
 use crate::error::Result;
 
 /// A method that the study's own is chosen from.
@@ -58,6 +58,16 @@ impl Study {
         }
     }
 
+    /// The strength of the network itself, near which that of its shuffles is sought: the same method on the same rows.
+    fn known_strength(&self, contestant: Contestant, known: &[Card]) -> Option<Strength> {
+        let chosen = Contestant::Member(self.settings.method.kind());
+        let is_network =
+            |card: &&Card| card.contestant == Contestant::Network || card.contestant == chosen;
+        matches!(contestant, Contestant::Shuffled(_))
+            .then(|| known.iter().rfind(is_network).map(|card| card.strength))
+            .flatten()
+    }
+
     /// The card of a contestant, on test rows too; what is known already is not computed again.
     pub fn completed(
         &self,
@@ -73,7 +83,7 @@ impl Study {
         // The last, because a card is known without its errors on test rows first.
         let tuned = match known.iter().rfind(|card| is_same(card)) {
             Some(card) => Card { contestant, ..card.clone() },
-            None => self.tune(contestant, watch)?,
+            None => self.tune_near(contestant, self.known_strength(contestant, known), watch)?,
         };
         self.judge(tuned, watch)
     }

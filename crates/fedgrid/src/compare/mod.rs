@@ -19,6 +19,7 @@ mod contender;
 mod difference;
 mod direct;
 mod evidence;
+mod few_rows;
 mod fitted;
 mod hub;
 mod intervals;
@@ -172,6 +173,8 @@ pub struct Settings {
     pub shuffles: usize,
     /// How many shuffled networks the likelihood of the training rows is compared with, at most.
     pub likelihood_shuffles: usize,
+    /// Whether a coarse grid of strengths is enough.
+    pub is_quick: bool,
     /// Which other methods are tried too.
     pub baselines: Vec<MethodKind>,
     /// The seed of everything drawn.
@@ -194,6 +197,7 @@ impl Default for Settings {
             runtime: InProcess::default(),
             shuffles: 5,
             likelihood_shuffles: 99,
+            is_quick: false,
             baselines: Vec::new(),
             seed: 1,
             kept: KeptEstimates::default(),

@@ -51,7 +51,9 @@ impl Trainer<'_> {
         };
         let validation = Validation::new(&validation).by(self.study.metric());
         let error_unit = self.study.error_unit();
-        let mut observer = Patience { watch: self.watch, validation, error_unit, effort };
+        let has_noise = self.study.models.iter().any(|model| model.as_parametric().is_none());
+        let rest = (effort == Effort::Search && has_noise).then(Rest::default);
+        let mut observer = Patience { watch: self.watch, validation, error_unit, effort, rest };
         InProcess { stop, ..self.study.settings.runtime }.observed(method, views, &mut observer)
     }
 
@@ -91,6 +93,41 @@ struct Patience<'a> {
     /// What an error of models is worth in the units of the table.
     error_unit: f64,
     effort: Effort,
+    /// Whether rounds still come nearer to rest, where a search asks for it.
+    rest: Option<Rest>,
+}
+
+/// Models without weights jump from one round to the next, by about as much for ever: a search ends there.
+#[derive(Debug)]
+struct Rest {
+    /// The least residual so far, and how many rounds ago it was.
+    least: f64,
+    ago: usize,
+}
+
+/// A residual that is smaller by less than this share is as good as the one before.
+const SMALLER_SHARE: f64 = 0.95;
+/// So many rounds without a smaller residual are noise.
+const NOISY_ROUNDS: usize = 5;
+
+impl Default for Rest {
+    fn default() -> Self {
+        Self { least: f64::INFINITY, ago: 0 }
+    }
+}
+
+impl Rest {
+    fn add(&mut self, residual: f64) {
+        if residual < SMALLER_SHARE * self.least {
+            (self.least, self.ago) = (residual, 0);
+        } else {
+            self.ago += 1;
+        }
+    }
+
+    fn is_noise(&self) -> bool {
+        self.ago >= NOISY_ROUNDS
+    }
 }
 
 impl Observer for Patience<'_> {
@@ -102,11 +139,18 @@ impl Observer for Patience<'_> {
         if self.watch.interrupted() {
             return ControlFlow::Break(());
         }
+        if let Some(rest) = &mut self.rest {
+            rest.add(record.residual);
+        }
         let flow = self.validation.round(record, hypotheses);
         record.validation = record.validation.map(|error| self.error_unit * error);
         if self.effort == Effort::Final {
             self.watch.round(record);
         }
         flow
+    }
+
+    fn has_seen_enough(&self) -> bool {
+        self.rest.as_ref().is_some_and(Rest::is_noise)
     }
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{
     Contestant, Fitted, Strength, Study, Watch,
+    few_rows::FewRows,
     fitted::{Effort, FitRequest, StartingPoint},
     nodes::{mean_of, weigh, with_ridge},
     undetermined,
@@ -24,6 +25,8 @@ pub struct Trainer<'a> {
     pub(super) watch: &'a dyn Watch,
     rows: &'a [Vec<usize>],
     ridge: Option<f64>,
+    /// The columns of the nodes, where there are more features than rows.
+    few_rows: Option<FewRows>,
     /// The nodes, once they are needed: linear networks are solved by their moments.
     nodes: OnceLock<Vec<Node>>,
     /// Whether a node has rows that count.
@@ -46,6 +49,11 @@ impl<'a> Trainer<'a> {
         ridge: Option<f64>,
     ) -> Result<Self> {
         let nodes = study.nodes_with(rows, ridge);
+        let few_rows = FewRows::new(study, &nodes);
+        let nodes = match &few_rows {
+            Some(few_rows) => few_rows.nodes(nodes)?,
+            None => nodes,
+        };
         let settings = &study.settings;
         let facts = settings.method.facts();
         let linear = if settings.direct && facts.solves_directly {
@@ -56,13 +64,15 @@ impl<'a> Trainer<'a> {
         let mean = Arc::new(mean_of(&nodes));
         let has_rows = nodes.iter().map(|node| node.data.total_weight() > 0.0).collect();
         // Nodes hold copies of rows: where the moments suffice, these are dropped until a model asks for them.
-        let nodes = if linear.is_some() { OnceLock::new() } else { nodes.into() };
+        let is_kept = linear.is_none() || few_rows.is_some();
+        let nodes = if is_kept { nodes.into() } else { OnceLock::new() };
         let (smooth, losses, anchor) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         Ok(Self {
             study,
             watch,
             rows,
             ridge,
+            few_rows,
             nodes,
             has_rows,
             linear,
@@ -93,7 +103,13 @@ impl<'a> Trainer<'a> {
         if let Some(key) = method.strength_key() {
             key.check(request.strength)?;
         }
-        method.fit(self, FitRequest { is_estimated, ..request })
+        let mut fitted = method.fit(self, FitRequest { is_estimated, ..request })?;
+        if let Some(few_rows) = &self.few_rows {
+            for hypothesis in &mut fitted.hypotheses {
+                *hypothesis = few_rows.of_all_features(hypothesis);
+            }
+        }
+        Ok(fitted)
     }
 
     /// The training rows of all nodes, each of which counts once on average.

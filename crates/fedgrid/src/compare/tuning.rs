@@ -1,8 +1,8 @@
 //! Choosing strengths on validation rows, for every contestant in the same way: a coarse grid of
 //! pulls α and ridges, walked from strong to weak with warm starts, wider where its edge wins, finer
-//! around the best.
+//! around the best. Shuffled networks are searched around the strength of the network itself.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::RangeInclusive};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -97,7 +97,7 @@ impl Tried {
 const MOST_DECADES: i32 = 7;
 /// Exponents of ten: the coarse grid of ridges, in units of the mean feature variance.
 // Zero is tried as well; a ridge far above the variance of features leaves no slopes.
-const RIDGE_EXPONENTS: std::ops::RangeInclusive<i32> = -4..=1;
+const RIDGE_EXPONENTS: RangeInclusive<i32> = -4..=1;
 
 impl Study {
     /// Tunes a contestant on validation rows and scores it on test rows.
@@ -107,14 +107,29 @@ impl Study {
 
     /// Tunes a contestant on validation rows; test rows are not looked at.
     pub fn tune(&self, contestant: Contestant, watch: &dyn Watch) -> Result<Card> {
+        self.tune_near(contestant, None, watch)
+    }
+
+    /// The same around a strength, where one is known that cannot be far, and wider where an edge wins.
+    pub fn tune_near(
+        &self,
+        contestant: Contestant,
+        near: Option<Strength>,
+        watch: &dyn Watch,
+    ) -> Result<Card> {
         match self.by_name() {
-            Some((study, order)) => Ok(study.tuned(contestant, watch)?.put_back(&order)),
-            None => self.tuned(contestant, watch),
+            Some((study, order)) => Ok(study.tuned(contestant, near, watch)?.put_back(&order)),
+            None => self.tuned(contestant, near, watch),
         }
     }
 
-    fn tuned(&self, contestant: Contestant, watch: &dyn Watch) -> Result<Card> {
-        let tried = Search::new(self, contestant, watch)?.run()?;
+    fn tuned(
+        &self,
+        contestant: Contestant,
+        near: Option<Strength>,
+        watch: &dyn Watch,
+    ) -> Result<Card> {
+        let tried = Search::new(self, contestant, watch)?.run(near)?;
         let best = best(&tried);
         // A plot of the path needs numbers; that a strength diverged shows in its absence.
         let finite = tried.iter().filter(|tried| tried.error().is_finite());
@@ -207,29 +222,35 @@ impl<'a> Search<'a> {
         })
     }
 
-    fn run(mut self) -> Result<Vec<Tried>> {
-        let ridges = self.ridges();
-        let mut tried = self.evaluate(&self.grid.first(), &ridges)?;
-        let (mut weakest, mut strongest) = (*PULL_EXPONENTS.start(), *PULL_EXPONENTS.end());
+    fn run(mut self, near: Option<Strength>) -> Result<Vec<Tried>> {
+        let near = near.filter(|near| near.alpha > 0.0 && matches!(self.grid, Grid::Decades(_)));
+        let (mut exponents, mut ridges) = match near {
+            Some(near) => {
+                self.grid = Grid::Decades(near.alpha);
+                (-1..=1, self.ridges_near(near.ridge))
+            }
+            None => (PULL_EXPONENTS, self.ridges()),
+        };
+        let first = match self.grid {
+            Grid::Decades(unit) => pulls(unit, &exponents),
+            _ => self.grid.first(),
+        };
+        let mut tried = self.evaluate(&first, &ridges)?;
         // While the edge of the grid wins, the grid is too narrow.
         while let Grid::Decades(unit) = self.grid {
-            if strongest - weakest >= MOST_DECADES {
-                break;
-            }
-            let alpha = best(&tried).strength.alpha;
-            let wider = if alpha >= pull(unit, strongest) {
-                strongest += 1;
-                strongest
-            } else if alpha <= pull(unit, weakest) {
-                weakest -= 1;
-                weakest
+            let strength = best(&tried).strength;
+            if let Some(wider) = wider(strength.alpha, unit, &exponents) {
+                exponents = wider.min(*exponents.start())..=wider.max(*exponents.end());
+                tried.extend(self.evaluate(&[pull(unit, wider)], &ridges)?);
+            } else if let Some(wider) = self.wider_ridge(strength.ridge, &ridges) {
+                tried.extend(self.evaluate(&pulls(unit, &exponents), &[Some(wider)])?);
+                ridges.push(Some(wider));
             } else {
                 break;
-            };
-            tried.extend(self.evaluate(&[pull(unit, wider)], &ridges)?);
+            }
         }
         let (pulls, ridges) = self.around(best(&tried).strength);
-        if pulls.len() * ridges.len() > 1 {
+        if pulls.len() * ridges.len() > 1 && !self.study.settings.is_quick {
             tried.extend(self.evaluate(&pulls, &ridges)?);
         }
         Ok(tried)
@@ -237,11 +258,51 @@ impl<'a> Search<'a> {
 
     fn ridges(&self) -> Vec<Option<f64>> {
         if self.tunes_ridge {
-            let ridges = RIDGE_EXPONENTS.rev().map(|k| Some(self.ridge_unit * 10_f64.powi(k)));
+            let step = if self.study.settings.is_quick { 2 } else { 1 };
+            let exponents = RIDGE_EXPONENTS.rev().step_by(step);
+            let ridges = exponents.map(|k| Some(self.ridge_unit * 10_f64.powi(k)));
             ridges.chain([Some(0.0)]).collect()
         } else {
             vec![None]
         }
+    }
+
+    /// The ridges next to one.
+    fn ridges_near(&self, ridge: Option<f64>) -> Vec<Option<f64>> {
+        let Some(ridge) = ridge.filter(|_| self.tunes_ridge) else { return vec![None] };
+        let beside = [self.larger_ridge(ridge), Some(ridge), self.smaller_ridge(ridge)];
+        beside.into_iter().flatten().map(Some).collect()
+    }
+
+    /// The next ridge where the best one is the largest or the smallest of those tried, and not of all.
+    fn wider_ridge(&self, best: Option<f64>, tried: &[Option<f64>]) -> Option<f64> {
+        let best = best.filter(|_| self.tunes_ridge)?;
+        let tried = || tried.iter().flatten().copied();
+        if tried().all(|ridge| ridge <= best) {
+            self.larger_ridge(best)
+        } else if tried().all(|ridge| ridge >= best) {
+            self.smaller_ridge(best)
+        } else {
+            None
+        }
+    }
+
+    fn larger_ridge(&self, ridge: f64) -> Option<f64> {
+        let [smallest, largest] = self.ridge_range();
+        let larger = (10.0 * ridge).max(smallest);
+        // Half a step of the finer grid beyond is still within.
+        (larger < 2.0 * largest).then_some(larger)
+    }
+
+    /// The one below the smallest is none at all.
+    fn smaller_ridge(&self, ridge: f64) -> Option<f64> {
+        let [smallest, _] = self.ridge_range();
+        let smaller = 0.1 * ridge;
+        (ridge > 0.0).then_some(if smaller > 0.5 * smallest { smaller } else { 0.0 })
+    }
+
+    fn ridge_range(&self) -> [f64; 2] {
+        [*RIDGE_EXPONENTS.start(), *RIDGE_EXPONENTS.end()].map(|k| self.ridge_unit * 10_f64.powi(k))
     }
 
     /// A finer grid around a strength.
@@ -307,6 +368,25 @@ impl<'a> Search<'a> {
             start = fitted.next_start;
         }
         Ok(scores)
+    }
+}
+
+/// Powers of ten of a pull, from strong to weak.
+fn pulls(unit: f64, exponents: &RangeInclusive<i32>) -> Vec<f64> {
+    exponents.clone().rev().map(|exponent| pull(unit, exponent)).collect()
+}
+
+/// The exponent beyond the grid, where its edge is best.
+fn wider(alpha: f64, unit: f64, exponents: &RangeInclusive<i32>) -> Option<i32> {
+    let (weakest, strongest) = (*exponents.start(), *exponents.end());
+    if strongest - weakest >= MOST_DECADES {
+        None
+    } else if alpha >= pull(unit, strongest) {
+        Some(strongest + 1)
+    } else if alpha <= pull(unit, weakest) {
+        Some(weakest - 1)
+    } else {
+        None
     }
 }
 

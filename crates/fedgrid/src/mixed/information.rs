@@ -210,7 +210,7 @@ mod tests {
                 slope[node * NODES + other] = -weight / mean_degree;
             }
         }
-        let one = |at: usize| f64::from(u8::from(at % (NODES + 1) == 0));
+        let one = |at: usize| f64::from(u8::from(at.is_multiple_of(NODES + 1)));
         let omega = slope.iter().enumerate().map(|(at, slope)| one(at) + rho * slope).collect();
         [omega, slope]
     }

@@ -251,8 +251,7 @@ impl<'a, S: Surface> Search<'a, S> {
         mean: &[f64],
     ) -> Result<Option<End<S::Extra>>> {
         let mut best: Option<(Relative, (f64, S::Half))> = None;
-        for rho in FIRST_RHOS {
-            let Some(start) = self.rescaled(without, rho) else { continue };
+        for start in self.starts(without, &FIRST_RHOS) {
             self.evaluations += 1;
             let Some(half) = self.surface.deviance(&start, mean) else { continue };
             if best.as_ref().is_none_or(|(_, (least, _))| half.0 < *least) {
@@ -273,6 +272,11 @@ impl<'a, S: Surface> Search<'a, S> {
             Ok(limit) if limit.deviance <= end.deviance + AS_GOOD => limit,
             _ => End { evaluations: self.evaluations, ..end },
         }
+    }
+
+    /// Where the deviance is looked at along a network, from the minimum at ρ = 0.
+    pub(super) fn starts(&self, without: &Relative, rhos: &[f64]) -> Vec<Relative> {
+        rhos.iter().filter_map(|rho| self.rescaled(without, *rho)).collect()
     }
 
     /// The same spread of deviations at another ρ.

@@ -121,6 +121,9 @@ impl InProcess {
             if flow == ControlFlow::Break(()) {
                 return Err(Error::Interrupted);
             }
+            if observer.has_seen_enough() {
+                break;
+            }
         }
         let tallies = participants.iter().flat_map(Participant::tallies);
         run.tallies = tallies.filter(|tally| tally.probes > 0).copied().collect();

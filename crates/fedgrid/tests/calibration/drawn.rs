@@ -80,9 +80,10 @@ impl<'a> Drawn<'a> {
             || is_shuffle && self.study.settings.method.kind() == MethodKind::Mixed;
         // What training rows estimate needs no validation rows, except to show their error.
         let estimated = is_mixed.then_some(Strength { alpha: 0.0, ridge: None });
-        let strength = strength
-            .or(estimated)
-            .unwrap_or_else(|| self.study.tune(contestant, &Unwatched).unwrap().strength);
+        let strength = strength.or(estimated).unwrap_or_else(|| {
+            let near = self.trained.first().filter(|_| is_shuffle).map(|own| own.strength);
+            self.study.tune_near(contestant, near, &Unwatched).unwrap().strength
+        });
         let fitted = self.study.fit_contestant(contestant, strength, &Unwatched).unwrap();
         let hypotheses = self.study.for_table(&fitted.hypotheses);
         self.trained.push(Trained { contestant, strength, hypotheses });

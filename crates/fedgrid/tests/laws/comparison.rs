@@ -55,6 +55,22 @@ fn verdict(study: &Study) -> Verdict {
 }
 
 #[test]
+fn a_shuffle_that_is_sought_near_the_networks_strength_is_as_good_as_one_sought_everywhere() {
+    for study in [clustered(0.01, 0.5), clustered(0.2, 2.0)] {
+        let network = study.card(Contestant::Network, &Unwatched).unwrap();
+        for number in 0..study.settings.shuffles {
+            let contestant = Contestant::Shuffled(number);
+            let everywhere = study.card(contestant, &Unwatched).unwrap();
+            let near =
+                study.completed(contestant, std::slice::from_ref(&network), &Unwatched).unwrap();
+            assert!(near.path.len() < everywhere.path.len());
+            let (near, everywhere) = (near.validation, everywhere.validation);
+            assert!(near <= 1.005 * everywhere, "{near} {everywhere}");
+        }
+    }
+}
+
+#[test]
 fn a_network_that_follows_the_clusters_helps() {
     let verdict = verdict(&clustered(0.01, 0.5));
     assert_eq!(verdict.kind, Kind::Network, "{verdict:?}");

@@ -7,6 +7,7 @@ mod collapsed;
 mod common_set;
 mod comparison;
 mod critical;
+mod few_rows;
 mod gtv;
 mod learned;
 mod limits;

@@ -136,6 +136,30 @@ fn the_pooled_hub_pulls_as_in_rounds() {
 }
 
 #[test]
+fn nodes_that_only_the_pooled_model_pulls_at_end_where_rounds_end() {
+    for (setting, model) in settings() {
+        let nodes = nodes(&setting, &model);
+        let pooled = Pooled.fit(&nodes).unwrap();
+        let smooth = SmoothNetwork::new(&nodes).unwrap();
+        let weights = smooth.weights_of(pooled.iter().map(AsRef::as_ref)).unwrap();
+        let apart = Setting { network: setting.network.without_edges(), ..setting };
+        for alpha in [1e-3, 0.5, 1e3] {
+            let anchor = SmoothAnchor { weight: 1.0, weights: weights.clone() };
+            let direct = solved(&apart, &nodes, alpha, Some(&anchor));
+            let views = apart.network.views(nodes.clone()).unwrap();
+            let pooled = Some(pooled.clone().into());
+            let method = FedRelax { alpha, hub: 1.0, pooled, ..FedRelax::default() };
+            let rounds = PATIENT.run(&method, views).unwrap();
+            let difference = largest_difference(
+                &predictions(direct.iter(), &apart),
+                &predictions(rounds.hypotheses.iter().flatten(), &apart),
+            );
+            assert!(difference < 1e-8, "{model:?}, α = {alpha}: {difference}");
+        }
+    }
+}
+
+#[test]
 fn the_number_of_threads_changes_no_bit() {
     for (setting, model) in settings() {
         let nodes = nodes(&setting, &model);

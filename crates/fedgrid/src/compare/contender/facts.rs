@@ -78,6 +78,8 @@ pub struct Facts {
     pub asks_for_rounds: bool,
     /// Whether rows come in the order of the table, which then means something.
     pub is_of_row_order: bool,
+    /// Whether it knows no more of slopes than how long they and their differences are, so that features can be turned.
+    pub knows_lengths_only: bool,
     /// Whether every node is told all others, so that a shuffled complete network is the same.
     pub is_blind_to_order: bool,
     /// Whether its rounds are questions and answers: they cannot overlap, and their number is given.
@@ -110,6 +112,7 @@ impl Default for Facts {
             solves_directly: true,
             asks_for_rounds: false,
             is_of_row_order: false,
+            knows_lengths_only: false,
             is_blind_to_order: false,
             asks_and_answers: false,
             is_led: false,

@@ -36,6 +36,7 @@ impl Contender for FedRelax {
         Facts {
             uses_public: true,
             exchanges_predictions: true,
+            knows_lengths_only: true,
             couples_intercepts: self.couple_intercept,
             is_symmetric,
             hub: self.hub,

@@ -196,6 +196,7 @@ impl Contender for Gtv {
             needs_weights: true,
             couples_intercepts: self.couple_intercept,
             asks_for_rounds: self.asks_for_rounds(),
+            knows_lengths_only: self.penalty != Penalty::OneNorm,
             penalty: Some(self.penalty.name()),
             ..Facts::default()
         }

@@ -30,6 +30,7 @@ impl Contender for LocalRow {
     fn facts(&self) -> Facts {
         Facts {
             uses_network: false,
+            knows_lengths_only: true,
             without: &["rounds", "tolerance", "order"],
             ..Facts::default()
         }

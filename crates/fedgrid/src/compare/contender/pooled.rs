@@ -31,6 +31,7 @@ impl Contender for PooledRow {
     fn facts(&self) -> Facts {
         Facts {
             uses_network: false,
+            knows_lengths_only: true,
             is_personal: false,
             hub: 1.0,
             without: &["rounds", "tolerance", "order"],

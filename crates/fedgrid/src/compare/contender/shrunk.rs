@@ -25,6 +25,7 @@ impl Contender for Shrunk {
     fn facts(&self) -> Facts {
         Facts {
             uses_network: false,
+            knows_lengths_only: true,
             uses_public: true,
             couples_intercepts: self.couple_intercept,
             hub: 1.0,

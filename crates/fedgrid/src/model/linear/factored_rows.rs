@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::{Linear, LinearHypothesis};
 use crate::{
-    algebra::{Reflections, Singular, add_scaled, dot},
+    algebra::{Cholesky, Reflections, Singular, add_outer, add_scaled, dot},
     data::{Features, Labels},
     error::{Result, same_size},
     model::{Hypothesis, Prepared, check, solver::centre},
@@ -30,6 +30,37 @@ pub(super) struct FactoredRows {
     centre: Vec<f64>,
     reflections: Option<Reflections>,
     svd: Singular,
+}
+
+/// The least ridge, relative to the squares of all columns together, at which a single fit goes by a triangle: there
+/// eleven digits are left of it.
+const LEAST_RIDGE_SHARE: f64 = 1e-5;
+
+/// A fit of rows that are used once, by the Cholesky factor of `XᵀX + ridge` for a ridge that keeps it far from singular;
+/// none elsewhere, where singular values tell what counts.
+pub(super) fn fitted_once(
+    model: &Linear,
+    features: &Features,
+    (weights, labels): (&[f64], &[f64]),
+) -> Option<(Vec<f64>, f64)> {
+    let (total, columns) = (weights.iter().sum::<f64>(), features.columns());
+    let centre = centre(features, weights, model.intercept);
+    let label = if model.intercept { dot(weights, labels) / total } else { 0.0 };
+    let (mut gram, mut right) = (vec![0.0; columns * columns], vec![0.0; columns]);
+    let mut centred = vec![0.0; columns];
+    for ((x, y), weight) in features.iter().zip(labels).zip(weights) {
+        centred.iter_mut().zip(x.iter().zip(&centre)).for_each(|(out, (x, c))| *out = x - c);
+        add_outer(&mut gram, *weight, &centred);
+        add_scaled(&mut right, weight * (y - label), &centred);
+    }
+    let squares: f64 = gram.iter().step_by(columns + 1).sum();
+    if model.ridge <= LEAST_RIDGE_SHARE * squares {
+        return None;
+    }
+    (0..columns).for_each(|k| gram[k * (columns + 1)] += model.ridge);
+    Cholesky::new(gram, columns)?.solve(&mut right);
+    let intercept = label - dot(&right, &centre);
+    Some((right, intercept))
 }
 
 impl FactoredRows {

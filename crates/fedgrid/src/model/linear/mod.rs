@@ -15,7 +15,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::factored_rows::FactoredRows;
+use self::factored_rows::{FactoredRows, fitted_once};
 pub use self::linear_proximal::LinearProximal;
 use super::{
     Hypothesis, LocalModel, Parametric, Prepared, Rescaling, Steps, Storable, Stored, Tunable,
@@ -124,6 +124,13 @@ impl AffineModel for Linear {
 impl Linear {
     fn fitted(&self, data: &Dataset) -> Result<LinearHypothesis> {
         at_least_zero("ridge", self.ridge)?;
+        check::weight("a linear model", data.total_weight())?;
+        check::numbers("a linear model", data.task())?;
+        let numbers = (data.weights(), data.labels().as_slice());
+        if let Some((slopes, intercept)) = fitted_once(self, data.features(), numbers) {
+            let names = data.features().names().clone();
+            return Ok(LinearHypothesis { names, slopes, intercept });
+        }
         FactoredRows::new(self, data.features(), data.weights())?.hypothesis(data.labels())
     }
 }
@@ -209,6 +216,26 @@ mod tests {
     fn fit(model: &Linear, data: &Dataset) -> (Vec<f64>, f64) {
         let factored = FactoredRows::new(model, data.features(), data.weights()).unwrap();
         factored.solve(data.labels().as_slice())
+    }
+
+    #[test]
+    fn a_fit_that_is_used_once_is_that_of_singular_values() {
+        let mut stream = Stream::new(2, 0, 0, Purpose::Data);
+        for rows in [1, 2, 3, 9] {
+            let xs: Vec<[f64; 2]> =
+                (0..rows).map(|_| [1e3 + stream.normal(), 0.1 * stream.normal()]).collect();
+            let data = data(&xs, &xs.iter().map(|x| x[0] - x[1]).collect::<Vec<_>>());
+            for (ridge, intercept) in [(0.0, true), (1e-3, true), (0.3, true), (1e2, false)] {
+                let model = Linear { ridge, intercept };
+                let once = model.fitted(&data).unwrap();
+                let (slopes, level) = fit(&model, &data);
+                for (a, b) in
+                    once.slopes.iter().chain([&once.intercept]).zip(slopes.iter().chain([&level]))
+                {
+                    assert!((a - b).abs() <= 1e-9 * (1.0 + b.abs()), "{rows} {ridge}: {a} {b}");
+                }
+            }
+        }
     }
 
     #[test]

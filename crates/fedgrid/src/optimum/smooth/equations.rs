@@ -2,7 +2,12 @@
 
 use rayon::prelude::*;
 
-use super::{Curvatures, SmoothAnchor, SmoothCoupling, SmoothNetwork, rows::Derivatives};
+use std::sync::Arc;
+
+use super::{
+    Curvatures, SmoothAnchor, SmoothCoupling, SmoothNetwork, SmoothSolution, SmoothStart,
+    linearised::Linearised, rows::Derivatives,
+};
 use crate::{
     algebra::{Cholesky, add_scaled, dot, norm, scale},
     model::{Curvature, Link},
@@ -16,9 +21,20 @@ const DIAGONAL_SHIFT: f64 = 1e-12;
 /// A visit ends where this share of the gradient is left: neighbours move, too.
 const VISIT_SHARE: f64 = 0.01;
 /// Steps of a visit at most; a far start takes about ten.
-const MOST_VISIT_STEPS: usize = 25;
+const MOST_VISIT_STEPS: usize = 60;
+/// Where nobody else moves, this share of the tolerance: predictions are known better than gradients.
+const APART_SHARE: f64 = 1e-2;
 /// The shortest step of a visit, below which rounding decides.
 const LEAST_STEP: f64 = 1e-9;
+
+/// When a visit may end.
+#[derive(Debug, Clone, Copy)]
+enum Enough {
+    /// At this share of the first gradient.
+    OfFirst(f64),
+    /// At this share of it or, where that is larger, of the gradient of the node's own rows, which pulls balance.
+    OfRows(f64),
+}
 
 /// The equations of a network at one strength.
 pub(super) struct Equations<'a> {
@@ -249,25 +265,52 @@ impl<'a> Equations<'a> {
         let mut next = weights.to_vec();
         let coupled = next.par_chunks_mut(size).enumerate().filter(|(k, _)| self.is_coupled[*k]);
         coupled.for_each(|(node, at)| {
-            self.visit(node, at, &self.pulling(weights, &gradients, node));
+            self.visit(
+                node,
+                at,
+                &self.pulling(weights, &gradients, node),
+                Enough::OfFirst(VISIT_SHARE),
+            );
         });
         next
     }
 
+    /// The solution where no node hears of another: each has a minimum of its own.
+    pub(super) fn solved_apart(&self, start: SmoothStart, tolerance: f64) -> SmoothSolution {
+        let mut weights = start.weights;
+        let size = self.smooth.size.max(1);
+        let coupled = weights.par_chunks_mut(size).enumerate().filter(|(k, _)| self.is_coupled[*k]);
+        coupled.for_each(|(node, at)| {
+            let pulling = self.pulling(at, &[], node);
+            self.visit(node, at, &pulling, Enough::OfRows(APART_SHARE * tolerance));
+        });
+        let at = self.at(&weights);
+        let curvatures = Arc::new(self.curvatures(&at));
+        let linearised = Linearised::new(self, &curvatures);
+        let residual = linearised.round_residual(&at.left, &weights);
+        let end = SmoothStart { weights, curvatures: None };
+        SmoothSolution { end, residual, history: vec![1.0], converged: residual <= tolerance }
+    }
+
     /// Goes down to about the minimum of a node by damped Newton steps.
-    fn visit(&self, node: usize, at: &mut [f64], pulling: &[f64]) {
+    fn visit(&self, node: usize, at: &mut [f64], pulling: &[f64], enough: Enough) {
         let mut value = self.local_value(node, at, pulling);
-        let mut enough = None;
+        let mut least = None;
         for _ in 0..MOST_VISIT_STEPS {
             let own = self.own_derivatives(node, at, Curvature::Above);
             let public = self.public_derivatives(node, at, pulling, Curvature::Above);
             let mut gradient = vec![0.0; at.len()];
             self.own_gradient(node, at, &own, &mut gradient);
+            let of_rows = norm(&gradient);
             self.smooth.public.add_gradient(&public, self.alpha * self.pulls[node], &mut gradient);
             if self.smooth.link == Link::Canonical {
                 add_scaled(&mut gradient, -self.alpha, pulling);
             }
-            if norm(&gradient) <= *enough.get_or_insert(VISIT_SHARE * norm(&gradient)) {
+            let first = || match enough {
+                Enough::OfFirst(share) => share * norm(&gradient),
+                Enough::OfRows(share) => share * norm(&gradient).max(of_rows),
+            };
+            if norm(&gradient) <= *least.get_or_insert_with(first) {
                 return;
             }
             let (own, public) = self.curvature(node, &own, &public);

@@ -56,6 +56,9 @@ const STEP_TOLERANCE: f64 = 0.03;
 /// Products for one step at most: where that is too few, the step is the best one of its space.
 const STEP_PRODUCTS: usize = 240;
 
+/// How near to its minimum a node gets by itself, where nobody else moves: beyond, values no longer tell points apart.
+const APART_TOLERANCE: f64 = 1e-6;
+
 /// The models, rows and common public points of all nodes.
 #[derive(Debug)]
 pub struct SmoothNetwork {
@@ -209,7 +212,16 @@ impl SmoothNetwork {
         same_size("starting weights", start.weights.len(), self.nodes.len() * self.size)?;
         let equations = Equations::new(self, coupling);
         // In the pool from first to last, because every entry into it costs as much as a small step.
-        Ok(rayon::scope(|_| Walk::new(&equations, start).run(tolerance)))
+        Ok(rayon::scope(|_| {
+            if !coupling.network.edges().is_empty() {
+                return Walk::new(&equations, start).run(tolerance);
+            }
+            let near = equations.solved_apart(start, tolerance.max(APART_TOLERANCE));
+            if near.converged && tolerance >= APART_TOLERANCE {
+                return near;
+            }
+            Walk::new(&equations, near.end).run(tolerance)
+        }))
     }
 
     fn model(&self, node: usize) -> &dyn LinearOutputs {

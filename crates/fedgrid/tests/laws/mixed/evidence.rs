@@ -88,6 +88,24 @@ fn a_shuffle_of_rows_is_the_fit_along_a_shuffled_network() {
 }
 
 #[test]
+fn the_largest_of_many_are_sought_to_the_end_and_no_other_is_too_large() {
+    for follows in [true, false] {
+        let (sample, orders) = (sample(follows), orders());
+        let found = ratio(&sample, &orders, f64::INFINITY);
+        let whole = |order: &Vec<usize>| {
+            ratio(&sample, std::slice::from_ref(order), f64::INFINITY).shuffled[0]
+        };
+        let whole: Vec<f64> = orders.iter().map(whole).collect();
+        let pairs = || found.shuffled.iter().zip(&whole);
+        assert!(pairs().all(|(found, whole)| *found <= whole + ROUGH), "{found:?} {whole:?}");
+        let ended = pairs().filter(|(found, whole)| (*found - *whole).abs() < ROUGH).count();
+        assert!(ended >= 4, "{ended}: {found:?} {whole:?}");
+        let most = |all: &[f64]| all.iter().copied().fold(0.0, f64::max);
+        assert!((most(&found.shuffled) - most(&whole)).abs() < ROUGH, "{found:?} {whole:?}");
+    }
+}
+
+#[test]
 fn as_many_shuffles_are_made_as_the_count_of_their_work_allows() {
     let (sample, orders) = (sample(false), orders());
     let all = ratio(&sample, &orders[..4], f64::INFINITY).shuffled;

@@ -8,6 +8,11 @@
 //! at most α with probability α at most. It speaks of the training rows, and of no other: deviations that are
 //! smooth along the network in one week may be others in the next.
 
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
 use serde::{Deserialize, Serialize};
 
 use super::{Ask, Correlated, KeptEstimates, Mixed, MixedRows, family, with_covariances};
@@ -15,6 +20,7 @@ use crate::{
     compare::{Approach, Contestant, Study},
     error::{Error, Result},
     mixed::{NetworkRatio, Precision},
+    network::{Edge, Network},
     uncertainty::CovarianceChoice,
 };
 
@@ -39,10 +45,10 @@ pub struct NetworkEvidence {
     pub covariances: Option<CovarianceChoice>,
 }
 
-/// Numbers that are multiplied at most for all shuffles together: some five seconds on one core. 99 shuffles of two
+/// Numbers that are multiplied at most for all shuffles together: some two seconds on one core. 99 shuffles of two
 /// hundred nodes with five coefficients and five neighbours take most of it.
 // A count, and no time that was measured: results must not depend on the machine.
-const MOST_WORK: f64 = 2e10;
+const MOST_WORK: f64 = 4e9;
 
 /// The difference of two Λ that a rough search cannot tell from none.
 const SAME_RATIO: f64 = 5e-3;
@@ -72,10 +78,48 @@ impl Study {
             self.scales.as_ref(),
         )?;
         let orders: Vec<Vec<usize>> = (0..asked).map(|number| self.shuffle(number)).collect();
+        let orders = Orders::new(&self.network, orders);
         match keys.evidence((&rows, &self.settings.kept), &precision, &orders) {
             Err(Error::Fit { .. }) => Ok(None),
             found => found.map(Some),
         }
+    }
+}
+
+/// Shuffles, of which several may be the same network: four nodes have few.
+struct Orders {
+    /// One of each.
+    different: Vec<Vec<usize>>,
+    /// Where the network of each shuffle is among these.
+    places: Vec<usize>,
+}
+
+impl Orders {
+    fn new(network: &Network, orders: Vec<Vec<usize>>) -> Self {
+        let mut known = BTreeMap::new();
+        let (mut different, mut places) = (Vec::new(), Vec::new());
+        for order in orders {
+            let edge = |edge: &Edge| {
+                let ends = [order[edge.source], order[edge.target]];
+                (ends[0].min(ends[1]), ends[0].max(ends[1]), edge.weight.to_bits())
+            };
+            let mut edges: Vec<(usize, usize, u64)> = network.edges().iter().map(edge).collect();
+            edges.sort_unstable();
+            // Of large networks a number that tells them apart is kept, and not all of their edges.
+            let mut hasher = DefaultHasher::new();
+            edges.hash(&mut hasher);
+            let place = *known.entry(hasher.finish()).or_insert(different.len());
+            places.push(place);
+            if place == different.len() {
+                different.push(order);
+            }
+        }
+        Self { different, places }
+    }
+
+    /// The numbers of all shuffles, up to the first whose network has none.
+    fn of_each(&self, numbers: &[f64]) -> Vec<f64> {
+        self.places.iter().map_while(|place| numbers.get(*place).copied()).collect()
     }
 }
 
@@ -84,20 +128,21 @@ impl Mixed {
         &self,
         (rows, kept): (&MixedRows, &KeptEstimates),
         precision: &Precision,
-        orders: &[Vec<usize>],
+        orders: &Orders,
     ) -> Result<NetworkEvidence> {
         let correlated = self.correlated == Correlated::Yes;
-        let apart = &Precision::independent(orders[0].len());
+        let apart = &Precision::independent(precision.len());
         // As the rival without a network asks for it, who was most likely here before.
         let plain = rows.fit(Ask { precision: apart, rho: None, correlated }, kept)?;
         let ask = Ask { precision, rho: None, correlated };
-        let found = rows.network_ratio((ask, &plain), orders, MOST_WORK)?;
+        let found = rows.network_ratio((ask, &plain), &orders.different, MOST_WORK)?;
         let mut covariances = None;
         if self.correlated == Correlated::Auto {
             covariances = with_covariances((rows, kept), plain, apart)?.1;
         }
         let ratio = found.ratio();
         let NetworkRatio { independent, along, rho, shuffled } = found;
+        let shuffled = orders.of_each(&shuffled);
         // Shuffles of a complete network are the same network, but for the rounding of a search.
         let least = ratio - SAME_RATIO;
         let beaten_by = shuffled.iter().filter(|other| **other >= least).count();
@@ -109,8 +154,24 @@ impl Mixed {
             ratio,
             p_value: (!shuffled.is_empty()).then_some(share),
             shuffled,
-            shuffles_asked: orders.len(),
+            shuffles_asked: orders.places.len(),
             covariances,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::{complete, path};
+
+    #[test]
+    fn shuffles_that_are_the_same_network_are_sought_once() {
+        let orders = vec![vec![0, 1, 2], vec![2, 1, 0], vec![1, 0, 2], vec![0, 2, 1]];
+        assert_eq!(Orders::new(&complete(3).unwrap(), orders.clone()).places, [0, 0, 0, 0]);
+        // A path and the same from its end.
+        let path = Orders::new(&path(3).unwrap(), orders);
+        assert_eq!(path.places, [0, 0, 1, 2]);
+        assert_eq!(path.of_each(&[5.0, 6.0]), [5.0, 5.0, 6.0]);
     }
 }

@@ -174,6 +174,8 @@ impl Contender for Mixed {
     fn facts(&self) -> Facts {
         Facts {
             tunes_ridge: false,
+            // It trains from the rows themselves, in which features are as they are.
+            knows_lengths_only: true,
             is_led: true,
             without: &["rounds", "tolerance", "order"],
             ..Facts::default()

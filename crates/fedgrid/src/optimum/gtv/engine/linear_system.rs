@@ -32,12 +32,39 @@ const FIRST_RESIDUAL: f64 = 1e-6;
 /// The factor from one residual to the next, and from the wanted gap to the first residual.
 const RESIDUAL_FACTOR: f64 = 1e-2;
 
+/// A gap that is good enough only to tell strengths apart,
+const ROUGH_GAP: f64 = 1e-4;
+/// the relative residual that is worth a certificate then,
+const ROUGH_RESIDUAL: f64 = 1e-4;
+/// and so many products at most: where pulls are strong, factors are cheaper.
+const ROUGH_PRODUCTS: usize = 60;
+
+/// How the system is solved next.
+#[derive(Debug, Clone, Copy)]
+enum Attempt {
+    /// By a few conjugate gradients from the start.
+    Rough,
+    /// By factors, if there are few.
+    Factors,
+    /// By conjugate gradients.
+    ConjugateGradients,
+}
+
+impl Attempt {
+    fn after(self) -> Self {
+        match self {
+            Self::Rough => Self::Factors,
+            Self::Factors | Self::ConjugateGradients => Self::ConjugateGradients,
+        }
+    }
+}
+
 /// The system and its solution so far.
 pub(super) struct LinearSystem<'a> {
     problem: &'a GtvProblem<'a>,
     point: PrimalDualPoint,
-    /// The factors until they have been used, if there are few.
-    factors: Option<SparseCholesky>,
+    /// What is tried next.
+    next: Attempt,
     /// The relative residual that the next conjugate gradients end at.
     tolerance: f64,
     kind: EngineKind,
@@ -49,7 +76,7 @@ impl<'a> LinearSystem<'a> {
         Self {
             problem,
             point,
-            factors: SparseCholesky::new(problem),
+            next: if gap >= ROUGH_GAP { Attempt::Rough } else { Attempt::Factors },
             tolerance: (RESIDUAL_FACTOR * gap).clamp(LEAST_RESIDUAL, FIRST_RESIDUAL),
             kind: EngineKind::ConjugateGradients,
             steps: 0,
@@ -82,12 +109,26 @@ impl<'a> LinearSystem<'a> {
 
 impl Engine for LinearSystem<'_> {
     fn step(&mut self, products: usize) -> Result<StepEnd> {
-        if let Some(factors) = self.factors.take() {
-            let mut w = right(self.problem);
-            factors.solve(&mut w, self.problem.width);
-            self.point = with_duals(self.problem, w);
-            (self.kind, self.steps) = (EngineKind::SparseFactors, 1);
-            return Ok(StepEnd::Due);
+        let attempt = self.next;
+        self.next = attempt.after();
+        match attempt {
+            Attempt::Rough => {
+                let limit =
+                    Limit { tolerance: ROUGH_RESIDUAL, products: products.min(ROUGH_PRODUCTS) };
+                self.steps += self.conjugate_gradients(limit);
+                return Ok(StepEnd::Due);
+            }
+            Attempt::Factors => {
+                if let Some(factors) = SparseCholesky::new(self.problem) {
+                    let mut w = right(self.problem);
+                    factors.solve(&mut w, self.problem.width);
+                    self.point = with_duals(self.problem, w);
+                    self.kind = EngineKind::SparseFactors;
+                    self.steps += 1;
+                    return Ok(StepEnd::Due);
+                }
+            }
+            Attempt::ConjugateGradients => {}
         }
         let tolerance = self.tolerance;
         self.steps += self.conjugate_gradients(Limit { tolerance, products });
