@@ -95,6 +95,8 @@ impl Tried {
 /// The grid of pulls never spans more decades than this.
 // Beyond, predictions no longer change with the pull: all nodes are equal, or alone.
 const MOST_DECADES: i32 = 7;
+/// Finer grids that a search from one strength tries at most, each around the best of all before.
+const MOST_PASSES: usize = 4;
 /// Exponents of ten: the coarse grid of ridges, in units of the mean feature variance.
 // Zero is tried as well; a ridge far above the variance of features leaves no slopes.
 const RIDGE_EXPONENTS: RangeInclusive<i32> = -4..=1;
@@ -222,12 +224,12 @@ impl<'a> Search<'a> {
         })
     }
 
-    fn run(mut self, near: Option<Strength>) -> Result<Vec<Tried>> {
-        let near = near.filter(|near| near.alpha > 0.0 && matches!(self.grid, Grid::Decades(_)));
-        let (mut exponents, mut ridges) = match near {
-            Some(near) => {
-                self.grid = Grid::Decades(near.alpha);
-                (-1..=1, self.ridges_near(near.ridge))
+    fn run(mut self, from: Option<Strength>) -> Result<Vec<Tried>> {
+        let from = from.filter(|from| from.alpha > 0.0 && matches!(self.grid, Grid::Decades(_)));
+        let (mut exponents, mut ridges) = match from {
+            Some(from) => {
+                self.grid = Grid::Decades(from.alpha);
+                (-1..=1, self.ridges_near(from.ridge))
             }
             None => (PULL_EXPONENTS, self.ridges()),
         };
@@ -249,9 +251,18 @@ impl<'a> Search<'a> {
                 break;
             }
         }
-        let (pulls, ridges) = self.around(best(&tried).strength);
-        if pulls.len() * ridges.len() > 1 && !self.study.settings.is_quick {
+        // Few decades may miss a valley that is slanted, so that a search from one strength goes on while an edge of the
+        // finer grid wins, too.
+        let passes = if from.is_some() { MOST_PASSES } else { 1 };
+        for _ in 0..passes {
+            let (pulls, ridges) = self.around(best(&tried).strength);
+            if pulls.len() * ridges.len() <= 1 || self.study.settings.is_quick {
+                break;
+            }
             tried.extend(self.evaluate(&pulls, &ridges)?);
+            if is_inside(best(&tried).strength, (&pulls, &ridges)) {
+                break;
+            }
         }
         Ok(tried)
     }
@@ -369,6 +380,21 @@ impl<'a> Search<'a> {
         }
         Ok(scores)
     }
+}
+
+/// Whether the best strength of a grid, from strong to weak, is none of its first and last; a grid of one has none.
+fn is_inside(best: Strength, (pulls, ridges): (&[f64], &[Option<f64>])) -> bool {
+    let inside = |place: Option<usize>, count: usize| {
+        count == 1 || place.is_some_and(|place| place > 0 && place + 1 < count)
+    };
+    let pull = pulls.iter().position(|pull| is_near(*pull, best.alpha));
+    let ridge = |one: &Option<f64>| is_near(one.unwrap_or(0.0), best.ridge.unwrap_or(0.0));
+    inside(pull, pulls.len()) && inside(ridges.iter().position(ridge), ridges.len())
+}
+
+/// Whether two numbers are the same but for the rounding of powers of ten.
+fn is_near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
 /// Powers of ten of a pull, from strong to weak.

@@ -63,7 +63,6 @@ fn a_shuffle_that_is_sought_near_the_networks_strength_is_as_good_as_one_sought_
             let everywhere = study.card(contestant, &Unwatched).unwrap();
             let near =
                 study.completed(contestant, std::slice::from_ref(&network), &Unwatched).unwrap();
-            assert!(near.path.len() < everywhere.path.len());
             let (near, everywhere) = (near.validation, everywhere.validation);
             assert!(near <= 1.005 * everywhere, "{near} {everywhere}");
         }
