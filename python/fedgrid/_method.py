@@ -200,8 +200,9 @@ class Method(Params):
             For classes: "balanced", or how often the training rows of each class count, such as {"yes": 2.0}.
         public
             The points on which predictions are compared: a number of them, a table or array, or
-            keys such as {"kind": "box", "points": 100}. By default 500 normal draws with the means
-            and covariances of all training features, a shared statistic.
+            keys such as {"kind": "box", "points": 100}. By default normal draws with the means and
+            covariances of all training features, a shared statistic: 500 for linear models and for trees
+            and the like of classes, 100 for others.
         task
             "regression", "classification" or "auto"; by default as target and models tell: text and booleans are
             classes, and so are numbers to a classifier. Few whole numbers, such as 0 and 1, may be both: where no

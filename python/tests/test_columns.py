@@ -160,7 +160,7 @@ def test_a_dict_of_frames_goes_by_the_same_plan() -> None:
 def test_values_that_are_no_known_level_are_counted_and_said() -> None:
     frame = table()
     run = fitted(frame)
-    with pytest.warns(UserWarning, match="none of the known levels: 100 of 'promo'; they count as other"):
+    with pytest.warns(UserWarning, match=r"levels: 100 of 'promo' \(the first is 'radio' in row 0\); they count as other"):
         run.predict(frame.assign(promo="radio"))
     again = pickle.loads(pickle.dumps(run))
     with warnings.catch_warnings():

@@ -82,6 +82,10 @@ impl FewRows {
                 }
             }
         }
+        // Rows without a column could not be told apart.
+        if basis.is_empty() {
+            return None;
+        }
         let own_names = (0..basis.len()).map(|k| format!("z{k}")).collect();
         Some(Self { basis, names, own_names })
     }

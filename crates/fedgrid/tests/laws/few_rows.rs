@@ -118,3 +118,19 @@ fn the_gradient_of_total_variation_is_nothing_in_all_features() {
         assert!(gradient.iter().all(|g| g.abs() < 1e-6), "{gradient:?}");
     }
 }
+
+#[test]
+fn rows_that_are_all_at_the_origin_are_fitted_by_their_level() {
+    let mut study = study(Approach::FedRelax(FedRelax::default()), true);
+    let names = study.rows[0].features().names().clone();
+    let zeros = |rows: usize| Features::new(names.clone(), vec![0.0; rows * FEATURES]).unwrap();
+    for data in &mut study.rows {
+        *data = Dataset::new(zeros(ROWS), data.labels().clone()).unwrap();
+    }
+    study.public = vec![Arc::new(zeros(5)); NODES];
+    let found = fitted(&study, Contestant::Local, 0.0, 0.1);
+    for (own, data) in found.iter().zip(&study.rows) {
+        let mean = data.labels().as_slice().iter().sum::<f64>() / ROWS as f64;
+        assert!((own[FEATURES] - mean).abs() < 1e-12 && own[..FEATURES].iter().all(|w| *w == 0.0));
+    }
+}
