@@ -127,7 +127,8 @@ fn rows_that_are_all_at_the_origin_are_fitted_by_their_level() {
     for data in &mut study.rows {
         *data = Dataset::new(zeros(ROWS), data.labels().clone()).unwrap();
     }
-    study.public = vec![Arc::new(zeros(5)); NODES];
+    let origin = Arc::new(zeros(5));
+    study.public = vec![origin; NODES];
     let found = fitted(&study, Contestant::Local, 0.0, 0.1);
     for (own, data) in found.iter().zip(&study.rows) {
         let mean = data.labels().as_slice().iter().sum::<f64>() / ROWS as f64;
