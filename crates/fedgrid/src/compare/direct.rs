@@ -144,7 +144,7 @@ impl Trainer<'_> {
         let (anchor, is_coupled) = (anchor.as_ref(), &is_coupled[..]);
         let coupling = SmoothCoupling { network, alpha: *alpha, anchor, is_coupled };
         let solution = smooth.solve(&coupling, start, tolerance)?;
-        // A search that rounds would end before they are at rest may go by what is nearly so.
+        // The rounds that would take its place end a search after fifty, nearer to rest or not.
         let is_enough = *effort == Effort::Search && solution.residual <= SEARCH_RESIDUAL;
         if !solution.converged && !is_enough {
             return Ok(None);
@@ -168,7 +168,8 @@ impl Trainer<'_> {
     }
 }
 
-/// How far one more round may move public predictions of a search, relative to their size.
+/// How far one more round may move public predictions of a search, relative to their size: errors that tell strengths
+/// apart differ in their third digit, and the strength that is chosen is fitted to the end.
 const SEARCH_RESIDUAL: f64 = 1e-2;
 
 /// The relative residual that rounding leaves in products of size α and that is good enough all the same;
