@@ -86,41 +86,48 @@ impl Study {
     }
 }
 
-/// Shuffles, of which several may be the same network: four nodes have few.
+/// Shuffles, of which several may be the same network, or the given one: four nodes have few.
 struct Orders {
-    /// One of each.
+    /// One of each that is not the given network.
     different: Vec<Vec<usize>>,
-    /// Where the network of each shuffle is among these.
-    places: Vec<usize>,
+    /// Where the network of each shuffle is among these; none if it is the given one.
+    places: Vec<Option<usize>>,
 }
 
 impl Orders {
     fn new(network: &Network, orders: Vec<Vec<usize>>) -> Self {
-        let mut known = BTreeMap::new();
+        let same: Vec<usize> = (0..network.len()).collect();
+        let mut known = BTreeMap::from([(fingerprint(network, &same), None)]);
         let (mut different, mut places) = (Vec::new(), Vec::new());
         for order in orders {
-            let edge = |edge: &Edge| {
-                let ends = [order[edge.source], order[edge.target]];
-                (ends[0].min(ends[1]), ends[0].max(ends[1]), edge.weight.to_bits())
-            };
-            let mut edges: Vec<(usize, usize, u64)> = network.edges().iter().map(edge).collect();
-            edges.sort_unstable();
-            // Of large networks a number that tells them apart is kept, and not all of their edges.
-            let mut hasher = DefaultHasher::new();
-            edges.hash(&mut hasher);
-            let place = *known.entry(hasher.finish()).or_insert(different.len());
+            let next = Some(different.len());
+            let place = *known.entry(fingerprint(network, &order)).or_insert(next);
             places.push(place);
-            if place == different.len() {
+            if place == next {
                 different.push(order);
             }
         }
         Self { different, places }
     }
 
-    /// The numbers of all shuffles, up to the first whose network has none.
-    fn of_each(&self, numbers: &[f64]) -> Vec<f64> {
-        self.places.iter().map_while(|place| numbers.get(*place).copied()).collect()
+    /// Λ of all shuffles, from that of the given network and those of different ones, up to the first that has none.
+    fn of_each(&self, given: f64, different: &[f64]) -> Vec<f64> {
+        let of = |place: &Option<usize>| place.map_or(Some(given), |at| different.get(at).copied());
+        self.places.iter().map_while(of).collect()
     }
+}
+
+/// A number that tells networks apart: large ones have too many edges to be kept for every shuffle.
+fn fingerprint(network: &Network, order: &[usize]) -> u64 {
+    let edge = |edge: &Edge| {
+        let ends = [order[edge.source], order[edge.target]];
+        (ends[0].min(ends[1]), ends[0].max(ends[1]), edge.weight.to_bits())
+    };
+    let mut edges: Vec<(usize, usize, u64)> = network.edges().iter().map(edge).collect();
+    edges.sort_unstable();
+    let mut hasher = DefaultHasher::new();
+    edges.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Mixed {
@@ -142,7 +149,7 @@ impl Mixed {
         }
         let ratio = found.ratio();
         let NetworkRatio { independent, along, rho, shuffled } = found;
-        let shuffled = orders.of_each(&shuffled);
+        let shuffled = orders.of_each(ratio, &shuffled);
         // Shuffles of a complete network are the same network, but for the rounding of a search.
         let least = ratio - SAME_RATIO;
         let beaten_by = shuffled.iter().filter(|other| **other >= least).count();
@@ -167,11 +174,11 @@ mod tests {
 
     #[test]
     fn shuffles_that_are_the_same_network_are_sought_once() {
-        let orders = vec![vec![0, 1, 2], vec![2, 1, 0], vec![1, 0, 2], vec![0, 2, 1]];
-        assert_eq!(Orders::new(&complete(3).unwrap(), orders.clone()).places, [0, 0, 0, 0]);
-        // A path and the same from its end.
+        let orders = vec![vec![2, 1, 0], vec![1, 0, 2], vec![2, 0, 1], vec![0, 2, 1]];
+        assert_eq!(Orders::new(&complete(3).unwrap(), orders.clone()).places, [None; 4]);
+        // A path is the same from its end.
         let path = Orders::new(&path(3).unwrap(), orders);
-        assert_eq!(path.places, [0, 0, 1, 2]);
-        assert_eq!(path.of_each(&[5.0, 6.0]), [5.0, 5.0, 6.0]);
+        assert_eq!(path.places, [None, Some(0), Some(0), Some(1)]);
+        assert_eq!(path.of_each(7.0, &[5.0]), [7.0, 5.0, 5.0]);
     }
 }
