@@ -93,6 +93,7 @@ fn json_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let files = entries.flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> =
         files.filter(|path| path.extension().is_some_and(|ending| ending == "json")).collect();
+    // A folder lists its files in no order, and the first that is wrong is named.
     files.sort();
     Ok(files)
 }
@@ -363,6 +364,7 @@ fn public_points(
         let (points, _) = features_of(&table, about)?;
         return Ok(scales.map_or_else(|| Ok(points.clone()), |own| own.features(&points))?);
     }
+    // Drawn in the units of models, as fit draws them from the rows.
     let scaled = scales.map_or_else(|| Ok(moments.clone()), |own| own.moments(moments))?;
     let mut stream = Stream::new(experiment.seed, 0, 0, Purpose::Public);
     Ok(scaled.normal_points(experiment.public_points(about.task), &mut stream)?)

@@ -56,6 +56,7 @@ pub fn check_table(experiment: &Experiment, base: &Path) -> Result<Checked> {
     let experiment = &at_origins(experiment, &windows).pop().expect("there is always one");
     let mut notes: Vec<String> = not_asked(experiment).into_iter().collect();
     notes.extend(read.notes().into_iter().chain(described(&windows)));
+    // Roles are drawn by what rows hold: nothing is drawn from rows that cannot be read.
     let is_sound = problems.is_empty();
     let labels = (!keys.target.is_empty()).then(|| {
         let task = target::task(experiment, &table, &read.is_used)?;

@@ -77,6 +77,7 @@ fn counts(training: &[Dataset], classes: usize) -> Vec<f64> {
     let mut counts = vec![0.0; classes];
     for data in training {
         for row in 0..data.rows() {
+            // A label is a probability for every class, so that counts are sums of shares.
             let shares = counts.iter_mut().zip(data.labels().row(row));
             shares.for_each(|(count, share)| *count += data.count(row) * share);
         }

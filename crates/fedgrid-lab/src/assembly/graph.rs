@@ -37,6 +37,7 @@ impl Graph {
         let nodes = files.nodes()?.map(|table| NodeTable::new(table, column)).transpose()?;
         let edges = files.edges()?;
         let names = match (&nodes, &edges, data) {
+            // The table of nodes goes first: it may list nodes without an edge or a row.
             (Some(nodes), ..) => nodes.names.clone(),
             (None, Some(edges), _) => ends(edges)?,
             (None, None, Some(data)) => {
@@ -225,6 +226,7 @@ fn from_edges(names: Vec<String>, table: &Table) -> Result<Network> {
                 &format!("is {weight}, expected a positive number"),
             ));
         }
+        // Edges have no direction: a line with its ends swapped is the same edge.
         if let Some(first) = seen.insert((source.min(target), source.max(target)), row + 1) {
             return Err(Error::input(format!(
                 "{}: row {} repeats the edge {} – {} of row {first}, expected each once",
@@ -262,6 +264,7 @@ fn from_shape(names: Vec<String>, shape: ShapeKey) -> Result<Network> {
         ShapeKey::Star => network::star(names.len()),
     };
     let made = made.map_err(|error| match error {
+        // The core names its own argument, a reader knows the key.
         fedgrid::Error::Parameter { value, expected, .. } => {
             Error::input(format!("network.shape needs {expected} nodes, found {value}"))
         }

@@ -106,6 +106,7 @@ fn check_keys(experiment: &Experiment, network: &Network, node: &Node) -> Result
     // The weights of a node's rows sum to one; a leaf of so much holds five rows, and none has a larger part in it.
     let share = FEWEST_ROWS as f64 * heaviest(node);
     let expected = if key == "k" { FEWEST_ROWS as f64 } else { share };
+    // Five of twelve rows are a share that no decimal number meets.
     if found < expected - 1e-9 {
         return Err(Error::input(format!(
             "model.{key} is {found}, expected at least {expected} in a federation: a prediction of \
@@ -149,6 +150,7 @@ fn check_parts(experiment: &Experiment, study: &Study, own: &[NodeId]) -> Result
         let keys = experiment.model.nodes.get(name).unwrap_or(&experiment.model.common);
         let sums = [ModelKind::Smoother, ModelKind::KernelRidge, ModelKind::Neighbours];
         let kind = keys.model.kind();
+        // Without a neighbour nothing leaves, and without a row nothing can be told.
         if degree == 0.0 || node.data.rows() == 0 || !sums.contains(&kind) {
             continue;
         }
@@ -169,12 +171,14 @@ fn check_parts(experiment: &Experiment, study: &Study, own: &[NodeId]) -> Result
 }
 
 fn is_too_large(part: f64) -> bool {
+    // Five equal rows have a fifth each, but for rounding.
     part > 1.0 / FEWEST_ROWS as f64 + 1e-9
 }
 
 /// What would do: the first of some wider or stiffer models that is allowed.
 fn remedy(experiment: &Experiment, keys: &ModelChoice, node: &Node, pull: f64) -> Result<String> {
     let rows = node.data.rows();
+    // Of fewer rows one has more than a fifth part whatever the model is.
     if rows >= FEWEST_ROWS {
         for (with, said) in wider(keys, rows) {
             let model = models::model("model", &with, node.data.task(), experiment.seed)?;
@@ -232,6 +236,7 @@ fn largest_part(model: &dyn LocalModel, node: &Node, pull: f64) -> Result<f64> {
         return Ok(alone);
     }
     let points = node.public.rows();
+    // A discrepancy is a mean over public points, so that each has an equal part of the pull.
     let pulled = [weights, &vec![pull / points as f64; points]].concat();
     let together = features.clone().stacked(&node.public)?;
     Ok(alone.max(part_at(model, (&together, &pulled), node, 1.0)?))

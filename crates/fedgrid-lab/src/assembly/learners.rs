@@ -81,6 +81,7 @@ impl Assembly {
         let (names, rows) = (self.study.network.names(), &self.study.rows[..]);
         let draws = RowDraws { names, rows, seed };
         self.study.plan = self.study.plan.clone().folded(folds, &draws);
+        // New folds give rows of all nodes a turn, also of those that only answer.
         score_targets(&mut self.study)
     }
 
@@ -92,6 +93,7 @@ impl Assembly {
             return Ok(fitted);
         }
         let nodes = self.study.nodes(strength.ridge);
+        // Without rows of its own a node keeps what the method has made of it.
         for node in others.into_iter().filter(|&node| nodes[node].data.rows() > 0) {
             fitted.hypotheses[node] = nodes[node].model.fit(&nodes[node].data)?.into();
         }

@@ -98,6 +98,7 @@ pub fn edges_csv(network: &Network, learned: Option<&LearnedNetwork>) -> String 
     let pairs = learned.map_or(&[][..], |learned| &learned.pairs);
     for edge in network.edges() {
         let (source, target) = (edge.source.min(edge.target), edge.source.max(edge.target));
+        // Pairs are in the order of their ends, and every learned edge is one of them.
         let at = pairs.partition_point(|pair| (pair.source, pair.target) < (source, target));
         let weight = edge.weight.to_string();
         let ends = [&names[edge.source], &names[edge.target]];
@@ -125,6 +126,7 @@ pub fn learned(experiment: &Experiment, base: &Path) -> Result<LearnedNetwork> {
     let models = models.models;
     let of_names = (graph.network.names(), &models[..]);
     let trained = Trained::new(experiment, &mut rows, &plan, of_names, &mut Vec::new())?;
+    // Probes go by gradients on rows, and look at no public point.
     let none = Arc::new(Features::empty(rows.data[0].features().names().clone()));
     let public = vec![none; models.len()];
     let nodes = training_nodes(trained.data(&rows, &plan), &models, &public);
@@ -167,7 +169,9 @@ pub(super) fn settle(
             _ => Some(least_validation(study, watch)?),
         };
         candidates.push(Candidate { key, edges, validation });
+        // A single network has nothing to be compared with.
         let error = validation.unwrap_or(0.0);
+        // Of equal errors the one that is listed first.
         if best.as_ref().is_none_or(|(least, ..)| error < *least) {
             best = Some((error, key, study.network.clone()));
         }

@@ -82,6 +82,7 @@ pub(super) fn settings(
             .collect(),
         weighting: run.weighting,
         metric: experiment.compare.metric,
+        // They follow from training rows, which are not known here: whoever knows them fills them in.
         class_weights: None,
         // Rows that arrive and the steps of rounds take rounds.
         direct: run.solver == SolverKey::Auto && !facts.asks_for_rounds,
@@ -95,6 +96,7 @@ pub(super) fn settings(
         } else {
             experiment.compare.shuffles.min(if is_quick { 1 } else { usize::MAX })
         },
+        // Nineteen are the fewest by which p can be as small as one in twenty.
         likelihood_shuffles: likelihood_shuffles.min(if is_quick { 19 } else { usize::MAX }),
         is_quick,
         baselines: methods.baselines,
@@ -139,6 +141,7 @@ fn baselines(
         match fits {
             Ok(()) => tried.push(kind),
             Err(error) if by_name => return Err(error),
+            // "all" asks for what fits: only a method that was named is missed.
             Err(_) => left.push(kind.name()),
         }
     }

@@ -133,6 +133,7 @@ pub struct StudyInputs {
 
 /// What the units of a study give away; the target of classes and counts has none.
 fn describe_scales(scales: &Scales) -> String {
+    // Exactly one is the unit of classes and counts, whose labels are not scaled.
     let has_unit = scales.target().to_bits() != 1.0_f64.to_bits();
     let target = if has_unit { ", and the target by its deviation" } else { "" };
     format!(
@@ -209,6 +210,7 @@ impl Assembly {
     /// last.
     pub fn watched(experiment: &Experiment, base: &Path, watch: &dyn Watch) -> Result<Self> {
         let rolling = Rolling::new(experiment, base)?;
+        // Without rolling origins there is one experiment, so that there is always a last.
         rolling.assembly(rolling.count() - 1, watch)
     }
 
@@ -226,6 +228,7 @@ impl Assembly {
         let mut rows = Rows::new(experiment, table, &graph, (task, known))?;
         rows.notes.splice(0..0, table.described.iter().chain(&graph.described).cloned());
         rows.notes.extend(describe_task(experiment, task));
+        // A model that nobody has named is another one for classes, so the task comes before the models.
         let experiment = &experiment.settled(task);
         let (source, fingerprint, decimal) =
             (table.source.clone(), table.fingerprint, table.decimal);
@@ -233,6 +236,7 @@ impl Assembly {
         let (models, public) = (Vec::new(), None);
         let parts = StudyInputs { source, fingerprint, graph, task, rows, models, public, plan };
         let mut assembly = Self::from_parts(experiment, files, parts, watch)?;
+        // Rows in memory are not written, so that only a table can tell it.
         assembly.about.decimal = decimal;
         Ok(assembly)
     }
@@ -285,6 +289,7 @@ impl Assembly {
             scales,
             settings: Settings { class_weights, ..settings(experiment, &graph, methods) },
         };
+        // Before candidates are compared: nodes that only answer have no say in the choice of a network.
         learners::score_targets(&mut study)?;
         // Candidates are judged by validation errors, so they need the whole study, and it the one that wins.
         let chosen = learning::settle(experiment, files, &mut study, watch)?;
@@ -382,6 +387,7 @@ fn check_training(experiment: &Experiment, source: &str, plan: &Plan) -> Result<
 
 /// Names the nodes without rows, and where their models come from.
 fn describe_reach(study: &Study, notes: &mut Vec<String>) {
+    // A hub is one more neighbour of every node, so that no part of a network is out of its reach.
     let unreached =
         if study.settings.method.facts().hub == 0.0 { study.without_data() } else { Vec::new() };
     let is_empty = |node: &usize| study.plan.train[*node].is_empty() && !unreached.contains(node);
@@ -440,6 +446,7 @@ pub fn known_of(table: &Table, about: &DataSchema) -> Result<Option<Vec<f64>>> {
 /// its data and names no place on this machine.
 #[must_use]
 pub fn relative_path(target: &Path, from: &Path) -> PathBuf {
+    // By names alone: `canonicalize` fails for a folder that is yet to be made.
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let clean = |path: PathBuf| {
         path.components().fold(PathBuf::new(), |mut clean, part| {

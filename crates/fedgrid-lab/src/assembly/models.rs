@@ -93,6 +93,7 @@ impl Models {
                      graphical-lasso or perceptron models, or method.kind = \"fedrelax\""
                 )));
             };
+            // Models of one size may still have their intercepts in different places.
             let own = (model.size(columns, task), model.intercepts(columns, task));
             let common = first.get_or_insert_with(|| own.clone());
             if *common != own {

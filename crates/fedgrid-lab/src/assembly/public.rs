@@ -60,6 +60,7 @@ impl Public {
         let draw = |node: usize| -> Result<Features> {
             let mut stream = Stream::new(seed, node, 0, Purpose::Public);
             Ok(match keys.kind {
+                // Smallest and largest values are the same however often a row counts.
                 PublicKind::Box => {
                     uniform_points(training.names().clone(), &bounds(training), count, &mut stream)?
                 }
@@ -92,8 +93,10 @@ impl Public {
         };
         let note = note.map(ToString::to_string);
         if keys.per_node {
+            // By name, so that a node's points stay the same wherever a file lists it.
             let mut places = vec![0; nodes.len()];
             by_name(nodes).into_iter().enumerate().for_each(|(place, node)| places[node] = place);
+            // Stream 0 is that of the points that all nodes share.
             let own = places.into_iter().map(|place| Ok(Arc::new(draw(place + 1)?)));
             let words = format!("{words}, for every node its own");
             let points = own.collect::<Result<_>>()?;

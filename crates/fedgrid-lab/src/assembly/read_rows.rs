@@ -55,6 +55,7 @@ impl<'a> ReadRows<'a> {
         });
         let in_time = in_time.unwrap_or_else(|| vec![true; table.rows()]);
         let mut is_complete = complete_rows(keys, table);
+        // Rows that are too late are no part of this experiment, and their gaps leave nothing out.
         let incomplete = (0..table.rows()).filter(|&row| in_time[row] && !is_complete[row]).count();
         is_complete.iter_mut().zip(in_time).for_each(|(is_used, in_time)| *is_used &= in_time);
         let weights = keys.weight.as_ref().and_then(|name| {
@@ -64,6 +65,7 @@ impl<'a> ReadRows<'a> {
         let counts = |row: usize| weights.as_ref().is_none_or(|(_, all)| all[row] > 0.0);
         let complete = is_complete.iter().enumerate();
         let is_used: Vec<bool> = complete.map(|(row, all)| *all && counts(row)).collect();
+        // Of the rows that count: where a weight is zero, an exposure may be zero, too.
         let known = KnownPart::of(experiment).and_then(|part| {
             let column = problems.take(table.column(&part.column))?;
             let numbers = part.read(column, &is_used, problems);
@@ -205,6 +207,7 @@ impl<'a> ReadRows<'a> {
             } else {
                 Features::new(names.clone(), values.collect())?
             };
+            // Without a column nothing tells rows apart; that there is no feature is said with all other problems.
             let rows = if columns.is_empty() { &[][..] } else { rows };
             self.dataset(features, labels, rows)
         };
@@ -328,9 +331,11 @@ pub(super) fn used_rows(keys: &DataKeys, table: &TimedTable) -> Vec<bool> {
     let mut is_used = complete_rows(keys, table);
     let weight = keys.weight.as_ref().and_then(|name| table.column(name).ok());
     if let Some(weight) = weight {
+        // A weight that is no number is left for whoever reads weights to refuse.
         let rows = is_used.iter_mut().enumerate();
         rows.for_each(|(row, is_used)| *is_used &= weight.number(row) != Some(0.0));
     }
+    // A date that cannot be read is refused where rows are read.
     if let Some(Ok(in_time)) = is_in_time(keys, table.times.as_ref()) {
         is_used.iter_mut().zip(in_time).for_each(|(is_used, in_time)| *is_used &= in_time);
     }
@@ -339,10 +344,12 @@ pub(super) fn used_rows(keys: &DataKeys, table: &TimedTable) -> Vec<bool> {
 
 /// The rows of a table that no missing cell leaves out.
 fn complete_rows(keys: &DataKeys, table: &Table) -> Vec<bool> {
+    // What is wrong with the keys of columns is said where rows are read, and once is enough.
     let mut ignored = Problems::new("");
     let purposes = purposes(keys, &described(table), &mut ignored, &table.source);
     let drops = |name: &String, purpose: &Purpose| match purpose {
         Purpose::Feature(_) => drops_rows(keys, name),
+        // Only features have rules of their own.
         Purpose::Target | Purpose::Weight | Purpose::Offset | Purpose::Exposure => {
             keys.missing == MissingRule::Drop
         }

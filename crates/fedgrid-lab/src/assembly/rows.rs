@@ -58,6 +58,7 @@ impl Rows {
             problems.take(labels(&experiment.data, table, classes, &read.is_used))
         });
         let labels = labels.map(|(labels, classes)| (read.without_offsets(labels), classes));
+        // Before it is asked whether numbers are classes, which keeps no row from being read.
         let is_sound = problems.is_empty();
         let numbers = labels.as_ref().filter(|_| task == Task::Regression);
         let question = numbers.and_then(|(labels, _)| {
@@ -151,6 +152,7 @@ impl Rows {
             }
         }
         let mut about = vec![None; names.len()];
+        // A node has one note: what comes later here goes over what comes before.
         for (nodes, words) in [
             (&single, "one class only"),
             (&one, "one training row"),

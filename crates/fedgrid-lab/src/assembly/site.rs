@@ -228,6 +228,7 @@ fn check_models(
     let method = &experiment.method;
     let Some(at_sites) = method.approach.at_sites() else { return Ok(()) };
     at_sites.check_models(task, models).map_err(Error::input)?;
+    // Made for its refusals only: what a network lacks must be said before there are kits.
     at_sites.federated(method.strength.given(), Place { network, nodes: &[], scales: None })?;
     Ok(())
 }
@@ -297,6 +298,7 @@ impl Assembly {
     /// The same with these nodes only, and the edges between them.
     pub fn of_nodes(&self, own: &[NodeId]) -> Result<Self> {
         let study = &self.study;
+        // The nodes of a site are in ascending order.
         let index = |node: NodeId| own.binary_search(&node).ok();
         let inside = study.network.edges().iter().filter_map(|edge| {
             let (source, target) = (index(edge.source)?, index(edge.target)?);

@@ -231,6 +231,7 @@ impl<'a> ToldTable<'a> {
         let graph = is_drawn.then(|| Graph::new(experiment, Files::new(base, experiment), None));
         let graph = graph.transpose()?;
         let read = ReadRows::new(experiment, table, graph.as_ref(), &mut problems);
+        // Where no network is read, nobody else looks whether every row names a node.
         problems.take(table.names_in(&keys.node));
         let labels = problems.take(site_labels(experiment, table, &read.is_used));
         let labels = labels.map(|labels| read.without_offsets(labels));
@@ -253,6 +254,7 @@ impl<'a> ToldTable<'a> {
         let roles = stored.or(drawn).unwrap_or_else(|| vec![Role::Train; table.rows()]);
         let plan = read.plan(experiment, &roles, None, &mut problems);
         let column = |name: &str| table.column(name).ok();
+        // For its problems only: what cannot be read must be known before anything is told of it.
         let _ = plan.facts(column, &read.is_used, &mut problems);
         problems.into_result()?;
         let trains = |row: &usize| read.is_used[*row] && roles[*row] == Role::Train;
@@ -282,6 +284,7 @@ impl<'a> ToldTable<'a> {
             // Either of the two is what some sum goes by.
             for all in [&weights.counts, &weights.trained] {
                 let own: Vec<f64> = rows.iter().map(|&row| all[row]).collect();
+                // Fewer rows are refused elsewhere, with a remedy of their own.
                 if rows.len() >= options.least_count && would_tell(&own, options.least_count) {
                     let part = significant(100.0 * heaviest_part(own.into_iter()));
                     return Err(Error::input(format!(
@@ -343,10 +346,12 @@ impl<'a> ToldTable<'a> {
                 Some((label, self.rows().trained(row)))
             };
             let mut numbers: Vec<(f64, f64)> = self.training.iter().filter_map(seen).collect();
+            // Sorted, so that the same rows in another order give the same bits.
             numbers.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
             let all = numbers.iter().map(|(_, weight)| weight).sum::<f64>();
             let sum = numbers.iter().map(|(y, weight)| weight * y).sum::<f64>();
             let mean = if all > 0.0 { sum / all } else { 0.0 };
+            // About the mean: a difference of large sums would lose what the target varies by.
             let squares = numbers.iter().map(|(y, weight)| weight * (y - mean).powi(2)).sum();
             return TargetSummary::Numbers { mean, squares };
         }
@@ -435,6 +440,7 @@ fn site_labels(
     }
     let own: Vec<String> = used().map(|row| column.cell(row).into_owned()).collect();
     let names = class_names(keys.classes.as_deref().unwrap_or(&own));
+    // A site may have seen one class; a task has two at least.
     let task = Task::Classification { classes: names.len().max(2) };
     Ok(labels(keys, table, (task, Some(&names)), is_used)?.0)
 }

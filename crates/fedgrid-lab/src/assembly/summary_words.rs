@@ -128,6 +128,7 @@ impl SiteSums {
     fn means(&self) -> String {
         let [values, _] = self.trained();
         let one = |own: &FeatureSums| {
+            // A column without a value has no squares either: its deviation is zero, and not zero over zero.
             let deviation = significant((own.squares / values.max(f64::MIN_POSITIVE)).sqrt());
             format!("mean {}, standard deviation {deviation}", significant(own.mean))
         };

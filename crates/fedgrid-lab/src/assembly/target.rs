@@ -123,6 +123,7 @@ fn few_values(labels: impl Iterator<Item = f64>) -> Option<Vec<i64>> {
     let (mut values, mut rows) = (Vec::new(), 0);
     for label in labels {
         rows += 1;
+        // Below 2⁵³ whole numbers are exact, so that two of them are equal only if their labels are.
         #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
         let whole = (label.fract() == 0.0 && label.abs() < 1e15).then_some(label as i64)?;
         if let Err(index) = values.binary_search(&whole) {
@@ -149,6 +150,7 @@ pub fn question_target(
     labels: impl Iterator<Item = f64>,
     remedy: &str,
 ) -> std::result::Result<Option<String>, String> {
+    // Whoever names a model of counts has said what few whole numbers are.
     let counts = experiment.model.models().any(|model| model.as_local().smallest_label() >= 0.0);
     if experiment.data.task.is_some() || counts {
         return Ok(None);
@@ -236,6 +238,7 @@ pub(super) fn labels(
         Task::Regression => {
             let number = |row: usize| {
                 if !is_used[row] {
+                    // A row that is left out keeps its place, so that labels go by the rows of the table.
                     return Ok(0.0);
                 }
                 if column.is_gap(row) {
@@ -256,6 +259,7 @@ pub(super) fn labels(
                 if !is_used[row] {
                     return Ok(0);
                 }
+                // Names are sorted, whether they were known or found.
                 names.binary_search_by(|name| (**name).cmp(&cell)).map_err(|_| {
                     let found = format!("is '{cell}', expected one of {}", names.join(", "));
                     table.at(row, &keys.target, &found)

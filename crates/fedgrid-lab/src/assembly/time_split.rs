@@ -67,6 +67,7 @@ fn dates(split: &SplitKeys, times: &Times) -> Result<(i64, i64), String> {
         let tick = text.as_ref().map(|text| times.axis.read(&format!("data.split.{key}"), text));
         tick.transpose()
     };
+    // Without test_from nothing tests, and without validation_from nothing validates.
     let test = read("test_from", &split.test_from)?.unwrap_or(i64::MAX);
     let validation = read("validation_from", &split.validation_from)?.unwrap_or(test);
     if validation > test {
@@ -211,6 +212,7 @@ pub fn origin_windows(
                 axis.written(known)
             ));
         }
+        // No part is empty, so that every cut is the place of a row.
         let at = |place: usize| axis.written(ticks[place]);
         let (validation_from, test_from, until) = (at(cuts[0]), at(cuts[1]), at(cuts[2] - 1));
         let overlaps = step < ahead;

@@ -48,6 +48,7 @@ impl TimedTable {
         let mut read = Self { table, times, lags: None, notes: Vec::new() };
         let plan = read.times.as_ref().map(|times| LagPlan::new(keys, &times.column, times.axis));
         match plan {
+            // Earlier values are those of the same node, which `check` need not know yet.
             Some(Ok(Some(plan))) if !keys.node.is_empty() => read.add(keys, plan, problems),
             Some(Err(sentence)) => problems.add_of_keys(sentence),
             _ => {}
@@ -57,6 +58,7 @@ impl TimedTable {
 
     /// Adds the columns of earlier values.
     fn add(&mut self, keys: &DataKeys, plan: LagPlan, problems: &mut Problems) {
+        // Apart from other problems of the table, which do not keep lags from being made.
         let mut own = Problems::new(&self.source);
         plan.check(|name| self.table.column(name).ok(), &mut own);
         let node = own.take(self.table.column(&keys.node));

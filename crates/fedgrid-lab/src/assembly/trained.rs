@@ -33,9 +33,11 @@ impl Trained {
         // Said before training, and kept.
         notes.extend(note.clone());
         rows.notes.extend(note);
+        // Before rows are scaled: units go by what a row counts for, by its class and exposure, too.
         let trained = Dataset::all_rates(trained(rows, plan, class_weights.as_deref()));
         let counts = counts(&trained);
         let scales = Scales::of(names, &trained, models)?;
+        // Rows that validate and test, too, but none of them has a say in the units.
         rows.scale(scales.as_ref())?;
         Ok(Self { class_weights, counts, scales })
     }

@@ -286,6 +286,7 @@ impl SharedColumn<'_> {
         }
         let whole = |sums: &SiteSums| -> Option<(i128, i128)> {
             let (time, cells) = (sums.time?, i128::try_from(sums.values).ok()?);
+            // The mean and what rounding took from it are the whole sum: the mean of all is that of one table.
             Some((i128::from(time.mean) * cells + i128::from(time.rest), cells))
         };
         let sums = self.sums().filter_map(whole);

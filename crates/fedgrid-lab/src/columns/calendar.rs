@@ -26,6 +26,7 @@ const HOUR: i64 = DAY / 24;
 /// How day and month are ordered in a column, or why that cannot be told; none if no date needs it.
 pub(super) fn order_of(column: &Column, places: &Problems) -> Result<Option<DateOrder>, String> {
     let (mut told, mut ambiguous) = (None, None);
+    // Also of rows that do not train: how dates are written is a property of the file.
     for row in 0..column.rows() {
         let Some(date) = column.written_moment(row) else { continue };
         match (date.told_order(), told) {
@@ -106,6 +107,7 @@ impl TimeFacts {
     fn of_one(moment: i64) -> Self {
         let civil = Civil::of(moment);
         Self {
+            // Moments before 1970 are negative, and plain division would round them up.
             first: moment.div_euclid(DAY) * DAY,
             moment: Some(moment),
             month: Some(civil.month),

@@ -166,6 +166,7 @@ fn plain<'a>(column: &'a Column, keys: &ColumnKeys, is_used: &[bool]) -> Option<
     let is_single = keys.kind == Some(ColumnKind::Number) && keys.indicator != Some(true);
     let values = column.plain_numbers().filter(|_| is_single)?;
     let mut used = values.iter().zip(is_used);
+    // A gap or a number too large takes the slow way, which says where it is.
     used.all(|(value, is_used)| !is_used || is_usable(*value)).then_some(values)
 }
 
@@ -189,6 +190,7 @@ pub fn raw_values(column: &Column, kind: ColumnKind) -> Vec<f64> {
         }
         #[expect(clippy::cast_precision_loss, reason = "only the order counts")]
         ColumnKind::Time => {
+            // Any order does, as long as it is always the same: rows are only told apart.
             let order = DateOrder::DayFirst;
             let moment = |row| column.written_moment(row).and_then(|date| date.moment(order));
             rows.map(|row| moment(row).map_or(NOTHING, |moment| moment as f64)).collect()

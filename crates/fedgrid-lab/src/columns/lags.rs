@@ -106,6 +106,7 @@ impl LagPlan {
                         axis.length(horizon)
                     ),
                 };
+                // One tick is the least time: without a horizon, means end right before the row.
                 let (source, delay) = (source.clone(), ahead.unwrap_or(1));
                 features.push(LagFeature { name, source, is_mean, span, delay, words });
             }
@@ -200,6 +201,7 @@ impl LagFeature {
     #[must_use]
     pub fn wanted(&self, tick: i64) -> Range<i64> {
         if self.is_mean {
+            // Ticks are whole, so that s ≤ t − h is s < t − h + 1.
             let end = tick - self.delay + 1;
             end - self.span..end
         } else {
@@ -215,6 +217,7 @@ impl PastRows {
         let key = |row: usize| (self.nodes[row], self.ticks[row]);
         order.sort_by_key(|&row| key(row));
         let same = order.windows(2).filter(|pair| key(pair[0]) == key(pair[1]));
+        // The first in the table, because rows are sorted by node here and not there.
         match same.min_by_key(|pair| pair[1]) {
             Some(pair) => Err(SameTime { first: pair[0], second: pair[1] }),
             None => Ok(order),

@@ -94,6 +94,7 @@ pub(super) fn complete(keys: &mut ColumnKeys, counts: &LevelCounts<'_>, most: us
     }
     let levels = keys.levels.as_deref().unwrap_or_default();
     let has_others = counts.keys().any(|level| !levels.iter().any(|known| known == level));
+    // An ordered category is one number, and no number stands for other.
     if keys.other.is_none() && has_others && !keys.ordered {
         keys.other = Some(true);
     }

@@ -154,9 +154,11 @@ impl ColumnPlan {
         let all: Vec<_> = if problems.is_of_frame() {
             purposes.into_iter().map(planned).collect()
         } else {
+            // One at a time, because a column of text takes far longer than one of numbers.
             purposes.into_par_iter().with_max_len(1).map(planned).collect()
         };
         let mut columns = Vec::with_capacity(all.len());
+        // In the order of columns, whichever was done first.
         for (column, wrong) in all {
             if let Some(sentence) = wrong {
                 problems.add(sentence);

@@ -44,6 +44,7 @@ impl NewRows<'_> {
         };
         let mut columns = Vec::new();
         for (feature, own) in lags.features.iter().zip(found) {
+            // Rows of the time before are looked at, not predicted.
             let values = own.values[self.known..].to_vec();
             if matches!(rule(&feature.name), MissingRule::Refuse | MissingRule::Drop) {
                 self.complain(lags, feature, &values, problems);

@@ -118,6 +118,7 @@ impl Problems {
         let prefix = format!("{}: ", self.source);
         let refusal = |error: Error| {
             let sentence = error.to_string();
+            // What begins with the name of the table is about it, and that name is said once for all.
             match sentence.strip_prefix(&prefix) {
                 Some(sentence) => self.add(sentence.to_string()),
                 None => self.about_keys.push(sentence),

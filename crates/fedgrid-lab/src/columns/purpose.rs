@@ -185,6 +185,7 @@ fn check_declared(keys: &DataKeys, source: &str, names: &[&str]) -> Result<()> {
                 "data.columns: {source} has no column '{name}'{advice}"
             )));
         }
+        // A time may be declared, to say how its dates are written.
         if own_purpose(keys, name).is_some_and(|own| own != Purpose::Time) {
             let what = taken_as(keys, name);
             return Err(Error::input(format!(

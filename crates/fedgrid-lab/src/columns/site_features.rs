@@ -65,6 +65,7 @@ impl<'a> SiteFeatures<'a> {
         if let Some(sums) = sums {
             self.add_quantities(column, name, keys, sums);
         }
+        // Where some cells are missing, the column that says so was added last.
         let gap = (0.0 < missing && missing < 1.0).then(|| self.quantities.len() - 1);
         for (feature, fill) in names.iter().zip(filling) {
             let chosen = sums.map_or_else(Vec::new, |sums| chosen(feature, name, keys, sums));
@@ -111,6 +112,7 @@ impl<'a> SiteFeatures<'a> {
             return one.squares;
         }
         // No row has two levels.
+        // Σ (a − p)(b − q) over n cells, with a b = 0 in each, is −n p q.
         if let (Some(cells), Some(_)) = (one.cells, other.cells)
             && one.column == other.column
         {

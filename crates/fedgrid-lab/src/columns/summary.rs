@@ -177,6 +177,7 @@ impl<'a> SummarisedColumn<'a> {
             let mean = mean.or_else(|| treatment::mean(present.iter().copied())).unwrap_or(0.0);
             let square = |(x, weight): &(f64, f64)| weight * (x - mean).powi(2);
             let mut squares: Vec<f64> = present.iter().map(square).collect();
+            // Sorted, so that the sum has the same bits in whatever order rows come.
             squares.sort_by(f64::total_cmp);
             features.push(FeatureSums { name: name.clone(), mean, squares: squares.iter().sum() });
             let deviation =
@@ -322,6 +323,7 @@ impl<'a> SummarisedColumn<'a> {
         if self.options.months {
             facts.first -= (Civil::of(facts.first).day - 1) * DAY;
         }
+        // A moment of today is some 1.7e15: five thousand of them overflow 64 bits.
         let sum: i128 = moments.iter().map(|&moment| i128::from(moment)).sum();
         let count = i128::try_from(moments.len()).ok()?;
         let tells = |row: usize| self.column.written_moment(row)?.told_order();

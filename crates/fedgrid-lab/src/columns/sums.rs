@@ -109,6 +109,7 @@ impl ColumnSummary {
         let counted: usize = sums.counts.values().sum::<usize>() + sums.rare_rows;
         let is_counted = match &self.purpose {
             Purpose::Feature(ColumnKind::Category | ColumnKind::Truth) => counted == sums.values,
+            // Numbers and times are counted only where the most frequent one fills gaps.
             _ => counted <= sums.values,
         };
         let is_time = matches!(&self.purpose, Purpose::Feature(ColumnKind::Time));

@@ -55,6 +55,7 @@ impl Times {
         let mut wrong = WrongCells::default();
         let mut ticks = Vec::with_capacity(column.rows());
         for row in 0..column.rows() {
+            // Reading goes on, so that all wrong cells are counted; no tick is used if there is one.
             let tick = axis.tick(column, row).unwrap_or_else(|found| {
                 wrong.add(row, || found);
                 0
@@ -166,10 +167,12 @@ impl TimeAxis {
 
 /// The tick of a number, or what is wrong with it.
 fn number_tick(number: f64) -> Result<i64, String> {
+    // Beyond, a million times the number does not fit into 64 bits.
     if !number.is_finite() || number.abs() > LARGEST {
         return Err(format!("is {number}, expected a number of size {LARGEST:e} at most"));
     }
     let ticks = number * MILLION as f64;
+    // Decimals such as 0.1 are whole ticks but for rounding.
     let whole = ticks.round();
     // Beyond six decimals two times could be taken for one.
     if (ticks - whole).abs() > 1e-3 {

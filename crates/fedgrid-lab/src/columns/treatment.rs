@@ -113,6 +113,7 @@ fn filled_by(
     };
     let is_mean = rule != MissingRule::MostFrequent;
     match keys.kind? {
+        // The shortest text that reads back as the same bits, so that a stored plan fills as this one does.
         ColumnKind::Number if is_mean => mean(numbers()).map(|mean| mean.to_string()),
         ColumnKind::Number => {
             // By value, so that 1 and 1.0 are one.
@@ -258,6 +259,7 @@ impl<'a> Encoder<'a> {
             None if is_level => Vec::new(),
             None => return None,
         };
+        // The column that says what is missing comes behind the features of a value.
         values.resize(width, 0.0);
         if self.keys.indicator == Some(true) {
             values[width - 1] = 1.0;
