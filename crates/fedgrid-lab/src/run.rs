@@ -196,6 +196,7 @@ impl RunFolder {
     /// Removes the files of an earlier run, and only those.
     fn clear(&self) -> Result<()> {
         let folder = &self.folder;
+        // The result goes first: a folder without it does not pass for a finished run.
         for name in RUN_FILES {
             let path = folder.join(name);
             if path.exists() {

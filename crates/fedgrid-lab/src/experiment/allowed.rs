@@ -50,6 +50,7 @@ impl<'a> Allowed<'a> {
             Some("boolean") => Self::Truth,
             Some("array") if schema["items"]["type"] == "integer" => Self::Counts,
             Some("array") => Self::List,
+            // Of all text, characters alone have a largest length in the schema.
             Some(_) if schema.get("maxLength").is_some() => Self::Character,
             Some(_) => Self::Text,
             None => Self::Strength,

@@ -38,6 +38,7 @@ impl<'de> Deserialize<'de> for BaselineKey {
         }
         let known = MethodKind::baselines().find(|kind| kind.name() == name);
         known.map(Self::One).ok_or_else(|| {
+            // In the words of serde, which are put in those of the file with all others.
             let names: Vec<String> = Self::names().iter().map(|name| format!("`{name}`")).collect();
             let names = names.join(", ");
             D::Error::custom(format!("unknown variant `{name}`, expected one of {names}"))

@@ -45,6 +45,7 @@ impl<'de> Deserialize<'de> for Choice {
                 f.write_str("a number or \"auto\"")
             }
 
+            // TOML tells 1 from 1.0, and a strength may be either.
             fn visit_f64<E: de::Error>(self, value: f64) -> Result<Choice, E> {
                 Ok(Choice::Given(value))
             }

@@ -155,6 +155,7 @@ pub(super) fn in_full(table: &mut Table) {
             let kind = std::mem::replace(keys, Value::Boolean(false));
             *keys = Value::Table(Table::from_iter([("kind".to_string(), kind)]));
         }
+        // Fills are text, because a date or the name of a level may be one, too.
         if let Some(fill) = keys.get_mut("fill").filter(|fill| !fill.is_str()) {
             *fill = Value::String(fill.to_string());
         }

@@ -127,6 +127,7 @@ impl FileKeys {
     /// Refuses characters that cannot be what they are given for; `place` is the name of the section.
     pub fn check(&self, place: &str) -> Result<(), String> {
         for (key, character) in [("delimiter", self.delimiter), ("quote", self.quote)] {
+            // The reader of CSV takes single bytes.
             if let Some(found) = character.filter(|character| !character.is_ascii()) {
                 return Err(format!("{place}{key} is '{found}', expected one plain character"));
             }
@@ -134,6 +135,7 @@ impl FileKeys {
         if let Some(found) = self.decimal.filter(|decimal| !['.', ','].contains(decimal)) {
             return Err(format!("{place}decimal is '{found}', expected \".\" or \",\""));
         }
+        // The last two are spaces that do not break a line, which some programs write between thousands.
         let known = [',', '.', ' ', '\'', '\u{a0}', '\u{202f}'];
         if let Some(found) = self.thousands.filter(|thousands| !known.contains(thousands)) {
             let expected = "\",\", \".\", a space or an apostrophe";

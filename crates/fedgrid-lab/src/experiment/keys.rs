@@ -141,6 +141,7 @@ fn unknown(path: &str, prefix: &str, all_kinds: &Json, schema: &Json) -> String 
 pub(super) fn inline(schema: &mut Json, generator: &mut SchemaGenerator) {
     let reference = schema.as_object_mut().and_then(|schema| schema.remove("$ref"));
     let name = reference.as_ref().and_then(Json::as_str).and_then(|path| path.rsplit('/').next());
+    // Taken out, so that the schema has the keys in one place only.
     let Some(defined) = name.and_then(|name| generator.definitions_mut().remove(name)) else {
         return;
     };
@@ -161,6 +162,7 @@ fn of_kind<'a>(
         return Ok(schema);
     };
     let asked = table.get("kind");
+    // Of models and methods alike, the usual kind is listed first and is the only one with a default.
     let usual = kind_of(&variants[0])["default"].as_str();
     let name = asked.map_or(usual, toml::Value::as_str);
     variants.iter().find(|variant| kind_of(variant)["const"].as_str() == name).ok_or_else(|| {

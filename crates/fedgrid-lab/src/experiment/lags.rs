@@ -57,6 +57,7 @@ pub(super) fn in_full(table: &mut Table) {
     let data = table.get_mut("data").and_then(Value::as_table_mut);
     let lags = data.and_then(|data| data.get_mut("lags")).and_then(Value::as_table_mut);
     for (_, keys) in lags.into_iter().flatten() {
+        // A number alone is one lag.
         as_text(keys);
         if keys.is_str() || keys.is_array() {
             let lags = std::mem::replace(keys, Value::Boolean(false));

@@ -145,6 +145,7 @@ impl MethodSection {
         // What keys of a run mean does not depend on the method, so they stay.
         let common: toml::Table = toml::Table::try_from(RunKeys::default()).unwrap_or_default();
         let stays = |key: &str| {
+            // This key is of several methods, and means the same to all of them.
             let is_common = common.contains_key(key) || key == "couple_intercept";
             key == "kind" || is_common && own.contains_key(key)
         };

@@ -62,6 +62,7 @@ impl ModelChoice {
     pub fn made(&self, seed: u64) -> Arc<dyn LocalModel> {
         let mut table = toml::Table::try_from(&self.model).expect(PLAIN);
         // A model takes what it has of these, and neither is a key of its own.
+        // TOML has no larger whole numbers.
         let seed = i64::try_from(seed).unwrap_or(i64::MAX);
         table.insert("seed".into(), seed.into());
         let given = self.ridge.and_then(Choice::given);

@@ -210,6 +210,7 @@ impl NetworkKeys {
             (CandidateKey::Shape, "shape", self.shape.is_some()),
         ];
         for (key, needed, given) in needs {
+            // Both ways: what is given and not listed would silently not be tried.
             if choices.contains(&key) != given {
                 let (name, verb) = (key.name(), if given { "lacks" } else { "lists" });
                 let found = if given { "is given" } else { "is not" };

@@ -94,6 +94,7 @@ impl Experiment {
 
     /// The checked experiment of a table; `source` is named in messages.
     pub fn from_table(mut table: toml::Table, source: &str) -> Result<Self> {
+        // Once more, because flags and --set may have brought short forms.
         in_full(&mut table);
         keys::check(&table, source, Extent::All)?;
         let said = |sentence: String| {
@@ -102,6 +103,7 @@ impl Experiment {
         network::check_candidates(&table).map_err(said)?;
         let is_alone =
             MethodSection::kind_in(&table).is_some_and(|kind| !kind.facts().uses_network);
+        // Whoever trains without a network need not say that there is none.
         if is_alone && !table.contains_key("network") {
             let none =
                 toml::Value::Table([("shape".to_string(), "none".into())].into_iter().collect());
@@ -115,6 +117,7 @@ impl Experiment {
                 return Err(said(sentence));
             }
         }
+        // Before the reader of TOML looks: it knows no flags.
         for (key, flag) in [("file", "--data"), ("node", "--node"), ("target", "--target")] {
             if table["data"].get(key).is_none() {
                 return Err(said(format!("data.{key} is missing; give it, or {flag}")));
@@ -146,6 +149,7 @@ impl Experiment {
         public.format.check("public.format.")?;
         let others = network.file.iter().chain(&network.edges).chain(&public.file);
         let mut all = data.file.names().iter().chain(others);
+        // `any` stops behind the first that it finds, and the second search goes on from there.
         if all.by_ref().any(|name| files::is_standard_input(name))
             && all.any(|name| files::is_standard_input(name))
         {

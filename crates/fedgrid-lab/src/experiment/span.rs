@@ -16,6 +16,7 @@ impl TimeSpan {
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let text = text.trim();
+        // Letters begin the unit, so that no exponent can be written.
         let end = text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len());
         let number: f64 = text[..end].trim().parse().ok()?;
         let unit = match &text[end..] {

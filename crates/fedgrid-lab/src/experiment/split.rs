@@ -168,6 +168,7 @@ pub(super) fn in_full(table: &mut Table) {
     let Some(data) = table.get_mut("data").and_then(Value::as_table_mut) else { return };
     let Some(split) = data.get_mut("split") else { return };
     if split.is_str() {
+        // Anything may stand here: the value moves into the section that takes its place.
         let column = std::mem::replace(split, Value::Boolean(false));
         *split = Value::Table(Table::from_iter([("column".to_string(), column)]));
     }
@@ -180,6 +181,7 @@ pub(super) fn in_full(table: &mut Table) {
 
 /// Writes a number or a date as text.
 pub(super) fn as_text(value: &mut Value) {
+    // Dates need no quotes in TOML, and are read as those of tables are.
     if matches!(value, Value::Integer(_) | Value::Float(_) | Value::Datetime(_)) {
         *value = Value::String(value.to_string());
     }

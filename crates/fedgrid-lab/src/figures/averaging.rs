@@ -60,6 +60,7 @@ impl<'a> GradientAveraging<'a> {
         for (&node, &model) in nodes.iter().zip(&choices) {
             let range = model * size..(model + 1) * size;
             let data = &self.data[node];
+            // The gradient of the mean square, without the half that some put before it.
             let factor = 2.0 / data.rows() as f64;
             let residuals = residuals(data, &self.weights[range.clone()]);
             for (x, residual) in data.features().iter().zip(residuals) {

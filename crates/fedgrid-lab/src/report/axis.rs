@@ -53,6 +53,7 @@ impl Axis {
         let axis = Self::over(AxisScale::Linear, values.iter().copied());
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        // One value has no range, and keeps the room that round numbers give it.
         if low >= high {
             return axis;
         }

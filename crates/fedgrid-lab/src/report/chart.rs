@@ -29,6 +29,7 @@ pub(super) fn bars(label: &str, bars: &[Bar], limit: f64) -> String {
         let (low, high) = bar.spread.unwrap_or((bar.value, bar.value));
         [bar.value, low, high]
     });
+    // With zero, because the lengths of bars are compared.
     let axis = Axis::within(ends.map(|end| end.min(limit)).chain([0.0]));
     let height = ROW_HEIGHT_PX * bars.len() as f64;
     let mut svg = Drawing::open("chart bars", label, height);

@@ -85,6 +85,7 @@ impl<'a> OverNodes<'a> {
     }
 
     fn map(&self, map: &Map) -> Value {
+        // Nodes were collected in ascending order.
         let find = |place: usize| {
             let found = self.nodes.binary_search_by_key(&place, |(node, ..)| *node).ok()?;
             Some(self.nodes[found])

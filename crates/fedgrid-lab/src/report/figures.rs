@@ -137,6 +137,7 @@ fn histogram(sorted: &[f64]) -> (Vec<HistogramColumn>, usize) {
     let starts = std::iter::successors(Some(first), |k| Some(k + 1.0)).take_while(|k| *k < last);
     let columns = starts.map(|k| {
         let (from, to) = (k * width, (k + 1.0) * width);
+        // The outermost columns take what lies beyond them.
         let inside = |v: &&f64| (k <= first || **v >= from) && (k + 1.0 >= last || **v < to);
         let count = sorted.iter().filter(inside).count();
         let title = format!(
@@ -173,6 +174,7 @@ pub(super) fn residuals(outcome: &Outcome) -> Option<Value> {
     } else {
         numbered(values.iter().copied().filter(|value| value.is_finite()))
     };
+    // A logarithmic axis has no place for zero, and one point makes no line.
     if points.iter().filter(|point| point.1 > 0.0).count() < 2 {
         return None;
     }
@@ -220,6 +222,7 @@ fn over_rounds(label: &str, points: Vec<(f64, f64)>, scale: AxisScale) -> String
     let y = Axis::over(scale, points.iter().map(|point| point.1));
     let every = points.len().div_ceil(MAX_LINE_POINTS);
     let last = points.len() - 1;
+    // The last point is where the solver has ended, and is kept whatever is left out.
     let kept = points.into_iter().enumerate().filter(|(i, _)| i % every == 0 || *i == last);
     let points = kept.map(|(_, point)| point).collect();
     // A line of few points is a guess between them.
@@ -230,6 +233,7 @@ fn over_rounds(label: &str, points: Vec<(f64, f64)>, scale: AxisScale) -> String
 /// The validation error against the pull, the best over ridges.
 pub(super) fn path(outcome: &Outcome, metric: &str) -> Option<Value> {
     let mut lines = Vec::new();
+    // The network comes last, so that it is drawn over what it is compared with.
     for (class, start) in [("shuffled", "shuffled"), ("shrunk", "shrunk"), ("network", "network")] {
         let is_of = |name: &str| name == start || start == "shuffled" && name.starts_with(start);
         for points in outcome.path.iter().filter(|(name, _)| is_of(name)) {

@@ -94,6 +94,7 @@ fn shares(nodes: &[NodeOutcome], level: f64) -> Option<Value> {
     let covered = |node: &NodeOutcome| node.interval.as_ref()?.covered;
     let shares: Vec<f64> = nodes.iter().filter_map(covered).map(|share| 100.0 * share).collect();
     let least = shares.iter().copied().reduce(f64::min)?;
+    // Where all rows of all nodes are covered, one column is still drawn.
     let first = (least / COLUMN_PERCENT).floor().min(95.0 / COLUMN_PERCENT);
     let starts = std::iter::successors(Some(first), |k| Some(k + 1.0));
     let columns: Vec<HistogramColumn> = starts
@@ -147,6 +148,7 @@ fn quantiles(check: &ResidualCheck, has_posterior: bool) -> Option<Value> {
     if count < 2 || scale <= 0.0 {
         return None;
     }
+    // The middle of each of so many equal parts: at their ends quantiles are infinite.
     let expected = |k: usize| normal_quantile((k as f64 + 0.5) / count as f64);
     let points: Vec<(f64, f64)> = check
         .quantiles

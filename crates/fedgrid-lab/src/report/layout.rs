@@ -102,6 +102,7 @@ fn to_scale(points: &mut [Point], neighbours: &[Vec<usize>]) {
     let by_area = if extent > 0.0 { 0.4 * count.sqrt() / extent } else { 1.0 };
     let scale = by_edges.max(by_area);
     // Where most nodes fell together, as the leaves of a star, they are strewn over the whole.
+    // Of a single node the quotient is not a number, which `max` takes for zero.
     let fallen = (1.0 - 2.0 * radii[radii.len() / 2] / extent).max(0.0);
     let jitter = 0.25 + (0.02 + fallen) * count.sqrt();
     for (index, point) in points.iter_mut().enumerate() {
@@ -177,11 +178,13 @@ impl CellGrid {
             for x in column.saturating_sub(1)..=(column + 1).min(self.width - 1) {
                 let members = &self.members[y * self.width + x];
                 let stride = members.len().div_ceil(MAX_REPELLING_PER_CELL).max(1);
+                // Different nodes look at different ones, so that nobody in a crowd is passed over by all.
                 for &other in members.iter().skip(node % stride).step_by(stride) {
                     let (dx, dy) = (here.0 - points[other].0, here.1 - points[other].1);
                     let square = dx * dx + dy * dy;
                     // Beyond the reach the push would turn into a pull.
                     if other != node && square < REPULSION_REACH * REPULSION_REACH {
+                        // Each stands for the others that were passed over.
                         let push = stride as f64
                             * (1.0 / square.max(1e-4) - 1.0 / (REPULSION_REACH * REPULSION_REACH));
                         fx += push * dx;

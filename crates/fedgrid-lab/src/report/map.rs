@@ -238,6 +238,7 @@ fn fitted(points: &[Point], margin: f64) -> (Vec<Point>, Point) {
     let size = ((MAP_AREA / shape).sqrt(), (MAP_AREA * shape).sqrt());
     let room = (size.0 - 2.0 * margin, size.1 - 2.0 * margin);
     let scale = (room.0 / wide).min(room.1 / tall);
+    // Nodes that are all in one place have no extent to be scaled.
     let scale = if scale.is_finite() { scale } else { 1.0 };
     let middle = (low.0.midpoint(high.0), low.1.midpoint(high.1));
     let to_map = |&(x, y): &Point| {

@@ -221,6 +221,7 @@ fn ordered(nodes: &[NodeOutcome], helps: &[Help]) -> Vec<usize> {
         }
     }
     let mut starts: Vec<usize> = (0..nodes.len()).collect();
+    // From nodes of few friends on, as Cuthill and McKee order a matrix: friends end up side by side.
     starts.sort_by_key(|&node| (nodes[node].cluster, near[node].len(), node));
     let mut seen = vec![false; nodes.len()];
     let mut order = Vec::with_capacity(nodes.len());

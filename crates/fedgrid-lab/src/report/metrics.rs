@@ -45,6 +45,7 @@ pub(super) fn metrics(outcome: &Outcome) -> Option<Value> {
 
 /// Which classes are taken for which.
 fn confusion(own: &ClassMeasures, names: &[String]) -> Option<Value> {
+    // Older results have no names of classes.
     if names.len() != own.confusion.len() || names.len() > MOST_CLASSES {
         return None;
     }

@@ -70,6 +70,7 @@ fn leading(columns: &[Vec<f64>], found: Option<&[f64]>) -> Vec<f64> {
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
     let gram: Vec<Vec<f64>> =
         columns.iter().map(|a| columns.iter().map(|b| product(a, b)).collect()).collect();
+    // Not all ones: rows of C add up to zero, so that C would take them to nothing.
     let mut vector: Vec<f64> = (0..columns.len()).map(|i| spread(i).0).collect();
     for _ in 0..POWER_STEPS {
         // Rounding brings the first direction back, so it is taken out in every step.

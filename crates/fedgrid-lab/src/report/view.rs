@@ -385,6 +385,7 @@ fn in_words(penalty: &str) -> String {
 pub(super) fn nodes(outcome: &Outcome) -> Vec<Value> {
     let cell = |value: Option<f64>| {
         let value = value.filter(|value| value.is_finite());
+        // The script reads keys as numbers; the text has a minus sign and commas that it cannot read.
         context! { key => value.map(|value| format!("{value:e}")), text => number::perhaps(value) }
     };
     outcome

@@ -35,6 +35,7 @@ pub(super) type WrongCell = (usize, String);
 /// Reads the bytes of a file by libraries that assert some of what a damaged one breaks; that is no fault of the program.
 pub(super) fn guarded<T>(source: &str, kind: &str, read: impl FnOnce() -> Result<T>) -> Result<T> {
     let _quiet = QUIET.lock().unwrap_or_else(PoisonError::into_inner);
+    // The usual hook would print a trace of what becomes one sentence.
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let read = panic::catch_unwind(AssertUnwindSafe(read));
@@ -65,6 +66,7 @@ pub(super) fn columns(bytes: &[u8], source: &str) -> Result<Vec<ReadColumn>> {
         };
         if bytes.starts_with(FILE) {
             let mut reader = FileReader::try_new(Cursor::new(bytes), None).map_err(broken)?;
+            // A file without any batch has columns all the same.
             let empty = RecordBatch::new_empty(reader.schema());
             add(Ok(empty))?;
             reader.try_for_each(add)?;
@@ -263,6 +265,7 @@ fn clock(array: &dyn Array) -> std::result::Result<Cells, WrongCell> {
             }
             _ => None,
         };
+        // Other years have more digits or a sign, and would not be read as dates again.
         let text = micros.map(moment::written).filter(|text| text.find('-') == Some(4));
         let text = text.ok_or_else(|| (row, "is beyond the years 0 to 9999".to_string()))?;
         let is_time = matches!(array.data_type(), DataType::Time32(_) | DataType::Time64(_));

@@ -78,6 +78,7 @@ impl Cells {
     #[must_use]
     pub(super) fn append(&mut self, other: Self) -> bool {
         match (&mut *self, other) {
+            // A part without cells has no kind, and must not make text of numbers.
             (_, other) if other.len() == 0 => true,
             (own, other) if own.len() == 0 => {
                 *own = other;
@@ -261,6 +262,7 @@ impl TextCells {
     #[must_use]
     pub(super) fn push(&mut self, cell: &str) -> bool {
         self.text.push_str(cell);
+        // Four bytes instead of eight, because there is an end for every cell.
         let end = u32::try_from(self.text.len());
         self.ends.push(end.unwrap_or(u32::MAX));
         end.is_ok()

@@ -253,6 +253,7 @@ impl Column {
         // One mistake among numbers must be reported as one, not turn its column into text.
         match known {
             0 => Holds::Nothing,
+            // All or nothing: beside other words, true and false are words, too.
             known if truths == known => Holds::Truths,
             known if 2 * times > known => Holds::Times,
             known if 2 * numbers > known => Holds::Numbers,

@@ -55,6 +55,7 @@ pub(super) fn table(
     }
     let mut format = format.clone();
     take_marks(&mut text, &mut format);
+    // What was read may end inside of a line, and even inside of a letter.
     let cut = text.iter().rposition(|byte| *byte == b'\n').filter(|_| !is_whole);
     let sample = &text[..cut.map_or(text.len(), |end| end + 1)];
     let sample = std::str::from_utf8(sample).map_err(|_| TextRefusal::NotUtf8)?;
@@ -141,6 +142,7 @@ fn columns(mut blocks: Blocks<'_>, names: &[String]) -> Result<(Vec<Cells>, usiz
     let mut batch = blocks.batch().map_err(broken)?;
     while !batch.is_empty() {
         let read = |block: &Vec<u8>| rows_of(block, layout, width);
+        // The next blocks are read from the file while these are taken apart.
         let (read, next) =
             rayon::join(|| batch.par_iter().map(read).collect::<Vec<_>>(), || blocks.batch());
         let mut parts: Vec<Vec<Cells>> = vec![Vec::new(); width];
@@ -227,6 +229,7 @@ impl BlockCells {
             let mut column = 0;
             loop {
                 let end = ends.next(bytes, start);
+                // What is beyond the header is only counted, to be reported.
                 if column < self.cells.len() {
                     self.add(column, &text[start..end])?;
                 }
@@ -313,6 +316,7 @@ impl Blocks<'_> {
             let wanted = if block.len() < BLOCK { BLOCK - block.len() } else { block.len() };
             block.reserve_exact(wanted);
             let read = self.stream.by_ref().take(wanted as u64).read_to_end(&mut block)?;
+            // `read_to_end` gives less than was allowed only at the end.
             self.is_done = read < wanted;
             if !self.is_done
                 && let Some(end) = last_end(&block, self.layout)

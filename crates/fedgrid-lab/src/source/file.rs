@@ -40,6 +40,7 @@ impl Content {
     fn of(first: &[u8], ending: &str) -> std::result::Result<Self, &'static str> {
         let begins = |mark: &[u8]| first.starts_with(mark);
         match ending {
+            // The ending goes first: a damaged file of this name is not to be taken for text.
             "parquet" => Ok(Self::Parquet),
             _ if begins(b"PAR1") => Ok(Self::Parquet),
             _ if begins(arrow::FILE) || begins(arrow::STREAM) => Ok(Self::Arrow),

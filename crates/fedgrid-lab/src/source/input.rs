@@ -40,6 +40,7 @@ impl<'a> TableInput<'a> {
             Self::File(path) => {
                 let broken = |error| Error::file("read the table", path, &error);
                 let file = File::open(path).map_err(broken)?;
+                // Some systems open a folder like a file, and only refuse to read it.
                 if file.metadata().is_ok_and(|about| about.is_dir()) {
                     return Err(broken(io::ErrorKind::IsADirectory.into()));
                 }
@@ -156,6 +157,7 @@ impl Packing {
     pub(super) fn unpacked(self, stream: ByteStream<'_>) -> io::Result<ByteStream<'_>> {
         Ok(match self {
             Self::None => stream,
+            // Files that were packed one by one and put together are one file with several parts.
             Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(stream)),
             Self::Zstd => Box::new(zstd::Decoder::new(stream)?),
         })

@@ -72,6 +72,7 @@ fn recognised(head: &str, quote: u8, format: &FileFormat) -> Result<u8, String> 
     let is_even = |(_, counts): &&&(u8, Vec<usize>)| counts.iter().all(|cells| *cells == counts[0]);
     let even: Vec<u8> = parts.iter().filter(is_even).map(|(delimiter, _)| *delimiter).collect();
     match (&parts[..], &even[..]) {
+        // A single column has nothing between its cells.
         ([], _) => Ok(b','),
         ([(one, _)], _) | (_, [one]) => Ok(*one),
         // A line is too long or too short, which is reported with its number.

@@ -136,6 +136,7 @@ fn of_utf16(bytes: &[u8], is_big: bool, is_end: bool, text: &mut String) -> io::
     let unit = |pair: &[u8; 2]| {
         if is_big { u16::from_be_bytes(*pair) } else { u16::from_le_bytes(*pair) }
     };
+    // The first half of a letter that takes four bytes waits for the second, in the next piece.
     let is_cut = |pair: &&[u8; 2]| !is_end && (0xd800..0xdc00).contains(&unit(pair));
     let whole = pairs.len() - usize::from(pairs.last().as_ref().is_some_and(is_cut));
     for letter in char::decode_utf16(pairs[..whole].iter().map(unit)) {

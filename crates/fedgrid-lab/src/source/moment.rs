@@ -204,6 +204,7 @@ pub(crate) struct Civil {
 impl Civil {
     pub(crate) fn of(moment: i64) -> Self {
         let (days, time) = (moment.div_euclid(DAY), moment.rem_euclid(DAY));
+        // So many days are from 1 March of the year 0 to the beginning of 1970.
         let shifted = days + 719_468;
         let era = shifted.div_euclid(146_097);
         let day_of_era = shifted - era * 146_097;

@@ -150,6 +150,7 @@ fn leading_digits(text: &[u8], before: u64) -> (usize, u64) {
         if digit > 9 {
             return (count, number);
         }
+        // More digits than a number holds wrap around; whoever reads it looks at their count first.
         number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
     }
     (text.len(), number)

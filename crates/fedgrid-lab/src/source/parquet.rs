@@ -37,6 +37,7 @@ pub(super) fn columns(bytes: Vec<u8>, source: &str) -> Result<Vec<ReadColumn>> {
         let metadata = ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::new());
         let metadata = metadata.map_err(|error| refused(source, kind, error))?;
         let count = metadata.schema().fields().len();
+        // A reader for each column, so that all cores have one.
         let columns: Vec<Result<ReadColumn>> =
             (0..count).into_par_iter().map(|at| column(&bytes, &metadata, at, source)).collect();
         columns.into_iter().collect()

@@ -101,6 +101,7 @@ impl FileEvidence {
             (false, true) => Some(','),
             _ => None,
         };
+        // What a file tells itself goes before the rows that a model was trained on.
         let of_training = usual.filter(|_| !has_point && !has_comma);
         Self { given, decimal, of_training, delimiter }
     }

@@ -68,6 +68,7 @@ fn expanded(base: &Path, pattern: &Path) -> Vec<PathBuf> {
             };
             let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
             let mut names: Vec<String> = names.filter(fits).collect();
+            // Systems list folders in different orders, and rows come in that of their files.
             names.sort_unstable();
             names.into_iter().map(|name| folder.join(name)).collect()
         };
@@ -98,6 +99,7 @@ pub(super) fn joined(
         let mut other = other?;
         check_columns(&all, &other)?;
         for column in &mut all.columns {
+            // By name, because another file may have its columns in another order.
             let place = other.columns.iter().position(|one| one.name == column.name);
             let Some(own) = place.map(|place| other.columns.swap_remove(place)) else { continue };
             column.doubt = column.doubt.take().or(own.doubt);

@@ -61,6 +61,7 @@ impl<'a> NumberShape<'a> {
 
     /// Whether all but the last run, or all, are groups of thousands with one character between them.
     fn is_grouped(&self, groups: &[(char, &str)]) -> bool {
+        // Nobody writes 0,123 with a separator of thousands.
         let leads = (1..=3).contains(&self.first.len()) && !self.first.starts_with('0');
         leads && groups.iter().all(|(one, digits)| *one == groups[0].0 && digits.len() == 3)
     }

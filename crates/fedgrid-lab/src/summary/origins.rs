@@ -35,6 +35,7 @@ impl OriginCards {
                 let found = origin.cards.iter().find(|card| card.contestant == own.contestant);
                 found.map(|card| (card, origin.validated))
             };
+            // Who was not tried at some origin cannot be compared over all of them.
             let cards: Option<Vec<(&Card, usize)>> = origins.iter().map(card).collect();
             Card::joined(&cards?)
         };

@@ -115,6 +115,7 @@ fn mean_and_deviation(values: &[(f64, f64)]) -> Option<(f64, f64)> {
     let count = row_count(values);
     let mean = values.iter().map(|(value, own)| own * value).sum::<f64>() / count;
     let squares: f64 = values.iter().map(|(value, own)| own * (value - mean).powi(2)).sum();
+    // Rows of small weights may stand for less than one in all.
     let deviation = (squares / (count - 1.0).max(1.0)).sqrt();
     // A model that has diverged leaves sums that are no numbers.
     (!values.is_empty() && deviation.is_finite()).then_some((mean, deviation))
