@@ -51,6 +51,7 @@ impl Terminal {
         } else {
             ProgressDrawTarget::hidden()
         };
+        // A file or a pipe gets lines in the place of a bar.
         let plain = shown && target.is_hidden();
         let bar = ProgressBar::with_draw_target(Some(steps as u64), target).with_style(
             ProgressStyle::with_template("{bar:24} {pos}/{len}  {msg}")

@@ -96,6 +96,7 @@ impl Check {
             put(&mut table, "data", "target", Some("".into()));
             put(&mut table, "network", "shape", Some("none".into()));
         }
+        // Another way to join nodes would contradict the flag.
         if self.network.chooses() {
             table.remove("network");
         }
@@ -130,6 +131,7 @@ const LISTED_COLUMNS: usize = 100;
 /// Every column with its role and what is made of it.
 pub(super) fn plan_lines(plan: &ColumnPlan) -> String {
     let all = plan.described();
+    // One long name must not push all others to the side.
     let width = all.iter().map(|[name, ..]| name.chars().count()).max().unwrap_or(0).clamp(6, 24);
     let line = |[name, role, about]: &[String; 3]| format!("{name:<width$}  {role:<8} {about}");
     let mut lines: Vec<String> = all.iter().take(LISTED_COLUMNS).map(line).collect();

@@ -325,6 +325,7 @@ impl FitKeys {
         if let Some(kind) = &self.model {
             ModelSection::choose(table, kind);
         }
+        // Before the strength: to choose another method takes out keys of the one before.
         let method = self.method.as_ref();
         let unused = method.map_or_else(Vec::new, |kind| MethodSection::choose(table, kind));
         if let Some(alpha) = &self.alpha {

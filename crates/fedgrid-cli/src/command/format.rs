@@ -80,6 +80,7 @@ impl FormatFlags {
 fn character(key: &str, value: &str) -> Result<char> {
     let mut letters = value.chars();
     match (value, letters.next(), letters.next()) {
+        // A shell takes the key for itself, to complete names.
         ("\\t" | "tab", ..) => Ok('\t'),
         (_, Some(one), None) => Ok(one),
         _ => Err(Error::input(format!("--{key} is \"{value}\", expected one character"))),

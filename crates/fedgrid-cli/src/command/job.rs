@@ -56,6 +56,7 @@ impl FitJob {
         let steps = rolling.count() * (assembly.study.members().len() + steps);
         let progress = terminal.progress(steps);
         let done = |card: &_| progress.done(card);
+        // Cards of a single study have no number of an origin.
         if last > 0 {
             folder.go_to_origin(last);
         }

@@ -162,6 +162,7 @@ impl LearnedReport {
         let kept = learned.pairs.iter().filter(|pair| pair.kept);
         let mut confidence: Vec<f64> = kept.map(|pair: &ProbedPair| pair.confidence).collect();
         confidence.sort_by(f64::total_cmp);
+        // None if no pair was kept, and then nobody asks for the ends.
         let middle = confidence.get(confidence.len() / 2).copied();
         let statistics = learned.network.statistics();
         let mut components = statistics.sizes;

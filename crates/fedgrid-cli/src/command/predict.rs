@@ -104,6 +104,7 @@ struct Wanted {
 impl Predict {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         let models = RunModels::from_folder(&self.run)?;
+        // Before the rows are read, which may be many.
         let wanted = self.wanted(&models.about)?;
         let table = self.table(&models.about, &self.data)?;
         let table = table.expect("the command line asks for a file");
@@ -223,6 +224,7 @@ impl<'a> Predictions<'a> {
         let records = self.rows.iter().map(|line| {
             let probabilities = line.probabilities.iter().map(ToString::to_string);
             let ends = self.has_intervals.then(|| {
+                // Two empty cells, because all records have one length.
                 line.interval.map_or_else(Default::default, |(lower, upper)| {
                     [lower.to_string(), upper.to_string()]
                 })
@@ -257,6 +259,7 @@ impl<'a> Predictions<'a> {
             columns.push((format!("probability_{class}"), probabilities));
         }
         if self.has_intervals {
+            // Columns of this file have no gaps: not-a-number stands for no interval.
             let ends = |line: &PredictedRow| line.interval.unwrap_or((f64::NAN, f64::NAN));
             columns.push(("lower".into(), numbers(&|line| ends(line).0)));
             columns.push(("upper".into(), numbers(&|line| ends(line).1)));

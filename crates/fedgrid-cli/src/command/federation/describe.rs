@@ -89,6 +89,7 @@ impl Describe {
         }
         let summary = SiteSummary::of_table(&experiment, &base, &self.data, options)?;
         self.tell(terminal, &summary, &experiment.data.target);
+        // After it was told, so that whoever has to add --yes knows to what.
         self.check_consent(terminal)?;
         if !self.yes && !asked(&format!("write {}?", out.display()))? {
             terminal.say("Nothing was written.");

@@ -28,6 +28,7 @@ pub(super) fn check(network: &Network, sites: &[Site], message: usize) -> Result
     let Some((&(a, b), &edges)) = between.iter().max_by_key(|(_, edges)| **edges) else {
         return Ok(());
     };
+    // Saturating: a count that overflows is too large in any case.
     let bytes = edges
         .saturating_mul(EDGE_INDEX_BYTES + message)
         .saturating_add(HEADER_BYTES + TRAILER_BYTES);

@@ -84,11 +84,13 @@ pub(in crate::command) struct Join {
 impl Join {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         let begun = Instant::now();
+        // Before any link is tried: why one does not come up, Zenoh tells its log alone.
         fedgrid_zenoh::transport::watch_log();
         let kit = Kit::read(&self.kit)?;
         let (table, checked) = kit.table(&self.data)?;
         checked.refuse()?;
         let assembly = Assembly::at_site(&kit.experiment, &table, kit.common.clone(), &kit.own)?;
+        // The study has its rows, and a run may go on for days.
         drop(table);
         kit::tell(terminal, &kit, &checked, false);
         let Kit { bundle, site, experiment, own, .. } = kit;

@@ -73,6 +73,7 @@ pub(super) fn verified(text: &str, manifest: &Manifest, source: &str) -> Result<
     let wrong = |found: &str| Error::input(format!("{source}: {found}"));
     let body =
         signed_text::body(KIND, text).ok_or_else(|| wrong("is no file of shared metrics"))?;
+    // Read before it is verified, but only to know by whose key.
     let shared: SharedMetrics = serde_json::from_str(body).map_err(|_| wrong("is damaged"))?;
     let index = manifest.index_of(&shared.site);
     let key = index.and_then(|index| manifest.key_of(index));

@@ -105,6 +105,7 @@ impl Sites {
         port: u16,
     ) -> Result<Self> {
         let parts = partition(network, processes)?;
+        // Rounded up, so that there is a host for the last part, too.
         let share = processes.div_ceil(hosts.len().max(1));
         let last = usize::from(port) + share - 1;
         if last > usize::from(u16::MAX) {

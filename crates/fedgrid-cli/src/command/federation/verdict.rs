@@ -122,6 +122,7 @@ impl SiteVerdict {
         let [local, network] = &self.cards;
         let (alone, with) = (significant(local.error()), significant(network.error()));
         let nodes = network.nodes.len();
+        // Both are sums over the same rows, so that they need not be divided.
         let gains = |(local, network): &(&NodeScore, &NodeScore)| network.loss < local.loss;
         let gaining = local.nodes.iter().zip(&network.nodes).filter(gains).count();
         match self.measured {

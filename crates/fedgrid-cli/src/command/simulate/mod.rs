@@ -187,6 +187,7 @@ impl Simulate {
                 InProcess { stop: OPTIMUM_STOP, ..InProcess::default() }.run(method, views.clone())
             })
             .transpose()?
+            // A run that has not converged is no optimum to be away from.
             .filter(|run| run.converged);
         let against = if optimum.is_some() { Against::Optimum } else { Against::Undisturbed };
         let reference = optimum.map_or_else(|| undisturbed.clone(), |run| run.hypotheses);
