@@ -41,6 +41,7 @@ impl FrameCells<'_> {
         let is_empty =
             |cells: &PyReadonlyArray1<'_, f64>| cells.as_array().iter().all(|cell| cell.is_nan());
         match self {
+            // As a column of a file without any value, so that both have one plan.
             Self::Numbers(cells) | Self::Truths(cells) if is_empty(cells) => Holds::Nothing,
             Self::Numbers(_) => Holds::Numbers,
             Self::Truths(_) => Holds::Truths,

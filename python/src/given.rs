@@ -110,6 +110,7 @@ impl Given<'_> {
             self.public.as_ref().map(|columns| points(py, &rows.plan, columns)).transpose()?;
         Ok(StudyInputs {
             source: experiment.data.file.display(),
+            // Only runs in folders are resumed, and need to know their rows again.
             fingerprint: 0,
             graph: Graph { positions: self.positions.clone(), ..Graph::from(network.clone()) },
             task,
@@ -187,6 +188,7 @@ impl Given<'_> {
         let all = purposes(keys, &frame.described(), &mut problems, "the frame");
         let features: Vec<(String, ColumnKind)> = all.iter().filter_map(of_feature).collect();
         let names = || features.iter().map(|(name, _)| name.as_str());
+        // Then nothing is learnt of columns from training rows, and roles can be drawn later.
         let is_simple = matches!(keys.missing, MissingRule::Refuse | MissingRule::Drop)
             && keys.columns.is_empty()
             && keys.missing_values.is_empty()
@@ -313,6 +315,7 @@ impl Given<'_> {
             Ok(Plan::draw(train, validation, &draws))
         });
         let drawn = drawn.map_err(|error: fedgrid::Error| core_error(&error))?;
+        // Rows that are left out have a role that nobody asks for.
         let mut roles = vec![2; nodes.len()];
         for (slots, own) in by_node.slots().zip(drawn) {
             for (slot, role) in slots.zip(own) {

@@ -102,6 +102,7 @@ fn read(
     }
     let one = |(row, value): (usize, &f64)| {
         number(*value).map_err(|found| {
+            // The row goes between what was found and what was expected.
             let (value, expected) = found.split_once(", ").unwrap_or((&found, ""));
             PyValueError::new_err(format!("{what} {value} in row {row}, {expected}"))
         })

@@ -43,6 +43,7 @@ fn _fedgrid(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(learn::learn, module)?)?;
     module.add_function(wrap_pyfunction!(reproduce::figures, module)?)?;
     module.add_function(wrap_pyfunction!(reproduce::run_figures, module)?)?;
+    // Called while the interpreter is still whole: later it would end our threads inside of Rust.
     let leave = wrap_pyfunction!(work::leave, module)?;
     module.py().import("atexit")?.call_method1("register", (leave,))?;
     Ok(())

@@ -197,6 +197,7 @@ impl Parametric for PythonModel {
             let arguments = (rows.features, labels, rows.weights, weights.to_vec());
             adapter.call_method1("loss", arguments)?.extract()
         });
+        // Until the exception ends the run, no step to such weights is taken for a better one.
         loss.unwrap_or(f64::INFINITY)
     }
 

@@ -41,6 +41,7 @@ impl ModelsHandle {
     fn restore(models: Vec<Bound<'_, PyAny>>, about: &str) -> PyResult<Self> {
         let about: DataSchema = from_json(about)?;
         let restored = |model: Bound<'_, PyAny>| -> PyResult<Arc<dyn Hypothesis>> {
+            // Models of ours are stored as text, those of Python's as the objects themselves.
             if let Ok(text) = model.cast::<PyString>() {
                 let stored: Stored = from_json(&text.to_cow()?)?;
                 let rows = Some((&about.features[..], about.task));
@@ -96,6 +97,7 @@ impl ModelsHandle {
         })?;
         let outputs = self.about.task.outputs();
         let mut values = vec![0.0; rows * outputs];
+        // Nodes without rows were not asked, so that answers and slots go together.
         let with_rows = by_node.slots().filter(|slots| !slots.is_empty());
         for (labels, slots) in answers.iter().zip(with_rows) {
             for (own, slot) in slots.enumerate() {

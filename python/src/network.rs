@@ -34,6 +34,7 @@ impl NetworkHandle {
     ) -> PyResult<Self> {
         let (sources, targets, weights) =
             (sources.as_array(), targets.as_array(), weights.as_array());
+        // No network has so many nodes: the core refuses it in its own words.
         let id = |id: i64| usize::try_from(id).unwrap_or(usize::MAX);
         let edges =
             sources.iter().zip(targets).zip(weights).map(|((&source, &target), &weight)| Edge {

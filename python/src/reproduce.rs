@@ -38,6 +38,7 @@ pub(crate) fn run_figures(
             });
             Ok(about.to_string())
         };
+        // A job passes on errors of the core alone, and a refusal of a figure is none.
         Ok(wanted.iter().map(run).collect::<Result<Vec<String>, String>>())
     })?;
     done.map_err(PyValueError::new_err)

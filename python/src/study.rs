@@ -75,6 +75,7 @@ impl StudyHandle {
         let mut assembly = self.assembly.lock().unwrap_or_else(PoisonError::into_inner);
         if assembly.study.plan.folds.is_empty() {
             let keys = &self.experiment;
+            // Whoever still works with the study keeps the one without folds.
             Arc::make_mut(&mut assembly).fold(keys.data.folds, keys.seed)?;
         }
         Ok(assembly.clone())
@@ -349,6 +350,7 @@ impl StudyHandle {
         let all: usize = study.rows.iter().map(Dataset::rows).sum();
         let [train, test] = [&study.plan.train, &study.plan.test]
             .map(|rows| rows.iter().map(Vec::len).sum::<usize>());
+        // Not from folds, in which training rows take turns to validate.
         (train, all - train - test, test)
     }
 }

@@ -191,6 +191,7 @@ impl How {
         let own = job.clone();
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.threads)
+            // Models are asked from these threads, which must know whose exceptions they keep.
             .start_handler(move |_| CURRENT.set(Some(own.clone())))
             .build()
             .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
@@ -231,6 +232,7 @@ impl How {
             };
             if let Err(error) = looked.and_then(|()| wanted(py, job, stopped.is_some())) {
                 job.stop();
+                // The first reason counts: another Ctrl-C does not begin the time of grace anew.
                 stopped.get_or_insert((Instant::now(), error));
             }
             // A fit of a Python model cannot be cut short: its thread is left to end by itself.
