@@ -146,6 +146,7 @@ impl Cholesky {
             let known = dot(&self.lower[row * n..row * n + row], &b[..row]);
             b[row] = (b[row] - known) * self.lower[row * n + row];
         }
+        // Lᵀ by the rows of L, which lie in memory as they are read; its own rows would jump.
         for row in (0..n).rev() {
             b[row] *= self.lower[row * n + row];
             let x = b[row];
@@ -162,6 +163,7 @@ fn entry(matrix: &[f64], size: usize, row: usize, column: usize) -> Option<f64> 
     if row > column {
         Some(value * pivot[column])
     } else {
+        // One over it, because all rows below multiply by it, and a division takes longer.
         (value > 0.0 && value.is_finite()).then(|| 1.0 / value.sqrt())
     }
 }
@@ -248,6 +250,7 @@ impl Singular {
 /// The rotation that makes two columns orthogonal, or none if they are.
 fn rotation(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
     let (aa, bb, ab) = (dot(a, a), dot(b, b), dot(a, b));
+    // About the rounding of an inner product: less cannot be told from zero.
     if ab.abs() <= 1e-15 * (aa * bb).sqrt() || ab == 0.0 {
         return None;
     }
@@ -279,6 +282,7 @@ impl Reflections {
         let n = columns;
         let m = rows.len().checked_div(n).unwrap_or(0);
         let mut each = Vec::new();
+        // The last row alone is a triangle already.
         for k in 0..n.min(m.saturating_sub(1)) {
             let length = (k..m).map(|row| rows[row * n + k].powi(2)).sum::<f64>().sqrt();
             if length == 0.0 {
@@ -289,6 +293,7 @@ impl Reflections {
             let diagonal = if pivot > 0.0 { -length } else { length };
             let mut v: Vec<f64> = (k..m).map(|row| rows[row * n + k]).collect();
             v[0] -= diagonal;
+            // Not zero: with that sign v is at least as long as the column.
             let scale = 2.0 / dot(&v, &v);
             let mut product = vec![0.0; n];
             for (row, v) in (k..m).zip(&v) {

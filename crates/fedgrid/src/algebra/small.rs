@@ -103,6 +103,7 @@ pub fn add_weighted_rows_each<'a>(
     for from in (0..whole).step_by(STRIP) {
         strip::<STRIP>(out, factor, &terms, rows, (from, width));
     }
+    // All of a narrow row, or what is left of a wide one, which may be nothing.
     by_size!(width - whole, strip(out, factor, &terms, rows, (whole, width)), {});
 }
 

@@ -33,6 +33,7 @@ impl Factors {
             let eights = entries.chunks_exact_mut(length).zip(shifts.chunks_mut(LANES));
             let mut before = vec![[0.0; LANES]; length];
             for (entries, shifts) in eights {
+                // Factors take the place of matrices, and some of these may have to be factored again.
                 before.copy_from_slice(entries);
                 simd::dispatch(Factorisation { size, entries });
                 for (lane, shift) in shifts.iter_mut().enumerate() {
@@ -112,6 +113,7 @@ impl SimdTask for Factorisation<'_> {
                 own[column] = times(sum, pivot[column]);
             }
             let sum = subtract_products(own[row], &own[..row], &own[..row]);
+            // Without a branch for every lane: a pivot below zero gives no number, one of zero an infinite one.
             own[row] = each(sum, sum, |sum, _| 1.0 / sum.sqrt());
         }
     }

@@ -141,6 +141,7 @@ impl SimdTask for Product<'_> {
             side_by_side(v, &mut x);
             let matrix = self.first + eight * LANES;
             let (ridges, ridged) = self.ridges;
+            // Zeros where there are no ridges, and behind the last matrix.
             let mut ridge = [0.0; LANES];
             ridge.iter_mut().zip(ridges.iter().skip(matrix)).for_each(|(own, r)| *own = *r);
             multiply(self.batch.eight(matrix), &x, &mut y, (ridge, ridged));
@@ -196,6 +197,7 @@ fn multiply(entries: &[Lane], x: &[Lane], y: &mut [Lane], (ridge, ridged): (Lane
 /// Lays up to eight rows side by side.
 #[inline(always)]
 fn side_by_side(rows: &[f64], lanes: &mut [Lane]) {
+    // Lanes without a row keep old numbers, which nobody reads back.
     for (lane, row) in rows.chunks_exact(lanes.len()).enumerate() {
         lanes.iter_mut().zip(row).for_each(|(entry, a)| entry[lane] = *a);
     }

@@ -137,6 +137,7 @@ impl Columns {
             let mut numerators = Vec::with_capacity(below.len() / width * count);
             for row in below.chunks_exact_mut(width) {
                 numerators.extend_from_slice(&row[first..end]);
+                // Products are added to what is there.
                 row[first..end].fill(0.0);
             }
             let strips = Strips::of_turned(count, count, |row| &inverse[row * count..]);

@@ -82,6 +82,7 @@ impl Front {
             }
             add_product_within(own, side, (first, end), &strips, -1.0);
         }
+        // Children are handed whole rows, so that both triangles are needed.
         for row in first..end {
             for column in first..row {
                 self.entries[column * side + row] = self.entries[row * side + column];

@@ -296,6 +296,7 @@ fn meet<const R: usize>(
     match b.wide(index) {
         12 => store(out, first, left, sums::<R, 12>(a, strip), sign),
         8 => store(out, first, left, sums::<R, 8>(a, strip), sign),
+        // Strips are filled up to a multiple of four, so that there are no other widths.
         _ => store(out, first, left, sums::<R, 4>(a, strip), sign),
     }
 }

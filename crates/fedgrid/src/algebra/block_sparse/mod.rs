@@ -65,6 +65,7 @@ impl BlockCholesky {
         diagonal: &[f64],
         (coupling, coupled): (f64, usize),
     ) -> Option<Self> {
+        // Then no block is filled in, and fronts would only copy what is there.
         if coupling == 0.0 {
             let (apart, log_determinant) = Apart::new(size, diagonal)?;
             return Some(Self { size, parts: Parts::Apart(apart), log_determinant });

@@ -70,6 +70,7 @@ fn distinct(neighbours: &[(usize, f64)]) -> Vec<usize> {
 fn deficiency(open: &[Vec<usize>], node: usize, joined: usize) -> usize {
     let own = &open[node];
     let pairs = |count: usize| count * count.saturating_sub(1) / 2;
+    // An upper bound: pairs may be joined that nobody has counted.
     if own.len() > MOST_COUNTED {
         return pairs(own.len()) - pairs(joined);
     }

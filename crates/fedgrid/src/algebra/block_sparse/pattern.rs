@@ -135,6 +135,7 @@ impl Tree {
                 let width = tree.members[child].len();
                 let apart =
                     cost(width, tree.filled[child].len(), size) + cost(own.len(), rows, size);
+                // Together they have the rows of the parent: where the child has fewer, zeros are computed with.
                 if cost(width + own.len(), rows, size) <= apart {
                     own.append(&mut tree.members[child]);
                     below.append(&mut tree.children[child]);
@@ -244,6 +245,7 @@ fn runs(rows: &[usize], parent: &Supernode) -> Vec<Run> {
     for (from, &row) in rows.iter().enumerate() {
         let to = place_in_front(&parent.columns, &parent.rows, row);
         match runs.last_mut() {
+            // Columns and rows of a front lie in different arrays.
             Some(run) if run.to + run.length == to && to != width => run.length += 1,
             _ => runs.push(Run { from, to, length: 1 }),
         }
@@ -255,6 +257,7 @@ fn runs(rows: &[usize], parent: &Supernode) -> Vec<Run> {
 fn divided(supernodes: &[Supernode], size: usize) -> (Vec<Range<usize>>, Vec<usize>) {
     let mut work: Vec<f64> =
         supernodes.iter().map(|own| cost(own.columns.len(), own.rows.len(), size)).collect();
+    // Before work is added up along the tree, which counts it several times.
     let most = work.iter().sum::<f64>() / PARTS;
     for index in 0..supernodes.len() {
         if let Some(parent) = supernodes[index].parent {

@@ -28,6 +28,7 @@ pub(super) fn forward(
         for run in &pattern.supernodes[child].runs {
             let from = &update[run.from * size * width..][..run.length * size * width];
             let to = run.to * size * width;
+            // No run reaches from columns into rows, so that its first place tells where all of it goes.
             if let Some(to) = to.checked_sub(x.len()) {
                 add_scaled(&mut rest[to..], 1.0, from);
             } else {

@@ -19,6 +19,7 @@ impl Pattern {
         let within = |(handed, outputs, first): (&mut [Option<V>], &mut [Option<O>], usize)| {
             for at in 0..handed.len() {
                 let children = &self.supernodes[first + at].children;
+                // Subtrees are whole: the children of a supernode in one are in it, too.
                 let taken = children.iter().filter_map(|child| handed[child - first].take());
                 let (output, up) = visit(first + at, taken.collect())?;
                 (outputs[at], handed[at]) = (Some(output), Some(up));
