@@ -214,6 +214,7 @@ impl Leader {
         let (correlated, rho, mean) = (false, self.rho, &setting.mean[..]);
         let sought = Sought { units, variances, noise, correlated, rho, mean };
         let end = Search::new(&surface, &sought).run();
+        // First, because a search that ran out of answers may have failed for that alone.
         if let Some(question) = surface.asked.take() {
             return Ok(Next::Ask(question));
         }
@@ -244,6 +245,7 @@ impl Surface for Answered<'_> {
     type Extra = usize;
 
     fn deviance(&self, relative: &Relative, mean: &[f64]) -> Option<(f64, usize)> {
+        // The search is the same every time, so that its looks come in the order of the answers.
         let place = self.used.replace(self.used.get() + 1);
         let Some(answer) = self.answers.get(place) else {
             self.asked.borrow_mut().get_or_insert_with(|| question(relative, mean));

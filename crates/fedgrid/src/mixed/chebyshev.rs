@@ -25,6 +25,7 @@ pub(crate) struct Chebyshev {
 impl Chebyshev {
     /// For eigenvalues that are nowhere beyond this, zero or more and below one.
     pub(crate) fn new(radius: f64) -> Self {
+        // As a product: 1 − r² would lose digits where r is next to one.
         let root = ((1.0 - radius) * (1.0 + radius)).sqrt();
         Self { radius, rate: radius / (1.0 + root), root }
     }

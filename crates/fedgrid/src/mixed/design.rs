@@ -175,6 +175,7 @@ impl Design {
             let square =
                 weighted().map(|(y, weight)| weight * (y - mean).powi(2)).sum::<f64>() / total;
             design.label_mean = mean;
+            // Labels that are all equal have no unit of their own.
             design.label_scale = if square > 0.0 { square.sqrt() } else { 1.0 };
         }
         Ok(design)
@@ -224,6 +225,7 @@ impl Design {
         let is_free = |column: &usize| pooling.is_free(self.name_of(*column, names));
         let is_shared = |column: &usize| pooling.is_shared(self.name_of(*column, names));
         let differs = |column: &usize| {
+            // The intercept, which is no feature, always may.
             let may = column.checked_sub(1).is_none_or(|place| self.deviating[self.kept[place]]);
             (may || is_free(column) || variance(*column).is_some()) && !is_shared(column)
         };

@@ -151,6 +151,7 @@ impl<'a> MixedModel<'a> {
         let inverse = found.factor.selected_inverse();
         let open = |node: usize| inverse.node(node).iter().step_by(q + 1).skip(q - self.free);
         let known = |node: usize| open(node).map(|share| 1.0 - share).sum::<f64>();
+        // Means of free coefficients are among those that the degrees of freedom lack already.
         let used = (0..self.nodes.len()).map(known).sum::<f64>() - self.free as f64;
         let (before, freedom) = (problem.degrees_of_freedom(), problem.degrees_of_freedom() - used);
         // Shares that are nearly one make up a little less than a number of rows.

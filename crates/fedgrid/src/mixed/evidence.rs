@@ -116,6 +116,7 @@ pub(super) fn ratio<S: Movable>(
         .filter(|&place| value(&found[place]) <= most)
         .map(|place| Ok((place, sought_to_end(moved(place).as_ref().unwrap_or(problem))?)));
     for (place, end) in ended.collect::<Result<Vec<_>>>()? {
+        // A rough search may end above the first look, which then stands.
         found[place] = end.filter(|end| end.0 < value(&found[place])).or(found[place]);
     }
     let better = found.iter().map(|found| found.filter(|(deviance, _)| *deviance < independent));

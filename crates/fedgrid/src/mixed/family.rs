@@ -98,6 +98,7 @@ impl NodeRows {
     fn means(&self, predictors: &[f64], means: &mut [f64]) {
         match self.family {
             Family::Classes(_) => {
+                // Taken off, so that no power overflows; the first class has a predictor of zero.
                 let most = predictors.iter().fold(0.0, |most: f64, x| most.max(*x));
                 let total =
                     (-most).exp() + predictors.iter().map(|x| (x - most).exp()).sum::<f64>();

@@ -100,6 +100,7 @@ impl Eliminated {
     pub(crate) fn solution(&self, rest: &[f64]) -> Vec<f64> {
         let gain = self.gain.chunks_exact(self.rest.max(1)).take(self.pivots);
         let mut all: Vec<f64> = gain.map(|row| -dot(row, rest)).collect();
+        // If nothing is left, K has no entries, and x is zero.
         all.resize(self.pivots, 0.0);
         all.extend(rest);
         all

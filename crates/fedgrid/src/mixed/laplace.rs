@@ -384,6 +384,7 @@ impl Problem<'_> {
 impl Movable for Problem<'_> {
     fn moved(&self, order: &[usize]) -> Self {
         let nodes: Vec<NodeRows> = order.iter().map(|&node| self.nodes[node].clone()).collect();
+        // Of its own: a start that threads shared would make results hang on which was first.
         let start = Mutex::new(vec![0.0; nodes.len() * self.structure.size()]);
         Self { structure: self.structure.clone(), nodes: nodes.into(), start }
     }

@@ -22,6 +22,7 @@ impl NodeMoments {
     #[must_use]
     pub fn new<'a>(columns: usize, rows: impl Iterator<Item = (&'a [f64], f64, f64)>) -> Self {
         let (mut matrix, mut labels, mut count) = (Vec::new(), Vec::new(), 0);
+        // Rows without weight must not count among those that determine the noise.
         for (features, label, weight) in rows.filter(|(_, _, weight)| *weight > 0.0) {
             let root = weight.sqrt();
             matrix.extend(features.iter().map(|x| root * x));

@@ -426,6 +426,7 @@ impl NodeSystem {
             for b in 0..q {
                 let beyond = &series.beyond[a * width + own..(a + 1) * width];
                 let probe = &probes.values[b * probes.count..(b + 1) * probes.count];
+                // Half to either side: what drawn probes give is symmetric only on average.
                 let entry = 0.5 * probes.weight * dot(beyond, probe);
                 middle[a * q + b] += entry;
                 middle[b * q + a] += entry;

@@ -240,6 +240,7 @@ impl<'a> InverseHessian<'a> {
     /// The share of a step that stays in the neighbourhood: a guess knows nothing about curvature.
     fn longest_step(&self, step: &[f64]) -> f64 {
         let longest = step.iter().zip(self.scale).map(|(s, w)| (s / w).abs()).fold(0.0, f64::max);
+        // In widths of the minimum, which are guesses, too: with curvature at hand a step may go further.
         let most = if self.is_fresh { 1.0 } else { 4.0 };
         if longest > most { most / longest } else { 1.0 }
     }

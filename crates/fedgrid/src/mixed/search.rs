@@ -360,6 +360,7 @@ impl<'a, S: Surface> Search<'a, S> {
             factor[row * q + column] = value * self.sought.units[row];
         }
         let (eta, rest) = rest.split_at(usize::from(by_rho));
+        // By `exp_m1`, which keeps the digits of a small ρ.
         let rho = eta.first().map_or(rho, |eta| -(1.0 - LEAST_REST) * (-eta * eta).exp_m1());
         let (noise, mean) = rest.split_at(usize::from(self.sought.noise.is_some()));
         let noise = noise.first().map(|logarithm| logarithm.exp());

@@ -108,6 +108,7 @@ impl Structure<'_> {
         diagonal.par_chunks_exact_mut((q * q).max(1)).enumerate().for_each(|(i, block)| {
             let product = self.times_factor(gram(i), relative);
             for a in 0..q {
+                // T is often a diagonal.
                 for k in (0..q).filter(|k| relative.factor[k * q + a] != 0.0) {
                     let entry = relative.factor[k * q + a];
                     add_scaled(&mut block[a * q..(a + 1) * q], entry, &product[k * q..(k + 1) * q]);
