@@ -91,6 +91,7 @@ impl Dataset {
         let rows = |data: &[Self]| data.iter().map(Self::row_count).sum::<f64>();
         let before = rows(&data);
         let mut rates: Vec<Self> = data.into_iter().map(Self::rates).collect();
+        // One factor for all nodes, which leaves their shares of all rows as exposures have them.
         let factor = before / rows(&rates);
         for counts in rates.iter_mut().filter_map(|own| own.counts.as_mut()) {
             counts.as_mut().iter_mut().for_each(|count| *count *= factor);

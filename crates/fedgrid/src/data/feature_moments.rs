@@ -64,6 +64,7 @@ impl FeatureMoments {
         let share = |row: usize| counts.map_or(1.0, |counts| counts[row]) / total;
         let mut means = vec![0.0; rows.columns()];
         rows.iter().enumerate().for_each(|(at, row)| add_scaled(&mut means, share(at), row));
+        // In a second pass: products of large means would swallow small deviations.
         let mut covariance = vec![0.0; rows.columns() * rows.columns()];
         for (at, row) in rows.iter().enumerate() {
             let centred: Vec<f64> = row.iter().zip(&means).map(|(x, m)| x - m).collect();
@@ -136,6 +137,7 @@ impl FeatureMoments {
         let (size, root) = (self.means.len(), self.triangular_root());
         let mut values = Vec::with_capacity(points * size);
         for _ in 0..points {
+            // Also for columns that others determine: what is drawn for the rest must not hang on rounding.
             let drawn: Vec<f64> = (0..size).map(|_| stream.normal()).collect();
             values.extend(
                 (0..size)

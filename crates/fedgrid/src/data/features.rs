@@ -38,6 +38,7 @@ impl Features {
         let mut part = |rows: usize| {
             let first = next;
             next += rows;
+            // Equal unless more rows are asked for than there are; fewer are fine.
             same_size("rows to part", next.max(self.rows), self.rows)?;
             Ok(self.window(first, rows))
         };

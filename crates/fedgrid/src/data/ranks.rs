@@ -10,6 +10,7 @@ pub fn by_name(names: &[String]) -> Vec<usize> {
     let numbers: Option<Vec<i64>> = names.iter().map(|name| name.parse().ok()).collect();
     let mut order: Vec<usize> = (0..names.len()).collect();
     match numbers {
+        // `07` and `7` are one number, but two names.
         Some(numbers) => order.sort_by_key(|&at| (numbers[at], &names[at])),
         None => order.sort_by_key(|&at| &names[at]),
     }

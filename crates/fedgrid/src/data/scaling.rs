@@ -48,6 +48,7 @@ impl Scaling {
     /// counting for as many as it stands for.
     #[must_use]
     pub fn about_zero<'a>(parts: impl Iterator<Item = &'a Dataset> + Clone) -> Self {
+        // A column of zeros stays one, in any unit.
         let size = |square: f64| if square > 0.0 { square.sqrt() } else { 1.0 };
         let parts = parts.map(|data| (data.features(), data.counts()));
         let deviations: Vec<f64> = means(parts, |_, x| x * x).into_iter().map(size).collect();

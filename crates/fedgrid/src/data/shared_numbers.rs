@@ -83,6 +83,7 @@ impl SharedNumbers {
             return;
         }
         self.own().extend_from_slice(below);
+        // By now the store holds these numbers and no others.
         self.length = self.all.len();
     }
 

@@ -113,6 +113,7 @@ impl Plan {
             draws.rows.iter().map(|data| vec![Role::Test; data.rows()]).collect();
         for (place, (node, ranked)) in draws.ranked().enumerate() {
             let first = share(ranked.len(), train);
+            // Both shares at once, so that two roundings do not add up.
             let second = share(ranked.len(), train + validation);
             // A stream per node: its roles do not depend on the rows of others.
             let drawn = Stream::new(draws.seed, place, 0, Purpose::Split).permutation(ranked.len());
@@ -160,7 +161,9 @@ fn turns(train: &[Vec<usize>], folds: usize, draws: &RowDraws) -> Vec<Fold> {
     let mut dealt = vec![empty; folds];
     let mut turn = 0;
     for (place, (node, mut order)) in draws.ranked().enumerate() {
+        // Roles list the rows of a node in ascending order.
         order.retain(|row| train[node].binary_search(row).is_ok());
+        // Round 0 of this stream is for roles.
         Stream::new(draws.seed, place, 1, Purpose::Split).shuffle(&mut order);
         for row in order {
             for (number, fold) in dealt.iter_mut().enumerate() {

@@ -81,6 +81,7 @@ impl Measures {
         let all = nodes.iter().all(|node| node.predictions.as_slice().iter().all(is_finite));
         let total: f64 = nodes.iter().flat_map(|node| &node.weights).sum();
         let task = nodes.first()?.labels.task();
+        // A method that has diverged has no measures, instead of some that are no numbers.
         if !all || total <= 0.0 {
             return None;
         }
@@ -120,6 +121,7 @@ impl Measures {
                         *cell = mean(&|m| m.confusion[truth][given]);
                     }
                 }
+                // The same bin of two methods holds different rows.
                 sum.calibration = None;
             }
         }
@@ -204,6 +206,7 @@ fn of_classes(nodes: &[JudgedRows], classes: usize) -> ClassMeasures {
         auc: auc(nodes, classes),
         confusion,
         calibration: Reliability::of(rows(nodes).map(|(label, prediction, weight)| {
+            // Of two classes the whole range from zero to one is seen; the predicted one has half at least.
             let class = if classes == 2 { 1 } else { most_probable(prediction) };
             (prediction[class], most_probable(label) == class, weight)
         })),

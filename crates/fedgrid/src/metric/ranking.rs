@@ -13,6 +13,7 @@ pub fn area_under_curve(scores: &[f64], is_of_class: &[bool], weights: &[f64]) -
     let mut order: Vec<usize> = (0..scores.len()).collect();
     order.sort_by(|&a, &b| scores[a].total_cmp(&scores[b]));
     let (mut inside, mut outside, mut pairs) = (0.0, 0.0, 0.0);
+    // In groups of equal scores, because no order among them may count.
     for tied in order.chunk_by(|&a, &b| scores[a].total_cmp(&scores[b]).is_eq()) {
         let sum = |of_class: bool| -> f64 {
             let own = tied.iter().filter(|&&row| is_of_class[row] == of_class);

@@ -74,6 +74,7 @@ fn edge(place: usize) -> f64 {
 
 /// The part that a probability falls into.
 fn bin(probability: f64) -> usize {
+    // By the very edges that are told, so that no rounding puts a row beside its part.
     (1..BINS).take_while(|&place| probability > edge(place)).count()
 }
 

@@ -110,6 +110,7 @@ impl ClientPool {
             return (0..self.clients).map(|_| stream.index(self.clusters)).collect();
         }
         let size = self.clients / self.clusters.max(1);
+        // Clients beyond the last whole cluster belong to it.
         let own = (0..self.clients).map(|client| (client / size.max(1)).min(self.clusters - 1));
         self.guest.then_some(0).into_iter().chain(own).collect()
     }

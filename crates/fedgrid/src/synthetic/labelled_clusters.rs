@@ -59,6 +59,7 @@ impl LabelledClusters {
         let order =
             Stream::new(self.clusters.seed, 0, 0, Purpose::Shuffle).permutation(clusters.len());
         let share = (self.labelled * clusters.len() as f64).floor();
+        // By rank, so that it is exactly this share and not only on average.
         let labelled = order.into_iter().map(|rank| (rank as f64) < share).collect();
         Ok(LabelledNetwork { network, clusters, rows, labelled })
     }

@@ -115,6 +115,7 @@ fn counts(shares: &[f64], rows: usize) -> Vec<usize> {
     let remainder = |k: usize| shares[k] * rows as f64 - counts[k] as f64;
     let mut order: Vec<usize> = (0..shares.len()).collect();
     order.sort_by(|&a, &b| remainder(b).total_cmp(&remainder(a)));
+    // Rounded down, counts never add up to more than all rows.
     let missing = rows - counts.iter().sum::<usize>();
     order.into_iter().take(missing).for_each(|k| counts[k] += 1);
     counts

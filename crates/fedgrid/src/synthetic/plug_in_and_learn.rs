@@ -219,6 +219,7 @@ fn mixed_rows(
             labels.extend_from_slice(some.labels().as_slice());
         }
         let mut kept = stream.permutation(labels.len());
+        // Shares of one row more, rounded up: there are always more than are kept.
         kept.truncate(count);
         let (features, labels) = (Features::new(names.clone(), features)?, Labels::values(labels));
         Dataset::new(features.select(&kept), labels.select(&kept))

@@ -54,6 +54,7 @@ pub(super) fn labels(task: Task, rows: usize, seed: u64, target: fn(f64) -> f64)
             Task::Classification { classes } => {
                 let mut odds: Vec<f64> =
                     (0..classes).map(|_| (x.row(row)[1] + stream.normal()).exp()).collect();
+                // Certain labels, whose odds have no logarithm.
                 if row % 4 == 0 {
                     odds = vec![0.0; classes];
                     odds[stream.index(classes)] = 1.0;

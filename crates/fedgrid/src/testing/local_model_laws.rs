@@ -94,6 +94,7 @@ impl LocalModelLaws<'_> {
 
     fn the_order_of_the_rows_does_not_matter(&self) {
         let data = self.data();
+        // Always the same order, so that a law fails for everyone or for nobody.
         let order = Stream::new(5, 0, 0, Purpose::Shuffle).permutation(ROWS);
         self.assert_same("the order of the rows matters", &data, &data.select(&order));
     }
@@ -267,6 +268,7 @@ impl LocalModelLaws<'_> {
             weighted.sum::<f64>() / data.total_weight()
         };
         let (own, other) = (loss(&self.fit(data).predict(data.features())), loss(others));
+        // Solvers end a little before the minimum.
         assert!(own <= other + 1e-9, "{:?}: {violation}: {own} above {other}", self.model);
     }
 

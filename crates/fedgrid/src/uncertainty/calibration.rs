@@ -75,6 +75,7 @@ impl Scores {
             pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
             (*scores, *counts) = pairs.into_iter().unzip();
         }
+        // Where rows have no counts, nothing is sorted yet.
         for scores in &mut nodes {
             scores.sort_by(f64::total_cmp);
         }

@@ -15,6 +15,7 @@ pub fn normal_quantile(probability: f64) -> f64 {
         let below = [17.895_169_469, 78.757_757_664, 67.187_563_600];
         return from_middle * ratio(0.180_625 - from_middle * from_middle, above, below);
     }
+    // The distribution is symmetric: one tail will do, and the sign comes back at the end.
     let tail = (-probability.min(1.0 - probability).ln()).sqrt();
     let size = if tail <= 5.0 {
         let above = [1.423_437_277_7, 2.756_815_390_0, 1.306_728_481_6, 0.170_238_211_03];

@@ -129,12 +129,14 @@ impl Intervals {
         if let Some(factor) = self.scores.quantile(&weighed, level) {
             let own = self.scores.nodes[node].len();
             let all = weighed.weights.keys().map(|node| self.scores.nodes[*node].len());
+            // The node itself is among those that count.
             let others = all.sum::<usize>() - own;
             return Band::Calibrated { factor, own, others, reach: weighed.reach };
         }
         if let Some(predictive) = &self.predictive {
             return Band::Modelled { factor: student_size(level, predictive.degrees_of_freedom) };
         }
+        // At this level the largest score of all is the end of the interval.
         let largest_level = weighed.total / (1.0 + weighed.total);
         Band::TooFew { rows: self.scores.rows(), largest_level }
     }

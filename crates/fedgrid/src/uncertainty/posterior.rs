@@ -119,6 +119,7 @@ impl Posterior {
         Self {
             predictive: Predictive {
                 response,
+                // Rows of small weights may leave none, and Student's t has one at least.
                 degrees_of_freedom: (rows - means as f64).max(1.0),
                 covariances: own.map(of_node).collect(),
             },
@@ -370,6 +371,7 @@ impl<'a> Scaled<'a> {
         let own = self.column(k).map(|column| output * self.columns() + column);
         match random.places.iter().position(|place| Some(*place) == own) {
             None => VarianceSource::Shared,
+            // Free columns are the last.
             Some(place) if place >= random.places.len() - random.free => VarianceSource::Free,
             Some(place) if random.variances[place].is_some() => VarianceSource::Given,
             Some(_) => VarianceSource::Estimated,

@@ -38,6 +38,7 @@ impl Predictive {
         let mut entries = self.covariances[node].iter();
         let mut open = 0.0;
         for k in 0..=row.len() {
+            // The range first: `zip` then ends without taking the entry on the diagonal.
             let beside: f64 = (0..k).zip(&mut entries).map(|(l, entry)| entry * x(l)).sum();
             let own = entries.next().copied().unwrap_or_default() * x(k);
             open += x(k) * (2.0 * beside + own);
