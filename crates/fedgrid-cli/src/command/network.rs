@@ -18,7 +18,6 @@ use fedgrid_lab::{
     experiment::Experiment,
     number::{perhaps, significant},
     run::to_json_pretty,
-    source::Table,
 };
 
 /// The commands about networks.
@@ -107,7 +106,7 @@ impl From {
         Ok((Experiment::from_table(table, &source)?, base))
     }
 
-    fn graph(&self) -> Result<(Graph, Option<Table>)> {
+    fn graph(&self) -> Result<Graph> {
         let (experiment, base) = self.experiment()?;
         if experiment.network.needs_rows() {
             return Err(Error::input(
@@ -120,14 +119,13 @@ impl From {
         let wants_rows = experiment.network.file.is_none() && experiment.network.edges.is_none();
         let has_file = !experiment.data.file.is_empty();
         let data = if wants_rows && has_file { Some(files.rows()?) } else { None };
-        let graph = Graph::new(&experiment, files, data.as_ref())?;
-        Ok((graph, files.nodes()?))
+        Graph::new(&experiment, files, data.as_ref())
     }
 }
 
 impl Build {
     fn run(self, terminal: Terminal) -> Result<()> {
-        let (graph, _) = self.from.graph()?;
+        let graph = self.from.graph()?;
         let text = edges_csv(&graph.network, None);
         let count = graph.network.edges().len();
         if let Some(path) = &self.out {
@@ -153,8 +151,7 @@ pub(super) fn refuse_existing(path: &Path, force: bool) -> Result<()> {
 
 impl Show {
     fn run(self, terminal: Terminal) -> Result<()> {
-        let (graph, nodes) = self.from.graph()?;
-        let network = &graph.network;
+        let Graph { network, nodes, .. } = &self.from.graph()?;
         let statistics = network.statistics();
         let connectivity = network.connectivity()?;
         let needs_table = |flag: &str| Error::input(format!("{flag} needs a node table (--nodes)"));

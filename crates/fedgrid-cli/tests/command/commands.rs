@@ -116,6 +116,32 @@ fn homophily_tells_whether_neighbours_are_alike() {
 }
 
 #[test]
+fn the_order_of_rows_in_the_node_table_does_not_matter() {
+    let folder = Folder::new();
+    // Rows at three nodes only, so that condition (17) is one of which nodes are in which cluster.
+    let rows = folder.read("rows.csv");
+    let some = rows.lines().filter(|row| ["n", "a", "b", "f"].iter().any(|n| row.starts_with(n)));
+    folder.write("rows.csv", some.collect::<Vec<_>>().join("\n") + "\n");
+    let mut nodes =
+        ["a,0,left", "b,1,left", "c,2,left", "d,3,right", "e,4,right", "f,5,right"].to_vec();
+    let shown = |nodes: &[&str]| -> Value {
+        folder.write("nodes.csv", format!("node,along,side\n{}\n", nodes.join("\n")));
+        let columns = ["--value", "along", "--cluster", "side", "--json"];
+        let answer = folder.done(&[&["network", "show", "experiment.toml"], &columns[..]].concat());
+        serde_json::from_str(&answer).unwrap()
+    };
+    let sorted = shown(&nodes);
+    assert!(sorted["homophily"]["along"].as_f64().unwrap() > 0.5, "{sorted}");
+    assert_eq!(sorted["clusters"][0]["pieces"], 1);
+    assert_eq!(sorted["condition_17"]["between"], 1.0);
+    nodes.rotate_left(2);
+    nodes.swap(0, 3);
+    assert_eq!(shown(&nodes), sorted);
+    nodes.reverse();
+    assert_eq!(shown(&nodes), sorted);
+}
+
+#[test]
 fn the_clusters_of_a_column_have_their_own_connectivity() {
     let folder = Folder::new();
     // A path a – b – c – d – e – f: three in a row, one apart, and two that only it joins.

@@ -27,6 +27,8 @@ pub struct Graph {
     pub fingerprint: u64,
     /// What is unusual about these files, a line each.
     pub described: Vec<String>,
+    /// What else is known of the nodes, if there is a table of them.
+    pub nodes: Option<NodeTable>,
 }
 
 impl Graph {
@@ -61,12 +63,15 @@ impl Graph {
             fingerprint: tables().fold(0, |hash, table| hash ^ table.fingerprint),
             described: tables().flat_map(|table| table.described.clone()).collect(),
             network,
+            nodes,
         })
     }
 }
 
-/// A table with one row per node.
-struct NodeTable {
+/// A table with one row per node, whose columns are read in the order of the nodes: that of its rows means nothing.
+#[derive(Debug, Clone)]
+pub struct NodeTable {
+    // Nobody else has it, so that no column is taken in the order of the file.
     table: Table,
     /// The nodes by name.
     names: Vec<String>,
@@ -82,10 +87,19 @@ impl NodeTable {
         Ok(Self { table, names, rows })
     }
 
-    /// A column of numbers, one for each node.
-    fn numbers(&self, column: &str) -> Result<Vec<f64>> {
-        let numbers = self.table.numbers(column)?;
-        Ok(self.rows.iter().map(|&row| numbers[row]).collect())
+    /// A column of numbers, one for each node of the network.
+    pub fn numbers(&self, column: &str) -> Result<Vec<f64>> {
+        Ok(self.by_node(&self.table.numbers(column)?))
+    }
+
+    /// A column of names, one for each node of the network.
+    pub fn names_in(&self, column: &str) -> Result<Vec<String>> {
+        Ok(self.by_node(&self.table.names_in(column)?))
+    }
+
+    /// What each row has, in the order of the nodes.
+    fn by_node<T: Clone>(&self, of_rows: &[T]) -> Vec<T> {
+        self.rows.iter().map(|&row| of_rows[row].clone()).collect()
     }
 
     /// Positions from columns that are called like coordinates.
@@ -109,7 +123,7 @@ impl From<Network> for Graph {
     /// A network of which nothing else is known.
     fn from(network: Network) -> Self {
         let described = Vec::new();
-        Self { network, positions: None, clusters: None, fingerprint: 0, described }
+        Self { network, positions: None, clusters: None, fingerprint: 0, described, nodes: None }
     }
 }
 
@@ -121,10 +135,10 @@ fn clusters(experiment: &Experiment, nodes: Option<&NodeTable>) -> Result<Option
             "method.clusters is a column of network.file, expected such a file",
         ));
     };
-    let names = nodes.table.names_in(column)?;
+    let names = nodes.names_in(column)?;
     let known = sorted(&names);
-    let index = |&row: &usize| known.iter().position(|known| *known == names[row]);
-    Ok(nodes.rows.iter().map(index).collect())
+    let index = |name: &String| known.iter().position(|known| known == name);
+    Ok(names.iter().map(index).collect())
 }
 
 /// A network that an experiment gives besides others, over the same nodes.

@@ -36,7 +36,7 @@ use fedgrid::{
     data::{Features, Plan, Task},
     model::Scales,
 };
-pub use graph::Graph;
+pub use graph::{Graph, NodeTable};
 pub use learning::{Candidate, Chosen, edges_csv, learned};
 use methods::{checked_methods, settings};
 pub use models::CustomModel;
