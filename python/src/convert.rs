@@ -110,8 +110,12 @@ impl ByNode {
             let features = order.iter().map(|&k| (columns[k][*a], columns[k][*b]));
             let known = known.iter().flatten().map(|numbers| (numbers[*a], numbers[*b]));
             let mut pairs = std::iter::once((target[*a], target[*b])).chain(features).chain(known);
-            let difference = pairs.find_map(|(a, b)| a.partial_cmp(&b).filter(|one| one.is_ne()));
-            difference.unwrap_or(Ordering::Equal)
+            // Labels are checked later: what is no number has a place, too, or sorting would panic. Adding zero takes
+            // the sign from a zero, which numbers of a size do not differ by.
+            let order = |(a, b): (f64, f64)| (a + 0.0).total_cmp(&(b + 0.0));
+            pairs
+                .find_map(|pair| Some(order(pair)).filter(|one| one.is_ne()))
+                .unwrap_or(Ordering::Equal)
         };
         let slots: Vec<Range<usize>> = self.slots().collect();
         let own = |slot: usize| self.row(slot);

@@ -74,6 +74,17 @@ def test_object_columns_of_numbers_work_and_text_is_named(
         predictions(frame.assign(y=frame["y"].where(frame.index != 3, np.inf)), path)
 
 
+def test_many_targets_that_are_no_numbers_are_refused_by_a_sentence() -> None:
+    frame = made(nodes=3, rows=1000)
+    network = fg.Network.shape("path", [f"n{k}" for k in range(3)])
+    is_gap = np.random.default_rng(1).random(len(frame)) < 0.1
+    broken = frame.assign(y=frame["y"].mask(is_gap))
+    with pytest.raises(ValueError, match="the target is NaN in row .* expected a finite number") as refusal:
+        METHOD.fit(broken, "y", node="node", network=network)
+    row = int(str(refusal.value).split(" in row ")[1].split()[0])
+    assert is_gap[row]
+
+
 def test_nodes_may_have_any_names(frame: pd.DataFrame) -> None:
     numbered = frame.assign(node=[int(name[1:]) for name in frame["node"]])
     expected = predictions(frame, fg.Network.shape("path", [f"n{k}" for k in range(6)]))
