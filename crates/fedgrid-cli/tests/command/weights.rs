@@ -151,6 +151,42 @@ fn a_weight_has_its_role_and_rows_of_weight_zero_are_no_rows() {
 }
 
 #[test]
+fn a_table_of_which_no_row_is_left_is_refused_with_what_leaves_rows_out() {
+    let folder = Folder::new();
+    write(&folder, "x,z,y,w,day", |at, row| {
+        let label = if row.y > 0.0 { "warm" } else { "cold" };
+        // Every row misses one of two cells.
+        let (x, z) = if at % 2 == 0 { ("", "1.5") } else { ("2.5", "") };
+        vec![format!("{x},{z},{label},0,2024-01-{:02}", 1 + at % 8)]
+    });
+    let by_time = "data.split={ by = \"time\", test_from = 2023-06-01, until = 2023-12-31 }";
+    let ways: [(&[&str], &str); 4] = [
+        (&["--weight", "w"], "48 rows for a weight of zero (column 'w')"),
+        (&["--missing", "drop"], "48 rows for missing cells (key data.missing)"),
+        (
+            &["--set", "data.time=day", "--set", by_time],
+            "48 rows for a time after 2023-12-31 (key data.split.until)",
+        ),
+        (
+            &["--set", "data.columns.x.missing=drop", "--weight", "w"],
+            "24 rows for missing cells (key data.missing), 24 rows for a weight of zero (column 'w')",
+        ),
+    ];
+    for (arguments, why) in ways {
+        let expected =
+            format!("rows.csv: no row is left to train on, expected some; left out are {why}");
+        for task in [&["--task", "classification"][..], &[]] {
+            assert_eq!(folder.fit_refusal(&[arguments, task].concat()), expected);
+        }
+        let answer = folder.run(&[&["check", "experiment.toml"], arguments].concat());
+        assert_eq!(answer.code, Some(2), "{answer:?}");
+        let said = answer.out + &answer.err;
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(&expected["rows.csv: ".len()..]), "{said}");
+    }
+}
+
+#[test]
 fn what_is_no_weight_or_exposure_is_refused_with_row_and_column() {
     let folder = Folder::new();
     write(&folder, "x,y,w", |at, row| {

@@ -154,6 +154,7 @@ impl<'a> ReadRows<'a> {
         let (Some(split), Some(times)) = (keys.time_split(), &self.table.times) else {
             return Ok(Vec::new());
         };
+        check_some_used(keys, self.table, &self.is_used)?;
         origin_windows(split, times, &self.used_by_node()).map_err(Error::input)
     }
 
@@ -340,6 +341,36 @@ pub(super) fn used_rows(keys: &DataKeys, table: &TimedTable) -> Vec<bool> {
         is_used.iter_mut().zip(in_time).for_each(|(is_used, in_time)| *is_used &= in_time);
     }
     is_used
+}
+
+/// Refuses a table of which no row is used, with what leaves out how many.
+pub(super) fn check_some_used(keys: &DataKeys, table: &TimedTable, is_used: &[bool]) -> Result<()> {
+    if is_used.contains(&true) {
+        return Ok(());
+    }
+    let in_time = is_in_time(keys, table.times.as_ref()).and_then(std::result::Result::ok);
+    let in_time = in_time.unwrap_or_else(|| vec![true; table.rows()]);
+    let is_complete = complete_rows(keys, table);
+    // A row is left out for one reason: the first that it meets.
+    let late = in_time.iter().filter(|in_time| !**in_time).count();
+    let incomplete = in_time.iter().zip(&is_complete).filter(|(in_time, all)| **in_time && !**all);
+    let incomplete = incomplete.count();
+    let weightless = table.rows() - late - incomplete;
+    let until = keys.time_split().and_then(|split| split.until.as_deref()).unwrap_or_default();
+    let weight = keys.weight.as_deref().unwrap_or_default();
+    let reasons = [
+        (late, format!("for a time after {until} (key data.split.until)")),
+        (incomplete, "for missing cells (key data.missing)".into()),
+        (weightless, format!("for a weight of zero (column '{weight}')")),
+    ];
+    let reasons = reasons.into_iter().filter(|(rows, _)| *rows > 0);
+    let reasons: Vec<String> =
+        reasons.map(|(rows, why)| format!("{} {why}", counted(rows, "row"))).collect();
+    Err(Error::input(format!(
+        "{}: no row is left to train on, expected some; left out are {}",
+        table.source,
+        reasons.join(", ")
+    )))
 }
 
 /// The rows of a table that no missing cell leaves out.

@@ -5,6 +5,7 @@ use fedgrid::{
     metric::Metric,
 };
 
+use super::{read_rows::check_some_used, timed_table::TimedTable};
 use crate::{
     error::{Error, Result},
     experiment::{DataKeys, Experiment, TaskKey},
@@ -20,9 +21,11 @@ pub(super) const FILE_REMEDY: &str = "set data.task (--task classification or --
 /// A task of classes, however many there are.
 const SOME_CLASSES: Task = Task::Classification { classes: 2 };
 
-/// What is predicted: as the experiment says, or as the models and the target column tell.
-pub(super) fn task(experiment: &Experiment, table: &Table, is_used: &[bool]) -> Result<Task> {
+/// What is predicted: as the experiment says, or as the models and the target column tell. A table of which no row is
+/// used tells nothing, and is refused.
+pub(super) fn task(experiment: &Experiment, table: &TimedTable, is_used: &[bool]) -> Result<Task> {
     let target = &experiment.data.target;
+    check_some_used(&experiment.data, table, is_used)?;
     if let Some(classes) = &experiment.data.classes {
         return Ok(Task::Classification { classes: classes.len() });
     }
