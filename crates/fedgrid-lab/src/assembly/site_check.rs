@@ -114,10 +114,39 @@ fn unused(about: &DataSchema, table: &Table, keys: &DataKeys) -> Option<String> 
     let is_used = |name: &&str| {
         [keys.node.as_str(), keys.target.as_str()].contains(name)
             || keys.split_column() == Some(name)
+            || keys.time.as_deref() == Some(name)
+            // Lags are made of columns that need not be features themselves.
+            || keys.lags.contains_key(*name)
             || counting(keys, about).any(|(known, _)| known == *name)
             || plan.features().any(|(known, _)| known == *name)
     };
     let unused: Vec<&str> = table.names().filter(|name| !is_used(name)).collect();
     (!unused.is_empty())
         .then(|| format!("Columns that the federation does not use: {}.", unused.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Column;
+
+    #[test]
+    fn the_time_and_what_lags_are_made_of_are_used() {
+        let text = "[data]\nfile = \"rows.csv\"\nnode = \"node\"\ntarget = \"y\"\ntime = \"day\"\n\
+            [data.lags]\nsales = { lags = [1] }\n[network]\nshape = \"none\"\n";
+        let keys = Experiment::table_from_text(text, "e.toml").unwrap();
+        let experiment = Experiment::from_table(keys, "e.toml").unwrap();
+        let plan = ColumnPlan::of_numbers(&["x".into(), "sales_lag_1".into()]);
+        let about =
+            DataSchema::new(&experiment, (fedgrid::data::Task::Regression, Vec::new()), plan);
+        let note = |names: &[&str]| {
+            let columns = names.iter().map(|name| Column::of_numbers((*name).into(), Vec::new()));
+            let table = Table::empty("rows.csv").with_columns(columns.collect());
+            unused(&about, &table, &experiment.data)
+        };
+        let used = ["node", "day", "sales", "x", "y", "sales_lag_1"];
+        assert_eq!(note(&used), None);
+        let said = note(&[&used[..], &["memo"]].concat()).unwrap();
+        assert_eq!(said, "Columns that the federation does not use: memo.");
+    }
 }
