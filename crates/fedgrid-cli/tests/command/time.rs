@@ -369,6 +369,33 @@ fn new_rows_find_their_past_among_themselves_or_in_a_file_of_it() {
     assert!((predicted - expected).abs() < 1e-9, "{predicted} {expected}");
 }
 
+#[test]
+fn rows_are_said_to_be_too_late_only_if_some_are() {
+    let split = |until: &str| {
+        format!(
+            "time = \"day\"\nmissing = \"drop\"\nweight = \"w\"\nsplit = {{ by = \"time\", validation_from = \
+             2024-01-19, test_from = 2024-01-25, until = {until} }}"
+        )
+    };
+    let folder = folder(&split("2024-01-30"));
+    // One row without weight, and one with a missing cell.
+    folder.write("rows.csv", table(",w", |node, at| Some(format!(",{}", u8::from(node + at > 0)))));
+    folder.set_cell("rows.csv", 2, 2, "");
+    let checked = || {
+        let said = folder.done(&["check", "experiment.toml"]);
+        said.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let said = checked();
+    for why in ["missing cells", "a weight of zero"] {
+        assert!(said.contains(&format!("Left out for {why}: 1 row of 180.")), "{said}");
+    }
+    assert!(said.contains("36 rows of 6 nodes test"), "{said}");
+    assert!(!said.contains("rows after"), "{said}");
+    folder.write("experiment.toml", experiment(&split("2024-01-29")));
+    let said = checked();
+    assert!(said.contains("; rows after 2024-01-29 are left out."), "{said}");
+}
+
 /// The value of a key somewhere inside.
 fn find<'a>(value: &'a Value, key: &str) -> &'a Value {
     fn inside<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {

@@ -121,8 +121,10 @@ pub fn time_note(
         Some(CutKey::PerNode) => ", every node at cuts of its own",
         _ => ", all nodes at the same cuts",
     };
-    let later = times.ticks.len() - by_node.iter().map(Vec::len).sum::<usize>();
-    let later = match split.until.as_ref().filter(|_| later > 0) {
+    // Other rows may be left out, too, for a missing cell or a weight of zero.
+    let in_time = is_in_time(keys, Some(times)).and_then(Result::ok);
+    let is_late = in_time.is_some_and(|all| all.contains(&false));
+    let later = match split.until.as_ref().filter(|_| is_late) {
         Some(until) => format!("; rows after {until} are left out"),
         None => String::new(),
     };
