@@ -7,7 +7,7 @@ use fedgrid_lab::{
         ColumnPlan, LagPlan, NewRows, PastRows, Problems, Times, gap_note, numbers, same_time,
     },
     experiment::DataKeys,
-    source::Column,
+    source::{Column, FileParts},
 };
 use numpy::ndarray::ArrayView1;
 use pyo3::{exceptions::PyValueError, prelude::*};
@@ -172,7 +172,8 @@ pub(crate) fn lags_of_new(
         frames().flat_map(cells).collect()
     };
     let mut problems = Problems::of_frame();
-    let new = NewRows { past, known, names: &[], remedy: "earlier rows as history=" };
+    let (before, remedy) = (FileParts::default(), "earlier rows as history=");
+    let new = NewRows { past, known, before, names: &[], remedy };
     let made = new.columns((lags, |name| plan.missing_rule(name)), source, &mut problems);
     problems.into_result().map_err(|error| experiment_error(&error))?;
     Ok(made)

@@ -370,6 +370,50 @@ fn new_rows_find_their_past_among_themselves_or_in_a_file_of_it() {
 }
 
 #[test]
+fn rows_of_several_files_are_named_by_their_file_and_by_what_predict_can_do() {
+    let data = "time = \"day\"\nmissing = \"drop\"\nsplit = { by = \"time\", train = 0.6, validation = 0.2 }\n";
+    let folder = folder(&format!("{data}[data.lags]\ny = [1]\n"));
+    folder.fit("lags", &[]);
+    let days =
+        |from: usize, to: usize| table("", |_, at| (from..to).contains(&at).then(String::new));
+    for (name, from, to) in
+        [("a.csv", 0, 10), ("b.csv", 10, 20), ("c.csv", 20, 25), ("d.csv", 25, 30)]
+    {
+        folder.write(name, days(from, to));
+    }
+    let new = ["--data", "c.csv", "d.csv"];
+    let past = ["--history", "a.csv", "b.csv"];
+    let with_lags = [&["predict", "lags"], &new[..], &past].concat();
+    assert_eq!(folder.done(&with_lags).lines().count(), 61);
+    folder.set_cell("d.csv", 2, 2, "");
+    let told = folder.refusal(&with_lags);
+    assert_eq!(
+        told,
+        "c.csv, d.csv: column 'x' has 1 missing cell of 60 (first in row 2 of d.csv); the run was trained without a rule \
+         that fills them: fill them in, leave these rows out, or train again with --missing mean, most-frequent or \
+         indicator"
+    );
+    // A run without lags says the same of the same rows.
+    folder.write("experiment.toml", experiment(data));
+    folder.fit("plain", &[]);
+    assert_eq!(folder.refusal(&[&["predict", "plain"], &new[..]].concat()), told);
+    folder.write("d.csv", days(25, 30));
+    folder.set_cell("d.csv", 3, 1, "someday");
+    let told = folder.refusal(&with_lags);
+    assert!(told.starts_with("c.csv, d.csv: row 3 of d.csv, column 'day' is 'someday'"), "{told}");
+    // The first row of the second file once more, in the first file of the new rows.
+    folder.write("d.csv", days(25, 30));
+    folder.append("c.csv", days(10, 11).lines().nth(1).unwrap());
+    let told = folder.refusal(&with_lags);
+    let same = "row 31 of c.csv, column 'day' is 2024-01-11, as is row 1 of b.csv of the same node";
+    assert!(told.contains(same), "{told}");
+    folder.write("experiment.toml", experiment(&format!("{data}[data.lags]\ny = [1]\n")));
+    folder.edit("experiment.toml", "\"rows.csv\"", "[\"b.csv\", \"c.csv\"]");
+    let told = folder.fit_refusal(&[]);
+    assert!(told.starts_with(&format!("b.csv, c.csv: {same}")), "{told}");
+}
+
+#[test]
 fn rows_are_said_to_be_too_late_only_if_some_are() {
     let split = |until: &str| {
         format!(

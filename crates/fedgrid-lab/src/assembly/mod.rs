@@ -436,7 +436,7 @@ pub fn known_of(table: &Table, about: &DataSchema) -> Result<Option<Vec<f64>>> {
     let column = table.column(&part.column).map_err(|error| {
         Error::input(format!("{error} (the {} of the run, which predictions need)", part.role()))
     })?;
-    let mut problems = Problems::new(&table.source);
+    let mut problems = Problems::of_new_rows(table);
     let numbers = part.read(column, &vec![true; table.rows()], &mut problems);
     problems.into_result()?;
     Ok(Some(numbers))

@@ -225,7 +225,7 @@ impl<'a> ToldTable<'a> {
     /// Reads a table as `fit` would; all that is wrong with it is said at once.
     fn new(experiment: &Experiment, base: &Path, table: &'a TimedTable) -> Result<Self> {
         let keys = &experiment.data;
-        let mut problems = Problems::new(&table.source);
+        let mut problems = Problems::of(table);
         // Roles are drawn by a node's place among all nodes of the network.
         let is_drawn = keys.split.is_none() && keys.train.is_some();
         let graph = is_drawn.then(|| Graph::new(experiment, Files::new(base, experiment), None));

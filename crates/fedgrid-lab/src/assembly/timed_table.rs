@@ -69,7 +69,10 @@ impl TimedTable {
         let past = PastRows { nodes: codes([node].into_iter()).0, ticks: times.ticks.clone() };
         let source = |name: &str| self.table.column(name).map_or_else(|_| Vec::new(), numbers);
         match plan.values(&past, source) {
-            Err(same) => problems.add(same_time(times, same, |row| format!("row {}", row + 1))),
+            Err(same) => {
+                let row = |row: usize| format!("row {}", problems.place(row));
+                problems.add(same_time(times, same, row));
+            }
             Ok(found) => {
                 self.notes.extend(gap_note(&plan, &found));
                 let named = plan.features.iter().zip(found);
@@ -115,13 +118,13 @@ pub fn features_of_new(
         }
         return features_of(table, about);
     };
-    let mut problems = Problems::new(&table.source);
+    let mut problems = Problems::of_new_rows(table);
     for name in plan.sources() {
         problems.take(table.column(name));
     }
     let (mut ticks, mut nodes) = (Vec::new(), Vec::new());
     for one in history.into_iter().chain([table]) {
-        let mut own = Problems::new(&one.source);
+        let mut own = Problems::of_new_rows(one);
         let time = own.take(one.column(&lags.time));
         let times = time.and_then(|column| Times::by(lags.axis, column, &mut own));
         nodes.extend(own.take(one.column(&about.node)));
@@ -132,7 +135,8 @@ pub fn features_of_new(
     // Rows of the time before come first, so that places of new rows are behind them.
     let known = history.map_or(0, Table::rows);
     let (past, remedy) = (PastRows { nodes, ticks }, "earlier rows with --history");
-    let new = NewRows { past, known, names: &names, remedy };
+    let before = history.map(|table| table.parts().clone()).unwrap_or_default();
+    let new = NewRows { past, known, before, names: &names, remedy };
     for source in lags.sources() {
         if !history.into_iter().chain([table]).any(|one| one.has(source)) {
             problems.add(format!(
@@ -141,7 +145,7 @@ pub fn features_of_new(
         }
     }
     problems.into_result()?;
-    let mut problems = Problems::new(&table.source);
+    let mut problems = Problems::of_new_rows(table);
     // New rows need not have what is predicted.
     let cells = |one: &Table, name: &str| {
         one.column(name).map_or_else(|_| vec![f64::NAN; one.rows()], numbers)
@@ -151,7 +155,7 @@ pub fn features_of_new(
     };
     let made = new.columns((lags, |name| plan.missing_rule(name)), source, &mut problems);
     problems.into_result()?;
-    let mut problems = Problems::new(&table.source);
+    let mut problems = Problems::of_new_rows(table);
     let column =
         |name: &str| made.iter().find(|own| own.name() == name).or_else(|| table.column(name).ok());
     let made = plan.encode(column, &vec![true; table.rows()], &mut problems);

@@ -5,7 +5,11 @@ use super::{
     problems::Problems,
     timeline::Times,
 };
-use crate::{experiment::MissingRule, number::counted, source::Column};
+use crate::{
+    experiment::MissingRule,
+    number::counted,
+    source::{Column, FileParts, place},
+};
 
 /// New rows, behind those that are known of the time before.
 #[derive(Debug)]
@@ -14,6 +18,8 @@ pub struct NewRows<'a> {
     pub past: PastRows,
     /// How many of them are of the time before.
     pub known: usize,
+    /// The files that these are from; nothing if there is one.
+    pub before: FileParts,
     /// The names of nodes by their numbers; empty if they are not known.
     pub names: &'a [String],
     /// How the time before can be given, in words.
@@ -56,9 +62,10 @@ impl NewRows<'_> {
 
     /// A row in words.
     fn row(&self, row: usize, problems: &Problems) -> String {
-        match row.checked_sub(self.known) {
-            Some(row) => format!("row {}", problems.place(row)),
-            None => format!("row {} of the time before", problems.row(row)),
+        match (row.checked_sub(self.known), place(&self.before, row)) {
+            (Some(row), _) => format!("row {}", problems.place(row)),
+            (None, Some((file, row))) => format!("row {} of {file}", problems.row(row)),
+            (None, None) => format!("row {} of the time before", problems.row(row)),
         }
     }
 

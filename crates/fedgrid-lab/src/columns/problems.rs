@@ -76,7 +76,7 @@ impl Problems {
     }
 
     /// The number of a row as its reader counts, with its file where there are several.
-    pub(super) fn place(&self, row: usize) -> String {
+    pub(crate) fn place(&self, row: usize) -> String {
         match place(&self.parts, row) {
             Some((file, row)) => format!("{} of {file}", row + 1),
             None => (row + usize::from(!self.is_frame)).to_string(),
