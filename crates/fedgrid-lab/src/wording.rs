@@ -1,6 +1,13 @@
 //! What a file's reader finds wrong, in the words of the file: the reader speaks of fields, variants and
 //! types of this program, a person of keys, choices and numbers.
 
+/// The line of a text, counted from one, that its reader finds something wrong with.
+#[must_use]
+pub fn line_of(error: &toml::de::Error, text: &str) -> usize {
+    // Line breaks before it, because what begins a line has nothing of that line before it.
+    error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count())
+}
+
 /// A message of the reader of TOML and JSON files, in plain words.
 pub fn in_plain_words(message: &str) -> String {
     let mut lines: Vec<&str> =
@@ -71,7 +78,20 @@ fn expected_as(expected: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::in_plain_words;
+    use super::{in_plain_words, line_of};
+
+    #[test]
+    fn what_begins_a_line_is_found_in_that_line() {
+        for (text, line) in [
+            ("share = 0.5\ncount = 2\nwhat = 1\n", 3),
+            ("share = 0.5\ncount = \"two\"\n", 2),
+            ("share = 0.5\n\n= 3\n", 3),
+            ("= 3\n", 1),
+        ] {
+            let error = toml::from_str::<File>(text).unwrap_err();
+            assert_eq!(line_of(&error, text), line, "{text}");
+        }
+    }
 
     #[derive(Debug, serde::Deserialize)]
     #[serde(deny_unknown_fields)]

@@ -599,6 +599,26 @@ fn shapes_need_enough_nodes() {
 }
 
 #[test]
+fn a_wrong_key_that_begins_a_line_is_found_in_that_line() {
+    let folder = Folder::new();
+    let new = "federation new experiment.toml --sites sites.toml --out home --set method.kind=fedrelax --set \
+               method.alpha=0.5";
+    let new: Vec<&str> = new.split_whitespace().collect();
+    folder.write(
+        "sites.toml",
+        "[[site]]\nname = \"ann\"\nnodes = [\"a\"]\n\nadress = \"10.0.0.1:7447\"\n",
+    );
+    assert_eq!(
+        folder.refusal(&new),
+        "sites.toml, line 5: unknown key 'adress'; known are name, address, nodes"
+    );
+    folder.append("experiment.toml", "= 3\n");
+    let line = folder.read("experiment.toml").lines().count();
+    let refusal = folder.refusal(&new);
+    assert!(refusal.starts_with(&format!("experiment.toml: line {line}: ")), "{refusal}");
+}
+
+#[test]
 fn a_cell_of_several_lines_is_quoted_in_one() {
     assert_eq!(
         refusal_of_cell(3, 4, "\"for\nlater\""),

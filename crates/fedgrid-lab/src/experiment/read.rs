@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    wording::in_plain_words,
+    wording::{in_plain_words, line_of},
 };
 
 /// How the names of tables end, compressed or not.
@@ -57,7 +57,7 @@ impl Experiment {
     /// Reads an experiment from text.
     pub fn table_from_text(text: &str, source: &str) -> Result<toml::Table> {
         let mut table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+            let line = line_of(&error, text);
             Error::input(format!("{source}: line {line}: {}", in_plain_words(error.message())))
         })?;
         in_full(&mut table);

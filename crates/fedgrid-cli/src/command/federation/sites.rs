@@ -9,7 +9,7 @@ use serde::Deserialize;
 use fedgrid_lab::{
     error::{Error, Result},
     experiment::advice,
-    wording::in_plain_words,
+    wording::{in_plain_words, line_of},
 };
 
 /// What `sites.toml` holds.
@@ -52,7 +52,7 @@ impl Sites {
             std::fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
         let file: SitesFile = toml::from_str(&text).map_err(|error| {
             let message = in_plain_words(error.message());
-            let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
+            let line = line_of(&error, &text);
             Error::input(format!("{}, line {line}: {message}", path.display()))
         })?;
         let ids: BTreeMap<&str, usize> =
