@@ -42,12 +42,11 @@ use crate::{
 /// The version of the files of a run; a change of their form raises it, and older runs are refused.
 const FORMAT_VERSION: u32 = 2;
 
-/// The files of a run.
-const RUN_FILES: [&str; 8] = [
+/// The files of a run beside `metrics.jsonl`, which marks the folder.
+const RUN_FILES: [&str; 7] = [
     "result.json",
     "report.html",
     "experiment.toml",
-    "metrics.jsonl",
     "edges.csv",
     "probes.csv",
     "coefficients.csv",
@@ -160,8 +159,9 @@ impl RunFolder {
             Existing::Refuse => {}
         }
         fs::create_dir_all(folder).map_err(|error| Error::folder(folder, &error))?;
-        run.write("experiment.toml", experiment)?;
+        // What marks the folder of a run is there first, so that --force takes it after any interruption.
         run.write("metrics.jsonl", &format!("{}\n", to_json(&identity)))?;
+        run.write("experiment.toml", experiment)?;
         Ok(run)
     }
 
@@ -190,10 +190,13 @@ impl RunFolder {
     }
 
     fn is_unfinished(&self) -> bool {
-        self.folder.join("metrics.jsonl").exists() && !is_finished(&self.folder)
+        // Without its experiment there is nothing to go on with: it was interrupted as it began.
+        let is_begun = ["metrics.jsonl", "experiment.toml"];
+        is_begun.iter().all(|name| self.folder.join(name).exists()) && !is_finished(&self.folder)
     }
 
-    /// Removes the files of an earlier run, and only those.
+    /// Removes the files of an earlier run, and only those. What marks the folder stays, and is written over: without
+    /// it, a folder whose removal was interrupted would be nobody's.
     fn clear(&self) -> Result<()> {
         let folder = &self.folder;
         // The result goes first: a folder without it does not pass for a finished run.
@@ -493,4 +496,49 @@ fn to_json<T: Serialize>(value: &T) -> String {
 /// A value as JSON for people.
 pub fn to_json_pretty<T: Serialize>(value: &T) -> String {
     serde_json::to_string_pretty(value).expect("plain values become JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_whose_replacement_was_interrupted_can_be_replaced() {
+        for name in RUN_FILES.into_iter().chain(["models"]) {
+            let root = tempfile::tempdir().unwrap();
+            let folder = root.path().join("run");
+            let open = |existing| RunFolder::open(&folder, ("seed = 1\n", "run"), 1, existing);
+            for file in open(Existing::Refuse).map(|_| RUN_FILES).unwrap() {
+                fs::write(folder.join(file), "").unwrap();
+            }
+            // A folder in the place of a file cannot be removed as one, nor a file as a folder.
+            let path = folder.join(name);
+            if name == "models" {
+                fs::write(&path, "").unwrap();
+            } else {
+                fs::remove_file(&path).unwrap();
+                fs::create_dir(&path).unwrap();
+            }
+            assert!(open(Existing::Replace).is_err(), "{name}");
+            RunFolder::check(&folder, Existing::Replace).unwrap();
+            let _ = (fs::remove_dir(&path), fs::remove_file(&path));
+            RunFolder::check(&folder, Existing::Replace).unwrap();
+            open(Existing::Replace).unwrap();
+            RunFolder::check(&folder, Existing::Resume).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_run_that_was_interrupted_as_it_began_is_not_resumed_but_replaced() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("run");
+        RunFolder::open(&folder, ("seed = 1\n", "run"), 1, Existing::Refuse).unwrap();
+        fs::remove_file(folder.join("experiment.toml")).unwrap();
+        assert!(RunFolder::check(&folder, Existing::Resume).is_err());
+        let refusal = RunFolder::check(&folder, Existing::Refuse).unwrap_err().to_string();
+        assert!(
+            refusal.ends_with("exists: replace it with --force, or give another folder with --out")
+        );
+        RunFolder::check(&folder, Existing::Replace).unwrap();
+    }
 }
