@@ -57,10 +57,12 @@ impl Graph {
             None => Network::new(names, [])?,
         };
         let tables = || nodes.iter().map(|nodes| &nodes.table).chain(&edges);
+        // Rotated, so that two equal files do not cancel each other, and none can take the place of the other.
+        let joined = |hash: u64, table: &Table| hash.rotate_left(1) ^ table.fingerprint;
         Ok(Self {
             positions: nodes.as_ref().and_then(NodeTable::positions),
             clusters: clusters(experiment, nodes.as_ref())?,
-            fingerprint: tables().fold(0, |hash, table| hash ^ table.fingerprint),
+            fingerprint: tables().fold(0, joined),
             described: tables().flat_map(|table| table.described.clone()).collect(),
             network,
             nodes,
@@ -285,4 +287,34 @@ fn from_shape(names: Vec<String>, shape: ShapeKey) -> Result<Network> {
         other => other.into(),
     })?;
     Ok(Network::new(names, made.edges().iter().copied())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The graph of a table of nodes and a table of edges.
+    fn graph(nodes: &str, edges: &str) -> Graph {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("nodes.csv"), nodes).unwrap();
+        std::fs::write(folder.path().join("edges.csv"), edges).unwrap();
+        let text = "[data]\nfile = \"rows.csv\"\nnode = \"node\"\ntarget = \"y\"\n[network]\n\
+            file = \"nodes.csv\"\nedges = \"edges.csv\"\n";
+        let keys = Experiment::table_from_text(text, "e.toml").unwrap();
+        let experiment = Experiment::from_table(keys, "e.toml").unwrap();
+        Graph::new(&experiment, Files::new(folder.path(), &experiment), None).unwrap()
+    }
+
+    #[test]
+    fn every_file_of_a_network_tells_in_its_fingerprint() {
+        // Two tables, each of which has nodes and edges.
+        let one = "node,src,dst\na,a,b\nb,b,c\nc,c,a\n";
+        let other = "node,src,dst\na,b,a\nb,b,c\nc,c,a\n";
+        let pairs = [(one, one), (one, other), (other, one), (other, other)];
+        let mut all: Vec<u64> =
+            pairs.iter().map(|(nodes, edges)| graph(nodes, edges).fingerprint).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 4);
+    }
 }
