@@ -333,19 +333,20 @@ def _index(indices: Mapping[str, int], node: Any, edge: Sequence[Any]) -> int:
 
 
 def _positions(table: Table) -> list[tuple[float, float]] | None:
-    """Positions from columns that are called like coordinates, as the command draws them."""
+    """Positions from columns called like coordinates, in degrees or else in a plane, as the command draws them."""
 
     def column(*names: str) -> Floats | None:
         found = [name for name in table.names if str(name).lower() in names]
         return table.numbers(found[0]) if found else None
 
-    x = column("lon", "long", "longitude", "x", "easting")
-    y = column("lat", "latitude", "y", "northing")
+    lon, lat = column("lon", "lng", "long", "longitude"), column("lat", "latitude")
+    if lon is not None and lat is not None and len(lat):
+        # A degree of longitude shrinks towards the poles.
+        return list(zip((lon * float(np.cos(np.radians(lat.mean())))).tolist(), lat.tolist()))
+    x, y = column("x", "easting"), column("y", "northing")
     if x is None or y is None or not len(y):
         return None
-    degrees = any(str(name).lower().startswith("lat") for name in table.names)
-    narrow = float(np.cos(np.radians(y.mean()))) if degrees else 1.0
-    return list(zip((x * narrow).tolist(), y.tolist()))
+    return list(zip(x.tolist(), y.tolist()))
 
 
 __all__ = ["Network", "Ints"]

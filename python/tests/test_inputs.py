@@ -177,6 +177,19 @@ def test_splits_by_words_shares_and_folds(frame: pd.DataFrame, path: fg.Network)
         METHOD.fit(frame.assign(part="dev"), "y", node="node", network=path, split="part")
 
 
+def test_only_longitude_and_latitude_are_degrees() -> None:
+    def drawn(**columns: list[float]) -> Any:
+        return fg.Network.nearest(columns, [next(iter(columns))], neighbours=1).positions
+
+    plane = [(2.0, 60.0), (4.0, 60.0)]
+    assert drawn(x=[2, 4], y=[60, 60], latency=[9, 9]) == plane
+    assert drawn(Easting=[2, 4], NORTHING=[60, 60], lat=[9, 9]) == plane
+    # At a latitude of 60 degrees a degree of longitude is half as long as one of latitude.
+    for names in (("lon", "lat"), ("lng", "Latitude"), ("LONG", "LAT"), ("longitude", "latitude")):
+        assert np.allclose(drawn(**dict(zip(names, ([2, 4], [60, 60])))), [(1, 60), (2, 60)])
+    assert drawn(longing=[2, 4], latency=[60, 60]) is None
+
+
 def test_networks_come_and_go() -> None:
     graph = networkx.karate_club_graph()
     network = fg.Network.from_networkx(graph)

@@ -104,20 +104,21 @@ impl NodeTable {
         self.rows.iter().map(|&row| of_rows[row].clone()).collect()
     }
 
-    /// Positions from columns that are called like coordinates.
+    /// Positions from columns that are called like coordinates: in degrees, or else in a plane.
     fn positions(&self) -> Option<Vec<(f64, f64)>> {
         let column = |names: &[&str]| {
             let mut all = self.table.names();
             let name = all.find(|name| names.contains(&name.to_lowercase().as_str()))?;
             self.numbers(name).ok()
         };
-        let x = column(&["lon", "long", "longitude", "x", "easting"])?;
-        let y = column(&["lat", "latitude", "y", "northing"])?;
-        let degrees = self.table.names().any(|name| name.to_lowercase().starts_with("lat"));
-        // A degree of longitude shrinks towards the poles.
-        let mean = y.iter().sum::<f64>() / y.len() as f64;
-        let narrow = if degrees { mean.to_radians().cos() } else { 1.0 };
-        Some(x.iter().zip(&y).map(|(x, y)| (x * narrow, *y)).collect())
+        let pair = |x: &[&str], y: &[&str]| column(x).zip(column(y));
+        if let Some((x, y)) = pair(&["lon", "lng", "long", "longitude"], &["lat", "latitude"]) {
+            // A degree of longitude shrinks towards the poles.
+            let narrow = (y.iter().sum::<f64>() / y.len() as f64).to_radians().cos();
+            return Some(x.iter().zip(y).map(|(x, y)| (x * narrow, y)).collect());
+        }
+        let (x, y) = pair(&["x", "easting"], &["y", "northing"])?;
+        Some(x.into_iter().zip(y).collect())
     }
 }
 
@@ -303,6 +304,28 @@ mod tests {
         let keys = Experiment::table_from_text(text, "e.toml").unwrap();
         let experiment = Experiment::from_table(keys, "e.toml").unwrap();
         Graph::new(&experiment, Files::new(folder.path(), &experiment), None).unwrap()
+    }
+
+    #[test]
+    fn only_longitude_and_latitude_are_degrees() {
+        let edges = "src,dst\na,b\n";
+        let drawn =
+            |header: &str| graph(&format!("node,{header}\na,2,60,9\nb,4,60,9\n"), edges).positions;
+        let plane = Some(vec![(2.0, 60.0), (4.0, 60.0)]);
+        // At a latitude of 60 degrees a degree of longitude is half as long as one of latitude.
+        let is_halved = |positions: Option<Vec<(f64, f64)>>| {
+            let found: Vec<f64> =
+                positions.unwrap().into_iter().flat_map(|(x, y)| [x, y]).collect();
+            found.iter().zip([1.0, 60.0, 2.0, 60.0]).all(|(x, half)| (x - half).abs() < 1e-12)
+        };
+        for plain in ["x,y,latency", "x,y,lat", "Easting,NORTHING,latitude_error"] {
+            assert_eq!(drawn(plain), plane, "{plain}");
+        }
+        for degrees in ["lon,lat,x", "lng,Latitude,y", "LONG,LAT,latency", "longitude,latitude,z"] {
+            assert!(is_halved(drawn(degrees)), "{degrees}");
+        }
+        assert_eq!(drawn("x,height,y"), Some(vec![(2.0, 9.0), (4.0, 9.0)]));
+        assert_eq!(drawn("longing,latency,z"), None);
     }
 
     #[test]
