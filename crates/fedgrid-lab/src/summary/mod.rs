@@ -15,6 +15,7 @@ use fedgrid::{
         Weighting,
     },
     metric::Measures,
+    network::NodeId,
 };
 
 use self::verdict::VerdictText;
@@ -23,7 +24,7 @@ pub use self::{
     uncertainty::{basis, level_in_words, variances},
 };
 use crate::{
-    assembly::Assembly,
+    assembly::{Assembly, listed},
     experiment::Experiment,
     number::{counted, significant},
     outcome::{
@@ -368,22 +369,22 @@ pub fn notes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<String
         let open = posterior.undetermined.iter().map(|&node| names[node].as_str());
         notes.push(format!(
             "{} without rows that determine a free coefficient, and {} the mean of the other nodes there.",
-            crate::assembly::listed(open, "is", "are"),
+            listed(open, "is", "are"),
             if posterior.undetermined.len() == 1 { "has" } else { "have" },
         ));
     }
     if let Some(reason) = &fitted.certificate.reason {
         notes.push(format!("No gap is certified: {reason}."));
     }
-    if !fitted.damped.is_empty() {
-        let names = assembly.study.network.names();
-        let damped = fitted.damped.iter().map(|&node| names[node].as_str());
-        notes.push(format!(
-            "{} damping what they hear, because the rounds were growing.",
-            crate::assembly::listed(damped, "is", "are")
-        ));
-    }
+    notes.extend(damping_note(&fitted.damped, assembly.study.network.names()));
     notes
+}
+
+/// Names the nodes that damp what they hear, if there are any.
+fn damping_note(damped: &[NodeId], names: &[String]) -> Option<String> {
+    let who = damped.iter().map(|&node| names[node].as_str());
+    let who = listed(who, "is damping what it hears", "are damping what they hear");
+    (!damped.is_empty()).then(|| format!("{who}, because the rounds were growing."))
 }
 
 fn network(assembly: &Assembly) -> NetworkSummary {
@@ -398,5 +399,20 @@ fn network(assembly: &Assembly) -> NetworkSummary {
         kind: assembly.chosen.as_ref().map(|chosen| chosen.key.name().into()),
         learned: assembly.chosen.as_ref().and_then(|chosen| chosen.learned.as_ref()).map(learned),
         candidates: assembly.chosen.as_ref().map_or_else(Vec::new, candidates),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::damping_note;
+
+    #[test]
+    fn one_node_hears_and_several_hear() {
+        let names = ["a", "b", "c"].map(String::from);
+        assert_eq!(damping_note(&[], &names), None);
+        let note = |damped: &[usize]| damping_note(damped, &names).unwrap();
+        let why = "because the rounds were growing.";
+        assert_eq!(note(&[1]), format!("Node 'b' is damping what it hears, {why}"));
+        assert_eq!(note(&[0, 2]), format!("Nodes 'a', 'c' are damping what they hear, {why}"));
     }
 }
