@@ -282,6 +282,7 @@ mod tests {
             ratio: 12.0,
             shuffled: vec![0.0, 1.5],
             shuffles_asked: 2,
+            is_first_look: false,
             p_value: Some(0.333),
             covariances: Some(covariances()),
         };

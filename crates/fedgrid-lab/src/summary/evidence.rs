@@ -36,7 +36,12 @@ fn sentence(found: &NetworkEvidence) -> String {
             )
         }
     };
-    let what = if found.ratio > 0.0 {
+    let what = if found.is_first_look {
+        format!(
+            "The network adds Λ = 2(ℓ(ρ) − ℓ(0)) of at least {ratio} to the likelihood of the training rows, looked at \
+             for two ρ; what shuffled networks would add is not known, because they would take long."
+        )
+    } else if found.ratio > 0.0 {
         format!(
             "The training rows are likelier with the network: Λ = 2(ℓ(ρ) − ℓ(0)) = {ratio}, {beside}."
         )
@@ -65,6 +70,7 @@ mod tests {
             ratio,
             shuffled: shuffled.to_vec(),
             shuffles_asked: 3,
+            is_first_look: false,
             p_value: (!shuffled.is_empty()).then_some(share),
             covariances: None,
         }
@@ -80,6 +86,8 @@ mod tests {
         assert!(clear.contains("no promise"), "{clear}");
         let few = sentence(&found(12.0, &[0.0]));
         assert!(few.contains("1 shuffled network (1 of 3 that were asked for"), "{few}");
+        let looked = sentence(&NetworkEvidence { is_first_look: true, ..found(7.0, &[]) });
+        assert!(looked.contains("at least 7.00") && looked.contains("would take long"), "{looked}");
         let alone = sentence(&found(0.0, &[]));
         assert!(alone.contains("no likelier") && alone.contains("no shuffled network"), "{alone}");
     }

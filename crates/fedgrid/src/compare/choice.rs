@@ -58,14 +58,15 @@ impl Study {
         }
     }
 
-    /// The strength of the network itself, near which that of its shuffles is sought: the same method on the same rows.
+    /// A strength near which that of a shuffle is sought: of the shuffle before, or else of the network itself, which is
+    /// the same method on the same rows.
     fn known_strength(&self, contestant: Contestant, known: &[Card]) -> Option<Strength> {
+        let Contestant::Shuffled(number) = contestant else { return None };
+        let before = number.checked_sub(1).map(Contestant::Shuffled);
         let chosen = Contestant::Member(self.settings.method.kind());
-        let is_network =
-            |card: &&Card| card.contestant == Contestant::Network || card.contestant == chosen;
-        matches!(contestant, Contestant::Shuffled(_))
-            .then(|| known.iter().rfind(is_network).map(|card| card.strength))
-            .flatten()
+        let of = |wanted: Contestant| known.iter().rfind(|card| card.contestant == wanted);
+        let card = before.and_then(of).or_else(|| of(Contestant::Network)).or_else(|| of(chosen));
+        card.map(|card| card.strength)
     }
 
     /// The card of a contestant, on test rows too; what is known already is not computed again.
@@ -76,9 +77,13 @@ impl Study {
         watch: &dyn Watch,
     ) -> Result<Card> {
         let chosen = Contestant::Member(self.settings.method.kind());
+        // A shuffle of a complete network is the network itself.
+        let is_network = contestant == Contestant::Network
+            || matches!(contestant, Contestant::Shuffled(_))
+                && self.network_of(contestant) == self.network;
         let is_same = |card: &Card| {
-            let is_chosen = contestant == Contestant::Network && card.contestant == chosen;
-            card.contestant == contestant || is_chosen
+            let is_its = card.contestant == Contestant::Network || card.contestant == chosen;
+            card.contestant == contestant || is_network && is_its
         };
         // The last, because a card is known without its errors on test rows first.
         let tuned = match known.iter().rfind(|card| is_same(card)) {

@@ -57,7 +57,9 @@ impl Trainer<'_> {
                 return Ok(fitted);
             }
         }
-        self.rounds(&Shrunk { alpha: strength, couple_intercept, pooled }, network, 1.0, effort)
+        let pooled_predictions = Some(self.anchor_predictions()?);
+        let method = Shrunk { alpha: strength, couple_intercept, pooled, pooled_predictions };
+        self.rounds(&method, network, 1.0, effort)
     }
 
     /// The direct solution; alpha = 0 is left to local training, which knows what to do with fewer

@@ -11,7 +11,7 @@ use crate::{
     error::Result,
     method::{FedAvg, Method, hub::around_hub},
     observe::Stop,
-    runtime::Run,
+    runtime::{InProcess, Run},
 };
 
 /// Iteration limit and tolerance of a baseline that is shown beside another method; one that is the study's own
@@ -42,7 +42,9 @@ impl Trainer<'_> {
         // The hub counts its iterations, two rounds each, and says when it is done.
         let iterations = self.baseline_stop(BASELINE_ITERATIONS, BASELINE_TOLERANCE).rounds;
         let stop = Stop { tolerance: 0.0, rounds: 2 * iterations + 3 };
-        let mut run = self.run_rounds(method, around_hub(self.nodes().to_vec())?, stop, effort)?;
+        let runtime = InProcess { stop, ..self.study.settings.runtime };
+        let mut run =
+            self.run_rounds(method, around_hub(self.nodes().to_vec())?, runtime, effort)?;
         let hub = run.hypotheses.pop().flatten();
         // All nodes have models of one kind here, so any of them reads the hub's weights.
         let model = self.nodes()[0].model.as_parametric();

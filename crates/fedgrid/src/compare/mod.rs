@@ -16,6 +16,7 @@
 mod choice;
 mod clusters;
 mod contender;
+mod descent;
 mod difference;
 mod direct;
 mod evidence;

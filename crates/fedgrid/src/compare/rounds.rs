@@ -12,8 +12,8 @@ use crate::{
     method::Method,
     model::Hypothesis,
     network::{Network, View},
-    observe::{Observer, Round, Stop, Validation},
-    runtime::{InProcess, Run},
+    observe::{Observer, Round, Validation},
+    runtime::{InProcess, Order, Run},
 };
 
 impl Trainer<'_> {
@@ -30,9 +30,15 @@ impl Trainer<'_> {
         if effort == Effort::Search {
             runtime.stop.tolerance = runtime.stop.tolerance.max(1e-4);
             runtime.stop.rounds = runtime.stop.rounds.min(50);
+            // Walks keep all cores busy, so that the nodes of one may learn in turn, which takes half of the rounds.
+            // Methods of weights take other steps.
+            if self.has_noise() {
+                runtime.order = Order::InTurn;
+                runtime.stop.rounds = runtime.stop.rounds.min(SEARCH_ROUNDS_IN_TURN);
+            }
         }
         let run =
-            self.run_rounds(method, network.views(self.nodes().to_vec())?, runtime.stop, effort)?;
+            self.run_rounds(method, network.views(self.nodes().to_vec())?, runtime, effort)?;
         self.finish(run, network, hub)
     }
 
@@ -41,7 +47,7 @@ impl Trainer<'_> {
         &self,
         method: &M,
         views: Vec<View>,
-        stop: Stop,
+        runtime: InProcess,
         effort: Effort,
     ) -> Result<Run> {
         let validation = match (effort, self.study.plan.folds.as_slice()) {
@@ -51,10 +57,14 @@ impl Trainer<'_> {
         };
         let validation = Validation::new(&validation).by(self.study.metric());
         let error_unit = self.study.error_unit();
-        let has_noise = self.study.models.iter().any(|model| model.as_parametric().is_none());
-        let rest = (effort == Effort::Search && has_noise).then(Rest::default);
-        let mut observer = Patience { watch: self.watch, validation, error_unit, effort, rest };
-        InProcess { stop, ..self.study.settings.runtime }.observed(method, views, &mut observer)
+        let rest = self.has_noise().then(|| Rest::new(effort));
+        let mut observer = Watched { watch: self.watch, validation, error_unit, effort, rest };
+        runtime.observed(method, views, &mut observer)
+    }
+
+    /// Whether there are models without weights, which jump from round to round.
+    fn has_noise(&self) -> bool {
+        self.study.models.iter().any(|model| model.as_parametric().is_none())
     }
 
     /// What is left of a run of messages.
@@ -87,38 +97,50 @@ impl Trainer<'_> {
 }
 
 /// Measures on validation rows and stops a run when its study is interrupted.
-struct Patience<'a> {
+struct Watched<'a> {
     watch: &'a dyn Watch,
     validation: Validation<'a>,
     /// What an error of models is worth in the units of the table.
     error_unit: f64,
     effort: Effort,
-    /// Whether rounds still come nearer to rest, where a search asks for it.
+    /// Whether rounds still come nearer to rest, of models that jump.
     rest: Option<Rest>,
 }
 
-/// Models without weights jump from one round to the next, by about as much for ever: a search ends there.
+/// Rounds in turn that a search takes at most: a few behind the last in which trees grow.
+const SEARCH_ROUNDS_IN_TURN: usize = 20;
+
+/// Models without weights jump from one round to the next, by about as much for ever: there rounds end.
 #[derive(Debug)]
 struct Rest {
     /// The least residual so far, and how many rounds ago it was.
     least: f64,
     ago: usize,
+    patience: Patience,
 }
 
-/// A residual that is smaller by less than this share is as good as the one before.
-const SMALLER_SHARE: f64 = 0.95;
-/// So many rounds without a smaller residual are noise.
-const NOISY_ROUNDS: usize = 5;
-
-impl Default for Rest {
-    fn default() -> Self {
-        Self { least: f64::INFINITY, ago: 0 }
-    }
+/// How long rounds wait for a smaller residual.
+#[derive(Debug, Clone, Copy)]
+struct Patience {
+    /// A residual that is smaller by less than this share is as good as the one before.
+    smaller_share: f64,
+    /// So many rounds without a smaller residual are noise.
+    noisy_rounds: usize,
 }
+
+/// A search tells strengths apart by errors that rounds change in their third digit only after a few.
+const OF_SEARCH: Patience = Patience { smaller_share: 0.95, noisy_rounds: 5 };
+/// What users keep waits until chance has had its turns.
+const OF_FINAL_FIT: Patience = Patience { smaller_share: 0.95, noisy_rounds: 15 };
 
 impl Rest {
+    fn new(effort: Effort) -> Self {
+        let patience = if effort == Effort::Search { OF_SEARCH } else { OF_FINAL_FIT };
+        Self { least: f64::INFINITY, ago: 0, patience }
+    }
+
     fn add(&mut self, residual: f64) {
-        if residual < SMALLER_SHARE * self.least {
+        if residual < self.patience.smaller_share * self.least {
             (self.least, self.ago) = (residual, 0);
         } else {
             self.ago += 1;
@@ -126,11 +148,11 @@ impl Rest {
     }
 
     fn is_noise(&self) -> bool {
-        self.ago >= NOISY_ROUNDS
+        self.ago >= self.patience.noisy_rounds
     }
 }
 
-impl Observer for Patience<'_> {
+impl Observer for Watched<'_> {
     fn round(
         &mut self,
         record: &mut Round,

@@ -10,7 +10,7 @@ use super::{
     undetermined,
 };
 use crate::{
-    data::Dataset,
+    data::{Dataset, Labels},
     error::Result,
     method::{Hypotheses, Local, Pooled},
     model::{Hypothesis, LocalModel},
@@ -38,7 +38,15 @@ pub struct Trainer<'a> {
     /// The losses of models coupled by weights, once they are needed.
     losses: OnceLock<Result<Losses>>,
     mean: Arc<dyn Hypothesis>,
-    anchor: OnceLock<Result<Hypotheses>>,
+    anchor: Arc<SharedAnchor>,
+}
+
+/// The pooled models of some training rows, once they are needed. They are the same at every ridge.
+#[derive(Debug, Default)]
+pub(super) struct SharedAnchor {
+    hypotheses: OnceLock<Result<Hypotheses>>,
+    /// What they predict for the public points of each node.
+    predictions: OnceLock<Arc<[Arc<Labels>]>>,
 }
 
 impl<'a> Trainer<'a> {
@@ -66,7 +74,7 @@ impl<'a> Trainer<'a> {
         // Nodes hold copies of rows: where the moments suffice, these are dropped until a model asks for them.
         let is_kept = linear.is_none() || few_rows.is_some();
         let nodes = if is_kept { nodes.into() } else { OnceLock::new() };
-        let (smooth, losses, anchor) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let (smooth, losses, anchor) = (OnceLock::new(), OnceLock::new(), Arc::default());
         Ok(Self {
             study,
             watch,
@@ -81,6 +89,11 @@ impl<'a> Trainer<'a> {
             mean,
             anchor,
         })
+    }
+
+    /// The same with pooled models that others of these rows have, too.
+    pub(super) fn sharing(self, anchor: Arc<SharedAnchor>) -> Self {
+        Self { anchor, ..self }
     }
 
     /// The nodes with their training rows.
@@ -146,7 +159,28 @@ impl<'a> Trainer<'a> {
             let nodes: Vec<Node> = self.nodes().iter().zip(&self.study.models).map(own).collect();
             Pooled.fit(&nodes).map(Into::into)
         };
-        self.anchor.get_or_init(fit).clone()
+        self.anchor.hypotheses.get_or_init(fit).clone()
+    }
+
+    /// What the pooled models predict for the public points of each node: most nodes have one model and one set in
+    /// common, which are asked once.
+    pub(super) fn anchor_predictions(&self) -> Result<Arc<[Arc<Labels>]>> {
+        let pooled = self.anchor()?;
+        let predict = || {
+            let mut known: Vec<Arc<Labels>> = Vec::with_capacity(pooled.len());
+            for (id, hypothesis) in pooled.iter().enumerate() {
+                let public = &self.nodes()[id].public;
+                let is_last = |last: usize| {
+                    Arc::ptr_eq(&pooled[last], hypothesis)
+                        && Arc::ptr_eq(&self.nodes()[last].public, public)
+                };
+                let last = id.checked_sub(1).filter(|last| is_last(*last));
+                let same = last.map(|last| known[last].clone());
+                known.push(same.unwrap_or_else(|| hypothesis.predict(public).into()));
+            }
+            known.into()
+        };
+        Ok(self.anchor.predictions.get_or_init(predict).clone())
     }
 
     /// The losses of models that are coupled by weights.

@@ -1,8 +1,8 @@
 //! Choosing strengths on validation rows, for every contestant in the same way: a coarse grid of
 //! pulls α and ridges, walked from strong to weak with warm starts, wider where its edge wins, finer
-//! around the best. Shuffled networks are searched around the strength of the network itself.
+//! around the best. Shuffled networks are searched from a strength that is known (see [`super::descent`]).
 
-use std::{borrow::Cow, ops::RangeInclusive};
+use std::{borrow::Cow, collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -11,9 +11,10 @@ use super::{
     Contestant, NodeEvidence, NodeScore, RoleMeasures, Strength, Study, Watch,
     fitted::{Effort, FitRequest, StartingPoint},
     strength::{Grid, PULL_EXPONENTS, Units, pull},
-    trainer::Trainer,
+    trainer::{SharedAnchor, Trainer},
 };
 use crate::{
+    data::Dataset,
     error::{Error, Result},
     network::Network,
 };
@@ -79,13 +80,13 @@ impl Card {
 }
 
 /// A strength with the validation scores of every node.
-struct Tried {
-    strength: Strength,
+pub(super) struct Tried {
+    pub(super) strength: Strength,
     scores: Vec<NodeScore>,
 }
 
 impl Tried {
-    fn error(&self) -> f64 {
+    pub(super) fn error(&self) -> f64 {
         // Steps that were too long leave no number.
         let mean = NodeScore::total(&self.scores).mean();
         mean.filter(|error| error.is_finite()).unwrap_or(f64::INFINITY)
@@ -95,8 +96,8 @@ impl Tried {
 /// The grid of pulls never spans more decades than this.
 // Beyond, predictions no longer change with the pull: all nodes are equal, or alone.
 const MOST_DECADES: i32 = 7;
-/// Finer grids that a search from one strength tries at most, each around the best of all before.
-const MOST_PASSES: usize = 4;
+/// Numbers in the training rows that a search keeps between its walks at most: an eighth of a gigabyte.
+const MOST_KEPT_NUMBERS: usize = 1 << 24;
 /// Exponents of ten: the coarse grid of ridges, in units of the mean feature variance.
 // Zero is tried as well; a ridge far above the variance of features leaves no slopes.
 const RIDGE_EXPONENTS: RangeInclusive<i32> = -4..=1;
@@ -112,7 +113,7 @@ impl Study {
         self.tune_near(contestant, None, watch)
     }
 
-    /// The same around a strength, where one is known that cannot be far, and wider where an edge wins.
+    /// The same from a strength, where one is known that cannot be far.
     pub fn tune_near(
         &self,
         contestant: Contestant,
@@ -131,7 +132,12 @@ impl Study {
         near: Option<Strength>,
         watch: &dyn Watch,
     ) -> Result<Card> {
-        let tried = Search::new(self, contestant, watch)?.run(near)?;
+        let search = Search::new(self, contestant, watch)?;
+        let near = near.filter(|near| near.alpha > 0.0 && matches!(search.grid, Grid::Decades(_)));
+        let tried = match near {
+            Some(near) => search.descend(near)?,
+            None => search.run()?,
+        };
         let best = best(&tried);
         // A plot of the path needs numbers; that a strength diverged shows in its absence.
         let finite = tried.iter().filter(|tried| tried.error().is_finite());
@@ -184,23 +190,39 @@ impl Study {
 /// Errors closer than this share are equal, and rounding does not decide.
 pub(super) const TIE_SHARE: f64 = 1e-9;
 
-fn best(tried: &[Tried]) -> &Tried {
+pub(super) fn best(tried: &[Tried]) -> &Tried {
     // Of equals the first, which is the stronger pull and the larger ridge: the simpler model.
     let smaller = |a: &Tried, b: &Tried| b.error() < (1.0 - TIE_SHARE) * a.error();
     tried.iter().reduce(|a, b| if smaller(a, b) { b } else { a }).expect("a grid is never empty")
 }
 
 /// The search for the best strength of one contestant.
-struct Search<'a> {
-    study: &'a Study,
+pub(super) struct Search<'a> {
+    pub(super) study: &'a Study,
     contestant: Contestant,
     watch: &'a dyn Watch,
     network: Network,
     grid: Grid,
     ridge_unit: f64,
-    tunes_ridge: bool,
+    pub(super) tunes_ridge: bool,
     tried: usize,
+    /// Whether walks go on where others ended.
+    pub(super) goes_on: bool,
+    /// What was made for walks, and where these ended.
+    trainers: BTreeMap<WalkKey, Trainer<'a>>,
+    /// Of each fold.
+    anchors: Vec<Arc<SharedAnchor>>,
+    ends: BTreeMap<WalkKey, StartingPoint>,
 }
+
+/// The strengths of one ridge, from strong to weak.
+pub(super) struct Walk {
+    pub(super) ridge: Option<f64>,
+    pub(super) pulls: Vec<f64>,
+}
+
+/// Ten-thousandths of a decade that a ridge is from its unit, and a fold: bits of ridges change with the unit of features.
+type WalkKey = (Option<i64>, usize);
 
 impl<'a> Search<'a> {
     fn new(study: &'a Study, contestant: Contestant, watch: &'a dyn Watch) -> Result<Self> {
@@ -221,48 +243,26 @@ impl<'a> Search<'a> {
             tunes_ridge: study.settings.tune_ridge && has_ridge && tunes_ridge,
             network,
             tried: 0,
+            goes_on: false,
+            trainers: BTreeMap::new(),
+            anchors: study.plan.folds.iter().map(|_| Arc::default()).collect(),
+            ends: BTreeMap::new(),
         })
     }
 
-    fn run(mut self, from: Option<Strength>) -> Result<Vec<Tried>> {
-        let from = from.filter(|from| from.alpha > 0.0 && matches!(self.grid, Grid::Decades(_)));
-        let (mut exponents, mut ridges) = match from {
-            Some(from) => {
-                self.grid = Grid::Decades(from.alpha);
-                (-1..=1, self.ridges_near(from.ridge))
-            }
-            None => (PULL_EXPONENTS, self.ridges()),
-        };
-        let first = match self.grid {
-            Grid::Decades(unit) => pulls(unit, &exponents),
-            _ => self.grid.first(),
-        };
-        let mut tried = self.evaluate(&first, &ridges)?;
+    fn run(mut self) -> Result<Vec<Tried>> {
+        let (mut exponents, ridges) = (PULL_EXPONENTS, self.ridges());
+        let mut tried = self.evaluate(&self.grid.first(), &ridges)?;
         // While the edge of the grid wins, the grid is too narrow.
         while let Grid::Decades(unit) = self.grid {
-            let strength = best(&tried).strength;
-            if let Some(wider) = wider(strength.alpha, unit, &exponents) {
-                exponents = wider.min(*exponents.start())..=wider.max(*exponents.end());
-                tried.extend(self.evaluate(&[pull(unit, wider)], &ridges)?);
-            } else if let Some(wider) = self.wider_ridge(strength.ridge, &ridges) {
-                tried.extend(self.evaluate(&pulls(unit, &exponents), &[Some(wider)])?);
-                ridges.push(Some(wider));
-            } else {
-                break;
-            }
+            let alpha = best(&tried).strength.alpha;
+            let Some(wider) = wider(alpha, unit, &exponents) else { break };
+            exponents = wider.min(*exponents.start())..=wider.max(*exponents.end());
+            tried.extend(self.evaluate(&[pull(unit, wider)], &ridges)?);
         }
-        // Few decades may miss a valley that is slanted, so that a search from one strength goes on while an edge of the
-        // finer grid wins, too.
-        let passes = if from.is_some() { MOST_PASSES } else { 1 };
-        for _ in 0..passes {
-            let (pulls, ridges) = self.around(best(&tried).strength);
-            if pulls.len() * ridges.len() <= 1 || self.study.settings.is_quick {
-                break;
-            }
+        let (pulls, ridges) = self.around(best(&tried).strength);
+        if pulls.len() * ridges.len() > 1 && !self.study.settings.is_quick {
             tried.extend(self.evaluate(&pulls, &ridges)?);
-            if is_inside(best(&tried).strength, (&pulls, &ridges)) {
-                break;
-            }
         }
         Ok(tried)
     }
@@ -278,38 +278,17 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The ridges next to one.
-    fn ridges_near(&self, ridge: Option<f64>) -> Vec<Option<f64>> {
-        let Some(ridge) = ridge.filter(|_| self.tunes_ridge) else { return vec![None] };
-        let beside = [self.larger_ridge(ridge), Some(ridge), self.smaller_ridge(ridge)];
-        beside.into_iter().flatten().map(Some).collect()
-    }
-
-    /// The next ridge where the best one is the largest or the smallest of those tried, and not of all.
-    fn wider_ridge(&self, best: Option<f64>, tried: &[Option<f64>]) -> Option<f64> {
-        let best = best.filter(|_| self.tunes_ridge)?;
-        let tried = || tried.iter().flatten().copied();
-        if tried().all(|ridge| ridge <= best) {
-            self.larger_ridge(best)
-        } else if tried().all(|ridge| ridge >= best) {
-            self.smaller_ridge(best)
-        } else {
-            None
-        }
-    }
-
-    fn larger_ridge(&self, ridge: f64) -> Option<f64> {
+    /// The ridges so many decades from one that are in the range of the grid, and none at all below it. A ridge next to
+    /// nothing is like none: beside that are the decades of the range.
+    pub(super) fn ridges_beside(&self, ridge: f64, steps: &[f64]) -> Vec<f64> {
         let [smallest, largest] = self.ridge_range();
-        let larger = (10.0 * ridge).max(smallest);
+        if ridge < smallest {
+            return RIDGE_EXPONENTS.rev().map(|k| self.ridge_unit * 10_f64.powi(k)).collect();
+        }
+        let beside = steps.iter().map(|step| ridge * 10_f64.powf(*step));
         // Half a step of the finer grid beyond is still within.
-        (larger < 2.0 * largest).then_some(larger)
-    }
-
-    /// The one below the smallest is none at all.
-    fn smaller_ridge(&self, ridge: f64) -> Option<f64> {
-        let [smallest, _] = self.ridge_range();
-        let smaller = 0.1 * ridge;
-        (ridge > 0.0).then_some(if smaller > 0.5 * smallest { smaller } else { 0.0 })
+        let within = beside.filter(|one| *one < 2.0 * largest && *one > 0.5 * smallest);
+        within.chain((ridge < 5.0 * smallest).then_some(0.0)).collect()
     }
 
     fn ridge_range(&self) -> [f64; 2] {
@@ -336,36 +315,100 @@ impl<'a> Search<'a> {
         (pulls, ridges)
     }
 
-    /// Tries all pairs; each ridge and fold walks the pulls in order, from the last solution.
+    /// Tries all pairs.
     fn evaluate(&mut self, pulls: &[f64], ridges: &[Option<f64>]) -> Result<Vec<Tried>> {
-        let folds = &self.study.plan.folds;
+        let walk = |ridge: &Option<f64>| Walk { ridge: *ridge, pulls: pulls.to_vec() };
+        let walks: Vec<Walk> = ridges.iter().map(walk).collect();
+        let mut walked: Vec<_> = self.walk_all(&walks)?.into_iter().map(Vec::into_iter).collect();
+        // By pulls first: of equals the first is taken, which has the stronger pull.
+        let all = (0..pulls.len())
+            .flat_map(|_| walked.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>());
+        Ok(all.collect())
+    }
+
+    /// Tries the strengths of all walks; every fold walks the pulls in order, from the last solution.
+    pub(super) fn walk_all(&mut self, walks: &[Walk]) -> Result<Vec<Vec<Tried>>> {
+        let folds = self.study.plan.folds.len();
         // Ridges and folds are independent and run on all cores; pulls are not, because each starts from the
         // solution of the one before.
-        let walks: Vec<(Option<f64>, usize)> = ridges
-            .iter()
-            .flat_map(|&ridge| (0..folds.len()).map(move |fold| (ridge, fold)))
-            .collect();
-        let scores = walks
-            .par_iter()
-            .map(|&(ridge, fold)| self.walk(pulls, ridge, fold))
-            .collect::<Result<Vec<_>>>()?;
-        let mut tried = Vec::new();
-        for (position, &alpha) in pulls.iter().enumerate() {
-            for (&ridge, scores) in ridges.iter().zip(scores.chunks_exact(folds.len())) {
-                let folded = scores.iter().map(|walk| &walk[position]);
-                tried.push(Tried { strength: Strength { alpha, ridge }, scores: sum(folded) });
+        let mut asked = Vec::new();
+        for walk in walks {
+            for fold in 0..folds {
+                let key = (self.place(walk.ridge), fold);
+                asked.push((walk, key, self.start(key)));
             }
         }
-        self.tried += tried.len();
+        let with_trainer = |(walk, key, start)| (walk, key, start, self.trainers.remove(&key));
+        let asked: Vec<_> = asked.into_iter().map(with_trainer).collect();
+        let ended = asked.into_par_iter().map(|(walk, key, start, known)| {
+            let trainer = match known {
+                Some(trainer) => trainer,
+                None => self.trainer(walk.ridge, key.1)?,
+            };
+            let (scores, end) = self.walk(&trainer, &walk.pulls, (key.1, start))?;
+            Ok((key, scores, trainer, end))
+        });
+        let mut scores = Vec::new();
+        for (key, walked, trainer, end) in ended.collect::<Result<Vec<_>>>()? {
+            scores.push(walked);
+            self.ends.insert(key, end);
+            if self.has_room() {
+                self.trainers.insert(key, trainer);
+            }
+        }
+        let tried = |(walk, scores): (&Walk, &[Vec<Vec<NodeScore>>])| -> Vec<Tried> {
+            let at = |(position, &alpha): (usize, &f64)| Tried {
+                strength: Strength { alpha, ridge: walk.ridge },
+                scores: sum(scores.iter().map(|fold| &fold[position])),
+            };
+            walk.pulls.iter().enumerate().map(at).collect()
+        };
+        let tried: Vec<_> = walks.iter().zip(scores.chunks_exact(folds)).map(tried).collect();
+        self.tried += tried.iter().map(Vec::len).sum::<usize>();
         self.watch.tried(self.contestant, self.tried, self.tried);
         Ok(tried)
     }
 
-    /// The validation scores of one fold at one ridge for all pulls.
-    fn walk(&self, pulls: &[f64], ridge: Option<f64>, fold: usize) -> Result<Vec<Vec<NodeScore>>> {
-        let fold = &self.study.plan.folds[fold];
-        let trainer = Trainer::new(self.study, self.watch, &fold.train, ridge)?;
-        let mut start = StartingPoint::Cold;
+    fn trainer(&self, ridge: Option<f64>, fold: usize) -> Result<Trainer<'a>> {
+        let rows = &self.study.plan.folds[fold].train;
+        let trainer = Trainer::new(self.study, self.watch, rows, ridge)?;
+        Ok(trainer.sharing(self.anchors[fold].clone()))
+    }
+
+    /// Where a ridge is among others.
+    #[expect(clippy::cast_possible_truncation, reason = "ridges are some decades apart")]
+    fn place(&self, ridge: Option<f64>) -> Option<i64> {
+        let decades = |ridge: f64| (ridge / self.ridge_unit).max(f64::MIN_POSITIVE).log10();
+        ridge.map(|ridge| (1e4 * decades(ridge)).round() as i64)
+    }
+
+    /// Where a walk begins: cold, so that nothing depends on the order of a grid; or, from a known strength, where the
+    /// last one in the same fold ended whose ridge is nearest.
+    fn start(&self, (place, fold): WalkKey) -> StartingPoint {
+        if !self.goes_on {
+            return StartingPoint::Cold;
+        }
+        let distance = |other: Option<i64>| place.unwrap_or(0).abs_diff(other.unwrap_or(0));
+        let known = self.ends.iter().filter(|((_, own), _)| *own == fold);
+        let nearest = known.min_by_key(|((other, _), _)| distance(*other));
+        nearest.map_or(StartingPoint::Cold, |(_, end)| end.clone())
+    }
+
+    /// Whether one more trainer may be kept.
+    fn has_room(&self) -> bool {
+        let numbers = |data: &Dataset| data.features().rows() * data.features().columns();
+        let of_all: usize = self.study.rows.iter().map(numbers).sum();
+        (self.trainers.len() + 1) * of_all <= MOST_KEPT_NUMBERS
+    }
+
+    /// The validation scores of one fold at one ridge for all pulls, and where they end.
+    fn walk(
+        &self,
+        trainer: &Trainer,
+        pulls: &[f64],
+        (fold, mut start): (usize, StartingPoint),
+    ) -> Result<(Vec<Vec<NodeScore>>, StartingPoint)> {
+        let validation = &self.study.plan.folds[fold].validation;
         let mut scores = Vec::with_capacity(pulls.len());
         for &alpha in pulls {
             // Between fits, so that Ctrl-C is answered within one.
@@ -375,31 +418,11 @@ impl<'a> Search<'a> {
             let (network, effort) = (&self.network, Effort::Search);
             let request = FitRequest::new(network, alpha, start, effort);
             let fitted = trainer.train(self.contestant, request)?;
-            scores.push(self.study.score(&fitted.hypotheses, &fold.validation));
+            scores.push(self.study.score(&fitted.hypotheses, validation));
             start = fitted.next_start;
         }
-        Ok(scores)
+        Ok((scores, start))
     }
-}
-
-/// Whether the best strength of a grid, from strong to weak, is none of its first and last; a grid of one has none.
-fn is_inside(best: Strength, (pulls, ridges): (&[f64], &[Option<f64>])) -> bool {
-    let inside = |place: Option<usize>, count: usize| {
-        count == 1 || place.is_some_and(|place| place > 0 && place + 1 < count)
-    };
-    let pull = pulls.iter().position(|pull| is_near(*pull, best.alpha));
-    let ridge = |one: &Option<f64>| is_near(one.unwrap_or(0.0), best.ridge.unwrap_or(0.0));
-    inside(pull, pulls.len()) && inside(ridges.iter().position(ridge), ridges.len())
-}
-
-/// Whether two numbers are the same but for the rounding of powers of ten.
-fn is_near(a: f64, b: f64) -> bool {
-    (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
-}
-
-/// Powers of ten of a pull, from strong to weak.
-fn pulls(unit: f64, exponents: &RangeInclusive<i32>) -> Vec<f64> {
-    exponents.clone().rev().map(|exponent| pull(unit, exponent)).collect()
 }
 
 /// The exponent beyond the grid, where its edge is best.

@@ -8,11 +8,13 @@
 //! a network, because it couples nodes without knowing which of them are alike. Where a model has a
 //! ridge, that too pulls to the pooled model instead of to zero.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FedRelax, Hypotheses, Method, fedrelax::FedRelaxParticipant};
-use crate::{error::Result, network::View};
+use crate::{data::Labels, error::Result, network::View};
 
 /// Shrinkage of every node's model towards the pooled one.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -26,11 +28,15 @@ pub struct Shrunk {
     /// The pooled hypothesis of each node.
     #[serde(skip)]
     pub pooled: Hypotheses,
+    /// What these predict for the public points of each node, where it is known already.
+    #[serde(skip)]
+    pub pooled_predictions: Option<Arc<[Arc<Labels>]>>,
 }
 
 impl Default for Shrunk {
     fn default() -> Self {
-        Self { alpha: 1.0, couple_intercept: true, pooled: Hypotheses::default() }
+        let pooled = Hypotheses::default();
+        Self { alpha: 1.0, couple_intercept: true, pooled, pooled_predictions: None }
     }
 }
 
@@ -47,6 +53,7 @@ impl Method for Shrunk {
             couple_intercept: self.couple_intercept,
             hub: 1.0,
             pooled: Some(self.pooled.clone()),
+            pooled_predictions: self.pooled_predictions.clone(),
             ..FedRelax::default()
         };
         // Without edges nodes are coupled through the pooled model alone.

@@ -32,6 +32,8 @@ pub struct NetworkRatio {
     pub rho: f64,
     /// Λ with nodes in other places, in the order of these.
     pub shuffled: Vec<f64>,
+    /// Whether `along` is no more than a first look at two ρ, because there was nothing to compare it with.
+    pub is_first_look: bool,
 }
 
 impl NetworkRatio {
@@ -54,6 +56,9 @@ pub(super) trait Movable: Surface + Sync + Sized {
 /// What a network takes in looks at the likelihood with its gradient: two looks without one are worth one, and a twentieth of
 /// the networks takes ten to 25 more.
 const USUAL_LOOKS: f64 = 3.0;
+/// Fewer shuffles than this cannot tell one network of twenty: where that many take too long, none is made, and the
+/// first look stands for Λ of the network, too.
+const LEAST_SHUFFLES: usize = 19;
 /// How many networks are sought to the end.
 const SOUGHT_NETWORKS: usize = 5;
 /// ρ of the first look: one that shuffled networks come to, and one of networks that matter.
@@ -87,7 +92,8 @@ pub(super) fn ratio<S: Movable>(
     (orders, most_work): (&[Vec<usize>], f64),
 ) -> Result<NetworkRatio> {
     let affordable = (most_work / (USUAL_LOOKS * problem.work()).max(1.0)) as usize;
-    let orders = &orders[..orders.len().min(affordable)];
+    let is_enough = affordable >= orders.len().min(LEAST_SHUFFLES);
+    let orders = if is_enough { &orders[..orders.len().min(affordable)] } else { &[] };
     let Without { relative, mean, deviance: independent } = if let Some(found) = without {
         Without::estimated(found, sought)
     } else {
@@ -112,6 +118,8 @@ pub(super) fn ratio<S: Movable>(
     let mut sorted: Vec<f64> = found.iter().map(value).collect();
     sorted.sort_by(f64::total_cmp);
     let most = sorted.get(SOUGHT_NETWORKS - 1).copied().unwrap_or(f64::INFINITY);
+    // Without others to compare it with, it is not worth a search.
+    let most = if is_enough { most } else { f64::NEG_INFINITY };
     let ended = places()
         .filter(|&place| value(&found[place]) <= most)
         .map(|place| Ok((place, sought_to_end(moved(place).as_ref().unwrap_or(problem))?)));
@@ -123,5 +131,5 @@ pub(super) fn ratio<S: Movable>(
     let mut better = better.map(|found| found.unwrap_or((independent, 0.0)));
     let (along, rho) = better.next().expect("the given network is the first");
     let shuffled = better.map(|(deviance, _)| independent - deviance).collect();
-    Ok(NetworkRatio { independent, along, rho, shuffled })
+    Ok(NetworkRatio { independent, along, rho, shuffled, is_first_look: !is_enough })
 }

@@ -65,7 +65,7 @@ pub use rescaled_hypothesis::RescaledHypothesis;
 pub use scales::{Rescaling, Scales};
 pub use smoother::{Smoother, SmootherHypothesis};
 pub use stored::{HypothesisKinds, Storable, Stored};
-pub use tree::{Tree, TreeHypothesis, TreeNodes};
+pub use tree::{Splits, Tree, TreeHypothesis, TreeNodes};
 pub use vanishing::Vanishing;
 
 use crate::{
@@ -200,6 +200,26 @@ pub trait Prepared: Debug + Send + Sync {
         let predictions = hypothesis.predict(rows);
         Ok((hypothesis, predictions))
     }
+
+    /// The model as one of trees that can keep their splits, if it is.
+    fn as_keeping_splits(&self) -> Option<&dyn KeepsSplits> {
+        None
+    }
+}
+
+/// A model of trees that can keep their splits while labels change a little.
+pub trait KeepsSplits {
+    /// The splits of one of its hypotheses; none if it is of another model.
+    fn splits(&self, hypothesis: &dyn Hypothesis) -> Option<Splits>;
+
+    /// The hypothesis with these splits and the leaves of other labels, with its predictions for the rows that were
+    /// prepared.
+    fn refit(
+        &self,
+        splits: &Splits,
+        labels: &Labels,
+        rows: &Features,
+    ) -> Result<(Box<dyn Hypothesis>, Labels)>;
 }
 
 /// What a model has learnt: a prediction for every row of features.

@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Hypothesis, LocalModel, Storable, Stored, Vanishing, check, solver::DistinctRows,
+    Hypothesis, LocalModel, Prepared, Storable, Stored, Vanishing, check, solver::DistinctRows,
     vanishing::every_column_varies,
 };
 use crate::{
@@ -55,24 +55,17 @@ impl Default for Neighbours {
 
 impl LocalModel for Neighbours {
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
-        if self.k == 0 {
-            return Err(Error::Parameter { name: "k", value: 0.0, expected: "one or more" });
+        let (distinct, unlabelled) = self.unlabelled(data.features(), data.weights())?;
+        Ok(Box::new(unlabelled.with_labels(&distinct, data.labels())?))
+    }
+
+    fn prepare(&self, rows: &Features, weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
+        let (distinct, unlabelled) = self.unlabelled(rows, weights)?;
+        let (mut order, mut averages) = (Vec::new(), Vec::with_capacity(rows.rows()));
+        for x in rows.iter() {
+            averages.push(unlabelled.average(x, &mut order));
         }
-        let model = "a model of nearest neighbours";
-        let distinct = DistinctRows::new(data.features(), data.weights(), model)?;
-        let (scaling, _) = distinct.scaled(self.standardise);
-        let shares = distinct.shares();
-        let unit: f64 = shares.iter().map(|share| share * share).sum();
-        Ok(Box::new(NeighboursHypothesis {
-            names: data.features().names().clone(),
-            task: data.task(),
-            deviations: scaling.deviations,
-            points: distinct.features.values().to_vec(),
-            labels: distinct.labels(data.labels())?,
-            budget: (self.k as f64 * unit).min(1.0),
-            shares,
-            by_distance: self.by_distance,
-        }))
+        Ok(Some(Box::new(PreparedNeighbours { distinct, unlabelled, averages })))
     }
 
     /// By distance, a row is met exactly where it lies, whatever it weighs.
@@ -82,6 +75,83 @@ impl LocalModel for Neighbours {
         } else {
             Vanishing::Remembered
         }
+    }
+}
+
+impl Neighbours {
+    /// The distinct rows, and a hypothesis that has no labels yet.
+    fn unlabelled(
+        &self,
+        rows: &Features,
+        weights: &[f64],
+    ) -> Result<(DistinctRows, NeighboursHypothesis)> {
+        if self.k == 0 {
+            return Err(Error::Parameter { name: "k", value: 0.0, expected: "one or more" });
+        }
+        let distinct = DistinctRows::new(rows, weights, "a model of nearest neighbours")?;
+        let (scaling, _) = distinct.scaled(self.standardise);
+        let shares = distinct.shares();
+        let unit: f64 = shares.iter().map(|share| share * share).sum();
+        let hypothesis = NeighboursHypothesis {
+            names: rows.names().clone(),
+            task: Task::Regression,
+            deviations: scaling.deviations,
+            points: distinct.features.values().to_vec(),
+            labels: Vec::new(),
+            budget: (self.k as f64 * unit).min(1.0),
+            shares,
+            by_distance: self.by_distance,
+        };
+        Ok((distinct, hypothesis))
+    }
+}
+
+/// A model of neighbours with its rows, and who is near to whom.
+#[derive(Debug)]
+struct PreparedNeighbours {
+    distinct: DistinctRows,
+    unlabelled: NeighboursHypothesis,
+    /// What the label of each given row is the mean of.
+    averages: Vec<Average>,
+}
+
+/// A weighted mean of the labels of distinct rows.
+#[derive(Debug)]
+struct Average {
+    /// The distinct rows, from near to far, and how much of each counts.
+    parts: Vec<(usize, f64)>,
+    total: f64,
+}
+
+impl Average {
+    fn write(&self, labels: &[f64], label: &mut [f64]) {
+        let outputs = label.len();
+        label.fill(0.0);
+        for (index, part) in &self.parts {
+            add_scaled(label, *part, &labels[index * outputs..(index + 1) * outputs]);
+        }
+        scale(label, 1.0 / self.total);
+    }
+}
+
+impl Prepared for PreparedNeighbours {
+    fn fit(&self, labels: &Labels) -> Result<Box<dyn Hypothesis>> {
+        Ok(Box::new(self.unlabelled.with_labels(&self.distinct, labels)?))
+    }
+
+    fn fit_and_predict(
+        &self,
+        labels: &Labels,
+        rows: &Features,
+    ) -> Result<(Box<dyn Hypothesis>, Labels)> {
+        same_size("rows", rows.rows(), self.averages.len())?;
+        let hypothesis = self.unlabelled.with_labels(&self.distinct, labels)?;
+        let mut predictions = Labels::neutral(labels.task(), rows.rows());
+        let all = predictions.as_mut_slice().chunks_exact_mut(labels.task().outputs());
+        for (label, average) in all.zip(&self.averages) {
+            average.write(&hypothesis.labels, label);
+        }
+        Ok((Box::new(hypothesis), predictions))
     }
 }
 
@@ -106,7 +176,15 @@ pub struct NeighboursHypothesis {
     pub by_distance: bool,
 }
 
+/// As many of the nearest rows are sorted first, which are enough for few neighbours of about equal weight.
+const SORTED_FIRST: usize = 32;
+
 impl NeighboursHypothesis {
+    /// The same with the labels of its rows.
+    fn with_labels(&self, distinct: &DistinctRows, labels: &Labels) -> Result<Self> {
+        Ok(Self { task: labels.task(), labels: distinct.labels(labels)?, ..self.clone() })
+    }
+
     /// The squared distance of two rows. Differences are scaled, not rows, so that rows at one
     /// distance on both sides are seen to be.
     fn squared_distance(&self, x: &[f64], z: &[f64]) -> f64 {
@@ -114,33 +192,54 @@ impl NeighboursHypothesis {
         columns.map(|((x, z), deviation)| ((x - z) / deviation).powi(2)).sum()
     }
 
-    /// Writes the label of one row; `order` is scratch for distances and indices.
-    fn label(&self, x: &[f64], order: &mut Vec<(f64, usize)>, label: &mut [f64]) {
+    /// What the label of a row is the mean of; `order` is scratch for distances and indices.
+    fn average(&self, x: &[f64], order: &mut Vec<(f64, usize)>) -> Average {
         order.clear();
         let points = self.points.chunks_exact(x.len().max(1)).enumerate();
         order.extend(points.map(|(index, z)| (self.squared_distance(x, z), index)));
         // Ties by index: an unstable sort must not decide which row is nearer.
-        order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        label.fill(0.0);
-        let (mut left, mut total) = (self.budget, 0.0);
-        for group in order.chunk_by(|a, b| b.0 <= a.0 * (1.0 + SAME_DISTANCE)) {
+        let nearer = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+        let mut sorted = SORTED_FIRST;
+        loop {
+            if sorted < order.len() {
+                order.select_nth_unstable_by(sorted - 1, nearer);
+            }
+            let nearest = &mut order[..sorted.min(self.shares.len())];
+            nearest.sort_unstable_by(nearer);
+            if let Some(average) = self.average_of(nearest) {
+                return average;
+            }
+            sorted *= 4;
+        }
+    }
+
+    /// The same of the nearest rows, in their order; none if these are not enough.
+    fn average_of(&self, nearest: &[(f64, usize)]) -> Option<Average> {
+        let is_all = nearest.len() == self.shares.len();
+        let (mut left, mut passed) = (self.budget, 0);
+        let mut average = Average { parts: Vec::new(), total: 0.0 };
+        for group in nearest.chunk_by(|a, b| b.0 <= a.0 * (1.0 + SAME_DISTANCE)) {
+            passed += group.len();
+            // The last of these may have more at its distance.
+            if passed == nearest.len() && !is_all {
+                return None;
+            }
             let held: f64 = group.iter().map(|(_, index)| self.shares[*index]).sum();
             // A row at no distance outweighs all others.
             let met = self.by_distance && group[0].0 == 0.0;
             let nearness = if self.by_distance && !met { 1.0 / group[0].0.sqrt() } else { 1.0 };
             let part = (left / held).min(1.0) * nearness;
             for (_, index) in group {
-                let outputs = label.len();
-                let own = &self.labels[index * outputs..(index + 1) * outputs];
-                add_scaled(label, part * self.shares[*index], own);
-                total += part * self.shares[*index];
+                let own = part * self.shares[*index];
+                average.parts.push((*index, own));
+                average.total += own;
             }
             left -= held;
             if left <= 0.0 || met {
-                break;
+                return Some(average);
             }
         }
-        scale(label, 1.0 / total);
+        Some(average)
     }
 }
 
@@ -150,7 +249,7 @@ impl Hypothesis for NeighboursHypothesis {
         let mut order = Vec::new();
         let rows = labels.as_mut_slice().chunks_exact_mut(self.task.outputs());
         for (label, x) in rows.zip(features.iter()) {
-            self.label(x, &mut order, label);
+            self.average(x, &mut order).write(&self.labels, label);
         }
         labels
     }
@@ -232,6 +331,27 @@ mod tests {
             order.sort_by(|&a, &b| (xs[a] - x).abs().total_cmp(&(xs[b] - x).abs()));
             let mean = order[..k].iter().map(|&row| ys[row]).sum::<f64>() / k as f64;
             assert!((at(&model, &data, x) - mean).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn prepared_neighbours_give_the_bits_of_a_fit() {
+        let mut stream = Stream::new(2, 0, 0, Purpose::Data);
+        let names = ["a", "b"].map(String::from).into();
+        // Few values, so that there are equal rows and equal distances; some rows do not count.
+        let values = (0..400).map(|_| stream.index(9) as f64).collect();
+        let features = Features::new(names, values).unwrap();
+        let weights: Vec<f64> = (0..200).map(|row| f64::from(row % 4) * stream.uniform()).collect();
+        let labels = Labels::values((0..200).map(|_| stream.normal()).collect());
+        for (k, by_distance) in [(1, false), (5, false), (60, false), (5, true)] {
+            let model = Neighbours { k, by_distance, standardise: true };
+            let data =
+                Dataset::weighted(features.clone(), labels.clone(), weights.clone()).unwrap();
+            let fitted = model.fit(&data).unwrap();
+            let prepared = model.prepare(&features, &weights).unwrap().unwrap();
+            let (same, known) = prepared.fit_and_predict(&labels, &features).unwrap();
+            assert_eq!(same.save(), fitted.save());
+            assert_eq!(known, fitted.predict(&features));
         }
     }
 

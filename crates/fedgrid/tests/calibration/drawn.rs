@@ -81,7 +81,10 @@ impl<'a> Drawn<'a> {
         // What training rows estimate needs no validation rows, except to show their error.
         let estimated = is_mixed.then_some(Strength { alpha: 0.0, ridge: None });
         let strength = strength.or(estimated).unwrap_or_else(|| {
-            let near = self.trained.first().filter(|_| is_shuffle).map(|own| own.strength);
+            // From the shuffle before, or else from the network, which is the first.
+            let is_shuffled = |one: &&Trained| matches!(one.contestant, Contestant::Shuffled(_));
+            let near = self.trained.iter().rfind(is_shuffled).or(self.trained.first());
+            let near = near.filter(|_| is_shuffle).map(|own| own.strength);
             self.study.tune_near(contestant, near, &Unwatched).unwrap().strength
         });
         let fitted = self.study.fit_contestant(contestant, strength, &Unwatched).unwrap();

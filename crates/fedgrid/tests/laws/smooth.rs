@@ -160,6 +160,36 @@ fn nodes_that_only_the_pooled_model_pulls_at_end_where_rounds_end() {
 }
 
 #[test]
+fn a_start_that_is_far_off_leads_to_the_same_solution() {
+    for (setting, model) in settings() {
+        let nodes = nodes(&setting, &model);
+        let smooth = SmoothNetwork::new(&nodes).unwrap();
+        let near = solved(&setting, &nodes, 0.1, None);
+        let coupled = vec![true; nodes.len()];
+        let coupling = SmoothCoupling {
+            network: &setting.network,
+            alpha: 0.1,
+            anchor: None,
+            is_coupled: &coupled,
+        };
+        // Weights of models that are certain, and wrong: there the equations are flat.
+        let weights = smooth.weights_of(near.iter().map(AsRef::as_ref)).unwrap();
+        let far =
+            weights.iter().enumerate().map(|(k, w)| if k % 3 == 0 { -100.0 * w } else { 60.0 * w });
+        let far = SmoothStart::new(far.collect());
+        let solution = smooth.solve(&coupling, far, 1e-11).unwrap();
+        assert!(solution.converged, "{model:?}: {:?}", solution.history);
+        let found: Vec<Arc<dyn Hypothesis>> =
+            smooth.hypotheses(&solution.end.weights).map(Into::into).collect();
+        let difference = largest_difference(
+            &predictions(near.iter(), &setting),
+            &predictions(found.iter(), &setting),
+        );
+        assert!(difference < 1e-7, "{model:?}: {difference}");
+    }
+}
+
+#[test]
 fn the_number_of_threads_changes_no_bit() {
     for (setting, model) in settings() {
         let nodes = nodes(&setting, &model);

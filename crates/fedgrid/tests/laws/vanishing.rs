@@ -195,7 +195,7 @@ fn next_to_no_pull_is_local_training_through_a_hub_and_to_the_pooled_model() {
         if model.as_tunable().is_none() && model.as_parametric().is_none() {
             let shrunk = |alpha, nodes: &[Node]| {
                 let pooled = Pooled.fit(nodes).unwrap().into();
-                Shrunk { alpha, couple_intercept: true, pooled }
+                Shrunk { alpha, pooled, ..Shrunk::default() }
             };
             check(Task::Regression, model, shrunk, |views| views);
         }

@@ -12,6 +12,7 @@ use crate::{
     method::{FedMd, FedRelax, hub::around_hub},
     network::Network,
     observe::Stop,
+    runtime::InProcess,
 };
 
 /// What tells strengths apart: more rounds change no ranking.
@@ -50,9 +51,10 @@ impl Contender for FedMd {
                 rounds: stop.rounds.min(SEARCH_ROUNDS),
             };
         }
+        let runtime = InProcess { stop, ..trainer.study.settings.runtime };
         let views = around_hub(trainer.nodes().to_vec())?;
         let method = Self { alpha: request.strength };
-        let mut run = trainer.run_rounds(&method, views, stop, request.effort)?;
+        let mut run = trainer.run_rounds(&method, views, runtime, request.effort)?;
         run.hypotheses.pop();
         trainer.finish_at_hub(run, StartingPoint::Cold)
     }

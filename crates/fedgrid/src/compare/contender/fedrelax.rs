@@ -8,7 +8,7 @@ use super::{
 use crate::{
     compare::{
         Fitted,
-        fitted::{FitRequest, StartingPoint},
+        fitted::{Effort, FitRequest, StartingPoint},
         strength::{Grid, Units},
         trainer::Trainer,
     },
@@ -59,10 +59,13 @@ impl Contender for FedRelax {
             return Ok(fitted);
         }
         let FitRequest { network, strength, start, effort, .. } = request;
+        let has_hub = self.hub > 0.0;
         let method = Self {
             alpha: strength,
-            pooled: if self.hub > 0.0 { Some(trainer.anchor()?) } else { None },
+            pooled: if has_hub { Some(trainer.anchor()?) } else { None },
+            pooled_predictions: if has_hub { Some(trainer.anchor_predictions()?) } else { None },
             start: if let StartingPoint::Hypotheses(start) = start { Some(start) } else { None },
+            keep_splits: effort == Effort::Search,
             ..self.clone()
         };
         trainer.rounds(&method, network, self.hub, effort)

@@ -11,6 +11,7 @@ use crate::{
     },
     error::Result,
     method::{Gossip, gossip::common_step},
+    runtime::InProcess,
 };
 
 impl Contender for Gossip {
@@ -35,8 +36,9 @@ impl Contender for Gossip {
         let method = Self { step, ..self.clone() };
         // News crosses one edge in a round, where a hub needs one for all; its steps are smaller, too.
         let stop = trainer.baseline_stop(2 * BASELINE_ITERATIONS, 0.1 * BASELINE_TOLERANCE);
+        let runtime = InProcess { stop, ..trainer.study.settings.runtime };
         let views = request.network.views(trainer.nodes().to_vec())?;
-        let run = trainer.run_rounds(&method, views, stop, request.effort)?;
+        let run = trainer.run_rounds(&method, views, runtime, request.effort)?;
         trainer.finish(run, request.network, 0.0)
     }
 }

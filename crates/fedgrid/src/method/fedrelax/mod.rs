@@ -89,9 +89,16 @@ pub struct FedRelax {
     /// The pooled hypothesis of each node; needed only with a hub.
     #[serde(skip)]
     pub pooled: Option<Hypotheses>,
+    /// What these predict for the public points of each node, where it is known already.
+    #[serde(skip)]
+    pub pooled_predictions: Option<Arc<[Arc<Labels>]>>,
     /// The hypotheses to start from; local training where there is none.
     #[serde(skip)]
     pub start: Option<PartialHypotheses>,
+    /// Whether trees are grown in rounds 1, 2, 4, 8, … only, and keep their splits in between: a quarter of the time where
+    /// strengths are compared.
+    #[serde(skip)]
+    pub keep_splits: bool,
     /// Whether the first round pulls towards zero, as the authors' code does.
     #[serde(skip)]
     pub zero_first: bool,
@@ -109,7 +116,9 @@ impl Default for FedRelax {
             step: LocalStep::Refit,
             hub: 0.0,
             pooled: None,
+            pooled_predictions: None,
             start: None,
+            keep_splits: false,
             zero_first: false,
         }
     }
@@ -200,6 +209,8 @@ pub struct FedRelaxParticipant {
     /// What pulls in this round.
     targets: Vec<Target>,
     stepper: Stepper,
+    /// By how much predictions changed in the last round in which trees were free to grow.
+    grown_change: f64,
     damping: Damping,
     report: Report,
 }
@@ -221,7 +232,8 @@ impl FedRelaxParticipant {
         };
         let mut participant = Self {
             alpha: method.alpha,
-            stepper: Stepper::new(method.step, node.id),
+            stepper: Stepper::new(method.step, node.id, method.keep_splits),
+            grown_change: 0.0,
             node,
             pulls,
             ignores_pulls,
@@ -317,6 +329,12 @@ impl Participant for FedRelaxParticipant {
                 self.stepper.step(&self.node, &self.augmented, self.hypothesis.as_ref())?;
             self.hypothesis = Some(next);
             self.set_predictions(&predictions);
+            // Rounds in which splits stay move less than others would: they are no sign of rest.
+            if self.stepper.has_kept_splits() {
+                self.report.change = self.report.change.max(self.grown_change);
+            } else {
+                self.grown_change = self.report.change;
+            }
         }
         self.damping.watch(self.report.change);
         self.report.damped = self.damping.has_damped;

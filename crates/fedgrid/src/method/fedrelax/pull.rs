@@ -39,7 +39,7 @@ pub(super) struct Pulls {
     pub(super) public_sets: Vec<PublicSet>,
     /// Id, weight and index of the public set of each neighbour, in order of their ids.
     neighbours: Vec<(NodeId, f64, usize)>,
-    hub: Option<(f64, Labels)>,
+    hub: Option<(f64, Arc<Labels>)>,
     symmetric: bool,
     discrepancy: Discrepancy,
     clip: Option<f64>,
@@ -68,12 +68,10 @@ impl Pulls {
         };
         index_of(&node.public);
         let neighbours = neighbours.iter().map(|n| (n.id, n.weight, index_of(&n.public))).collect();
-        let hub = match &method.pooled {
-            Some(pooled) if method.hub > 0.0 => {
-                Some((method.hub, pooled[node.id].predict(&node.public)))
-            }
-            _ => None,
-        };
+        let hub = method.pooled.as_ref().filter(|_| method.hub > 0.0).map(|pooled| {
+            let known = method.pooled_predictions.as_ref().map(|known| known[node.id].clone());
+            (method.hub, known.unwrap_or_else(|| pooled[node.id].predict(&node.public).into()))
+        });
         Self {
             public_sets,
             neighbours,
@@ -163,7 +161,7 @@ impl Pulls {
     }
 
     fn hub(&self) -> impl Iterator<Item = (usize, f64, &Labels)> {
-        self.hub.iter().map(|(weight, labels)| (0, *weight, labels))
+        self.hub.iter().map(|(weight, labels)| (0, *weight, labels.as_ref()))
     }
 
     /// The variation of own predictions from all that pull. Both ends report an edge; the hub

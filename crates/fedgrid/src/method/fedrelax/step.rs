@@ -11,7 +11,7 @@ use crate::{
     data::{Dataset, Labels, normal_points},
     descent::{Descent, Optimiser},
     error::{Error, Result},
-    model::{Hypothesis, Prepared},
+    model::{Hypothesis, Prepared, Splits},
     network::{Node, NodeId},
     random::{Purpose, Stream},
 };
@@ -115,11 +115,19 @@ pub(super) struct Stepper {
     descent: Option<Descent>,
     /// A prepared model, and the row weights that it was prepared for.
     prepared: Option<(Vec<f64>, Box<dyn Prepared>)>,
+    /// Whether trees keep their splits in most rounds, and those that they keep.
+    keep_splits: bool,
+    splits: Option<Splits>,
 }
 
 impl Stepper {
-    pub(super) fn new(step: LocalStep, node: NodeId) -> Self {
-        Self { step, node, round: 0, descent: None, prepared: None }
+    pub(super) fn new(step: LocalStep, node: NodeId, keep_splits: bool) -> Self {
+        Self { step, node, round: 0, descent: None, prepared: None, keep_splits, splits: None }
+    }
+
+    /// Whether trees have kept their splits in the last round.
+    pub(super) fn has_kept_splits(&self) -> bool {
+        self.splits.is_some() && !self.round.is_power_of_two()
     }
 
     /// Writes all but what can be prepared again.
@@ -131,7 +139,7 @@ impl Stepper {
 
     pub(super) fn read(&mut self, from: &mut Reader<'_>) -> Result<()> {
         self.round = from.count()?;
-        self.prepared = None;
+        (self.prepared, self.splits) = (None, None);
         self.descent = if from.flag()? { Some(Descent::read(from)?) } else { None };
         Ok(())
     }
@@ -169,10 +177,20 @@ impl Stepper {
         if !ready {
             let prepared = node.model.prepare(augmented.features(), augmented.weights())?;
             self.prepared = prepared.map(|prepared| (augmented.weights().to_vec(), prepared));
+            self.splits = None;
         }
         if let Some((_, prepared)) = &self.prepared {
             let (labels, rows) = (augmented.labels(), augmented.features());
-            let (next, predictions) = prepared.fit_and_predict(labels, rows)?;
+            let trees = prepared.as_keeping_splits().filter(|_| self.keep_splits);
+            // Labels change less and less, so that trees are grown anew less and less often.
+            let kept = self.splits.as_ref().filter(|_| !self.round.is_power_of_two());
+            let (next, predictions) = match trees.zip(kept) {
+                Some((trees, splits)) => trees.refit(splits, labels, rows)?,
+                None => prepared.fit_and_predict(labels, rows)?,
+            };
+            if self.round.is_power_of_two() {
+                self.splits = trees.and_then(|trees| trees.splits(next.as_ref()));
+            }
             return Ok((next.into(), predictions));
         }
         let next = match (node.model.as_warm_start(), current) {

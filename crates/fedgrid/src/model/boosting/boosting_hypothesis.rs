@@ -31,15 +31,34 @@ impl Hypothesis for BoostingHypothesis {
         let width = self.start.len();
         let mut scores = self.start.repeat(features.rows());
         self.nodes.add_labels(&self.roots, features, width, &mut scores);
-        scores.chunks_exact_mut(width).for_each(|scores| link(self.task, scores));
-        if self.task.outputs() == 2 {
-            scores = scores.iter().flat_map(|p| [1.0 - p, *p]).collect();
+        let mut labels = Labels::neutral(self.task, features.rows());
+        let rows = labels.as_mut_slice().chunks_exact_mut(self.task.outputs());
+        for (label, scores) in rows.zip(scores.chunks_exact(width)) {
+            self.write_label(scores, label);
         }
-        Labels::new(self.task, scores).expect("sums of checked leaves are finite")
+        labels
     }
 
     fn save(&self) -> Option<Stored> {
         Stored::of(self)
+    }
+}
+
+impl BoostingHypothesis {
+    /// Writes the prediction of a row with these scores, of which there may be more behind.
+    pub(super) fn write_label(&self, scores: &[f64], label: &mut [f64]) {
+        match self.task {
+            Task::Regression => label[0] = scores[0],
+            Task::Classification { classes: 2 } => {
+                let mut second = [scores[0]];
+                link(self.task, &mut second);
+                label.copy_from_slice(&[1.0 - second[0], second[0]]);
+            }
+            Task::Classification { classes } => {
+                label.copy_from_slice(&scores[..classes]);
+                link(self.task, label);
+            }
+        }
     }
 }
 

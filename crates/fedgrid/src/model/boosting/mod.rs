@@ -152,6 +152,21 @@ mod tests {
     }
 
     #[test]
+    fn prepared_boosting_knows_the_predictions_of_a_fit() {
+        for task in tasks() {
+            let data = data(task, 60);
+            let weights: Vec<f64> = (0..60).map(|row| f64::from(row % 5)).collect();
+            for subsample in [1.0, 0.5] {
+                let model = Boosting { trees: 12, subsample, ..Boosting::default() };
+                let prepared = model.prepare(data.features(), &weights).unwrap().unwrap();
+                let (fitted, known) =
+                    prepared.fit_and_predict(data.labels(), data.features()).unwrap();
+                assert_eq!(known, fitted.predict(data.features()));
+            }
+        }
+    }
+
+    #[test]
     fn boosting_keeps_the_laws_of_local_models() {
         for task in tasks() {
             testing::check_local_model(&Boosting::default(), task);

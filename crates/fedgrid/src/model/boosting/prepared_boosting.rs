@@ -3,10 +3,10 @@
 use super::{Boosting, BoostingHypothesis, boosting_hypothesis::link, leaf_steps::LeafSteps};
 use crate::{
     algebra::add_scaled,
-    data::{Labels, Task},
+    data::{Features, Labels, Task},
     error::{Error, Result},
     model::{
-        Hypothesis, Prepared, TreeNodes, check,
+        Hypothesis, KeepsSplits, Prepared, Splits, TreeNodes, check,
         solver::divide_by_sum,
         tree::{Grower, Limits, Sorted, Targets},
     },
@@ -25,6 +25,85 @@ pub(super) struct PreparedBoosting {
 
 impl Prepared for PreparedBoosting {
     fn fit(&self, labels: &Labels) -> Result<Box<dyn Hypothesis>> {
+        Ok(Box::new(self.learn(labels)?.0))
+    }
+
+    /// The scores of rows that trees were grown on are known; the others pass through all trees.
+    fn fit_and_predict(
+        &self,
+        labels: &Labels,
+        rows: &Features,
+    ) -> Result<(Box<dyn Hypothesis>, Labels)> {
+        let (hypothesis, scores) = self.learn(labels)?;
+        self.with_predictions(hypothesis, &scores, rows)
+    }
+
+    fn as_keeping_splits(&self) -> Option<&dyn KeepsSplits> {
+        Some(self)
+    }
+}
+
+impl KeepsSplits for PreparedBoosting {
+    fn splits(&self, hypothesis: &dyn Hypothesis) -> Option<Splits> {
+        let sum = hypothesis.downcast_ref::<BoostingHypothesis>()?;
+        Some(Splits::new(&self.sorted.rows, &sum.roots, &sum.nodes))
+    }
+
+    fn refit(
+        &self,
+        splits: &Splits,
+        labels: &Labels,
+        given: &Features,
+    ) -> Result<(Box<dyn Hypothesis>, Labels)> {
+        let task = labels.task();
+        let targets = self.sorted.targets(&proper(labels)?)?;
+        let (rows, width) = (&self.sorted.rows, targets.width);
+        let start = start(task, &rows.weights, &targets);
+        let mut scores = start.repeat(rows.count);
+        let mut nodes = splits.nodes.clone();
+        let ends = splits
+            .roots
+            .iter()
+            .skip(1)
+            .copied()
+            .chain([u32::try_from(nodes.count()).unwrap_or(u32::MAX)]);
+        for (tree, (&root, end)) in splits.roots.iter().zip(ends).enumerate() {
+            let sample = self.model.subsampled(rows, tree);
+            let weights = sample.as_deref().unwrap_or(&rows.weights);
+            let left_over = LeftOver::new(task, &targets, &scores);
+            let leaves: Vec<usize> =
+                splits.leaves(tree).iter().map(|&leaf| (leaf - root) as usize).collect();
+            let count = (end - root) as usize;
+            let steps = self.steps((&leaves, count), weights, &left_over, &mut scores);
+            nodes.labels[root as usize * width..][..count * width].copy_from_slice(&steps);
+        }
+        let (names, roots) = (self.sorted.names.clone(), splits.roots.clone());
+        let hypothesis = BoostingHypothesis { names, task, start, roots, nodes };
+        self.with_predictions(hypothesis, &scores, given)
+    }
+}
+
+/// What scores predict, and what that leaves over of the labels.
+struct LeftOver {
+    task: Task,
+    predictions: Vec<f64>,
+    residuals: Targets,
+}
+
+impl LeftOver {
+    fn new(task: Task, targets: &Targets, scores: &[f64]) -> Self {
+        let width = targets.width;
+        let mut predictions = scores.to_vec();
+        predictions.chunks_exact_mut(width).for_each(|row| link(task, row));
+        let left_over = targets.values.iter().zip(&predictions).map(|(y, p)| y - p);
+        let residuals = Targets { width, values: left_over.collect() };
+        Self { task, predictions, residuals }
+    }
+}
+
+impl PreparedBoosting {
+    /// The hypothesis of these labels, and the scores of the different rows.
+    fn learn(&self, labels: &Labels) -> Result<(BoostingHypothesis, Vec<f64>)> {
         let task = labels.task();
         let targets = self.sorted.targets(&proper(labels)?)?;
         let (rows, width) = (&self.sorted.rows, targets.width);
@@ -34,44 +113,70 @@ impl Prepared for PreparedBoosting {
         let (mut roots, mut nodes) = (Vec::new(), TreeNodes::default());
         for tree in 0..self.model.trees {
             let sample = self.model.subsampled(rows, tree);
-            let weights = sample.as_ref().unwrap_or(&rows.weights);
-            let grown = self.tree(&mut grower, weights, &targets, &mut scores, task);
+            let grown = self.tree(&mut grower, sample.as_deref(), &targets, &mut scores, task);
             roots.push(nodes.append(&grown));
         }
         let names = self.sorted.names.clone();
-        Ok(Box::new(BoostingHypothesis { names, task, start, roots, nodes }))
+        Ok((BoostingHypothesis { names, task, start, roots, nodes }, scores))
     }
-}
 
-impl PreparedBoosting {
     /// The next tree, which is added to the scores.
     fn tree(
         &self,
         grower: &mut Grower,
-        weights: &[f64],
+        sample: Option<&[f64]>,
         targets: &Targets,
         scores: &mut [f64],
         task: Task,
     ) -> TreeNodes {
-        let (rows, width) = (&self.sorted.rows, targets.width);
-        let mut predictions = scores.to_vec();
-        predictions.chunks_exact_mut(width).for_each(|row| link(task, row));
-        let left_over = targets.values.iter().zip(&predictions).map(|(y, p)| y - p);
-        let residuals = Targets { width, values: left_over.collect() };
-        let mut tree = grower.grow(self.limits, weights, &residuals, None);
+        let rows = &self.sorted.rows;
+        let weights = sample.unwrap_or(&rows.weights);
+        let left_over = LeftOver::new(task, targets, scores);
+        let mut tree = grower.grow(self.limits, weights, &left_over.residuals, None);
         // The grower knows no leaf of rows that a subsample has left out.
-        let leaf = |row: usize| tree.leaf_of(0, |feature| rows.column(feature)[row]);
-        let leaves: Vec<usize> = (0..rows.count).map(leaf).collect();
-        let mut steps = LeafSteps::new(task, tree.count(), width);
+        let leaves: Vec<usize> = if sample.is_some() {
+            let leaf = |row: usize| tree.leaf_of(0, |feature| rows.column(feature)[row]);
+            (0..rows.count).map(leaf).collect()
+        } else {
+            grower.leaves().iter().map(|&leaf| leaf as usize).collect()
+        };
+        tree.labels = self.steps((&leaves, tree.count()), weights, &left_over, scores);
+        tree
+    }
+
+    /// The Newton steps of a tree's nodes, which are added to the scores.
+    fn steps(
+        &self,
+        (leaves, count): (&[usize], usize),
+        weights: &[f64],
+        left_over: &LeftOver,
+        scores: &mut [f64],
+    ) -> Vec<f64> {
+        let LeftOver { task, predictions, residuals } = left_over;
+        let width = residuals.width;
+        let mut steps = LeafSteps::new(*task, count, width);
         let given = predictions.chunks_exact(width).zip(residuals.values.chunks_exact(width));
         for ((&leaf, &weight), (prediction, residual)) in leaves.iter().zip(weights).zip(given) {
             steps.add(leaf, weight, prediction, residual);
         }
-        tree.labels = steps.solve(self.model.rate);
+        let labels = steps.solve(self.model.rate);
         for (leaf, scores) in leaves.iter().zip(scores.chunks_exact_mut(width)) {
-            add_scaled(scores, 1.0, &tree.labels[leaf * width..][..width]);
+            add_scaled(scores, 1.0, &labels[leaf * width..][..width]);
         }
-        tree
+        labels
+    }
+
+    /// A hypothesis with what it predicts for all given rows, by the scores of the different ones.
+    fn with_predictions(
+        &self,
+        hypothesis: BoostingHypothesis,
+        scores: &[f64],
+        given: &Features,
+    ) -> Result<(Box<dyn Hypothesis>, Labels)> {
+        let predictions = self.sorted.spread(&hypothesis, given, |row, label| {
+            hypothesis.write_label(&scores[row * hypothesis.start.len()..], label);
+        })?;
+        Ok((Box::new(hypothesis), predictions))
     }
 }
 

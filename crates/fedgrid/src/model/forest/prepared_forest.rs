@@ -4,11 +4,12 @@ use rayon::prelude::*;
 
 use super::{Forest, ForestHypothesis, TriedFeatures, bootstrap::Bootstrap};
 use crate::{
+    algebra::add_scaled,
     data::{Features, Labels, Task},
     error::{Error, Result},
     model::{
-        Hypothesis, Prepared, TreeNodes,
-        tree::{Draws, Grower, Limits, Sorted},
+        Hypothesis, KeepsSplits, Prepared, Splits, TreeNodes,
+        tree::{Draws, Grower, Limits, Sorted, Targets},
     },
     random::{Purpose, Stream},
 };
@@ -48,16 +49,13 @@ impl Prepared for PreparedForest {
         let targets = self.sorted.targets(labels)?;
         let Self { forest, thresholds, .. } = self;
         let tried = tried(forest, *thresholds, labels.task(), rows.columns)?;
-        let bootstrap = forest.bootstrap.then(|| Bootstrap::new(rows.parts(labels)));
+        let bootstrap = self.bootstrap(labels);
         // In small nodes many features split alike: the first would win too often in every tree.
         // Without any chance the trees are all the tree, which takes the first.
         let shuffled = *thresholds || forest.bootstrap || tried < rows.columns;
         let grow = |grower: &mut Grower, tree: usize| {
-            let mut stream = Stream::new(forest.seed, tree, 0, Purpose::Model);
-            let drawn = bootstrap.as_ref().map(|b| b.draw(&targets, &mut stream));
-            let (weights, targets) = drawn
-                .as_ref()
-                .map_or((&rows.weights, &targets), |(w, t)| (w, t.as_ref().unwrap_or(&targets)));
+            let (stream, drawn) = self.drawn(tree, bootstrap.as_ref(), &targets);
+            let (weights, targets) = self.of_draw(drawn.as_ref(), &targets);
             let draws = Draws { stream, tried, shuffled, thresholds: *thresholds };
             grower.grow(self.limits, weights, targets, Some(draws))
         };
@@ -69,6 +67,78 @@ impl Prepared for PreparedForest {
         nodes.complete_labels(labels.task().outputs());
         let names = names.clone();
         Ok(Box::new(ForestHypothesis { names, task: labels.task(), roots, nodes }))
+    }
+
+    fn as_keeping_splits(&self) -> Option<&dyn KeepsSplits> {
+        Some(self)
+    }
+}
+
+/// Weights of the rows, and their labels where these change with the draw.
+type Drawn = (Vec<f64>, Option<Targets>);
+
+impl PreparedForest {
+    fn bootstrap(&self, labels: &Labels) -> Option<Bootstrap> {
+        self.forest.bootstrap.then(|| Bootstrap::new(self.sorted.rows.parts(labels)))
+    }
+
+    /// The chances of a tree after its rows were drawn, and what was drawn.
+    fn drawn(
+        &self,
+        tree: usize,
+        bootstrap: Option<&Bootstrap>,
+        targets: &Targets,
+    ) -> (Stream, Option<Drawn>) {
+        let mut stream = Stream::new(self.forest.seed, tree, 0, Purpose::Model);
+        let drawn = bootstrap.map(|b| b.draw(targets, &mut stream));
+        (stream, drawn)
+    }
+
+    /// The weights and labels that a tree sees.
+    fn of_draw<'a>(
+        &'a self,
+        drawn: Option<&'a Drawn>,
+        targets: &'a Targets,
+    ) -> (&'a Vec<f64>, &'a Targets) {
+        let all = (&self.sorted.rows.weights, targets);
+        drawn.map_or(all, |(weights, own)| (weights, own.as_ref().unwrap_or(targets)))
+    }
+}
+
+impl KeepsSplits for PreparedForest {
+    fn splits(&self, hypothesis: &dyn Hypothesis) -> Option<Splits> {
+        let forest = hypothesis.downcast_ref::<ForestHypothesis>()?;
+        Some(Splits::new(&self.sorted.rows, &forest.roots, &forest.nodes))
+    }
+
+    fn refit(
+        &self,
+        splits: &Splits,
+        labels: &Labels,
+        rows: &Features,
+    ) -> Result<(Box<dyn Hypothesis>, Labels)> {
+        let (targets, bootstrap) = (self.sorted.targets(labels)?, self.bootstrap(labels));
+        let mut nodes = TreeNodes { labels: splits.labels(targets.width), ..splits.nodes.clone() };
+        for tree in 0..splits.roots.len() {
+            let (_, drawn) = self.drawn(tree, bootstrap.as_ref(), &targets);
+            let seen = self.of_draw(drawn.as_ref(), &targets);
+            splits.write_means(tree, (seen.0, seen.1), &mut nodes.labels);
+        }
+        let (task, outputs) = (labels.task(), labels.task().outputs());
+        nodes.complete_labels(outputs);
+        let (names, roots) = (self.sorted.names.clone(), splits.roots.clone());
+        let forest = ForestHypothesis { names, task, roots, nodes };
+        let predictions = self.sorted.spread(&forest, rows, |row, label| {
+            label.fill(0.0);
+            for tree in 0..forest.roots.len() {
+                let leaf = splits.leaves(tree)[row] as usize;
+                add_scaled(label, 1.0, &forest.nodes.labels[leaf * outputs..][..outputs]);
+            }
+            for sum in label.iter_mut() {
+                *sum /= forest.roots.len() as f64;
+            }
+        })?;
+        Ok((Box::new(forest), predictions))
     }
 }
 

@@ -6,7 +6,10 @@
 
 use std::sync::Arc;
 
-use super::{KernelRidge, KernelRidgeHypothesis, class_shares::best_share};
+use super::{
+    KernelRidge, KernelRidgeHypothesis,
+    class_shares::{best_share, mix},
+};
 use crate::{
     algebra::{Cholesky, add_scaled, dot},
     data::{Features, Labels, Scaling, Task},
@@ -83,8 +86,9 @@ impl FactoredKernel {
     }
 }
 
-impl Prepared for FactoredKernel {
-    fn fit(&self, labels: &Labels) -> Result<Box<dyn Hypothesis>> {
+impl FactoredKernel {
+    /// The hypothesis of these labels, and the sums of kernels that it has at the distinct rows.
+    fn learn(&self, labels: &Labels) -> Result<(KernelRidgeHypothesis, Vec<f64>)> {
         let (task, count) = (labels.task(), self.distinct.count());
         let outputs = task.outputs();
         let labels = self.distinct.labels(labels)?;
@@ -104,7 +108,7 @@ impl Prepared for FactoredKernel {
             Task::Regression => 0.0,
             Task::Classification { .. } => best_share(&labels, &met, &self.shares, &mean),
         };
-        Ok(Box::new(KernelRidgeHypothesis {
+        let hypothesis = KernelRidgeHypothesis {
             names: self.names.clone(),
             task,
             kernel: self.kernel,
@@ -114,7 +118,40 @@ impl Prepared for FactoredKernel {
             intercepts,
             mean,
             share,
-        }))
+        };
+        Ok((hypothesis, met))
+    }
+}
+
+impl Prepared for FactoredKernel {
+    fn fit(&self, labels: &Labels) -> Result<Box<dyn Hypothesis>> {
+        Ok(Box::new(self.learn(labels)?.0))
+    }
+
+    /// The equations of the fit tell what it predicts for the rows that have a weight; the others are asked for.
+    fn fit_and_predict(
+        &self,
+        labels: &Labels,
+        rows: &Features,
+    ) -> Result<(Box<dyn Hypothesis>, Labels)> {
+        let (hypothesis, mut met) = self.learn(labels)?;
+        let outputs = hypothesis.task.outputs();
+        if hypothesis.task != Task::Regression {
+            for values in met.chunks_exact_mut(outputs) {
+                mix(values, &hypothesis.mean, hypothesis.share);
+            }
+        }
+        let absent: Vec<usize> = self.distinct.absent().collect();
+        let asked = hypothesis.predict(&rows.select(&absent));
+        let mut predictions = Labels::neutral(hypothesis.task, rows.rows());
+        let all = predictions.as_mut_slice();
+        self.distinct.each_row(|index, given| {
+            all[given * outputs..][..outputs].copy_from_slice(&met[index * outputs..][..outputs]);
+        });
+        for (place, given) in absent.into_iter().enumerate() {
+            all[given * outputs..][..outputs].copy_from_slice(asked.row(place));
+        }
+        Ok((Box::new(hypothesis), predictions))
     }
 }
 
@@ -154,7 +191,8 @@ mod tests {
         let rows = [[0.0, 1.0], [1.0, -0.5], [2.0, 0.3], [-1.0, 0.8], [0.5, 0.5], [1.0, -0.5]];
         let features = Features::from_rows(&["a", "b"], &rows).unwrap();
         let numbers = Labels::values(vec![1.0, -2.0, 0.5, 3.0, 0.0, 1.0]);
-        let weights = vec![1.0, 0.5, 2.0, 0.1, 3.0, 1.5];
+        // The fourth row does not count, and is asked for.
+        let weights = vec![1.0, 0.5, 2.0, 0.0, 3.0, 1.5];
         let prepared = KernelRidge::default().prepare(&features, &weights).unwrap();
         let prepared = prepared.expect("a kernel model keeps its factor");
         let soft = Task::Classification { classes: 2 };
@@ -164,6 +202,12 @@ mod tests {
                 Dataset::weighted(features.clone(), labels.clone(), weights.clone()).unwrap();
             let hypothesis = KernelRidge::default().fit(&whole).unwrap();
             assert_eq!(prepared.fit(&labels).unwrap().save(), hypothesis.save());
+            let (same, known) = prepared.fit_and_predict(&labels, &features).unwrap();
+            assert_eq!(same.save(), hypothesis.save());
+            let asked = hypothesis.predict(&features);
+            for (known, asked) in known.as_slice().iter().zip(asked.as_slice()) {
+                assert!((known - asked).abs() < 1e-10, "{known} {asked}");
+            }
         }
         assert!(prepared.fit(&Labels::values(vec![1.0])).is_err());
     }

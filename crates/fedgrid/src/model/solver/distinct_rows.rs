@@ -88,6 +88,19 @@ impl DistinctRows {
         Ok(means)
     }
 
+    /// Tells of every given row of positive weight which distinct row it is.
+    pub(crate) fn each_row(&self, mut tell: impl FnMut(usize, usize)) {
+        for index in 0..self.count() {
+            self.rows[self.range(index)].iter().for_each(|&given| tell(index, given));
+        }
+    }
+
+    /// The given rows of weight zero, which are no distinct rows.
+    pub(crate) fn absent(&self) -> impl Iterator<Item = usize> {
+        let given = self.row_weights.iter().enumerate();
+        given.filter(|(_, weight)| **weight <= 0.0).map(|(row, _)| row)
+    }
+
     /// The distinct rows under the scaling that the models of this folder use, and that scaling.
     pub(crate) fn scaled(&self, standardise: bool) -> (Scaling, Vec<f64>) {
         let scaling = if standardise {

@@ -16,6 +16,7 @@ mod feature_draws;
 mod passes;
 mod grow;
 mod sorted_rows;
+mod splits;
 #[cfg(test)]
 mod exhaustive;
 
@@ -37,6 +38,7 @@ use crate::{
     error::Result,
 };
 
+pub use splits::Splits;
 pub use tree_nodes::TreeNodes;
 
 /// A decision tree model.
@@ -86,19 +88,19 @@ pub struct TreeHypothesis {
 }
 
 impl TreeHypothesis {
-    /// Writes the label of a leaf as the prediction for a row.
-    fn write_label(&self, leaf: usize, row: usize, predictions: &mut Labels) {
+    /// The label of a leaf.
+    fn label(&self, leaf: usize) -> &[f64] {
         let outputs = self.task.outputs();
-        let label = &self.nodes.labels[leaf * outputs..(leaf + 1) * outputs];
-        predictions.as_mut_slice()[row * outputs..(row + 1) * outputs].copy_from_slice(label);
+        &self.nodes.labels[leaf * outputs..(leaf + 1) * outputs]
     }
 }
 
 impl Hypothesis for TreeHypothesis {
     fn predict(&self, features: &Features) -> Labels {
         let mut labels = Labels::neutral(self.task, features.rows());
-        for (row, x) in features.iter().enumerate() {
-            self.write_label(self.nodes.leaf(0, x), row, &mut labels);
+        let rows = labels.as_mut_slice().chunks_exact_mut(self.task.outputs());
+        for (label, x) in rows.zip(features.iter()) {
+            label.copy_from_slice(self.label(self.nodes.leaf(0, x)));
         }
         labels
     }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Grower, MergedRows, Targets, TreeHypothesis};
+use super::{Grower, MergedRows, Splits, Targets, TreeHypothesis, TreeNodes};
 use crate::{
     data::{Features, Labels},
     error::{Error, Result, same_size},
-    model::{Hypothesis, Prepared, check},
+    model::{Hypothesis, KeepsSplits, Prepared, check},
 };
 
 /// Sorted rows, with what else is known before there are labels.
@@ -41,6 +41,27 @@ impl Sorted {
         same_size("labelled rows", labels.rows(), self.given)?;
         Ok(self.rows.targets(labels))
     }
+
+    /// The predictions for the rows that were sorted: of the different ones as they are written, and of those of weight
+    /// zero as the hypothesis has them.
+    pub(crate) fn spread(
+        &self,
+        hypothesis: &dyn Hypothesis,
+        given: &Features,
+        mut write: impl FnMut(usize, &mut [f64]),
+    ) -> Result<Labels> {
+        same_size("rows", given.rows(), self.given)?;
+        let absent: Vec<usize> = self.absent.iter().map(|&row| row as usize).collect();
+        let asked = hypothesis.predict(&given.select(&absent));
+        let (task, outputs) = (asked.task(), asked.task().outputs());
+        let mut predictions = Labels::neutral(task, given.rows());
+        let all = predictions.as_mut_slice();
+        self.rows.each_source(|row, source| write(row, &mut all[source * outputs..][..outputs]));
+        for (place, row) in absent.into_iter().enumerate() {
+            all[row * outputs..][..outputs].copy_from_slice(asked.row(place));
+        }
+        Ok(predictions)
+    }
 }
 
 /// A tree model with its sorted rows.
@@ -72,17 +93,40 @@ impl Prepared for PreparedTree {
         labels: &Labels,
         rows: &Features,
     ) -> Result<(Box<dyn Hypothesis>, Labels)> {
-        same_size("rows", rows.rows(), self.sorted.given)?;
         let (tree, grower) = self.grow(labels)?;
-        let mut predictions = Labels::neutral(labels.task(), rows.rows());
         // Rows that the tree was grown on have a leaf already.
-        self.sorted.rows.each_source(|row, given| {
-            tree.write_label(grower.leaves()[row] as usize, given, &mut predictions);
-        });
-        for &given in &self.sorted.absent {
-            let leaf = tree.nodes.leaf(0, rows.row(given as usize));
-            tree.write_label(leaf, given as usize, &mut predictions);
-        }
+        let predictions = self.sorted.spread(&tree, rows, |row, label| {
+            label.copy_from_slice(tree.label(grower.leaves()[row] as usize));
+        })?;
+        Ok((Box::new(tree), predictions))
+    }
+
+    fn as_keeping_splits(&self) -> Option<&dyn KeepsSplits> {
+        Some(self)
+    }
+}
+
+impl KeepsSplits for PreparedTree {
+    fn splits(&self, hypothesis: &dyn Hypothesis) -> Option<Splits> {
+        let tree = hypothesis.downcast_ref::<TreeHypothesis>()?;
+        Some(Splits::new(&self.sorted.rows, &[0], &tree.nodes))
+    }
+
+    fn refit(
+        &self,
+        splits: &Splits,
+        labels: &Labels,
+        rows: &Features,
+    ) -> Result<(Box<dyn Hypothesis>, Labels)> {
+        let targets = self.sorted.targets(labels)?;
+        let mut nodes = TreeNodes { labels: splits.labels(targets.width), ..splits.nodes.clone() };
+        splits.write_means(0, (&self.sorted.rows.weights, &targets), &mut nodes.labels);
+        nodes.complete_labels(labels.task().outputs());
+        let names = self.sorted.names.clone();
+        let tree = TreeHypothesis { names, task: labels.task(), nodes };
+        let predictions = self.sorted.spread(&tree, rows, |row, label| {
+            label.copy_from_slice(tree.label(splits.leaves(0)[row] as usize));
+        })?;
         Ok((Box::new(tree), predictions))
     }
 }

@@ -35,7 +35,8 @@ pub(in crate::optimum) fn gmres(
     loop {
         let now = dot(&residual, &residual).sqrt();
         history.push(now / size);
-        let done = now / size <= limit.tolerance || now >= WORTHLESS_CYCLE * last;
+        let is_lost = !now.is_finite();
+        let done = now / size <= limit.tolerance || now >= WORTHLESS_CYCLE * last || is_lost;
         if done || history.len() >= limit.products {
             return Krylov { x, products: history.len(), residual: now / size, history };
         }
@@ -89,7 +90,8 @@ impl Cycle {
             let along = dots(&self.basis, &product);
             length = subtract(&self.basis, &along, &mut product).sqrt();
             add_scaled(&mut column, 1.0, &along);
-            if length > REORTHOGONALISE * before || length == 0.0 {
+            // Far from a solution a system may hold no numbers, of which nothing can be removed.
+            if length > REORTHOGONALISE * before || length == 0.0 || !length.is_finite() {
                 break;
             }
         }

@@ -46,8 +46,15 @@ const MOST_NUMBERS: usize = 1 << 26;
 const MOST_STEPS: usize = 80;
 /// Halvings of a step at most: where shorter ones are needed, nodes are better visited one by one.
 const MOST_HALVINGS: usize = 3;
-/// Rounds of visits at most; one or two bring a far start near enough.
+/// Rounds of visits at most.
 const MOST_VISITS: usize = 12;
+/// The same from a start that may be too far: one or two bring most starts near enough.
+const FEW_VISITS: usize = 2;
+/// The pulls that are solved up to the one that is asked for, relative to it, where its start is too far. Nodes at the
+/// first are nearly equal; half a decade is near enough for Newton's method on three and seven classes.
+const STRONGER_PULLS: [f64; 5] = [100.0, 31.6, 10.0, 3.16, 1.0];
+/// How near their solutions are to be: they are starts.
+const ROUGH_TOLERANCE: f64 = 1e-2;
 /// Second derivatives are computed anew once a step leaves more than this share of the residual: another step with
 /// the old ones costs a third of new ones.
 const WORN_SHARE: f64 = 0.25;
@@ -55,6 +62,9 @@ const WORN_SHARE: f64 = 0.25;
 const STEP_TOLERANCE: f64 = 0.03;
 /// Products for one step at most: where that is too few, the step is the best one of its space.
 const STEP_PRODUCTS: usize = 240;
+
+/// The residual of a solution at most, relative to the tolerance of steps: rounding leaves a hundred times as much.
+const MOST_RESIDUAL: f64 = 1e3;
 
 /// How near to its minimum a node gets by itself, where nobody else moves: beyond, values no longer tell points apart.
 const APART_TOLERANCE: f64 = 1e-6;
@@ -210,18 +220,65 @@ impl SmoothNetwork {
     ) -> Result<SmoothSolution> {
         at_least_zero("alpha", coupling.alpha)?;
         same_size("starting weights", start.weights.len(), self.nodes.len() * self.size)?;
-        let equations = Equations::new(self, coupling);
         // In the pool from first to last, because every entry into it costs as much as a small step.
         Ok(rayon::scope(|_| {
             if !coupling.network.edges().is_empty() {
-                return Walk::new(&equations, start).run(tolerance);
+                return self.solved_together(coupling, start, tolerance);
             }
+            let equations = Equations::new(self, coupling);
             let near = equations.solved_apart(start, tolerance.max(APART_TOLERANCE));
             if near.converged && tolerance >= APART_TOLERANCE {
                 return near;
             }
-            Walk::new(&equations, near.end).run(tolerance)
+            Walk::new(&equations, near.end).run(tolerance, MOST_VISITS)
         }))
+    }
+
+    /// From a start that is too far, it begins anew where nothing is predicted: rows that a model tells apart without
+    /// error have weights for which Newton's steps lead nowhere. If that is too far, too, stronger pulls are solved first:
+    /// these keep nodes near to each other, and each solution is a near start for the next.
+    fn solved_together(
+        &self,
+        coupling: &SmoothCoupling,
+        start: SmoothStart,
+        tolerance: f64,
+    ) -> SmoothSolution {
+        let mut zero = start.weights.clone();
+        let own = zero.chunks_exact_mut(self.size.max(1)).zip(coupling.is_coupled);
+        own.filter(|(_, is_coupled)| **is_coupled).for_each(|(own, _)| own.fill(0.0));
+        let mut best = self.solved_along(coupling, &[1.0], start, tolerance);
+        for pulls in [&[1.0][..], &STRONGER_PULLS] {
+            if best.converged {
+                break;
+            }
+            let anew = SmoothStart::new(zero.clone());
+            let next = self.solved_along(coupling, pulls, anew, tolerance);
+            if next.converged || next.residual < best.residual {
+                best = next;
+            }
+        }
+        best
+    }
+
+    /// The solution at the last of some pulls, relative to the one that is asked for.
+    fn solved_along(
+        &self,
+        coupling: &SmoothCoupling,
+        pulls: &[f64],
+        mut from: SmoothStart,
+        tolerance: f64,
+    ) -> SmoothSolution {
+        let (last, first) = pulls.split_last().expect("there is a pull");
+        let at = |pull: f64| SmoothCoupling { alpha: pull * coupling.alpha, ..*coupling };
+        for pull in first {
+            let coupling = at(*pull);
+            let walk = Equations::new(self, &coupling);
+            from = Walk::new(&walk, from).run(tolerance.max(ROUGH_TOLERANCE), FEW_VISITS).end;
+        }
+        let coupling = at(*last);
+        let equations = Equations::new(self, &coupling);
+        let visits = if first.is_empty() { FEW_VISITS } else { MOST_VISITS };
+        Walk::new(&equations, from).run(tolerance, visits)
     }
 
     fn model(&self, node: usize) -> &dyn LinearOutputs {
@@ -266,7 +323,7 @@ impl<'a> Walk<'a> {
         Self { equations, weights, at, curvatures, linearised, is_fresh }
     }
 
-    fn run(mut self, tolerance: f64) -> SmoothSolution {
+    fn run(mut self, tolerance: f64, most_visits: usize) -> SmoothSolution {
         let first = norm(&self.at.left);
         let mut history = vec![1.0];
         let (mut converged, mut visits) = (first == 0.0, 0);
@@ -281,7 +338,7 @@ impl<'a> Walk<'a> {
                 if self.is_fresh {
                     // No step along Newton's direction is better: what is left is rounding, or the start was far.
                     converged = self.linearised.size(&step, &self.weights) <= tolerance;
-                    if converged || visits == MOST_VISITS {
+                    if converged || visits == most_visits {
                         break;
                     }
                     visits += 1;
@@ -301,6 +358,8 @@ impl<'a> Walk<'a> {
             }
         }
         let residual = self.linearised.round_residual(&self.at.left, &self.weights);
+        // On straight parts of a loss there is no curvature to measure steps by, and any step is small.
+        converged &= residual <= MOST_RESIDUAL * tolerance;
         let end = SmoothStart { weights: self.weights, curvatures: Some(self.curvatures) };
         SmoothSolution { end, residual, history, converged }
     }

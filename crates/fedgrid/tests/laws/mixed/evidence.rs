@@ -107,13 +107,28 @@ fn the_largest_of_many_are_sought_to_the_end_and_no_other_is_too_large() {
 
 #[test]
 fn as_many_shuffles_are_made_as_the_count_of_their_work_allows() {
-    let (sample, orders) = (sample(false), orders());
-    let all = ratio(&sample, &orders[..4], f64::INFINITY).shuffled;
-    assert!(all.len() == 4 && ratio(&sample, &orders, 0.0).shuffled.is_empty());
-    let work = (18..26).map(|power| 2_f64.powi(power));
-    let some = work.map(|work| ratio(&sample, &orders[..4], work).shuffled).collect::<Vec<_>>();
-    assert!(some.iter().all(|some| *some == all[..some.len()]));
-    assert!(some.iter().any(|some| (1..4).contains(&some.len())), "{some:?}");
+    let sample = sample(false);
+    let order = |number| Stream::new(1, number, 0, Purpose::Shuffle).permutation(NODES);
+    let orders: Vec<_> = (0..25).map(order).collect();
+    let all = ratio(&sample, &orders, f64::INFINITY);
+    assert!(all.shuffled.len() == 25 && !all.is_first_look);
+    // Of 19, which are the fewest that tell one of twenty, to all; else none, and a first look at the network.
+    let powers = (10..60).map(|power| 2_f64.powi(power));
+    let enough = powers.into_iter().find(|work| !ratio(&sample, &orders, *work).is_first_look);
+    let enough = enough.expect("some work is enough");
+    let some = (0..40).map(|step| enough * (0.5 + 0.03 * f64::from(step)));
+    let some: Vec<_> = some.map(|work| ratio(&sample, &orders, work)).collect();
+    for some in &some {
+        assert_eq!(some.is_first_look, some.shuffled.is_empty());
+        assert!(some.shuffled.is_empty() || some.shuffled.len() >= 19);
+        assert!(some.ratio() <= all.ratio() + ROUGH);
+    }
+    let mut counts: Vec<usize> = some.iter().map(|some| some.shuffled.len()).collect();
+    assert!(counts.is_sorted());
+    counts.dedup();
+    assert_eq!(counts, [0, 19, 20, 21, 22, 23, 24, 25]);
+    // Where fewer are asked for, fewer are enough.
+    assert_eq!(ratio(&sample, &orders[..3], f64::INFINITY).shuffled.len(), 3);
 }
 
 #[test]
