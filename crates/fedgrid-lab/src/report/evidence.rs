@@ -13,7 +13,8 @@ pub(super) fn evidence(outcome: &Outcome) -> Option<Value> {
     let row = |what: &str, deviance: Option<f64>, ratio: String| {
         context! { what, deviance => deviance.map_or_else(String::new, number::decimal), ratio }
     };
-    let along = format!("along the network, ρ = {}", number::significant(found.rho));
+    let look = if found.is_first_look { "first look at " } else { "" };
+    let along = format!("along the network, {look}ρ = {}", number::significant(found.rho));
     let mut rows = vec![row("without a network", Some(found.without), String::new())];
     if let Some(choice) = &found.covariances {
         let covariances = number::counted(choice.covariances, "covariance");

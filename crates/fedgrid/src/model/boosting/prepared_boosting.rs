@@ -25,7 +25,7 @@ pub(super) struct PreparedBoosting {
 
 impl Prepared for PreparedBoosting {
     fn fit(&self, labels: &Labels) -> Result<Box<dyn Hypothesis>> {
-        Ok(Box::new(self.learn(labels)?.0))
+        Ok(Box::new(self.learn(labels, None)?.0))
     }
 
     /// The scores of rows that trees were grown on are known; the others pass through all trees.
@@ -34,8 +34,7 @@ impl Prepared for PreparedBoosting {
         labels: &Labels,
         rows: &Features,
     ) -> Result<(Box<dyn Hypothesis>, Labels)> {
-        let (hypothesis, scores) = self.learn(labels)?;
-        self.with_predictions(hypothesis, &scores, rows)
+        self.with_predictions(self.learn(labels, None)?, rows)
     }
 
     fn as_keeping_splits(&self) -> Option<&dyn KeepsSplits> {
@@ -53,33 +52,9 @@ impl KeepsSplits for PreparedBoosting {
         &self,
         splits: &Splits,
         labels: &Labels,
-        given: &Features,
+        rows: &Features,
     ) -> Result<(Box<dyn Hypothesis>, Labels)> {
-        let task = labels.task();
-        let targets = self.sorted.targets(&proper(labels)?)?;
-        let (rows, width) = (&self.sorted.rows, targets.width);
-        let start = start(task, &rows.weights, &targets);
-        let mut scores = start.repeat(rows.count);
-        let mut nodes = splits.nodes.clone();
-        let ends = splits
-            .roots
-            .iter()
-            .skip(1)
-            .copied()
-            .chain([u32::try_from(nodes.count()).unwrap_or(u32::MAX)]);
-        for (tree, (&root, end)) in splits.roots.iter().zip(ends).enumerate() {
-            let sample = self.model.subsampled(rows, tree);
-            let weights = sample.as_deref().unwrap_or(&rows.weights);
-            let left_over = LeftOver::new(task, &targets, &scores);
-            let leaves: Vec<usize> =
-                splits.leaves(tree).iter().map(|&leaf| (leaf - root) as usize).collect();
-            let count = (end - root) as usize;
-            let steps = self.steps((&leaves, count), weights, &left_over, &mut scores);
-            nodes.labels[root as usize * width..][..count * width].copy_from_slice(&steps);
-        }
-        let (names, roots) = (self.sorted.names.clone(), splits.roots.clone());
-        let hypothesis = BoostingHypothesis { names, task, start, roots, nodes };
-        self.with_predictions(hypothesis, &scores, given)
+        self.with_predictions(self.learn(labels, Some(splits))?, rows)
     }
 }
 
@@ -102,8 +77,12 @@ impl LeftOver {
 }
 
 impl PreparedBoosting {
-    /// The hypothesis of these labels, and the scores of the different rows.
-    fn learn(&self, labels: &Labels) -> Result<(BoostingHypothesis, Vec<f64>)> {
+    /// The hypothesis of these labels, with trees that grow or splits that are kept, and the scores of the different rows.
+    fn learn(
+        &self,
+        labels: &Labels,
+        kept: Option<&Splits>,
+    ) -> Result<(BoostingHypothesis, Vec<f64>)> {
         let task = labels.task();
         let targets = self.sorted.targets(&proper(labels)?)?;
         let (rows, width) = (&self.sorted.rows, targets.width);
@@ -111,37 +90,38 @@ impl PreparedBoosting {
         let mut scores = start.repeat(rows.count);
         let mut grower = Grower::new(rows, width);
         let (mut roots, mut nodes) = (Vec::new(), TreeNodes::default());
-        for tree in 0..self.model.trees {
-            let sample = self.model.subsampled(rows, tree);
-            let grown = self.tree(&mut grower, sample.as_deref(), &targets, &mut scores, task);
-            roots.push(nodes.append(&grown));
+        for number in 0..self.model.trees {
+            let sample = self.model.subsampled(rows, number);
+            let left_over = LeftOver::new(task, &targets, &scores);
+            let (mut tree, leaves) = match kept {
+                Some(splits) => splits.tree(number),
+                None => self.grown(&mut grower, sample.as_deref(), &left_over.residuals),
+            };
+            let weights = sample.as_ref().unwrap_or(&rows.weights);
+            tree.labels = self.steps((&leaves, tree.count()), weights, &left_over, &mut scores);
+            roots.push(nodes.append(&tree));
         }
         let names = self.sorted.names.clone();
         Ok((BoostingHypothesis { names, task, start, roots, nodes }, scores))
     }
 
-    /// The next tree, which is added to the scores.
-    fn tree(
+    /// The next tree, and the leaves of the different rows in it.
+    fn grown(
         &self,
         grower: &mut Grower,
         sample: Option<&[f64]>,
-        targets: &Targets,
-        scores: &mut [f64],
-        task: Task,
-    ) -> TreeNodes {
+        residuals: &Targets,
+    ) -> (TreeNodes, Vec<usize>) {
         let rows = &self.sorted.rows;
-        let weights = sample.unwrap_or(&rows.weights);
-        let left_over = LeftOver::new(task, targets, scores);
-        let mut tree = grower.grow(self.limits, weights, &left_over.residuals, None);
+        let tree = grower.grow(self.limits, sample.unwrap_or(&rows.weights), residuals, None);
         // The grower knows no leaf of rows that a subsample has left out.
-        let leaves: Vec<usize> = if sample.is_some() {
+        let leaves = if sample.is_some() {
             let leaf = |row: usize| tree.leaf_of(0, |feature| rows.column(feature)[row]);
             (0..rows.count).map(leaf).collect()
         } else {
             grower.leaves().iter().map(|&leaf| leaf as usize).collect()
         };
-        tree.labels = self.steps((&leaves, tree.count()), weights, &left_over, scores);
-        tree
+        (tree, leaves)
     }
 
     /// The Newton steps of a tree's nodes, which are added to the scores.
@@ -169,8 +149,7 @@ impl PreparedBoosting {
     /// A hypothesis with what it predicts for all given rows, by the scores of the different ones.
     fn with_predictions(
         &self,
-        hypothesis: BoostingHypothesis,
-        scores: &[f64],
+        (hypothesis, scores): (BoostingHypothesis, Vec<f64>),
         given: &Features,
     ) -> Result<(Box<dyn Hypothesis>, Labels)> {
         let predictions = self.sorted.spread(&hypothesis, given, |row, label| {

@@ -11,7 +11,7 @@
 //! proportion to their weight, so that they take no draws from the others.
 
 use crate::{
-    model::tree::{LabelledParts, Targets},
+    model::tree::{Drawn, LabelledParts, Targets},
     random::Stream,
 };
 
@@ -37,11 +37,7 @@ impl Bootstrap {
     }
 
     /// Drawn weights of the rows, and their labels where these change with the draw.
-    pub(super) fn draw(
-        &self,
-        targets: &Targets,
-        stream: &mut Stream,
-    ) -> (Vec<f64>, Option<Targets>) {
+    pub(super) fn draw(&self, targets: &Targets, stream: &mut Stream) -> Drawn {
         let counts = self.counts(stream);
         let (width, size) = (self.parts.width, targets.values.len() / targets.width);
         // Where every row is one part, labels do not depend on the draw.

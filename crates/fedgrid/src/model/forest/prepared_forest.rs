@@ -9,7 +9,7 @@ use crate::{
     error::{Error, Result},
     model::{
         Hypothesis, KeepsSplits, Prepared, Splits, TreeNodes,
-        tree::{Draws, Grower, Limits, Sorted, Targets},
+        tree::{Drawn, Draws, Grower, Limits, Sorted, Targets},
     },
     random::{Purpose, Stream},
 };
@@ -55,7 +55,9 @@ impl Prepared for PreparedForest {
         let shuffled = *thresholds || forest.bootstrap || tried < rows.columns;
         let grow = |grower: &mut Grower, tree: usize| {
             let (stream, drawn) = self.drawn(tree, bootstrap.as_ref(), &targets);
-            let (weights, targets) = self.of_draw(drawn.as_ref(), &targets);
+            let (weights, targets) = drawn
+                .as_ref()
+                .map_or((&rows.weights, &targets), |(w, t)| (w, t.as_ref().unwrap_or(&targets)));
             let draws = Draws { stream, tried, shuffled, thresholds: *thresholds };
             grower.grow(self.limits, weights, targets, Some(draws))
         };
@@ -74,9 +76,6 @@ impl Prepared for PreparedForest {
     }
 }
 
-/// Weights of the rows, and their labels where these change with the draw.
-type Drawn = (Vec<f64>, Option<Targets>);
-
 impl PreparedForest {
     fn bootstrap(&self, labels: &Labels) -> Option<Bootstrap> {
         self.forest.bootstrap.then(|| Bootstrap::new(self.sorted.rows.parts(labels)))
@@ -93,16 +92,6 @@ impl PreparedForest {
         let drawn = bootstrap.map(|b| b.draw(targets, &mut stream));
         (stream, drawn)
     }
-
-    /// The weights and labels that a tree sees.
-    fn of_draw<'a>(
-        &'a self,
-        drawn: Option<&'a Drawn>,
-        targets: &'a Targets,
-    ) -> (&'a Vec<f64>, &'a Targets) {
-        let all = (&self.sorted.rows.weights, targets);
-        drawn.map_or(all, |(weights, own)| (weights, own.as_ref().unwrap_or(targets)))
-    }
 }
 
 impl KeepsSplits for PreparedForest {
@@ -118,14 +107,10 @@ impl KeepsSplits for PreparedForest {
         rows: &Features,
     ) -> Result<(Box<dyn Hypothesis>, Labels)> {
         let (targets, bootstrap) = (self.sorted.targets(labels)?, self.bootstrap(labels));
-        let mut nodes = TreeNodes { labels: splits.labels(targets.width), ..splits.nodes.clone() };
-        for tree in 0..splits.roots.len() {
-            let (_, drawn) = self.drawn(tree, bootstrap.as_ref(), &targets);
-            let seen = self.of_draw(drawn.as_ref(), &targets);
-            splits.write_means(tree, (seen.0, seen.1), &mut nodes.labels);
-        }
         let (task, outputs) = (labels.task(), labels.task().outputs());
-        nodes.complete_labels(outputs);
+        let given = (&self.sorted.rows.weights[..], &targets);
+        let nodes = splits
+            .with_means(given, outputs, |tree| self.drawn(tree, bootstrap.as_ref(), &targets).1);
         let (names, roots) = (self.sorted.names.clone(), splits.roots.clone());
         let forest = ForestHypothesis { names, task, roots, nodes };
         let predictions = self.sorted.spread(&forest, rows, |row, label| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Grower, MergedRows, Splits, Targets, TreeHypothesis, TreeNodes};
+use super::{Grower, MergedRows, Splits, Targets, TreeHypothesis};
 use crate::{
     data::{Features, Labels},
     error::{Error, Result, same_size},
@@ -119,9 +119,8 @@ impl KeepsSplits for PreparedTree {
         rows: &Features,
     ) -> Result<(Box<dyn Hypothesis>, Labels)> {
         let targets = self.sorted.targets(labels)?;
-        let mut nodes = TreeNodes { labels: splits.labels(targets.width), ..splits.nodes.clone() };
-        splits.write_means(0, (&self.sorted.rows.weights, &targets), &mut nodes.labels);
-        nodes.complete_labels(labels.task().outputs());
+        let given = (&self.sorted.rows.weights[..], &targets);
+        let nodes = splits.with_means(given, labels.task().outputs(), |_| None);
         let names = self.sorted.names.clone();
         let tree = TreeHypothesis { names, task: labels.task(), nodes };
         let predictions = self.sorted.spread(&tree, rows, |row, label| {

@@ -8,6 +8,9 @@
 
 use super::{MergedRows, Targets, TreeNodes};
 
+/// Drawn weights of the different rows, and their labels where these change with the draw.
+pub(crate) type Drawn = (Vec<f64>, Option<Targets>);
+
 /// The splits of grown trees, and the leaves of the different rows.
 #[derive(Debug)]
 pub struct Splits {
@@ -22,34 +25,71 @@ pub struct Splits {
 
 impl Splits {
     pub(crate) fn new(rows: &MergedRows, roots: &[u32], nodes: &TreeNodes) -> Self {
-        let mut leaves = Vec::with_capacity(roots.len() * rows.count);
-        for &root in roots {
-            let leaf = |row: usize| nodes.leaf_of(root as usize, |k| rows.column(k)[row]);
-            // A node counts as much as its index, which is below 2³².
-            leaves.extend((0..rows.count).map(leaf).map(|leaf| u32::try_from(leaf).unwrap_or(0)));
-        }
+        let leaf = |root: u32, row: usize| {
+            let leaf = nodes.leaf_of(root as usize, |feature| rows.column(feature)[row]);
+            u32::try_from(leaf).expect("fewer than 2³² nodes")
+        };
+        let of_tree = |&root: &u32| (0..rows.count).map(move |row| leaf(root, row));
+        let leaves = roots.iter().flat_map(of_tree).collect();
         Self { roots: roots.to_vec(), nodes: nodes.clone(), leaves, rows: rows.count }
     }
 
-    /// The leaves of the different rows in a tree.
+    /// The leaves of the different rows in a tree, among the nodes of all trees.
     pub(crate) fn leaves(&self, tree: usize) -> &[u32] {
         &self.leaves[tree * self.rows..][..self.rows]
     }
 
+    /// A tree by itself, without labels, and the leaves of the different rows in it.
+    pub(crate) fn tree(&self, tree: usize) -> (TreeNodes, Vec<usize>) {
+        let root = self.roots[tree] as usize;
+        let end = self.roots.get(tree + 1).map_or(self.nodes.count(), |next| *next as usize);
+        let nodes = TreeNodes {
+            features: self.nodes.features[root..end].to_vec(),
+            thresholds: self.nodes.thresholds[root..end].to_vec(),
+            // Leaves have zero.
+            right: self.nodes.right[root..end]
+                .iter()
+                .map(|&node| node.saturating_sub(self.roots[tree]))
+                .collect(),
+            labels: Vec::new(),
+        };
+        (nodes, self.leaves(tree).iter().map(|&leaf| leaf as usize - root).collect())
+    }
+
+    /// The nodes of all trees with the mean labels of what each tree sees: the given rows, if it is shown no others.
+    pub(crate) fn with_means(
+        &self,
+        (weights, targets): (&[f64], &Targets),
+        outputs: usize,
+        shown: impl Fn(usize) -> Option<Drawn>,
+    ) -> TreeNodes {
+        let mut labels = self.labels(targets.width);
+        for tree in 0..self.roots.len() {
+            match shown(tree) {
+                Some((weights, own)) => {
+                    self.write_means(
+                        tree,
+                        (&weights, own.as_ref().unwrap_or(targets)),
+                        &mut labels,
+                    );
+                }
+                None => self.write_means(tree, (weights, targets), &mut labels),
+            }
+        }
+        let mut nodes = TreeNodes { labels, ..self.nodes.clone() };
+        nodes.complete_labels(outputs);
+        nodes
+    }
+
     /// The labels of all nodes, of so many numbers each: where only the second of two probabilities is asked for, it.
-    pub(crate) fn labels(&self, width: usize) -> Vec<f64> {
+    fn labels(&self, width: usize) -> Vec<f64> {
         let known = self.nodes.labels.len() / self.nodes.count().max(1);
         let nodes = self.nodes.labels.chunks_exact(known.max(1));
         nodes.flat_map(|label| &label[known - width..]).copied().collect()
     }
 
     /// Writes the mean labels of a tree's leaves; one whose rows have no weight keeps its own.
-    pub(crate) fn write_means(
-        &self,
-        tree: usize,
-        (weights, targets): (&[f64], &Targets),
-        labels: &mut [f64],
-    ) {
+    fn write_means(&self, tree: usize, (weights, targets): (&[f64], &Targets), labels: &mut [f64]) {
         let width = targets.width;
         let mut sums = vec![0.0; self.nodes.count()];
         let rows = || self.leaves(tree).iter().map(|&leaf| leaf as usize).zip(weights);

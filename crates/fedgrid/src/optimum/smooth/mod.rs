@@ -272,8 +272,8 @@ impl SmoothNetwork {
         let at = |pull: f64| SmoothCoupling { alpha: pull * coupling.alpha, ..*coupling };
         for pull in first {
             let coupling = at(*pull);
-            let walk = Equations::new(self, &coupling);
-            from = Walk::new(&walk, from).run(tolerance.max(ROUGH_TOLERANCE), FEW_VISITS).end;
+            let equations = Equations::new(self, &coupling);
+            from = Walk::new(&equations, from).run(tolerance.max(ROUGH_TOLERANCE), FEW_VISITS).end;
         }
         let coupling = at(*last);
         let equations = Equations::new(self, &coupling);
