@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The wheel in release: its size, its import, and 10⁵ nodes from one frame.
+# The wheel in release: its size, its import, 10⁵ nodes from one frame, and a whole comparison against scikit-learn.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=$PWD/.venv
@@ -12,3 +12,4 @@ echo "wheel: $(($(cat "$wheels"/fedgrid-*.whl | wc -c) / 1024)) kB (goal 15 MB)"
 cd python/benches
 "$venv/bin/python" start.py
 "$venv/bin/python" hundred_thousand.py
+"$venv/bin/python" classes.py

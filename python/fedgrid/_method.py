@@ -56,6 +56,7 @@ class Method(Params):
         model: Any = None,
         shuffles: int = 5,
         likelihood_shuffles: int = 99,
+        quick: bool = False,
         baselines: Sequence[str] = (),
         metric: str | None = None,
         random_state: int | None = None,
@@ -66,6 +67,7 @@ class Method(Params):
         self.model = model
         self.shuffles = shuffles
         self.likelihood_shuffles = likelihood_shuffles
+        self.quick = quick
         self.baselines = baselines
         self.metric = metric
         self.random_state = random_state
@@ -135,8 +137,8 @@ class Method(Params):
                 network = Network(read.found)
         return prepare(
             self._method(), self.model, read, network, shuffles=shuffles,
-            likelihood_shuffles=self.likelihood_shuffles, baselines=self.baselines, metric=self.metric,
-            seed=seed, **options,
+            likelihood_shuffles=self.likelihood_shuffles, quick=self.quick, baselines=self.baselines,
+            metric=self.metric, seed=seed, **options,
         )  # fmt: skip
 
     def fit(

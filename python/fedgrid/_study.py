@@ -61,6 +61,7 @@ def prepare(
     class_weights: Any = None,
     shuffles: int = 5,
     likelihood_shuffles: int = 99,
+    quick: bool = False,
     baselines: Sequence[str] = (),
     metric: str | None = None,
     seed: int = 1,
@@ -89,8 +90,8 @@ def prepare(
         "method": method,
         "public": about,
         "compare": {
-            "shuffles": shuffles, "likelihood_shuffles": likelihood_shuffles, "baselines": list(baselines),
-            **_given(metric=metric),
+            "shuffles": shuffles, "likelihood_shuffles": likelihood_shuffles, "quick": quick,
+            "baselines": list(baselines), **_given(metric=metric),
         },
     }  # fmt: skip
     if task == "auto" and wants_classes is None and classes is None:

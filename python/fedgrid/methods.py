@@ -113,12 +113,15 @@ def _notes(kind: Kind, name: str) -> str:
 """
 
 
+_COMPARED = ("shuffles", "likelihood_shuffles", "quick", "baselines", "metric")
+
+
 def _common() -> dict[str, tuple[inspect.Parameter, str]]:
     """The parameters of all methods, with what they mean."""
     compare = SCHEMA["$defs"]["CompareKeys"]["properties"]
     about = {
         "model": "One model for all, or a dict from node to model, with `...` for all others.",
-        **{name: key(name, compare[name]).about for name in ("shuffles", "likelihood_shuffles", "baselines", "metric")},
+        **{name: key(name, compare[name]).about for name in _COMPARED},
         "random_state": key("seed", SCHEMA["properties"]["seed"]).about,
         "n_jobs": "How many threads train nodes at once; None or -1 is one per core.",
     }

@@ -16,7 +16,7 @@ class Auto(Method):
     rounds: int | None
     tolerance: float | None
     order: Literal["at-once", "in-turn"] | None
-    def __init__(self, model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, order: Literal["at-once", "in-turn"] | None = 'at-once', shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, order: Literal["at-once", "in-turn"] | None = 'at-once', shuffles: int = 5, likelihood_shuffles: int = 99, quick: bool = False, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class FedRelax(Method):
@@ -40,7 +40,7 @@ class FedRelax(Method):
     rounds: int | None
     tolerance: float | None
     order: Literal["at-once", "in-turn"] | None
-    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, discrepancy: Literal["auto", "squared", "absolute", "huber", "cross-entropy", "kullback-leibler"] | None = 'auto', threshold: float | None = 1.0, coupling: Literal["one-sided", "symmetric"] | None = 'one-sided', couple_intercept: bool | None = True, clip: float | None = None, relaxation: float | None = 1.0, step: Literal["refit", "descend", "distil"] | None = 'refit', steps: int | None = 1, optimiser: Literal["adam", "rmsprop", "plain"] | None = 'rmsprop', step_size: float | None = 0.01, distil_points: int | None = 100, hub: float | None = 0.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, order: Literal["at-once", "in-turn"] | None = 'at-once', shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, discrepancy: Literal["auto", "squared", "absolute", "huber", "cross-entropy", "kullback-leibler"] | None = 'auto', threshold: float | None = 1.0, coupling: Literal["one-sided", "symmetric"] | None = 'one-sided', couple_intercept: bool | None = True, clip: float | None = None, relaxation: float | None = 1.0, step: Literal["refit", "descend", "distil"] | None = 'refit', steps: int | None = 1, optimiser: Literal["adam", "rmsprop", "plain"] | None = 'rmsprop', step_size: float | None = 0.01, distil_points: int | None = 100, hub: float | None = 0.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, order: Literal["at-once", "in-turn"] | None = 'at-once', shuffles: int = 5, likelihood_shuffles: int = 99, quick: bool = False, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class GTV(Method):
@@ -60,7 +60,7 @@ class GTV(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, penalty: Literal["norm", "squared-norm", "one-norm"] | None = 'squared-norm', couple_intercept: bool | None = True, step: Literal["proximal", "inexact", "gradient"] | None = 'proximal', error: float | None = 0.1, scale: float | None = None, relaxation: float | None = 1.5, radius: float | None = None, stop_on: Literal["residual", "gap", "decrease"] | None = 'gap', paper_compat: bool | None = False, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, penalty: Literal["norm", "squared-norm", "one-norm"] | None = 'squared-norm', couple_intercept: bool | None = True, step: Literal["proximal", "inexact", "gradient"] | None = 'proximal', error: float | None = 0.1, scale: float | None = None, relaxation: float | None = 1.5, radius: float | None = None, stop_on: Literal["residual", "gap", "decrease"] | None = 'gap', paper_compat: bool | None = False, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, quick: bool = False, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class PersFL(Method):
@@ -83,7 +83,7 @@ class PersFL(Method):
     weighting: Literal["nodes", "rows"] | None
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
-    def __init__(self, step: float | Literal["auto"] | None = 'auto', model: Any = None, *, probe: Literal["gradient", "proximal", "refit"] | None = 'gradient', candidates: int | None = 20, choice: Literal["uniform", "epsilon-greedy", "ucb", "oracle"] | None = 'uniform', clusters: str | None = None, epsilon: float | None = 0.1, width: float | None = 1.0, top: int | None = 1, only_if_better: bool | None = False, start: Literal["zero", "local"] | None = 'zero', held: float | None = 0.0, own: bool | None = False, targets: Sequence[Any] | None = None, online: Mapping[str, Any] | None = None, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, step: float | Literal["auto"] | None = 'auto', model: Any = None, *, probe: Literal["gradient", "proximal", "refit"] | None = 'gradient', candidates: int | None = 20, choice: Literal["uniform", "epsilon-greedy", "ucb", "oracle"] | None = 'uniform', clusters: str | None = None, epsilon: float | None = 0.1, width: float | None = 1.0, top: int | None = 1, only_if_better: bool | None = False, start: Literal["zero", "local"] | None = 'zero', held: float | None = 0.0, own: bool | None = False, targets: Sequence[Any] | None = None, online: Mapping[str, Any] | None = None, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, shuffles: int = 5, likelihood_shuffles: int = 99, quick: bool = False, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class FedAvg(Method):
@@ -97,7 +97,7 @@ class FedAvg(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, pace: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, pace: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, quick: bool = False, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class FedProx(Method):
@@ -111,7 +111,7 @@ class FedProx(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, quick: bool = False, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class Ditto(Method):
@@ -125,7 +125,7 @@ class Ditto(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, quick: bool = False, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class APFL(Method):
@@ -138,7 +138,7 @@ class APFL(Method):
     weighting: Literal["nodes", "rows"] | None
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
-    def __init__(self, share: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, share: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, shuffles: int = 5, likelihood_shuffles: int = 99, quick: bool = False, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class IFCA(Method):
@@ -153,7 +153,7 @@ class IFCA(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, clusters: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, restarts: int | None = 5, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, clusters: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, restarts: int | None = 5, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, quick: bool = False, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class ClusteredFL(Method):
@@ -167,7 +167,7 @@ class ClusteredFL(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, threshold: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, threshold: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, quick: bool = False, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class FineTuned(Method):
@@ -181,7 +181,7 @@ class FineTuned(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, steps: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, steps: float | Literal["auto"] | None = 'auto', model: Any = None, *, averaging: Literal["models", "gradients"] | None = 'models', local_steps: int | None = 5, participation: float | None = 1.0, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, quick: bool = False, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class Gossip(Method):
@@ -192,7 +192,7 @@ class Gossip(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, pace: float | Literal["auto"] | None = 'auto', model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, pace: float | Literal["auto"] | None = 'auto', model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, quick: bool = False, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class FedMD(Method):
@@ -203,7 +203,7 @@ class FedMD(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, quick: bool = False, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class Mixed(Method):
@@ -218,7 +218,7 @@ class Mixed(Method):
     choose: Literal["likelihood", "validation"] | None
     weighting: Literal["nodes", "rows"] | None
     solver: Literal["auto", "rounds"] | None
-    def __init__(self, rho: float | Literal["auto"] | None = 'auto', model: Any = None, *, shared: Sequence[Any] | None = (), free: Sequence[Any] | None = (), variances: Mapping[str, Any] | None = None, correlated: Literal["auto", "yes", "no"] | None = 'auto', likelihood: Literal["reml", "ml"] | None = 'reml', choose: Literal["likelihood", "validation"] | None = 'likelihood', weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, rho: float | Literal["auto"] | None = 'auto', model: Any = None, *, shared: Sequence[Any] | None = (), free: Sequence[Any] | None = (), variances: Mapping[str, Any] | None = None, correlated: Literal["auto", "yes", "no"] | None = 'auto', likelihood: Literal["reml", "ml"] | None = 'reml', choose: Literal["likelihood", "validation"] | None = 'likelihood', weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', shuffles: int = 5, likelihood_shuffles: int = 99, quick: bool = False, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class Local(Method):
@@ -226,7 +226,7 @@ class Local(Method):
 
     weighting: Literal["nodes", "rows"] | None
     solver: Literal["auto", "rounds"] | None
-    def __init__(self, model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', shuffles: int = 5, likelihood_shuffles: int = 99, quick: bool = False, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class Pooled(Method):
@@ -234,7 +234,7 @@ class Pooled(Method):
 
     weighting: Literal["nodes", "rows"] | None
     solver: Literal["auto", "rounds"] | None
-    def __init__(self, model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, model: Any = None, *, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', shuffles: int = 5, likelihood_shuffles: int = 99, quick: bool = False, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
 
 
 class Shrunk(Method):
@@ -246,4 +246,4 @@ class Shrunk(Method):
     solver: Literal["auto", "rounds"] | None
     rounds: int | None
     tolerance: float | None
-    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, couple_intercept: bool | None = True, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...
+    def __init__(self, alpha: float | Literal["auto"] | None = 'auto', model: Any = None, *, couple_intercept: bool | None = True, weighting: Literal["nodes", "rows"] | None = 'nodes', solver: Literal["auto", "rounds"] | None = 'auto', rounds: int | None = 500, tolerance: float | None = 1e-06, shuffles: int = 5, likelihood_shuffles: int = 99, quick: bool = False, baselines: Sequence[str] = (), metric: str | None = None, random_state: int | None = None, n_jobs: int | None = None) -> None: ...

@@ -97,6 +97,15 @@ def test_rivals_around_a_hub(frame: pd.DataFrame) -> None:
     assert np.isfinite(gossip.predict(frame)).all()
 
 
+def test_a_first_look_has_one_shuffle_and_says_so(frame: pd.DataFrame, path: fg.Network) -> None:
+    method = fg.FedRelax(model=fg.Linear(), quick=True)
+    assert clone(method).quick
+    run = method.fit(frame, "y", node="node", network=path)
+    shuffled = run.compare().result["comparison"]["shuffled"]
+    assert shuffled.get("spread", {}).get("repeats", 1) == 1
+    assert "first look" in run.compare().verdict.lower()
+
+
 def error_of(method: fg.Method, frame: pd.DataFrame) -> float:
     run = method.fit(frame, "y", node="node", progress=False)
     return float(np.mean((run.predict(frame) - frame["y"]) ** 2))

@@ -10,22 +10,34 @@ use crate::{
     network::Node,
 };
 
-/// The models with another ridge where they have one; equal models stay one.
+/// The models with another ridge where they have one.
 pub(super) fn with_ridge(
     models: &[Arc<dyn LocalModel>],
     ridge: Option<f64>,
 ) -> Vec<Arc<dyn LocalModel>> {
-    // Which nodes share a model decides what is pooled and prepared once, so sharing must survive.
     let Some(ridge) = ridge else { return models.to_vec() };
+    changed(models, |model| Some(model.as_tunable()?.with_ridge(ridge)))
+}
+
+/// The cheaper models by which strengths are told apart; none if all are cheap.
+pub(super) fn for_search(models: &[Arc<dyn LocalModel>]) -> Option<Vec<Arc<dyn LocalModel>>> {
+    let cheaper = changed(models, |model| model.for_search());
+    let is_changed = |(a, b): (&Arc<dyn LocalModel>, &Arc<dyn LocalModel>)| !Arc::ptr_eq(a, b);
+    models.iter().zip(&cheaper).any(is_changed).then_some(cheaper)
+}
+
+/// The models with those that can be changed; equal models stay one.
+fn changed(
+    models: &[Arc<dyn LocalModel>],
+    change: impl Fn(&dyn LocalModel) -> Option<Box<dyn LocalModel>>,
+) -> Vec<Arc<dyn LocalModel>> {
+    // Which nodes share a model decides what is pooled and prepared once, so sharing must survive.
     let mut changed: Vec<Arc<dyn LocalModel>> = Vec::with_capacity(models.len());
     for (place, model) in models.iter().enumerate() {
         let known = models[..place].iter().position(|other| Arc::ptr_eq(other, model));
         changed.push(match known {
             Some(known) => changed[known].clone(),
-            None => match model.as_tunable() {
-                Some(tunable) => tunable.with_ridge(ridge).into(),
-                None => model.clone(),
-            },
+            None => change(&**model).map_or_else(|| model.clone(), Arc::from),
         });
     }
     changed

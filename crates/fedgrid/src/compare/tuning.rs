@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Contestant, NodeEvidence, NodeScore, RoleMeasures, Strength, Study, Watch,
     fitted::{Effort, FitRequest, StartingPoint},
+    nodes::for_search,
     strength::{Grid, PULL_EXPONENTS, Units, pull},
     trainer::{SharedAnchor, Trainer},
 };
@@ -132,13 +133,20 @@ impl Study {
         near: Option<Strength>,
         watch: &dyn Watch,
     ) -> Result<Card> {
-        let search = Search::new(self, contestant, watch)?;
+        let cheaper = for_search(&self.models).map(|models| Self { models, ..self.clone() });
+        let search = Search::new(cheaper.as_ref().unwrap_or(self), contestant, watch)?;
         let near = near.filter(|near| near.alpha > 0.0 && matches!(search.grid, Grid::Decades(_)));
         let tried = match near {
             Some(near) => search.descend(near)?,
             None => search.run()?,
         };
         let best = best(&tried);
+        // A strength that cheaper models have chosen is scored with the study's own.
+        let scored = match &cheaper {
+            Some(_) => Some(Search::new(self, contestant, watch)?.scored(best.strength)?),
+            None => None,
+        };
+        let best = scored.as_ref().unwrap_or(best);
         // A plot of the path needs numbers; that a strength diverged shows in its absence.
         let finite = tried.iter().filter(|tried| tried.error().is_finite());
         let path = finite.map(|tried| PathPoint {
@@ -324,6 +332,12 @@ impl<'a> Search<'a> {
         let all = (0..pulls.len())
             .flat_map(|_| walked.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>());
         Ok(all.collect())
+    }
+
+    /// Tries one strength.
+    fn scored(mut self, Strength { alpha, ridge }: Strength) -> Result<Tried> {
+        let walks = self.walk_all(&[Walk { ridge, pulls: vec![alpha] }])?;
+        Ok(walks.into_iter().flatten().next().expect("one strength was asked for"))
     }
 
     /// Tries the strengths of all walks; every fold walks the pulls in order, from the last solution.

@@ -30,6 +30,12 @@ impl Family {
             Self::Counts => 1,
         }
     }
+
+    /// Whether mean coefficients of so large a log-likelihood tell all classes apart: a row that is given another class
+    /// has at most an even chance. Then the likelihood has no maximum, and grows towards infinite coefficients.
+    pub(super) fn are_told_apart(self, log_likelihood: f64) -> bool {
+        matches!(self, Self::Classes(_)) && log_likelihood > -std::f64::consts::LN_2
+    }
 }
 
 /// The rows of a node.
@@ -63,6 +69,11 @@ impl NodeRows {
         weights: Vec<f64>,
     ) -> Self {
         Self { family, columns, features, labels, weights }
+    }
+
+    /// What its labels are.
+    pub(super) fn family(&self) -> Family {
+        self.family
     }
 
     /// How many rows count.

@@ -82,6 +82,8 @@ pub(super) const LEAST_DECREASE: f64 = 1e-10;
 /// The precision of a mean coefficient that is known beforehand: next to nothing in standardised columns,
 /// and enough to keep coefficients finite where columns separate classes.
 pub(super) const MEAN_PRECISION: f64 = 1e-5;
+/// Why there is no model where mean coefficients alone give every row its class.
+pub(crate) const TOLD_APART: &str = "its features tell the classes of all training rows apart, so that no finite coefficients are the most likely";
 /// Numbers in the blocks of the factor that are worth their memory: a gigabyte.
 const MOST_NUMBERS: usize = 1 << 27;
 
@@ -146,7 +148,11 @@ impl<'a> LaplaceModel<'a> {
     }
 
     fn start(&self, problem: &Problem) -> Result<Start> {
-        let (mean, curvature) = problem.pooled()?;
+        let (mean, NodeLikelihood { value, curvature, .. }) = problem.pooled()?;
+        let log_likelihood = value + 0.5 * MEAN_PRECISION * dot(&mean, &mean);
+        if self.nodes.iter().any(|node| node.family().are_told_apart(log_likelihood)) {
+            return Err(failed(TOLD_APART));
+        }
         let own: Vec<f64> = problem.structure.fixed_part(&curvature);
         let p = self.fixed.len();
         let factor = Cholesky::new(own, p).ok_or_else(singular)?;
@@ -163,8 +169,8 @@ impl<'a> LaplaceModel<'a> {
 }
 
 impl Problem<'_> {
-    /// The mean coefficients without deviations, and the curvature of all columns there.
-    fn pooled(&self) -> Result<(Vec<f64>, Vec<f64>)> {
+    /// The mean coefficients without deviations, and the likelihood there.
+    fn pooled(&self) -> Result<(Vec<f64>, NodeLikelihood)> {
         let p = self.structure.means();
         let mut mean = vec![0.0; p];
         let mut at = self.total(&mean);
@@ -194,7 +200,7 @@ impl Problem<'_> {
                 break;
             }
         }
-        Ok((mean, at.curvature))
+        Ok((mean, at))
     }
 
     fn start(&self) -> MutexGuard<'_, Vec<f64>> {

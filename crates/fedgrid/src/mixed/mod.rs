@@ -38,6 +38,7 @@ pub use evidence::NetworkRatio;
 pub use family::{Family, NodeRows};
 pub(crate) use front::{Eliminated, Front};
 pub use laplace::LaplaceModel;
+pub(crate) use laplace::TOLD_APART;
 pub use moments::NodeMoments;
 pub(crate) use newton::{ModeNext, PooledNext, mode, pooled};
 pub(crate) use node_laplace::{NodeLaplace, totals};

@@ -2,6 +2,7 @@
 //! it says what to ask next. The steps are those of [`LaplaceModel`](super::LaplaceModel) in one place.
 
 use super::{
+    family::Family,
     laplace::{LEAST_DECREASE, MEAN_PRECISION, MOST_HALVINGS, MOST_NEWTON_STEPS},
     structure::inverse,
 };
@@ -16,11 +17,17 @@ pub(crate) enum PooledNext {
     Found(Vec<(f64, f64)>, Vec<f64>),
     /// Columns are combinations of each other.
     Singular,
+    /// They tell all classes apart.
+    ToldApart,
 }
 
 /// The mean coefficients of these columns without deviations, from sums of the value, score and curvature of so many
 /// columns.
-pub(crate) fn pooled(fixed: &[usize], columns: usize, answers: &[Vec<f64>]) -> PooledNext {
+pub(crate) fn pooled(
+    family: Family,
+    (fixed, columns): (&[usize], usize),
+    answers: &[Vec<f64>],
+) -> PooledNext {
     let p = fixed.len();
     let mut answers = answers.iter();
     let mut mean = vec![0.0; p];
@@ -52,6 +59,10 @@ pub(crate) fn pooled(fixed: &[usize], columns: usize, answers: &[Vec<f64>]) -> P
         if decrease < LEAST_DECREASE {
             break;
         }
+    }
+    let log_likelihood = at.value + 0.5 * MEAN_PRECISION * dot(&mean, &mean);
+    if family.are_told_apart(log_likelihood) {
+        return PooledNext::ToldApart;
     }
     let Some(factor) = Cholesky::new(at.fixed_curvature, p) else { return PooledNext::Singular };
     let errors = inverse(&factor, p);

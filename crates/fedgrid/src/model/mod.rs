@@ -98,6 +98,11 @@ pub trait LocalModel: Debug + Send + Sync {
         None
     }
 
+    /// A cheaper model by which strengths are told apart as well as by this one; none if it is cheap itself.
+    fn for_search(&self) -> Option<Box<dyn LocalModel>> {
+        None
+    }
+
     /// The same model with its ridge pulling to a hypothesis instead of to zero, or none if it
     /// cannot.
     fn with_centre(&self, _centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {

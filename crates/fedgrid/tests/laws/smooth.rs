@@ -200,3 +200,39 @@ fn the_number_of_threads_changes_no_bit() {
         assert_eq!(run(1), run(8));
     }
 }
+
+#[test]
+fn classes_that_features_tell_apart_end_without_a_ridge_with_every_row_right() {
+    let setting = Setting::new(Task::Classification { classes: 3 });
+    let model: Arc<dyn LocalModel> = Arc::new(Logistic { ridge: 0.0, ..Logistic::default() });
+    let mut nodes = setting.nodes();
+    for node in &mut nodes {
+        // The class follows from the first feature.
+        let features = node.data.features();
+        let class = |row: &[f64]| usize::from(row[0] > -0.3) + usize::from(row[0] > 0.3);
+        let classes: Vec<usize> = features.iter().map(class).collect();
+        let labels = Labels::classes(3, &classes).unwrap();
+        node.data = Dataset::new(features.clone(), labels).unwrap();
+        node.model = model.clone();
+    }
+    let smooth = SmoothNetwork::new(&nodes).expect("all losses are smooth");
+    let coupled = vec![true; nodes.len()];
+    for alpha in [1e-3, 0.1, 10.0] {
+        let coupling =
+            SmoothCoupling { network: &setting.network, alpha, anchor: None, is_coupled: &coupled };
+        let weights = smooth.weights_of(Pooled.fit(&nodes).unwrap().iter().map(AsRef::as_ref));
+        let zeros = vec![0.0; weights.unwrap().len()];
+        let solution = smooth.solve(&coupling, SmoothStart::new(zeros), 1e-4).unwrap();
+        let steps = solution.history.len();
+        assert!(solution.converged && steps < 40, "α = {alpha}: {steps} steps");
+        for (node, learnt) in nodes.iter().zip(smooth.hypotheses(&solution.end.weights)) {
+            let predicted = learnt.predict(node.data.features());
+            for (predicted, label) in
+                predicted.as_slice().chunks(3).zip(node.data.labels().as_slice().chunks(3))
+            {
+                let right = predicted.iter().zip(label).map(|(p, y)| p * y).sum::<f64>();
+                assert!(right > 0.5, "α = {alpha}: {predicted:?} for {label:?}");
+            }
+        }
+    }
+}

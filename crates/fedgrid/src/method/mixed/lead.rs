@@ -11,8 +11,8 @@ use crate::{
     bytes::{Reader, Writer},
     error::{Error, Result},
     mixed::{
-        Answer, Chebyshev, Columns, Known, Leader, Likelihood, Means, Next, Precision, Question,
-        Setting, may_deviate, means,
+        Answer, Chebyshev, Columns, Family, Known, Leader, Likelihood, Means, Next, Precision,
+        Question, Setting, may_deviate, means,
     },
 };
 
@@ -46,6 +46,8 @@ pub(super) struct Common {
     pub(super) mean_places: Vec<Option<usize>>,
     /// Whether all deviations are eliminated; otherwise series and drawn probes take their place.
     pub(super) is_exact: bool,
+    /// What labels are, where they are classes or counts.
+    pub(super) family: Option<Family>,
     /// The columns with a mean coefficient and those that deviate, of so many, where labels are classes or counts.
     pub(super) columns: Option<Columns>,
 }

@@ -56,10 +56,13 @@ impl Climb {
 impl Lead {
     /// The mean coefficients without deviations, and then the first question.
     pub(super) fn climb(&mut self, common: &Common) -> Order {
-        let Some(columns) = &common.columns else { return Order::Fail(Failure::Singular) };
-        match pooled(&columns.fixed, columns.count, &self.climb.totals) {
+        let (Some(columns), Some(family)) = (&common.columns, common.family) else {
+            return Order::Fail(Failure::Singular);
+        };
+        match pooled(family, (&columns.fixed, columns.count), &self.climb.totals) {
             PooledNext::Ask(mean) => Order::Total(mean),
             PooledNext::Singular => Order::Fail(Failure::Singular),
+            PooledNext::ToldApart => Order::Fail(Failure::ToldApart),
             PooledNext::Found(mean, curvature) => {
                 let with_rows = self.with_rows().max(1.0);
                 let unit = |&k: &usize| (with_rows / curvature[k * columns.count + k]).sqrt();

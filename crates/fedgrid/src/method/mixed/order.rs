@@ -2,7 +2,7 @@
 
 use crate::{
     error::{Error, Result},
-    mixed::{Means, Question},
+    mixed::{Means, Question, TOLD_APART},
 };
 
 /// Rounds of scalars between neighbours that bound what edges add: with so many, a node without rows
@@ -51,16 +51,18 @@ pub(super) enum Failure {
     FewRows,
     Singular,
     Dense,
+    ToldApart,
 }
 
 impl Failure {
-    const ALL: [Self; 3] = [Self::FewRows, Self::Singular, Self::Dense];
+    const ALL: [Self; 4] = [Self::FewRows, Self::Singular, Self::Dense, Self::ToldApart];
 
     pub(super) fn error(self) -> Error {
         let reason = match self {
             Self::FewRows => "there are no more training rows than coefficients",
             Self::Singular => "its columns are combinations of each other",
             Self::Dense => "the network is too dense for a sparse factor",
+            Self::ToldApart => TOLD_APART,
         };
         Error::Fit { model: "a mixed model", reason: reason.into() }
     }

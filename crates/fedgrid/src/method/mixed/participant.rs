@@ -218,7 +218,8 @@ impl MixedParticipant {
         });
         places.truncate(self.widths().coupled);
         let is_exact = self.elimination.is_some();
-        Common { sizes, known, nodes, mean_places: places, is_exact, columns }
+        let family = self.family;
+        Common { sizes, known, nodes, mean_places: places, is_exact, family, columns }
     }
 
     pub(super) fn own_precision(&self) -> OwnPrecision {

@@ -36,12 +36,16 @@ impl Bootstrap {
         Self { parts, cumulative, draws }
     }
 
+    /// Whether every row is one part, so that what is drawn does not depend on labels.
+    pub(super) fn knows_no_labels(&self, rows: usize) -> bool {
+        self.cumulative.len() == rows
+    }
+
     /// Drawn weights of the rows, and their labels where these change with the draw.
     pub(super) fn draw(&self, targets: &Targets, stream: &mut Stream) -> Drawn {
         let counts = self.counts(stream);
         let (width, size) = (self.parts.width, targets.values.len() / targets.width);
-        // Where every row is one part, labels do not depend on the draw.
-        if size == counts.len() {
+        if self.knows_no_labels(size) {
             return (counts.iter().map(|count| count / self.draws as f64).collect(), None);
         }
         let (mut weights, mut values) = (vec![0.0; size], vec![0.0; size * width]);

@@ -24,6 +24,10 @@ use crate::{
     error::Result,
 };
 
+/// Trees that tell strengths apart: errors at different strengths are of the same draws, so that what chance
+/// adds is much the same in all.
+const SEARCH_TREES: usize = 25;
+
 /// How many features are tried per split; those that are constant in the node do not count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TriedFeatures {
@@ -133,7 +137,18 @@ impl Default for ExtraTrees {
     }
 }
 
+impl Forest {
+    /// The forest of its first trees, where it has many.
+    fn of_first_trees(&self) -> Option<Self> {
+        (self.trees > SEARCH_TREES).then(|| Self { trees: SEARCH_TREES, ..self.clone() })
+    }
+}
+
 impl LocalModel for Forest {
+    fn for_search(&self) -> Option<Box<dyn LocalModel>> {
+        self.of_first_trees().map(|forest| Box::new(forest) as Box<dyn LocalModel>)
+    }
+
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         PreparedForest::new(self, false, data.features(), data.weights())?.fit(data.labels())
     }
@@ -144,6 +159,10 @@ impl LocalModel for Forest {
 }
 
 impl LocalModel for ExtraTrees {
+    fn for_search(&self) -> Option<Box<dyn LocalModel>> {
+        self.0.of_first_trees().map(|forest| Box::new(Self(forest)) as Box<dyn LocalModel>)
+    }
+
     fn fit(&self, data: &Dataset) -> Result<Box<dyn Hypothesis>> {
         PreparedForest::new(&self.0, true, data.features(), data.weights())?.fit(data.labels())
     }

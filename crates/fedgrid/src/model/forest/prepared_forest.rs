@@ -1,5 +1,7 @@
 //! How a forest of either kind is grown.
 
+use std::sync::OnceLock;
+
 use rayon::prelude::*;
 
 use super::{Forest, ForestHypothesis, TriedFeatures, bootstrap::Bootstrap};
@@ -22,7 +24,12 @@ pub(super) struct PreparedForest {
     thresholds: bool,
     limits: Limits,
     sorted: Sorted,
+    /// The drawn weights of every tree, where they do not depend on labels, once they are needed again.
+    kept_weights: OnceLock<Vec<Vec<f64>>>,
 }
+
+/// Drawn weights that a node may keep: two megabytes.
+const MOST_KEPT_WEIGHTS: usize = 1 << 18;
 
 impl PreparedForest {
     pub(super) fn new(
@@ -39,7 +46,8 @@ impl PreparedForest {
             return Err(Error::Parameter { name: "trees", value: 0.0, expected });
         }
         let sorted = Sorted::new(model, features, weights)?;
-        Ok(Self { forest: forest.clone(), thresholds, limits, sorted })
+        let kept_weights = OnceLock::new();
+        Ok(Self { forest: forest.clone(), thresholds, limits, sorted, kept_weights })
     }
 }
 
@@ -92,6 +100,22 @@ impl PreparedForest {
         let drawn = bootstrap.map(|b| b.draw(targets, &mut stream));
         (stream, drawn)
     }
+
+    /// The same without its chances: what does not change from fit to fit is drawn once.
+    fn drawn_again(
+        &self,
+        tree: usize,
+        bootstrap: Option<&Bootstrap>,
+        targets: &Targets,
+    ) -> Option<Drawn> {
+        let (trees, rows) = (self.forest.trees, self.sorted.rows.count);
+        if trees * rows > MOST_KEPT_WEIGHTS || !bootstrap?.knows_no_labels(rows) {
+            return self.drawn(tree, bootstrap, targets).1;
+        }
+        let weights = |tree: usize| self.drawn(tree, bootstrap, targets).1.map(|(w, _)| w);
+        let kept = self.kept_weights.get_or_init(|| (0..trees).filter_map(weights).collect());
+        Some((kept[tree].clone(), None))
+    }
 }
 
 impl KeepsSplits for PreparedForest {
@@ -109,8 +133,9 @@ impl KeepsSplits for PreparedForest {
         let (targets, bootstrap) = (self.sorted.targets(labels)?, self.bootstrap(labels));
         let (task, outputs) = (labels.task(), labels.task().outputs());
         let given = (&self.sorted.rows.weights[..], &targets);
-        let nodes = splits
-            .with_means(given, outputs, |tree| self.drawn(tree, bootstrap.as_ref(), &targets).1);
+        let nodes = splits.with_means(given, outputs, |tree| {
+            self.drawn_again(tree, bootstrap.as_ref(), &targets)
+        });
         let (names, roots) = (self.sorted.names.clone(), splits.roots.clone());
         let forest = ForestHypothesis { names, task, roots, nodes };
         let predictions = self.sorted.spread(&forest, rows, |row, label| {

@@ -6,6 +6,8 @@
 //!
 //! which takes a small part of the time that growing takes.
 
+use std::ops::Range;
+
 use super::{MergedRows, Targets, TreeNodes};
 
 /// Drawn weights of the different rows, and their labels where these change with the draw.
@@ -39,15 +41,21 @@ impl Splits {
         &self.leaves[tree * self.rows..][..self.rows]
     }
 
+    /// The nodes of a tree among those of all trees.
+    fn range(&self, tree: usize) -> Range<usize> {
+        let end = self.roots.get(tree + 1).map_or(self.nodes.count(), |next| *next as usize);
+        self.roots[tree] as usize..end
+    }
+
     /// A tree by itself, without labels, and the leaves of the different rows in it.
     pub(crate) fn tree(&self, tree: usize) -> (TreeNodes, Vec<usize>) {
-        let root = self.roots[tree] as usize;
-        let end = self.roots.get(tree + 1).map_or(self.nodes.count(), |next| *next as usize);
+        let range = self.range(tree);
+        let root = range.start;
         let nodes = TreeNodes {
-            features: self.nodes.features[root..end].to_vec(),
-            thresholds: self.nodes.thresholds[root..end].to_vec(),
+            features: self.nodes.features[range.clone()].to_vec(),
+            thresholds: self.nodes.thresholds[range.clone()].to_vec(),
             // Leaves have zero.
-            right: self.nodes.right[root..end]
+            right: self.nodes.right[range]
                 .iter()
                 .map(|&node| node.saturating_sub(self.roots[tree]))
                 .collect(),
@@ -90,9 +98,11 @@ impl Splits {
 
     /// Writes the mean labels of a tree's leaves; one whose rows have no weight keeps its own.
     fn write_means(&self, tree: usize, (weights, targets): (&[f64], &Targets), labels: &mut [f64]) {
-        let width = targets.width;
-        let mut sums = vec![0.0; self.nodes.count()];
-        let rows = || self.leaves(tree).iter().map(|&leaf| leaf as usize).zip(weights);
+        let (width, range) = (targets.width, self.range(tree));
+        let labels = &mut labels[range.start * width..range.end * width];
+        let mut sums = vec![0.0; range.len()];
+        let leaves = || self.leaves(tree).iter().map(|&leaf| leaf as usize - range.start);
+        let rows = || leaves().zip(weights);
         for (leaf, weight) in rows() {
             // Forgotten once, before the first row that counts is added.
             if *weight > 0.0 && sums[leaf] == 0.0 {

@@ -362,6 +362,19 @@ impl<'a> Equations<'a> {
         }
     }
 
+    /// The weight of the rows of all nodes that take part.
+    pub(super) fn row_weight(&self) -> f64 {
+        let parts = self.smooth.nodes.iter().zip(self.is_coupled).filter(|(_, is)| **is);
+        parts.map(|(part, _)| part.rows.total_weight()).sum()
+    }
+
+    /// The gradient at which a minimum at infinity is left; zero where a ridge keeps all minima finite.
+    pub(super) fn flat_gradient(&self, share: f64) -> f64 {
+        let mut coupled = (0..self.network.len()).filter(|&node| self.is_coupled[node]);
+        let is_free = coupled.any(|node| self.smooth.model(node).ridge() <= 0.0);
+        if is_free { share * self.row_weight() } else { 0.0 }
+    }
+
     /// Whether neighbours pull harder than rows, by the traces of both second derivatives.
     pub(super) fn is_pulled_hard(&self, curvatures: &Curvatures) -> bool {
         let trace = |block: &[f64]| block.iter().step_by(self.smooth.size + 1).sum::<f64>();

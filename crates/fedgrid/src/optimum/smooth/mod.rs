@@ -14,8 +14,9 @@
 //!
 //! with the second derivatives `H_i` of `L_i` and `K_i` of D are solved by GMRES, preconditioned by the blocks `J_ii`
 //! and by what connected nodes have in common. Where no such step is any good, every node is visited: it goes down to
-//! about its own minimum while its neighbours stay, as in a round. Second derivatives are kept from step to step and from strength to
-//! strength as long as steps with them do well.
+//! about its own minimum while its neighbours stay, as in a round. Classes that are told apart without error and
+//! without a ridge have their minimum at infinity: as with a single model, the fit ends at a small gradient. Second
+//! derivatives are kept from step to step and from strength to strength as long as steps with them do well.
 //! ["Plug In and Learn", Algorithm 1 at its end; Knoll and Keyes 2004 on Newton–Krylov methods.]
 
 mod coarse;
@@ -60,8 +61,15 @@ const ROUGH_TOLERANCE: f64 = 1e-2;
 const WORN_SHARE: f64 = 0.25;
 /// The relative residual of Newton's equations: a little below what worn second derivatives leave.
 const STEP_TOLERANCE: f64 = 0.03;
+/// The same at most, where the steps before left so much of the equations that a better step would be wasted.
+const ROUGH_STEP_TOLERANCE: f64 = 0.3;
+/// Eisenstat and Walker's choice: this share of the square of what the last step left.
+const FORCING_SHARE: f64 = 0.9;
+/// A step of this size, relative to the weights, beside a gradient below the tolerance times the rows' weight leads to
+/// infinity.
+const FAR_STEP: f64 = 0.1;
 /// Products for one step at most: where that is too few, the step is the best one of its space.
-const STEP_PRODUCTS: usize = 240;
+const STEP_PRODUCTS: usize = 120;
 
 /// The residual of a solution at most, relative to the tolerance of steps: rounding leaves a hundred times as much.
 const MOST_RESIDUAL: f64 = 1e3;
@@ -133,7 +141,8 @@ type Curvatures = Vec<(Vec<f64>, Vec<f64>)>;
 pub struct SmoothSolution {
     /// What the next strength may start from.
     pub end: SmoothStart,
-    /// How far one more round would move the public predictions, relative to their size.
+    /// How far one more round would move the public predictions, relative to their size; where the minimum lies at
+    /// infinity, the gradient as a share of the rows' weight.
     pub residual: f64,
     /// The norms of the equations on the way, relative to the first.
     pub history: Vec<f64>,
@@ -325,19 +334,24 @@ impl<'a> Walk<'a> {
 
     fn run(mut self, tolerance: f64, most_visits: usize) -> SmoothSolution {
         let first = norm(&self.at.left);
+        let flat = self.equations.flat_gradient(tolerance);
         let mut history = vec![1.0];
-        let (mut converged, mut visits) = (first == 0.0, 0);
-        let limit = Limit { tolerance: STEP_TOLERANCE, products: STEP_PRODUCTS };
+        let (mut converged, mut visits, mut forcing) = (first == 0.0, 0, STEP_TOLERANCE);
         for _ in 0..MOST_STEPS {
             if converged {
                 break;
             }
+            let limit = Limit { tolerance: forcing, products: STEP_PRODUCTS };
             let step = self.linearised.step(&self.at.left, limit);
-            let before = norm(&self.at.left);
+            let (before, size) = (norm(&self.at.left), self.linearised.size(&step, &self.weights));
+            if before <= flat && size > FAR_STEP {
+                let residual = before / self.equations.row_weight();
+                return self.ended(history, residual, true);
+            }
             let Some(length) = self.advance(&step) else {
                 if self.is_fresh {
                     // No step along Newton's direction is better: what is left is rounding, or the start was far.
-                    converged = self.linearised.size(&step, &self.weights) <= tolerance;
+                    converged = size <= tolerance;
                     if converged || visits == most_visits {
                         break;
                     }
@@ -346,10 +360,12 @@ impl<'a> Walk<'a> {
                     self.at = self.equations.at(&self.weights);
                 }
                 self.refresh();
+                forcing = STEP_TOLERANCE;
                 continue;
             };
             let share = norm(&self.at.left) / before;
             history.push(norm(&self.at.left) / first);
+            forcing = (FORCING_SHARE * share * share).clamp(STEP_TOLERANCE, ROUGH_STEP_TOLERANCE);
             // What is left to go is about the share of the step that the residual has kept.
             let left = share * length * self.linearised.size(&step, &self.weights);
             converged = length >= 1.0 && left <= tolerance || norm(&self.at.left) == 0.0;
@@ -359,7 +375,10 @@ impl<'a> Walk<'a> {
         }
         let residual = self.linearised.round_residual(&self.at.left, &self.weights);
         // On straight parts of a loss there is no curvature to measure steps by, and any step is small.
-        converged &= residual <= MOST_RESIDUAL * tolerance;
+        self.ended(history, residual, converged && residual <= MOST_RESIDUAL * tolerance)
+    }
+
+    fn ended(self, history: Vec<f64>, residual: f64, converged: bool) -> SmoothSolution {
         let end = SmoothStart { weights: self.weights, curvatures: Some(self.curvatures) };
         SmoothSolution { end, residual, history, converged }
     }

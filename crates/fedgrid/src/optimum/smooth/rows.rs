@@ -36,6 +36,10 @@ impl Rows {
         Self { columns, weights: used.iter().map(|&row| weights[row]).collect(), width }
     }
 
+    pub(super) fn total_weight(&self) -> f64 {
+        self.weights.iter().sum()
+    }
+
     fn column(&self, k: usize) -> &[f64] {
         let count = self.weights.len();
         &self.columns[k * count..(k + 1) * count]

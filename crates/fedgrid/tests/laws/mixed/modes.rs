@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fedgrid::{
     data::{Dataset, Features, Labels},
+    error::Result,
     method::{MixedRounds, mixed::MixedKeys},
     mixed::{Design, Family, LaplaceModel, Likelihood, MixedEstimate, Precision},
     model::{LocalModel, Logistic, Poisson},
@@ -75,7 +76,7 @@ fn in_one_place(
     (family, rows): (Family, &[Dataset]),
     keys: &MixedKeys,
     random: &[usize],
-) -> (MixedEstimate, Design) {
+) -> Result<(MixedEstimate, Design)> {
     let design = Design::new(rows, false).unwrap();
     let nodes: Vec<_> = rows.iter().map(|data| design.rows(data, family)).collect();
     let (outputs, free) = (family.outputs(), keys.free.len());
@@ -102,14 +103,14 @@ fn in_one_place(
         precision: &Precision::along(network),
         rho: keys.rho,
     };
-    (model.fit().unwrap(), design)
+    Ok((model.fit()?, design))
 }
 
 /// Checks that nodes find variances, ρ, β and predictions of one place.
 fn agree(sample: &Sample, place: usize, keys: &MixedKeys, random: &[usize]) {
     let network = &sample.network;
     let (family, model, rows) = &labelled(sample)[place];
-    let (expected, design) = in_one_place(network, (*family, rows), keys, random);
+    let (expected, design) = in_one_place(network, (*family, rows), keys, random).unwrap();
     let method = MixedRounds::new(network, keys.clone()).unwrap();
     let (nodes, rounds) = ended(&method, views(network, model, rows)).unwrap();
     let what = format!("{family:?}, {keys:?}, rho {}, {rounds} rounds", expected.rho);
@@ -151,6 +152,28 @@ fn nodes_that_talk_estimate_classes_and_counts_as_one_place_does() {
     }
     agree(&sample, 0, &keys(None), &[0, 1, 2]);
     agree(&sample, 1, &keys(None), &[0, 1, 2]);
+}
+
+#[test]
+fn classes_that_features_tell_apart_have_no_mixed_model_and_nodes_that_talk_say_so_too() {
+    let sample = Sample::new(&[20, 25, 0, 22, 27, 3, 24, 21]);
+    let (family, model, rows) = &labelled(&sample)[1];
+    let told_apart = |data: &Dataset| {
+        let classes: Vec<usize> =
+            data.features().iter().map(|x| usize::from(x[0] + x[1] > 0.1)).collect();
+        let labels = Labels::classes(2, &classes).unwrap();
+        let count = data.rows() as f64;
+        Dataset::new(data.features().clone(), labels).unwrap().with_total_weight(count)
+    };
+    let apart: Vec<Dataset> = rows.iter().map(told_apart).collect();
+    let keys = keys(Some(0.7));
+    let expected = in_one_place(&sample.network, (*family, &apart), &keys, &[0, 1, 2])
+        .unwrap_err()
+        .to_string();
+    assert!(expected.contains("tell the classes of all training rows apart"), "{expected}");
+    let method = MixedRounds::new(&sample.network, keys).unwrap();
+    let told = ended(&method, views(&sample.network, model, &apart)).unwrap_err().to_string();
+    assert_eq!(told, expected);
 }
 
 #[test]
