@@ -11,7 +11,7 @@ use fedgrid::{
     data::{Dataset, Features, Labels, Plan, Role, RowDraws, Task, normal_points},
     method::{FedRelax, StopOn, fedrelax::Coupling},
     metric::Metric,
-    model::{ElasticNet, Huber, Linear, LocalModel, Logistic, Perceptron, Poisson, Quantile, Tree},
+    model::{ElasticNet, Forest, Huber, Linear, LocalModel, Logistic, Perceptron, Poisson, Quantile, Tree},
     network::{Clustered, Network},
     penalty::Penalty,
     random::{Purpose, Stream},
@@ -70,6 +70,24 @@ fn a_shuffle_that_is_sought_near_the_networks_strength_is_as_good_as_one_sought_
         }
         assert!(tried_near < tried_everywhere, "{tried_near} {tried_everywhere}");
     }
+}
+
+#[test]
+fn a_forest_is_tuned_by_its_first_trees_and_scored_by_all_of_them() {
+    let with_trees = |trees: usize, alpha: Option<f64>| {
+        let mut study = clustered(0.01, 0.5);
+        study.models = vec![Arc::new(Forest { trees, ..Forest::default() }); study.rows.len()];
+        study.settings.alpha = alpha;
+        study.card(Contestant::Network, &Unwatched).unwrap()
+    };
+    let (few, many) = (with_trees(25, None), with_trees(40, None));
+    assert_eq!(few.path, many.path);
+    assert_eq!(few.strength, many.strength);
+    // A strength that is given takes no search, so that all trees are all that there is.
+    let given = with_trees(40, Some(many.strength.alpha));
+    assert_eq!(given.validation.to_bits(), many.validation.to_bits());
+    assert_eq!(given.test.map(f64::to_bits), many.test.map(f64::to_bits));
+    assert_ne!(few.validation.to_bits(), many.validation.to_bits());
 }
 
 #[test]
