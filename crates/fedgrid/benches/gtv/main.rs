@@ -1,8 +1,8 @@
 //! GTV minimisation: steps and time to a relative error of 1e-6 against the paper's iteration on the same
 //! kernels, against CVXPY with Clarabel, the kernel against the memory's limit and against a numpy loop,
-//! and a million nodes; all as ratios in one run.
+//! losses that are not quadratic, and a million nodes; all as ratios in one run.
 //!
-//! `cargo bench -p fedgrid --bench gtv -- steps peers rounds kernel scale` runs the named parts, or all;
+//! `cargo bench -p fedgrid --bench gtv -- steps peers rounds kernel smooth scale` runs the named parts, or all;
 //! `-- steps 3000 50` only the cases of so many nodes and features.
 
 #![expect(clippy::print_stdout, reason = "a bench tells what it measured")]
@@ -14,6 +14,7 @@ mod kernel;
 mod peer;
 mod rounds;
 mod scale;
+mod smooth;
 
 use std::fs;
 
@@ -40,6 +41,9 @@ fn main() {
     }
     if wanted("kernel") {
         kernel::kernel();
+    }
+    if wanted("smooth") {
+        smooth::smooth();
     }
     if wanted("scale") {
         scale::scale();

@@ -9,6 +9,7 @@ mod comparison;
 mod critical;
 mod few_rows;
 mod gtv;
+mod gtv_smooth;
 mod learned;
 mod limits;
 mod metrics;

@@ -6,10 +6,10 @@
 //!
 //! when one process holds everything, with a bound on how far from the minimum it is. The squared norm
 //! with quadratic losses is a linear system, and with others that tell their second derivative a sequence
-//! of them; everything else starts with relaxed primal-dual steps, goes
-//! on with the restarted Halpern iteration where these are slow, and for the norm with quadratic losses
-//! ends with Newton steps, which certify themselves. Where a minimum has few clusters, these are minimised
-//! by themselves on the way.
+//! of them. The norm with such losses takes Newton steps on the augmented Lagrangian, which certify themselves.
+//! Everything else, and what these do not solve, takes relaxed primal-dual steps and goes on with the restarted
+//! Halpern iteration where these are slow; the norm with quadratic losses begins with them, as they cost little
+//! there. Where a minimum of quadratic losses has few clusters, these are minimised by themselves on the way.
 //! ["Networked Federated Multi-Task Learning", eq. 4.]
 
 #![expect(

@@ -1,5 +1,5 @@
-//! The augmented Lagrangian with semismooth Newton steps, for the norm and quadratic losses: from
-//! duals u and a strength σ,
+//! The augmented Lagrangian with semismooth Newton steps, for the norm and losses that tell their second
+//! derivative: from duals u and a strength σ,
 //!
 //! ```text
 //! w ← argmin Σ L_i(w_i) + Σ_edges M(u + σ Dw),    u ← Π(u + σ Dw),
@@ -8,14 +8,14 @@
 //!
 //! The new duals lie in their balls, and what the Newton iteration leaves of the gradient is the
 //! residual of the optimality conditions: the pair certifies itself. It converges fast near the
-//! minimum and not at all far from it, so it starts where the Halpern iteration stands.
-//! [Yuan, Sun and Toh, "An Efficient Semismooth Newton Based Algorithm for Convex Clustering".]
+//! minimum and slowly far from it. Where first-order steps cost little (quadratic losses) it starts where they
+//! stand; where each is a minimisation at every node (other losses) it starts at once.
+//! [Yuan, Sun and Toh, "An Efficient Semismooth Newton Based Algorithm for Convex Clustering", for quadratic
+//! losses; others have their second derivative at the present weights in its place.]
 
 use std::{array, borrow::Cow};
 
-use rayon::prelude::*;
-
-use super::{Engine, EngineKind, StepEnd};
+use super::{Engine, EngineKind, StepEnd, curvatures::Curvatures};
 use crate::{
     algebra::{add_scaled, dot, norm, row_dot, scale},
     error::Result,
@@ -27,7 +27,6 @@ use crate::{
                 tiles::over_tiles,
                 width::{WidthPass, by_width},
             },
-            losses::NodeLoss,
             problem::{GtvProblem, PrimalDualPoint},
         },
         krylov::{Limit, conjugate_gradient},
@@ -74,11 +73,18 @@ pub(crate) struct Augmented<'a> {
     /// Products with the Hessian so far.
     products: usize,
     rounds: usize,
+    /// What it is called with the steps before it.
+    kind: EngineKind,
 }
 
 impl<'a> Augmented<'a> {
-    /// From a point to which primal-dual steps of a scale have led.
-    pub(super) fn new(problem: &'a GtvProblem<'a>, point: PrimalDualPoint, scale: f64) -> Self {
+    /// From a point to which primal-dual steps of a scale have led, or would start from.
+    pub(super) fn new(
+        problem: &'a GtvProblem<'a>,
+        point: PrimalDualPoint,
+        scale: f64,
+        kind: EngineKind,
+    ) -> Self {
         let bends = vec![0.0; point.u.len()];
         Self {
             problem,
@@ -89,6 +95,7 @@ impl<'a> Augmented<'a> {
             goal: f64::INFINITY,
             products: 0,
             rounds: 0,
+            kind,
         }
     }
 
@@ -106,9 +113,12 @@ impl<'a> Augmented<'a> {
             if left <= goal || products == 0 {
                 break;
             }
-            let direction =
-                self.direction((goal / left).clamp(1e-3, 0.1), products.min(MAX_PRODUCTS));
-            let Some(lower) = self.search(&direction, value) else { break };
+            let limit = Limit {
+                tolerance: (goal / left).clamp(1e-3, 0.1),
+                products: products.min(MAX_PRODUCTS),
+            };
+            let direction = self.direction(limit);
+            let Some(lower) = direction.and_then(|along| self.search(&along, value)) else { break };
             value = lower;
         }
         self.update_duals();
@@ -133,24 +143,22 @@ impl<'a> Augmented<'a> {
         problem.total_loss(v) + envelopes
     }
 
-    /// A Newton direction, to a relative accuracy or by so many products.
-    fn direction(&mut self, tolerance: f64, products: usize) -> Vec<f64> {
-        let problem = self.problem;
+    /// A Newton direction; none if a loss does not tell its second derivative.
+    fn direction(&mut self, limit: Limit) -> Option<Vec<f64>> {
+        let curvatures = Curvatures::at(self.problem, &self.point.w)?;
         let diagonal = self.diagonal();
         let shift = HESSIAN_SHIFT * diagonal.iter().fold(0.0, |a: f64, b| a.max(*b)).max(1e-300);
-        let apply = |v: &[f64], out: &mut [f64]| self.curved(v, out, shift);
-        let precondition = |v: &[f64], out: &mut [f64]| {
-            out.par_chunks_mut(problem.width).enumerate().for_each(|(slot, out)| {
-                let (v, out) = (problem.row(v, slot), &mut out[..problem.losses.size]);
-                problem.loss(slot).shifted_inverse(diagonal[slot] + shift, v, out);
-            });
+        let blocks = curvatures.blocks(&diagonal, shift)?;
+        let apply = |v: &[f64], out: &mut [f64]| {
+            curvatures.product(v, shift, out);
+            self.add_bent(v, out);
         };
+        let precondition = |v: &[f64], out: &mut [f64]| blocks.solve(v, out);
         let right: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
-        let limit = Limit { tolerance, products };
         let start = vec![0.0; right.len()];
         let solved = conjugate_gradient(&apply, &precondition, &right, start, limit);
         self.products += solved.products;
-        solved.x
+        Some(solved.x)
     }
 
     /// The pull of its edges on each node.
@@ -168,21 +176,11 @@ impl<'a> Augmented<'a> {
         diagonal
     }
 
-    /// `out ← (∇² + shift) v`.
-    fn curved(&self, v: &[f64], out: &mut [f64], shift: f64) {
-        let problem = self.problem;
-        let (width, layout) = (problem.width, &problem.layout);
-        out.par_chunks_mut(width).enumerate().for_each(|(slot, out)| {
-            let row = problem.row(v, slot);
-            out.fill(0.0);
-            let out = &mut out[..problem.losses.size];
-            add_scaled(out, shift, row);
-            if let NodeLoss::Quadratic(quadratic) = problem.loss(slot) {
-                quadratic.add_curved(out, row);
-            }
-        });
+    /// Adds `σ Dᵀ J D v`, what edges curve.
+    fn add_bent(&self, v: &[f64], out: &mut [f64]) {
+        let (problem, width) = (self.problem, self.problem.width);
         let (u, sigma) = (&self.bends, self.sigma);
-        over_tiles(layout, width, &mut [], out, |tile, _, p, q| {
+        over_tiles(&problem.layout, width, &mut [], out, |tile, _, p, q| {
             let edges = NewtonTile { problem, tile, sigma, v, u, p, q };
             by_width(width, tile.is_diagonal(), edges);
             0.0
@@ -238,7 +236,7 @@ impl Engine for Augmented<'_> {
     }
 
     fn point(&self) -> (Cow<'_, PrimalDualPoint>, EngineKind) {
-        (Cow::Borrowed(&self.point), EngineKind::Newton)
+        (Cow::Borrowed(&self.point), self.kind)
     }
 
     fn is_stalled(&self, before: f64, after: f64) -> bool {

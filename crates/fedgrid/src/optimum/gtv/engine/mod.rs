@@ -2,6 +2,7 @@
 //! after the other until a certificate is good enough.
 
 mod augmented;
+mod curvatures;
 mod halpern;
 mod iterations;
 mod linear_system;
@@ -36,7 +37,9 @@ pub enum EngineKind {
     Halpern,
     /// The minimum of the clusters that one of these has found.
     Clusters,
-    /// Either, then Newton steps on the augmented Lagrangian.
+    /// Newton steps on the augmented Lagrangian.
+    Augmented,
+    /// First-order steps, then those.
     Newton,
 }
 
@@ -50,6 +53,7 @@ impl fmt::Display for EngineKind {
             Self::Relaxed => "relaxed primal-dual",
             Self::Halpern => "restarted Halpern primal-dual",
             Self::Clusters => "primal-dual, then its clusters alone",
+            Self::Augmented => "augmented Lagrangian",
             Self::Newton => "primal-dual, then augmented Lagrangian",
         })
     }

@@ -10,11 +10,9 @@
 
 use std::borrow::Cow;
 
-use rayon::prelude::*;
-
-use super::{Engine, EngineKind, StepEnd};
+use super::{Engine, EngineKind, StepEnd, curvatures::Curvatures};
 use crate::{
-    algebra::{Cholesky, add_scaled, dot, norm},
+    algebra::{add_scaled, dot, norm},
     error::Result,
     optimum::{
         gtv::{
@@ -25,8 +23,6 @@ use crate::{
     },
 };
 
-/// Numbers in all second derivatives that are worth the memory: half a gigabyte.
-const MAX_NUMBERS: usize = 1 << 26;
 /// The iteration is left after so many steps: where Newton's method has not come near a minimum by then,
 /// first-order steps go on.
 const MAX_STEPS: usize = 60;
@@ -34,9 +30,6 @@ const MAX_STEPS: usize = 60;
 const SUFFICIENT_SHARE: f64 = 1e-4;
 /// Halvings of a step at most: below 2⁻⁴⁰ rounding is all that changes.
 const MAX_HALVINGS: usize = 40;
-/// What is added to the diagonal of a block relative to its largest: a block may be singular.
-const DIAGONAL_SHIFT: f64 = 1e-12;
-
 /// A running iteration.
 #[derive(Debug)]
 pub(crate) struct NewtonCg<'a> {
@@ -57,13 +50,7 @@ pub(crate) struct NewtonCg<'a> {
 impl<'a> NewtonCg<'a> {
     /// From given weights; none if a model does not tell its second derivative, or there are too many.
     pub(super) fn new(problem: &'a GtvProblem<'a>, w: &[f64], enough: f64) -> Option<Self> {
-        let size = problem.losses.size;
-        let told = |slot: usize| {
-            problem.losses.hessian(problem.layout.nodes[slot], problem.row(w, slot)).is_some()
-        };
-        if problem.len() * size * size > MAX_NUMBERS || !(0..problem.len()).all(told) {
-            return None;
-        }
+        Curvatures::at(problem, w)?;
         let w = w.to_vec();
         let (value, gradient) = (problem.objective(&w), gradient(problem, &w));
         let first = norm(&gradient);
@@ -98,26 +85,13 @@ impl<'a> NewtonCg<'a> {
 
     /// Where to go, and by how many products that was found.
     fn direction(&self, products: usize) -> Option<(Vec<f64>, usize)> {
-        let (problem, width, size) = (self.problem, self.problem.width, self.problem.losses.size);
-        let blocks: Vec<HessianBlock> = (0..problem.len())
-            .into_par_iter()
-            .map(|slot| HessianBlock::new(problem, slot, &self.w, self.pulls[slot]))
-            .collect::<Option<_>>()?;
+        let curvatures = Curvatures::at(self.problem, &self.w)?;
+        let blocks = curvatures.blocks(&self.pulls, 0.0)?;
         let apply = |v: &[f64], out: &mut [f64]| {
-            out.par_chunks_mut(width).zip(&blocks).enumerate().for_each(|(slot, (out, block))| {
-                out.fill(0.0);
-                let rows = block.hessian.chunks_exact(size.max(1));
-                out.iter_mut()
-                    .zip(rows)
-                    .for_each(|(out, row)| *out = dot(row, problem.row(v, slot)));
-            });
-            add_laplacian(problem, v, out);
+            curvatures.product(v, 0.0, out);
+            add_laplacian(self.problem, v, out);
         };
-        let precondition = |v: &[f64], out: &mut [f64]| {
-            out.copy_from_slice(v);
-            let rows = out.par_chunks_mut(width).zip(&blocks);
-            rows.for_each(|(out, block)| block.factor.solve(&mut out[..size]));
-        };
+        let precondition = |v: &[f64], out: &mut [f64]| blocks.solve(v, out);
         let right: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
         // The more exactly the smaller the gradient: far away an exact direction is wasted.
         let tolerance = (norm(&right) / self.first).sqrt().clamp(1e-8, 0.1);
@@ -148,31 +122,6 @@ impl Engine for NewtonCg<'_> {
     /// The weights, with the duals that follow.
     fn point(&self) -> (Cow<'_, PrimalDualPoint>, EngineKind) {
         (Cow::Owned(with_duals(self.problem, self.w.clone())), EngineKind::NewtonCg)
-    }
-}
-
-/// The second derivative of a node's loss, and the factor of the diagonal block it is part of.
-#[derive(Debug)]
-struct HessianBlock {
-    hessian: Vec<f64>,
-    factor: Cholesky,
-}
-
-impl HessianBlock {
-    fn new(problem: &GtvProblem, slot: usize, w: &[f64], pull: f64) -> Option<Self> {
-        let size = problem.losses.size;
-        let hessian = problem.losses.hessian(problem.layout.nodes[slot], problem.row(w, slot))?;
-        let mut block = hessian.clone();
-        (0..problem.losses.coupled).for_each(|k| block[k * (size + 1)] += pull);
-        let largest = (0..size).map(|k| block[k * (size + 1)]).fold(0.0, f64::max);
-        let shift = if largest > 0.0 { DIAGONAL_SHIFT * largest } else { 1.0 };
-        (0..size).for_each(|k| block[k * (size + 1)] += shift);
-        // Rounding may leave a singular block indefinite; its diagonal preconditions as well.
-        let factor = Cholesky::new(block.clone(), size).or_else(|| {
-            let entry = |k: usize| if k.is_multiple_of(size + 1) { block[k] } else { 0.0 };
-            Cholesky::new((0..size * size).map(entry).collect(), size)
-        })?;
-        Some(Self { hessian, factor })
     }
 }
 

@@ -1,7 +1,7 @@
 //! From a start to a certified minimum: which engine runs, for how long, and what it hands on.
 
 use super::{
-    Engine, EngineKind, StepEnd, augmented::Augmented, halpern::Halpern,
+    Engine, EngineKind, StepEnd, augmented::Augmented, curvatures::Curvatures, halpern::Halpern,
     linear_system::LinearSystem, merged_clusters::MergedClusters, newton_cg::NewtonCg,
     relaxed::Relaxed,
 };
@@ -40,8 +40,16 @@ pub(crate) fn search(problem: &GtvProblem, start: Option<&Minimum>, goal: Goal) 
         search.record(&point, EngineKind::Alone);
     } else if !is_norm && losses.is_quadratic() && losses.coupled == losses.size {
         search.run(&mut LinearSystem::new(problem, point, goal.tolerance))?;
-    } else if is_norm || !search.run_newton(&mut point)? {
-        search.run_first_order(point, start.and_then(|start| start.scale))?;
+    } else {
+        let scale = start.and_then(|start| start.scale).unwrap_or_else(|| problem.scale());
+        let is_done = if is_norm {
+            search.run_augmented(&mut point, scale)?
+        } else {
+            search.run_newton(&mut point)?
+        };
+        if !is_done {
+            search.run_first_order(point, scale)?;
+        }
     }
     search.finish()
 }
@@ -165,13 +173,36 @@ impl<'a> MinimumSearch<'a> {
         Ok(is_done)
     }
 
+    /// Newton steps for the norm from the start, where first-order steps cost more than they bring: each minimises
+    /// at every node whose loss is not quadratic. Tells whether the search can end; else the point is where it
+    /// has come to.
+    fn run_augmented(&mut self, point: &mut PrimalDualPoint, scale: f64) -> Result<bool> {
+        if !self.has_newton(&point.w) || self.problem.losses.is_quadratic() {
+            return Ok(false);
+        }
+        let steps = self.goal.steps;
+        // Where Newton steps come to nothing, first-order steps have the other half.
+        self.goal.steps = steps.div_ceil(2);
+        self.refine_newton(point, scale, EngineKind::Augmented)?;
+        self.goal.steps = steps;
+        self.halved.0 = self.steps;
+        Ok(self.best.as_ref().is_some_and(|best| best.gap <= self.goal.tolerance))
+    }
+
+    /// Whether there are Newton steps for the penalty and the losses.
+    fn has_newton(&self, w: &[f64]) -> bool {
+        self.problem.penalty.rule().is_euclidean()
+            && self.problem.losses.not_convex().is_none()
+            && Curvatures::at(self.problem, w).is_some()
+    }
+
     /// Relaxed steps, the restarted Halpern iteration where these are slow, and Newton steps where there
     /// are any.
-    fn run_first_order(&mut self, point: PrimalDualPoint, scale: Option<f64>) -> Result<()> {
+    fn run_first_order(&mut self, point: PrimalDualPoint, scale: f64) -> Result<()> {
         let problem = self.problem;
         // Newton steps certify themselves, so first-order steps need no certificate before them.
-        let newton = problem.penalty.rule().is_euclidean() && problem.losses.is_quadratic();
-        let mut relaxed = Relaxed::new(problem, point, scale.unwrap_or_else(|| problem.scale()));
+        let newton = self.has_newton(&point.w);
+        let mut relaxed = Relaxed::new(problem, point, scale);
         let end = match self.run_relaxed(&mut relaxed, newton) {
             // A proximal step that fails at one scale may succeed at another.
             Err(Error::NotConverged { .. }) => {
@@ -187,7 +218,8 @@ impl<'a> MinimumSearch<'a> {
         let is_done = match end {
             RelaxedEnd::Done => true,
             RelaxedEnd::Near => {
-                self.merge_clusters(&point) || self.refine_newton(&mut point, scale)?
+                self.merge_clusters(&point)
+                    || self.refine_newton(&mut point, scale, EngineKind::Newton)?
             }
             RelaxedEnd::Slow => false,
         };
@@ -209,7 +241,7 @@ impl<'a> MinimumSearch<'a> {
             scale = halpern.scale;
             self.scale = Some(scale);
             point = halpern.point;
-            if is_done || self.refine_newton(&mut point, scale)? {
+            if is_done || self.refine_newton(&mut point, scale, EngineKind::Newton)? {
                 return Ok(());
             }
             patience *= 2;
@@ -287,8 +319,13 @@ impl<'a> MinimumSearch<'a> {
     }
 
     /// Rounds of semismooth Newton steps; tells whether the search can end.
-    fn refine_newton(&mut self, point: &mut PrimalDualPoint, scale: f64) -> Result<bool> {
-        let mut augmented = Augmented::new(self.problem, std::mem::take(point), scale);
+    fn refine_newton(
+        &mut self,
+        point: &mut PrimalDualPoint,
+        scale: f64,
+        kind: EngineKind,
+    ) -> Result<bool> {
+        let mut augmented = Augmented::new(self.problem, std::mem::take(point), scale, kind);
         let is_done = self.run(&mut augmented)?;
         *point = augmented.point;
         Ok(is_done)
