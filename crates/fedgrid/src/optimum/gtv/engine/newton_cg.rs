@@ -30,6 +30,7 @@ const MAX_STEPS: usize = 60;
 const SUFFICIENT_SHARE: f64 = 1e-4;
 /// Halvings of a step at most: below 2⁻⁴⁰ rounding is all that changes.
 const MAX_HALVINGS: usize = 40;
+
 /// A running iteration.
 #[derive(Debug)]
 pub(crate) struct NewtonCg<'a> {
