@@ -19,6 +19,7 @@ pub mod probes;
 pub mod summary;
 pub mod report;
 pub mod pipeline;
+mod kept_models;
 pub mod run;
 pub mod figures;
 

@@ -39,6 +39,11 @@ pub(super) struct Predict {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     history: Vec<PathBuf>,
 
+    /// The method whose models predict, among those that the run keeps: network, mixed, shrunk, pooled, local; by
+    /// default the one that the verdict advises.
+    #[arg(long = "use", value_name = "METHOD")]
+    used: Option<String>,
+
     #[command(flatten)]
     format: FormatFlags,
 
@@ -103,9 +108,9 @@ struct Wanted {
 
 impl Predict {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
-        let models = RunModels::from_folder(&self.run)?;
+        let models = RunModels::of_method(&self.run, self.used.as_deref())?;
         // Before the rows are read, which may be many.
-        let wanted = self.wanted(&models.about)?;
+        let wanted = self.wanted(&models)?;
         let table = self.table(&models.about, &self.data)?;
         let table = table.expect("the command line asks for a file");
         let history = self.table(&models.about, &self.history)?;
@@ -131,6 +136,7 @@ impl Predict {
         if !terminal.quiet {
             // Standard output is the table.
             table.described.iter().chain(&predicted.notes).for_each(|note| complain(note));
+            complain(&method_note(&models));
         }
         Ok(())
     }
@@ -148,7 +154,7 @@ impl Predict {
     }
 
     /// The intervals that are asked for, if any.
-    fn wanted(&self, about: &DataSchema) -> Result<Option<Wanted>> {
+    fn wanted(&self, models: &RunModels) -> Result<Option<Wanted>> {
         let Some(text) = &self.interval else { return Ok(None) };
         let refusal = || {
             let expected = "a share of rows between 0 and 1, such as 0.9";
@@ -158,10 +164,24 @@ impl Predict {
         if !(level > 0.0 && level < 1.0) {
             return Err(refusal());
         }
-        let known = RunIntervals::from_folder(&self.run, about)?;
+        let known = RunIntervals::of(models)?;
         let bands = known.intervals.bands(level)?;
         Ok(Some(Wanted { level, bands, known }))
     }
+}
+
+/// Which method has predicted, and what else could have.
+fn method_note(models: &RunModels) -> String {
+    let RunModels { used, advised, methods, .. } = models;
+    let others = methods.iter().filter(|name| *name != used).map(String::as_str);
+    let others = others.collect::<Vec<_>>().join(", ");
+    let others = if others.is_empty() { others } else { format!(" (--use takes {others}, too)") };
+    let advice = match (used == advised, methods.first() == Some(used)) {
+        (true, true) => String::new(),
+        (true, false) => ", as the verdict advises".into(),
+        (false, _) => format!(" instead of {advised}"),
+    };
+    format!("predicted by {used}{advice}{others}")
 }
 
 impl<'a> Predictions<'a> {

@@ -25,6 +25,7 @@ mod raw_hospitals;
 mod relaxation;
 mod reproduce;
 mod runs;
+mod serving;
 mod simulate;
 mod time;
 mod units;

@@ -68,6 +68,7 @@ pub fn outcome(
         }
         .sentence(),
         verdict_kind: verdict.as_ref().map(|verdict| verdict.kind),
+        advised: verdict.as_ref().map(|verdict| verdict::advised(verdict, main)),
         helps: verdict.as_ref().is_some_and(Verdict::helps),
         metric: study.metric().name().into(),
         classes: assembly.about.classes.clone(),
