@@ -21,6 +21,7 @@ pub mod report;
 pub mod pipeline;
 mod kept_models;
 pub mod run;
+pub mod serving;
 pub mod figures;
 
 pub use error::{Error, Result};

@@ -20,6 +20,7 @@ mod messy;
 mod metrics;
 mod mixed;
 mod models;
+mod predicting;
 mod probing;
 mod raw_hospitals;
 mod relaxation;

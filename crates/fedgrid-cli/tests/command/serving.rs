@@ -18,7 +18,7 @@ fn column(csv: &str, name: &str) -> Vec<f64> {
 
 /// Predictions of all rows by one of the methods that the folder `run` keeps.
 fn by(folder: &Folder, run: &str, method: &str) -> Vec<f64> {
-    column(&folder.done(&["predict", run, "--data", "rows.csv", "--use", method]), "y")
+    column(&folder.done(&["predict", run, "--data", "rows.csv", "--use", method]), "prediction")
 }
 
 /// A folder whose nodes all have one line, with many rows each: the pooled model is enough.
@@ -49,7 +49,7 @@ fn the_method_that_the_verdict_advises_predicts() {
         answer.err,
         "predicted by pooled, as the verdict advises (--use takes network, local, shrunk, mixed, too)\n"
     );
-    assert_eq!(column(&answer.out, "y"), by(&folder, "run", "pooled"));
+    assert_eq!(column(&answer.out, "prediction"), by(&folder, "run", "pooled"));
     // One model of all nodes is stored once.
     assert_eq!(folder.read("run/models/pooled.jsonl").lines().count(), 1);
     let own = folder.run(&[&PREDICT[..], &["--use", "network"]].concat());
@@ -128,7 +128,7 @@ fn runs_of_the_format_before_still_predict_the_same() {
     for name in ["lower", "upper"] {
         assert_eq!(column(&answer.out, name), column(FORMAT_2_PREDICTIONS, name));
     }
-    assert_eq!(column(&answer.out, "y"), column(FORMAT_2_PREDICTIONS, "y"));
+    assert_eq!(column(&answer.out, "prediction"), column(FORMAT_2_PREDICTIONS, "y"));
     assert_eq!(
         folder.refusal(&[&asked[..], &["--use", "shrunk"]].concat()),
         format!("'{FORMAT_2}' keeps no models of 'shrunk', expected network")
