@@ -266,8 +266,8 @@ impl StudyHandle {
         let assembly = assembly.map_err(|error| experiment_error(&error))?;
         let mut known = fitted.known.clone();
         let work = move |watch: &crate::work::Watching<_>| {
-            let strength = Strength { alpha, ridge };
-            known.unseen = assembly.study.residuals(&known, Some((strength, watch)))?;
+            let (main, strength) = (assembly.study.main(), Strength { alpha, ridge });
+            known.unseen = assembly.study.residuals(&known, Some((main, strength, watch)))?;
             Ok(known)
         };
         let known = how.run(py, work)?;

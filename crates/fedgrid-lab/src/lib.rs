@@ -19,7 +19,9 @@ pub mod probes;
 pub mod summary;
 pub mod report;
 pub mod pipeline;
+mod kept_models;
 pub mod run;
+pub mod serving;
 pub mod figures;
 
 pub use error::{Error, Result};

@@ -21,6 +21,9 @@ pub struct Outcome {
     pub verdict: String,
     /// The answer in one word; none without a comparison.
     pub verdict_kind: Option<Kind>,
+    /// The method that the answer advises, which `predict` uses; none without a comparison.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub advised: Option<Contestant>,
     /// Whether the network helps.
     pub helps: bool,
     /// What the errors are: `mse`, `mae`, `deviance`, `log_loss` or `error_rate`.

@@ -1,7 +1,7 @@
 //! From a study to its outcome and its page: the one way that the command, the agent of a site and the wheel
 //! take.
 
-use fedgrid::compare::{Card, Contestant, Fitted, NetworkEvidence, Watch};
+use fedgrid::compare::{Card, Contestant, Fitted, NetworkEvidence, Strength, Watch};
 
 use crate::{
     assembly::Assembly,
@@ -22,6 +22,15 @@ pub struct Pipeline<'a> {
     pub assembly: &'a Assembly,
 }
 
+/// A contestant whose models a run keeps beside those of its own method.
+#[derive(Debug)]
+pub struct KeptFit {
+    /// Who it is.
+    pub contestant: Contestant,
+    /// What its training has left.
+    pub fitted: Fitted,
+}
+
 impl Pipeline<'_> {
     /// Who is tuned and scored, in order; without a comparison the study's own method alone.
     #[must_use]
@@ -34,11 +43,43 @@ impl Pipeline<'_> {
     pub fn fit(&self, cards: &[Card], watch: &dyn Watch) -> fedgrid::Result<Fitted> {
         // The strength is read from the card, so that a resumed run repeats only this last fit.
         let main = cards.iter().find(|card| card.contestant == self.assembly.study.main());
-        let strength = main.expect("the experiment's own method is always tried").strength;
-        let mut fitted = self.assembly.fit(strength, watch)?;
-        fitted.unseen = self.assembly.study.residuals(&fitted, Some((strength, watch)))?;
+        let main = main.expect("the experiment's own method is always tried");
+        let study = &self.assembly.study;
+        let mut fitted = self.assembly.fit(main.strength, watch)?;
+        let refit = Some((main.contestant, main.strength, watch));
+        fitted.unseen = study.residuals(&fitted, refit)?;
         fitted.evidence = self.evidence()?;
         Ok(fitted)
+    }
+
+    /// Fits what a run keeps beside its own method, at the strengths of their cards: the rows without a network that
+    /// were compared, and the method that the verdict advises.
+    pub fn others(
+        &self,
+        cards: &[Card],
+        advised: Option<Contestant>,
+        watch: &dyn Watch,
+    ) -> fedgrid::Result<Vec<KeptFit>> {
+        let main = self.assembly.study.main();
+        let is_kept = |card: &&Card| {
+            let contestant = card.contestant;
+            contestant != main && (contestant.is_plain() || Some(contestant) == advised)
+        };
+        let fit = |card: &Card| self.kept(card.contestant, card.strength, watch);
+        cards.iter().filter(is_kept).map(fit).collect()
+    }
+
+    /// A contestant at a strength, with its residuals on rows that it has not seen.
+    fn kept(
+        &self,
+        contestant: Contestant,
+        strength: Strength,
+        watch: &dyn Watch,
+    ) -> fedgrid::Result<KeptFit> {
+        let study = &self.assembly.study;
+        let mut fitted = study.fit_by_name(contestant, strength, watch)?;
+        fitted.unseen = study.residuals(&fitted, Some((contestant, strength, watch)))?;
+        Ok(KeptFit { contestant, fitted })
     }
 
     /// What training rows say of the network that is compared; none without a comparison along one.

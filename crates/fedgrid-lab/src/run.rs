@@ -7,40 +7,33 @@
 //! probes.csv        who asked whom, how often and what for, where nodes probed each other
 //! coefficients.csv  the coefficients of every node with their standard errors, where models have them
 //! uncertainty.json  what intervals are made of; not for classes
-//! models/           about.json and nodes.jsonl, one model per line
+//! models/           about.json, nodes.jsonl (one model per line), and the same of other methods (`kept_models.rs`)
 //! result.json       the outcome
 //! report.html       the page
 //! ```
 
 use std::{
-    collections::BTreeMap,
     fs,
     io::Write,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use fedgrid::{
-    compare::{Card, Contestant, Fitted, Watch},
-    data::Task,
+    compare::{Card, Contestant, Watch},
     method::Tally,
-    model::{Hypothesis, HypothesisKinds, Stored},
     network::NodeId,
-    uncertainty::Intervals,
 };
 use serde::{Deserialize, Serialize};
 
+pub use crate::kept_models::{KeptMethods, RunIntervals, RunModels, to_json_pretty};
 use crate::{
-    assembly::{Assembly, DataSchema},
+    assembly::Assembly,
     coefficients::Coefficients,
     error::{Error, Result},
+    kept_models::{FORMAT_VERSION, is_finished, to_json},
     outcome::Outcome,
     probes::probes_csv,
-    wording::in_plain_words,
 };
-
-/// The version of the files of a run; a change of their form raises it, and older runs are refused.
-const FORMAT_VERSION: u32 = 2;
 
 /// The files of a run beside `metrics.jsonl`, which marks the folder.
 const RUN_FILES: [&str; 7] = [
@@ -292,38 +285,23 @@ impl RunFolder {
     pub fn finish(
         &self,
         assembly: &Assembly,
-        fitted: &Fitted,
+        kept: &KeptMethods,
         outcome: &Outcome,
         page: &str,
     ) -> Result<()> {
         let models = self.folder.join("models");
         fs::create_dir_all(&models).map_err(|error| Error::file("make", &models, &error))?;
-        let about = AboutFile { format: FORMAT_VERSION, about: assembly.about.clone() };
-        self.write("models/about.json", &(to_json_pretty(&about) + "\n"))?;
-        let mut lines = String::new();
-        // Whoever reads weights, or predicts, has rows in the units of the table.
-        let hypotheses = assembly.study.for_table(&fitted.hypotheses);
-        for (name, hypothesis) in assembly.study.network.names().iter().zip(hypotheses) {
-            let model = hypothesis.save().ok_or_else(|| {
-                Error::input(format!("the model of node '{name}' cannot be stored"))
-            })?;
-            let line = ModelLine { node: name.clone(), model };
-            lines.push_str(&(to_json(&line) + "\n"));
+        for (name, text) in kept.files(assembly)? {
+            self.write(&name, &text)?;
         }
-        self.write("models/nodes.jsonl", &lines)?;
         if let Some(chosen) = &assembly.chosen {
             self.write("edges.csv", &chosen.edges_csv(&assembly.study.network))?;
         }
         let names = assembly.study.network.names();
-        self.write_probes(&fitted.tallies, |node| &names[node])?;
-        let coefficients = Coefficients::new(assembly, fitted);
+        self.write_probes(&kept.own.tallies, |node| &names[node])?;
+        let coefficients = Coefficients::new(assembly, kept.own);
         if !coefficients.nodes.is_empty() {
             self.write("coefficients.csv", &coefficients.csv(names))?;
-        }
-        if let Some(intervals) = assembly.study.intervals(fitted) {
-            let (format, nodes) = (FORMAT_VERSION, names.to_vec());
-            let file = UncertaintyFile { format, nodes, intervals };
-            self.write("uncertainty.json", &(to_json(&file) + "\n"))?;
         }
         self.write("report.html", page)?;
         self.write("result.json", &(to_json_pretty(outcome) + "\n"))
@@ -352,150 +330,11 @@ impl RunFolder {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-struct AboutFile {
-    format: u32,
-    #[serde(flatten)]
-    about: DataSchema,
-}
-
-#[derive(Serialize, Deserialize)]
-struct ModelLine {
-    node: String,
-    model: Stored,
-}
-
-/// The models of a finished run.
-#[derive(Debug)]
-pub struct RunModels {
-    /// How rows are read.
-    pub about: DataSchema,
-    /// The model of each node, by name.
-    pub by_node: BTreeMap<String, Arc<dyn Hypothesis>>,
-}
-
-impl RunModels {
-    /// Reads the models of a run folder.
-    pub fn from_folder(folder: &Path) -> Result<Self> {
-        if !is_finished(folder) {
-            let folder = folder.display();
-            return Err(Error::input(format!(
-                "'{folder}' holds no finished run; make one with fit"
-            )));
-        }
-        let read = |name: &str| {
-            let path = folder.join("models").join(name);
-            fs::read_to_string(&path)
-                .map(|text| (path.clone(), text))
-                .map_err(|error| Error::file("read the models of the run", &path, &error))
-        };
-        let broken = |path: &Path, what: &str| {
-            let path = path.display();
-            Error::input(format!("'{path}' is damaged: {what}; run the experiment again"))
-        };
-        let (path, text) = read("about.json")?;
-        let AboutFile { format, about } = serde_json::from_str(&text)
-            .map_err(|error| broken(&path, &in_plain_words(&error.to_string())))?;
-        // A newer form may read as an older one and mean something else.
-        if format != FORMAT_VERSION {
-            let found = format!("format {format}, this version reads format {FORMAT_VERSION}");
-            return Err(broken(&path, &found));
-        }
-        let named = if about.task == Task::Regression { 0 } else { about.task.outputs() };
-        if about.classes.len() != named {
-            return Err(broken(
-                &path,
-                &format!("{} classes instead of {named}", about.classes.len()),
-            ));
-        }
-        let (path, text) = read("nodes.jsonl")?;
-        let (mut by_node, kinds) = (BTreeMap::new(), HypothesisKinds::builtin());
-        for (row, line) in text.lines().enumerate() {
-            let line: Option<ModelLine> = serde_json::from_str(line).ok();
-            let read = line.and_then(|ModelLine { node, model }| {
-                let model = kinds.load(model, Some((&about.features, about.task))).ok()?;
-                Some((node, model))
-            });
-            let Some((node, model)) = read else {
-                return Err(broken(&path, &format!("line {} is not a model of the run", row + 1)));
-            };
-            by_node.insert(node, model.into());
-        }
-        Ok(Self { about, by_node })
-    }
-}
-
-#[derive(Serialize, Deserialize)]
-struct UncertaintyFile {
-    format: u32,
-    nodes: Vec<String>,
-    #[serde(flatten)]
-    intervals: Intervals,
-}
-
-/// The intervals of a finished run.
-#[derive(Debug)]
-pub struct RunIntervals {
-    /// What they are made of.
-    pub intervals: Intervals,
-    /// The place of each node among them.
-    pub places: BTreeMap<String, usize>,
-}
-
-impl RunIntervals {
-    /// Reads the intervals of a run folder whose rows are read like this.
-    pub fn from_folder(folder: &Path, about: &DataSchema) -> Result<Self> {
-        if about.task != Task::Regression {
-            return Err(Error::input(format!(
-                "intervals are for numbers, and '{}' holds classes, whose probabilities are given",
-                about.target
-            )));
-        }
-        let path = folder.join("uncertainty.json");
-        if !path.exists() {
-            return Err(Error::input(format!(
-                "'{}' holds no uncertainty.json, without which there are no intervals; run the experiment \
-                 again with this version",
-                folder.display()
-            )));
-        }
-        let text = fs::read_to_string(&path).map_err(|error| Error::file("read", &path, &error))?;
-        let broken = |what: &str| {
-            let path = path.display();
-            Error::input(format!("'{path}' is damaged: {what}; run the experiment again"))
-        };
-        let UncertaintyFile { format, nodes, intervals } = serde_json::from_str(&text)
-            .map_err(|error| broken(&in_plain_words(&error.to_string())))?;
-        if format != FORMAT_VERSION {
-            let found = format!("format {format}, this version reads format {FORMAT_VERSION}");
-            return Err(broken(&found));
-        }
-        let checked = intervals.check(nodes.len(), about.features.len());
-        checked.map_err(|error| broken(&error.to_string()))?;
-        let places = nodes.into_iter().enumerate().map(|(place, node)| (node, place)).collect();
-        Ok(Self { intervals, places })
-    }
-}
-
 /// What the run in a folder says of itself; none if there is no run.
 fn identity(folder: &Path) -> Option<Identity> {
     // Other programs write metrics too, so the name of the file is not enough.
     let metrics = fs::read_to_string(folder.join("metrics.jsonl")).ok()?;
     serde_json::from_str(metrics.lines().next()?).ok()
-}
-
-/// Whether a folder holds a run that came to its end.
-fn is_finished(folder: &Path) -> bool {
-    folder.join("result.json").exists()
-}
-
-fn to_json<T: Serialize>(value: &T) -> String {
-    serde_json::to_string(value).expect("plain values become JSON")
-}
-
-/// A value as JSON for people.
-pub fn to_json_pretty<T: Serialize>(value: &T) -> String {
-    serde_json::to_string_pretty(value).expect("plain values become JSON")
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use fedgrid_lab::{
     outcome::Outcome,
     pipeline::Pipeline,
     readings,
-    run::{Existing, RunFolder, to_json_pretty},
+    run::{Existing, KeptMethods, RunFolder, to_json_pretty},
     summary::OriginCards,
 };
 
@@ -66,18 +66,22 @@ impl FitJob {
         let cards = folder.cards(&assembly, &contestants, &progress, &done)?;
         let mut origins = earlier_origins(&rolling, &mut folder, &contestants, &progress)?;
         let fitted = pipeline.fit(&cards, &progress)?;
-        progress.finish();
-        let seconds = begun.elapsed().as_secs_f64();
-        let outcome = match rolling.windows().last() {
+        let seconds = || begun.elapsed().as_secs_f64();
+        let mut outcome = match rolling.windows().last() {
             Some(window) => {
-                origins.push(OriginCards::new(window, &assembly, cards));
-                pipeline.rolled_outcome(&origins, &fitted, seconds)
+                origins.push(OriginCards::new(window, &assembly, cards.clone()));
+                pipeline.rolled_outcome(&origins, &fitted, seconds())
             }
-            None => pipeline.outcome(&cards, &fitted, seconds),
+            None => pipeline.outcome(&cards, &fitted, seconds()),
         };
+        let others = pipeline.others(&cards, outcome.advised, &progress)?;
+        progress.finish();
+        let seconds = seconds();
+        outcome.seconds = seconds;
         let helps = pipeline.helps(&fitted);
         let page = pipeline.page((&self.title, &text), &outcome, &fitted, &helps);
-        folder.finish(&assembly, &fitted, &outcome, &page)?;
+        let kept = KeptMethods { own: &fitted, others: &others, advised: outcome.advised };
+        folder.finish(&assembly, &kept, &outcome, &page)?;
         say(terminal, &outcome);
         let report = self.folder.join("report.html");
         terminal.say(&format!("\nReport: {} ({seconds:.1} s)", report.display()));

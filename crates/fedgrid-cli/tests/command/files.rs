@@ -288,7 +288,8 @@ fn several_files_and_standard_input_are_the_table() {
     assert_eq!(checked.code, Some(0), "{}", checked.err);
     assert!(checked.out.starts_with("standard input: 48 rows"), "{}", checked.out);
     let predicted = by_pipe(&["predict", "plain", "--data", "-"]);
-    assert_eq!(predicted.err, "standard input: semicolons between cells, decimal commas\n");
+    let said = "standard input: semicolons between cells, decimal commas\n";
+    assert!(predicted.err.starts_with(said), "{}", predicted.err);
     assert_eq!(predicted.out, folder.done(&["predict", "plain", "--data", "plain.csv"]));
     assert_eq!(
         folder.fit_refusal(&["--data", "-", "--nodes", "-"]),

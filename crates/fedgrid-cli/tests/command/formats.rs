@@ -146,11 +146,9 @@ fn new_rows_that_leave_it_open_are_read_as_in_training() {
     fitted(&folder, &[]);
     folder.write("one.csv", "node;x;z\na;1,125;2\n");
     let answer = folder.run(&["predict", "run", "--data", "one.csv"]);
-    assert_eq!(
-        answer.err,
-        "one.csv: semicolons between cells, decimal commas, '1,125' in 'x' is 1.125 because the training rows have \
-         decimal commas\n"
-    );
+    let said = "one.csv: semicolons between cells, decimal commas, '1,125' in 'x' is 1.125 because the training rows \
+                have decimal commas\n";
+    assert!(answer.err.starts_with(said), "{}", answer.err);
     folder.write("two.csv", "node,x,z\na,1.125,2\n");
     assert_eq!(answer.out, folder.done(&["predict", "run", "--data", "two.csv"]));
 }

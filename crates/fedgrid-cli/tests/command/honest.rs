@@ -288,11 +288,11 @@ fn predictions_are_written_as_the_name_says_or_refused() {
         })
         .collect();
     let csv = folder.read("p.csv");
-    assert_eq!(csv.lines().next(), Some("node,y"));
+    assert_eq!(csv.lines().next(), Some("node,prediction,by,row"));
     assert_eq!(read, csv.lines().skip(1).collect::<Vec<_>>());
     let refused = predict("p.xlsx");
     assert_eq!(refused.code, Some(2));
-    assert!(refused.err.contains("--out ends with .xlsx, expected .csv or .parquet"));
+    assert!(refused.err.contains("--out ends with .xlsx, expected .csv, .parquet or .jsonl"));
 }
 
 #[test]

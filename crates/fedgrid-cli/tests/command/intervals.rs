@@ -20,7 +20,7 @@ fn intervals_are_two_columns_around_the_prediction() {
         folder.fit("run", &["--method", method, "--no-compare"]);
         let plain = folder.done(&PREDICT);
         let printed = folder.done(&[&PREDICT[..], &["--interval", "0.8"]].concat());
-        assert_eq!(printed.lines().next(), Some("node,y,lower,upper"));
+        assert_eq!(printed.lines().next(), Some("node,prediction,lower,upper,by,row"));
         let wider = cells(&folder.done(&[&PREDICT[..], &["--interval", "0.9"]].concat()));
         for ((row, plain), wider) in cells(&printed).iter().zip(cells(&plain)).zip(&wider) {
             assert_eq!(row[..2], plain[..]);
@@ -32,7 +32,7 @@ fn intervals_are_two_columns_around_the_prediction() {
             &folder.done(&[&PREDICT[..], &["--interval", "0.8", "--json"]].concat()),
         )
         .unwrap();
-        assert_eq!(json[0]["lower"].as_f64(), Some(number(&cells(&printed)[0][2])));
+        assert_eq!(json["predictions"][0]["lower"].as_f64(), Some(number(&cells(&printed)[0][2])));
         folder.done(&[&PREDICT[..], &["--interval", "0.8", "--out", "p.parquet"]].concat());
         let again = fedgrid_lab::source::Table::from_file(&folder.path("p.parquet"), ',').unwrap();
         let column: Vec<f64> = cells(&printed).iter().map(|row| number(&row[3])).collect();
@@ -69,7 +69,10 @@ fn runs_without_intervals_are_refused_with_the_reason() {
     );
     folder.done(&PREDICT);
     for (damaged, said) in [
-        (text.replace("\"format\":2", "\"format\":3"), "format 3, this version reads format 2"),
+        (
+            text.replace("\"format\":3", "\"format\":4"),
+            "format 4, this version reads formats 2 to 3",
+        ),
         (text.replacen("\"a\",", "", 1), "nodes with scores: found 6, expected 5"),
         (text[..text.len() / 2].to_string(), "is damaged"),
         (
@@ -100,7 +103,8 @@ fn a_level_that_few_rows_do_not_allow_leaves_its_cells_empty_and_says_what_they_
     let answer = folder.run(&[&PREDICT[..], &["--interval", "0.95"]].concat());
     assert_eq!(answer.code, Some(0));
     assert!(cells(&answer.out).iter().all(|row| row[2].is_empty() && row[3].is_empty()));
-    assert_eq!(answer.err.lines().count(), NODES.len());
+    // The last line names the method.
+    assert_eq!(answer.err.lines().count(), NODES.len() + 1);
     assert_eq!(
         answer.err.lines().next(),
         Some("node 'a': too few rows for a 95 % interval: 12 rows allow at most 92 %")

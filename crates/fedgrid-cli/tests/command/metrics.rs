@@ -147,7 +147,7 @@ fn the_measures_of_numbers_are_those_of_the_predictions() {
     let said = folder.done(&["fit", "experiment.toml", "--out", "run"]);
     let result = folder.json("run/result.json");
     let own = &result["comparison"]["network"]["metrics"]["test"];
-    let (truth, predicted) = test_rows(&folder, "y");
+    let (truth, predicted) = test_rows(&folder, "prediction");
     let truth: Vec<f64> = truth.iter().map(|cell| cell.parse().unwrap()).collect();
     let mean = |value: &dyn Fn(f64, f64) -> f64| {
         truth.iter().zip(&predicted).map(|(y, p)| value(*y, *p)).sum::<f64>() / truth.len() as f64

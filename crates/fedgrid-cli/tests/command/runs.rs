@@ -88,7 +88,21 @@ fn a_finished_run_holds_its_parts() {
         "uncertainty.json",
     ];
     assert_eq!(files(&folder, "runs/first"), expected);
-    assert_eq!(files(&folder, "runs/first/models"), ["about.json", "nodes.jsonl"]);
+    assert_eq!(
+        files(&folder, "runs/first/models"),
+        [
+            "about.json",
+            "local.jsonl",
+            "local.uncertainty.json",
+            "mixed.jsonl",
+            "mixed.uncertainty.json",
+            "nodes.jsonl",
+            "pooled.jsonl",
+            "pooled.uncertainty.json",
+            "shrunk.jsonl",
+            "shrunk.uncertainty.json",
+        ]
+    );
     assert_eq!(folder.read("runs/first/models/nodes.jsonl").lines().count(), NODES.len());
     // One line for who it is, three for methods to choose from, one for each of local, pooled, shrunk, mixed,
     // network, two methods that were not chosen, and five shuffles.
@@ -106,7 +120,7 @@ fn without_a_folder_the_run_is_named_after_the_experiment() {
 fn the_result_has_its_documented_shape() {
     let folder = Folder::new();
     let result = folder.fit("run", &["--method", "fedrelax"]);
-    for key in ["verdict", "verdict_kind", "metric", "version"] {
+    for key in ["verdict", "verdict_kind", "advised", "metric", "version"] {
         assert!(result[key].is_string(), "{key}");
     }
     for key in ["rounds", "bytes", "seed"] {
@@ -225,7 +239,8 @@ fn class_probabilities_sum_to_one() {
     assert_eq!(result["metric"], "log_loss");
     assert!(result["comparison"]["network"]["accuracy"].is_f64());
     let printed = folder.done(&["predict", "run", "--data", "rows.csv", "--json"]);
-    let predictions: Vec<Value> = serde_json::from_str(&printed).unwrap();
+    let printed: Value = serde_json::from_str(&printed).unwrap();
+    let predictions = printed["predictions"].as_array().unwrap();
     assert_eq!(predictions.len(), 48);
     for row in &predictions {
         let [cold, warm] = ["cold", "warm"].map(|c| row["probabilities"][c].as_f64().unwrap());
@@ -233,7 +248,10 @@ fn class_probabilities_sum_to_one() {
         assert_eq!(row["prediction"], if warm > cold { "warm" } else { "cold" });
     }
     let printed = folder.done(&["predict", "run", "--data", "rows.csv"]);
-    assert_eq!(printed.lines().next(), Some("node,y,probability_cold,probability_warm"));
+    assert_eq!(
+        printed.lines().next(),
+        Some("node,prediction,probability_cold,probability_warm,by,row")
+    );
     assert_eq!(printed.lines().count(), 49);
 }
 

@@ -33,7 +33,7 @@ pub use agreement::NamedSummary;
 pub use check::{Checked, check_table};
 use fedgrid::{
     compare::{Settings, Study, Unwatched, Watch},
-    data::{Features, Plan, Task},
+    data::{Dataset, Features, Plan, Task},
     model::Scales,
 };
 pub use graph::{Graph, NodeTable};
@@ -83,6 +83,10 @@ pub struct DataSchema {
     /// The character before decimals in the rows that models were trained on, if any number told it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decimal: Option<char>,
+    /// The least and the largest value of each feature in the training rows; nothing where nobody is to know it, as at
+    /// the sites of a federation, and in runs of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<(f64, f64)>,
 }
 
 /// A study with what a report says about it.
@@ -233,11 +237,13 @@ impl Assembly {
         let (source, fingerprint, decimal) =
             (table.source.clone(), table.fingerprint, table.decimal);
         let plan = rows.plan(experiment, &graph);
+        let ranges = ranges(&rows.data, &plan);
         let (models, public) = (Vec::new(), None);
         let parts = StudyInputs { source, fingerprint, graph, task, rows, models, public, plan };
         let mut assembly = Self::from_parts(experiment, files, parts, watch)?;
         // Rows in memory are not written, so that only a table can tell it.
         assembly.about.decimal = decimal;
+        assembly.about.ranges = ranges;
         Ok(assembly)
     }
 
@@ -245,7 +251,10 @@ impl Assembly {
     pub fn from_memory(experiment: &Experiment, parts: StudyInputs) -> Result<Self> {
         let experiment = &experiment.settled(parts.task);
         let files = Files::new(Path::new(""), experiment);
-        Self::from_parts(experiment, files, parts, &Unwatched)
+        let ranges = ranges(&parts.rows.data, &parts.plan);
+        let mut assembly = Self::from_parts(experiment, files, parts, &Unwatched)?;
+        assembly.about.ranges = ranges;
+        Ok(assembly)
     }
 
     fn from_parts(
@@ -348,8 +357,25 @@ impl DataSchema {
     ) -> Self {
         let DataKeys { node, target, .. } = experiment.data.clone();
         let (features, known) = (columns.feature_names(), KnownPart::of(experiment));
-        Self { node, target, features, task, classes, columns, known, decimal: None }
+        let (decimal, ranges) = (None, Vec::new());
+        Self { node, target, features, task, classes, columns, known, decimal, ranges }
     }
+}
+
+/// The least and the largest value of each feature in the training rows.
+fn ranges(rows: &[Dataset], plan: &Plan) -> Vec<(f64, f64)> {
+    let columns = rows.first().map_or(0, |data| data.features().columns());
+    let mut ranges = vec![(f64::INFINITY, f64::NEG_INFINITY); columns];
+    for (data, rows) in rows.iter().zip(&plan.train) {
+        for &row in rows {
+            for (range, value) in ranges.iter_mut().zip(data.features().row(row)) {
+                *range = (range.0.min(*value), range.1.max(*value));
+            }
+        }
+    }
+    // Without a training row there is no range, and infinity cannot be stored.
+    ranges.retain(|(least, most)| least <= most);
+    ranges
 }
 
 /// What is unusual about rows and nodes, in words: for each node, and for all.

@@ -394,6 +394,7 @@ mod tests {
             helps: true,
             metric: "mse".into(),
             classes: Vec::new(),
+            advised: None,
             at_site: None,
             comparison: Comparison {
                 local: Some(entry(4.0, Some(4.2))),

@@ -76,7 +76,7 @@ pub(super) fn table(
             names[column]
         )),
     })?;
-    if rows == 0 {
+    if rows == 0 && !format.may_be_empty {
         let sentence = format!("{source} has a header but no row, expected rows below it");
         return Err(refused(sentence));
     }

@@ -123,7 +123,7 @@ impl ReadTable {
             stream.read_to_end(&mut bytes).map_err(damaged)?;
             let columns = whole(content, bytes, source).map_err(TextRefusal::Refused)?;
             let rows = columns.first().map_or(0, |column| column.cells.len());
-            if rows == 0 {
+            if rows == 0 && !format.may_be_empty {
                 return Err(refused(format!("{source} has no row")));
             }
             words.extend(content.unexpected(ending));

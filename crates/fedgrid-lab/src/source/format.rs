@@ -15,6 +15,8 @@ pub struct FileFormat {
     pub usual_decimal: Option<char>,
     /// Cells that stand for no value, besides those that do in every table.
     pub missing_values: Arc<[String]>,
+    /// Whether a table without rows is one.
+    pub may_be_empty: bool,
 }
 
 impl From<&DataKeys> for FileFormat {
@@ -29,7 +31,8 @@ impl From<char> for FileFormat {
     fn from(delimiter: char) -> Self {
         let keys = FileKeys { delimiter: Some(delimiter), ..FileKeys::default() };
         let missing_values = Arc::new([]);
-        Self { keys, place: "data.format.", usual_decimal: None, missing_values }
+        let may_be_empty = false;
+        Self { keys, place: "data.format.", usual_decimal: None, missing_values, may_be_empty }
     }
 }
 
@@ -38,7 +41,8 @@ impl FileFormat {
     #[must_use]
     pub fn new(keys: &FileKeys, place: &'static str, data: &DataKeys) -> Self {
         let missing_values = data.missing_values.clone().into();
-        Self { keys: keys.clone(), place, usual_decimal: None, missing_values }
+        let (keys, may_be_empty) = (keys.clone(), false);
+        Self { keys, place, usual_decimal: None, missing_values, may_be_empty }
     }
 }
 

@@ -68,6 +68,7 @@ pub fn outcome(
         }
         .sentence(),
         verdict_kind: verdict.as_ref().map(|verdict| verdict.kind),
+        advised: verdict.as_ref().map(|verdict| verdict::advised(verdict, main)),
         helps: verdict.as_ref().is_some_and(Verdict::helps),
         metric: study.metric().name().into(),
         classes: assembly.about.classes.clone(),
@@ -327,7 +328,14 @@ fn warnings(assembly: &Assembly, cards: &[Card], fitted: &Fitted, is_judged: boo
     }
     let certificate = &fitted.certificate;
     if !certificate.converged {
-        let rounds = if fitted.direct { "" } else { "; more rounds (method.rounds) may help" };
+        let allowed = assembly.study.settings.runtime.stop.rounds;
+        let rounds = match (fitted.direct, fitted.rounds.len() < allowed) {
+            (true, _) => "",
+            (false, true) => {
+                "; its rounds were ended where they came no nearer to rest, as those of trees and the like may"
+            }
+            (false, false) => "; more rounds (method.rounds) may help",
+        };
         warnings.push(format!(
             "The run did not converge: {} {}{rounds}.",
             certificate.kind,

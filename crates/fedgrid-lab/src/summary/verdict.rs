@@ -24,6 +24,25 @@ pub(super) struct VerdictText<'a> {
     pub(super) is_quick: bool,
 }
 
+/// The method that the sentence of a verdict advises: the experiment's own, unless it says to use another.
+pub(super) fn advised(verdict: &Verdict, main: Contestant) -> Contestant {
+    let is_hub = main != Contestant::Network;
+    match verdict.kind {
+        // Shuffles that are as good say nothing against the method itself.
+        Kind::CouplingOnly if !is_hub && adds_no_shape(verdict) && verdict.gain.gain > 0.0 => main,
+        Kind::CouplingOnly => verdict.rival,
+        Kind::Pooled | Kind::Local if is_hub => verdict.rival,
+        Kind::Pooled => Contestant::Pooled,
+        Kind::Local => Contestant::Local,
+        Kind::Network | Kind::Hub | Kind::Coupling | Kind::Undecided => main,
+    }
+}
+
+/// Whether the network was found to do as well with shuffled nodes.
+fn adds_no_shape(verdict: &Verdict) -> bool {
+    verdict.shape.is_some_and(|shape| shape.is_equivalent())
+}
+
 impl VerdictText<'_> {
     /// The verdict in one sentence.
     pub(super) fn sentence(&self) -> String {
@@ -71,10 +90,11 @@ impl VerdictText<'_> {
                      without it ({name}){shuffles}; {gaining} of {nodes} nodes gain."
                 )
             }
-            Kind::CouplingOnly if verdict.shape.is_some_and(|shape| shape.is_equivalent()) => {
+            Kind::CouplingOnly if adds_no_shape(verdict) => {
                 let shuffled = self.comparison.shuffled.as_ref().map(Entry::error);
+                let advised = advised(verdict, self.main);
                 let advice =
-                    if verdict.gain.gain > 0.0 { String::new() } else { format!("; use {name}") };
+                    if advised == self.main { String::new() } else { format!("; use {advised}") };
                 format!(
                     "Coupling the nodes helps, but the shape of your network does not: error \
                      {network} with it and {} when its nodes are shuffled, the same within 1 %, \
@@ -83,14 +103,18 @@ impl VerdictText<'_> {
                 )
             }
             Kind::CouplingOnly => format!(
-                "Coupling the nodes helps, but your network adds less than 1 % to it: error \
-                 {network} with it against {rival} for the best method without it ({name}; {})\
-                 {shuffles}; use {name}.",
-                difference(&verdict.gain)
+                "Coupling the nodes helps, but {}: error {network} with it against {rival} for the best \
+                 method without it ({name}; {}){shuffles}; use {}.",
+                if verdict.gain.is_clear_loss() {
+                    "less by your network than without it"
+                } else {
+                    "your network adds less than 1 % to it"
+                },
+                difference(&verdict.gain),
+                advised(verdict, self.main)
             ),
             Kind::Coupling => format!("Coupling the nodes helps. {}", self.unconfirmed(verdict)),
-            Kind::Pooled => self.denied(Contestant::Pooled),
-            Kind::Local => self.denied(Contestant::Local),
+            Kind::Pooled | Kind::Local => self.denied(advised(verdict, self.main)),
             Kind::Undecided => self.unconfirmed(verdict),
         }
     }
@@ -177,7 +201,8 @@ impl VerdictText<'_> {
                 )
             }
             Kind::CouplingOnly | Kind::Pooled | Kind::Local => {
-                format!("{name} does not help here: {errors}; use {rival}.")
+                let advised = advised(verdict, self.main);
+                format!("{name} does not help here: {errors}; use {advised}.")
             }
             Kind::Coupling | Kind::Undecided => {
                 format!("{rows} cannot confirm that {name} helps by 1 % or more: {errors}.")
@@ -233,6 +258,16 @@ mod tests {
 
     /// The sentence where the shape gains so much on its shuffles.
     fn with_shape(kind: Kind, gain: f64, standard_error: f64, shape: Option<Difference>) -> String {
+        with_advice(kind, gain, standard_error, shape).0
+    }
+
+    /// The same with the method that it advises.
+    fn with_advice(
+        kind: Kind,
+        gain: f64,
+        standard_error: f64,
+        shape: Option<Difference>,
+    ) -> (String, Contestant) {
         let entry = |test: f64| {
             let (accuracy, alpha, ridge, spread) = (None, None, None, None);
             let metrics = RoleMeasures::default();
@@ -266,7 +301,7 @@ mod tests {
             rows,
             is_quick: false,
         };
-        text.sentence()
+        (text.sentence(), advised(&verdict, text.main))
     }
 
     #[test]
@@ -314,6 +349,29 @@ mod tests {
     fn the_method_that_is_advised_is_the_one_of_the_verdict() {
         assert!(sentence(Kind::Pooled, -0.3, 0.01).contains("use pooled: error 11.0"));
         assert!(sentence(Kind::Local, -0.3, 0.01).contains("use local: error 12.0"));
-        assert!(sentence(Kind::CouplingOnly, -0.3, 0.01).ends_with("use shrunk."));
+        let worse = sentence(Kind::CouplingOnly, -0.3, 0.01);
+        assert!(worse.contains("helps, but less by your network than without it"), "{worse}");
+        assert!(worse.ends_with("use shrunk."), "{worse}");
+        let alike = sentence(Kind::CouplingOnly, -0.03, 0.01);
+        assert!(alike.contains("helps, but your network adds less than 1 % to it"), "{alike}");
+    }
+
+    #[test]
+    fn what_is_served_is_what_the_sentence_advises() {
+        let same =
+            Some(Difference { gain: 0.0, standard_error: 0.01, degrees: 200.0, error: 10.0 });
+        let kinds = [Kind::Network, Kind::Hub, Kind::Coupling, Kind::CouplingOnly];
+        let kinds = kinds.into_iter().chain([Kind::Pooled, Kind::Local, Kind::Undecided]);
+        for (kind, shape) in kinds.flat_map(|kind| [(kind, None), (kind, same)]) {
+            for gain in [0.3, -0.3] {
+                let (said, advised) = with_advice(kind, gain, 0.01, shape);
+                let word = said.split("use ").nth(1).map(|rest| {
+                    let is_end = |letter: char| !letter.is_alphanumeric();
+                    rest.split(is_end).next().unwrap_or_default().to_string()
+                });
+                let word = word.unwrap_or_else(|| "network".into());
+                assert_eq!(word, advised.to_string(), "{said}");
+            }
+        }
     }
 }

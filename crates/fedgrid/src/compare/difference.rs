@@ -70,6 +70,12 @@ impl Difference {
         self.is_sure() && self.gain >= MARGIN_SHARE * self.error
     }
 
+    /// Whether there is a loss, and it matters.
+    #[must_use]
+    pub fn is_clear_loss(&self) -> bool {
+        Self { gain: -self.gain, ..*self }.is_clear()
+    }
+
     /// Whether it was found that there is no gain worth it.
     #[must_use]
     pub fn is_excluded(&self) -> bool {

@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 
 use super::{
-    Fitted, Strength, Study, Watch,
+    Contestant, Fitted, Strength, Study, Watch,
     fitted::{Effort, FitRequest, StartingPoint},
     trainer::Trainer,
 };
@@ -29,12 +29,12 @@ pub struct NodeCoverage {
 
 impl Study {
     /// The residuals of what was fitted on rows that it has not seen; none for classes. Where training rows
-    /// take turns to validate, `refit` says at which strength models are fitted without them; without it,
+    /// take turns to validate, `refit` says who is fitted without them at which strength; without it,
     /// there is no row.
     pub fn residuals(
         &self,
         fitted: &Fitted,
-        refit: Option<(Strength, &dyn Watch)>,
+        refit: Option<(Contestant, Strength, &dyn Watch)>,
     ) -> Result<Option<Residuals>> {
         if self.task() != Task::Regression {
             return Ok(None);
@@ -54,9 +54,10 @@ impl Study {
                 CalibrationRows::Validation
             }
             ([], _) | (_, None) => CalibrationRows::None,
-            (folds, Some((strength, watch))) => {
+            (folds, Some((contestant, strength, watch))) => {
+                let without = |fold| self.fit_without(fold, (contestant, strength), watch);
                 for fold in folds {
-                    let fitted = self.fit_without(fold, strength, watch)?;
+                    let fitted = without(fold)?;
                     add(&fitted, &fold.validation);
                 }
                 CalibrationRows::Folds
@@ -65,11 +66,16 @@ impl Study {
         Ok(Some(Residuals { rows, nodes, counts }))
     }
 
-    fn fit_without(&self, fold: &Fold, strength: Strength, watch: &dyn Watch) -> Result<Fitted> {
+    fn fit_without(
+        &self,
+        fold: &Fold,
+        (contestant, strength): (Contestant, Strength),
+        watch: &dyn Watch,
+    ) -> Result<Fitted> {
         let trainer = Trainer::new(self, watch, &fold.train, strength.ridge)?;
-        let network = &self.network_of(self.main());
+        let network = &self.network_of(contestant);
         let (start, effort) = (StartingPoint::Cold, Effort::Search);
-        trainer.train(self.main(), FitRequest::new(network, strength.alpha, start, effort))
+        trainer.train(contestant, FitRequest::new(network, strength.alpha, start, effort))
     }
 
     /// Appends the residuals on the given rows of each node.

@@ -282,7 +282,7 @@ impl Study {
     }
 
     /// Fits a contestant with nodes in the order of their names.
-    pub(super) fn fit_by_name(
+    pub fn fit_by_name(
         &self,
         contestant: Contestant,
         strength: Strength,

@@ -11,7 +11,10 @@ use fedgrid::{
     data::{Dataset, Features, Labels, Plan, Role, RowDraws, Task, normal_points},
     method::{FedRelax, StopOn, fedrelax::Coupling},
     metric::Metric,
-    model::{ElasticNet, Forest, Huber, Linear, LocalModel, Logistic, Perceptron, Poisson, Quantile, Tree},
+    model::{
+        ElasticNet, Forest, Huber, Linear, LocalModel, Logistic, Perceptron, Poisson, Quantile,
+        Tree,
+    },
     network::{Clustered, Network},
     penalty::Penalty,
     random::{Purpose, Stream},

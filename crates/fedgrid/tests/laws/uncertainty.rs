@@ -60,8 +60,8 @@ fn mixed() -> Approach {
 /// What was fitted, its intervals, and the share of test rows that they cover.
 fn checked(study: &Study, refits: bool) -> (Fitted, Intervals, f64) {
     let mut fitted = study.fit(STRENGTH, &Unwatched).unwrap();
-    let refit: Option<(Strength, &dyn fedgrid::compare::Watch)> =
-        refits.then_some((STRENGTH, &Unwatched));
+    let refit: Option<(_, Strength, &dyn fedgrid::compare::Watch)> =
+        refits.then_some((study.main(), STRENGTH, &Unwatched));
     fitted.unseen = study.residuals(&fitted, refit).unwrap();
     let intervals = study.intervals(&fitted).unwrap();
     let coverage = study.coverage(&fitted, &intervals, LEVEL).unwrap();

@@ -23,7 +23,7 @@ use fedgrid_lab::{
     pipeline::Pipeline,
     probes::help,
     readings,
-    run::{Existing, RunFolder, to_json_pretty},
+    run::{Existing, KeptMethods, RunFolder, to_json_pretty},
     theory::Theory,
 };
 
@@ -111,7 +111,7 @@ impl SiteRun<'_> {
         let page = pipeline.page((&self.title, &text), &outcome, &fitted, &helps);
         let names = &self.bundle.manifest.nodes;
         folder.write_probes(&learnt.tallies, |node| &names[node].name)?;
-        folder.finish(&site, &fitted, &outcome, &page)?;
+        folder.finish(&site, &KeptMethods::only(&fitted), &outcome, &page)?;
         if self.share {
             let path = self.out.join("share.txt");
             let text = share::signed(self.bundle, &outcome);

@@ -1,0 +1,170 @@
+//! `fedgrid predict`: new rows, each by its own node's model.
+
+mod output;
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+
+use self::output::{Format, Output};
+use super::format::{FormatFlags, files};
+use crate::terminal::{Terminal, complain};
+use fedgrid_lab::{
+    assembly::DataSchema,
+    error::{Error, Result},
+    experiment::is_standard_input,
+    number::counted,
+    run::RunModels,
+    serving::{LevelIntervals, Serving},
+    source::{FileFormat, Table},
+};
+
+/// Arguments of `fedgrid predict`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  fedgrid predict runs/colorado --data new.csv --interval 0.9 --out predictions.csv
+  fedgrid predict runs/colorado --data new.parquet --keep --out predictions.parquet
+  zcat rows.csv.gz | fedgrid predict runs/colorado --data - --as jsonl")]
+pub(super) struct Predict {
+    /// The folder of a finished run.
+    run: PathBuf,
+
+    /// The rows to predict: a CSV, Parquet or Arrow file with the node and feature columns, several such files, or -
+    /// for standard input.
+    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    data: Vec<PathBuf>,
+
+    /// For models with lags: rows of the time before, with the columns that lags are made of.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    history: Vec<PathBuf>,
+
+    /// The method whose models predict, among those that the run keeps: network, mixed, shrunk, pooled, local; by
+    /// default the one that the verdict advises.
+    #[arg(long = "use", value_name = "METHOD")]
+    used: Option<String>,
+
+    #[command(flatten)]
+    format: FormatFlags,
+
+    /// Adds the columns lower and upper: an interval that holds so large a share of new rows, such as 0.9.
+    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    interval: Option<String>,
+
+    /// Passes columns of the rows through: those that are named, or all.
+    #[arg(long, value_name = "COLUMNS", num_args = 0..=1, value_delimiter = ',')]
+    keep: Option<Vec<String>>,
+
+    /// Where to write the predictions, as CSV or, if the name ends so, as Parquet or JSON lines (.jsonl); by default,
+    /// and for -, on standard output.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+
+    /// How to write them, whatever the name of the file: csv, jsonl or parquet.
+    #[arg(long = "as", value_name = "FORMAT")]
+    written: Option<String>,
+
+    /// Replace an existing file.
+    #[arg(long)]
+    force: bool,
+}
+
+impl Predict {
+    pub(super) fn run(self, terminal: Terminal) -> Result<()> {
+        // Before the rows are read, which may be many.
+        let format = self.written_format()?;
+        let file = self.out.as_deref().filter(|path| !is_standard_input(path));
+        self.check_file(file)?;
+        let models = RunModels::of_method(&self.run, self.used.as_deref())?;
+        let level = self.level()?;
+        let intervals = level.map(|level| LevelIntervals::new(&models, level)).transpose()?;
+        let table = self.table(&models.about, &self.data)?;
+        let table = table.expect("the command line asks for a file");
+        let history = self.table(&models.about, &self.history)?;
+        let serving = Serving { models: &models, intervals: intervals.as_ref() };
+        let served = serving.predict(&table, history.as_ref())?;
+        let output = Output::new(&models.about, &table, &served, self.keep.as_deref())?;
+        let notes: Vec<String> = table
+            .described
+            .iter()
+            .chain(&served.notes)
+            .cloned()
+            .chain([method_note(&models)])
+            .collect();
+        if let Some(path) = file {
+            // The whole file is made in memory, so that a wrong row leaves no half of one.
+            let bytes = output.bytes(format);
+            std::fs::write(path, &bytes).map_err(|error| Error::file("write", path, &error))?;
+            let count = counted(served.nodes.len(), "prediction");
+            terminal.say(&format!("{count} in {}", path.display()));
+        } else if !terminal.json && !terminal.quiet {
+            // A reader that has gone away wants no more.
+            let _ = std::io::stdout().lock().write_all(&output.bytes(format));
+        }
+        if terminal.json {
+            terminal.give(&output.json_text(&models.used, &models.advised, &notes));
+        }
+        if !terminal.quiet {
+            // Standard output is the table.
+            notes.iter().for_each(|note| complain(note));
+        }
+        Ok(())
+    }
+
+    /// How predictions are written.
+    fn written_format(&self) -> Result<Format> {
+        match (&self.written, &self.out) {
+            (Some(word), _) => Format::named(word),
+            (None, Some(path)) => Format::of(path),
+            (None, None) => Ok(Format::Csv),
+        }
+    }
+
+    /// Refuses a file that is there already.
+    fn check_file(&self, file: Option<&Path>) -> Result<()> {
+        match file {
+            Some(path) if path.exists() && !self.force => {
+                Err(Error::input(format!("'{}' exists: replace it with --force", path.display())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The rows of some files, as they look; what they leave open is as in training. None without a file.
+    fn table(&self, about: &DataSchema, names: &[PathBuf]) -> Result<Option<Table>> {
+        let format = FileFormat {
+            keys: self.format.keys()?,
+            place: "--",
+            usual_decimal: about.decimal,
+            missing_values: about.columns.missing_values.clone().into(),
+            may_be_empty: true,
+        };
+        let files = files(names);
+        files.map(|files| Table::from_files(Path::new(""), &files, &format)).transpose()
+    }
+
+    /// The level of the intervals that are asked for, if any.
+    fn level(&self) -> Result<Option<f64>> {
+        let Some(text) = &self.interval else { return Ok(None) };
+        let level = text.parse().ok().filter(|level| *level > 0.0 && *level < 1.0);
+        let expected = "a share of rows between 0 and 1, such as 0.9";
+        let refusal = || Error::input(format!("--interval is '{text}', expected {expected}"));
+        level.map(Some).ok_or_else(refusal)
+    }
+}
+
+/// Which method has predicted, and what else could have.
+fn method_note(models: &RunModels) -> String {
+    let RunModels { used, advised, methods, .. } = models;
+    let others = methods.iter().filter(|name| *name != used).map(String::as_str);
+    let others = others.collect::<Vec<_>>().join(", ");
+    let others = if others.is_empty() { others } else { format!(" (--use takes {others}, too)") };
+    let advice = match (used == advised, methods.first() == Some(used)) {
+        (true, true) => String::new(),
+        (true, false) => ", as the verdict advises".into(),
+        (false, _) => format!(" instead of {advised}"),
+    };
+    format!("predicted by {used}{advice}{others}")
+}

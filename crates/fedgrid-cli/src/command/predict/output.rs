@@ -1,0 +1,248 @@
+//! Predictions as a table: its columns, and the ways it is written.
+
+use std::{borrow::Cow, path::Path};
+
+use fedgrid_lab::{
+    assembly::DataSchema,
+    error::{Error, Result},
+    run::to_json_pretty,
+    serving::Served,
+    source::{self, Column, Holds, Table, Written},
+};
+use serde_json::{Map, Value, json};
+
+/// How predictions are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    Csv,
+    Parquet,
+    JsonLines,
+}
+
+impl Format {
+    /// As a word says.
+    pub(super) fn named(word: &str) -> Result<Self> {
+        match word {
+            "csv" => Ok(Self::Csv),
+            "parquet" => Ok(Self::Parquet),
+            "jsonl" => Ok(Self::JsonLines),
+            _ => Err(Error::input(format!("--as is '{word}', expected csv, jsonl or parquet"))),
+        }
+    }
+
+    /// As the ending of a file says.
+    pub(super) fn of(path: &Path) -> Result<Self> {
+        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
+        match ending.to_str().unwrap_or_default() {
+            "parquet" => Ok(Self::Parquet),
+            "jsonl" | "ndjson" => Ok(Self::JsonLines),
+            "" | "csv" | "txt" => Ok(Self::Csv),
+            other => Err(Error::input(format!(
+                "--out ends with .{other}, expected .csv, .parquet or .jsonl, which can be written"
+            ))),
+        }
+    }
+}
+
+/// The cells of a column.
+enum Cells<'a> {
+    /// As the file of rows has them.
+    Input(&'a Column),
+    Text(Vec<String>),
+    /// Numbers; not-a-number stands for none.
+    Numbers(Vec<f64>),
+    /// The numbers of the rows, from one.
+    Places,
+}
+
+impl Cells<'_> {
+    fn text(&self, row: usize) -> Cow<'_, str> {
+        match self {
+            Self::Input(column) => column.cell(row),
+            Self::Text(cells) => Cow::from(&cells[row]),
+            Self::Numbers(cells) if cells[row].is_nan() => Cow::from(""),
+            Self::Numbers(cells) => Cow::from(cells[row].to_string()),
+            Self::Places => Cow::from((row + 1).to_string()),
+        }
+    }
+
+    fn json(&self, row: usize) -> Value {
+        match self {
+            Self::Input(column) if column.is_gap(row) => Value::Null,
+            Self::Input(column) if column.holds() == Holds::Numbers => {
+                // A whole number stays one.
+                let whole = column.cell(row).parse::<i64>().ok().map(Value::from);
+                whole.unwrap_or_else(|| json!(column.number(row)))
+            }
+            Self::Input(column) => json!(column.cell(row)),
+            Self::Text(cells) => json!(cells[row]),
+            // JSON has no not-a-number: it becomes null.
+            Self::Numbers(cells) => json!(cells[row]),
+            Self::Places => json!(row + 1),
+        }
+    }
+
+    /// For a file whose columns have no gaps: not-a-number and empty text stand for them.
+    fn written(&self, rows: usize) -> Written {
+        let text = |cells: &dyn Fn(usize) -> String| Written::Text((0..rows).map(cells).collect());
+        match self {
+            Self::Input(column) if column.holds() == Holds::Numbers => {
+                let number = |row| column.number(row).unwrap_or(f64::NAN);
+                Written::Numbers((0..rows).map(number).collect())
+            }
+            Self::Input(column) => text(&|row| column.cell(row).into_owned()),
+            Self::Text(cells) => Written::Text(cells.clone()),
+            Self::Numbers(cells) => Written::Numbers(cells.clone()),
+            #[expect(clippy::cast_precision_loss, reason = "a table's rows are fewer than 2⁵³")]
+            Self::Places => Written::Numbers((0..rows).map(|row| (row + 1) as f64).collect()),
+        }
+    }
+}
+
+/// Predictions with the columns of the input that are kept.
+pub(super) struct Output<'a> {
+    about: &'a DataSchema,
+    served: &'a Served,
+    kept: Vec<&'a Column>,
+    columns: Vec<(String, Cells<'a>)>,
+}
+
+impl<'a> Output<'a> {
+    /// The node of each row and its prediction, before the columns of the input that are kept.
+    pub(super) fn new(
+        about: &'a DataSchema,
+        table: &'a Table,
+        served: &'a Served,
+        keep: Option<&[String]>,
+    ) -> Result<Self> {
+        let kept = kept(table, keep)?;
+        let mut columns = vec![(about.node.clone(), Cells::Input(table.column(&about.node)?))];
+        columns.extend(predictions(about, served));
+        columns
+            .push(("by".into(), Cells::Text(served.by.iter().map(ToString::to_string).collect())));
+        columns.push(("row".into(), Cells::Places));
+        // The first column is that of nodes in any case.
+        let others = kept.iter().filter(|column| column.name() != about.node);
+        columns.extend(others.map(|column| (column.name().into(), Cells::Input(column))));
+        let output = Self { about, served, kept, columns };
+        output.check(table)?;
+        Ok(output)
+    }
+
+    /// Refuses a column of the input that is called like one of predictions.
+    fn check(&self, table: &Table) -> Result<()> {
+        for (place, (name, _)) in self.columns.iter().enumerate() {
+            if self.columns[..place].iter().any(|(other, _)| other == name) {
+                return Err(Error::input(format!(
+                    "{}: column '{name}' is called like one of predictions; give it another name, or list the \
+                     columns to keep without it, such as --keep {}",
+                    table.source, self.about.node
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn rows(&self) -> usize {
+        self.served.nodes.len()
+    }
+
+    pub(super) fn bytes(&self, format: Format) -> Vec<u8> {
+        match format {
+            Format::Csv => self.csv_text().into_bytes(),
+            Format::Parquet => {
+                let written = self.columns.iter();
+                let written =
+                    written.map(|(name, cells)| (name.clone(), cells.written(self.rows())));
+                source::parquet_bytes(&written.collect::<Vec<_>>())
+            }
+            Format::JsonLines => {
+                let line = |row: usize| Value::Object(self.object(row)).to_string() + "\n";
+                (0..self.rows()).map(line).collect::<String>().into_bytes()
+            }
+        }
+    }
+
+    fn csv_text(&self) -> String {
+        let header = self.columns.iter().map(|(name, _)| name.clone()).collect();
+        let record = |row: usize| {
+            self.columns.iter().map(|(_, cells)| cells.text(row).into_owned()).collect()
+        };
+        source::csv_text(std::iter::once(header).chain((0..self.rows()).map(record)))
+    }
+
+    /// A row by the names of the columns.
+    fn object(&self, row: usize) -> Map<String, Value> {
+        self.columns.iter().map(|(name, cells)| (name.clone(), cells.json(row))).collect()
+    }
+
+    /// All rows for a program, with the method that has predicted them and what a reader must know.
+    pub(super) fn json_text(&self, method: &str, advised: &str, notes: &[String]) -> String {
+        let rows: Vec<Value> = (0..self.rows()).map(|row| self.json_row(row)).collect();
+        to_json_pretty(&json!({
+            "method": method, "advised": advised, "notes": notes, "predictions": rows,
+        }))
+    }
+
+    fn json_row(&self, row: usize) -> Value {
+        let (classes, served) = (&self.about.classes, self.served);
+        let mut found = json!({ "row": row + 1, "node": served.nodes[row] });
+        let cell = |name: &str| {
+            let own = self.columns.iter().rev().find(|(known, _)| known == name);
+            own.map_or(Value::Null, |(_, cells)| cells.json(row))
+        };
+        found["prediction"] = cell("prediction");
+        if !classes.is_empty() {
+            let own = &served.values[row * classes.len()..];
+            let pairs = classes.iter().cloned().zip(own.iter().map(|share| json!(share)));
+            found["probabilities"] = Value::Object(pairs.collect());
+        }
+        if served.intervals.is_some() {
+            found["lower"] = cell("lower");
+            found["upper"] = cell("upper");
+        }
+        found["by"] = cell("by");
+        if !self.kept.is_empty() {
+            let pairs =
+                self.kept.iter().map(|own| (own.name().into(), Cells::Input(own).json(row)));
+            found["kept"] = Value::Object(pairs.collect());
+        }
+        found
+    }
+}
+
+/// The columns of the input that are kept: none, those that are named, or all.
+fn kept<'a>(table: &'a Table, keep: Option<&[String]>) -> Result<Vec<&'a Column>> {
+    match keep {
+        None => Ok(Vec::new()),
+        Some([]) => Ok(table.columns().iter().collect()),
+        Some(names) => names.iter().map(|name| table.column(name)).collect(),
+    }
+}
+
+/// The columns of what is predicted.
+fn predictions<'a>(about: &DataSchema, served: &Served) -> Vec<(String, Cells<'a>)> {
+    let mut columns = Vec::new();
+    let rows = || served.values.chunks_exact(about.task.outputs());
+    if about.classes.is_empty() {
+        columns.push(("prediction".into(), Cells::Numbers(served.values.clone())));
+    } else {
+        // The first of equals.
+        let better = |own: &[f64], a: usize, b: usize| if own[b] > own[a] { b } else { a };
+        let class =
+            |own: &[f64]| about.classes[(0..own.len()).fold(0, |a, b| better(own, a, b))].clone();
+        columns.push(("prediction".into(), Cells::Text(rows().map(class).collect())));
+    }
+    for (place, class) in about.classes.iter().enumerate() {
+        let own = rows().map(|own| own[place]).collect();
+        columns.push((format!("probability_{class}"), Cells::Numbers(own)));
+    }
+    if let Some(intervals) = &served.intervals {
+        let end = |of: fn((f64, f64)) -> f64| {
+            Cells::Numbers(intervals.iter().map(|own| own.map_or(f64::NAN, of)).collect())
+        };
+        columns.push(("lower".into(), end(|(lower, _)| lower)));
+        columns.push(("upper".into(), end(|(_, upper)| upper)));
+    }
+    columns
+}

@@ -1,0 +1,361 @@
+//! The models that a run keeps, as files and as read from them.
+//!
+//! ```text
+//! models/about.json                how rows are read, which methods are kept, which one the verdict advises
+//! models/nodes.jsonl               the models of the run's own method, one per line
+//! models/METHOD.jsonl              those of another; nodes that have one model share a line
+//! uncertainty.json                 what intervals of the run's own method are made of
+//! models/METHOD.uncertainty.json   of another
+//! ```
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use fedgrid::{
+    compare::{Contestant, Fitted, MethodKind},
+    data::Task,
+    model::{Hypothesis, HypothesisKinds, Stored},
+    uncertainty::Intervals,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    assembly::{Assembly, DataSchema},
+    error::{Error, Result},
+    outcome::Outcome,
+    pipeline::KeptFit,
+    wording::in_plain_words,
+};
+
+/// The version of the files of a run; a change of their form raises it.
+pub(crate) const FORMAT_VERSION: u32 = 3;
+/// The oldest version that can still be read: such runs keep the models of one method.
+const OLDEST_FORMAT: u32 = 2;
+
+/// The methods that a run keeps.
+#[derive(Debug, Clone, Copy)]
+pub struct KeptMethods<'a> {
+    /// What the run's own method has left.
+    pub own: &'a Fitted,
+    /// Others.
+    pub others: &'a [KeptFit],
+    /// The method that predicts unless another is asked for; none if it is the run's own.
+    pub advised: Option<Contestant>,
+}
+
+impl<'a> KeptMethods<'a> {
+    /// The run's own method and no other.
+    #[must_use]
+    pub fn only(own: &'a Fitted) -> Self {
+        Self { own, others: &[], advised: None }
+    }
+
+    /// The names and texts of all files.
+    pub(crate) fn files(&self, assembly: &Assembly) -> Result<Vec<(String, String)>> {
+        let main = assembly.study.main();
+        let all = || {
+            let others = self.others.iter().map(|kept| (kept.contestant, &kept.fitted));
+            std::iter::once((main, self.own)).chain(others)
+        };
+        let about = AboutFile {
+            format: FORMAT_VERSION,
+            methods: all().map(|(contestant, _)| contestant.to_string()).collect(),
+            advised: self.advised.unwrap_or(main).to_string(),
+            about: assembly.about.clone(),
+        };
+        let mut files = vec![("models/about.json".into(), to_json_pretty(&about) + "\n")];
+        for (place, (_, fitted)) in all().enumerate() {
+            let names = FileNames::new(&about.methods, place);
+            let lines = if place == 0 { single_lines } else { shared_lines };
+            files.push((names.models, lines(assembly, fitted)?));
+            if let Some(intervals) = assembly.study.intervals(fitted) {
+                let (format, nodes) = (FORMAT_VERSION, assembly.study.network.names().to_vec());
+                let file = UncertaintyFile { format, nodes, intervals };
+                files.push((names.uncertainty, to_json(&file) + "\n"));
+            }
+        }
+        Ok(files)
+    }
+}
+
+/// The files of one of the methods that are kept, below the folder of the run.
+struct FileNames {
+    models: String,
+    uncertainty: String,
+}
+
+impl FileNames {
+    /// Of the method at this place; the first is the run's own.
+    fn new(methods: &[String], place: usize) -> Self {
+        let (mut models, mut uncertainty) =
+            ("models/nodes.jsonl".into(), "uncertainty.json".into());
+        if place > 0 {
+            let name = &methods[place];
+            models = format!("models/{name}.jsonl");
+            uncertainty = format!("models/{name}.uncertainty.json");
+        }
+        Self { models, uncertainty }
+    }
+}
+
+/// A line for each node.
+fn single_lines(assembly: &Assembly, fitted: &Fitted) -> Result<String> {
+    let names = assembly.study.network.names();
+    // Whoever reads weights, or predicts, has rows in the units of the table.
+    let hypotheses = assembly.study.for_table(&fitted.hypotheses);
+    let mut lines = String::new();
+    for (name, hypothesis) in names.iter().zip(&hypotheses) {
+        let model = stored(name, hypothesis.as_ref())?;
+        let line = ModelLine { node: Some(name.clone()), nodes: Vec::new(), model };
+        lines.push_str(&(to_json(&line) + "\n"));
+    }
+    Ok(lines)
+}
+
+/// A line for each model, with the nodes that have it: one model of all may be large.
+fn shared_lines(assembly: &Assembly, fitted: &Fitted) -> Result<String> {
+    let names = assembly.study.network.names();
+    let mut places: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut groups: Vec<(Arc<dyn Hypothesis>, Vec<String>)> = Vec::new();
+    for (name, hypothesis) in names.iter().zip(&fitted.hypotheses) {
+        let address = Arc::as_ptr(hypothesis).cast::<()>().addr();
+        let place = *places.entry(address).or_insert_with(|| {
+            groups.push((hypothesis.clone(), Vec::new()));
+            groups.len() - 1
+        });
+        groups[place].1.push(name.clone());
+    }
+    let (models, owners): (Vec<_>, Vec<_>) = groups.into_iter().unzip();
+    let mut lines = String::new();
+    for (hypothesis, mut nodes) in assembly.study.for_table(&models).iter().zip(owners) {
+        let model = stored(&nodes[0], hypothesis.as_ref())?;
+        let node = if nodes.len() == 1 { nodes.pop() } else { None };
+        lines.push_str(&(to_json(&ModelLine { node, nodes, model }) + "\n"));
+    }
+    Ok(lines)
+}
+
+fn stored(node: &str, hypothesis: &dyn Hypothesis) -> Result<Stored> {
+    let model = hypothesis.save();
+    model.ok_or_else(|| Error::input(format!("the model of node '{node}' cannot be stored")))
+}
+
+#[derive(Serialize, Deserialize)]
+struct AboutFile {
+    format: u32,
+    /// The methods that are kept, the run's own first; nothing in runs of format 2, which keep that one.
+    #[serde(default)]
+    methods: Vec<String>,
+    #[serde(default)]
+    advised: String,
+    #[serde(flatten)]
+    about: DataSchema,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ModelLine {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    nodes: Vec<String>,
+    model: Stored,
+}
+
+/// The models of a finished run.
+#[derive(Debug)]
+pub struct RunModels {
+    /// How rows are read.
+    pub about: DataSchema,
+    /// The model of each node, by name.
+    pub by_node: BTreeMap<String, Arc<dyn Hypothesis>>,
+    /// The method that they are of, among those that are kept.
+    pub used: String,
+    /// The method that the verdict advises.
+    pub advised: String,
+    /// The methods that are kept, the run's own first.
+    pub methods: Vec<String>,
+    folder: PathBuf,
+}
+
+impl RunModels {
+    /// Reads the models of a run folder: those of the method that its verdict advises.
+    pub fn from_folder(folder: &Path) -> Result<Self> {
+        Self::of_method(folder, None)
+    }
+
+    /// The same of a method that is asked for by name.
+    pub fn of_method(folder: &Path, wanted: Option<&str>) -> Result<Self> {
+        if !is_finished(folder) {
+            let folder = folder.display();
+            return Err(Error::input(format!(
+                "'{folder}' holds no finished run; make one with fit"
+            )));
+        }
+        let AboutFile { methods, advised, about, .. } = read_about(folder)?;
+        let used = wanted.unwrap_or(&advised).to_string();
+        if !methods.contains(&used) {
+            let folder = folder.display();
+            return Err(Error::input(format!(
+                "'{folder}' keeps no models of '{used}', expected {}",
+                one_of(&methods)
+            )));
+        }
+        let mut models =
+            Self { about, by_node: BTreeMap::new(), used, advised, methods, folder: folder.into() };
+        models.by_node = models.read_models()?;
+        Ok(models)
+    }
+
+    /// The files of the method in use.
+    fn files(&self) -> FileNames {
+        let place = self.methods.iter().position(|name| *name == self.used);
+        FileNames::new(&self.methods, place.unwrap_or(0))
+    }
+
+    fn read_models(&self) -> Result<BTreeMap<String, Arc<dyn Hypothesis>>> {
+        let (path, text) = read_file(self.folder.join(self.files().models))?;
+        let (mut by_node, kinds) = (BTreeMap::new(), HypothesisKinds::builtin());
+        for (row, line) in text.lines().enumerate() {
+            let line: Option<ModelLine> = serde_json::from_str(line).ok();
+            let read = line.and_then(|ModelLine { node, nodes, model }| {
+                let rows = Some((&self.about.features[..], self.about.task));
+                let model = kinds.load(model, rows).ok()?;
+                Some((node.into_iter().chain(nodes), Arc::<dyn Hypothesis>::from(model)))
+            });
+            let Some((nodes, model)) = read else {
+                return Err(broken(&path, &format!("line {} is not a model of the run", row + 1)));
+            };
+            by_node.extend(nodes.map(|node| (node, model.clone())));
+        }
+        Ok(by_node)
+    }
+}
+
+/// Reads how rows are read and which methods are kept.
+fn read_about(folder: &Path) -> Result<AboutFile> {
+    let (path, text) = read_file(folder.join("models/about.json"))?;
+    let mut file: AboutFile = serde_json::from_str(&text)
+        .map_err(|error| broken(&path, &in_plain_words(&error.to_string())))?;
+    check_format(&path, file.format)?;
+    if file.format == OLDEST_FORMAT {
+        file.methods = vec![own_method(folder)?];
+        file.advised.clone_from(&file.methods[0]);
+    }
+    // They become names of files.
+    let is_name = |name: &String| name.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+    if !file.methods.iter().all(is_name) || !file.methods.contains(&file.advised) {
+        return Err(broken(&path, "its methods are not those of a run"));
+    }
+    let about = &file.about;
+    let named = if about.task == Task::Regression { 0 } else { about.task.outputs() };
+    if about.classes.len() != named {
+        let found = format!("{} classes instead of {named}", about.classes.len());
+        return Err(broken(&path, &found));
+    }
+    Ok(file)
+}
+
+/// What the own method of a run of format 2 is called among those that are compared.
+fn own_method(folder: &Path) -> Result<String> {
+    let (path, text) = read_file(folder.join("result.json"))?;
+    let outcome: Outcome = serde_json::from_str(&text)
+        .map_err(|error| broken(&path, &in_plain_words(&error.to_string())))?;
+    let kind = MethodKind::named(&outcome.method.kind);
+    let knows_none = kind.is_some_and(|kind| !kind.facts().uses_network);
+    Ok(if knows_none { outcome.method.kind } else { Contestant::Network.to_string() })
+}
+
+fn read_file(path: PathBuf) -> Result<(PathBuf, String)> {
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok((path, text)),
+        Err(error) => Err(Error::file("read the models of the run", &path, &error)),
+    }
+}
+
+/// Refuses files of versions that mean something else.
+fn check_format(path: &Path, format: u32) -> Result<()> {
+    if (OLDEST_FORMAT..=FORMAT_VERSION).contains(&format) {
+        return Ok(());
+    }
+    let found =
+        format!("format {format}, this version reads formats {OLDEST_FORMAT} to {FORMAT_VERSION}");
+    Err(broken(path, &found))
+}
+
+fn broken(path: &Path, what: &str) -> Error {
+    let path = path.display();
+    Error::input(format!("'{path}' is damaged: {what}; run the experiment again"))
+}
+
+/// Some names to choose from: `network, local or pooled`.
+fn one_of(names: &[String]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct UncertaintyFile {
+    format: u32,
+    nodes: Vec<String>,
+    #[serde(flatten)]
+    intervals: Intervals,
+}
+
+/// The intervals of a finished run.
+#[derive(Debug)]
+pub struct RunIntervals {
+    /// What they are made of.
+    pub intervals: Intervals,
+    /// The place of each node among them.
+    pub places: BTreeMap<String, usize>,
+}
+
+impl RunIntervals {
+    /// Reads the intervals of the method whose models these are.
+    pub fn of(models: &RunModels) -> Result<Self> {
+        let (folder, about) = (&models.folder, &models.about);
+        if about.task != Task::Regression {
+            return Err(Error::input(format!(
+                "intervals are for numbers, and '{}' holds classes, whose probabilities are given",
+                about.target
+            )));
+        }
+        let name = models.files().uncertainty;
+        let path = folder.join(&name);
+        if !path.exists() {
+            return Err(Error::input(format!(
+                "'{}' holds no {name}, without which there are no intervals; run the experiment \
+                 again with this version",
+                folder.display()
+            )));
+        }
+        let (path, text) = read_file(path)?;
+        let UncertaintyFile { format, nodes, intervals } = serde_json::from_str(&text)
+            .map_err(|error| broken(&path, &in_plain_words(&error.to_string())))?;
+        check_format(&path, format)?;
+        let checked = intervals.check(nodes.len(), about.features.len());
+        checked.map_err(|error| broken(&path, &error.to_string()))?;
+        let places = nodes.into_iter().enumerate().map(|(place, node)| (node, place)).collect();
+        Ok(Self { intervals, places })
+    }
+}
+
+/// Whether a folder holds a run that came to its end.
+pub(crate) fn is_finished(folder: &Path) -> bool {
+    folder.join("result.json").exists()
+}
+
+pub(crate) fn to_json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("plain values become JSON")
+}
+
+/// A value as JSON for people.
+pub fn to_json_pretty<T: Serialize>(value: &T) -> String {
+    serde_json::to_string_pretty(value).expect("plain values become JSON")
+}
