@@ -242,7 +242,7 @@ fn class_probabilities_sum_to_one() {
     let printed: Value = serde_json::from_str(&printed).unwrap();
     let predictions = printed["predictions"].as_array().unwrap();
     assert_eq!(predictions.len(), 48);
-    for row in &predictions {
+    for row in predictions {
         let [cold, warm] = ["cold", "warm"].map(|c| row["probabilities"][c].as_f64().unwrap());
         assert!((cold + warm - 1.0).abs() < 1e-12 && cold >= 0.0 && warm >= 0.0);
         assert_eq!(row["prediction"], if warm > cold { "warm" } else { "cold" });
