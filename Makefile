@@ -45,7 +45,7 @@ bench: ## measure, as ratios in one run; the peers run in .venv
 	@test ! -x .venv/bin/maturin || WHEEL_PROFILE=release python/bench.sh
 
 data: build ## the comparison on every dataset of FEDGRID_DATA (default ../shared/data)
-	$(CARGO) test --release --locked -p fedgrid-cli --test command -- --nocapture --include-ignored datasets:: baselines::
+	$(CARGO) test --release --locked -p fedgrid-cli --test command -- --nocapture --include-ignored datasets:: baselines:: new_nodes::
 
 figures: build ## every figure of the papers; leaves fedgrid-reproduce/index.html
 	$(FEDGRID) reproduce --all --force

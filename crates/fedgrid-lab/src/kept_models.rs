@@ -4,6 +4,7 @@
 //! models/about.json                how rows are read, which methods are kept, which one the verdict advises
 //! models/nodes.jsonl               the models of the run's own method, one per line
 //! models/METHOD.jsonl              those of another; nodes that have one model share a line
+//! models/places.json               where nodes are, if they were joined by that
 //! uncertainty.json                 what intervals of the run's own method are made of
 //! models/METHOD.uncertainty.json   of another
 //! ```
@@ -24,7 +25,7 @@ use fedgrid::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    assembly::{Assembly, DataSchema},
+    assembly::{Assembly, DataSchema, NodePlaces},
     error::{Error, Result},
     outcome::Outcome,
     pipeline::KeptFit,
@@ -61,13 +62,24 @@ impl<'a> KeptMethods<'a> {
             let others = self.others.iter().map(|kept| (kept.contestant, &kept.fitted));
             std::iter::once((main, self.own)).chain(others)
         };
+        let mut common = BTreeMap::new();
+        for (contestant, fitted) in all() {
+            if let Some(own) = &fitted.common {
+                let model = &assembly.study.for_table(std::slice::from_ref(own))[0];
+                common.insert(contestant.to_string(), stored("of all", model.as_ref())?);
+            }
+        }
         let about = AboutFile {
+            common,
             format: FORMAT_VERSION,
             methods: all().map(|(contestant, _)| contestant.to_string()).collect(),
             advised: self.advised.unwrap_or(main).to_string(),
             about: assembly.about.clone(),
         };
         let mut files = vec![("models/about.json".into(), to_json_pretty(&about) + "\n")];
+        if let Some(places) = &assembly.places {
+            files.push(("models/places.json".into(), to_json(places) + "\n"));
+        }
         for (place, (_, fitted)) in all().enumerate() {
             let names = FileNames::new(&about.methods, place);
             let lines = if place == 0 { single_lines } else { shared_lines };
@@ -152,6 +164,9 @@ struct AboutFile {
     methods: Vec<String>,
     #[serde(default)]
     advised: String,
+    /// What all nodes have in common by a method that says it: the mean coefficients of a mixed model.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    common: BTreeMap<String, Stored>,
     #[serde(flatten)]
     about: DataSchema,
 }
@@ -178,6 +193,8 @@ pub struct RunModels {
     pub advised: String,
     /// The methods that are kept, the run's own first.
     pub methods: Vec<String>,
+    /// What all nodes have in common by this method, where it says it.
+    pub common: Option<Arc<dyn Hypothesis>>,
     folder: PathBuf,
 }
 
@@ -195,7 +212,7 @@ impl RunModels {
                 "'{folder}' holds no finished run; make one with fit"
             )));
         }
-        let AboutFile { methods, advised, about, .. } = read_about(folder)?;
+        let AboutFile { methods, advised, about, mut common, .. } = read_about(folder)?;
         let used = wanted.unwrap_or(&advised).to_string();
         if !methods.contains(&used) {
             let folder = folder.display();
@@ -204,10 +221,56 @@ impl RunModels {
                 one_of(&methods)
             )));
         }
-        let mut models =
-            Self { about, by_node: BTreeMap::new(), used, advised, methods, folder: folder.into() };
+        let by_node = BTreeMap::new();
+        let (own, folder) = (common.remove(&used), folder.into());
+        let mut models = Self { about, by_node, used, advised, methods, common: None, folder };
         models.by_node = models.read_models()?;
+        models.common = own.map(|own| models.read_common(own)).transpose()?;
         Ok(models)
+    }
+
+    fn read_common(&self, stored: Stored) -> Result<Arc<dyn Hypothesis>> {
+        let rows = Some((&self.about.features[..], self.about.task));
+        let loaded = HypothesisKinds::builtin().load(stored, rows);
+        let path = self.folder.join("models/about.json");
+        loaded.map(Arc::from).map_err(|_| broken(&path, "what nodes have in common is no model"))
+    }
+
+    /// The pooled model, where it is kept; of several, the one of the most nodes.
+    pub(crate) fn pooled(&self) -> Result<Option<Self>> {
+        let name = Contestant::Pooled.to_string();
+        if !self.methods.contains(&name) {
+            return Ok(None);
+        }
+        Self::of_method(&self.folder, Some(&name)).map(Some)
+    }
+
+    /// The model that the most nodes have; of equals that of the first.
+    pub(crate) fn most_common(&self) -> Option<Arc<dyn Hypothesis>> {
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        let address = |model: &Arc<dyn Hypothesis>| Arc::as_ptr(model).cast::<()>().addr();
+        self.by_node.values().for_each(|model| *counts.entry(address(model)).or_default() += 1);
+        let count = |model: &Arc<dyn Hypothesis>| counts[&address(model)];
+        let better = |a, b| if count(b) > count(a) { b } else { a };
+        self.by_node.values().reduce(better).cloned()
+    }
+
+    /// Where the nodes of the run are; refuses runs that do not know.
+    pub fn places(&self) -> Result<NodePlaces> {
+        let path = self.folder.join("models/places.json");
+        if !path.exists() {
+            return Err(Error::input(format!(
+                "--nodes is for runs whose network is one of nearest neighbours, and that of '{}' is not; give the \
+                 edges of new nodes with --edges",
+                self.folder.display()
+            )));
+        }
+        let (path, text) = read_file(path)?;
+        let places: NodePlaces = serde_json::from_str(&text)
+            .map_err(|error| broken(&path, &in_plain_words(&error.to_string())))?;
+        let checked = places.places.check(places.nodes.len());
+        checked.map_err(|error| broken(&path, &error.to_string()))?;
+        Ok(places)
     }
 
     /// The files of the method in use.

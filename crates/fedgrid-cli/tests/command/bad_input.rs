@@ -658,6 +658,7 @@ fn rows_that_no_model_can_predict_are_named() {
     let folder = Folder::new();
     folder.fit("run", &[]);
     let predict = ["predict", "run", "--data", "rows.csv", "--out", "predictions.csv"];
+    let predict = [&predict[..], &["--unknown", "refuse"]].concat();
     folder.set_cell("rows.csv", 9, 0, "q");
     assert_eq!(
         folder.refusal(&predict),

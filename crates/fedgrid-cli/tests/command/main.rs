@@ -20,6 +20,7 @@ mod messy;
 mod metrics;
 mod mixed;
 mod models;
+mod new_nodes;
 mod predicting;
 mod probing;
 mod raw_hospitals;

@@ -264,12 +264,22 @@ fn from_coordinates(
     neighbours: usize,
     nodes: &NodeTable,
 ) -> Result<Network> {
+    let (nearest, coordinates) = placed(keys, neighbours, (&names, nodes))?;
+    Ok(nearest.make(names, &coordinates)?)
+}
+
+/// The rule that joins nodes by their coordinates, and these, row by row.
+pub(super) fn placed(
+    keys: &NetworkKeys,
+    neighbours: usize,
+    (names, nodes): (&[String], &NodeTable),
+) -> Result<(Nearest, Vec<f64>)> {
     let columns =
         keys.coordinates.keys().map(|name| nodes.numbers(name)).collect::<Result<Vec<_>>>()?;
     let coordinates: Vec<f64> =
         (0..names.len()).flat_map(|node| columns.iter().map(move |column| column[node])).collect();
     let scales = keys.coordinates.values().copied().collect();
-    Ok(Nearest { neighbours, scales, floor: keys.floor }.make(names, &coordinates)?)
+    Ok((Nearest { neighbours, scales, floor: keys.floor }, coordinates))
 }
 
 fn from_shape(names: Vec<String>, shape: ShapeKey) -> Result<Network> {

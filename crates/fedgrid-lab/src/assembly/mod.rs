@@ -9,6 +9,7 @@ mod graph;
 mod learning;
 mod methods;
 mod models;
+mod node_places;
 mod learners;
 mod public;
 mod read_rows;
@@ -40,6 +41,7 @@ pub use graph::{Graph, NodeTable};
 pub use learning::{Candidate, Chosen, edges_csv, learned};
 use methods::{checked_methods, settings};
 pub use models::CustomModel;
+pub use node_places::NodePlaces;
 use read_rows::used_rows;
 pub use rolling::{Rolling, at_origins};
 use rows::Known;
@@ -57,7 +59,7 @@ use trained::Trained;
 use crate::{
     columns::{ColumnPlan, KnownPart, Problems},
     error::{Error, Result},
-    experiment::{DataKeys, Experiment, FileKeys, is_standard_input},
+    experiment::{CandidateKey, DataKeys, Experiment, FileKeys, is_standard_input},
     source::{FileFormat, Table, are_there},
 };
 
@@ -112,6 +114,8 @@ pub struct Assembly {
     pub chosen: Option<Chosen>,
     /// What was filled, left out or not known in the rows, in words.
     pub row_notes: Vec<String>,
+    /// Where nodes are, where they were joined by that.
+    pub places: Option<NodePlaces>,
 }
 
 /// What an experiment is about, read from files or given in memory.
@@ -237,13 +241,16 @@ impl Assembly {
         let (source, fingerprint, decimal) =
             (table.source.clone(), table.fingerprint, table.decimal);
         let plan = rows.plan(experiment, &graph);
-        let ranges = ranges(&rows.data, &plan);
+        let (ranges, places) = (ranges(&rows.data, &plan), NodePlaces::new(experiment, &graph)?);
         let (models, public) = (Vec::new(), None);
         let parts = StudyInputs { source, fingerprint, graph, task, rows, models, public, plan };
         let mut assembly = Self::from_parts(experiment, files, parts, watch)?;
         // Rows in memory are not written, so that only a table can tell it.
         assembly.about.decimal = decimal;
         assembly.about.ranges = ranges;
+        let chosen = assembly.chosen.as_ref().map(|chosen| chosen.key);
+        let is_by_places = chosen.is_none_or(|key| key == CandidateKey::Coordinates);
+        assembly.places = places.filter(|_| is_by_places);
         Ok(assembly)
     }
 
@@ -321,6 +328,7 @@ impl Assembly {
             fingerprint,
             chosen,
             row_notes: rows.notes,
+            places: None,
         })
     }
 }

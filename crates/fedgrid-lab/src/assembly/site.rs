@@ -292,6 +292,7 @@ impl Assembly {
             fingerprint: table.fingerprint,
             chosen: None,
             row_notes: rows.notes,
+            places: None,
         })
     }
 

@@ -1,17 +1,22 @@
 //! New rows, predicted by the models that a run keeps.
 
 mod ranges;
+mod unseen;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use fedgrid::{data::Features, uncertainty::Band};
+use fedgrid::{data::Features, model::Hypothesis, uncertainty::Band};
 use rayon::prelude::*;
 
+pub use self::unseen::{NewNodes, UnknownRule, unknown_rule};
+use self::unseen::{Stand, Unseen};
+
 use crate::{
-    assembly::{features_of_new, known_of},
+    assembly::{features_of_new, known_of, listed},
     error::{Error, Result},
     experiment::advice,
     kept_models::{RunIntervals, RunModels},
+    number::counted,
     source::Table,
     summary::basis,
 };
@@ -21,15 +26,21 @@ use crate::{
 pub enum PredictedBy {
     /// That of its own node.
     Own,
+    /// Those of its neighbours, on average: the run does not know its node.
+    Neighbours,
     /// One model of all nodes.
     Pooled,
+    /// The mean coefficients of a mixed model: the run does not know its node.
+    FixedEffects,
 }
 
 impl std::fmt::Display for PredictedBy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(match self {
             Self::Own => "own",
+            Self::Neighbours => "neighbours",
             Self::Pooled => "pooled",
+            Self::FixedEffects => "fixed-effects",
         })
     }
 }
@@ -40,6 +51,8 @@ pub struct LevelIntervals {
     level: f64,
     bands: Vec<Band>,
     known: RunIntervals,
+    /// Those of the pooled model, for rows of nodes that it predicts.
+    pooled: Option<RunIntervals>,
 }
 
 impl LevelIntervals {
@@ -47,7 +60,20 @@ impl LevelIntervals {
     pub fn new(models: &RunModels, level: f64) -> Result<Self> {
         let known = RunIntervals::of(models)?;
         let bands = known.intervals.bands(level)?;
-        Ok(Self { level, bands, known })
+        let pooled = models.pooled()?.map(|pooled| RunIntervals::of(&pooled)).transpose()?;
+        Ok(Self { level, bands, known, pooled })
+    }
+
+    /// The ends of the interval of a row whose node the run does not know; none if nobody knows how far predictions are off
+    /// at such nodes.
+    fn unseen(&self, by: PredictedBy, row: &[f64], prediction: f64) -> Option<(f64, f64)> {
+        let intervals = match by {
+            PredictedBy::Pooled => &self.pooled.as_ref()?.intervals,
+            // Without a spread over nodes, errors are those of nodes with a model of their own.
+            _ => Some(&self.known.intervals).filter(|own| own.predictive.is_some())?,
+        };
+        let factor = intervals.unseen_band(self.level).factor()?;
+        intervals.unseen_interval(factor, row, prediction)
     }
 }
 
@@ -73,12 +99,19 @@ pub struct Serving<'a> {
     pub models: &'a RunModels,
     /// The intervals that are asked for, if any.
     pub intervals: Option<&'a LevelIntervals>,
+    /// What becomes of rows of unknown nodes; none takes neighbours where these are known, and else the pooled model.
+    pub unknown: Option<UnknownRule>,
+    /// Who is near unknown nodes, if that is told.
+    pub new_nodes: Option<&'a NewNodes>,
 }
 
 /// The rows of a node.
 struct NodeRows<'a> {
     node: &'a str,
     rows: Vec<usize>,
+    model: Arc<dyn Hypothesis>,
+    by: PredictedBy,
+    is_known: bool,
 }
 
 impl Serving<'_> {
@@ -101,11 +134,9 @@ impl Serving<'_> {
             intervals: self.intervals.map(|_| vec![None; nodes.len()]),
             nodes: Vec::new(),
         };
-        let ask = |group: &NodeRows| {
-            self.models.by_node[group.node].predict(&features.select(&group.rows))
-        };
+        served.notes.extend(unknown_notes(&groups));
+        let ask = |group: &NodeRows| group.model.predict(&features.select(&group.rows));
         let answers: Vec<_> = groups.par_iter().map(ask).collect();
-        let by = if self.models.used == "pooled" { PredictedBy::Pooled } else { PredictedBy::Own };
         for (group, labels) in groups.iter().zip(&answers) {
             for (place, &row) in group.rows.iter().enumerate() {
                 let own = &mut served.values[row * outputs..][..outputs];
@@ -113,7 +144,7 @@ impl Serving<'_> {
                 if let (Some(part), Some(known)) = (&about.known, &known) {
                     own[0] = part.completed(own[0], known[row]);
                 }
-                served.by[row] = by;
+                served.by[row] = group.by;
             }
         }
         self.add_intervals(&groups, &features, &mut served);
@@ -129,34 +160,52 @@ impl Serving<'_> {
         Ok(Served { intervals: self.intervals.map(|_| Vec::new()), ..Served::default() })
     }
 
-    /// The rows of each node; refuses rows of nodes without a model.
+    /// The rows of each node with the model that predicts them; refuses rows that none does.
     fn groups<'n>(&self, table: &Table, nodes: &'n [String]) -> Result<Vec<NodeRows<'n>>> {
-        let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut rows_of: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (row, node) in nodes.iter().enumerate() {
-            groups.entry(node).or_default().push(row);
+            rows_of.entry(node).or_default().push(row);
         }
-        let is_unknown = |group: &&NodeRows| !self.models.by_node.contains_key(group.node);
-        let groups = groups.into_iter().map(|(node, rows)| NodeRows { node, rows });
-        let groups: Vec<NodeRows> = groups.collect();
-        // The first of the file, not of the names.
-        let first = groups.iter().filter(is_unknown).min_by_key(|group| group.rows[0]);
-        match first {
-            Some(group) => Err(self.unknown(table, group)),
-            None => Ok(groups),
+        let mut rows_of: Vec<(&str, Vec<usize>)> = rows_of.into_iter().collect();
+        // By the first row of each, so that a refusal names the first of the file.
+        rows_of.sort_by_key(|(_, rows)| rows[0]);
+        let own = if self.models.used == "pooled" { PredictedBy::Pooled } else { PredictedBy::Own };
+        let mut unseen = Unseen::new(self.models, self.unknown, self.new_nodes);
+        let mut groups = Vec::with_capacity(rows_of.len());
+        for (node, rows) in rows_of {
+            let known = self.models.by_node.get(node);
+            let stand = match known {
+                Some(model) => Stand { model: model.clone(), by: own },
+                None => unseen
+                    .model(node)?
+                    .map_err(|reason| self.refusal(table, (node, rows[0]), &reason))?,
+            };
+            let Stand { model, by } = stand;
+            groups.push(NodeRows { node, rows, model, by, is_known: known.is_some() });
         }
+        Ok(groups)
     }
 
-    fn unknown(&self, table: &Table, group: &NodeRows) -> Error {
+    fn refusal(&self, table: &Table, (node, row): (&str, usize), reason: &str) -> Error {
         let names = self.models.by_node.keys().map(String::as_str);
-        let (node, advice) = (group.node, advice(group.node, names));
+        let advice = if reason.is_empty() { advice(node, names) } else { reason.into() };
         let found = format!("is '{node}', which is not a node of the run{advice}");
-        table.at(group.rows[0], &self.models.about.node, &found)
+        table.at(row, &self.models.about.node, &found)
     }
 
     /// Adds the intervals that are asked for, and names the nodes without one.
     fn add_intervals(&self, groups: &[NodeRows], features: &Features, served: &mut Served) {
         let (Some(wanted), Some(found)) = (self.intervals, &mut served.intervals) else { return };
+        let mut without = 0;
         for group in groups {
+            if !group.is_known {
+                for &row in &group.rows {
+                    let at = (features.row(row), served.values[row]);
+                    found[row] = wanted.unseen(group.by, at.0, at.1);
+                    without += usize::from(found[row].is_none());
+                }
+                continue;
+            }
             let Some(&place) = wanted.known.places.get(group.node) else { continue };
             let band = &wanted.bands[place];
             let Some(factor) = band.factor() else {
@@ -171,5 +220,32 @@ impl Serving<'_> {
                 found[row] = Some(ends.interval((place, factor), features.row(row), prediction));
             }
         }
+        if without > 0 {
+            served.notes.push(format!(
+                "{} of nodes that the run does not know without an interval: how far {} is off at such nodes is not \
+                 known; mixed and pooled models know it",
+                counted(without, "row"),
+                self.models.used
+            ));
+        }
     }
+}
+
+/// Which rows are of nodes that the run does not know, and who predicts them.
+fn unknown_notes(groups: &[NodeRows]) -> Vec<String> {
+    let all = [PredictedBy::Neighbours, PredictedBy::Pooled, PredictedBy::FixedEffects];
+    let note = |by: PredictedBy| {
+        let own: Vec<&NodeRows> =
+            groups.iter().filter(|group| !group.is_known && group.by == by).collect();
+        let rows = counted(own.iter().map(|group| group.rows.len()).sum(), "row");
+        let whose = match by {
+            PredictedBy::Neighbours => "the mean of their neighbours' models",
+            PredictedBy::FixedEffects => "the mean coefficients of all nodes",
+            PredictedBy::Pooled | PredictedBy::Own => "the pooled model",
+        };
+        let names = own.iter().map(|group| group.node);
+        let who = listed(names, "is not known to the run", "are not known to the run");
+        (!own.is_empty()).then(|| format!("{who}: {rows} predicted by {whose}"))
+    };
+    all.into_iter().filter_map(note).collect()
 }

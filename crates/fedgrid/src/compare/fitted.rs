@@ -68,6 +68,8 @@ pub struct Fitted {
     pub damped: Vec<usize>,
     /// The nodes at which the pull of the study's own method was next to nothing.
     pub weak: WeakPulls,
+    /// What all nodes have in common, where the method says it: the mean coefficients of a mixed model.
+    pub common: Option<Arc<dyn Hypothesis>>,
     /// The strength, where it was estimated.
     pub strength: Option<f64>,
     /// What is known of the coefficients, where the method says it.
@@ -107,6 +109,7 @@ impl Fitted {
             tallies: Vec::new(),
             damped: Vec::new(),
             weak: WeakPulls::default(),
+            common: None,
             strength: None,
             posterior: None,
             unseen: None,

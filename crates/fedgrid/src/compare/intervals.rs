@@ -11,7 +11,7 @@ use super::{
 use crate::{
     data::{Fold, Task},
     error::Result,
-    uncertainty::{Band, CalibrationRows, Intervals, Residuals},
+    uncertainty::{Band, CalibrationRows, Intervals, Posterior, Residuals},
 };
 
 /// How often the intervals of a node cover its test rows.
@@ -109,7 +109,7 @@ impl Study {
     #[must_use]
     pub fn intervals(&self, fitted: &Fitted) -> Option<Intervals> {
         let residuals = fitted.unseen.as_ref()?;
-        let predictive = self.posterior(fitted).map(|posterior| posterior.predictive);
+        let predictive = self.posterior(fitted).map(Posterior::into_predictive);
         let mut intervals = Intervals::new(residuals, predictive, &self.network);
         let labels = self.models.iter().map(|model| model.smallest_label());
         intervals.smallest = labels.reduce(f64::min).filter(|smallest| smallest.is_finite());

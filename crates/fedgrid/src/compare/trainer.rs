@@ -118,7 +118,7 @@ impl<'a> Trainer<'a> {
         }
         let mut fitted = method.fit(self, FitRequest { is_estimated, ..request })?;
         if let Some(few_rows) = &self.few_rows {
-            for hypothesis in &mut fitted.hypotheses {
+            for hypothesis in fitted.hypotheses.iter_mut().chain(&mut fitted.common) {
                 *hypothesis = few_rows.of_all_features(hypothesis);
             }
         }

@@ -79,6 +79,18 @@ pub struct MixedEstimate {
 /// Numbers in the blocks of the factor that are worth their memory: a gigabyte.
 const MOST_NUMBERS: usize = 1 << 27;
 
+impl MixedEstimate {
+    /// The mean of the coefficients over the nodes whose rows determine them, of so many at each node.
+    #[must_use]
+    pub fn mean_coefficients(&self, size: usize) -> Vec<f64> {
+        let all = self.coefficients.chunks_exact(size).enumerate();
+        let known: Vec<&[f64]> =
+            all.filter(|(node, _)| !self.undetermined.contains(node)).map(|(_, own)| own).collect();
+        let count = known.len().max(1) as f64;
+        (0..size).map(|k| known.iter().map(|own| own[k]).sum::<f64>() / count).collect()
+    }
+}
+
 impl<'a> MixedModel<'a> {
     /// Estimates it.
     pub fn fit(&self) -> Result<MixedEstimate> {

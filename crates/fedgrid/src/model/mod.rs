@@ -9,6 +9,7 @@
 //!
 //! and is put under the laws of `testing::check_local_model` by one line.
 
+mod blended;
 mod builtin;
 mod check;
 mod coefficient_spread;
@@ -43,6 +44,7 @@ mod tree;
 
 use std::{any::Any, fmt::Debug};
 
+pub use blended::Blended;
 pub use boosting::{Boosting, BoostingHypothesis};
 pub use builtin::{Model, ModelKind};
 pub use constant::{Constant, Mean};

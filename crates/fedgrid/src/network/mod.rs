@@ -5,6 +5,7 @@ mod shapes;
 mod edges;
 mod statistics;
 mod nearest;
+mod places;
 mod clustered;
 mod partition;
 mod laplacian;
@@ -18,6 +19,7 @@ pub use clustered::Clustered;
 pub use edges::from_edges;
 pub use nearest::Nearest;
 pub use partition::partition;
+pub use places::Places;
 pub use shapes::{complete, grid, path, random_regular, ring, star};
 pub use statistics::{Degrees, Statistics};
 

@@ -46,6 +46,18 @@ impl Default for Nearest {
 impl Nearest {
     /// The network of these nodes, whose coordinates are given row by row, one row per node.
     pub fn make(&self, names: Vec<String>, coordinates: &[f64]) -> Result<Network> {
+        let points = self.points(&names, coordinates)?;
+        let mut places = vec![0; names.len()];
+        by_name(&names).iter().enumerate().for_each(|(place, &node)| places[node] = place);
+        let kept = self.kept(&points, &places);
+        let mut distances: Vec<f64> = kept.iter().map(|edge| edge.weight).collect();
+        let scale = median(&mut distances).unwrap_or(0.0);
+        let weighted = |edge: Edge| Edge { weight: self.weight(edge.weight, scale), ..edge };
+        Network::new(names, kept.into_iter().map(weighted))
+    }
+
+    /// The coordinates of these nodes, each times its scale.
+    pub(super) fn points(&self, names: &[String], coordinates: &[f64]) -> Result<Vec<f64>> {
         self.check()?;
         let columns = self.scales.len();
         same_size("coordinates", coordinates.len(), names.len() * columns)?;
@@ -59,17 +71,11 @@ impl Nearest {
                 value: coordinates[position],
             });
         }
-        let mut places = vec![0; names.len()];
-        by_name(&names).iter().enumerate().for_each(|(place, &node)| places[node] = place);
-        let kept = self.kept(&points, &places);
-        let mut distances: Vec<f64> = kept.iter().map(|edge| edge.weight).collect();
-        let scale = median(&mut distances).unwrap_or(0.0);
-        let weighted = |edge: Edge| Edge { weight: self.weight(edge.weight, scale), ..edge };
-        Network::new(names, kept.into_iter().map(weighted))
+        Ok(points)
     }
 
     /// The kept pairs, with their distances as weights. Of those that are equally near, names decide.
-    fn kept(&self, points: &[f64], places: &[usize]) -> Vec<Edge> {
+    pub(super) fn kept(&self, points: &[f64], places: &[usize]) -> Vec<Edge> {
         let columns = self.scales.len();
         let count = points.len() / columns;
         let point = |node: NodeId| &points[node * columns..(node + 1) * columns];
@@ -98,7 +104,7 @@ impl Nearest {
         pairs.into_iter().map(edge).collect()
     }
 
-    fn weight(&self, distance: f64, median: f64) -> f64 {
+    pub(super) fn weight(&self, distance: f64, median: f64) -> f64 {
         // Coinciding points are as near as can be, even where half of all pairs coincide.
         if distance == 0.0 {
             return 1.0;
@@ -106,7 +112,7 @@ impl Nearest {
         (-0.5 * (distance / median).powi(2)).exp().max(self.floor)
     }
 
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         at_least(self.neighbours, "neighbours", 1, "one or more")?;
         at_least(self.scales.len(), "the number of coordinates", 1, "one or more")?;
         if let Some(&value) = self.scales.iter().find(|scale| !scale.is_finite()) {
@@ -121,7 +127,7 @@ impl Nearest {
 }
 
 // In the order of the columns, not in four lanes as in `algebra`: weights of networks keep their bits.
-fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
+pub(super) fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| (x - y).powi(2)).sum()
 }
 

@@ -150,6 +150,11 @@ impl Scores {
             let reach = if edges == 0 { Reach::Own } else { Reach::Edges(edges) };
             return Weighed { weights, reach, total };
         }
+        self.of_all()
+    }
+
+    /// The rows of all nodes, each as much.
+    pub(super) fn of_all(&self) -> Weighed {
         let weights = (0..self.nodes.len()).map(|node| (node, 1.0)).collect();
         let total = (0..self.nodes.len()).map(|node| self.row_count(node)).sum();
         Weighed { weights, reach: Reach::All, total }

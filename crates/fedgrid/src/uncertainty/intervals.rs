@@ -3,7 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 pub use super::calibration::Reach;
-use super::{Predictive, calibration::Scores, distribution::student_size};
+use super::{
+    Predictive,
+    calibration::{Scores, Weighed},
+    distribution::student_size,
+};
 use crate::{
     error::{Error, Result, same_size},
     network::Network,
@@ -106,7 +110,8 @@ impl Intervals {
         let Some(predictive) = &self.predictive else { return Ok(()) };
         same_size("nodes with covariances", predictive.covariances.len(), nodes)?;
         let entries = (features + 1) * (features + 2) / 2;
-        let mut sizes = predictive.covariances.iter().map(Vec::len);
+        let all = predictive.covariances.iter().chain(&predictive.unseen);
+        let mut sizes = all.map(Vec::len);
         sizes.try_for_each(|found| same_size("entries of a covariance", found, entries))
     }
 
@@ -124,10 +129,31 @@ impl Intervals {
         Ok((0..self.nodes()).map(|node| self.band(node, level)).collect())
     }
 
+    /// How wide the intervals of a node that nothing is known of are: the rows of all nodes say it, each as much.
+    #[must_use]
+    pub fn unseen_band(&self, level: f64) -> Band {
+        self.band_of(&self.scores.of_all(), 0, level)
+    }
+
+    /// The ends of the interval around a prediction at a node that nothing is known of, for a band of this factor. None
+    /// where predictions spread and nobody has told how much at such a node.
+    #[must_use]
+    pub fn unseen_interval(&self, factor: f64, row: &[f64], prediction: f64) -> Option<(f64, f64)> {
+        let deviation = match &self.predictive {
+            Some(predictive) => predictive.unseen_deviation(row, prediction)?,
+            None => 1.0,
+        };
+        Some(self.around(prediction, factor * deviation))
+    }
+
     fn band(&self, node: usize, level: f64) -> Band {
-        let weighed = self.scores.weighed(node, level);
-        if let Some(factor) = self.scores.quantile(&weighed, level) {
-            let own = self.scores.nodes[node].len();
+        let own = self.scores.nodes[node].len();
+        self.band_of(&self.scores.weighed(node, level), own, level)
+    }
+
+    /// The band that these rows lead to, of which so many are a node's own.
+    fn band_of(&self, weighed: &Weighed, own: usize, level: f64) -> Band {
+        if let Some(factor) = self.scores.quantile(weighed, level) {
             let all = weighed.weights.keys().map(|node| self.scores.nodes[*node].len());
             // The node itself is among those that count.
             let others = all.sum::<usize>() - own;

@@ -122,6 +122,7 @@ impl Posterior {
                 // Rows of small weights may leave none, and Student's t has one at least.
                 degrees_of_freedom: (rows - means as f64).max(1.0),
                 covariances: own.map(of_node).collect(),
+                unseen: None,
             },
             predictors: (0..outputs).map(predictor).collect(),
             correlations: scaled.correlations(&variance),
@@ -173,6 +174,16 @@ impl Posterior {
         let was_open = |node: &usize| self.undetermined.contains(&places[*node]);
         self.undetermined = (0..places.len()).filter(was_open).collect();
         self
+    }
+
+    /// How labels spread around predictions, at nodes that nothing is known of, too.
+    #[must_use]
+    pub fn into_predictive(self) -> Predictive {
+        let sum = |own: &PredictorPosterior| -> Vec<f64> {
+            own.between.iter().zip(&own.mean_covariance).map(|(a, b)| a + b).collect()
+        };
+        let unseen = self.predictors.first().map(sum);
+        Predictive { unseen, ..self.predictive }
     }
 
     /// The standard errors of a node's coefficients: for each predictor those of every feature, then that of

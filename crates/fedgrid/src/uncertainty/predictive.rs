@@ -28,14 +28,28 @@ pub struct Predictive {
     /// For each node the covariances C of the errors of its coefficients, features before the intercept, as
     /// the lower triangle; of classes one triangle for each linear predictor.
     pub covariances: Vec<Vec<f64>>,
+    /// The same of a node that nothing is known of, around the mean coefficients: how much nodes differ, and the errors of
+    /// that mean. None where only numbers of known nodes are asked for, and in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<Vec<f64>>,
 }
 
 impl Predictive {
     /// The standard deviation of a label around its prediction.
     #[must_use]
     pub fn deviation(&self, node: usize, row: &[f64], prediction: f64) -> f64 {
+        self.spread(&self.covariances[node], row, prediction)
+    }
+
+    /// The same at a node that nothing is known of; none where that is not known.
+    #[must_use]
+    pub fn unseen_deviation(&self, row: &[f64], prediction: f64) -> Option<f64> {
+        self.unseen.as_ref().map(|covariance| self.spread(covariance, row, prediction))
+    }
+
+    fn spread(&self, covariance: &[f64], row: &[f64], prediction: f64) -> f64 {
         let x = |k: usize| row.get(k).copied().unwrap_or(1.0);
-        let mut entries = self.covariances[node].iter();
+        let mut entries = covariance.iter();
         let mut open = 0.0;
         for k in 0..=row.len() {
             // The range first: `zip` then ends without taking the entry on the diagonal.
@@ -78,6 +92,7 @@ mod tests {
             response,
             degrees_of_freedom: 9.0,
             covariances: vec![triangle(&full)],
+            unseen: None,
         };
         let x = [0.7, -2.0, 1.0];
         let open: f64 = (0..9).map(|at| full[at] * x[at / 3] * x[at % 3]).sum();

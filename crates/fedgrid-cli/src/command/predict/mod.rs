@@ -18,7 +18,7 @@ use fedgrid_lab::{
     experiment::is_standard_input,
     number::counted,
     run::RunModels,
-    serving::{LevelIntervals, Serving},
+    serving::{LevelIntervals, NewNodes, Serving, UnknownRule, unknown_rule},
     source::{FileFormat, Table},
 };
 
@@ -45,6 +45,20 @@ pub(super) struct Predict {
     /// default the one that the verdict advises.
     #[arg(long = "use", value_name = "METHOD")]
     used: Option<String>,
+
+    /// Where nodes are that the run has never seen: a table with the columns of the run's own table of nodes. The mean of
+    /// their neighbours' models predicts their rows.
+    #[arg(long, value_name = "FILE", conflicts_with = "edges")]
+    nodes: Option<PathBuf>,
+
+    /// The same by edges to nodes of the run: a table with the columns src, dst and weight.
+    #[arg(long, value_name = "FILE")]
+    edges: Option<PathBuf>,
+
+    /// What becomes of rows of nodes that the run has never seen: refuse, pooled, or neighbours; by default neighbours
+    /// with --nodes or --edges, where a node has some, and otherwise pooled.
+    #[arg(long, value_name = "RULE")]
+    unknown: Option<String>,
 
     #[command(flatten)]
     format: FormatFlags,
@@ -83,7 +97,10 @@ impl Predict {
         let table = self.table(&models.about, &self.data)?;
         let table = table.expect("the command line asks for a file");
         let history = self.table(&models.about, &self.history)?;
-        let serving = Serving { models: &models, intervals: intervals.as_ref() };
+        let unknown = self.unknown.as_deref().map(unknown_rule).transpose()?;
+        let new_nodes = self.new_nodes(&models, unknown)?;
+        let (intervals, new_nodes) = (intervals.as_ref(), new_nodes.as_ref());
+        let serving = Serving { models: &models, intervals, unknown, new_nodes };
         let served = serving.predict(&table, history.as_ref())?;
         let output = Output::new(&models.about, &table, &served, self.keep.as_deref())?;
         let notes: Vec<String> = table
@@ -143,6 +160,23 @@ impl Predict {
         };
         let files = files(names);
         files.map(|files| Table::from_files(Path::new(""), &files, &format)).transpose()
+    }
+
+    /// Who is near nodes that the run does not know, if that is told.
+    fn new_nodes(&self, models: &RunModels, rule: Option<UnknownRule>) -> Result<Option<NewNodes>> {
+        let read = |path: &PathBuf| {
+            let table = self.table(&models.about, std::slice::from_ref(path))?;
+            Ok::<_, Error>(table.expect("there is a file"))
+        };
+        match (&self.nodes, &self.edges) {
+            (Some(path), _) => NewNodes::from_places(models, &read(path)?).map(Some),
+            (None, Some(path)) => NewNodes::from_edges(models, &read(path)?).map(Some),
+            (None, None) if rule == Some(UnknownRule::Neighbours) => Err(Error::input(
+                "--unknown is 'neighbours', which needs the places of new nodes with --nodes, or their edges with \
+                 --edges",
+            )),
+            (None, None) => Ok(None),
+        }
     }
 
     /// The level of the intervals that are asked for, if any.

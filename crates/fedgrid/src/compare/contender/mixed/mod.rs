@@ -219,6 +219,8 @@ impl Contender for Mixed {
             .chunks_exact(mixed.size())
             .map(|own| mixed.design.hypothesis(&names, family, own))
             .collect();
+        let common =
+            mixed.design.hypothesis(&names, family, &estimate.mean_coefficients(mixed.size()));
         let posterior = Posterior::new(&mixed.design, (&estimate, &mixed.random), family, &rows);
         Ok(Fitted {
             certificate: Certificate {
@@ -228,6 +230,7 @@ impl Contender for Mixed {
                 reason: None,
             },
             engine: "maximum likelihood".into(),
+            common: Some(common),
             strength: Some(estimate.rho),
             posterior: Some(Posterior {
                 deviance: mixed.deviance(estimate.deviance),
