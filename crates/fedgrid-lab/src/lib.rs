@@ -20,6 +20,7 @@ pub mod summary;
 pub mod report;
 pub mod pipeline;
 pub mod run;
+pub mod onnx;
 pub mod figures;
 
 pub use error::{Error, Result};

@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod export;
 #[cfg(feature = "federation")]
 mod federation;
 mod fit;
@@ -54,6 +55,8 @@ enum Command {
     Fit(Box<fit::Fit>),
     /// Predict new rows, each by its own node's model.
     Predict(predict::Predict),
+    /// Write the models of a run as ONNX, for other programs.
+    Export(export::Export),
     /// Build a network, learn one from rows, or show one in numbers.
     #[command(subcommand, after_help = "Example: fedgrid network show --edges edges.csv")]
     Network(network::NetworkCommand),
@@ -138,6 +141,7 @@ fn run(command: Command, terminal: Terminal) -> Result<()> {
         Command::Check(check) => check.run(terminal),
         Command::Fit(fit) => fit.run(terminal),
         Command::Predict(predict) => predict.run(terminal),
+        Command::Export(export) => export.run(terminal),
         Command::Network(network) => network.run(terminal),
         Command::Reproduce(reproduce) => reproduce.run(terminal),
         Command::Simulate(simulate) => simulate.run(terminal),

@@ -5,12 +5,13 @@ use std::fs;
 use crate::common::{Folder, timeless};
 use serde_json::{Value, json};
 
-const COMMANDS: [&[&str]; 10] = [
+const COMMANDS: [&[&str]; 11] = [
     &[],
     &["demo"],
     &["check"],
     &["fit"],
     &["predict"],
+    &["export"],
     &["network"],
     &["network", "build"],
     &["network", "show"],

@@ -11,6 +11,7 @@ mod choice;
 mod columns;
 mod commands;
 mod datasets;
+mod export;
 mod files;
 mod formats;
 mod honest;
