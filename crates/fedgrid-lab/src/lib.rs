@@ -21,6 +21,7 @@ pub mod report;
 pub mod pipeline;
 pub mod run;
 pub mod onnx;
+pub mod show;
 pub mod figures;
 
 pub use error::{Error, Result};

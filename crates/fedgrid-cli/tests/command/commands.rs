@@ -5,11 +5,12 @@ use std::fs;
 use crate::common::{Folder, timeless};
 use serde_json::{Value, json};
 
-const COMMANDS: [&[&str]; 11] = [
+const COMMANDS: [&[&str]; 12] = [
     &[],
     &["demo"],
     &["check"],
     &["fit"],
+    &["show"],
     &["predict"],
     &["export"],
     &["network"],

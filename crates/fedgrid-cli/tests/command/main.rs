@@ -26,6 +26,7 @@ mod raw_hospitals;
 mod relaxation;
 mod reproduce;
 mod runs;
+mod show;
 mod simulate;
 mod time;
 mod units;
