@@ -22,6 +22,8 @@ pub mod pipeline;
 mod kept_models;
 pub mod run;
 pub mod serving;
+pub mod onnx;
+pub mod show;
 pub mod figures;
 
 pub use error::{Error, Result};

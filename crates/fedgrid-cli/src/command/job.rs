@@ -8,6 +8,7 @@ use fedgrid::compare::Contestant;
 use crate::terminal::{Progress, Terminal, candidates, origins as origins_table, table};
 use fedgrid_lab::{
     assembly::{Assembly, Rolling, relative_path},
+    columns::ColumnPlan,
     error::Result,
     experiment::{Experiment, is_standard_input},
     number::counted,
@@ -145,7 +146,7 @@ fn earlier_origins(
 }
 
 /// What was found: tables, warnings, the verdict and notes.
-fn say(terminal: Terminal, outcome: &Outcome) {
+pub(super) fn say(terminal: Terminal, outcome: &Outcome) {
     if let Some(candidates) = candidates(outcome) {
         terminal.say(&format!("{candidates}\n"));
     }
@@ -170,15 +171,20 @@ fn say(terminal: Terminal, outcome: &Outcome) {
 
 /// What becomes of the columns, before anything is trained.
 fn columns(assembly: &Assembly, rolling: &Rolling<'_>) -> String {
-    let plan = &assembly.about.columns;
+    let mut lines = plan_lines(&assembly.about.columns);
+    let others = assembly.row_notes.iter().cloned().chain(rolling.described());
+    lines.extend(others.map(|line| wrapped(&line)));
+    lines.join("\n")
+}
+
+/// What becomes of the columns by a plan, in lines of a terminal's width.
+pub(super) fn plan_lines(plan: &ColumnPlan) -> Vec<String> {
     let mut lines = vec![format!("features: {}", named(&plan.short_features()))];
     lines.extend(plan.time().map(|time| format!("time: {time}")));
     let others = [("left out", plan.ignored()), ("not listed as features", plan.unlisted())];
     let others = others.into_iter().filter(|(_, columns)| !columns.is_empty());
     lines.extend(others.map(|(what, columns)| format!("{what}: {}", named(&columns))));
-    lines.extend(assembly.row_notes.iter().cloned());
-    lines.extend(rolling.described());
-    lines.iter().map(|line| wrapped(line)).collect::<Vec<_>>().join("\n")
+    lines.iter().map(|line| wrapped(line)).collect()
 }
 
 /// How many columns are named in a line of the heading; more would hide the rest.

@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod export;
 #[cfg(feature = "federation")]
 mod federation;
 mod fit;
@@ -11,6 +12,7 @@ mod network;
 mod network_learn;
 mod predict;
 mod reproduce;
+mod show;
 mod simulate;
 
 use std::process::ExitCode;
@@ -52,8 +54,12 @@ enum Command {
     Check(Box<check::Check>),
     /// Train a model for every node and say whether the network helps.
     Fit(Box<fit::Fit>),
+    /// Show a finished run, or one of its nodes.
+    Show(show::Show),
     /// Predict new rows, each by its own node's model.
     Predict(predict::Predict),
+    /// Write the models of a run as ONNX, for other programs.
+    Export(export::Export),
     /// Build a network, learn one from rows, or show one in numbers.
     #[command(subcommand, after_help = "Example: fedgrid network show --edges edges.csv")]
     Network(network::NetworkCommand),
@@ -137,7 +143,9 @@ fn run(command: Command, terminal: Terminal) -> Result<()> {
         Command::Demo(demo) => demo.run(terminal),
         Command::Check(check) => check.run(terminal),
         Command::Fit(fit) => fit.run(terminal),
+        Command::Show(show) => show.run(terminal),
         Command::Predict(predict) => predict.run(terminal),
+        Command::Export(export) => export.run(terminal),
         Command::Network(network) => network.run(terminal),
         Command::Reproduce(reproduce) => reproduce.run(terminal),
         Command::Simulate(simulate) => simulate.run(terminal),

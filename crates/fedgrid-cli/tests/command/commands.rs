@@ -5,12 +5,14 @@ use std::fs;
 use crate::common::{Folder, timeless};
 use serde_json::{Value, json};
 
-const COMMANDS: [&[&str]; 10] = [
+const COMMANDS: [&[&str]; 12] = [
     &[],
     &["demo"],
     &["check"],
     &["fit"],
+    &["show"],
     &["predict"],
+    &["export"],
     &["network"],
     &["network", "build"],
     &["network", "show"],

@@ -212,6 +212,11 @@ pub struct PoissonHypothesis(
     pub LinearHypothesis,
 );
 
+impl PoissonHypothesis {
+    /// Means above exp of this are predicted as that.
+    pub const LARGEST_OUTPUT: f64 = LARGEST_OUTPUT;
+}
+
 impl Hypothesis for PoissonHypothesis {
     fn predict(&self, features: &Features) -> Labels {
         let mut means = self.0.predict(features);

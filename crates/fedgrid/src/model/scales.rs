@@ -117,6 +117,12 @@ impl Scales {
         self.target
     }
 
+    /// What the features are shifted and divided by, in the order of the table.
+    #[must_use]
+    pub fn scaling(&self) -> &Scaling {
+        &self.scaling
+    }
+
     /// Rows of the table as models see them.
     pub fn rows(&self, rows: &Dataset) -> Result<Dataset> {
         let features = self.features(rows.features())?;

@@ -34,6 +34,14 @@ impl Stored {
         Self::of_values(H::KIND, hypothesis)
     }
 
+    /// The name of its kind; of one that was learnt in other units, that of what was learnt.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        let inner = self.values.get("model").and_then(|model| model.get("kind"));
+        let is_rescaled = self.kind == RescaledHypothesis::KIND;
+        inner.filter(|_| is_rescaled).and_then(Value::as_str).unwrap_or(&self.kind)
+    }
+
     /// Values under the name of their kind; none if they cannot be written as JSON.
     pub(super) fn of_values(kind: &str, values: &impl Serialize) -> Option<Self> {
         match serde_json::to_value(values) {

@@ -1,0 +1,63 @@
+//! `fedgrid export`: the models of a run for other programs.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fedgrid_lab::{
+    error::{Error, Result},
+    onnx::{self, Form, NodeModels},
+    run::{RunModels, to_json_pretty},
+};
+use serde_json::json;
+
+use crate::terminal::{Terminal, complain};
+
+/// Arguments of `fedgrid export`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: fedgrid export runs/colorado --onnx --out colorado.onnx")]
+pub(super) struct Export {
+    /// The folder of a finished run.
+    run: PathBuf,
+
+    /// As ONNX, which runtimes in many languages can compute; the only form there is.
+    #[arg(long)]
+    onnx: bool,
+
+    /// Where to write: a name that ends with .onnx is one file, which takes the name of each row's node as an input;
+    /// any other is a folder with a file of each node.
+    #[arg(long, value_name = "FILE_OR_FOLDER", required = true)]
+    out: PathBuf,
+
+    /// The model of this node only, in one file that does not ask for the node.
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
+
+    /// Replace an existing file, or the files of an existing folder.
+    #[arg(long)]
+    force: bool,
+}
+
+impl Export {
+    pub(super) fn run(self, terminal: Terminal) -> Result<()> {
+        if !self.onnx {
+            return Err(Error::input("export needs a form to write: add --onnx"));
+        }
+        let RunModels { about, by_node } = RunModels::from_folder(&self.run)?;
+        let models = by_node.iter().map(|(name, model)| (name.as_str(), model)).collect();
+        let models = NodeModels { about: &about, models };
+        let form = Form::of(self.node.as_deref(), &self.out);
+        let said = onnx::write(&models, form, &self.out, self.force)?;
+        terminal.say(&said);
+        let preparation = models.preparation();
+        let told = json!({
+            "out": self.out.display().to_string(),
+            "features": about.features,
+            "preparation": preparation,
+        });
+        terminal.give(&to_json_pretty(&told));
+        if let Some(note) = preparation.filter(|_| !terminal.quiet) {
+            complain(&format!("Note: {note}"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! The folder of a finished run, read again.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use fedgrid::compare::Card;
+use serde::{Deserialize, de::DeserializeOwned};
+
+use crate::{
+    columns::ColumnPlan,
+    error::{Error, Result},
+    number::counted,
+    outcome::Outcome,
+    run::{RunFolder, RunModels},
+    wording::in_plain_words,
+};
+
+/// What a finished run has left.
+#[derive(Debug)]
+pub struct FinishedRun {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its title.
+    pub title: String,
+    /// What it found.
+    pub outcome: Outcome,
+    /// How each method did; with rolling origins, at the last of them.
+    pub cards: Vec<Card>,
+    /// The models of its nodes.
+    pub models: RunModels,
+}
+
+/// A line of `metrics.jsonl` behind the first.
+#[derive(Deserialize)]
+struct CardLine {
+    #[serde(default)]
+    origin: Option<usize>,
+    #[serde(flatten)]
+    card: Card,
+}
+
+impl FinishedRun {
+    /// Reads the folder of a run.
+    pub fn from_folder(folder: &Path) -> Result<Self> {
+        let models = RunModels::from_folder(folder)?;
+        let outcome = from_json(&folder.join("result.json"))?;
+        let title = RunFolder::title(folder).unwrap_or_else(|| {
+            folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+        });
+        let cards = cards(&folder.join("metrics.jsonl"))?;
+        Ok(Self { folder: folder.to_path_buf(), title, outcome, cards, models })
+    }
+
+    /// How large it is, in a line.
+    #[must_use]
+    pub fn heading(&self) -> String {
+        let (nodes, network) = (&self.outcome.nodes, &self.outcome.network);
+        let trained = nodes.iter().map(|node| node.rows).sum();
+        let scored = nodes.iter().map(|node| node.scored_rows).sum();
+        [
+            format!("{}: {}", self.title, counted(network.nodes, "node")),
+            counted(network.edges, "edge"),
+            counted(trained, "training row"),
+            counted(scored, "scored row"),
+            counted(self.models.about.features.len(), "feature"),
+        ]
+        .join(", ")
+    }
+
+    /// What became of the columns.
+    #[must_use]
+    pub fn columns(&self) -> ColumnPlan {
+        self.models.about.column_plan().into_owned()
+    }
+}
+
+/// The cards of the last origin that there are.
+fn cards(path: &Path) -> Result<Vec<Card>> {
+    let text = fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
+    let lines: Vec<CardLine> =
+        text.lines().skip(1).filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let last = lines.iter().map(|line| line.origin).max().flatten();
+    let of_last = lines.into_iter().filter(|line| line.origin == last);
+    Ok(of_last.map(|line| line.card).collect())
+}
+
+fn from_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
+    serde_json::from_str(&text).map_err(|error| {
+        let (path, what) = (path.display(), in_plain_words(&error.to_string()));
+        Error::input(format!("'{path}' is damaged: {what}; run the experiment again"))
+    })
+}

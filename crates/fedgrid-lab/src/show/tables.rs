@@ -1,0 +1,44 @@
+//! The tables of a finished run, where they can still be found.
+
+use std::path::Path;
+
+use fedgrid::{
+    compare::{Card, Contestant, Unwatched},
+    model::Hypothesis,
+};
+
+use crate::{
+    assembly::{Assembly, Rolling},
+    error::Result,
+    experiment::Experiment,
+};
+
+/// The study of a run, from the tables that its experiment names.
+pub(super) fn assembly(folder: &Path) -> Result<Assembly> {
+    let (mut table, base, source) = Experiment::opened(Some(&folder.join("experiment.toml")))?;
+    // A network that was learned or chosen is there already.
+    if folder.join("edges.csv").exists()
+        && let Some(toml::Value::Table(network)) = table.get_mut("network")
+    {
+        let others = ["nearest", "coordinates", "shape", "learn", "candidates", "edges_format"];
+        network.retain(|key, _| !others.contains(&key));
+        network.insert("edges".into(), "edges.csv".into());
+    }
+    let experiment = Experiment::from_table(table, &source)?;
+    let rolling = Rolling::new(&experiment, &base)?;
+    rolling.assembly(rolling.count() - 1, &Unwatched)
+}
+
+/// The coefficients of the pooled model of a node, for rows of the table; none if it has none.
+pub(super) fn pooled_coefficients(
+    assembly: &Assembly,
+    cards: &[Card],
+    node: usize,
+) -> Option<Vec<Vec<f64>>> {
+    let card = cards.iter().find(|card| card.contestant == Contestant::Pooled)?;
+    let study = &assembly.study;
+    let fitted = study.fit_contestant(Contestant::Pooled, card.strength, &Unwatched).ok()?;
+    let own = fitted.hypotheses.get(node).cloned()?;
+    let for_table = study.for_table(&[own]);
+    for_table.first().and_then(|model: &std::sync::Arc<dyn Hypothesis>| model.coefficients())
+}
