@@ -1,5 +1,6 @@
 """The native module: conversions, and nothing else. Use the classes of `fedgrid` instead."""
 
+from os import PathLike
 from typing import Any, final
 
 import numpy as np
@@ -65,6 +66,7 @@ class Models:
     def restore(models: list[Any], about: str) -> Models: ...
     def about(self) -> str: ...
     def export(self, node: int) -> Any: ...
+    def export_onnx(self, names: list[str], out: PathLike[str] | str, node: str | None = None) -> str | None: ...
     def predict(
         self,
         nodes: _Ints,

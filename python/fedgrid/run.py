@@ -288,6 +288,22 @@ class Run(Predictions):
         Path(path).write_text(page, encoding="utf-8")
         return Path(path)
 
+    def export_onnx(self, path: str | Path, node: Any = None, force: bool = False) -> Path:
+        """Writes the models as ONNX, which runtimes in many languages can compute, in double precision.
+
+        A path that ends with `.onnx` is one file, which takes the name of each row's node as an input; any other
+        is a folder with a file of each node and `nodes.json`. With `node`, it is one file of that node. Files take
+        the features as models see them, `run.features_`; what is made of columns before is warned of.
+        """
+        path = Path(path)
+        if path.exists() and not force:
+            raise FileExistsError(f"{str(path)!r} exists: replace it with force=True")
+        names = [name_of(one) for one in self.nodes_]
+        note = self._models.export_onnx(names, path, None if node is None else name_of(node))
+        if note is not None:
+            warnings.warn(note, stacklevel=2)
+        return path
+
     def experiment(self) -> str:
         """The experiment as a file of the command would have it."""
         return self._experiment

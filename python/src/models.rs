@@ -1,19 +1,22 @@
 //! The models of a run: one hypothesis per node, asked for many rows at once, kept and restored.
 
-use std::{ops::Range, sync::Arc};
+use std::{ops::Range, path::PathBuf, sync::Arc};
 
 use fedgrid::{
     data::Features,
     model::{Hypothesis, HypothesisKinds, Stored},
 };
-use fedgrid_lab::assembly::DataSchema;
+use fedgrid_lab::{
+    assembly::DataSchema,
+    onnx::{self, Form, NodeModels},
+};
 use numpy::{PyArray1, PyReadonlyArray1, ndarray::ArrayView1};
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyString};
 use rayon::prelude::*;
 
 use crate::{
     adapter::{Adapter, pair},
-    convert::{ByNode, core_error, from_json, gather, to_json},
+    convert::{ByNode, core_error, experiment_error, from_json, gather, to_json},
     frame::{Frame, HandedColumn, planned},
     handle::IntervalsHandle,
     local_model::{PythonHypothesis, own},
@@ -73,6 +76,21 @@ impl ModelsHandle {
         let stored =
             hypothesis.save().ok_or_else(|| PyValueError::new_err("it cannot be stored"))?;
         Ok(PyString::new(py, &to_json(&stored)).into_any().unbind())
+    }
+
+    /// Writes the models as ONNX, given the names of the nodes; what is not part of the files, if anything.
+    #[pyo3(signature = (names, out, node=None))]
+    fn export_onnx(
+        &self,
+        names: Vec<String>,
+        out: PathBuf,
+        node: Option<&str>,
+    ) -> PyResult<Option<String>> {
+        let models = names.iter().map(String::as_str).zip(self.hypotheses.iter()).collect();
+        let models = NodeModels { about: &self.about, models };
+        let written = onnx::write(&models, Form::of(node, &out), &out, true);
+        written.map_err(|error| experiment_error(&error))?;
+        Ok(models.preparation())
     }
 
     /// The predictions for rows, each by its own node's model, one row after the other, and what a reader should

@@ -12,6 +12,8 @@ import pandas as pd
 import pytest
 from conftest import made
 
+import fedgrid as fg
+
 ort = pytest.importorskip("onnxruntime", reason="onnxruntime, which computes exported models, is not installed")
 
 NODES = [f"n{k}" for k in range(4)]
@@ -135,7 +137,10 @@ def test_a_row_at_a_threshold_takes_the_branch_of_the_run(command: Path, tmp_pat
 
 def test_different_models_in_one_file_and_a_node_that_is_not_known(command: Path, tmp_path: Path) -> None:
     frame = table(1)
-    models = ['model.nodes.n1={kind="tree"}', 'model.nodes.n2={kind="perceptron",epochs=5}', 'model.nodes.n3={kind="forest",trees=3}']
+    models = [
+        'model.nodes.n1={kind="tree"}', 'model.nodes.n2={kind="perceptron",epochs=5}',
+        'model.nodes.n3={kind="forest",trees=3}',
+    ]  # fmt: skip
     run = fitted(command, tmp_path, frame, "model.kind=linear", "model.ridge=0.01", *models)
     check(command, tmp_path, run, frame)
     few = frame.head(2)
@@ -151,3 +156,38 @@ def test_an_exposure_is_an_input(command: Path, tmp_path: Path) -> None:
     own.to_csv(tmp_path / "new.csv", index=False)
     found = computed(tmp_path / "n1.onnx", own, exposure=own["days"].to_numpy())
     same(found, predicted(command, run, tmp_path / "new.csv"))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_run_of_python_is_exported(tmp_path: Path, frame: pd.DataFrame, path: fg.Network) -> None:
+    run = fg.FedRelax(0.1, fg.Forest(trees=3), rounds=2, tolerance=1e9).fit(frame, "y", node="node", network=path)
+    file = run.export_onnx(tmp_path / "all.onnx")
+    found = computed(file, frame, node=frame["node"].to_numpy(dtype=object))
+    assert np.allclose(found["prediction"], run.predict(frame), rtol=1e-9)
+    own = frame[frame["node"] == "n2"]
+    found = computed(run.export_onnx(tmp_path / "n2.onnx", node="n2"), own)
+    assert np.allclose(found["prediction"], run.predict(own), rtol=1e-9)
+    assert len(list(run.export_onnx(tmp_path / "each").glob("*.onnx"))) == 6
+    with pytest.raises(FileExistsError, match="force=True"):
+        run.export_onnx(file)
+    with pytest.raises(ValueError, match="there is no node 'n9' in the run"):
+        run.export_onnx(file, node="n9", force=True)
+
+
+def test_a_model_that_cannot_be_exported_is_named(tmp_path: Path, frame: pd.DataFrame, path: fg.Network) -> None:
+    run = fg.FedRelax(0.1, fg.Neighbours(), rounds=2).fit(frame, "y", node="node", network=path)
+    sentence = "the neighbours model of node 'n0' cannot be exported as ONNX; linear, .* and constant models can"
+    with pytest.raises(ValueError, match=sentence):
+        run.export_onnx(tmp_path / "each")
+    assert not (tmp_path / "each").exists()
+
+
+def test_what_is_made_outside_of_a_file_is_said(tmp_path: Path, frame: pd.DataFrame, path: fg.Network) -> None:
+    told = frame.assign(kind=["x", "y"] * (len(frame) // 2))
+    run = fg.FedRelax(0.1, fg.Linear(ridge=0.1)).fit(told, "y", node="node", network=path)
+    with pytest.warns(UserWarning, match="made outside of it: .*kind \\(category"):
+        file = run.export_onnx(tmp_path / "all.onnx")
+    session = ort.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    facts = session.get_modelmeta().custom_metadata_map
+    assert json.loads(facts["fedgrid.features"]) == run.features_
+    assert "kind (category" in facts["fedgrid.preparation"]

@@ -204,14 +204,16 @@ impl RunModels {
         Self::of_method(folder, None)
     }
 
+    /// The same of the run's own method.
+    pub fn of_own_method(folder: &Path) -> Result<Self> {
+        check_finished(folder)?;
+        let methods = read_about(folder)?.methods;
+        Self::of_method(folder, methods.first().map(String::as_str))
+    }
+
     /// The same of a method that is asked for by name.
     pub fn of_method(folder: &Path, wanted: Option<&str>) -> Result<Self> {
-        if !is_finished(folder) {
-            let folder = folder.display();
-            return Err(Error::input(format!(
-                "'{folder}' holds no finished run; make one with fit"
-            )));
-        }
+        check_finished(folder)?;
         let AboutFile { methods, advised, about, mut common, .. } = read_about(folder)?;
         let used = wanted.unwrap_or(&advised).to_string();
         if !methods.contains(&used) {
@@ -407,6 +409,14 @@ impl RunIntervals {
         let places = nodes.into_iter().enumerate().map(|(place, node)| (node, place)).collect();
         Ok(Self { intervals, places })
     }
+}
+
+fn check_finished(folder: &Path) -> Result<()> {
+    if is_finished(folder) {
+        return Ok(());
+    }
+    let folder = folder.display();
+    Err(Error::input(format!("'{folder}' holds no finished run; make one with fit")))
 }
 
 /// Whether a folder holds a run that came to its end.

@@ -28,6 +28,11 @@ pub(super) struct Export {
     #[arg(long, value_name = "FILE_OR_FOLDER", required = true)]
     out: PathBuf,
 
+    /// The method whose models are written, among those that the run keeps: network, mixed, shrunk, pooled, local; by
+    /// default the one that the verdict advises.
+    #[arg(long = "use", value_name = "METHOD")]
+    used: Option<String>,
+
     /// The model of this node only, in one file that does not ask for the node.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
@@ -42,15 +47,17 @@ impl Export {
         if !self.onnx {
             return Err(Error::input("export needs a form to write: add --onnx"));
         }
-        let RunModels { about, by_node } = RunModels::from_folder(&self.run)?;
+        let RunModels { about, by_node, used, .. } =
+            RunModels::of_method(&self.run, self.used.as_deref())?;
         let models = by_node.iter().map(|(name, model)| (name.as_str(), model)).collect();
         let models = NodeModels { about: &about, models };
         let form = Form::of(self.node.as_deref(), &self.out);
         let said = onnx::write(&models, form, &self.out, self.force)?;
-        terminal.say(&said);
+        terminal.say(&format!("{said}, by {used}"));
         let preparation = models.preparation();
         let told = json!({
             "out": self.out.display().to_string(),
+            "method": used,
             "features": about.features,
             "preparation": preparation,
         });

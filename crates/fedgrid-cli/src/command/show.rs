@@ -55,7 +55,7 @@ impl Show {
             view.importance.as_ref().map(|own| importance(&view.metric, own)),
         ];
         terminal.say(&parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n"));
-        for note in view.about.note.iter().chain(&view.not_shown) {
+        for note in view.about.note.iter().chain(&view.notes) {
             terminal.say(&format!("\n{}", wrapped(&format!("Note: {note}"))));
         }
         Ok(())

@@ -23,7 +23,7 @@ fn export<'a>(more: &[&'a str]) -> Vec<&'a str> {
 fn a_file_or_a_folder_is_written_and_nothing_is_replaced_unasked() {
     let folder = with_run("tree");
     let said = folder.done(&export(&["--out", "all.onnx"]));
-    assert_eq!(said, "6 models in all.onnx\n");
+    assert_eq!(said, "6 models in all.onnx, by network\n");
     assert_eq!(
         folder.refusal(&export(&["--out", "all.onnx"])),
         "'all.onnx' exists: replace it with --force"
@@ -31,7 +31,10 @@ fn a_file_or_a_folder_is_written_and_nothing_is_replaced_unasked() {
     let before = fs::read(folder.path("all.onnx")).unwrap();
     folder.done(&export(&["--out", "all.onnx", "--force"]));
     assert_eq!(fs::read(folder.path("all.onnx")).unwrap(), before, "the same run, the same bytes");
-    assert_eq!(folder.done(&export(&["--out", "each"])), "6 files and nodes.json in each\n");
+    assert_eq!(
+        folder.done(&export(&["--out", "each"])),
+        "6 files and nodes.json in each, by network\n"
+    );
     let index = folder.json("each/nodes.json");
     assert_eq!(index[1]["node"], "b");
     assert!(folder.path("each").join(index[1]["file"].as_str().unwrap()).exists());

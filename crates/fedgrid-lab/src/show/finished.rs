@@ -28,7 +28,7 @@ pub struct FinishedRun {
     pub outcome: Outcome,
     /// How each method did; with rolling origins, at the last of them.
     pub cards: Vec<Card>,
-    /// The models of its nodes.
+    /// The models of its nodes by its own method, whose coefficients it has.
     pub models: RunModels,
 }
 
@@ -44,7 +44,7 @@ struct CardLine {
 impl FinishedRun {
     /// Reads the folder of a run.
     pub fn from_folder(folder: &Path) -> Result<Self> {
-        let models = RunModels::from_folder(folder)?;
+        let models = RunModels::of_own_method(folder)?;
         let outcome = from_json(&folder.join("result.json"))?;
         let title = RunFolder::title(folder).unwrap_or_else(|| {
             folder.file_name().unwrap_or_default().to_string_lossy().into_owned()

@@ -17,6 +17,7 @@ use crate::{
     error::{Error, Result},
     experiment::advice,
     outcome::NodeOutcome,
+    run::RunModels,
 };
 
 /// What a run knows of a node.
@@ -41,9 +42,9 @@ pub struct NodeView {
     /// Its model as rules, if it is of trees.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rules: Option<Rules>,
-    /// What cannot be shown, and why.
+    /// Whose models these are, if others predict, and what cannot be shown, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub not_shown: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// The error of a node by a method.
@@ -103,13 +104,20 @@ impl NodeView {
             pulled_by: None,
             importance: None,
             rules: rules(model.as_ref(), &run.models.about),
-            not_shown: Vec::new(),
+            notes: Vec::new(),
         };
+        let RunModels { used, advised, .. } = &run.models;
+        if used != advised {
+            view.notes.push(format!(
+                "the models are those of {used}, the run's own method; the verdict advises {advised}, by which predict \
+                 predicts"
+            ));
+        }
         let by_node = coefficients(run)?;
         view.coefficients = by_node.get(name).cloned().unwrap_or_default();
         match tables::assembly(&run.folder) {
             Ok(assembly) => view.add_tables(run, &assembly, &by_node),
-            Err(error) => view.not_shown.push(format!(
+            Err(error) => view.notes.push(format!(
                 "neighbours, pooled coefficients and importance of columns need the run's tables, which the folder \
                  does not hold: {error}"
             )),
@@ -122,7 +130,7 @@ impl NodeView {
         let network = &assembly.study.network;
         let names = network.names();
         let Some(place) = names.iter().position(|own| *own == self.about.name) else {
-            self.not_shown.push("the run's tables have changed: the node is not there".into());
+            self.notes.push("the run's tables have changed: the node is not there".into());
             return;
         };
         let all = network.degree(place);
@@ -148,7 +156,7 @@ impl NodeView {
         let model = &run.models.by_node[&self.about.name];
         match Importance::of(assembly, place, model.as_ref()) {
             Ok(importance) => self.importance = Some(importance),
-            Err(reason) => self.not_shown.push(format!("importance of columns: {reason}")),
+            Err(reason) => self.notes.push(format!("importance of columns: {reason}")),
         }
     }
 
