@@ -82,8 +82,14 @@ fn cards(path: &Path) -> Result<Vec<Card>> {
     let lines: Vec<CardLine> =
         text.lines().skip(1).filter_map(|line| serde_json::from_str(line).ok()).collect();
     let last = lines.iter().map(|line| line.origin).max().flatten();
-    let of_last = lines.into_iter().filter(|line| line.origin == last);
-    Ok(of_last.map(|line| line.card).collect())
+    let of_last = lines.into_iter().filter(|line| line.origin == last).map(|line| line.card);
+    // A method that was chosen from has one card without test rows, and one with them behind it.
+    let mut cards: Vec<Card> = Vec::new();
+    for card in of_last {
+        cards.retain(|known| known.contestant != card.contestant);
+        cards.push(card);
+    }
+    Ok(cards)
 }
 
 fn from_json<T: DeserializeOwned>(path: &Path) -> Result<T> {

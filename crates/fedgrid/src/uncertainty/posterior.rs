@@ -176,13 +176,15 @@ impl Posterior {
         self
     }
 
-    /// How labels spread around predictions, at nodes that nothing is known of, too.
+    /// How labels spread around predictions, at nodes that nothing is known of, too: one more node differs from the mean of
+    /// n as they differ among each other, and that mean has the n-th part of it as its error.
+    // Not the errors of the mean coefficients: those are of a mean of all networks, about which one network says nothing
+    // where ρ is next to one.
     #[must_use]
     pub fn into_predictive(self) -> Predictive {
-        let sum = |own: &PredictorPosterior| -> Vec<f64> {
-            own.between.iter().zip(&own.mean_covariance).map(|(a, b)| a + b).collect()
-        };
-        let unseen = self.predictors.first().map(sum);
+        let more = 1.0 + 1.0 / self.predictive.covariances.len().max(1) as f64;
+        let widened = |own: &PredictorPosterior| own.between.iter().map(|b| more * b).collect();
+        let unseen = self.predictors.first().map(widened);
         Predictive { unseen, ..self.predictive }
     }
 

@@ -28,8 +28,8 @@ pub struct Predictive {
     /// For each node the covariances C of the errors of its coefficients, features before the intercept, as
     /// the lower triangle; of classes one triangle for each linear predictor.
     pub covariances: Vec<Vec<f64>>,
-    /// The same of a node that nothing is known of, around the mean coefficients: how much nodes differ, and the errors of
-    /// that mean. None where only numbers of known nodes are asked for, and in files of earlier versions.
+    /// The same of a node that nothing is known of, around the mean coefficients: how much nodes differ, and a little more.
+    /// None where only numbers of known nodes are asked for, and in files of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<Vec<f64>>,
 }

@@ -125,7 +125,9 @@ impl Predict {
         }
         if !terminal.quiet {
             // Standard output is the table.
-            notes.iter().for_each(|note| complain(note));
+            for note in &notes {
+                complain(note);
+            }
         }
         Ok(())
     }
