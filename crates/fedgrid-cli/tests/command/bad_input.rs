@@ -713,7 +713,7 @@ fn damaged_models_are_not_predicted_with() {
         );
     }
     let about = folder.read("run/models/about.json");
-    for (from, to) in [("\"format\": 2", "\"format\": 9"), ("[]", "[\"cold\"]"), ("{", "")] {
+    for (from, to) in [("\"format\": 3", "\"format\": 9"), ("[]", "[\"cold\"]"), ("{", "")] {
         folder.write("run/models/about.json", about.replacen(from, to, 1));
         let sentence = folder.refusal(&["predict", "run", "--data", "rows.csv"]);
         assert!(sentence.starts_with("'run/models/about.json' is damaged: "), "{sentence}");
