@@ -132,7 +132,8 @@ fn seven_kinds(experiment: &str, data: &Path, nodes: &Path, names: [&str; 2]) {
     let (roles, labels) = (table.text("split").unwrap(), table.numbers(names[1]).unwrap());
     let mut scored: BTreeMap<&str, [Vec<f64>; 2]> = BTreeMap::new();
     for ((line, role), label) in predictions.lines().skip(1).zip(&roles).zip(labels) {
-        let (node, prediction) = line.split_once(',').unwrap();
+        let mut cells = line.split(',');
+        let (node, prediction) = (cells.next().unwrap(), cells.next().unwrap());
         if role == "test" {
             let [known, predicted] = scored.entry(node).or_default();
             known.push(label);

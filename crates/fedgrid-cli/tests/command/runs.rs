@@ -200,7 +200,7 @@ fn predictions_come_from_each_rows_own_model() {
     let folder = Folder::new();
     folder.fit("run", &[]);
     let printed = folder.done(&["predict", "run", "--data", "rows.csv"]);
-    assert_eq!(printed.lines().next(), Some("node,y"));
+    assert_eq!(printed.lines().next(), Some("node,prediction,by,row"));
     let models: Vec<Value> = folder
         .read("run/models/nodes.jsonl")
         .lines()

@@ -74,7 +74,8 @@ fn predictions(folder: &Folder, run: &str, header: &str, cells: &str) -> Vec<f64
         writeln!(text, "{node},{cells}").unwrap();
     }
     folder.write("new.csv", text);
-    let said = folder.done(&["predict", run, "--data", "new.csv"]);
+    // By the method that was trained, whatever the verdict advises.
+    let said = folder.done(&["predict", run, "--data", "new.csv", "--use", "network"]);
     said.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect()
 }
 
