@@ -96,7 +96,9 @@ fn example(section: &str) -> Value {
 #[test]
 fn every_key_of_every_kind_is_documented_and_no_other() {
     let mut found = BTreeMap::new();
-    stored().iter().for_each(|value| add_keys(value, &mut found));
+    for value in &stored() {
+        add_keys(value, &mut found);
+    }
     let sections = sections();
     assert!(sections.keys().copied().eq(found.keys()), "{:?} {:?}", sections.keys(), found.keys());
     for (kind, section) in &sections {

@@ -79,7 +79,8 @@ fn a_shuffle_that_is_sought_near_the_networks_strength_is_as_good_as_one_sought_
 fn a_forest_is_tuned_by_its_first_trees_and_scored_by_all_of_them() {
     let with_trees = |trees: usize, alpha: Option<f64>| {
         let mut study = clustered(0.01, 0.5);
-        study.models = vec![Arc::new(Forest { trees, ..Forest::default() }); study.rows.len()];
+        let forest: Arc<dyn LocalModel> = Arc::new(Forest { trees, ..Forest::default() });
+        study.models = vec![forest; study.rows.len()];
         study.settings.alpha = alpha;
         study.card(Contestant::Network, &Unwatched).unwrap()
     };
