@@ -72,10 +72,11 @@ def test_a_frame_with_gaps_gives_the_bits_of_its_file(command: Path, tmp_path: P
     assert run.features_ == about["features"]
     if rule != "drop":
         said = subprocess.run(
-            [str(command), "predict", str(tmp_path / "run"), "--data", str(tmp_path / "rows.csv"), "--json"],
+            [str(command), "predict", str(tmp_path / "run"), "--data", str(tmp_path / "rows.csv"), "--json",
+             "--use", "network"],
             capture_output=True, text=True, check=True,
         )  # fmt: skip
-        rows = [row["prediction"] for row in json.loads(said.stdout)]
+        rows = [row["prediction"] for row in json.loads(said.stdout)["predictions"]]
         with pytest.warns(UserWarning, match="Missing cells that were filled: 2 of 'promo'"):
             assert np.array_equal(run.predict(frame), np.array(rows))
 

@@ -41,10 +41,11 @@ def test_the_bundled_stations(
     )  # fmt: skip
     same(run.result, theirs)
     said = subprocess.run(
-        [str(command), "predict", str(tmp_path / "run"), "--data", str(COLORADO / "readings.csv"), "--json"],
+        [str(command), "predict", str(tmp_path / "run"), "--data", str(COLORADO / "readings.csv"), "--json",
+         "--use", "network"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    theirs_rows = [row["prediction"] for row in json.loads(said.stdout)]
+    theirs_rows = [row["prediction"] for row in json.loads(said.stdout)["predictions"]]
     assert np.array_equal(run.predict(readings), np.array(theirs_rows))
 
 

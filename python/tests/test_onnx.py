@@ -65,7 +65,8 @@ def fitted(command: Path, folder: Path, frame: pd.DataFrame, *keys: str) -> Path
 
 
 def predicted(command: Path, run: Path, rows: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(called(command, "predict", run, "--data", rows, "--json"))
+    said = json.loads(called(command, "predict", run, "--data", rows, "--json"))
+    found: list[dict[str, Any]] = said["predictions"]
     return found
 
 

@@ -74,10 +74,10 @@ def test_a_frame_gives_the_bits_of_its_file(
     new.to_csv(tmp_path / "new.csv", index=False)
     said = subprocess.run(
         [str(command), "predict", str(tmp_path / "run"), "--data", str(tmp_path / "new.csv"), "--history",
-         str(tmp_path / "rows.csv"), "--json"],
+         str(tmp_path / "rows.csv"), "--json", "--use", "network"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    rows = np.array([row["prediction"] for row in json.loads(said.stdout)])
+    rows = np.array([row["prediction"] for row in json.loads(said.stdout)["predictions"]])
     assert np.array_equal(run.predict(new, history=frame), rows)
     again = pickle.loads(pickle.dumps(run))
     assert np.array_equal(again.predict(new, history=frame), rows)

@@ -74,6 +74,7 @@ impl<'a> KeptMethods<'a> {
             format: FORMAT_VERSION,
             methods: all().map(|(contestant, _)| contestant.to_string()).collect(),
             advised: self.advised.unwrap_or(main).to_string(),
+            ranges: assembly.about.ranges.clone(),
             about: assembly.about.clone(),
         };
         let mut files = vec![("models/about.json".into(), to_json_pretty(&about) + "\n")];
@@ -167,6 +168,9 @@ struct AboutFile {
     /// What all nodes have in common by a method that says it: the mean coefficients of a mixed model.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     common: BTreeMap<String, Stored>,
+    /// The least and the largest value of each feature.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    ranges: Vec<(f64, f64)>,
     #[serde(flatten)]
     about: DataSchema,
 }
@@ -306,6 +310,7 @@ fn read_about(folder: &Path) -> Result<AboutFile> {
     let mut file: AboutFile = serde_json::from_str(&text)
         .map_err(|error| broken(&path, &in_plain_words(&error.to_string())))?;
     check_format(&path, file.format)?;
+    file.about.ranges = std::mem::take(&mut file.ranges);
     if file.format == OLDEST_FORMAT {
         file.methods = vec![own_method(folder)?];
         file.advised.clone_from(&file.methods[0]);

@@ -149,6 +149,10 @@ fn a_mixed_model_has_fixed_effects_and_wider_intervals_for_a_new_node() {
     let of_nodes: Vec<f64> = NODES.iter().map(|node| of_known(&folder, node, 0.5, 0.25)).collect();
     let mean = of_nodes.iter().sum::<f64>() / 6.0;
     assert!((numbers(&found, "prediction")[1] - mean).abs() < 1e-9);
+    // Nodes that hang together closely say little of a mean of all networks, and yet how much a node differs from them.
+    folder.fit("run", &["--force", "--method", "mixed", "--set", "method.rho=0.99999"]);
+    let close = width(&folder.done(&[&asked[..], &["--use", "network"]].concat()));
+    assert!(close[1] > close[0] && close[1] < 20.0 * close[0], "{close:?}");
     // Other methods do not know how far they are off at nodes without a model.
     folder.fit("run", &["--force", "--method", "fedrelax"]);
     let answer = folder.run(&[&asked[..], &["--nodes", "places.csv", "--use", "network"]].concat());

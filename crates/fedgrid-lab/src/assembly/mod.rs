@@ -85,9 +85,10 @@ pub struct DataSchema {
     /// The character before decimals in the rows that models were trained on, if any number told it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decimal: Option<char>,
-    /// The least and the largest value of each feature in the training rows; nothing where nobody is to know it, as at
-    /// the sites of a federation, and in runs of earlier versions.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The least and the largest value of each feature in the training rows; nothing at the sites of a federation, and in
+    /// runs of earlier versions.
+    // These are cells of rows: a run keeps them beside its models, and they never go into what sites are sent.
+    #[serde(skip)]
     pub ranges: Vec<(f64, f64)>,
 }
 

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use fedgrid::compare::Card;
+use fedgrid::compare::{Card, Contestant, MethodKind};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
@@ -45,11 +45,16 @@ impl FinishedRun {
     /// Reads the folder of a run.
     pub fn from_folder(folder: &Path) -> Result<Self> {
         let models = RunModels::of_own_method(folder)?;
-        let outcome = from_json(&folder.join("result.json"))?;
+        let outcome: Outcome = from_json(&folder.join("result.json"))?;
         let title = RunFolder::title(folder).unwrap_or_else(|| {
             folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
         });
-        let cards = cards(&folder.join("metrics.jsonl"))?;
+        let mut cards = cards(&folder.join("metrics.jsonl"))?;
+        // The method that was chosen goes on as the run's own.
+        if cards.iter().any(|card| card.contestant == Contestant::Network) {
+            let chosen = MethodKind::named(&outcome.method.kind).map(Contestant::Member);
+            cards.retain(|card| Some(card.contestant) != chosen);
+        }
         Ok(Self { folder: folder.to_path_buf(), title, outcome, cards, models })
     }
 
