@@ -29,7 +29,7 @@ CLASSES = [
     if getattr(getattr(module, name), "kind", "") == variant["properties"]["kind"]["const"]
 ]
 #: What the constructors of all methods take.
-COMMON = {"model", "shuffles", "likelihood_shuffles", "baselines", "metric", "random_state", "n_jobs"}
+COMMON = {"model", "shuffles", "likelihood_shuffles", "quick", "baselines", "metric", "random_state", "n_jobs"}
 STRENGTHS = {
     fg.FedRelax: "alpha", fg.GTV: "alpha", fg.PersFL: "step", fg.FedAvg: "pace", fg.FedProx: "alpha",
     fg.Ditto: "alpha", fg.APFL: "share", fg.IFCA: "clusters", fg.ClusteredFL: "threshold",
