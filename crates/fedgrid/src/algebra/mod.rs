@@ -214,11 +214,17 @@ impl Singular {
         // A dozen sweeps are usual; rounding may keep nearly equal columns turning for ever.
         for _ in 0..MAX_JACOBI_SWEEPS {
             let mut rotated = false;
+            // Anew in every sweep, because what rotations make of them is rounded: the last sweep rotates nothing.
+            let mut squares: Vec<f64> = left.iter().map(|column| dot(column, column)).collect();
             for p in 0..columns {
                 for q in p + 1..columns {
-                    if let Some((cos, sin)) = rotation(&left[p], &left[q]) {
+                    let inner = dot(&left[p], &left[q]);
+                    if let Some((cos, sin)) = rotation(squares[p], squares[q], inner) {
                         rotate(&mut left, p, q, cos, sin);
                         rotate(&mut right, p, q, cos, sin);
+                        let moved = sin / cos * inner;
+                        squares[p] = (squares[p] - moved).max(0.0);
+                        squares[q] = (squares[q] + moved).max(0.0);
                         rotated = true;
                     }
                 }
@@ -264,9 +270,8 @@ impl Singular {
     }
 }
 
-/// The rotation that makes two columns orthogonal, or none if they are.
-fn rotation(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
-    let (aa, bb, ab) = (dot(a, a), dot(b, b), dot(a, b));
+/// The rotation that makes two columns of these squares and inner product orthogonal, or none if they are.
+fn rotation(aa: f64, bb: f64, ab: f64) -> Option<(f64, f64)> {
     // About the rounding of an inner product: less cannot be told from zero.
     if ab.abs() <= 1e-15 * (aa * bb).sqrt() || ab == 0.0 {
         return None;

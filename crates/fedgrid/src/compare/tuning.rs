@@ -221,7 +221,13 @@ pub(super) struct Search<'a> {
     trainers: BTreeMap<WalkKey, Trainer<'a>>,
     /// Of each fold, once it is needed.
     folds: Vec<Arc<SharedRows>>,
-    ends: BTreeMap<WalkKey, StartingPoint>,
+    ends: BTreeMap<WalkKey, Vec<End>>,
+}
+
+/// Where a fit at a pull ended.
+struct End {
+    alpha: f64,
+    point: StartingPoint,
 }
 
 /// The strengths of one ridge, from strong to weak.
@@ -360,7 +366,7 @@ impl<'a> Search<'a> {
         for walk in walks {
             for fold in 0..folds {
                 let key = (self.place(walk.ridge), fold);
-                asked.push((walk, key, self.start(key)));
+                asked.push((walk, key, self.start(key, walk.pulls[0])));
             }
         }
         let with_trainer = |(walk, key, start)| (walk, key, start, self.trainers.remove(&key));
@@ -370,13 +376,13 @@ impl<'a> Search<'a> {
                 Some(trainer) => trainer,
                 None => self.trainer(walk.ridge, key.1)?,
             };
-            let (scores, end) = self.walk(&trainer, &walk.pulls, (key.1, start))?;
-            Ok((key, scores, trainer, end))
+            let (scores, ends) = self.walk(&trainer, &walk.pulls, (key.1, start))?;
+            Ok((key, scores, trainer, ends))
         });
         let mut scores = Vec::new();
-        for (key, walked, trainer, end) in ended.collect::<Result<Vec<_>>>()? {
+        for (key, walked, trainer, ends) in ended.collect::<Result<Vec<_>>>()? {
             scores.push(walked);
-            self.ends.insert(key, end);
+            self.ends.insert(key, ends);
             if self.has_room() {
                 self.trainers.insert(key, trainer);
             }
@@ -418,16 +424,20 @@ impl<'a> Search<'a> {
         ridge.map(|ridge| (1e4 * decades(ridge)).round() as i64)
     }
 
-    /// Where a walk begins: cold, so that nothing depends on the order of a grid; or, from a known strength, where the
-    /// last one in the same fold ended whose ridge is nearest.
-    fn start(&self, (place, fold): WalkKey) -> StartingPoint {
+    /// Where a walk begins: cold, so that nothing depends on the order of a grid; or, from a known strength, where a fit
+    /// in the same fold ended whose ridge and pull are nearest.
+    fn start(&self, (place, fold): WalkKey, alpha: f64) -> StartingPoint {
         if !self.goes_on {
             return StartingPoint::Cold;
         }
-        let distance = |other: Option<i64>| place.unwrap_or(0).abs_diff(other.unwrap_or(0));
+        let decades = |other: Option<i64>, end: &End| {
+            let of_ridge = 1e-4 * place.unwrap_or(0).abs_diff(other.unwrap_or(0)) as f64;
+            of_ridge + (end.alpha / alpha).log10().abs()
+        };
         let known = self.ends.iter().filter(|((_, own), _)| *own == fold);
-        let nearest = known.min_by_key(|((other, _), _)| distance(*other));
-        nearest.map_or(StartingPoint::Cold, |(_, end)| end.clone())
+        let known = known.flat_map(|((other, _), ends)| ends.iter().map(|end| (*other, end)));
+        let nearest = known.min_by(|(a, x), (b, y)| decades(*a, x).total_cmp(&decades(*b, y)));
+        nearest.map_or(StartingPoint::Cold, |(_, end)| end.point.clone())
     }
 
     /// Whether one more trainer may be kept.
@@ -437,15 +447,15 @@ impl<'a> Search<'a> {
         (self.trainers.len() + 1) * of_all <= MOST_KEPT_NUMBERS
     }
 
-    /// The validation scores of one fold at one ridge for all pulls, and where they end.
+    /// The validation scores of one fold at one ridge for all pulls, and where the first and the last end.
     fn walk(
         &self,
         trainer: &Trainer,
         pulls: &[f64],
         (fold, mut start): (usize, StartingPoint),
-    ) -> Result<(Vec<Vec<NodeScore>>, StartingPoint)> {
+    ) -> Result<(Vec<Vec<NodeScore>>, Vec<End>)> {
         let validation = &self.study.plan.folds[fold].validation;
-        let mut scores = Vec::with_capacity(pulls.len());
+        let (mut scores, mut ends) = (Vec::with_capacity(pulls.len()), Vec::new());
         for &alpha in pulls {
             // Between fits, so that Ctrl-C is answered within one.
             if self.watch.interrupted() {
@@ -456,8 +466,10 @@ impl<'a> Search<'a> {
             let fitted = trainer.train(self.contestant, request)?;
             scores.push(self.study.score(&fitted.hypotheses, validation));
             start = fitted.next_start;
+            ends.truncate(1);
+            ends.push(End { alpha, point: start.clone() });
         }
-        Ok((scores, start))
+        Ok((scores, ends))
     }
 }
 

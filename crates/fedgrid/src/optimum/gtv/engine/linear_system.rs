@@ -36,8 +36,9 @@ const RESIDUAL_FACTOR: f64 = 1e-2;
 const ROUGH_GAP: f64 = 1e-4;
 /// the relative residual that is worth a certificate then,
 const ROUGH_RESIDUAL: f64 = 1e-4;
-/// and so many products at most: where pulls are strong, factors are cheaper.
-const ROUGH_PRODUCTS: usize = 60;
+/// and so many products at most for each weight of a node: where pulls are strong, factors are cheaper, whose cost goes
+/// with a power more of the weights than that of products.
+const ROUGH_PRODUCTS_PER_WEIGHT: usize = 10;
 
 /// How the system is solved next.
 #[derive(Debug, Clone, Copy)]
@@ -113,8 +114,8 @@ impl Engine for LinearSystem<'_> {
         self.next = attempt.after();
         match attempt {
             Attempt::Rough => {
-                let limit =
-                    Limit { tolerance: ROUGH_RESIDUAL, products: products.min(ROUGH_PRODUCTS) };
+                let most = ROUGH_PRODUCTS_PER_WEIGHT * self.problem.losses.size;
+                let limit = Limit { tolerance: ROUGH_RESIDUAL, products: products.min(most) };
                 self.steps += self.conjugate_gradients(limit);
                 return Ok(StepEnd::Due);
             }
