@@ -66,7 +66,7 @@ pub struct NodeCoefficient {
     pub value: f64,
     /// Its standard error, where the method knows one.
     pub standard_error: Option<f64>,
-    /// The same of one model for all; none if the run's tables cannot be read.
+    /// The same of one model for all; none if the run keeps none.
     pub pooled: Option<f64>,
     /// The mean of the neighbours', by weights of edges; none without neighbours.
     pub neighbours: Option<f64>,
@@ -115,14 +115,28 @@ impl NodeView {
         }
         let by_node = coefficients(run)?;
         view.coefficients = by_node.get(name).cloned().unwrap_or_default();
+        view.add_pooled(run)?;
         match tables::assembly(&run.folder) {
             Ok(assembly) => view.add_tables(run, &assembly, &by_node),
             Err(error) => view.notes.push(format!(
-                "neighbours, pooled coefficients and importance of columns need the run's tables, which the folder \
-                 does not hold: {error}"
+                "neighbours and importance of columns need the run's tables, which the folder does not hold: {error}"
             )),
         }
         Ok(view)
+    }
+
+    /// Adds the coefficients of the pooled model, where the run keeps one.
+    fn add_pooled(&mut self, run: &FinishedRun) -> Result<()> {
+        let Some(pooled) = run.models.pooled()? else { return Ok(()) };
+        let model = pooled.by_node.get(&self.about.name);
+        let maps = model.and_then(|model| model.coefficients());
+        let pooled: Vec<f64> = maps.into_iter().flatten().flatten().collect();
+        // With a map too few, the first class has none of its own.
+        let first = self.coefficients.len().saturating_sub(pooled.len());
+        for (own, pooled) in self.coefficients[first..].iter_mut().zip(pooled) {
+            own.pooled = Some(pooled);
+        }
+        Ok(())
     }
 
     /// Adds what only the run's tables can tell.
@@ -144,15 +158,6 @@ impl NodeView {
         pulled.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.node.cmp(&b.node)));
         self.add_others(&pulled, by_node);
         self.pulled_by = Some(pulled);
-        if !self.coefficients.is_empty() {
-            let maps = tables::pooled_coefficients(assembly, &run.cards, place);
-            let pooled: Vec<f64> = maps.into_iter().flatten().flatten().collect();
-            // With a map too few, the first class has none of its own.
-            let first = self.coefficients.len().saturating_sub(pooled.len());
-            for (own, pooled) in self.coefficients[first..].iter_mut().zip(pooled) {
-                own.pooled = Some(pooled);
-            }
-        }
         let model = &run.models.by_node[&self.about.name];
         match Importance::of(assembly, place, model.as_ref()) {
             Ok(importance) => self.importance = Some(importance),
