@@ -21,6 +21,7 @@ mod messy;
 mod metrics;
 mod mixed;
 mod models;
+mod named;
 mod new_nodes;
 mod predicting;
 mod probing;

@@ -5,12 +5,11 @@
 //! instead.
 
 mod finished;
-mod importance;
 mod node;
-mod rules;
 mod tables;
 
 pub use finished::FinishedRun;
-pub use importance::{Importance, ImportantColumn};
-pub use node::{NeighbourView, NodeCoefficient, NodeError, NodeView};
-pub use rules::{Rules, rules};
+
+pub use crate::card::{
+    Importance, ImportantColumn, NeighbourView, NodeCoefficient, NodeError, NodeView, Rules, rules,
+};
