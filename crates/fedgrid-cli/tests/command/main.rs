@@ -11,6 +11,7 @@ mod choice;
 mod columns;
 mod commands;
 mod datasets;
+mod explaining;
 mod export;
 mod files;
 mod formats;
