@@ -46,7 +46,7 @@ fn base_and_columns_add_up_to_the_prediction() {
         for row in all["predictions"].as_array().unwrap() {
             let names: Vec<&String> = row["because"].as_object().unwrap().keys().collect();
             // The columns of a category are one.
-            assert_eq!(names, ["kind", "x", "z"], "{kind}");
+            assert_eq!(names, ["x", "z", "kind"], "{kind}");
             let prediction = row["prediction"].as_f64().unwrap();
             assert!((sum(row) - prediction).abs() < 1e-9, "{kind}: {row}");
         }
