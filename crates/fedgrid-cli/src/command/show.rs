@@ -51,6 +51,7 @@ impl Show {
             Some(errors(&view.metric, &view.errors)),
             (!view.coefficients.is_empty()).then(|| coefficients(&view.coefficients)),
             view.rules.as_ref().map(rules),
+            view.intervals(&run.outcome).map(|own| wrapped(&format!("intervals of {own}"))),
             view.pulled_by.as_deref().map(pulled_by),
             view.importance.as_ref().map(|own| importance(&view.metric, own)),
         ];

@@ -35,7 +35,7 @@ addEventListener("load", () => {
   const card = document.getElementById("card");
   seen.closed = card.hidden;
   rows[3].cells[0].querySelector("button").click();
-  seen.opened = !card.hidden && card.querySelector("h2").textContent === rows[3].cells[0].textContent.trim();
+  seen.opened = !card.hidden && rows[3].cells[0].textContent.trim().startsWith(card.querySelector("h2").textContent);
   seen.chosen = rows[3].classList.contains("chosen");
   const map = [...document.querySelectorAll("svg.map")].find((each) => each.getClientRects().length);
   const ring = map.querySelector(".ring");

@@ -55,6 +55,8 @@ fn a_node_is_shown_beside_its_neighbours_and_the_pooled_model() {
         "pooled ",
         "shuffled ",
         "intercept ",
+        "intervals of 90 %: ",
+        "of the node's test rows are inside",
         "pulled by ",
         "importance: ",
     ] {

@@ -3,7 +3,12 @@
 use serde::Serialize;
 
 use super::{importance::Importance, rules::Rules};
-use crate::{coefficients::CoefficientName, outcome::NodeOutcome};
+use crate::{
+    coefficients::CoefficientName,
+    number::{percent, significant},
+    outcome::{NodeOutcome, Outcome},
+    summary::level_in_words,
+};
 
 /// What a run knows of a node.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,6 +35,21 @@ pub struct NodeView {
     /// Whose models these are, if others predict, and what cannot be shown, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+impl NodeView {
+    /// What its intervals rest on and what came of them, in words; none without any.
+    #[must_use]
+    pub fn intervals(&self, outcome: &Outcome) -> Option<String> {
+        let (own, level) = (self.about.interval.as_ref()?, outcome.uncertainty.as_ref()?.level);
+        let basis = format!("{}: {}", level_in_words(level), own.basis);
+        let width = own.width.map(|width| format!("mean width {}", significant(width)));
+        let covered = own
+            .covered
+            .map(|share| format!("{} of the node's test rows are inside", percent(share)));
+        let parts: Vec<String> = [Some(basis), width, covered].into_iter().flatten().collect();
+        Some(parts.join("; "))
+    }
 }
 
 /// The error of a node by a method.

@@ -213,7 +213,8 @@ pub(super) fn caterpillar(label: &str, segments: &[Segment], across: f64) -> Str
         svg.add(format_args!(r#"<polyline class="network" points="{corners}"/>"#));
     } else {
         // The round ends of lines without a length; one element, however many nodes there are.
-        let dots: String = points.iter().map(|(x, y)| format!("M{x:.2} {y:.2}h0")).collect();
+        let dots: Vec<String> = points.iter().map(|(x, y)| format!("M{x:.2} {y:.2}h0")).collect();
+        let dots = dots.concat();
         svg.add(format_args!(r#"<path class="points network" d="{dots}"/>"#));
     }
     svg.add(format_args!("</svg>"));

@@ -6,9 +6,8 @@ use serde_json::{Map as Object, Value, json};
 use super::{Page, map::Map};
 use crate::{
     card::{Importance, NeighbourView, NodeCoefficient, NodeError, NodeView, Rules},
-    number::{self, percent, perhaps, significant},
-    outcome::{NodeInterval, Outcome},
-    summary::level_in_words,
+    number::{self, perhaps, significant},
+    outcome::Outcome,
 };
 
 /// As many neighbours of a node are listed, the strongest.
@@ -110,8 +109,7 @@ fn node(outcome: &Outcome, card: &NodeView, (has_rules, has_one_pooled): (bool, 
     if has_rules {
         put("r", card.rules.as_ref().map_or(Value::Null, rules));
     }
-    let interval = card.about.interval.as_ref();
-    put("b", interval.map_or(Value::Null, |own| intervals(outcome, own)));
+    put("b", json!(card.intervals(outcome)));
     put("notes", card.notes.iter().map(String::as_str).collect());
     Value::Object(own)
 }
@@ -128,11 +126,4 @@ fn rules(own: &Rules) -> Value {
     let lines: Vec<&String> = own.lines.iter().take(LISTED_LINES).collect();
     let more = own.lines.len() - lines.len();
     json!({ "head": own.head(), "lines": lines, "more": more })
-}
-
-/// What intervals rest on, their mean width, and the share of test rows that they hold.
-fn intervals(outcome: &Outcome, own: &NodeInterval) -> Value {
-    let level = outcome.uncertainty.as_ref().map_or(0.9, |all| all.level);
-    let basis = format!("{}: {}", level_in_words(level), own.basis);
-    json!([basis, own.width.map(significant), own.covered.map(percent)])
 }

@@ -183,7 +183,7 @@ fn by_node(nodes: &[NodeOutcome], unit: &str) -> Option<Value> {
     let mut segments: Vec<Segment> = nodes.iter().enumerate().filter_map(segment).collect();
     segments.sort_by(|a, b| a.value.total_cmp(&b.value));
     let (every, segments) = chart::thinned(segments);
-    let part = (every > 1).then(|| format!(" One of {every} nodes is drawn.")).unwrap_or_default();
+    let part = if every > 1 { format!(" One of {every} nodes is drawn.") } else { String::new() };
     (segments.len() > 1).then(|| {
         context! {
             svg => chart::caterpillar("Mean residual of each node with two standard errors", &segments, 0.0),

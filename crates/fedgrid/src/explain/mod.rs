@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use self::tree_shapley::TreeShapley;
 use crate::{
-    algebra::add_scaled,
+    algebra::{add_scaled, scale},
     data::{Scaling, Task},
     model::{
         Blended, BoostingHypothesis, Constant, ForestHypothesis, Hypothesis, LinearHypothesis,
@@ -148,7 +148,7 @@ impl<'a> Explainer<'a> {
         for tree in &trees {
             base.iter_mut().zip(tree.mean()).for_each(|(base, mean)| *base += mean / own.divisor);
         }
-        base.iter_mut().for_each(|base| *base *= unit);
+        scale(&mut base, unit);
         let form = Form::Trees { trees, places, scaling, unit: unit / own.divisor };
         Ok(Self { score: own.score, base, form, columns: features.len() })
     }
@@ -200,7 +200,9 @@ impl<'a> Explainer<'a> {
                 };
                 let row: Vec<f64> = places.iter().map(scaled).collect();
                 let mut own = vec![0.0; self.outputs() * row.len()];
-                trees.iter().for_each(|tree| tree.add(&row, &mut own));
+                for tree in trees {
+                    tree.add(&row, &mut own);
+                }
                 let mut parts = vec![0.0; self.outputs() * self.columns];
                 for (output, own) in own.chunks_exact(row.len().max(1)).enumerate() {
                     for (&place, part) in places.iter().zip(own) {

@@ -9,7 +9,7 @@
 //! Lee, "Consistent individualized feature attribution for tree ensembles", 2018, algorithm 2, which takes
 //! O(leaves · depth²) steps.]
 
-use crate::model::TreeNodes;
+use crate::{algebra::add_scaled, model::TreeNodes};
 
 /// One tree of a list.
 #[derive(Debug)]
@@ -42,12 +42,10 @@ impl<'a> TreeShapley<'a> {
     pub(super) fn mean(&self) -> Vec<f64> {
         let (mut mean, mut open) = (vec![0.0; self.width], vec![(self.root, 1.0)]);
         while let Some((node, share)) = open.pop() {
-            match self.branches(node) {
-                Some(branches) => open.extend(branches.map(|(node, part)| (node, share * part))),
-                None => {
-                    let label = self.label(node);
-                    mean.iter_mut().zip(label).for_each(|(sum, own)| *sum += share * own);
-                }
+            if let Some(branches) = self.branches(node) {
+                open.extend(branches.map(|(node, part)| (node, share * part)));
+            } else {
+                add_scaled(&mut mean, share, self.label(node));
             }
         }
         mean

@@ -67,7 +67,8 @@ pub(super) struct Predict {
     #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
     interval: Option<String>,
 
-    /// Adds the columns base and because_COLUMN: what each column adds to the prediction, or to what it is made of.
+    /// Adds a column base and, for each column, one that says what it adds to the prediction, or to what that is
+    /// made of.
     #[arg(long)]
     explain: bool,
 

@@ -51,12 +51,7 @@
       small(`By how much the ${data.metric} of ${own.i.error} rises when a column is shuffled among the node's ${own.i.rows}.`),
       table(["Column", "Rise", "Deviation"], own.i.columns))
     : []);
-  const intervals = (own) => {
-    if (!own.b) return [];
-    const [basis, width, covered] = own.b;
-    const parts = [basis, width && `mean width ${width}`, covered && `${covered} of the node’s test rows are inside`];
-    return part("Intervals", small(`${parts.filter(Boolean).join("; ")}.`));
-  };
+  const intervals = (own) => (own.b ? part("Intervals", small(`${own.b}.`)) : []);
   const pulled = (own, place) => {
     if (!own.w) return [];
     const line = (other, share) => {
