@@ -9,6 +9,7 @@ use fedgrid::{
 };
 use fedgrid_lab::{
     assembly::{Assembly, OriginWindow, at_origins},
+    card::{CardParts, neighbours_of},
     coefficients::Coefficients,
     experiment::Experiment,
     pipeline::Pipeline,
@@ -375,6 +376,29 @@ pub(crate) fn page(py: Python<'_>, title: &str, kept: PageParts<'_>) -> String {
     let (outcome, edges, positions) = (&kept.outcome.0, &edges, kept.positions.as_deref());
     let (experiment, helps) = (kept.experiment.as_str(), kept.helps.0.as_slice());
     let coefficients = &kept.coefficients.0;
-    let page = Page { title, outcome, edges, positions, experiment, helps, coefficients };
+    // A pickled run has its coefficients and its network; rules and importance are for runs in folders.
+    let parts = CardParts {
+        outcome,
+        cards: &[],
+        coefficients,
+        pooled: Vec::new(),
+        models: Vec::new(),
+        about: None,
+        neighbours: neighbours_of(outcome.nodes.len(), edges),
+        rows: None,
+    };
+    let page = Page {
+        title,
+        source: None,
+        date: None,
+        outcome,
+        cards: &parts.all(),
+        importance_left_out: false,
+        edges,
+        positions,
+        experiment,
+        helps,
+        coefficients,
+    };
     py.detach(|| page.render())
 }

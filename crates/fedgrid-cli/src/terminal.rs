@@ -11,7 +11,7 @@ use fedgrid::compare::{Card, Contestant, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use fedgrid_lab::{
-    number::{count, counted, percent, perhaps, significant},
+    number::{Apart, count, counted, percent, perhaps, significant},
     outcome::{self, CandidateOutcome, Entry, OriginOutcome, Outcome},
 };
 
@@ -138,8 +138,10 @@ pub fn table(outcome: &Outcome) -> String {
         ("mixed", "mixed model, no network", &c.mixed),
         ("network", network, &c.network),
     ];
-    let row =
-        |name: &str, what: &str, entry: &Entry| row(name, what, entry, outcome.at_site.is_some());
+    let digits = c.digits();
+    let row = |name: &str, what: &str, entry: &Entry| {
+        row(name, what, entry, (digits, outcome.at_site.is_some()))
+    };
     let has_accuracy = outcome.own().is_some_and(|(_, entry)| entry.accuracy.is_some());
     let extra = if has_accuracy { "accuracy" } else { "" };
     // A site has one error of each, on the rows that both could be measured on.
@@ -202,16 +204,23 @@ pub fn origins(outcome: &Outcome) -> Option<String> {
     (!outcome.origins.is_empty()).then(|| lines.join("\n"))
 }
 
-fn row(name: &str, what: &str, entry: &Entry, is_single: bool) -> String {
+fn row(name: &str, what: &str, entry: &Entry, (digits, is_single): (Apart, bool)) -> String {
     let accuracy = entry.accuracy.map_or_else(String::new, percent);
-    let spread = entry.spread.as_ref().map_or_else(String::new, |s| {
-        format!("  ({} to {})", significant(s.min), significant(s.max))
+    let several = entry.spread.as_ref().filter(|spread| spread.repeats > 1);
+    let spread = several.map_or_else(String::new, |s| {
+        format!("  ({} to {})", digits.text(s.min), digits.text(s.max))
     });
     let errors = if is_single {
-        format!("{:>20}", significant(entry.error()))
+        format!("{:>20}", digits.text(entry.error()))
     } else {
-        format!("{:>11}{:>9}", significant(entry.validation), perhaps(entry.test))
+        format!("{:>11}{:>9}", digits.text(entry.validation), digits.perhaps(entry.test))
     };
     let line = format!("{name:<10} {what:<31}{errors}{accuracy:>10}");
-    format!("{}{spread}", if accuracy.is_empty() { line.trim_end() } else { &line })
+    let line = if accuracy.is_empty() { line.trim_end() } else { &line };
+    let width = line.chars().count() + spread.chars().count();
+    // What does not fit beside it stands below.
+    if width > LINE_CHARS { format!("{line}\n{spread:>62}") } else { format!("{line}{spread}") }
 }
+
+/// The width of a terminal that nobody has made larger.
+const LINE_CHARS: usize = 80;

@@ -75,6 +75,7 @@ impl<'a> KeptMethods<'a> {
             methods: all().map(|(contestant, _)| contestant.to_string()).collect(),
             advised: self.advised.unwrap_or(main).to_string(),
             ranges: assembly.about.ranges.clone(),
+            means: assembly.about.means.clone(),
             about: assembly.about.clone(),
         };
         let mut files = vec![("models/about.json".into(), to_json_pretty(&about) + "\n")];
@@ -171,6 +172,9 @@ struct AboutFile {
     /// The least and the largest value of each feature.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     ranges: Vec<(f64, f64)>,
+    /// The mean of each feature over the training rows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    means: Vec<f64>,
     #[serde(flatten)]
     about: DataSchema,
 }
@@ -311,6 +315,7 @@ fn read_about(folder: &Path) -> Result<AboutFile> {
         .map_err(|error| broken(&path, &in_plain_words(&error.to_string())))?;
     check_format(&path, file.format)?;
     file.about.ranges = std::mem::take(&mut file.ranges);
+    file.about.means = std::mem::take(&mut file.means);
     if file.format == OLDEST_FORMAT {
         file.methods = vec![own_method(folder)?];
         file.advised.clone_from(&file.methods[0]);

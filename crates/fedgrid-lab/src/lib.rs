@@ -17,6 +17,7 @@ pub mod outcome;
 pub mod readings;
 pub mod probes;
 pub mod summary;
+pub mod card;
 pub mod report;
 pub mod pipeline;
 mod kept_models;

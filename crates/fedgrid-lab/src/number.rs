@@ -10,6 +10,11 @@ pub const ABSENT: &str = "–";
 /// A number with at least three significant digits.
 #[must_use]
 pub fn significant(value: f64) -> String {
+    rounded(value, 3)
+}
+
+/// A number with at least so many significant digits.
+fn rounded(value: f64, digits: usize) -> String {
     if value.is_nan() {
         return ABSENT.into();
     }
@@ -21,13 +26,50 @@ pub fn significant(value: f64) -> String {
     if size.is_infinite() {
         return format!("{sign}∞");
     }
-    let (mantissa, exponent) = parts(size);
+    let (mantissa, exponent) = parts(size, digits);
     // Beyond these, zeros are harder to count than a power of ten is to read.
     if (-4..=6).contains(&exponent) {
-        let decimals = usize::try_from(2 - exponent).unwrap_or(0);
+        let last = i32::try_from(digits).unwrap_or(i32::MAX) - 1;
+        let decimals = usize::try_from(last - exponent).unwrap_or(0);
         format!("{sign}{}", grouped(&format!("{size:.decimals$}")))
     } else {
         format!("{sign}{mantissa} × 10{}", raised(exponent))
+    }
+}
+
+/// Numbers of one column of a table: with as many digits, from three to six, as it takes to tell apart those that differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Apart {
+    digits: usize,
+}
+
+impl Apart {
+    /// As few digits as tell these numbers apart.
+    #[must_use]
+    pub fn new(values: impl IntoIterator<Item = f64>) -> Self {
+        // With more, numbers are hard to read, and what differs by less is the same to anyone.
+        const MOST_DIGITS: usize = 6;
+        let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+        values.sort_by(f64::total_cmp);
+        let most = Self { digits: MOST_DIGITS };
+        values.dedup_by(|a, b| most.text(*a) == most.text(*b));
+        let tells = |digits: &usize| {
+            let with = Self { digits: *digits };
+            values.windows(2).all(|pair| with.text(pair[0]) != with.text(pair[1]))
+        };
+        Self { digits: (3..MOST_DIGITS).find(tells).unwrap_or(MOST_DIGITS) }
+    }
+
+    /// A number with these digits.
+    #[must_use]
+    pub fn text(self, value: f64) -> String {
+        rounded(value, self.digits)
+    }
+
+    /// A number that may be missing.
+    #[must_use]
+    pub fn perhaps(self, value: Option<f64>) -> String {
+        value.map_or_else(|| ABSENT.into(), |value| self.text(value))
     }
 }
 
@@ -61,7 +103,7 @@ pub fn tick(value: f64) -> String {
 /// The same as a power of ten if it is one, for the ticks of a long log axis.
 #[must_use]
 pub fn power(value: f64) -> String {
-    let (mantissa, exponent) = parts(value);
+    let (mantissa, exponent) = parts(value, 3);
     if mantissa == "1.00" && exponent != 0 {
         format!("10{}", raised(exponent))
     } else {
@@ -108,10 +150,10 @@ pub fn bytes(number: usize) -> String {
     }
 }
 
-/// The mantissa with two decimals and the exponent of ten, after rounding.
-fn parts(size: f64) -> (String, i32) {
+/// The mantissa of so many digits and the exponent of ten, after rounding.
+fn parts(size: f64, digits: usize) -> (String, i32) {
     // Rounding comes first, because 999.6 has another exponent than 1,000.
-    let text = format!("{size:.2e}");
+    let text = format!("{size:.*e}", digits - 1);
     let (mantissa, exponent) = text.split_once('e').expect("scientific notation has an exponent");
     (mantissa.into(), exponent.parse().expect("an exponent is an integer"))
 }
@@ -160,6 +202,20 @@ mod tests {
         for (value, text) in cases {
             assert_eq!(significant(value), text);
         }
+    }
+
+    #[test]
+    fn numbers_of_a_column_have_as_many_digits_as_tell_them_apart() {
+        let shown = |values: &[f64]| {
+            let apart = Apart::new(values.iter().copied());
+            values.iter().map(|value| apart.text(*value)).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&[6.3, 12.1]), ["6.30", "12.1"]);
+        assert_eq!(shown(&[100.91, 100.04, 100.12]), ["100.9", "100.0", "100.1"]);
+        assert_eq!(shown(&[0.11002, 0.11004]), ["0.11002", "0.11004"]);
+        // What is equal, or differs by less than anyone reads, keeps three.
+        assert_eq!(shown(&[2.5, 2.5]), ["2.50", "2.50"]);
+        assert_eq!(shown(&[2.5, 2.500_000_1, f64::NAN]), ["2.50", "2.50", "–"]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use fedgrid::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{coefficients::CoefficientName, theory::Theory};
+use crate::{coefficients::CoefficientName, number::Apart, theory::Theory};
 
 /// The result of a fit. It holds no path and no row; all but `seconds` depends only on the
 /// experiment, the data and the seed.
@@ -182,6 +182,14 @@ impl Comparison {
             ("shuffled", &self.shuffled),
         ];
         all.into_iter().filter_map(|(name, entry)| Some((name, entry.as_ref()?))).collect()
+    }
+
+    /// The digits that tell the errors of all methods apart.
+    #[must_use]
+    pub fn digits(&self) -> Apart {
+        let plain = self.plain_rows().into_iter().map(|(_, entry)| entry);
+        let all = plain.chain(self.members.values()).chain(self.baselines.values());
+        Apart::new(all.map(Entry::error))
     }
 
     /// The errors of a contestant; none of a single shuffle.
@@ -431,6 +439,9 @@ pub struct Help {
 pub struct NodeOutcome {
     /// Its name.
     pub name: String,
+    /// What people call it, where columns of the table of nodes say so.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub label: Option<String>,
     /// The kind of its model.
     pub model: String,
     /// How many training rows it has.
@@ -454,6 +465,14 @@ pub struct NodeOutcome {
     /// Its intervals; none for classes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub interval: Option<NodeInterval>,
+}
+
+impl NodeOutcome {
+    /// What people call it.
+    #[must_use]
+    pub fn called(&self) -> &str {
+        self.label.as_deref().unwrap_or(&self.name)
+    }
 }
 
 /// How sure predictions are.

@@ -149,7 +149,7 @@ pub(crate) fn theory(
             theory.add_variations(&variations);
             theory.warnings.extend(warnings);
         }
-        Err(reason) => theory.warnings.push(format!("bound 25 says nothing: {reason}")),
+        Err(reason) => theory.warnings.push(format!("bound (25) does not apply: {reason}")),
     }
     if let Sum::Weights(method) = sum {
         match inputs.recovery(method) {
@@ -157,7 +157,7 @@ pub(crate) fn theory(
                 theory.recovery = Some(recovery);
                 theory.warnings.extend(warnings);
             }
-            Err(reason) => theory.warnings.push(format!("Theorem 1 says nothing: {reason}")),
+            Err(reason) => theory.warnings.push(format!("Theorem 1 does not apply: {reason}")),
         }
         theory.critical = inputs.critical(method);
     }

@@ -40,6 +40,7 @@ pub mod data;
 pub mod loss;
 pub mod metric;
 pub mod model;
+pub mod explain;
 pub mod network;
 pub mod synthetic;
 pub mod penalty;

@@ -38,7 +38,9 @@ impl Demo {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
         let (folder, existing) = (self.out, self.existing.choice());
         let table = Experiment::table_from_text(DEMO_EXPERIMENT, "the demo's experiment")?;
-        let experiment = Experiment::from_table(table, "the demo's experiment")?;
+        let mut experiment = Experiment::from_table(table, "the demo's experiment")?;
+        // People know stations by their names.
+        experiment.network.label = vec!["name".into()];
         // A demo that was killed before its run began left data only, which is no run and would be refused.
         if !(existing == Existing::Replace && holds_only_our_data(&folder)) {
             RunFolder::check(&folder, existing)?;

@@ -57,6 +57,10 @@ struct FitKeys {
     #[command(flatten)]
     columns: ColumnFlags,
 
+    /// What the run and its report are called (key title).
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+
     /// The column that says train, val or test (key data.split).
     #[arg(long, value_name = "COLUMN")]
     split: Option<String>,
@@ -196,6 +200,10 @@ pub(super) struct NetworkFlags {
     #[arg(long, value_name = "FILE")]
     pub(super) nodes: Option<PathBuf>,
 
+    /// The columns of that table by which reports call a node, such as name (key network.label).
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub(super) label: Vec<String>,
+
     /// How many nearest neighbours each node chooses (key network.nearest).
     #[arg(long, value_name = "K")]
     pub(super) nearest: Option<usize>,
@@ -253,14 +261,15 @@ impl Fit {
         if let (Some(kind), false) = (&self.keys.method, unused.is_empty()) {
             terminal.say(&format!("not used with --method {kind}: {}\n", unused.join(", ")));
         }
-        let title = self.experiment.as_ref().map_or_else(
+        let name = self.experiment.as_ref().map_or_else(
             || experiment.data.file.title(),
             |file| file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         );
+        let title = experiment.title.clone().unwrap_or_else(|| name.clone());
         // A resumed run keeps the title that it was begun with, wherever its file is now.
         let resumed = self.folder.out.as_deref().filter(|_| self.folder.existing.resume);
         let title = resumed.and_then(RunFolder::title).unwrap_or(title);
-        let folder = self.folder.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(&title));
+        let folder = self.folder.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(&name));
         FitJob { experiment, base, title, folder, existing: self.folder.existing.choice() }
             .run(terminal)
     }
@@ -317,6 +326,9 @@ impl FitKeys {
     /// Puts the flags in place of keys; gives the keys of another method, which are not used.
     fn apply(&self, table: &mut Table, base: &Path) -> Result<Vec<String>> {
         let text = |value: &String| Value::String(value.clone());
+        if let Some(title) = &self.title {
+            table.insert("title".into(), text(title));
+        }
         put(table, "data", "file", files_value(&self.data, |path| path_value(path, base)));
         self.format.apply(table);
         put(table, "data", "target", self.target.as_ref().map(text));
@@ -360,6 +372,10 @@ impl NetworkFlags {
         let text = |value: &String| Value::String(value.clone());
         put(table, "data", "node", self.node.as_ref().map(text));
         put(table, "network", "file", self.nodes.as_deref().map(|path| path_value(path, base)));
+        if !self.label.is_empty() {
+            let columns: Vec<Value> = self.label.iter().map(text).collect();
+            put(table, "network", "label", Some(columns.into()));
+        }
         put(table, "network", "edges", self.edges.as_deref().map(|path| path_value(path, base)));
         let nearest = self.nearest.map(|k| Value::Integer(i64::try_from(k).unwrap_or(i64::MAX)));
         put(table, "network", "nearest", nearest);

@@ -5,6 +5,7 @@ use std::{path::PathBuf, time::Instant};
 
 use fedgrid::compare::Contestant;
 
+use super::clock::today;
 use crate::terminal::{Progress, Terminal, candidates, origins as origins_table, table};
 use fedgrid_lab::{
     assembly::{Assembly, Rolling, relative_path},
@@ -13,7 +14,7 @@ use fedgrid_lab::{
     experiment::{Experiment, is_standard_input},
     number::counted,
     outcome::Outcome,
-    pipeline::Pipeline,
+    pipeline::{Found, Heading, Pipeline},
     readings,
     run::{Existing, KeptMethods, RunFolder, to_json_pretty},
     summary::OriginCards,
@@ -80,7 +81,16 @@ impl FitJob {
         let seconds = seconds();
         outcome.seconds = seconds;
         let helps = pipeline.helps(&fitted);
-        let page = pipeline.page((&self.title, &text), &outcome, &fitted, &helps);
+        let date = today();
+        let heading = Heading { title: &self.title, date: Some(&date), experiment: &text };
+        let found = Found {
+            outcome: &outcome,
+            cards: &cards,
+            fitted: &fitted,
+            others: &others,
+            helps: &helps,
+        };
+        let page = pipeline.page(&heading, &found);
         let kept = KeptMethods { own: &fitted, others: &others, advised: outcome.advised };
         folder.finish(&assembly, &kept, &outcome, &page)?;
         say(terminal, &outcome);

@@ -1,6 +1,7 @@
 //! The command line, one file per command.
 
 mod check;
+mod clock;
 mod demo;
 mod export;
 #[cfg(feature = "federation")]

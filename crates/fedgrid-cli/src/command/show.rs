@@ -44,13 +44,14 @@ impl Show {
             terminal.give(&to_json_pretty(&run.outcome));
             return Ok(());
         };
-        let view = NodeView::of(&run, name)?;
+        let view = run.node(name)?;
         terminal.give(&to_json_pretty(&view));
         let parts = [
             Some(heading(&run.title, &view)),
             Some(errors(&view.metric, &view.errors)),
             (!view.coefficients.is_empty()).then(|| coefficients(&view.coefficients)),
             view.rules.as_ref().map(rules),
+            view.intervals(&run.outcome).map(|own| wrapped(&format!("intervals of {own}"))),
             view.pulled_by.as_deref().map(pulled_by),
             view.importance.as_ref().map(|own| importance(&view.metric, own)),
         ];
@@ -64,8 +65,9 @@ impl Show {
 
 fn heading(title: &str, view: &NodeView) -> String {
     let about = &view.about;
+    let label = about.label.as_ref().map_or_else(String::new, |label| format!(" ({label})"));
     wrapped(&format!(
-        "{} of {title}: {} model, {}, {}, {}",
+        "{}{label} of {title}: {} model, {}, {}, {}",
         about.name,
         about.model,
         counted(about.rows, "training row"),
@@ -101,21 +103,7 @@ fn coefficients(all: &[NodeCoefficient]) -> String {
 }
 
 fn rules(rules: &Rules) -> String {
-    let head = match (rules.trees, &rules.start) {
-        (1, None) => "the tree".into(),
-        (trees, None) => {
-            format!("the first of {}, whose mean is predicted", counted(trees, "tree"))
-        }
-        (trees, Some(start)) => {
-            let start: Vec<String> = start.iter().map(|start| significant(*start)).collect();
-            format!(
-                "the first of {}, which are added to {}",
-                counted(trees, "tree"),
-                start.join(", ")
-            )
-        }
-    };
-    listed(head, rules.lines.iter().map(|line| line.chars().take(80).collect()))
+    listed(rules.head(), rules.lines.iter().map(|line| line.chars().take(80).collect()))
 }
 
 fn pulled_by(all: &[NeighbourView]) -> String {
@@ -124,7 +112,8 @@ fn pulled_by(all: &[NeighbourView]) -> String {
     }
     let head = format!("{}{:>12}{:>12}", named("pulled by"), "weight", "share");
     let line = |one: &NeighbourView| {
-        format!("{}{:>12}{:>12}", named(&one.node), significant(one.weight), percent(one.share))
+        let name = one.label.as_ref().unwrap_or(&one.node);
+        format!("{}{:>12}{:>12}", named(name), significant(one.weight), percent(one.share))
     };
     listed(head, all.iter().map(line))
 }

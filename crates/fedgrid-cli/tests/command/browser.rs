@@ -1,4 +1,5 @@
-//! The report in a real browser, where there is one: it fits a phone, sorts and searches.
+//! The report in a real browser, where there is one: it fits a phone, sorts and searches, and its rows, map and charts open
+//! cards, by keys, too.
 
 use std::process::Command;
 
@@ -13,7 +14,7 @@ addEventListener("load", () => {
     .find((each) => each.textContent.includes("Gain"));
   const place = header.cellIndex;
   const keys = () => [...document.querySelectorAll("#nodes tbody tr")]
-    .map((row) => Number.parseFloat(row.cells[place].dataset.key ?? row.cells[place].textContent));
+    .map((row) => Number.parseFloat(row.cells[place].textContent.replace("−", "-").replaceAll(",", "")));
   const ordered = (sign) => keys().every((key, at, all) => at === 0 || sign * (key - all[at - 1]) >= 0);
   header.querySelector("button").click();
   seen.first = header.getAttribute("aria-sort") + " " + ordered(-1);
@@ -30,6 +31,34 @@ addEventListener("load", () => {
   seen.one = shown(rows[3].cells[0].textContent.trim());
   seen.none = shown("no such node");
   seen.all = shown("");
+  // A row opens the card of its node, and both are marked; Escape closes it.
+  const card = document.getElementById("card");
+  seen.closed = card.hidden;
+  rows[3].cells[0].querySelector("button").click();
+  seen.opened = !card.hidden && rows[3].cells[0].textContent.trim().startsWith(card.querySelector("h2").textContent);
+  seen.chosen = rows[3].classList.contains("chosen");
+  const map = [...document.querySelectorAll("svg.map")].find((each) => each.getClientRects().length);
+  const ring = map.querySelector(".ring");
+  seen.ring = ring.style.display !== "none";
+  seen.ties = map.querySelector(".ties").getAttribute("d").split("M").length > 3;
+  seen.address = location.hash.startsWith("#node=");
+  document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+  seen.shut = card.hidden && ring.style.display === "none";
+  // The map by keys: an arrow finds a node, Enter opens its card, plus and zero zoom.
+  const key = (name) => map.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true }));
+  key("ArrowRight");
+  seen.told = map.closest("figure").querySelector(".told").textContent.includes("gain");
+  key("Enter");
+  seen.keyed = !card.hidden;
+  const home = map.getAttribute("viewBox");
+  key("+");
+  seen.zoomed = map.viewBox.baseVal.width < Number(home.split(" ")[2]);
+  key("0");
+  seen.home = map.viewBox.baseVal.width === Number(home.split(" ")[2]);
+  // A chart by keys.
+  const chart = document.querySelector("svg.caterpillar");
+  chart.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true, cancelable: true }));
+  seen.chart = chart.nextElementSibling.textContent.includes(":");
   parent.postMessage(seen, "*");
 });
 </script>
@@ -56,7 +85,7 @@ fn rendered(folder: &Folder, page: &str) -> String {
 }
 
 #[test]
-fn the_report_fits_a_phone_sorts_and_searches() {
+fn the_report_fits_a_phone_sorts_searches_and_opens_cards() {
     if !on_path("chromium") {
         skipped("the report is not rendered, because chromium is not on the path");
         return;
@@ -79,4 +108,8 @@ fn the_report_fits_a_phone_sorts_and_searches() {
     assert_eq!(seen("second"), "ascending true");
     assert_eq!(seen("rows"), "198");
     assert_eq!([seen("one"), seen("none"), seen("all")], ["1", "0", "198"]);
+    let facts = ["closed", "opened", "chosen", "ring", "ties", "address", "shut", "told", "keyed"];
+    for fact in facts.into_iter().chain(["zoomed", "home", "chart"]) {
+        assert_eq!(seen(fact), "true", "{fact}");
+    }
 }

@@ -55,6 +55,8 @@ fn a_node_is_shown_beside_its_neighbours_and_the_pooled_model() {
         "pooled ",
         "shuffled ",
         "intercept ",
+        "intervals of 90 %: ",
+        "of the node's test rows are inside",
         "pulled by ",
         "importance: ",
     ] {
@@ -127,8 +129,12 @@ fn without_its_tables_a_run_shows_what_it_holds_and_says_what_is_missing() {
     let shown = folder.done(&["show", "run", "--node", "b"]);
     lines_fit(&shown);
     assert!(shown.contains("intercept ") && !shown.contains("pulled by "), "{shown}");
-    let note = "Note: neighbours, pooled coefficients and importance of columns need the run's";
+    let note = "Note: neighbours and importance of columns need the run's tables";
     assert!(shown.contains(note), "{shown}");
+    // The pooled model is in the folder.
+    let view = folder.done(&["show", "run", "--node", "b", "--json"]);
+    let view: serde_json::Value = serde_json::from_str(&view).unwrap();
+    assert!(view["coefficients"][0]["pooled"].is_f64(), "{view}");
     assert!(shown.replace('\n', " ").contains("rows.csv': there is no such file"), "{shown}");
 }
 

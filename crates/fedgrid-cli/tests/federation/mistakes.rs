@@ -183,7 +183,7 @@ fn more_than_a_frame_holds_is_refused_when_the_project_is_made() {
     let points = (16 << 20) / 8;
     let setting = format!("public.points={points}");
     let sentence = folder.refusal(&[&new[..], &["--set", &setting]].concat());
-    assert!(sentence.contains("bytes a round over 1 edges, more than the 16777216"), "{sentence}");
+    assert!(sentence.contains("bytes a round over 1 edge, more than the 16777216"), "{sentence}");
     assert!(!folder.path("no").exists(), "nothing is made");
 }
 

@@ -21,6 +21,8 @@ pub struct Graph {
     pub network: Network,
     /// Where each node is drawn, x to the right and y upwards, if that is known.
     pub positions: Option<Vec<(f64, f64)>>,
+    /// What people call each node, where columns of its table say so.
+    pub labels: Option<Vec<String>>,
     /// The cluster of each node, where a method is to be told.
     pub clusters: Option<Vec<usize>>,
     /// A hash of the files it came from.
@@ -61,6 +63,7 @@ impl Graph {
         let joined = |hash: u64, table: &Table| hash.rotate_left(1) ^ table.fingerprint;
         Ok(Self {
             positions: nodes.as_ref().and_then(NodeTable::positions),
+            labels: labels(keys, nodes.as_ref())?,
             clusters: clusters(experiment, nodes.as_ref())?,
             fingerprint: tables().fold(0, joined),
             described: tables().flat_map(|table| table.described.clone()).collect(),
@@ -99,6 +102,15 @@ impl NodeTable {
         Ok(self.by_node(&self.table.names_in(column)?))
     }
 
+    /// The cells of a column as they are written, one for each node of the network; gaps are empty.
+    fn texts_in(&self, column: &str) -> Result<Vec<String>> {
+        let cells = self.table.column(column)?;
+        let text = |&row: &usize| {
+            if cells.is_gap(row) { String::new() } else { cells.cell(row).trim().to_string() }
+        };
+        Ok(self.rows.iter().map(text).collect())
+    }
+
     /// What each row has, in the order of the nodes.
     fn by_node<T: Clone>(&self, of_rows: &[T]) -> Vec<T> {
         self.rows.iter().map(|&row| of_rows[row].clone()).collect()
@@ -125,9 +137,35 @@ impl NodeTable {
 impl From<Network> for Graph {
     /// A network of which nothing else is known.
     fn from(network: Network) -> Self {
-        let described = Vec::new();
-        Self { network, positions: None, clusters: None, fingerprint: 0, described, nodes: None }
+        Self {
+            network,
+            positions: None,
+            labels: None,
+            clusters: None,
+            fingerprint: 0,
+            described: Vec::new(),
+            nodes: None,
+        }
     }
+}
+
+/// What people call each node: the cells of some columns, as far as they are not empty.
+fn labels(keys: &NetworkKeys, nodes: Option<&NodeTable>) -> Result<Option<Vec<String>>> {
+    if keys.label.is_empty() {
+        return Ok(None);
+    }
+    let Some(nodes) = nodes else {
+        return Err(Error::input(
+            "network.label names columns of the table of nodes, and there is none; give network.file, or --nodes",
+        ));
+    };
+    let columns = keys.label.iter().map(|column| nodes.texts_in(column));
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let label = |node: usize| {
+        let cells = columns.iter().map(|cells| cells[node].as_str());
+        cells.filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(", ")
+    };
+    Ok(Some((0..nodes.names.len()).map(label).collect()))
 }
 
 /// The clusters that PersFL's oracle is told: a column of the table of nodes.

@@ -90,6 +90,9 @@ pub struct DataSchema {
     // These are cells of rows: a run keeps them beside its models, and they never go into what sites are sent.
     #[serde(skip)]
     pub ranges: Vec<(f64, f64)>,
+    /// The mean of each feature over the training rows, where these are known as the ranges are.
+    #[serde(skip)]
+    pub means: Vec<f64>,
 }
 
 /// A study with what a report says about it.
@@ -103,6 +106,8 @@ pub struct Assembly {
     pub model_kinds: Vec<Arc<str>>,
     /// Where each node is drawn, if that is known.
     pub positions: Option<Vec<(f64, f64)>>,
+    /// What people call each node, where columns of its table say so.
+    pub labels: Option<Vec<String>>,
     /// What a reader should know.
     pub notes: Vec<String>,
     /// What is special about single nodes.
@@ -242,13 +247,14 @@ impl Assembly {
         let (source, fingerprint, decimal) =
             (table.source.clone(), table.fingerprint, table.decimal);
         let plan = rows.plan(experiment, &graph);
-        let (ranges, places) = (ranges(&rows.data, &plan), NodePlaces::new(experiment, &graph)?);
+        let (ranges, means) = (ranges(&rows.data, &plan), means(&rows.data, &plan));
+        let places = NodePlaces::new(experiment, &graph)?;
         let (models, public) = (Vec::new(), None);
         let parts = StudyInputs { source, fingerprint, graph, task, rows, models, public, plan };
         let mut assembly = Self::from_parts(experiment, files, parts, watch)?;
         // Rows in memory are not written, so that only a table can tell it.
         assembly.about.decimal = decimal;
-        assembly.about.ranges = ranges;
+        (assembly.about.ranges, assembly.about.means) = (ranges, means);
         let chosen = assembly.chosen.as_ref().map(|chosen| chosen.key);
         let is_by_places = chosen.is_none_or(|key| key == CandidateKey::Coordinates);
         assembly.places = places.filter(|_| is_by_places);
@@ -259,9 +265,10 @@ impl Assembly {
     pub fn from_memory(experiment: &Experiment, parts: StudyInputs) -> Result<Self> {
         let experiment = &experiment.settled(parts.task);
         let files = Files::new(Path::new(""), experiment);
-        let ranges = ranges(&parts.rows.data, &parts.plan);
+        let (rows, plan) = (&parts.rows.data, &parts.plan);
+        let (ranges, means) = (ranges(rows, plan), means(rows, plan));
         let mut assembly = Self::from_parts(experiment, files, parts, &Unwatched)?;
-        assembly.about.ranges = ranges;
+        (assembly.about.ranges, assembly.about.means) = (ranges, means);
         Ok(assembly)
     }
 
@@ -323,6 +330,7 @@ impl Assembly {
             study,
             model_kinds: models.kinds,
             positions: graph.positions,
+            labels: graph.labels,
             notes,
             node_notes,
             public: public.words,
@@ -366,9 +374,35 @@ impl DataSchema {
     ) -> Self {
         let DataKeys { node, target, .. } = experiment.data.clone();
         let (features, known) = (columns.feature_names(), KnownPart::of(experiment));
-        let (decimal, ranges) = (None, Vec::new());
-        Self { node, target, features, task, classes, columns, known, decimal, ranges }
+        let (decimal, ranges, means) = (None, Vec::new(), Vec::new());
+        Self { node, target, features, task, classes, columns, known, decimal, ranges, means }
     }
+
+    /// Each column of the table with the places of the features that are made of it.
+    #[must_use]
+    pub fn columns_of_features(&self) -> Vec<(String, Vec<usize>)> {
+        let (plan, features) = (self.column_plan(), &self.features);
+        let place = |name: &String| features.iter().position(|own| own == name);
+        let group = |(name, _): (&str, _)| {
+            (name.to_string(), plan.names_of(name).iter().filter_map(place).collect())
+        };
+        plan.features().map(group).collect()
+    }
+}
+
+/// The mean of each feature over the training rows, a row of a count as so many.
+fn means(rows: &[Dataset], plan: &Plan) -> Vec<f64> {
+    let columns = rows.first().map_or(0, |data| data.features().columns());
+    let (mut sums, mut total) = (vec![0.0; columns], 0.0);
+    for (data, rows) in rows.iter().zip(&plan.train) {
+        for &row in rows {
+            let count = data.count(row);
+            total += count;
+            let values = data.features().row(row);
+            sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += count * value);
+        }
+    }
+    if total > 0.0 { sums.iter().map(|sum| sum / total).collect() } else { Vec::new() }
 }
 
 /// The least and the largest value of each feature in the training rows.

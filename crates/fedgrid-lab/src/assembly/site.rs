@@ -286,6 +286,7 @@ impl Assembly {
             about,
             model_kinds: models.kinds,
             positions: None,
+            labels: None,
             notes: rows.notes.clone(),
             node_notes: vec![None; nodes],
             public: "points that all sites share".into(),

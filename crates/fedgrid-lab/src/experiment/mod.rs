@@ -41,6 +41,9 @@ pub use split::{CutKey, SplitBy, SplitKeys};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
+    /// What the run and its report are called; by default the name of the experiment's file, or of the table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// The seed of everything drawn: splits, public points, shuffles.
     #[serde(default = "one")]
     pub seed: u64,

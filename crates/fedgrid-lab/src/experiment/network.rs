@@ -24,6 +24,11 @@ pub struct NetworkKeys {
     /// The column of that table that names the node; by default as in the data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// The columns of that table by which reports call a node, such as `["county", "state"]`; a single one may be given
+    /// without a list. By default nodes are called as in the data.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_several")]
+    #[schemars(schema_with = "label_schema")]
+    pub label: Vec<String>,
     /// How many nearest neighbours each node chooses; both ends of a choice become neighbours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
@@ -274,6 +279,25 @@ pub(super) fn check_candidates(table: &Table) -> Result<(), String> {
 fn learn_schema(generator: &mut SchemaGenerator) -> Schema {
     let keys = generator.subschema_for::<LearnKeys>();
     json_schema!({ "anyOf": [keys, { "type": "boolean" }] })
+}
+
+fn label_schema(_: &mut SchemaGenerator) -> Schema {
+    let name = json_schema!({ "type": "string" });
+    json_schema!({ "anyOf": [name, { "type": "array", "items": { "type": "string" } }] })
+}
+
+/// A name, or a list of names.
+fn one_or_several<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected the name of a column, or a list of names")]
+    enum Names {
+        One(String),
+        Several(Vec<String>),
+    }
+    Ok(match Names::deserialize(from)? {
+        Names::One(name) => vec![name],
+        Names::Several(names) => names,
+    })
 }
 
 fn floor() -> f64 {

@@ -16,6 +16,8 @@ pub(super) struct Bar {
     pub(super) class: &'static str,
     pub(super) name: String,
     pub(super) value: f64,
+    /// Its value as it is printed.
+    pub(super) text: String,
     /// The smallest and largest of repetitions.
     pub(super) spread: Option<(f64, f64)>,
 }
@@ -39,7 +41,7 @@ pub(super) fn bars(label: &str, bars: &[Bar], limit: f64) -> String {
         let middle = ROW_HEIGHT_PX * (row as f64 + 0.5);
         let end = axis.percent_of(bar.value).unwrap_or(zero);
         let (x, width, cut) = (zero.min(end), (end - zero).abs(), bar.value > axis.ends().1);
-        let (name, class, text) = (shortened(&bar.name), bar.class, number::significant(bar.value));
+        let (name, class, text) = (shortened(&bar.name), bar.class, &bar.text);
         svg.add(format_args!(
             r#"<text class="name" x="-8" y="{middle}">{}</text>"#,
             HtmlEscape(&name)
@@ -157,23 +159,40 @@ pub(super) fn lines(label: &str, x: &Axis, y: &Axis, lines: &[ChartLine]) -> Str
 /// One node of a caterpillar plot.
 #[derive(Debug, Clone)]
 pub(super) struct Segment {
+    /// Its place among the nodes.
+    pub(super) node: usize,
     pub(super) value: f64,
     /// From where to where it may be, if that is known.
     pub(super) range: Option<(f64, f64)>,
-    /// What it stands for.
-    pub(super) title: String,
+    /// Its value in words.
+    pub(super) told: String,
 }
 
-/// Values side by side in the order given, with their ranges and a line across.
+/// One of so many segments, evenly chosen, where all would be narrower than a pixel.
+pub(super) fn thinned(segments: Vec<Segment>) -> (usize, Vec<Segment>) {
+    const MAX_SEGMENTS: usize = 1_500;
+    let every = segments.len().div_ceil(MAX_SEGMENTS).max(1);
+    (every, segments.into_iter().step_by(every).collect())
+}
+
+/// Values side by side in the order given, with their ranges and a line across. Whose they are, the script tells.
 pub(super) fn caterpillar(label: &str, segments: &[Segment], across: f64) -> String {
-    // More circles than these touch, and are drawn as one line.
+    // More dots than these touch, and are drawn as one line.
     const MAX_DOTS: usize = 400;
     let ends = segments.iter().flat_map(|one| {
         let (low, high) = one.range.unwrap_or((one.value, one.value));
         [one.value, low, high]
     });
     let y = Axis::over(AxisScale::Linear, ends.chain([across]));
-    let mut svg = Drawing::open("chart plot", label, 260.0);
+    let mut svg = Drawing::open("chart plot caterpillar", label, 260.0);
+    let nodes: Vec<String> = segments.iter().map(|one| one.node.to_string()).collect();
+    let told: Vec<&str> = segments.iter().map(|one| one.told.as_str()).collect();
+    svg.0.pop();
+    svg.add(format_args!(
+        r#" data-nodes="{}" data-told="{}">"#,
+        nodes.join(" "),
+        HtmlEscape(&told.join(";"))
+    ));
     svg.horizontal_grid(&y);
     let x = |place: usize| 100.0 * (place as f64 + 0.5) / segments.len() as f64;
     let at = |value: f64| y.percent_of(value).map(|share| 100.0 - share);
@@ -181,33 +200,28 @@ pub(super) fn caterpillar(label: &str, segments: &[Segment], across: f64) -> Str
         let (low, high) = one.range?;
         Some(format!("M{:.2} {:.2}V{:.2}", x(place), at(low)?, at(high)?))
     });
-    let corners = segments
-        .iter()
-        .enumerate()
-        .filter_map(|(place, one)| Some(format!("{:.2},{:.2}", x(place), at(one.value)?)));
+    let points = segments.iter().enumerate();
+    let points: Vec<(f64, f64)> =
+        points.filter_map(|(place, one)| Some((x(place), at(one.value)?))).collect();
     svg.add(format_args!(
         r#"<svg width="100%" height="100%" viewBox="0 0 100 100" preserveAspectRatio="none"><path class="range" d="{}"/>"#,
         ranges.collect::<String>()
     ));
     if segments.len() > MAX_DOTS {
-        let corners = corners.collect::<Vec<_>>().join(" ");
+        let corners: Vec<String> = points.iter().map(|(x, y)| format!("{x:.2},{y:.2}")).collect();
+        let corners = corners.join(" ");
         svg.add(format_args!(r#"<polyline class="network" points="{corners}"/>"#));
+    } else {
+        // The round ends of lines without a length; one element, however many nodes there are.
+        let dots: Vec<String> = points.iter().map(|(x, y)| format!("M{x:.2} {y:.2}h0")).collect();
+        let dots = dots.concat();
+        svg.add(format_args!(r#"<path class="points network" d="{dots}"/>"#));
     }
     svg.add(format_args!("</svg>"));
     if let Some(across) = at(across) {
         svg.add(format_args!(
             r#"<line class="zero" x1="0" x2="100%" y1="{across:.2}%" y2="{across:.2}%"/>"#
         ));
-    }
-    let dots = if segments.len() > MAX_DOTS { &[] } else { segments };
-    for (place, one) in dots.iter().enumerate() {
-        if let Some(level) = at(one.value) {
-            svg.add(format_args!(
-                r#"<circle class="dot network" cx="{:.2}%" cy="{level:.2}%" r="2.5"><title>{}</title></circle>"#,
-                x(place),
-                HtmlEscape(&one.title)
-            ));
-        }
     }
     svg.close()
 }
@@ -291,14 +305,18 @@ mod tests {
 
     #[test]
     fn names_beside_bars_are_escaped_and_shortened() {
-        let bar = Bar { class: "network", name: "<b>".into(), value: 1.0, spread: None };
+        let (name, text) = ("<b>".into(), "1.00".into());
+        let bar = Bar { class: "network", name, value: 1.0, text, spread: None };
         assert!(bars("x", &[bar], 2.0).contains("&lt;b&gt;"));
         assert_eq!(shortened("AKRON WASHINGTON COUNTY"), "AKRON WASHI…");
     }
 
     #[test]
     fn a_bar_beyond_the_limit_is_cut_and_keeps_its_number() {
-        let bar = |value| Bar { class: "local", name: "local".into(), value, spread: None };
+        let bar = |value| {
+            let (name, text) = ("local".into(), number::significant(value));
+            Bar { class: "local", name, value, text, spread: None }
+        };
         let cut = bars("x", &[bar(1.0), bar(900.0)], 5.0);
         assert!(cut.contains(r#"class="cut""#) && cut.contains(">900<"));
         assert!(!bars("x", &[bar(1.0), bar(2.0)], 5.0).contains(r#"class="cut""#));

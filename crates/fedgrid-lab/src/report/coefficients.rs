@@ -17,12 +17,11 @@ use crate::{
 
 /// Nodes times coefficients that are drawn at most: a page of more takes long to open.
 const MAX_DRAWN: usize = 20_000;
-/// More nodes than these in a row are narrower than a pixel: of more, evenly chosen ones are drawn.
-const MAX_SEGMENTS: usize = 1_500;
-
 /// One coefficient of all nodes.
 struct OverNodes<'a> {
     name: &'a CoefficientName,
+    /// Its place among the coefficients.
+    index: usize,
     /// The node, the value and the standard error.
     nodes: Vec<(usize, f64, Option<f64>)>,
     mean: f64,
@@ -43,7 +42,7 @@ impl<'a> OverNodes<'a> {
             let count = nodes.len() as f64;
             let mean = nodes.iter().map(|(_, value, _)| value).sum::<f64>() / count;
             let squares: f64 = nodes.iter().map(|(_, value, _)| (value - mean).powi(2)).sum();
-            Self { name, nodes, mean, deviation: (squares / count).sqrt() }
+            Self { name, index: k, nodes, mean, deviation: (squares / count).sqrt() }
         };
         coefficients.names.iter().enumerate().map(of).filter(|one| one.nodes.len() > 1).collect()
     }
@@ -59,16 +58,16 @@ impl<'a> OverNodes<'a> {
         error.map_or(value.clone(), |error| format!("{value} ± {}", number::significant(error)))
     }
 
-    fn caterpillar(&self, page: &Page) -> Value {
+    fn caterpillar(&self) -> Value {
         let mut nodes = self.nodes.clone();
         nodes.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let every = nodes.len().div_ceil(MAX_SEGMENTS).max(1);
         let segment = |&(node, value, error): &(usize, f64, Option<f64>)| Segment {
+            node,
             value,
             range: error.map(|error| (value - 2.0 * error, value + 2.0 * error)),
-            title: format!("{}\n{}", page.outcome.nodes[node].name, Self::said(value, error)),
+            told: Self::said(value, error),
         };
-        let segments: Vec<Segment> = nodes.iter().step_by(every).map(segment).collect();
+        let (every, segments) = chart::thinned(nodes.iter().map(segment).collect());
         let bars = if nodes.iter().any(|(_, _, error)| error.is_some()) {
             "Bars are two standard errors to each side. The line across is the mean of the nodes."
         } else {
@@ -95,25 +94,22 @@ impl<'a> OverNodes<'a> {
         sizes.sort_by(f64::total_cmp);
         // A few extreme nodes must not make all others look the same.
         let limit = quantile(&sizes, 0.9);
-        let label = format!("Map of the network, nodes coloured by {}", self.name);
-        let told = |place| {
-            find(place)
-                .map_or("no coefficient".into(), |(_, value, error)| Self::said(value, error))
-        };
+        let value = |place| Some(find(place)?.1);
+        let name = (&*self.name.to_string(), self.index);
         context! {
-            svg => map.by_value(&label, (self.mean, limit), |place| Some(find(place)?.1), told),
+            svg => map.by_coefficient(name, (self.mean, limit), value),
             low => number::significant(self.mean - limit),
             high => number::significant(self.mean + limit),
             missing => self.nodes.len() < map.len(),
         }
     }
 
-    fn shown(&self, page: &Page, map: &Map) -> Value {
+    fn shown(&self, map: &Map) -> Value {
         context! {
             name => self.name.to_string(),
             mean => number::significant(self.mean),
             deviation => number::significant(self.deviation),
-            caterpillar => self.caterpillar(page),
+            caterpillar => self.caterpillar(),
             map => self.map(map),
         }
     }
@@ -127,11 +123,10 @@ pub(super) fn coefficients(page: &Page) -> Option<Value> {
     let drawn = (MAX_DRAWN / page.outcome.nodes.len().max(1)).max(1);
     let map = Map::new(&page.outcome.nodes, page.edges, page.positions);
     let (first, others) = all.split_first()?;
-    let others: Vec<Value> =
-        others.iter().take(drawn - 1).map(|other| other.shown(page, &map)).collect();
+    let others: Vec<Value> = others.iter().take(drawn - 1).map(|other| other.shown(&map)).collect();
     let left_out = all.len() - 1 - others.len();
     Some(context! {
-        first => first.shown(page, &map),
+        first => first.shown(&map),
         others,
         left_out => (left_out > 0).then(|| number::counted(left_out, "more coefficient")),
     })

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     number,
-    outcome::{Comparison, Entry, Outcome},
+    outcome::{Comparison, Entry, Outcome, Spread},
 };
 
 /// More points on a line than these cannot be told apart at the width of the page.
@@ -47,20 +47,22 @@ pub(super) fn class_of(method: &str) -> &'static str {
 /// Bars of the error that counts: on test rows, or else on validation rows.
 pub(super) fn comparison(outcome: &Outcome, measured: &str) -> Option<Value> {
     let entries = entries(&outcome.comparison);
+    let digits = outcome.comparison.digits();
     let bars: Vec<Bar> = entries
         .into_iter()
         .map(|(name, entry)| Bar {
             class: class_of(&name),
             name,
             value: entry.error(),
-            spread: entry.spread.as_ref().map(|spread| (spread.min, spread.max)),
+            text: digits.text(entry.error()),
+            spread: several(entry).map(|spread| (spread.min, spread.max)),
         })
         .filter(|bar| bar.value.is_finite())
         .collect();
     let shortest = bars.iter().map(|bar| bar.value).fold(f64::INFINITY, f64::min);
     let label = format!("Bar chart of the {measured} of each method");
     let limit = MAX_BAR_RATIO * shortest;
-    let spread = outcome.comparison.shuffled.as_ref().and_then(|entry| entry.spread.as_ref());
+    let spread = outcome.comparison.shuffled.as_ref().and_then(several);
     let whisker = spread.map(|spread| {
         let shuffles = number::counted(spread.repeats, "shuffle");
         format!("The whisker spans the smallest and largest error of {shuffles}.")
@@ -76,13 +78,15 @@ pub(super) fn comparison(outcome: &Outcome, measured: &str) -> Option<Value> {
     })
 }
 
+/// The spread of an error over repetitions, if there are several.
+fn several(entry: &Entry) -> Option<&Spread> {
+    entry.spread.as_ref().filter(|spread| spread.repeats > 1)
+}
+
 /// The gain of every node: bars of few, a histogram of many.
 pub(super) fn gains(outcome: &Outcome) -> Option<Value> {
-    let mut gains: Vec<(f64, &str)> = outcome
-        .nodes
-        .iter()
-        .filter_map(|node| Some((finite_gain(node)?, node.name.as_str())))
-        .collect();
+    let mut gains: Vec<(f64, &str)> =
+        outcome.nodes.iter().filter_map(|node| Some((finite_gain(node)?, node.called()))).collect();
     gains.sort_by(|a, b| b.0.total_cmp(&a.0));
     if gains.is_empty() {
         return None;
@@ -92,6 +96,7 @@ pub(super) fn gains(outcome: &Outcome) -> Option<Value> {
             class: sign(value),
             name: name.into(),
             value,
+            text: number::significant(value),
             spread: None,
         };
         let bars: Vec<Bar> = gains.iter().map(bar).collect();

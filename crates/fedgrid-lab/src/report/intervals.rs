@@ -23,7 +23,7 @@ pub(super) fn intervals(outcome: &Outcome) -> Option<Value> {
     let level = level_in_words(uncertainty.level);
     let without: Vec<&NodeOutcome> = outcome.nodes.iter().filter(|node| has_none(node)).collect();
     let missing = without.first().and_then(|first| {
-        let names = without.iter().map(|node| node.name.as_str());
+        let names = without.iter().map(|node| node.called());
         let who = listed(names, "has", "have");
         Some(format!("{who} no interval: {}.", first.interval.as_ref()?.basis))
     });
@@ -173,21 +173,23 @@ fn quantiles(check: &ResidualCheck, has_posterior: bool) -> Option<Value> {
 
 /// The mean residual of every node.
 fn by_node(nodes: &[NodeOutcome], unit: &str) -> Option<Value> {
-    let segment = |node: &NodeOutcome| {
+    let segment = |(place, node): (usize, &NodeOutcome)| {
         let NodeInterval { residual, residual_error, .. } = node.interval.as_ref()?;
         let value = residual.filter(|value| value.is_finite())?;
         let range = residual_error.map(|error| (value - 2.0 * error, value + 2.0 * error));
-        let about = number::significant(value);
-        Some(Segment { value, range, title: format!("{}\nmean residual {about}", node.name) })
+        let told = format!("mean residual {}", number::significant(value));
+        Some(Segment { node: place, value, range, told })
     };
-    let mut segments: Vec<Segment> = nodes.iter().filter_map(segment).collect();
+    let mut segments: Vec<Segment> = nodes.iter().enumerate().filter_map(segment).collect();
     segments.sort_by(|a, b| a.value.total_cmp(&b.value));
+    let (every, segments) = chart::thinned(segments);
+    let part = if every > 1 { format!(" One of {every} nodes is drawn.") } else { String::new() };
     (segments.len() > 1).then(|| {
         context! {
             svg => chart::caterpillar("Mean residual of each node with two standard errors", &segments, 0.0),
             y_label => format!("mean residual of each node, {unit}"),
             x_label => "nodes, by mean residual",
-            note => "Bars are two standard errors to each side, from the few rows of the node.",
+            note => format!("Bars are two standard errors to each side, from the few rows of the node.{part}"),
         }
     })
 }

@@ -1,24 +1,23 @@
 //! The network as a map: edges by weight, nodes by gain or by cluster.
 
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 
 use minijinja::HtmlEscape;
 
 use super::{
     chart::shortened,
-    layout::{Point, bounds, layout},
+    frame::{Frame, MAP_AREA, fitted},
+    layout::{Point, layout},
 };
-use crate::{number, outcome::NodeOutcome};
+use crate::outcome::NodeOutcome;
 
-/// The area of a map in its own units; its shape follows the network's.
-const MAP_AREA: f64 = 640_000.0;
 /// Room for the circles of nodes at the border, in the same units.
 const MARGIN_UNITS: f64 = 20.0;
 /// Up to so many nodes have their names beside them, which need more room.
 const MAX_NAMED_NODES: usize = 24;
 const NAME_MARGIN_UNITS: f64 = 80.0;
 /// More edges than these are a blot: the strongest are drawn.
-const MAX_DRAWN_EDGES: usize = 6_000;
+const MAX_DRAWN_EDGES: usize = 10_000;
 /// More nodes than these have thinner rims.
 const MAX_THICK_RIM_NODES: usize = 1_000;
 /// How many widths of edges and colours of gains there are.
@@ -31,12 +30,14 @@ pub(super) const CLUSTER_COLOURS: usize = 8;
 pub(super) struct Map<'a> {
     nodes: &'a [NodeOutcome],
     positions: Vec<Point>,
-    size: Point,
+    frame: Frame,
     edges: String,
     /// How many edges are drawn.
     pub(super) drawn: usize,
     /// Whether positions were computed, not given.
     pub(super) computed: bool,
+    /// The nodes outside of what is shown at first.
+    pub(super) far: Vec<usize>,
 }
 
 impl<'a> Map<'a> {
@@ -60,15 +61,17 @@ impl<'a> Map<'a> {
             <[Point]>::to_vec,
         );
         let margin = if nodes.len() <= MAX_NAMED_NODES { NAME_MARGIN_UNITS } else { MARGIN_UNITS };
-        let (positions, size) = fitted(&raw, margin);
+        let (positions, frame) = fitted(&raw, margin);
         let strongest = strongest(edges);
+        let outside = |place: &usize| !frame.shows(positions[*place]);
         Self {
             nodes,
             edges: edge_paths(&strongest, &positions),
-            positions,
-            size,
             drawn: strongest.len(),
             computed: given.is_none(),
+            far: (0..positions.len()).filter(outside).collect(),
+            positions,
+            frame,
         }
     }
 
@@ -77,66 +80,85 @@ impl<'a> Map<'a> {
         self.nodes.len()
     }
 
+    /// Where each node is, in the units of the map.
+    pub(super) fn positions(&self) -> &[Point] {
+        &self.positions
+    }
+
+    /// What all drawings of the map have in common, once for the page: edges, and the rims of dots.
+    pub(super) fn shared(&self) -> String {
+        let rims = dots(self.positions.iter());
+        let edges = &self.edges;
+        format!(
+            r#"<svg class="store" aria-hidden="true"><defs><g id="map-edges">{edges}</g><path id="map-rims" d="{rims}"/></defs></svg>"#
+        )
+    }
+
     /// The map with each node coloured by its gain, on a scale that ends at `limit`.
     pub(super) fn by_gain(&self, limit: f64) -> String {
         let class = |place: usize| {
             finite_gain(&self.nodes[place])
                 .map_or_else(|| "none".into(), |gain| format!("d{}", shade(gain, limit)))
         };
-        let label = "Map of the network, nodes coloured by gain";
-        self.draw(label, class, |place| tooltip(&self.nodes[place]))
+        self.draw("Map of the network, nodes coloured by gain", None, class)
     }
 
-    /// The map with each node coloured by a value of its own, from a middle to both ends of a scale.
-    pub(super) fn by_value(
+    /// The map with each node coloured by a coefficient, from a middle to both ends of a scale.
+    pub(super) fn by_coefficient(
         &self,
-        label: &str,
+        (name, index): (&str, usize),
         (middle, limit): (f64, f64),
         value: impl Fn(usize) -> Option<f64>,
-        told: impl Fn(usize) -> String,
     ) -> String {
         let class = |place: usize| {
             let value = value(place).filter(|value| value.is_finite());
             value
                 .map_or_else(|| "none".into(), |value| format!("d{}", shade(value - middle, limit)))
         };
-        let tooltip = |place: usize| format!("{}\n{}", self.nodes[place].name, told(place));
-        self.draw(label, class, tooltip)
+        let label = format!("Map of the network, nodes coloured by {name}");
+        self.draw(&label, Some(index), class)
     }
 
     /// The map with each node coloured by its cluster.
     pub(super) fn by_cluster(&self) -> String {
         let class = |place: usize| cluster_class(self.nodes[place].cluster);
-        let label = "Map of the network, nodes coloured by cluster";
-        self.draw(label, class, |place| tooltip(&self.nodes[place]))
+        self.draw("Map of the network, nodes coloured by cluster", None, class)
     }
 
+    /// One path per colour, so that a page of thousands of nodes stays light; the script finds the node that the reader
+    /// points at.
     fn draw(
         &self,
         label: &str,
+        coefficient: Option<usize>,
         class: impl Fn(usize) -> String,
-        tooltip: impl Fn(usize) -> String,
     ) -> String {
-        let ((width, height), label) = (self.size, HtmlEscape(label));
-        let crowd = match self.nodes.len() {
-            count if count <= MAX_NAMED_NODES => " few",
-            count if count <= MAX_THICK_RIM_NODES => "",
-            _ => " many",
-        };
+        let label = HtmlEscape(label);
+        let crowd = if self.nodes.len() <= MAX_NAMED_NODES { " few" } else { "" };
+        let (radius, thin) = (self.radius(), self.nodes.len() > MAX_THICK_RIM_NODES);
+        let rim = if thin { 0.4 } else { 1.2 };
+        let coefficient =
+            coefficient.map_or_else(String::new, |k| format!(r#" data-coefficient="{k}""#));
         let mut svg = format!(
-            r#"<svg class="map{crowd}" role="img" aria-label="{label}" viewBox="0 0 {width:.0} {height:.0}">{}"#,
-            self.edges
+            r#"<svg class="map{crowd}" role="img" aria-label="{label}" viewBox="{}" data-whole="{}"{coefficient} style="--dot:{:.1}px;--rim-width:{rim}px"><use href="{}"/><use class="rims" href="{}"/>"#,
+            self.frame.text(),
+            Frame::around(&self.positions, MARGIN_UNITS).text(),
+            2.0 * radius,
+            "#map-edges",
+            "#map-rims",
         );
-        // Circles cover the same share of the map however many they are, within what can be seen and pointed at.
-        let radius = (0.13 * (MAP_AREA / self.nodes.len().max(1) as f64).sqrt()).clamp(3.1, 12.0);
-        for (place, (x, y)) in self.positions.iter().enumerate() {
-            write!(
-                svg,
-                r#"<circle class="{}" cx="{x:.1}" cy="{y:.1}" r="{radius:.1}"><title>{}</title></circle>"#,
-                class(place),
-                HtmlEscape(&tooltip(place))
-            )
-            .expect("a string takes all that is written");
+        let mut by_class: BTreeMap<String, Vec<&Point>> = BTreeMap::new();
+        for (place, position) in self.positions.iter().enumerate() {
+            by_class.entry(class(place)).or_default().push(position);
+        }
+        for (class, positions) in by_class {
+            let path = dots(positions.into_iter());
+            write!(svg, r#"<path class="dots {class}" d="{path}"/>"#)
+                .expect("a string takes all that is written");
+            if class == "none" {
+                write!(svg, r#"<path class="dots hollow" d="{path}"/>"#)
+                    .expect("a string takes all that is written");
+            }
         }
         if self.nodes.len() <= MAX_NAMED_NODES {
             svg.push_str(&self.names(radius));
@@ -145,14 +167,27 @@ impl<'a> Map<'a> {
         svg
     }
 
+    /// Circles cover the same share of the map however many they are, within what can be seen and pointed at.
+    fn radius(&self) -> f64 {
+        (0.13 * (MAP_AREA / self.nodes.len().max(1) as f64).sqrt()).clamp(2.3, 12.0)
+    }
+
     fn names(&self, radius: f64) -> String {
         let names = self.nodes.iter().zip(&self.positions).map(|(node, (x, y))| {
-            let name = shortened(&node.name);
+            let name = shortened(node.called());
             let below = y + radius + 28.0;
             format!(r#"<text x="{x:.1}" y="{below:.1}">{}</text>"#, HtmlEscape(&name))
         });
         names.collect::<Vec<_>>().concat()
     }
+}
+
+/// Dots as the round ends of lines without a length.
+fn dots<'p>(positions: impl Iterator<Item = &'p Point>) -> String {
+    positions.fold(String::new(), |mut path, (x, y)| {
+        write!(path, "M{x:.1} {y:.1}h0").expect("a string takes all that is written");
+        path
+    })
 }
 
 /// The gain of a node, if it was measured and can be drawn.
@@ -173,26 +208,6 @@ pub(super) fn shade(gain: f64, limit: f64) -> i8 {
     shade
 }
 
-fn tooltip(node: &NodeOutcome) -> String {
-    let mut lines = vec![node.name.clone()];
-    if let Some(local) = node.local {
-        lines.push(format!("error alone {}", number::significant(local)));
-    }
-    if let Some(network) = node.network {
-        lines.push(format!("error with the network {}", number::significant(network)));
-    }
-    if let Some(gain) = node.gain {
-        lines.push(format!("gain {}", number::significant(gain)));
-    }
-    lines.push(format!("cluster {}", node.cluster));
-    lines.push(format!(
-        "{}, {}",
-        number::counted(node.rows, "row"),
-        number::counted(node.neighbours, "neighbour")
-    ));
-    lines.join("\n")
-}
-
 /// The strongest edges, the strongest last so that they are drawn on top.
 fn strongest(edges: Vec<(usize, usize, f64)>) -> Vec<(usize, usize, f64)> {
     // Among edges of one weight, those that are kept are spread over the whole list.
@@ -207,7 +222,7 @@ fn strongest(edges: Vec<(usize, usize, f64)>) -> Vec<(usize, usize, f64)> {
 fn edge_paths(edges: &[(usize, usize, f64)], positions: &[Point]) -> String {
     let weights = || edges.iter().map(|edge| edge.2);
     let (least, largest) = (weights().fold(f64::INFINITY, f64::min), weights().fold(0.0, f64::max));
-    // Where edges cross everywhere, fainter ones leave the nodes visible.
+    // Where edges cross everywhere, thinner ones leave the nodes visible.
     let dense = if edges.len() > 2_500 { " dense" } else { "" };
     let mut paths = vec![String::new(); WIDTH_COUNT];
     for &(a, b, weight) in edges {
@@ -219,32 +234,9 @@ fn edge_paths(edges: &[(usize, usize, f64)], positions: &[Point]) -> String {
     }
     let drawn = paths.iter().enumerate().filter(|(_, path)| !path.is_empty());
     let drawn: Vec<String> = drawn
-        .map(|(width, path)| format!(r#"<path class="e{width}{dense}" d="{path}"/>"#))
+        .map(|(width, path)| format!(r#"<path class="edge e{width}{dense}" d="{path}"/>"#))
         .collect();
     drawn.concat()
-}
-
-/// The positions in the units of the map, y downwards, and its size.
-fn fitted(points: &[Point], margin: f64) -> (Vec<Point>, Point) {
-    if points.is_empty() {
-        return (Vec::new(), (MAP_AREA.sqrt(), MAP_AREA.sqrt()));
-    }
-    let (low, high) = bounds(points);
-    let (wide, tall) = (high.0 - low.0, high.1 - low.1);
-    let extent = wide.max(tall);
-    let shape = if extent > 0.0 { (tall / extent) / (wide / extent).max(1e-9) } else { 0.6 };
-    // A path laid out as a line would be a page high or invisibly thin.
-    let shape = shape.clamp(0.4, 1.6);
-    let size = ((MAP_AREA / shape).sqrt(), (MAP_AREA * shape).sqrt());
-    let room = (size.0 - 2.0 * margin, size.1 - 2.0 * margin);
-    let scale = (room.0 / wide).min(room.1 / tall);
-    // Nodes that are all in one place have no extent to be scaled.
-    let scale = if scale.is_finite() { scale } else { 1.0 };
-    let middle = (low.0.midpoint(high.0), low.1.midpoint(high.1));
-    let to_map = |&(x, y): &Point| {
-        (size.0 / 2.0 + scale * (x - middle.0), size.1 / 2.0 - scale * (y - middle.1))
-    };
-    (points.iter().map(to_map).collect(), size)
 }
 
 #[cfg(test)]
@@ -261,30 +253,10 @@ mod tests {
     }
 
     #[test]
-    fn a_map_fits_its_frame_and_keeps_north_up() {
-        let (positions, (width, height)) =
-            fitted(&[(-109.0, 37.0), (-102.0, 41.0), (-105.0, 39.0)], MARGIN_UNITS);
-        assert!(
-            positions.iter().all(|(x, y)| (0.0..=width).contains(x) && (0.0..=height).contains(y))
-        );
-        assert!(positions[1].1 < positions[0].1 && positions[1].0 > positions[0].0);
-    }
-
-    #[test]
-    fn points_on_a_line_or_in_one_place_fit_too() {
-        for points in [vec![(1.0, 1.0)], vec![(0.0, 0.0), (1.0, 0.0)], vec![(2.0, 0.0), (2.0, 5.0)]]
-        {
-            assert!(
-                fitted(&points, MARGIN_UNITS).0.iter().all(|(x, y)| x.is_finite() && y.is_finite())
-            );
-        }
-    }
-
-    #[test]
     fn only_the_strongest_edges_are_drawn() {
-        let edges: Vec<_> = (0..10_000_u32).map(|i| (0, 1, f64::from(i))).collect();
+        let edges: Vec<_> = (0..20_000_u32).map(|i| (0, 1, f64::from(i))).collect();
         let drawn = strongest(edges);
         assert_eq!(drawn.len(), MAX_DRAWN_EDGES);
-        assert!(drawn.iter().all(|edge| edge.2 >= 4_000.0));
+        assert!(drawn.iter().all(|edge| edge.2 >= 10_000.0));
     }
 }

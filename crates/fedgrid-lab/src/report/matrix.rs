@@ -85,7 +85,7 @@ fn sentences(outcome: &Outcome, helps: &[Help]) -> Vec<String> {
     let named: Vec<String> = order
         .iter()
         .take(LISTED_HELPERS)
-        .map(|&node| format!("{} ({})", outcome.nodes[node].name, number::count(helped[node])))
+        .map(|&node| format!("{} ({})", outcome.nodes[node].called(), number::count(helped[node])))
         .collect();
     if !named.is_empty() {
         lines.push(format!("Helps most others: {}.", named.join(", ")));
@@ -125,7 +125,7 @@ impl<'a> Matrix<'a> {
     }
 
     fn names(&self) -> Vec<&str> {
-        self.order.iter().map(|&node| self.nodes[node].name.as_str()).collect()
+        self.order.iter().map(|&node| self.nodes[node].called()).collect()
     }
 
     /// What the script shows where the reader points: row, column, reward, confidence.

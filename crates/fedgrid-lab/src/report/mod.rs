@@ -5,10 +5,12 @@ mod chart;
 mod clusters;
 mod coefficients;
 mod columns;
+mod data;
 mod evidence;
 mod intervals;
 mod origins;
 mod pivots;
+mod frame;
 mod layout;
 mod map;
 mod figures;
@@ -19,14 +21,24 @@ mod view;
 
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 
+use self::map::Map;
 use crate::{
+    card::NodeView,
     coefficients::Coefficients,
     outcome::{Help, Outcome},
 };
 
 const TEMPLATE: &str = include_str!("page.html");
 pub(crate) const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+/// The script: what all of it shares, then the table, maps, cards and charts of nodes.
+const SCRIPT: &str = concat!(
+    include_str!("script/page.js"),
+    include_str!("script/table.js"),
+    include_str!("script/map.js"),
+    include_str!("script/card.js"),
+    include_str!("script/chart.js"),
+    include_str!("script/matrix.js")
+);
 
 /// A part of the page that stands for itself: its template, and what that shows; none leaves it out.
 struct Section {
@@ -41,7 +53,7 @@ const METRICS: Section = Section {
 };
 
 /// The parts between the map and how training went, in their order.
-const SECTIONS: [Section; 9] = [
+const SECTIONS: [Section; 8] = [
     Section {
         template: include_str!("origins.html"),
         values: |page| origins::origins(page.outcome),
@@ -71,16 +83,27 @@ const SECTIONS: [Section; 9] = [
         template: include_str!("columns.html"),
         values: |page| columns::columns(page.outcome),
     },
-    Section { template: include_str!("theory.html"), values: |page| theory::theory(page.outcome) },
 ];
+
+/// The part after how training went.
+const THEORY: Section =
+    Section { template: include_str!("theory.html"), values: |page| theory::theory(page.outcome) };
 
 /// All that the page shows.
 #[derive(Debug, Clone)]
 pub struct Page<'a> {
     /// The title, such as the name of the experiment.
     pub title: &'a str,
+    /// The table that it is made of, such as the name of a file, if it has a name.
+    pub source: Option<&'a str>,
+    /// When it was made, if that is known.
+    pub date: Option<&'a str>,
     /// What was found.
     pub outcome: &'a Outcome,
+    /// The cards of the nodes.
+    pub cards: &'a [NodeView],
+    /// Whether these say nothing of the importance of columns because it would take long.
+    pub importance_left_out: bool,
     /// The edges: ends (positions in `outcome.nodes`) and weight.
     pub edges: &'a [(usize, usize, f64)],
     /// Where each node is drawn, x to the right and y upwards; none lays the network out.
@@ -114,15 +137,20 @@ impl Page<'_> {
                 .expect("a template asks only for what it is given")
         };
         let part = |section: &Section| Some(render(section.template, (section.values)(self)?));
-        let metrics = part(&METRICS).unwrap_or_default();
-        render(TEMPLATE, self.values(metrics, SECTIONS.iter().filter_map(part).collect()))
+        let [metrics, theory] =
+            [&METRICS, &THEORY].map(|section| part(section).unwrap_or_default());
+        let sections = SECTIONS.iter().filter_map(part).collect();
+        render(TEMPLATE, self.values((metrics, theory), sections))
     }
 
-    fn values(&self, metrics: String, sections: Vec<String>) -> Value {
+    fn values(&self, (metrics, theory): (String, String), sections: Vec<String>) -> Value {
         let outcome = self.outcome;
+        let map = Map::new(&outcome.nodes, self.edges, self.positions);
         let (metric, measured) = (view::metric(outcome), view::rows_measured(outcome));
         context! {
             title => self.title,
+            made => self.made(),
+            data => data::data(self, &map),
             style => STYLE,
             script => SCRIPT,
             verdict => &outcome.verdict,
@@ -132,12 +160,12 @@ impl Page<'_> {
             figures => view::key_figures(outcome),
             comparison => view::comparison(outcome),
             comparison_chart => figures::comparison(outcome, &format!("{measured} {metric}")),
-            metric, measured, metrics,
+            metric, measured, metrics, theory,
             who => view::who(outcome),
             strength => view::strength(outcome),
             gains => view::gains(outcome),
             gain_chart => figures::gains(outcome),
-            maps => view::maps(outcome, self.edges, self.positions),
+            maps => view::maps(outcome, self.edges, &map),
             clusters => clusters::clusters(outcome),
             candidates => view::candidates(outcome),
             sections,
@@ -147,12 +175,18 @@ impl Page<'_> {
             path_chart => figures::path(outcome, metric),
             notes => outcome.notes.clone(),
             nodes => view::nodes(outcome),
-            has_local => outcome.nodes.iter().any(|node| node.local.is_some()),
-            has_notes => outcome.nodes.iter().any(|node| node.note.is_some()),
             experiment => self.experiment,
             seed => outcome.seed,
             version => &outcome.version,
         }
+    }
+
+    /// Of what and when it was made.
+    fn made(&self) -> Option<String> {
+        let source = self.source.map(|source| format!("data: {source}"));
+        let parts: Vec<String> =
+            source.into_iter().chain(self.date.map(ToString::to_string)).collect();
+        (!parts.is_empty()).then(|| parts.join(" · "))
     }
 }
 
@@ -169,6 +203,7 @@ mod tests {
 
     use super::*;
     use crate::{
+        card::{CardParts, neighbours_of},
         coefficients::{CoefficientName, NodeCoefficients},
         outcome::{
             CandidateOutcome, CoefficientOutcome, ColumnOutcome, Comparison, Correlation, Coverage,
@@ -193,6 +228,7 @@ mod tests {
     fn node(name: &str, local: f64, network: f64) -> NodeOutcome {
         NodeOutcome {
             name: name.into(),
+            label: None,
             model: "linear".into(),
             rows: 12,
             scored_rows: 5,
@@ -441,7 +477,38 @@ mod tests {
         let helps = [help(0, 1, 0.4), help(1, 0, 0.3), help(2, 0, -2.0)];
         let (edges, positions, experiment) = (&EDGES, None, "seed = 7");
         let (helps, coefficients) = (&helps, &coefficients());
-        Page { title, outcome, edges, positions, experiment, helps, coefficients }.render()
+        let cards = &cards(outcome, coefficients);
+        let (source, date) = (Some("rows.csv"), Some("2026-01-31"));
+        Page {
+            title,
+            source,
+            date,
+            outcome,
+            cards,
+            importance_left_out: false,
+            edges,
+            positions,
+            experiment,
+            helps,
+            coefficients,
+        }
+        .render()
+    }
+
+    fn cards(outcome: &Outcome, coefficients: &Coefficients) -> Vec<NodeView> {
+        let neighbours = neighbours_of(3, &EDGES);
+        let neighbours = if outcome.nodes.len() == 3 { neighbours } else { Vec::new() };
+        let parts = CardParts {
+            outcome,
+            cards: &[],
+            coefficients,
+            pooled: vec![Some(vec![0.75]); 3],
+            models: Vec::new(),
+            about: None,
+            neighbours,
+            rows: None,
+        };
+        parts.all()
     }
 
     #[test]
@@ -485,6 +552,8 @@ mod tests {
             "fedrelax, chosen of fedrelax, gtv",
             "seed = 7",
             "fedgrid 0.1.0 · seed 7",
+            "data: rows.csv · 2026-01-31",
+            r#""coefficients":["slope \u003cx>"]"#,
         ] {
             assert!(html.contains(part), "{part}");
         }
@@ -547,7 +616,9 @@ mod tests {
         assert!(html.contains("&lt;script&gt;alert(1)"));
         assert!(!html.contains("<script>alert") && !html.contains("<img") && !html.contains("<b>"));
         assert!(!html.contains("\" onload=\""));
-        assert_eq!(html.matches("<script").count(), 1);
+        // The script, and the data that it reads.
+        assert_eq!(html.matches("<script").count(), 2);
+        assert!(html.contains(r"\u003cscript>alert(1)\u003c/script>"));
     }
 
     #[test]
@@ -638,7 +709,21 @@ mod tests {
             let title = "t";
             let (edges, experiment, helps) = (&EDGES, "", &[][..]);
             let (outcome, coefficients) = (&outcome, &Coefficients::default());
-            Page { title, outcome, edges, positions, experiment, helps, coefficients }.render()
+            let (source, date, cards) = (None, None, &[][..]);
+            Page {
+                title,
+                source,
+                date,
+                outcome,
+                cards,
+                importance_left_out: false,
+                edges,
+                positions,
+                experiment,
+                helps,
+                coefficients,
+            }
+            .render()
         };
         assert!(page(Some(&positions[..])).contains("Positions are the nodes’ coordinates."));
         assert!(page(Some(&positions[..2])).contains("computed layout"));

@@ -12,6 +12,7 @@ use super::{
     map::{CLUSTER_COLOURS, Map, cluster_class, finite_gain},
 };
 use crate::{
+    assembly::listed,
     number,
     outcome::{self, CandidateOutcome, Entry, Measured, NodeOutcome, Outcome},
 };
@@ -146,23 +147,20 @@ pub(super) fn comparison(outcome: &Outcome) -> Value {
     let entries = figures::entries(&outcome.comparison);
     // Ties are all marked as best: nothing tells them apart.
     let best = entries.iter().map(|(_, entry)| entry.error()).fold(f64::INFINITY, f64::min);
+    let digits = outcome.comparison.digits();
     let rows: Vec<Value> = entries
         .iter()
         .map(|(name, entry)| {
-            let spread = entry.spread.as_ref().map(|spread| {
-                format!(
-                    "{} to {}",
-                    number::significant(spread.min),
-                    number::significant(spread.max)
-                )
+            let spread = entry.spread.as_ref().filter(|spread| spread.repeats > 1).map(|spread| {
+                format!("{} to {}", digits.text(spread.min), digits.text(spread.max))
             });
             context! {
                 name, spread,
                 class => figures::class_of(name),
                 about => about(outcome, name),
                 repeats => entry.spread.as_ref().map(|spread| spread.repeats),
-                validation => number::significant(entry.validation),
-                test => number::perhaps(entry.test),
+                validation => digits.text(entry.validation),
+                test => digits.perhaps(entry.test),
                 accuracy => entry.accuracy.map_or_else(|| number::ABSENT.into(), number::percent),
                 alpha => number::perhaps(entry.alpha),
                 ridge => number::perhaps(entry.ridge),
@@ -224,7 +222,7 @@ pub(super) fn gains(outcome: &Outcome) -> Vec<String> {
     )];
     let change = |(gain, node): &(f64, &NodeOutcome)| {
         let errors = format!("{} → {}", number::perhaps(node.local), number::perhaps(node.network));
-        format!("{} ({errors}, gain {})", node.name, number::significant(*gain))
+        format!("{} ({errors}, gain {})", node.called(), number::significant(*gain))
     };
     if best.0 > 0.0 {
         sentences.push(format!("Gains most: {}.", change(best)));
@@ -236,12 +234,7 @@ pub(super) fn gains(outcome: &Outcome) -> Vec<String> {
 }
 
 /// The maps with their legends and what a reader must know about them.
-pub(super) fn maps(
-    outcome: &Outcome,
-    edges: &[(usize, usize, f64)],
-    positions: Option<&[(f64, f64)]>,
-) -> Value {
-    let map = Map::new(&outcome.nodes, edges, positions);
+pub(super) fn maps(outcome: &Outcome, edges: &[(usize, usize, f64)], map: &Map) -> Value {
     let mut sizes: Vec<f64> = outcome.nodes.iter().filter_map(finite_gain).map(f64::abs).collect();
     sizes.sort_by(f64::total_cmp);
     // A few extreme nodes must not make all others look the same.
@@ -281,7 +274,17 @@ pub(super) fn maps(
         "Clusters are nodes whose models predict alike."
     };
     let cluster = context! { svg => map.by_cluster(), legend, meaning };
-    context! { gain, cluster, places, drawn }
+    context! { gain, cluster, places, drawn, shared => map.shared(), far => far(outcome, map) }
+}
+
+/// Which nodes are outside of what the map shows at first.
+fn far(outcome: &Outcome, map: &Map) -> Option<String> {
+    let names = map.far.iter().map(|&place| outcome.nodes[place].called());
+    let verb = [
+        "lies outside of what the map shows at first",
+        "lie outside of what the map shows at first",
+    ];
+    (!map.far.is_empty()).then(|| listed(names, verb[0], verb[1]) + ".")
 }
 
 fn edges_drawn(edges: &[(usize, usize, f64)], drawn: usize) -> String {
@@ -381,36 +384,40 @@ fn in_words(penalty: &str) -> String {
     known.map_or(penalty, |known| known.rule().about()).into()
 }
 
-/// The rows of the table of nodes, with the values to sort them by.
-pub(super) fn nodes(outcome: &Outcome) -> Vec<Value> {
-    let cell = |value: Option<f64>| {
-        let value = value.filter(|value| value.is_finite());
-        // The script reads keys as numbers; the text has a minus sign and commas that it cannot read.
-        context! { key => value.map(|value| format!("{value:e}")), text => number::perhaps(value) }
+/// The table of nodes.
+pub(super) fn nodes(outcome: &Outcome) -> Value {
+    let nodes = &outcome.nodes;
+    // A column in which all cells are the same is a sentence.
+    let model = nodes.first().map(|node| node.model.as_str());
+    let model = model.filter(|model| nodes.iter().all(|node| node.model == *model));
+    let row = |node: &NodeOutcome| {
+        let change = match node.gain {
+            Some(gain) if gain > 0.0 => "better",
+            Some(gain) if gain < 0.0 => "worse",
+            _ => "",
+        };
+        let number = |value: Option<f64>| number::perhaps(value.filter(|value| value.is_finite()));
+        context! {
+            change,
+            name => &node.name,
+            label => &node.label,
+            local => number(node.local),
+            network => number(node.network),
+            gain => number(node.gain),
+            cluster => node.cluster,
+            colour => cluster_class(node.cluster),
+            rows => number::count(node.rows),
+            scored => number::count(node.scored_rows),
+            neighbours => node.neighbours,
+            model => &node.model,
+            note => node.note.as_deref().unwrap_or(""),
+        }
     };
-    outcome
-        .nodes
-        .iter()
-        .map(|node| {
-            let change = match node.gain {
-                Some(gain) if gain > 0.0 => "better",
-                Some(gain) if gain < 0.0 => "worse",
-                _ => "",
-            };
-            context! {
-                change,
-                name => &node.name,
-                local => cell(node.local),
-                network => cell(node.network),
-                gain => cell(node.gain),
-                cluster => node.cluster,
-                colour => cluster_class(node.cluster),
-                rows => node.rows,
-                scored => node.scored_rows,
-                neighbours => node.neighbours,
-                model => &node.model,
-                note => node.note.as_deref().unwrap_or(""),
-            }
-        })
-        .collect()
+    context! {
+        rows => nodes.iter().map(row).collect::<Vec<_>>(),
+        model,
+        has_local => nodes.iter().any(|node| node.local.is_some()),
+        has_notes => nodes.iter().any(|node| node.note.is_some()),
+        has_labels => nodes.iter().any(|node| node.label.is_some()),
+    }
 }

@@ -1,5 +1,6 @@
 //! New rows, predicted by the models that a run keeps.
 
+mod explained;
 mod ranges;
 mod unseen;
 
@@ -8,6 +9,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use fedgrid::{data::Features, model::Hypothesis, uncertainty::Band};
 use rayon::prelude::*;
 
+pub use self::explained::Explanations;
 pub use self::unseen::{NewNodes, UnknownRule, unknown_rule};
 use self::unseen::{Stand, Unseen};
 

@@ -1,16 +1,15 @@
 //! A finished run as a person asks for it: the whole, or one of its nodes.
 //!
-//! What the folder holds is read from there: errors of each method by node, coefficients, models. Neighbours, the
-//! pooled model and the importance of columns need the run's tables, which the folder does not hold; where these
-//! cannot be found, it is said instead.
+//! What the folder holds is read from there: errors of each method by node, coefficients, models. Neighbours and the
+//! importance of columns need the run's tables, which the folder does not hold; where these cannot be found, it is said
+//! instead.
 
 mod finished;
-mod importance;
 mod node;
-mod rules;
 mod tables;
 
 pub use finished::FinishedRun;
-pub use importance::{Importance, ImportantColumn};
-pub use node::{NeighbourView, NodeCoefficient, NodeError, NodeView};
-pub use rules::{Rules, rules};
+
+pub use crate::card::{
+    Importance, ImportantColumn, NeighbourView, NodeCoefficient, NodeError, NodeView, Rules, rules,
+};

@@ -1,222 +1,150 @@
-//! One node of a finished run: its errors, its model, and who pulls it.
+//! One node of a finished run.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use fedgrid::compare::{Card, Contestant, NodeScore};
-use serde::Serialize;
+use fedgrid::model::Hypothesis;
 
-use super::{
-    finished::FinishedRun,
-    importance::Importance,
-    rules::{Rules, rules},
-    tables,
-};
+use super::{finished::FinishedRun, tables};
 use crate::{
     assembly::Assembly,
-    coefficients::CoefficientName,
+    card::{CardParts, NodeView, in_a_row},
+    coefficients::{CoefficientName, Coefficients, NodeCoefficients},
     error::{Error, Result},
     experiment::advice,
-    outcome::NodeOutcome,
     run::RunModels,
 };
 
-/// What a run knows of a node.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct NodeView {
-    /// What `result.json` says of it: its name, model, rows, errors and intervals.
-    #[serde(flatten)]
-    pub about: NodeOutcome,
-    /// What errors are.
-    pub metric: String,
-    /// Its mean error by each method, on the rows that methods are compared by; shuffled networks as their mean.
-    pub errors: Vec<NodeError>,
-    /// Its coefficients, where models have any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub coefficients: Vec<NodeCoefficient>,
-    /// Its neighbours, the strongest first; none if the run's tables cannot be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pulled_by: Option<Vec<NeighbourView>>,
-    /// What columns are worth to its model; none if the run's tables cannot be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub importance: Option<Importance>,
-    /// Its model as rules, if it is of trees.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rules: Option<Rules>,
-    /// Whose models these are, if others predict, and what cannot be shown, and why.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-}
-
-/// The error of a node by a method.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct NodeError {
-    /// Which method: `local`, `pooled`, `network` and so on.
-    pub method: String,
-    /// The mean error over the node's rows; none if no row of it is scored.
-    pub error: Option<f64>,
-}
-
-/// A coefficient of a node beside those of others, in the units of the table.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct NodeCoefficient {
-    /// Which one.
-    #[serde(flatten)]
-    pub name: CoefficientName,
-    /// Its value.
-    pub value: f64,
-    /// Its standard error, where the method knows one.
-    pub standard_error: Option<f64>,
-    /// The same of one model for all; none if the run's tables cannot be read.
-    pub pooled: Option<f64>,
-    /// The mean of the neighbours', by weights of edges; none without neighbours.
-    pub neighbours: Option<f64>,
-}
-
-/// A neighbour of a node.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct NeighbourView {
-    /// Its name.
-    pub node: String,
-    /// The weight of the edge.
-    pub weight: f64,
-    /// The part of that in the weights of all edges of the node.
-    pub share: f64,
-}
-
-impl NodeView {
-    /// The node of this name.
-    pub fn of(run: &FinishedRun, name: &str) -> Result<Self> {
-        let nodes = &run.outcome.nodes;
-        let place = nodes.iter().position(|node| node.name == name).ok_or_else(|| {
-            let advice = advice(name, nodes.iter().map(|node| node.name.as_str()));
-            let folder = run.folder.display();
-            Error::input(format!("'{name}' is not a node of the run in '{folder}'{advice}"))
-        })?;
-        let model = run.models.by_node.get(name).ok_or_else(|| {
-            let folder = run.folder.display();
-            Error::input(format!("'{folder}' holds no model of node '{name}'"))
-        })?;
-        let mut view = Self {
-            about: nodes[place].clone(),
-            metric: run.outcome.metric.clone(),
-            errors: errors(&run.cards, place),
-            coefficients: Vec::new(),
-            pulled_by: None,
-            importance: None,
-            rules: rules(model.as_ref(), &run.models.about),
-            notes: Vec::new(),
+impl FinishedRun {
+    /// The card of the node of this name, or of this label if one node alone has it.
+    pub fn node(&self, name: &str) -> Result<NodeView> {
+        let place = self.place(name)?;
+        let name = &self.outcome.nodes[place].name;
+        if !self.models.by_node.contains_key(name) {
+            let folder = self.folder.display();
+            return Err(Error::input(format!("'{folder}' holds no model of node '{name}'")));
+        }
+        let assembly = tables::assembly(&self.folder);
+        let (coefficients, pooled) = (coefficients(self)?, self.models.pooled()?);
+        let mut parts = CardParts {
+            outcome: &self.outcome,
+            cards: &self.cards,
+            coefficients: &coefficients,
+            pooled: pooled.map_or_else(Vec::new, |pooled| self.pooled(&pooled)),
+            models: self.in_order(&self.models),
+            about: Some(&self.models.about),
+            neighbours: Vec::new(),
+            rows: assembly.as_ref().ok(),
         };
-        let RunModels { used, advised, .. } = &run.models;
-        if used != advised {
+        if let Ok(assembly) = &assembly {
+            parts.neighbours = self.neighbours(assembly);
+        }
+        let mut view = parts.one(place);
+        if let Err(error) = assembly {
             view.notes.push(format!(
-                "the models are those of {used}, the run's own method; the verdict advises {advised}, by which predict \
-                 predicts"
+                "neighbours and importance of columns need the run's tables, which the folder does not hold: {error}"
             ));
         }
-        let by_node = coefficients(run)?;
-        view.coefficients = by_node.get(name).cloned().unwrap_or_default();
-        match tables::assembly(&run.folder) {
-            Ok(assembly) => view.add_tables(run, &assembly, &by_node),
-            Err(error) => view.notes.push(format!(
-                "neighbours, pooled coefficients and importance of columns need the run's tables, which the folder \
-                 does not hold: {error}"
-            )),
+        let RunModels { used, advised, .. } = &self.models;
+        if used != advised {
+            let note = format!(
+                "the models are those of {used}, the run's own method; the verdict advises {advised}, by which predict \
+                 predicts"
+            );
+            view.notes.insert(0, note);
         }
         Ok(view)
     }
 
-    /// Adds what only the run's tables can tell.
-    fn add_tables(&mut self, run: &FinishedRun, assembly: &Assembly, by_node: &ByNode) {
-        let network = &assembly.study.network;
-        let names = network.names();
-        let Some(place) = names.iter().position(|own| *own == self.about.name) else {
-            self.notes.push("the run's tables have changed: the node is not there".into());
-            return;
-        };
-        let all = network.degree(place);
-        let neighbour = |&(other, weight): &(usize, f64)| NeighbourView {
-            node: names[other].clone(),
-            weight,
-            share: weight / all,
-        };
-        let mut pulled: Vec<NeighbourView> =
-            network.neighbours(place).iter().map(neighbour).collect();
-        pulled.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.node.cmp(&b.node)));
-        self.add_others(&pulled, by_node);
-        self.pulled_by = Some(pulled);
-        if !self.coefficients.is_empty() {
-            let maps = tables::pooled_coefficients(assembly, &run.cards, place);
-            let pooled: Vec<f64> = maps.into_iter().flatten().flatten().collect();
-            // With a map too few, the first class has none of its own.
-            let first = self.coefficients.len().saturating_sub(pooled.len());
-            for (own, pooled) in self.coefficients[first..].iter_mut().zip(pooled) {
-                own.pooled = Some(pooled);
+    fn place(&self, name: &str) -> Result<usize> {
+        let nodes = &self.outcome.nodes;
+        if let Some(place) = nodes.iter().position(|node| node.name == name) {
+            return Ok(place);
+        }
+        let has_label = |place: &usize| nodes[*place].label.as_deref() == Some(name);
+        let labelled: Vec<usize> = (0..nodes.len()).filter(has_label).collect();
+        match labelled[..] {
+            [place] => Ok(place),
+            [first, second, ..] => Err(Error::input(format!(
+                "'{name}' is the label of {} nodes, '{}' and '{}' among them; give the name of one",
+                labelled.len(),
+                nodes[first].name,
+                nodes[second].name
+            ))),
+            [] => {
+                let known = nodes.iter().flat_map(|node| [node.name.as_str(), node.called()]);
+                let (advice, folder) = (advice(name, known), self.folder.display());
+                let found = format!("'{name}' is not a node of the run in '{folder}'{advice}");
+                Err(Error::input(found))
             }
         }
-        let model = &run.models.by_node[&self.about.name];
-        match Importance::of(assembly, place, model.as_ref()) {
-            Ok(importance) => self.importance = Some(importance),
-            Err(reason) => self.notes.push(format!("importance of columns: {reason}")),
-        }
     }
 
-    /// Adds the means of the neighbours' coefficients.
-    fn add_others(&mut self, pulled: &[NeighbourView], by_node: &ByNode) {
-        let others: Vec<_> =
-            pulled.iter().filter_map(|one| Some((one.weight, by_node.get(&one.node)?))).collect();
-        let total: f64 = others.iter().map(|(weight, _)| weight).sum();
-        for (at, own) in self.coefficients.iter_mut().enumerate() {
-            let values =
-                others.iter().filter_map(|(weight, all)| Some(weight * all.get(at)?.value));
-            own.neighbours = (total > 0.0).then(|| values.sum::<f64>() / total);
+    /// The models of a method in the order of the nodes; nothing if one is missing.
+    fn in_order(&self, models: &RunModels) -> Vec<Arc<dyn Hypothesis>> {
+        let model = |node: &crate::outcome::NodeOutcome| models.by_node.get(&node.name).cloned();
+        self.outcome.nodes.iter().map(model).collect::<Option<Vec<_>>>().unwrap_or_default()
+    }
+
+    fn pooled(&self, models: &RunModels) -> Vec<Option<Vec<f64>>> {
+        self.in_order(models).iter().map(|model| in_a_row(model.as_ref())).collect()
+    }
+
+    /// The neighbours of each node that is still in the run's tables.
+    fn neighbours(&self, assembly: &Assembly) -> Vec<Vec<(usize, f64)>> {
+        let network = &assembly.study.network;
+        let places: BTreeMap<&str, usize> =
+            self.outcome.nodes.iter().enumerate().map(|(at, node)| (&*node.name, at)).collect();
+        let mut all = vec![Vec::new(); self.outcome.nodes.len()];
+        for (node, name) in network.names().iter().enumerate() {
+            let Some(&place) = places.get(name.as_str()) else { continue };
+            let known = |&(other, weight): &(usize, f64)| {
+                Some((*places.get(network.names()[other].as_str())?, weight))
+            };
+            all[place] = network.neighbours(node).iter().filter_map(known).collect();
         }
+        all
     }
 }
-
-/// The mean error of a node by each method.
-fn errors(cards: &[Card], place: usize) -> Vec<NodeError> {
-    let error = |card: &Card| card.nodes.get(place).and_then(NodeScore::mean);
-    let is_shuffled = |card: &&Card| matches!(card.contestant, Contestant::Shuffled(_));
-    let shuffled: Vec<f64> = cards.iter().filter(is_shuffled).filter_map(error).collect();
-    let mean = shuffled.iter().sum::<f64>() / shuffled.len() as f64;
-    let plain = cards.iter().filter(|card| !is_shuffled(card));
-    let mut all: Vec<NodeError> = plain
-        .map(|card| NodeError { method: card.contestant.to_string(), error: error(card) })
-        .collect();
-    if !shuffled.is_empty() {
-        all.push(NodeError { method: "shuffled".into(), error: Some(mean) });
-    }
-    all
-}
-
-type ByNode = BTreeMap<String, Vec<NodeCoefficient>>;
 
 /// The coefficients of all nodes, as `coefficients.csv` has them; none if there is no such file.
-fn coefficients(run: &FinishedRun) -> Result<ByNode> {
+fn coefficients(run: &FinishedRun) -> Result<Coefficients> {
     let path = run.folder.join("coefficients.csv");
+    let mut found = Coefficients::default();
     if !path.exists() {
-        return Ok(ByNode::new());
+        return Ok(found);
     }
     let damaged = |row: usize| {
         let path = path.display();
         Error::input(format!("'{path}' is damaged at row {row}; run the experiment again"))
     };
+    let places: BTreeMap<&str, usize> =
+        run.outcome.nodes.iter().enumerate().map(|(at, node)| (&*node.name, at)).collect();
     let mut reader = csv::Reader::from_path(&path).map_err(|_| damaged(0))?;
     let has_classes = reader.headers().is_ok_and(|names| names.get(1) == Some("class"));
-    let mut all = ByNode::new();
+    let first = 1 + usize::from(has_classes);
     for (row, record) in reader.records().enumerate() {
         let record = record.map_err(|_| damaged(row + 1))?;
-        let first = 1 + usize::from(has_classes);
         let cell = |at: usize| record.get(at).ok_or_else(|| damaged(row + 1));
-        let class = cell(1)?.to_string();
-        let name = CoefficientName {
-            class: has_classes.then_some(class).filter(|class| !class.is_empty()),
-            coefficient: cell(first)?.to_string(),
-        };
-        let value = cell(first + 1)?.parse().map_err(|_| damaged(row + 1))?;
-        let standard_error = cell(first + 2)?.parse().ok();
-        let one = NodeCoefficient { name, value, standard_error, pooled: None, neighbours: None };
-        all.entry(cell(0)?.to_string()).or_default().push(one);
+        let node = *places.get(cell(0)?).ok_or_else(|| damaged(row + 1))?;
+        if found.nodes.last().is_none_or(|last| last.node != node) {
+            found.nodes.push(NodeCoefficients { node, values: Vec::new(), errors: Vec::new() });
+        }
+        // All nodes have the same coefficients, in one order.
+        if found.nodes.len() == 1 {
+            let class = has_classes.then(|| record.get(1).unwrap_or_default().to_string());
+            let class = class.filter(|class| !class.is_empty());
+            let coefficient = cell(first)?.to_string();
+            found.names.push(CoefficientName { class, coefficient });
+        }
+        let own = found.nodes.last_mut().expect("a node was added");
+        own.values.push(cell(first + 1)?.parse().map_err(|_| damaged(row + 1))?);
+        own.errors.push(cell(first + 2)?.parse().ok());
+        if own.values.len() > found.names.len() {
+            return Err(damaged(row + 1));
+        }
     }
-    Ok(all)
+    if found.nodes.iter().any(|own| own.values.len() != found.names.len()) {
+        return Err(damaged(0));
+    }
+    Ok(found)
 }

@@ -2,10 +2,7 @@
 
 use std::path::Path;
 
-use fedgrid::{
-    compare::{Card, Contestant, Unwatched},
-    model::Hypothesis,
-};
+use fedgrid::compare::Unwatched;
 
 use crate::{
     assembly::{Assembly, Rolling},
@@ -27,18 +24,4 @@ pub(super) fn assembly(folder: &Path) -> Result<Assembly> {
     let experiment = Experiment::from_table(table, &source)?;
     let rolling = Rolling::new(&experiment, &base)?;
     rolling.assembly(rolling.count() - 1, &Unwatched)
-}
-
-/// The coefficients of the pooled model of a node, for rows of the table; none if it has none.
-pub(super) fn pooled_coefficients(
-    assembly: &Assembly,
-    cards: &[Card],
-    node: usize,
-) -> Option<Vec<Vec<f64>>> {
-    let card = cards.iter().find(|card| card.contestant == Contestant::Pooled)?;
-    let study = &assembly.study;
-    let fitted = study.fit_contestant(Contestant::Pooled, card.strength, &Unwatched).ok()?;
-    let own = fitted.hypotheses.get(node).cloned()?;
-    let for_table = study.for_table(&[own]);
-    for_table.first().and_then(|model: &std::sync::Arc<dyn Hypothesis>| model.coefficients())
 }

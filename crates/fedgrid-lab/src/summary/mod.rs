@@ -218,6 +218,7 @@ fn nodes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<NodeOutcom
             let (local, network_error) = (mean(local, node), mean(network, node));
             NodeOutcome {
                 name: study.network.names()[node].clone(),
+                label: label(assembly, node),
                 model: assembly.model_kinds[node].to_string(),
                 rows: study.plan.train[node].len(),
                 scored_rows: network.map_or(0, |scores| scores[node].rows),
@@ -231,6 +232,13 @@ fn nodes(assembly: &Assembly, cards: &[Card], fitted: &Fitted) -> Vec<NodeOutcom
             }
         })
         .collect()
+}
+
+/// What people call a node; none if that is its name.
+fn label(assembly: &Assembly, node: usize) -> Option<String> {
+    let label = assembly.labels.as_ref()?.get(node)?;
+    let is_new = !label.is_empty() && *label != assembly.study.network.names()[node];
+    is_new.then(|| label.clone())
 }
 
 fn clusters(of_nodes: &[usize]) -> Clusters {

@@ -69,13 +69,16 @@ impl VerdictText<'_> {
 
     fn error(&self, contestant: Contestant) -> String {
         let entry = self.comparison.entry(contestant);
-        entry.map_or_else(String::new, |entry| significant(entry.error()))
+        entry.map_or_else(String::new, |entry| self.comparison.digits().text(entry.error()))
     }
 
     /// What shuffles add to a sentence: `, and 11.4 when its nodes are shuffled`.
     fn shuffles(&self) -> String {
         self.comparison.shuffled.as_ref().map_or_else(String::new, |entry| {
-            format!(", and {} when its nodes are shuffled", significant(entry.error()))
+            format!(
+                ", and {} when its nodes are shuffled",
+                self.comparison.digits().text(entry.error())
+            )
         })
     }
 
@@ -99,7 +102,7 @@ impl VerdictText<'_> {
                     "Coupling the nodes helps, but the shape of your network does not: error \
                      {network} with it and {} when its nodes are shuffled, the same within 1 %, \
                      against {rival} for the best method without it ({name}){advice}.",
-                    shuffled.map_or_else(String::new, significant)
+                    shuffled.map_or_else(String::new, |error| self.comparison.digits().text(error))
                 )
             }
             Kind::CouplingOnly => format!(
@@ -171,7 +174,7 @@ impl VerdictText<'_> {
             (Some(spread), _) if spread.min <= own => format!(
                 "That the shape of your network helps is not confirmed: {errors}, but {} with the \
                  best of its shuffles.",
-                significant(spread.min)
+                self.comparison.digits().text(spread.min)
             ),
             (_, Some(shape)) => format!(
                 "Your network is better than the best method without it, but {} cannot confirm that \

@@ -175,7 +175,7 @@ fn tree(sample: &Sample, answer: &Value) -> Line {
         .downcast_ref::<TreeHypothesis>()
         .expect("a tree stores a tree")
         .clone();
-    let TreeNodes { features, thresholds, right, labels } = &tree.nodes;
+    let TreeNodes { features, thresholds, right, labels, .. } = &tree.nodes;
     let of = |inner: bool| (0..right.len()).filter(move |&node| (right[node] > 0) == inner);
     let pick = |values: &[f64], inner: bool| of(inner).map(|node| values[node]).collect::<Vec<_>>();
     let splits: Vec<f64> = of(true).map(|node| f64::from(features[node])).collect();

@@ -36,6 +36,12 @@ impl Blended {
         let parts = weighted.into_iter().map(|(weight, part)| (weight / total, part)).collect();
         Ok(Self { parts })
     }
+
+    /// Each with its share; they add up to one.
+    #[must_use]
+    pub fn parts(&self) -> &[(f64, Arc<dyn Hypothesis>)] {
+        &self.parts
+    }
 }
 
 impl Hypothesis for Blended {

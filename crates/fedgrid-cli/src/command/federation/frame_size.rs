@@ -16,7 +16,10 @@ use fedgrid_zenoh::{
 };
 
 use super::sites::pairs;
-use fedgrid_lab::error::{Error, Result};
+use fedgrid_lab::{
+    error::{Error, Result},
+    number::counted,
+};
 
 /// Refuses sites that have more to tell each other than a frame holds.
 pub(super) fn check(network: &Network, sites: &[Site], message: usize) -> Result<()> {
@@ -36,10 +39,12 @@ pub(super) fn check(network: &Network, sites: &[Site], message: usize) -> Result
         return Ok(());
     }
     Err(Error::input(format!(
-        "sites '{}' and '{}' would tell each other {bytes} bytes a round over {edges} edges, more than the {LARGEST_FRAME_BYTES} \
+        "sites '{}' and '{}' would tell each other {bytes} bytes a round over {}, more than the {LARGEST_FRAME_BYTES} \
          of a frame; use fewer public points (or features, for methods of weights), or divide the \
          nodes among more sites or processes",
-        sites[a].name, sites[b].name
+        sites[a].name,
+        sites[b].name,
+        counted(edges, "edge")
     )))
 }
 

@@ -14,13 +14,16 @@ use super::{
     share,
     verdict::{AloneModels, SiteVerdict},
 };
-use crate::terminal::{Terminal, table};
+use crate::{
+    command::clock::today,
+    terminal::{Terminal, table},
+};
 use fedgrid_lab::{
     assembly::Assembly,
     error::{Error, Result},
     experiment::Experiment,
     outcome::{Help, Outcome},
-    pipeline::Pipeline,
+    pipeline::{Found, Heading, Pipeline},
     probes::help,
     readings,
     run::{Existing, KeptMethods, RunFolder, to_json_pretty},
@@ -108,7 +111,11 @@ impl SiteRun<'_> {
         let folder =
             RunFolder::open(self.out, (&text, &self.title), site.fingerprint, Existing::Replace)?;
         let helps = self.helps(&learnt.tallies);
-        let page = pipeline.page((&self.title, &text), &outcome, &fitted, &helps);
+        let date = today();
+        let heading = Heading { title: &self.title, date: Some(&date), experiment: &text };
+        let (cards, others) = (&verdict.cards, &[]);
+        let found = Found { outcome: &outcome, cards, fitted: &fitted, others, helps: &helps };
+        let page = pipeline.page(&heading, &found);
         let names = &self.bundle.manifest.nodes;
         folder.write_probes(&learnt.tallies, |node| &names[node].name)?;
         folder.finish(&site, &KeptMethods::only(&fitted), &outcome, &page)?;

@@ -67,6 +67,11 @@ pub(super) struct Predict {
     #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
     interval: Option<String>,
 
+    /// Adds a column base and, for each column, one that says what it adds to the prediction, or to what that is
+    /// made of.
+    #[arg(long)]
+    explain: bool,
+
     /// Passes columns of the rows through: those that are named, or all.
     #[arg(long, value_name = "COLUMNS", num_args = 0..=1, value_delimiter = ',')]
     keep: Option<Vec<String>>,
@@ -102,11 +107,15 @@ impl Predict {
         let (intervals, new_nodes) = (intervals.as_ref(), new_nodes.as_ref());
         let serving = Serving { models: &models, intervals, unknown, new_nodes };
         let served = serving.predict(&table, history.as_ref())?;
-        let output = Output::new(&models.about, &table, &served, self.keep.as_deref())?;
+        let why = self.explain.then(|| serving.explain(&table, history.as_ref(), &served));
+        let why = why.transpose()?;
+        let why = why.as_ref();
+        let output = Output::new(&models.about, &table, (&served, why), self.keep.as_deref())?;
         let notes: Vec<String> = table
             .described
             .iter()
             .chain(&served.notes)
+            .chain(why.iter().flat_map(|why| &why.notes))
             .cloned()
             .chain([method_note(&models)])
             .collect();

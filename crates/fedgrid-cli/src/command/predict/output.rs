@@ -6,7 +6,7 @@ use fedgrid_lab::{
     assembly::DataSchema,
     error::{Error, Result},
     run::to_json_pretty,
-    serving::Served,
+    serving::{Explanations, Served},
     source::{self, Column, Holds, Table, Written},
 };
 use serde_json::{Map, Value, json};
@@ -103,6 +103,7 @@ impl Cells<'_> {
 pub(super) struct Output<'a> {
     about: &'a DataSchema,
     served: &'a Served,
+    why: Option<&'a Explanations>,
     kept: Vec<&'a Column>,
     columns: Vec<(String, Cells<'a>)>,
 }
@@ -112,19 +113,20 @@ impl<'a> Output<'a> {
     pub(super) fn new(
         about: &'a DataSchema,
         table: &'a Table,
-        served: &'a Served,
+        (served, why): (&'a Served, Option<&'a Explanations>),
         keep: Option<&[String]>,
     ) -> Result<Self> {
         let kept = kept(table, keep)?;
         let mut columns = vec![(about.node.clone(), Cells::Input(table.column(&about.node)?))];
         columns.extend(predictions(about, served));
+        columns.extend(why.into_iter().flat_map(explanations));
         columns
             .push(("by".into(), Cells::Text(served.by.iter().map(ToString::to_string).collect())));
         columns.push(("row".into(), Cells::Places));
         // The first column is that of nodes in any case.
         let others = kept.iter().filter(|column| column.name() != about.node);
         columns.extend(others.map(|column| (column.name().into(), Cells::Input(column))));
-        let output = Self { about, served, kept, columns };
+        let output = Self { about, served, why, kept, columns };
         output.check(table)?;
         Ok(output)
     }
@@ -202,6 +204,11 @@ impl<'a> Output<'a> {
             found["upper"] = cell("upper");
         }
         found["by"] = cell("by");
+        if let Some(why) = self.why {
+            let parts = why.columns.iter().map(|(name, own)| (name.clone(), json!(own[row])));
+            found["base"] = json!(why.base[row]);
+            found["because"] = Value::Object(parts.collect());
+        }
         if !self.kept.is_empty() {
             let pairs =
                 self.kept.iter().map(|own| (own.name().into(), Cells::Input(own).json(row)));
@@ -218,6 +225,14 @@ fn kept<'a>(table: &'a Table, keep: Option<&[String]>) -> Result<Vec<&'a Column>
         Some([]) => Ok(table.columns().iter().collect()),
         Some(names) => names.iter().map(|name| table.column(name)).collect(),
     }
+}
+
+/// The columns that tell why.
+fn explanations<'a>(why: &Explanations) -> impl Iterator<Item = (String, Cells<'a>)> {
+    let base = ("base".into(), Cells::Numbers(why.base.clone()));
+    let part =
+        |(name, own): &(String, Vec<f64>)| (format!("because_{name}"), Cells::Numbers(own.clone()));
+    std::iter::once(base).chain(why.columns.iter().map(part))
 }
 
 /// The columns of what is predicted.

@@ -116,6 +116,7 @@ impl<'a> Grower<'a> {
             }
             nodes.push();
             let total = self.push_mean(&branch, &mut nodes.labels);
+            nodes.weights.push(total);
             let mean = &nodes.labels[node * self.width..];
             let Some(split) = self.best_split(limits, &branch, (total, mean), &mut draws) else {
                 self.end(&branch, index);

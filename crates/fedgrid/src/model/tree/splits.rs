@@ -52,6 +52,7 @@ impl Splits {
         let range = self.range(tree);
         let root = range.start;
         let nodes = TreeNodes {
+            weights: self.nodes.weights.get(range.clone()).unwrap_or_default().to_vec(),
             features: self.nodes.features[range.clone()].to_vec(),
             thresholds: self.nodes.thresholds[range.clone()].to_vec(),
             // Leaves have zero.

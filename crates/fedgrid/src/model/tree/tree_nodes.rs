@@ -21,6 +21,9 @@ pub struct TreeNodes {
     pub right: Vec<u32>,
     /// The label of each node, the same count of numbers for each.
     pub labels: Vec<f64>,
+    /// The weight of the rows that each node was grown of, for explanations; nothing in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<f64>,
 }
 
 impl TreeNodes {
@@ -73,9 +76,10 @@ impl TreeNodes {
         self.thresholds.clear();
         self.right.clear();
         self.labels.clear();
+        self.weights.clear();
     }
 
-    /// Appends a leaf; its label is appended to the labels by the caller.
+    /// Appends a leaf; its label and its weight are appended by the caller.
     pub(crate) fn push(&mut self) {
         self.features.push(0);
         self.thresholds.push(0.0);
@@ -89,6 +93,7 @@ impl TreeNodes {
         self.thresholds.extend_from_slice(&tree.thresholds);
         self.right.extend(tree.right.iter().map(|&node| if node > 0 { node + root } else { 0 }));
         self.labels.extend_from_slice(&tree.labels);
+        self.weights.extend_from_slice(&tree.weights);
         root
     }
 
@@ -108,6 +113,10 @@ impl TreeNodes {
         same_size("labels of tree nodes", self.labels.len(), count.saturating_mul(outputs))?;
         check::finite("a threshold", &self.thresholds)?;
         check::finite("a label", &self.labels)?;
+        if !self.weights.is_empty() {
+            same_size("weights of tree nodes", self.weights.len(), count)?;
+            check::positive("a weight", &self.weights)?;
+        }
         // Then no sum over trees overflows.
         check::finite("the sum of all labels", &[self.labels.iter().map(|y| y.abs()).sum()])?;
         let ends = roots.iter().skip(1).map(|&root| root as usize).chain([count]);

@@ -11,7 +11,10 @@ use fedgrid::{
 };
 use serde::Serialize;
 
-use crate::{assembly::DataSchema, number::significant};
+use crate::{
+    assembly::DataSchema,
+    number::{counted, significant},
+};
 
 /// A tree as lines to read, and how many trees there are.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -23,6 +26,22 @@ pub struct Rules {
     pub start: Option<Vec<f64>>,
     /// The first tree, a line for each node.
     pub lines: Vec<String>,
+}
+
+impl Rules {
+    /// Which tree is shown, and what becomes of it.
+    #[must_use]
+    pub fn head(&self) -> String {
+        let trees = counted(self.trees, "tree");
+        match &self.start {
+            None if self.trees == 1 => "the tree".into(),
+            None => format!("the first of {trees}, whose mean is predicted"),
+            Some(start) => {
+                let start: Vec<String> = start.iter().map(|start| significant(*start)).collect();
+                format!("the first of {trees}, which are added to {}", start.join(", "))
+            }
+        }
+    }
 }
 
 /// A tree with what its numbers mean.
@@ -130,6 +149,7 @@ mod tests {
             thresholds: vec![0.5, 2.0, 0.0, 0.0, 0.0],
             right: vec![4, 3, 0, 0, 0],
             labels: vec![0.0, 0.0, 1.0, 2.0, 3.0],
+            ..TreeNodes::default()
         };
         let names = ["x", "z"].map(String::from);
         let scaling = Scaling { means: vec![10.0, 0.0], deviations: vec![2.0, 1.0] };

@@ -1,4 +1,4 @@
-// Sorting and searching of the table of nodes. Without scripts the table is complete, in order.
+// Sorting and searching of the table of nodes, whose rows open cards. Without scripts the table is complete, in order.
 (() => {
   "use strict";
   const table = document.getElementById("nodes");
@@ -10,12 +10,12 @@
   // An empty key is a missing value: it comes last in either direction.
   const key = (cell, column) => {
     if (!isNumber[column]) return cell.textContent.trim();
-    const text = cell.dataset.key ?? cell.textContent;
-    const value = Number.parseFloat(text);
+    const value = fedgrid.number(cell.textContent);
     return Number.isNaN(value) ? "" : value;
   };
-  const rows = [...body.rows].map((row) => ({
+  const rows = [...body.rows].map((row, place) => ({
     row,
+    place,
     keys: [...row.cells].map(key),
     text: [...row.cells].filter((_, column) => !isNumber[column])
       .map((cell) => cell.textContent).join(" ").toLowerCase(),
@@ -65,35 +65,50 @@
   query.addEventListener("input", search);
   document.getElementById("search").hidden = false;
   search();
-})();
 
-// Numbers of the cell of the matrix that the reader points at.
-(() => {
-  "use strict";
-  const matrix = document.getElementById("helps-matrix");
-  if (!matrix) return;
-  const said = document.getElementById("helps-data");
-  const names = JSON.parse(said.dataset.names);
-  const usual = said.textContent;
-  const cells = new Map(said.dataset.cells.split(";").map((cell) => {
-    const [row, column, reward, confidence] = cell.split(",").map(Number);
-    return [row * names.length + column, [reward, confidence]];
-  }));
-  const tell = (event) => {
-    const box = matrix.viewBox.baseVal;
-    const drawn = matrix.getBoundingClientRect();
-    const column = Math.floor(box.x + box.width * (event.clientX - drawn.left) / drawn.width);
-    const row = Math.floor(box.y + box.height * (event.clientY - drawn.top) / drawn.height);
-    if (row < 0 || column < 0 || row >= names.length || column >= names.length) {
-      said.textContent = usual;
-      return;
-    }
-    const cell = cells.get(row * names.length + column);
-    const pair = `${names[row]} learns from ${names[column]}`;
-    if (row === column) said.textContent = names[row];
-    else if (!cell) said.textContent = `${pair}: not probed`;
-    else said.textContent = `${pair}: reward ${cell[0].toPrecision(3)}, confidence ${cell[1].toFixed(2)}`;
+  // The row of a node opens its card: the name is a button, and arrows go from one to the next.
+  fedgrid.rows = rows.map((each) => each.row);
+  const places = new Map(rows.map((each) => [each.row, each.place]));
+  for (const { row } of rows) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "open";
+    button.tabIndex = -1;
+    const name = row.cells[0];
+    button.append(...name.childNodes);
+    name.append(button);
+  }
+  const names = () => [...body.rows].filter((row) => !row.hidden).map((row) => row.cells[0].firstChild);
+  let stop = null;
+  const stopAt = (button) => {
+    if (stop) stop.tabIndex = -1;
+    stop = button;
+    if (stop) stop.tabIndex = 0;
   };
-  matrix.addEventListener("pointermove", tell);
-  matrix.addEventListener("pointerleave", () => { said.textContent = usual; });
+  stopAt(names()[0]);
+  body.addEventListener("click", (event) => {
+    const row = event.target.closest("tr");
+    stopAt(row.cells[0].firstChild);
+    fedgrid.open(places.get(row), stop);
+  });
+  body.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step || !event.target.classList.contains("open")) return;
+    event.preventDefault();
+    const all = names();
+    const next = all[all.indexOf(event.target) + step];
+    if (!next) return;
+    stopAt(next);
+    next.focus();
+  });
+  query.addEventListener("input", () => stopAt(names()[0]));
+  fedgrid.chosen.push((place) => {
+    body.querySelector(".chosen")?.classList.remove("chosen");
+    if (place === null) return;
+    const row = fedgrid.rows[place];
+    row.classList.add("chosen");
+    // Within its box only: the page stays where the reader is.
+    const box = table.closest(".tall");
+    box.scrollTop = row.offsetTop - box.clientHeight / 2;
+  });
 })();

@@ -44,6 +44,14 @@ pub struct ImportantColumn {
 }
 
 impl Importance {
+    /// How many rows models are asked for, to know the importance of all columns of all nodes.
+    #[must_use]
+    pub fn asked_rows(assembly: &Assembly) -> usize {
+        let nodes = 0..assembly.study.rows.len();
+        let rows: usize = nodes.map(|node| rows_of(assembly, node).1.len()).sum();
+        rows * SHUFFLES * assembly.about.columns_of_features().len()
+    }
+
     /// The importance for the model of a node, or why there is none.
     pub(super) fn of(
         assembly: &Assembly,
@@ -56,8 +64,9 @@ impl Importance {
         }
         let asked = Asked::new(assembly, &assembly.study.rows[node].select(&rows), model);
         let error = asked.error(asked.features.clone());
-        let mut columns: Vec<ImportantColumn> =
-            (groups(assembly).into_iter()).map(|group| asked.rise(group, node, error)).collect();
+        let mut columns: Vec<ImportantColumn> = (assembly.about.columns_of_features().into_iter())
+            .map(|group| asked.rise(group, node, error))
+            .collect();
         columns.sort_by(|a, b| b.rise.total_cmp(&a.rise));
         Ok(Self { rows_are, rows: rows.len(), error, columns })
     }
@@ -72,16 +81,6 @@ fn rows_of(assembly: &Assembly, node: usize) -> (&'static str, Vec<usize>) {
     let all = 0..assembly.study.rows[node].rows();
     let unseen: Vec<usize> = all.filter(|row| !plan.train[node].contains(row)).collect();
     if unseen.is_empty() { ("training", plan.train[node].clone()) } else { ("validation", unseen) }
-}
-
-/// Each column of the table with the places of the features that are made of it.
-fn groups(assembly: &Assembly) -> Vec<(String, Vec<usize>)> {
-    let (plan, features) = (assembly.about.column_plan(), &assembly.about.features);
-    let place = |name: &String| features.iter().position(|own| own == name);
-    let group = |(name, _): (&str, _)| {
-        (name.to_string(), plan.names_of(name).iter().filter_map(place).collect())
-    };
-    plan.features().map(group).collect()
 }
 
 /// A model with the rows that it is asked for, both in the units of the table.
