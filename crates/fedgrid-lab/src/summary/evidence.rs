@@ -39,7 +39,7 @@ fn sentence(found: &NetworkEvidence) -> String {
     let what = if found.is_first_look {
         format!(
             "The network adds Λ = 2(ℓ(ρ) − ℓ(0)) of at least {ratio} to the likelihood of the training rows, looked at \
-             for two ρ; what shuffled networks would add is not known, because they would take long."
+             for one ρ or two; what shuffled networks would add is not known, because they would take long."
         )
     } else if found.ratio > 0.0 {
         format!(

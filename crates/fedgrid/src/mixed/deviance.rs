@@ -24,10 +24,13 @@ use rayon::prelude::*;
 use super::{
     Likelihood, NodeMoments,
     evidence::Movable,
-    search::{Look, Relative, Surface},
+    search::{End, Look, Relative, Surface, singular},
     structure::{Solution, Structure, inverse},
 };
-use crate::algebra::{BlockCholesky, Cholesky, SelectedInverse, add_scaled, dot};
+use crate::{
+    algebra::{BlockCholesky, Cholesky, SelectedInverse, add_scaled, dot},
+    error::Result,
+};
 
 /// What is estimated from.
 #[derive(Debug)]
@@ -121,6 +124,20 @@ impl Problem<'_> {
             factor,
             omega,
         })
+    }
+
+    /// The likelihood at a T and a ρ as where a search has ended.
+    pub(super) fn at(
+        &self,
+        factor: Vec<f64>,
+        rho: f64,
+    ) -> Result<End<(Evaluation, SelectedInverse)>> {
+        let relative = Relative { factor, rho, noise: None };
+        let evaluation = self.evaluate(&relative).ok_or_else(singular)?;
+        let inverse = evaluation.factor.selected_inverse();
+        let (mean, deviance, extra) = (Vec::new(), evaluation.deviance, (evaluation, inverse));
+        let (independent, converged, evaluations) = (None, true, 1);
+        Ok(End { relative, mean, extra, deviance, independent, converged, evaluations })
     }
 
     /// r².

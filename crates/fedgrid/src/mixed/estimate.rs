@@ -4,9 +4,11 @@ use std::{borrow::Cow, sync::Arc};
 
 use super::{
     Likelihood, NetworkRatio, NodeMoments, Precision,
+    apart::Apart,
+    apart_search::{Apartness, minimum},
     deviance::{Evaluation, Problem},
     evidence::ratio,
-    search::{End, Relative, Search, Sought, Surface, failed, given, singular},
+    search::{End, Relative, Search, Sought, failed, given, singular},
     structure::Structure,
 };
 use crate::{
@@ -96,17 +98,50 @@ impl<'a> MixedModel<'a> {
     pub fn fit(&self) -> Result<MixedEstimate> {
         let problem = self.problem()?;
         let end = if let Some(factor) = self.factor {
-            let (factor, rho) = (factor.to_vec(), self.rho.unwrap_or(0.0));
-            let relative = Relative { factor, rho, noise: None };
-            let look = problem.look(&relative, &[], false).ok_or_else(singular)?;
-            let (mean, deviance, extra) = (Vec::new(), look.deviance, look.extra);
-            let (independent, converged, evaluations) = (None, true, 1);
-            End { relative, mean, extra, deviance, independent, converged, evaluations }
+            problem.at(factor.to_vec(), self.rho.unwrap_or(0.0))?
         } else {
             let start = self.start(&problem)?;
-            Search::new(&problem, &start.sought(self)).run()?
+            let sought = start.sought(self);
+            match self.apart(&problem, &sought)? {
+                Some(end) => end,
+                None => Search::new(&problem, &sought).run()?,
+            }
         };
         Ok(estimate(&problem, end))
+    }
+
+    /// The minimum from the one at ρ = 0, which is sought node by node; none if it is not of use, or not sought by T
+    /// alone.
+    fn apart(
+        &self,
+        problem: &Problem,
+        sought: &Sought,
+    ) -> Result<Option<End<(Evaluation, SelectedInverse)>>> {
+        let is_of_use = sought.rho.is_none_or(|rho| rho == 0.0);
+        if !is_of_use || sought.noise.is_some() || self.random.is_empty() {
+            return Ok(None);
+        }
+        let rows = (self.likelihood, problem.degrees_of_freedom());
+        let apart = Apart::new(&problem.structure, self.nodes, rows);
+        let refines = (self.correlated, sought.rho.is_some());
+        let without = minimum(&apart, sought.units, refines).ok_or_else(singular)?;
+        let Apartness { mut factor, deviance, mut converged, mut evaluations } = without;
+        let mut independent = None;
+        if sought.rho.is_none() {
+            let relative = Relative { factor: factor.clone(), rho: 0.0, noise: None };
+            let mut search = Search::new(problem, sought);
+            if let Some(with) = search.better_along(&relative, &[], deviance)? {
+                return Ok(Some(End { evaluations: evaluations + with.evaluations, ..with }));
+            }
+            evaluations += search.evaluations();
+            // The end is here, to as many digits as the gradient tells.
+            let again = minimum(&apart, sought.units, (self.correlated, true));
+            let again = again.ok_or_else(singular)?;
+            (factor, converged) = (again.factor, again.converged);
+            (independent, evaluations) = (Some(deviance), evaluations + again.evaluations);
+        }
+        let end = problem.at(factor, 0.0)?;
+        Ok(Some(End { independent, converged, evaluations: evaluations + 1, ..end }))
     }
 
     /// What the network adds to the likelihood, and what it adds with nodes in other places: as many of these orders

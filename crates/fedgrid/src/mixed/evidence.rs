@@ -32,7 +32,7 @@ pub struct NetworkRatio {
     pub rho: f64,
     /// Λ with nodes in other places, in the order of these.
     pub shuffled: Vec<f64>,
-    /// Whether `along` is no more than a first look at two ρ, because there was nothing to compare it with.
+    /// Whether `along` is no more than a first look at one ρ or two, because there was nothing to compare it with.
     pub is_first_look: bool,
 }
 
@@ -103,7 +103,15 @@ pub(super) fn ratio<S: Movable>(
     let looks = Search::rough(problem, sought).starts(&relative, &LOOKED_RHOS);
     let looked = |problem: &S| {
         let look = |start: &Relative| Some((problem.deviance(start, &mean)?.0, start.rho));
-        looks.iter().filter_map(look).min_by(|a, b| a.0.total_cmp(&b.0))
+        let mut best: Option<(f64, f64)> = None;
+        for found in looks.iter().rev().filter_map(look) {
+            best = best.filter(|best| best.0 <= found.0).or(Some(found));
+            // With nothing to compare it with, another look is worth its time only if this one says nothing.
+            if !is_enough && found.0 < independent {
+                break;
+            }
+        }
+        best
     };
     let sought_to_end = |problem: &S| -> Result<Option<(f64, f64)>> {
         let with = Search::rough(problem, sought).along(&relative, &mean)?;

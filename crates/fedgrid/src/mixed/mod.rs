@@ -10,6 +10,10 @@
 //! their errors. ρ = 0 is the mixed model of every textbook, without a network; Σ = 0 is the pooled model;
 //! Σ → ∞ is local training. `docs/mixed-models.md` has the mathematics.
 
+mod apart;
+mod apart_search;
+mod bend;
+mod bend_terms;
 mod by_answers;
 mod chebyshev;
 mod design;
@@ -28,6 +32,8 @@ mod precision;
 mod quasi_newton;
 mod search;
 mod structure;
+mod trust_region;
+mod whitening;
 
 pub(crate) use by_answers::{Answer, Known, Leader, Next, Setting, means};
 pub(crate) use chebyshev::Chebyshev;

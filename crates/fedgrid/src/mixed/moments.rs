@@ -53,6 +53,11 @@ impl NodeMoments {
         Self { count, ..self }
     }
 
+    /// The rows that stand for all, each with its label.
+    pub(super) fn rows(&self) -> &[f64] {
+        &self.compressed
+    }
+
     /// An entry of `XᵀX`.
     pub(crate) fn gram_entry(&self, at: usize) -> f64 {
         self.gram[at]

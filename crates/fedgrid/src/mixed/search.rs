@@ -64,11 +64,6 @@ pub(super) trait Surface {
         by_rho: bool,
     ) -> Option<Look<Self::Extra>>;
 
-    /// Both at once.
-    fn look(&self, relative: &Relative, mean: &[f64], by_rho: bool) -> Option<Look<Self::Extra>> {
-        self.completed(relative, mean, self.deviance(relative, mean)?, by_rho)
-    }
-
     /// Whether something is known about the second derivatives.
     fn knows_curvature(&self) -> bool {
         false
@@ -122,20 +117,21 @@ const AS_GOOD: f64 = 1e-6;
 /// Where ρ is tried first: deviances may have several minima in ρ.
 const FIRST_RHOS: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 /// The deviance is known to some ten digits, and variances to half of that.
-const LIMITS: Limits = Limits { looks: 500, decrease: 1e-10, is_noisy: false, refines: true };
+pub(super) const LIMITS: Limits =
+    Limits { looks: 500, decrease: 1e-10, is_noisy: false, refines: true };
 /// Likelihoods that are only compared with each other need no more digits than their sampling error leaves, which is
 /// about one.
 const ROUGH_LIMITS: Limits = Limits { looks: 60, decrease: 1e-3, is_noisy: false, refines: false };
 /// About the width of the minimum, in units of the start: a variance is known to a few tenths.
 const WIDTH: f64 = 0.3;
 /// Below this share of its unit an entry of T is as good as zero.
-const AS_GOOD_AS_ZERO: f64 = 1e-2;
+pub(super) const AS_GOOD_AS_ZERO: f64 = 1e-2;
 /// How often the search may leave a zero that is a maximum.
-const MOST_ESCAPES: usize = 3;
+pub(super) const MOST_ESCAPES: usize = 3;
 /// Added to every second derivative: a variance that the rows say nothing about has none.
-const LEAST_CURVATURE: f64 = 1e-6;
+pub(super) const LEAST_CURVATURE: f64 = 1e-6;
 /// The least entry of T to start from, in its unit: at zero the deviance is flat.
-const LEAST_START: f64 = 0.1;
+pub(super) const LEAST_START: f64 = 0.1;
 /// The variance of a coefficient that is each node's own, in units in which a node's rows and its deviation count
 /// the same: its rows decide to eight digits, and the mean coefficient keeps as many.
 const FREE_VARIANCE: f64 = 1e8;
@@ -200,22 +196,36 @@ impl<'a, S: Surface> Search<'a, S> {
         Self { limits: ROUGH_LIMITS, ..Self::new(surface, sought) }
     }
 
+    /// How often the likelihood was computed so far.
+    pub(super) fn evaluations(&self) -> usize {
+        self.evaluations
+    }
+
     /// The minimum of the deviance.
     pub(super) fn run(mut self) -> Result<End<S::Extra>> {
         let mut without = self.at_given_rho()?;
         if self.sought.rho.is_some() {
             return Ok(without);
         }
-        let with = self.along(&without.relative, &without.mean)?;
         let independent = Some(without.deviance);
-        // Along a network only if the rows speak for it.
-        if let Some(with) = with.filter(|with| with.deviance < without.deviance) {
-            return Ok(End { independent, ..with });
+        if let Some(with) = self.better_along(&without.relative, &without.mean, without.deviance)? {
+            return Ok(with);
         }
         if self.knows_hessian() {
             without = self.walk((&without.relative, None), &without.mean, false)?;
         }
         Ok(End { independent, evaluations: self.evaluations, ..without })
+    }
+
+    /// The minimum over ρ, too, if it is less than this one at ρ = 0: along a network only if the rows speak for it.
+    pub(super) fn better_along(
+        &mut self,
+        without: &Relative,
+        mean: &[f64],
+        deviance: f64,
+    ) -> Result<Option<End<S::Extra>>> {
+        let with = self.along(without, mean)?.filter(|with| with.deviance < deviance);
+        Ok(with.map(|with| End { independent: Some(deviance), ..with }))
     }
 
     /// The minimum at the ρ that is given, or else at zero: there to as many digits as the deviance tells, where it is
@@ -484,7 +494,8 @@ pub(super) fn failed(reason: &str) -> Error {
 /// Checks a gradient by differences.
 #[cfg(test)]
 pub(super) fn differences<S: Surface>(surface: &S, relative: &Relative, mean: &[f64]) {
-    let look = surface.look(relative, mean, true).unwrap();
+    let half = surface.deviance(relative, mean).unwrap();
+    let look = surface.completed(relative, mean, half, true).unwrap();
     let step = 1e-5;
     let check = |found: f64, change: &dyn Fn(f64) -> (Relative, Vec<f64>)| {
         let at = |sign: f64| {

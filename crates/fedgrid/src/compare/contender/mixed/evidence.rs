@@ -39,7 +39,7 @@ pub struct NetworkEvidence {
     pub shuffled: Vec<f64>,
     /// How many of these were asked for; there are fewer where they would take too long.
     pub shuffles_asked: usize,
-    /// Whether the network was looked at for two ρ only, because shuffles would take too long: Λ is at least that.
+    /// Whether the network was looked at for one ρ or two only, because shuffles would take too long: Λ is at least that.
     #[serde(default)]
     pub is_first_look: bool,
     /// The share of shuffles with as large a Λ, the network counted among them; none without a shuffle.
