@@ -45,11 +45,20 @@ class Predictions:
         """Looks how far predictions are off on rows that the models have not seen."""
         raise NotImplementedError
 
+    def _kept(self, use: str | None, stands_in: bool) -> native.Kept | None:
+        """The models of the method that predicts; None for the run's own, as they are here. `stands_in` says that
+        rows of nodes that the run does not know may be asked for."""
+        raise NotImplementedError
+
     def predict(
         self,
         data: Any,
         node: Any = None,
         *,
+        use: str | None = None,
+        nodes: Any = None,
+        edges: Any = None,
+        unknown: str | None = None,
         interval: float | None = None,
         history: Any = None,
         offset: Any = None,
@@ -69,8 +78,30 @@ class Predictions:
 
         A run that was trained with an offset or an exposure needs that of the new rows: the column of the same
         name, or `offset` or `exposure`, a column or a number for every row (for each node, in a dict).
+
+        `use` names the method whose models predict: "network" (or the run's own), "mixed", "shrunk", "pooled", "local", or
+        "advised", which is what the verdict advises. A run that has been compared, or was loaded, takes the advised one by
+        default, and a warning says so where that is not the run's own; before it is compared, it takes its own.
+
+        `unknown` says what becomes of rows of nodes that the run has never seen: "refuse" (the default), "pooled", or
+        "neighbours", the mean of their neighbours' models (the default with `nodes` or `edges`). `nodes` is a table of
+        their places, with the columns of the table of nodes that the command trained the run with; `edges` one of edges to
+        nodes of the run, with the columns src, dst and weight.
         """
         known = self._known_part(offset, exposure)
+        is_told = nodes is not None or edges is not None
+        if unknown is None and is_told:
+            unknown = "neighbours"
+        if unknown not in (None, "refuse", "pooled", "neighbours"):
+            raise ValueError(f"unknown is {unknown!r}, expected refuse, pooled or neighbours")
+        if unknown == "neighbours" and not is_told:
+            raise ValueError("unknown is 'neighbours', which needs the places of new nodes as nodes=, or edges=")
+        stands_in = unknown in ("pooled", "neighbours")
+        kept = self._kept(use, stands_in)
+        if kept is not None:
+            asked = {"level": None if interval is None else self._level(interval),
+                     "unknown": unknown or "refuse", "near": _near(nodes, edges), "history": None}  # fmt: skip
+            return self._by_kept(kept, data, node, asked, known, history)
         if interval is None:
             return self._answer(data, node, self._labels, known=known, history=history)
         if self.classes_ is not None:
@@ -80,13 +111,66 @@ class Predictions:
 
     def _factors(self, level: float) -> list[tuple[float, str]]:
         """The half width of each node's intervals over the deviation of its predictions, and its basis."""
+        level = self._level(level)
+        self._calibrate()
+        assert self._intervals is not None
+        bands = self._intervals.bands(level)
+        return [(np.nan if factor is None else factor, basis) for factor, basis in bands]
+
+    def _level(self, level: float) -> float:
+        """The level of intervals, if it is one."""
         level = scalar(level)
         if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0.0 < level < 1.0:
             raise ValueError(f"interval is {level!r}, expected a share of rows between 0 and 1, such as 0.9")
-        self._calibrate()
-        assert self._intervals is not None
-        bands = self._intervals.bands(float(level))
-        return [(np.nan if factor is None else factor, basis) for factor, basis in bands]
+        if self.classes_ is not None:
+            raise ValueError("intervals are for numbers; of classes predict_proba gives probabilities")
+        return float(level)
+
+    def _by_kept(
+        self, kept: native.Kept, data: Any, node: Any, asked: dict[str, Any], known: KnownPart | None, history: Any
+    ) -> Any:
+        """Predictions by models that are kept, as the command makes them."""
+        if isinstance(data, Mapping) and not self._is_table(data, node):
+            if self._lags is not None:
+                raise ValueError("a run with lags predicts a table with the columns of nodes and of times")
+            found = {}
+            for key, X in data.items():
+                columns = matched(X, self._sources, f"X of node {key!r}", self._named)
+                codes = np.zeros(_rows(columns), dtype=np.int64)
+                own = None if known is None else known.of_node(key, X, _rows(columns))
+                found[key] = self._kept_rows(kept, columns, codes, [key], asked, known, own)
+            return found
+        columns, codes, found_nodes = self._read(data, node)
+        if history is not None:
+            before = self._read(history, node, all_sources=False)
+            asked["history"] = ([name_of(one) for one in before[2]], before[1].astype(np.int64), before[0])
+        own = None if known is None else known.of_rows(data, len(codes))
+        return self._kept_rows(kept, columns, codes, found_nodes, asked, known, own)
+
+    def _kept_rows(
+        self,
+        kept: native.Kept,
+        columns: list[Handed],
+        codes: Any,
+        found: list[Any],
+        asked: dict[str, Any],
+        known: KnownPart | None,
+        own: Floats | None,
+    ) -> Any:
+        if asked["unknown"] == "refuse":
+            self._known(found)
+        if known is not None and own is not None:
+            columns = [one for one in columns if one[0] != known.column]
+            columns.append((known.column, "number", np.ascontiguousarray(own, dtype=np.float64)))
+        names = [name_of(node) for node in found]
+        rows = names, np.asarray(codes, dtype=np.int64), columns
+        with limits(self._python):
+            flat, ends, _, notes = kept.predict(rows, asked, self._work.quiet())
+        for note in notes:
+            warnings.warn(note, stacklevel=4)
+        outputs = 1 if self.classes_ is None else len(self.classes_)
+        predictions = self._labels(np.asarray(flat, dtype=np.float64).reshape(-1, outputs))
+        return predictions if ends is None else Predicted(predictions, *ends)
 
     def predict_proba(self, data: Any, node: Any = None, *, history: Any = None) -> Any:
         """One probability per class and row."""
@@ -262,6 +346,23 @@ class Predictions:
         for note in notes:
             warnings.warn(note, stacklevel=5)
         return np.asarray(flat, dtype=np.float64).reshape(-1, outputs)
+
+
+def _near(nodes: Any, edges: Any) -> tuple[str, list[Handed]] | None:
+    """Where new nodes are, as a table for the native side."""
+    if nodes is not None and edges is not None:
+        raise ValueError("nodes and edges were both given, expected one of them")
+    given = edges if nodes is None else nodes
+    if given is None:
+        return None
+    table = Table(given)
+    columns = []
+    for name in table.names:
+        # Names of nodes may be numbers, which the command reads as text.
+        is_name = edges is not None and str(name) in ("src", "dst")
+        cells = table.column(name)
+        columns.append((str(name), "text", [name_of(one) for one in cells]) if is_name else handed(cells, str(name)))
+    return ("places" if edges is None else "edges"), columns
 
 
 def _rows(columns: list[Handed]) -> int:

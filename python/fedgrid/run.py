@@ -69,6 +69,8 @@ class Run(Predictions):
         self._models: Any = None
         self._intervals: native.Intervals | None = None
         self._is_calibrated = False
+        #: Models of methods beside the run's own, by name and whether pooled ones stand in.
+        self._kept_models: dict[tuple[str, bool], native.Kept] = {}
         self._alone: Comparison | None = None
         self._compared: Comparison | None = None
 
@@ -321,6 +323,103 @@ class Run(Predictions):
             raise ValueError(f"there is no plot {what!r}, expected {shown(list(drawn))}")
         return drawn[what](self, axes, coefficient)
 
+    # The methods that are kept --------------------------------------------------------------------
+
+    @property
+    def advised_(self) -> str:
+        """The method that the verdict advises; the run's own where it is undecided. Compares if need be."""
+        return str(self.compare().result.get("advised") or self._own_name())
+
+    def _own_name(self) -> str:
+        """The run's own method among those that are compared."""
+        if self._study is not None:
+            return str(json.loads(self._study.main()))
+        return "network" if self._compared is None else self._compared.own
+
+    def _kept(self, use: str | None, stands_in: bool) -> native.Kept | None:
+        if self._study is None:
+            self._check_pickled(use, stands_in)
+            return None
+        own = self._own_name()
+        if use == "advised" or (use is None and self._compared is not None):
+            wanted = self.advised_
+        else:
+            wanted = own if use is None else use
+        if wanted == own and not stands_in:
+            return None
+        found = self._kept_of(wanted, own, stands_in)
+        if wanted != own and use != wanted:
+            warnings.warn(found.note(), stacklevel=3)
+        return found
+
+    def _check_pickled(self, use: str | None, stands_in: bool) -> None:
+        """Pickled runs keep their own models alone, which predict as before."""
+        own = self._own_name()
+        if stands_in or use not in (None, own):
+            raise RuntimeError(
+                "a run that was pickled keeps the models of its own method and no other; save it as a folder with "
+                "save() before, and load that with Run.load()"
+            )
+        if use is None and self._compared is not None and self.advised_ != own:
+            warnings.warn(
+                f"a run that was pickled keeps its own models alone: predicted by {own} instead of {self.advised_}, "
+                "which the verdict advises",
+                stacklevel=4,
+            )
+
+    def _kept_of(self, wanted: str, own: str, stands_in: bool) -> native.Kept:
+        known = [json.loads(one) for one in self._study.contestants()]
+        names = [own, *(one for one in ("local", "pooled", "shrunk", "mixed") if one in known and one != own)]
+        if wanted not in names and not (self._compared is not None and wanted == self.advised_):
+            raise ValueError(f"use is {wanted!r}, expected {shown([*names, 'advised'])}")
+        pooled = None
+        # The pooled model stands in at nodes that the run does not know.
+        if stands_in and wanted != "pooled" and "pooled" in names:
+            pooled = self._kept_of("pooled", own, False)
+        key = wanted, pooled is not None
+        if key not in self._kept_models:
+            advised = json.dumps(own if self._compared is None else self.advised_)
+            if wanted == own:
+                if self.classes_ is None:
+                    self._calibrate()
+                found = self._study.kept_own(self._fitted, advised, pooled)
+            else:
+                card = self._card(json.dumps(wanted))
+                with limits(self._python):
+                    found = self._study.kept(card, advised, self._work.quiet(), pooled)
+                self._work.done()
+            self._kept_models[key] = found
+        return self._kept_models[key]
+
+    def save(
+        self, folder: str | Path, title: str | None = None, *, compare: bool = True, force: bool = False
+    ) -> Path:
+        """Writes the folder of a run, which the command takes: `fedgrid predict`, `show`, `export` and `serve`.
+
+        With `compare`, the folder keeps the models of the rows without a network, too, and what the verdict advises
+        predicts. `force` replaces a run that is there. Models that are Python objects cannot be stored so.
+        """
+        if self._study is None:
+            raise RuntimeError("a run that was pickled has no rows to keep other methods from; save it before")
+        folder = Path(folder)
+        found = self.compare() if compare else self._by_itself()
+        contestants = self._study.contestants() if compare else [self._study.main()]
+        parts = {
+            "folder": folder, "title": folder.name if title is None else title, "force": force,
+            "cards": [self._card(one) for one in contestants], "fitted": self._fitted, "outcome": found._outcome,
+        }  # fmt: skip
+        with limits(self._python):
+            self._study.save(parts, self._work.quiet())
+        return folder
+
+    @staticmethod
+    def load(folder: str | Path) -> Run:
+        """Opens the folder of a run, of the command or of `save`: it predicts, and has the comparison, the report and
+        the coefficients. It holds no rows, so that nothing can be trained again."""
+        from ._folder import FolderRun
+
+        return FolderRun(Path(folder))
+
     # As a value ---------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
@@ -355,6 +454,7 @@ class Run(Predictions):
         state["_coefficients"] = self._coefficients.text()
         state["_intervals"] = None if self._intervals is None else self._intervals.text()
         state["_cards"] = {}
+        state["_kept_models"] = {}
         for name in ("_study", "_fitted", "_models"):
             state[name] = None
         return state
@@ -383,6 +483,7 @@ class Run(Predictions):
         kept = state.get("_intervals")
         state["_intervals"] = None if kept is None else native.Intervals.restore(kept)
         state.setdefault("_is_calibrated", False)
+        state.setdefault("_kept_models", {})
         # Features of earlier runs are columns as they are.
         state.setdefault("_sources", state["features_"])
         state.setdefault("_lags", None)

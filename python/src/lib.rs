@@ -15,6 +15,7 @@ mod network;
 mod handle;
 mod known_rows;
 mod models;
+mod kept;
 mod given;
 mod study;
 mod learn;
@@ -29,6 +30,7 @@ fn _fedgrid(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<network::NetworkHandle>()?;
     module.add_class::<models::ModelsHandle>()?;
+    module.add_class::<kept::KeptHandle>()?;
     module.add_class::<study::StudyHandle>()?;
     module.add_class::<study::FittedHandle>()?;
     module.add_class::<handle::CardHandle>()?;

@@ -1,7 +1,10 @@
 //! A study of rows and models that Python holds: tuned, compared, fitted and reported as the command
 //! does it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use fedgrid::{
     compare::{Card, Contestant, Fitted, Strength},
@@ -14,15 +17,17 @@ use fedgrid_lab::{
     experiment::Experiment,
     pipeline::Pipeline,
     report::Page,
+    run::{Existing, KeptMethods, RunFolder, RunModels},
     summary::{self, OriginCards},
 };
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::json;
 
 use crate::{
     convert::{experiment_error, from_json, to_json},
     given::Given,
     handle::{CardHandle, CoefficientsHandle, HelpsHandle, IntervalsHandle, OutcomeHandle},
+    kept::KeptHandle,
     models::ModelsHandle,
     network::NetworkHandle,
     work::{How, aside},
@@ -39,6 +44,18 @@ pub(crate) struct PageParts<'py> {
     experiment: String,
     helps: PyRef<'py, HelpsHandle>,
     coefficients: PyRef<'py, CoefficientsHandle>,
+}
+
+/// What a run folder is made of.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct SavedParts<'py> {
+    folder: PathBuf,
+    title: String,
+    force: bool,
+    cards: Vec<PyRef<'py, CardHandle>>,
+    fitted: PyRef<'py, FittedHandle>,
+    outcome: PyRef<'py, OutcomeHandle>,
 }
 
 /// A study in memory.
@@ -294,6 +311,77 @@ impl StudyHandle {
         )
     }
 
+    /// A fit of the study's own method as models that are kept; the pooled ones stand in at nodes that it does not know.
+    #[pyo3(signature = (fitted, advised, pooled=None))]
+    fn kept_own(
+        &self,
+        fitted: &FittedHandle,
+        advised: &str,
+        pooled: Option<PyRef<'_, KeptHandle>>,
+    ) -> PyResult<KeptHandle> {
+        let (assembly, advised) = (self.assembly(), from_json(advised)?);
+        let main = assembly.study.main();
+        Ok(kept(&assembly, (main, advised), &fitted.known, pooled.as_deref()))
+    }
+
+    /// Another contestant at the strength of its card, as models that are kept.
+    #[pyo3(signature = (card, advised, how, pooled=None))]
+    fn kept(
+        &self,
+        py: Python<'_>,
+        card: &CardHandle,
+        advised: &str,
+        how: How,
+        pooled: Option<PyRef<'_, KeptHandle>>,
+    ) -> PyResult<KeptHandle> {
+        let assembly = py.detach(|| self.with_folds());
+        let assembly = assembly.map_err(|error| experiment_error(&error))?;
+        let (experiment, own) = (self.experiment.clone(), assembly.clone());
+        let (contestant, strength) = (card.0.contestant, card.0.strength);
+        let found = how.run(py, move |watch| {
+            let pipeline = Pipeline { experiment: &experiment, assembly: &own };
+            pipeline.kept(contestant, strength, watch)
+        })?;
+        let names = (found.contestant, from_json(advised)?);
+        Ok(kept(&assembly, names, &found.fitted, pooled.as_deref()))
+    }
+
+    /// Writes the folder of a run, as the command does.
+    fn save(&self, py: Python<'_>, kept: SavedParts<'_>, how: How) -> PyResult<()> {
+        let assembly = py.detach(|| self.with_folds());
+        let assembly = assembly.map_err(|error| experiment_error(&error))?;
+        let unstored = assembly.study.for_table(&kept.fitted.known.hypotheses);
+        let names = assembly.study.network.names();
+        if let Some((name, _)) = names.iter().zip(&unstored).find(|(_, own)| own.save().is_none()) {
+            return Err(PyValueError::new_err(format!(
+                "the model of node '{name}' is a Python object, which a run folder cannot hold; pickle the run instead"
+            )));
+        }
+        let existing = if kept.force { Existing::Replace } else { Existing::Refuse };
+        let refused = |error: fedgrid_lab::Error| experiment_error(&error);
+        RunFolder::check(&kept.folder, existing).map_err(refused)?;
+        let cards: Vec<Card> = kept.cards.iter().map(|card| card.0.clone()).collect();
+        let (experiment, own) = (self.experiment.clone(), assembly.clone());
+        let (known, outcome) = (kept.fitted.known.clone(), kept.outcome.0.clone());
+        let (folder, title) = (kept.folder, kept.title);
+        let text = self.text();
+        let saved = how.run(py, move |watch| {
+            let pipeline = Pipeline { experiment: &experiment, assembly: &own };
+            let others = pipeline.others(&cards, outcome.advised, watch)?;
+            let write = || -> fedgrid_lab::Result<()> {
+                let helps = pipeline.helps(&known);
+                let page = pipeline.page((&title, &text), &outcome, &known, &helps);
+                let kept = KeptMethods { own: &known, others: &others, advised: outcome.advised };
+                let named = (text.as_str(), title.as_str());
+                let mut run = RunFolder::open(&folder, named, own.fingerprint, existing)?;
+                run.keep_all(&cards)?;
+                run.finish(&own, &kept, &outcome, &page)
+            };
+            Ok(write())
+        })?;
+        saved.map_err(refused)
+    }
+
     /// The outcome of a run, from the cards of those that are compared, or from its own alone.
     fn outcome(
         &self,
@@ -354,6 +442,23 @@ impl StudyHandle {
         // Not from folds, in which training rows take turns to validate.
         (train, all - train - test, test)
     }
+}
+
+/// A fit as models that are kept beside others.
+fn kept(
+    assembly: &Assembly,
+    names: (Contestant, Contestant),
+    fitted: &Fitted,
+    pooled: Option<&KeptHandle>,
+) -> KeptHandle {
+    let study = &assembly.study;
+    let main = study.main();
+    let plain = study.contestants().into_iter().filter(|one| one.is_plain() && *one != main);
+    let methods: Vec<Contestant> = std::iter::once(main).chain(plain).collect();
+    let models = RunModels::of_fit(assembly, names, fitted, &methods);
+    // Without a folder there is nothing else to find pooled models in.
+    models.share_pooled(pooled.map(|own| &own.0));
+    KeptHandle(Arc::new(models))
 }
 
 /// Whether an experiment, as JSON, that leaves it to the target takes these numbers as classes.

@@ -95,7 +95,8 @@ def test_a_pickled_run_keeps_its_report_and_its_experiment(
             assert again.result == run.result and again.notes_ == run.notes_
             assert (again.strength_, again.ridge_) == (run.strength_, run.ridge_)
             assert again.certificate_ == run.certificate_ and repr(again) == repr(run)
-            assert np.array_equal(again.predict(frame), run.predict(frame))
+            own = run.compare().own
+            assert np.array_equal(again.predict(frame, use=own), run.predict(frame, use=own))
 
 
 def test_a_run_that_was_not_compared_before_says_so(

@@ -13,7 +13,7 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use fedgrid::{
@@ -204,9 +204,51 @@ pub struct RunModels {
     /// What all nodes have in common by this method, where it says it.
     pub common: Option<Arc<dyn Hypothesis>>,
     folder: PathBuf,
+    /// What was read beside the models, once it was asked for.
+    beside: Beside,
+}
+
+/// Files of a run that not every use of its models needs.
+#[derive(Debug, Default)]
+struct Beside {
+    pooled: OnceLock<Option<Arc<RunModels>>>,
+    intervals: OnceLock<Arc<RunIntervals>>,
+    most_common: OnceLock<Option<Arc<dyn Hypothesis>>>,
+    places: OnceLock<Arc<NodePlaces>>,
 }
 
 impl RunModels {
+    /// The models of a method that was just fitted, one of those that the study keeps.
+    #[must_use]
+    pub fn of_fit(
+        assembly: &Assembly,
+        (used, advised): (Contestant, Contestant),
+        fitted: &Fitted,
+        methods: &[Contestant],
+    ) -> Self {
+        let study = &assembly.study;
+        let names = study.network.names().iter().cloned();
+        let by_node = names.zip(study.for_table(&fitted.hypotheses)).collect();
+        let common = fitted.common.as_ref();
+        let common = common.map(|own| study.for_table(std::slice::from_ref(own))[0].clone());
+        let beside = Beside::default();
+        if let Some(intervals) = study.intervals(fitted) {
+            let nodes = study.network.names().iter().cloned();
+            let places = nodes.enumerate().map(|(place, node)| (node, place)).collect();
+            beside.intervals.get_or_init(|| Arc::new(RunIntervals { intervals, places }));
+        }
+        Self {
+            about: assembly.about.clone(),
+            by_node,
+            used: used.to_string(),
+            advised: advised.to_string(),
+            methods: methods.iter().map(ToString::to_string).collect(),
+            common,
+            folder: PathBuf::new(),
+            beside,
+        }
+    }
+
     /// Reads the models of a run folder: those of the method that its verdict advises.
     pub fn from_folder(folder: &Path) -> Result<Self> {
         Self::of_method(folder, None)
@@ -233,7 +275,9 @@ impl RunModels {
         }
         let by_node = BTreeMap::new();
         let (own, folder) = (common.remove(&used), folder.into());
-        let mut models = Self { about, by_node, used, advised, methods, common: None, folder };
+        let beside = Beside::default();
+        let mut models =
+            Self { about, by_node, used, advised, methods, common: None, folder, beside };
         models.by_node = models.read_models()?;
         models.common = own.map(|own| models.read_common(own)).transpose()?;
         Ok(models)
@@ -246,17 +290,69 @@ impl RunModels {
         loaded.map(Arc::from).map_err(|_| broken(&path, "what nodes have in common is no model"))
     }
 
-    /// The pooled model, where it is kept; of several, the one of the most nodes.
-    pub(crate) fn pooled(&self) -> Result<Option<Self>> {
-        let name = Contestant::Pooled.to_string();
-        if !self.methods.contains(&name) {
-            return Ok(None);
+    /// The pooled models, where they are kept.
+    pub(crate) fn pooled(&self) -> Result<Option<Arc<Self>>> {
+        if let Some(known) = self.beside.pooled.get() {
+            return Ok(known.clone());
         }
-        Self::of_method(&self.folder, Some(&name)).map(Some)
+        let name = Contestant::Pooled.to_string();
+        let read = || Self::of_method(&self.folder, Some(&name)).map(Arc::new);
+        let pooled = self.methods.contains(&name).then(read).transpose()?;
+        Ok(self.beside.pooled.get_or_init(|| pooled).clone())
+    }
+
+    /// Takes pooled models that were read before for this run's.
+    pub fn share_pooled(&self, pooled: Option<&Arc<Self>>) {
+        self.beside.pooled.get_or_init(|| pooled.cloned());
+    }
+
+    /// The intervals of these models, which are read once.
+    pub fn intervals(&self) -> Result<Arc<RunIntervals>> {
+        if let Some(known) = self.beside.intervals.get() {
+            return Ok(known.clone());
+        }
+        let read = Arc::new(RunIntervals::of(self)?);
+        Ok(self.beside.intervals.get_or_init(|| read).clone())
+    }
+
+    /// Reads all that predictions may need beside the models, because the folder may be another later; whether there is
+    /// what intervals are made of.
+    pub fn read_all(&self) -> Result<bool> {
+        let is_there = self.about.task == Task::Regression && self.has_intervals();
+        let found = is_there.then(|| self.intervals()).transpose()?;
+        if let Some(pooled) = self.pooled()? {
+            pooled.most_common();
+            if self.about.task == Task::Regression && pooled.has_intervals() {
+                pooled.intervals()?;
+            }
+        }
+        if self.folder.join("models/places.json").exists() {
+            self.places()?;
+        }
+        Ok(found.is_some())
+    }
+
+    /// Refuses a file of models that was cut at the end of a line: every node of the result has a model.
+    pub(crate) fn check_nodes(&self) -> Result<()> {
+        let outcome = read_outcome(&self.folder)?;
+        let missing = outcome.nodes.iter().find(|node| !self.by_node.contains_key(&node.name));
+        missing.map_or(Ok(()), |node| {
+            let path = self.folder.join(self.files().models);
+            Err(broken(&path, &format!("it has no model of node '{}'", node.name)))
+        })
+    }
+
+    /// Whether the run keeps what intervals of these models are made of.
+    fn has_intervals(&self) -> bool {
+        self.folder.join(self.files().uncertainty).exists()
     }
 
     /// The model that the most nodes have; of equals that of the first.
     pub(crate) fn most_common(&self) -> Option<Arc<dyn Hypothesis>> {
+        self.beside.most_common.get_or_init(|| self.find_most_common()).clone()
+    }
+
+    fn find_most_common(&self) -> Option<Arc<dyn Hypothesis>> {
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
         let address = |model: &Arc<dyn Hypothesis>| Arc::as_ptr(model).cast::<()>().addr();
         self.by_node.values().for_each(|model| *counts.entry(address(model)).or_default() += 1);
@@ -266,7 +362,10 @@ impl RunModels {
     }
 
     /// Where the nodes of the run are; refuses runs that do not know.
-    pub fn places(&self) -> Result<NodePlaces> {
+    pub fn places(&self) -> Result<Arc<NodePlaces>> {
+        if let Some(known) = self.beside.places.get() {
+            return Ok(known.clone());
+        }
         let path = self.folder.join("models/places.json");
         if !path.exists() {
             return Err(Error::input(format!(
@@ -280,7 +379,7 @@ impl RunModels {
             .map_err(|error| broken(&path, &in_plain_words(&error.to_string())))?;
         let checked = places.places.check(places.nodes.len());
         checked.map_err(|error| broken(&path, &error.to_string()))?;
-        Ok(places)
+        Ok(self.beside.places.get_or_init(|| Arc::new(places)).clone())
     }
 
     /// The files of the method in use.
@@ -334,11 +433,14 @@ fn read_about(folder: &Path) -> Result<AboutFile> {
     Ok(file)
 }
 
+fn read_outcome(folder: &Path) -> Result<Outcome> {
+    let (path, text) = read_file(folder.join("result.json"))?;
+    serde_json::from_str(&text).map_err(|error| broken(&path, &in_plain_words(&error.to_string())))
+}
+
 /// What the own method of a run of format 2 is called among those that are compared.
 fn own_method(folder: &Path) -> Result<String> {
-    let (path, text) = read_file(folder.join("result.json"))?;
-    let outcome: Outcome = serde_json::from_str(&text)
-        .map_err(|error| broken(&path, &in_plain_words(&error.to_string())))?;
+    let outcome = read_outcome(folder)?;
     let kind = MethodKind::named(&outcome.method.kind);
     let knows_none = kind.is_some_and(|kind| !kind.facts().uses_network);
     Ok(if knows_none { outcome.method.kind } else { Contestant::Network.to_string() })

@@ -78,7 +78,7 @@ impl Pipeline<'_> {
     }
 
     /// A contestant at a strength, with its residuals on rows that it has not seen.
-    fn kept(
+    pub fn kept(
         &self,
         contestant: Contestant,
         strength: Strength,

@@ -267,6 +267,11 @@ impl RunFolder {
         Ok(cards)
     }
 
+    /// Keeps cards that were found elsewhere.
+    pub fn keep_all(&mut self, cards: &[Card]) -> Result<()> {
+        cards.iter().try_for_each(|card| self.keep(card.clone(), &|_| {}))
+    }
+
     /// Keeps a card: it is on disk before the next begins, so that an interruption costs one contestant at most.
     fn keep(&mut self, card: Card, done: &dyn Fn(&Card)) -> Result<()> {
         let path = self.folder.join("metrics.jsonl");

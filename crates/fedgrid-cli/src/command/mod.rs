@@ -13,6 +13,7 @@ mod network;
 mod network_learn;
 mod predict;
 mod reproduce;
+mod serve;
 mod show;
 mod simulate;
 
@@ -59,6 +60,8 @@ enum Command {
     Show(show::Show),
     /// Predict new rows, each by its own node's model.
     Predict(predict::Predict),
+    /// Answer requests for predictions over HTTP, by the models of a run.
+    Serve(serve::Serve),
     /// Write the models of a run as ONNX, for other programs.
     Export(export::Export),
     /// Build a network, learn one from rows, or show one in numbers.
@@ -146,6 +149,7 @@ fn run(command: Command, terminal: Terminal) -> Result<()> {
         Command::Fit(fit) => fit.run(terminal),
         Command::Show(show) => show.run(terminal),
         Command::Predict(predict) => predict.run(terminal),
+        Command::Serve(serve) => serve.run(terminal),
         Command::Export(export) => export.run(terminal),
         Command::Network(network) => network.run(terminal),
         Command::Reproduce(reproduce) => reproduce.run(terminal),

@@ -5,13 +5,14 @@ use std::fs;
 use crate::common::{Folder, timeless};
 use serde_json::{Value, json};
 
-const COMMANDS: [&[&str]; 12] = [
+const COMMANDS: [&[&str]; 13] = [
     &[],
     &["demo"],
     &["check"],
     &["fit"],
     &["show"],
     &["predict"],
+    &["serve"],
     &["export"],
     &["network"],
     &["network", "build"],

@@ -30,6 +30,7 @@ mod raw_hospitals;
 mod relaxation;
 mod reproduce;
 mod runs;
+mod server;
 mod serving;
 mod show;
 mod simulate;

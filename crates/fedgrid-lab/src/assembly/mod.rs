@@ -53,7 +53,7 @@ pub use summary::{SiteSummary, TargetSummary, WeighedRows};
 pub use target::{describe_task, question_target, takes_classes};
 pub use time_split::{OriginWindow, is_in_time, origin_windows, time_note, time_roles};
 use timed_table::TimedTable;
-pub use timed_table::features_of_new;
+pub use timed_table::{features_of_new, planned_of_new};
 use trained::Trained;
 
 use crate::{
@@ -363,6 +363,18 @@ impl DataSchema {
             Cow::Owned(ColumnPlan::of_numbers(&self.features))
         } else {
             Cow::Borrowed(&self.columns)
+        }
+    }
+
+    /// How files of new rows are read: what they leave open is as in training.
+    #[must_use]
+    pub fn file_format(&self, keys: FileKeys, place: &'static str) -> FileFormat {
+        FileFormat {
+            keys,
+            place,
+            usual_decimal: self.decimal,
+            missing_values: self.columns.missing_values.clone().into(),
+            may_be_empty: true,
         }
     }
 

@@ -4,9 +4,11 @@ use std::{collections::BTreeMap, ops::Deref};
 
 use fedgrid::data::Features;
 
-use super::{DataSchema, features_of};
+use super::DataSchema;
 use crate::{
-    columns::{LagPlan, NewRows, PastRows, Problems, Times, gap_note, numbers, same_time},
+    columns::{
+        LagPlan, NewRows, PastRows, PlannedFeatures, Problems, Times, gap_note, numbers, same_time,
+    },
     error::{Error, Result},
     experiment::DataKeys,
     source::{Column, Table},
@@ -111,12 +113,23 @@ pub fn features_of_new(
     history: Option<&Table>,
     about: &DataSchema,
 ) -> Result<(Features, Vec<String>)> {
+    let made = planned_of_new(table, history, about)?;
+    let all: Vec<usize> = (0..table.rows()).collect();
+    Ok((made.rows(&all)?, made.notes()))
+}
+
+/// The same feature by feature, of which parts can be taken: a table may have millions of rows.
+pub fn planned_of_new(
+    table: &Table,
+    history: Option<&Table>,
+    about: &DataSchema,
+) -> Result<PlannedFeatures> {
     let plan = about.column_plan();
     let Some(lags) = &plan.lags else {
         if history.is_some() {
             return Err(Error::input("--history is for runs with lags, and this run has none"));
         }
-        return features_of(table, about);
+        return plan.apply(table);
     };
     let mut problems = Problems::of_new_rows(table);
     for name in plan.sources() {
@@ -160,6 +173,5 @@ pub fn features_of_new(
         |name: &str| made.iter().find(|own| own.name() == name).or_else(|| table.column(name).ok());
     let made = plan.encode(column, &vec![true; table.rows()], &mut problems);
     problems.into_result()?;
-    let all: Vec<usize> = (0..table.rows()).collect();
-    Ok((made.rows(&all)?, made.notes()))
+    Ok(made)
 }

@@ -3,25 +3,43 @@
 mod explained;
 mod ranges;
 mod unseen;
+mod levels;
+mod answer;
+mod json_rows;
+mod request;
+mod ready;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
-use fedgrid::{data::Features, model::Hypothesis, uncertainty::Band};
+use fedgrid::model::Hypothesis;
 use rayon::prelude::*;
 
-pub use self::explained::Explanations;
-pub use self::unseen::{NewNodes, UnknownRule, unknown_rule};
-use self::unseen::{Stand, Unseen};
+pub use self::{
+    answer::{AnsweredRow, method_note, most_probable},
+    explained::Explanations,
+    levels::LevelIntervals,
+    ready::{Answer, NewNodeFiles, Question, ReadyRun},
+    request::AskedRows,
+    unseen::{NewNodes, UnknownRule, unknown_rule},
+};
+use self::{
+    ranges::Beyond,
+    unseen::{Stand, Unseen},
+};
 
 use crate::{
-    assembly::{features_of_new, known_of, listed},
+    assembly::{known_of, listed, planned_of_new},
+    columns::PlannedFeatures,
     error::{Error, Result},
     experiment::advice,
-    kept_models::{RunIntervals, RunModels},
+    kept_models::RunModels,
     number::counted,
     source::Table,
     summary::basis,
 };
+
+/// So many rows are worth more than one thread.
+const PARALLEL_ROWS: usize = 512;
 
 /// Whose model has predicted a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,46 +54,22 @@ pub enum PredictedBy {
     FixedEffects,
 }
 
-impl std::fmt::Display for PredictedBy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
+impl PredictedBy {
+    /// As tables have it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
             Self::Own => "own",
             Self::Neighbours => "neighbours",
             Self::Pooled => "pooled",
             Self::FixedEffects => "fixed-effects",
-        })
+        }
     }
 }
 
-/// Intervals of a level.
-#[derive(Debug)]
-pub struct LevelIntervals {
-    level: f64,
-    bands: Vec<Band>,
-    known: RunIntervals,
-    /// Those of the pooled model, for rows of nodes that it predicts.
-    pooled: Option<RunIntervals>,
-}
-
-impl LevelIntervals {
-    /// Those of a method's models, at a level between zero and one.
-    pub fn new(models: &RunModels, level: f64) -> Result<Self> {
-        let known = RunIntervals::of(models)?;
-        let bands = known.intervals.bands(level)?;
-        let pooled = models.pooled()?.map(|pooled| RunIntervals::of(&pooled)).transpose()?;
-        Ok(Self { level, bands, known, pooled })
-    }
-
-    /// The ends of the interval of a row whose node the run does not know; none if nobody knows how far predictions are off
-    /// at such nodes.
-    fn unseen(&self, by: PredictedBy, row: &[f64], prediction: f64) -> Option<(f64, f64)> {
-        let intervals = match by {
-            PredictedBy::Pooled => &self.pooled.as_ref()?.intervals,
-            // Without a spread over nodes, errors are those of nodes with a model of their own.
-            _ => Some(&self.known.intervals).filter(|own| own.predictive.is_some())?,
-        };
-        let factor = intervals.unseen_band(self.level).factor()?;
-        intervals.unseen_interval(factor, row, prediction)
+impl std::fmt::Display for PredictedBy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.word())
     }
 }
 
@@ -92,6 +86,25 @@ pub struct Served {
     pub intervals: Option<Vec<Option<(f64, f64)>>>,
     /// What a reader must know of the rows and the intervals.
     pub notes: Vec<String>,
+    /// How many rows have a feature outside of the range of the training rows.
+    pub outside: usize,
+    /// How many rows are of nodes that the run does not know.
+    pub unknown: usize,
+}
+
+impl Served {
+    /// Puts the answers of a node in the places of its rows.
+    fn take(&mut self, group: &NodeRows, answer: &GroupAnswer) {
+        let outputs = answer.values.len() / group.rows.len();
+        for (place, &row) in group.rows.iter().enumerate() {
+            let own = &answer.values[place * outputs..][..outputs];
+            self.values[row * outputs..][..outputs].copy_from_slice(own);
+            self.by[row] = group.by;
+            if let Some(intervals) = &mut self.intervals {
+                intervals[row] = answer.ends[place];
+            }
+        }
+    }
 }
 
 /// The models that predict new rows, and what is asked of them.
@@ -116,6 +129,14 @@ struct NodeRows<'a> {
     is_known: bool,
 }
 
+/// What is predicted for the rows of a node.
+struct GroupAnswer {
+    values: Vec<f64>,
+    /// The ends of intervals; nothing if none were asked for.
+    ends: Vec<Option<(f64, f64)>>,
+    beyond: Beyond,
+}
+
 impl Serving<'_> {
     /// Predicts the rows of a table; rows of the time before are looked at by models with lags.
     pub fn predict(&self, table: &Table, history: Option<&Table>) -> Result<Served> {
@@ -124,34 +145,59 @@ impl Serving<'_> {
         if nodes.is_empty() {
             return self.of_nothing(table);
         }
-        let (features, mut notes) = features_of_new(table, history, about)?;
+        let planned = planned_of_new(table, history, about)?;
         let known = known_of(table, about)?;
-        notes.extend(ranges::outside(about, &features));
         let groups = self.groups(table, &nodes)?;
-        let outputs = about.task.outputs();
+        let ask = |group: &NodeRows| self.answered(group, &planned, known.as_deref());
+        // To wake other threads takes longer than to predict a few rows.
+        let answers = if nodes.len() < PARALLEL_ROWS {
+            groups.iter().map(ask).collect::<Result<Vec<GroupAnswer>>>()?
+        } else {
+            groups.par_iter().map(ask).collect::<Result<Vec<GroupAnswer>>>()?
+        };
         let mut served = Served {
-            notes,
-            values: vec![0.0; nodes.len() * outputs],
+            values: vec![0.0; nodes.len() * about.task.outputs()],
             by: vec![PredictedBy::Own; nodes.len()],
             intervals: self.intervals.map(|_| vec![None; nodes.len()]),
-            nodes: Vec::new(),
+            unknown: groups.iter().filter(|own| !own.is_known).map(|own| own.rows.len()).sum(),
+            ..Served::default()
         };
-        served.notes.extend(unknown_notes(&groups));
-        let ask = |group: &NodeRows| group.model.predict(&features.select(&group.rows));
-        let answers: Vec<_> = groups.par_iter().map(ask).collect();
-        for (group, labels) in groups.iter().zip(&answers) {
-            for (place, &row) in group.rows.iter().enumerate() {
-                let own = &mut served.values[row * outputs..][..outputs];
-                own.copy_from_slice(labels.row(place));
-                if let (Some(part), Some(known)) = (&about.known, &known) {
-                    own[0] = part.completed(own[0], known[row]);
-                }
-                served.by[row] = group.by;
-            }
+        let mut beyond = Beyond::none(about);
+        for (group, answer) in groups.iter().zip(&answers) {
+            served.take(group, answer);
+            beyond.add(&answer.beyond);
         }
-        self.add_intervals(&groups, &features, &mut served);
+        served.outside = beyond.rows;
+        served.notes = planned.notes();
+        served.notes.extend(beyond.sentences(about, nodes.len()));
+        served.notes.extend(unknown_notes(&groups));
+        self.add_interval_notes(&groups, &mut served);
         served.nodes = nodes;
         Ok(served)
+    }
+
+    /// The predictions of a node's rows, whose features nobody needs afterwards.
+    fn answered(
+        &self,
+        group: &NodeRows,
+        planned: &PlannedFeatures,
+        known: Option<&[f64]>,
+    ) -> Result<GroupAnswer> {
+        let about = &self.models.about;
+        let features = planned.rows(&group.rows)?;
+        let labels = group.model.predict(&features);
+        let outputs = about.task.outputs();
+        let mut values = Vec::with_capacity(group.rows.len() * outputs);
+        for (place, &row) in group.rows.iter().enumerate() {
+            values.extend_from_slice(labels.row(place));
+            if let (Some(part), Some(known)) = (&about.known, known) {
+                let own = &mut values[place * outputs];
+                *own = part.completed(*own, known[row]);
+            }
+        }
+        let ends = self.intervals.map(|wanted| wanted.ends(group, &features, &values));
+        let beyond = Beyond::of(about, &features, &group.rows);
+        Ok(GroupAnswer { values, ends: ends.unwrap_or_default(), beyond })
     }
 
     /// What is predicted for a table without rows, whose columns must be there all the same.
@@ -164,13 +210,16 @@ impl Serving<'_> {
 
     /// The rows of each node with the model that predicts them; refuses rows that none does.
     fn groups<'n>(&self, table: &Table, nodes: &'n [String]) -> Result<Vec<NodeRows<'n>>> {
-        let mut rows_of: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        for (row, node) in nodes.iter().enumerate() {
-            rows_of.entry(node).or_default().push(row);
-        }
-        let mut rows_of: Vec<(&str, Vec<usize>)> = rows_of.into_iter().collect();
+        let mut places: HashMap<&str, usize> = HashMap::new();
         // By the first row of each, so that a refusal names the first of the file.
-        rows_of.sort_by_key(|(_, rows)| rows[0]);
+        let mut rows_of: Vec<(&str, Vec<usize>)> = Vec::new();
+        for (row, node) in nodes.iter().enumerate() {
+            let place = *places.entry(node).or_insert_with(|| {
+                rows_of.push((node, Vec::new()));
+                rows_of.len() - 1
+            });
+            rows_of[place].1.push(row);
+        }
         let own = if self.models.used == "pooled" { PredictedBy::Pooled } else { PredictedBy::Own };
         let mut unseen = Unseen::new(self.models, self.unknown, self.new_nodes);
         let mut groups = Vec::with_capacity(rows_of.len());
@@ -195,31 +244,18 @@ impl Serving<'_> {
         table.at(row, &self.models.about.node, &found)
     }
 
-    /// Adds the intervals that are asked for, and names the nodes without one.
-    fn add_intervals(&self, groups: &[NodeRows], features: &Features, served: &mut Served) {
-        let (Some(wanted), Some(found)) = (self.intervals, &mut served.intervals) else { return };
+    /// Says which nodes have no interval, of those that were asked for.
+    fn add_interval_notes(&self, groups: &[NodeRows], served: &mut Served) {
+        let (Some(wanted), Some(found)) = (self.intervals, &served.intervals) else { return };
         let mut without = 0;
         for group in groups {
             if !group.is_known {
-                for &row in &group.rows {
-                    let at = (features.row(row), served.values[row]);
-                    found[row] = wanted.unseen(group.by, at.0, at.1);
-                    without += usize::from(found[row].is_none());
-                }
-                continue;
-            }
-            let Some(&place) = wanted.known.places.get(group.node) else { continue };
-            let band = &wanted.bands[place];
-            let Some(factor) = band.factor() else {
+                without += group.rows.iter().filter(|row| found[**row].is_none()).count();
+            } else if let Some(band) = wanted.band(group.node)
+                && band.factor().is_none()
+            {
                 let basis = basis(band, wanted.level);
                 served.notes.push(format!("node '{}': {basis}", group.node));
-                continue;
-            };
-            for &row in &group.rows {
-                // Intervals are for numbers, of which a row has one.
-                let prediction = served.values[row];
-                let ends = &wanted.known.intervals;
-                found[row] = Some(ends.interval((place, factor), features.row(row), prediction));
             }
         }
         if without > 0 {

@@ -10,17 +10,55 @@ use crate::{
 /// How many features are named; more would hide the rest.
 const NAMED_FEATURES: usize = 5;
 
-/// A sentence for each feature that some rows have outside of the range of the training rows, those with the most such
-/// rows first.
-pub(super) fn outside(about: &DataSchema, features: &Features) -> Vec<String> {
-    let mut found: Vec<(usize, usize, usize)> = Vec::new();
-    for (column, &(least, most)) in about.ranges.iter().enumerate() {
-        let is_outside = |row: &usize| !(least..=most).contains(&features.row(*row)[column]);
-        let mut rows = (0..features.rows()).filter(is_outside);
-        if let Some(first) = rows.next() {
-            found.push((1 + rows.count(), column, first));
+/// What leaves the range of the training rows.
+pub(super) struct Beyond {
+    /// How many rows do, in some feature.
+    pub(super) rows: usize,
+    /// How many rows do in each feature, and the first of them.
+    columns: Vec<(usize, usize)>,
+}
+
+impl Beyond {
+    /// Nothing yet.
+    pub(super) fn none(about: &DataSchema) -> Self {
+        Self { rows: 0, columns: vec![(0, usize::MAX); about.ranges.len()] }
+    }
+
+    /// Of some rows, which have these places in their table.
+    pub(super) fn of(about: &DataSchema, features: &Features, places: &[usize]) -> Self {
+        let mut found = Self::none(about);
+        for (values, &row) in features.iter().zip(places) {
+            let mut leaves = false;
+            let columns = found.columns.iter_mut().zip(&about.ranges);
+            for ((column, (least, most)), value) in columns.zip(values) {
+                if !(least..=most).contains(&value) {
+                    *column = (column.0 + 1, column.1.min(row));
+                    leaves = true;
+                }
+            }
+            found.rows += usize::from(leaves);
+        }
+        found
+    }
+
+    /// Adds what other rows do.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.rows += other.rows;
+        for (own, (count, first)) in self.columns.iter_mut().zip(&other.columns) {
+            *own = (own.0 + count, own.1.min(*first));
         }
     }
+
+    /// A sentence for each feature that some of all rows have there, those with the most such rows first.
+    pub(super) fn sentences(&self, about: &DataSchema, all: usize) -> Vec<String> {
+        let columns = self.columns.iter().enumerate().filter(|(_, (count, _))| *count > 0);
+        let found = columns.map(|(column, (count, first))| (*count, column, *first)).collect();
+        sentences(about, all, found)
+    }
+}
+
+/// Puts in words how many rows leave the range of which column, and the first that does.
+fn sentences(about: &DataSchema, all: usize, mut found: Vec<(usize, usize, usize)>) -> Vec<String> {
     // Of equals the first column goes first, because the sort is stable.
     found.sort_by_key(|(rows, ..)| std::cmp::Reverse(*rows));
     let more = found.len().saturating_sub(NAMED_FEATURES);
@@ -29,7 +67,7 @@ pub(super) fn outside(about: &DataSchema, features: &Features) -> Vec<String> {
         .take(NAMED_FEATURES)
         .map(|&(rows, column, first)| {
             let (name, (least, most)) = (&about.features[column], about.ranges[column]);
-            let all = counted(features.rows(), "row");
+            let all = counted(all, "row");
             let [least, most] = [least, most].map(significant);
             let verb = if rows == 1 { "has" } else { "have" };
             format!(

@@ -53,6 +53,19 @@ impl std::fmt::Display for Holds {
     }
 }
 
+/// A cell of a row that is no line of a file, such as a value of JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub enum JsonCell {
+    /// No value.
+    Gap,
+    /// A number.
+    Number(f64),
+    /// A whole number.
+    Integer(i64),
+    /// Text.
+    Text(String),
+}
+
 impl Column {
     /// A column by what its cells look like; `gaps` stand for no value, as usual words for that do.
     pub(super) fn new(name: String, cells: Cells, gaps: Arc<[String]>) -> Self {
@@ -82,6 +95,37 @@ impl Column {
     pub fn of_text<'a>(name: String, cells: impl Iterator<Item = Option<&'a str>>) -> Self {
         let cells = cells.map(Option::unwrap_or_default).collect();
         Self::new(name, Cells::Text(cells), Arc::new([]))
+    }
+
+    /// A column of such cells; text makes all of them text, as in a file.
+    #[must_use]
+    pub fn of_json(name: String, cells: &[JsonCell]) -> Self {
+        let whole = |cell: &JsonCell| match cell {
+            JsonCell::Integer(value) => Some(*value),
+            _ => None,
+        };
+        let number = |cell: &JsonCell| match cell {
+            JsonCell::Gap => Some(f64::NAN),
+            JsonCell::Number(value) => Some(*value),
+            #[expect(clippy::cast_precision_loss, reason = "as in a file of such numbers")]
+            JsonCell::Integer(value) => Some(*value as f64),
+            JsonCell::Text(_) => None,
+        };
+        let text = |cell: &JsonCell| match cell {
+            JsonCell::Gap => String::new(),
+            JsonCell::Number(value) => value.to_string(),
+            JsonCell::Integer(value) => value.to_string(),
+            JsonCell::Text(text) => text.clone(),
+        };
+        let cells = if let Some(whole) = cells.iter().map(whole).collect() {
+            Cells::Integers(whole)
+        } else if let Some(numbers) = cells.iter().map(number).collect::<Option<Vec<f64>>>() {
+            Cells::Numbers(numbers.into())
+        } else {
+            let texts: Vec<String> = cells.iter().map(text).collect();
+            Cells::Text(texts.iter().map(String::as_str).collect())
+        };
+        Self::new(name, cells, Arc::new([]))
     }
 
     /// The same with more words for no value.

@@ -2,7 +2,10 @@
 //!
 //! Blocks end where lines do, and their columns are put together in order: the number of threads changes nothing.
 
-use std::io::{self, Read};
+use std::{
+    borrow::Cow,
+    io::{self, Read},
+};
 
 use rayon::prelude::*;
 
@@ -346,6 +349,18 @@ fn last_end(block: &[u8], layout: &CellLayout) -> Option<usize> {
     }
     // The last one may go on behind the block.
     Some(ends[0]).filter(|end| *end > 0)
+}
+
+/// The same cell by cell, for many records: a part of a file, without its header.
+pub fn csv_bytes<'a, Record: Iterator<Item = Cow<'a, str>>>(
+    records: impl Iterator<Item = Record>,
+) -> Vec<u8> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for record in records {
+        record.for_each(|cell| writer.write_field(cell.as_bytes()).expect("memory takes all"));
+        writer.write_record(None::<&[u8]>).expect("records of one length go to memory");
+    }
+    writer.into_inner().expect("memory takes all")
 }
 
 /// The text of a CSV file of these records, all of one length.

@@ -26,8 +26,8 @@ mod separators;
 mod several;
 mod told;
 
-pub use column::{Column, Holds};
-pub use csv::csv_text;
+pub use column::{Column, Holds, JsonCell};
+pub use csv::{csv_bytes, csv_text};
 use file::ReadTable;
 pub use format::FileFormat;
 use input::TableInput;
@@ -89,6 +89,17 @@ impl Table {
         let (joined, parts) = several::joined(first, read)?;
         let names: Vec<String> = files.names().iter().map(|name| called(name)).collect();
         Ok(Self { parts, source: names.join(", "), ..Self::new(joined, format)? })
+    }
+
+    /// Reads bytes that are no file, by a name for messages.
+    pub fn from_bytes(bytes: Vec<u8>, source: &str, format: &FileFormat) -> Result<Self> {
+        Self::new(ReadTable::new(&TableInput::Memory(bytes), source, format)?, format)
+    }
+
+    /// A table of columns that have so many rows.
+    #[must_use]
+    pub fn of_columns(source: &str, columns: Vec<Column>, rows: usize) -> Self {
+        Self { rows, ..Self::empty(source) }.with_columns(columns)
     }
 
     /// The table of what was read.

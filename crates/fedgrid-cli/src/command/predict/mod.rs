@@ -18,8 +18,8 @@ use fedgrid_lab::{
     experiment::is_standard_input,
     number::counted,
     run::RunModels,
-    serving::{LevelIntervals, NewNodes, Serving, UnknownRule, unknown_rule},
-    source::{FileFormat, Table},
+    serving::{LevelIntervals, NewNodes, Serving, UnknownRule, method_note, unknown_rule},
+    source::Table,
 };
 
 /// Arguments of `fedgrid predict`.
@@ -117,7 +117,7 @@ impl Predict {
             .chain(&served.notes)
             .chain(why.iter().flat_map(|why| &why.notes))
             .cloned()
-            .chain([method_note(&models)])
+            .chain([method_note(&models, "--use")])
             .collect();
         if let Some(path) = file {
             // The whole file is made in memory, so that a wrong row leaves no half of one.
@@ -162,13 +162,7 @@ impl Predict {
 
     /// The rows of some files, as they look; what they leave open is as in training. None without a file.
     fn table(&self, about: &DataSchema, names: &[PathBuf]) -> Result<Option<Table>> {
-        let format = FileFormat {
-            keys: self.format.keys()?,
-            place: "--",
-            usual_decimal: about.decimal,
-            missing_values: about.columns.missing_values.clone().into(),
-            may_be_empty: true,
-        };
+        let format = about.file_format(self.format.keys()?, "--");
         let files = files(names);
         files.map(|files| Table::from_files(Path::new(""), &files, &format)).transpose()
     }
@@ -198,18 +192,4 @@ impl Predict {
         let refusal = || Error::input(format!("--interval is '{text}', expected {expected}"));
         level.map(Some).ok_or_else(refusal)
     }
-}
-
-/// Which method has predicted, and what else could have.
-fn method_note(models: &RunModels) -> String {
-    let RunModels { used, advised, methods, .. } = models;
-    let others = methods.iter().filter(|name| *name != used).map(String::as_str);
-    let others = others.collect::<Vec<_>>().join(", ");
-    let others = if others.is_empty() { others } else { format!(" (--use takes {others}, too)") };
-    let advice = match (used == advised, methods.first() == Some(used)) {
-        (true, true) => String::new(),
-        (true, false) => ", as the verdict advises".into(),
-        (false, _) => format!(" instead of {advised}"),
-    };
-    format!("predicted by {used}{advice}{others}")
 }

@@ -6,10 +6,14 @@ use fedgrid_lab::{
     assembly::DataSchema,
     error::{Error, Result},
     run::to_json_pretty,
-    serving::{Explanations, Served},
+    serving::{AnsweredRow, Explanations, PredictedBy, Served, most_probable},
     source::{self, Column, Holds, Table, Written},
 };
+use rayon::prelude::*;
 use serde_json::{Map, Value, json};
+
+/// So many rows are written at a time by each thread.
+const PART_ROWS: usize = 1 << 15;
 
 /// How predictions are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +55,8 @@ enum Cells<'a> {
     Text(Vec<String>),
     /// Numbers; not-a-number stands for none.
     Numbers(Vec<f64>),
+    /// Whose model has predicted each row.
+    By(&'a [PredictedBy]),
     /// The numbers of the rows, from one.
     Places,
 }
@@ -62,6 +68,7 @@ impl Cells<'_> {
             Self::Text(cells) => Cow::from(&cells[row]),
             Self::Numbers(cells) if cells[row].is_nan() => Cow::from(""),
             Self::Numbers(cells) => Cow::from(cells[row].to_string()),
+            Self::By(by) => Cow::from(by[row].word()),
             Self::Places => Cow::from((row + 1).to_string()),
         }
     }
@@ -78,6 +85,7 @@ impl Cells<'_> {
             Self::Text(cells) => json!(cells[row]),
             // JSON has no not-a-number: it becomes null.
             Self::Numbers(cells) => json!(cells[row]),
+            Self::By(by) => json!(by[row].word()),
             Self::Places => json!(row + 1),
         }
     }
@@ -93,6 +101,7 @@ impl Cells<'_> {
             Self::Input(column) => text(&|row| column.cell(row).into_owned()),
             Self::Text(cells) => Written::Text(cells.clone()),
             Self::Numbers(cells) => Written::Numbers(cells.clone()),
+            Self::By(by) => text(&|row| by[row].to_string()),
             #[expect(clippy::cast_precision_loss, reason = "a table's rows are fewer than 2⁵³")]
             Self::Places => Written::Numbers((0..rows).map(|row| (row + 1) as f64).collect()),
         }
@@ -120,8 +129,7 @@ impl<'a> Output<'a> {
         let mut columns = vec![(about.node.clone(), Cells::Input(table.column(&about.node)?))];
         columns.extend(predictions(about, served));
         columns.extend(why.into_iter().flat_map(explanations));
-        columns
-            .push(("by".into(), Cells::Text(served.by.iter().map(ToString::to_string).collect())));
+        columns.push(("by".into(), Cells::By(&served.by)));
         columns.push(("row".into(), Cells::Places));
         // The first column is that of nodes in any case.
         let others = kept.iter().filter(|column| column.name() != about.node);
@@ -151,7 +159,7 @@ impl<'a> Output<'a> {
 
     pub(super) fn bytes(&self, format: Format) -> Vec<u8> {
         match format {
-            Format::Csv => self.csv_text().into_bytes(),
+            Format::Csv => self.csv(),
             Format::Parquet => {
                 let written = self.columns.iter();
                 let written =
@@ -165,12 +173,19 @@ impl<'a> Output<'a> {
         }
     }
 
-    fn csv_text(&self) -> String {
-        let header = self.columns.iter().map(|(name, _)| name.clone()).collect();
-        let record = |row: usize| {
-            self.columns.iter().map(|(_, cells)| cells.text(row).into_owned()).collect()
-        };
-        source::csv_text(std::iter::once(header).chain((0..self.rows()).map(record)))
+    fn csv(&self) -> Vec<u8> {
+        let names = self.columns.iter().map(|(name, _)| Cow::from(name));
+        let mut bytes = source::csv_bytes(std::iter::once(names));
+        let record = |row: usize| self.columns.iter().map(move |(_, cells)| cells.text(row));
+        let parts: Vec<Vec<u8>> = (0..self.rows().div_ceil(PART_ROWS))
+            .into_par_iter()
+            .map(|part| {
+                let end = self.rows().min((part + 1) * PART_ROWS);
+                source::csv_bytes((part * PART_ROWS..end).map(record))
+            })
+            .collect();
+        bytes.extend(parts.concat());
+        bytes
     }
 
     /// A row by the names of the columns.
@@ -187,23 +202,7 @@ impl<'a> Output<'a> {
     }
 
     fn json_row(&self, row: usize) -> Value {
-        let (classes, served) = (&self.about.classes, self.served);
-        let mut found = json!({ "row": row + 1, "node": served.nodes[row] });
-        let cell = |name: &str| {
-            let own = self.columns.iter().rev().find(|(known, _)| known == name);
-            own.map_or(Value::Null, |(_, cells)| cells.json(row))
-        };
-        found["prediction"] = cell("prediction");
-        if !classes.is_empty() {
-            let own = &served.values[row * classes.len()..];
-            let pairs = classes.iter().cloned().zip(own.iter().map(|share| json!(share)));
-            found["probabilities"] = Value::Object(pairs.collect());
-        }
-        if served.intervals.is_some() {
-            found["lower"] = cell("lower");
-            found["upper"] = cell("upper");
-        }
-        found["by"] = cell("by");
+        let mut found = json!(AnsweredRow::new(self.about, self.served, row));
         if let Some(why) = self.why {
             let parts = why.columns.iter().map(|(name, own)| (name.clone(), json!(own[row])));
             found["base"] = json!(why.base[row]);
@@ -242,10 +241,7 @@ fn predictions<'a>(about: &DataSchema, served: &Served) -> Vec<(String, Cells<'a
     if about.classes.is_empty() {
         columns.push(("prediction".into(), Cells::Numbers(served.values.clone())));
     } else {
-        // The first of equals.
-        let better = |own: &[f64], a: usize, b: usize| if own[b] > own[a] { b } else { a };
-        let class =
-            |own: &[f64]| about.classes[(0..own.len()).fold(0, |a, b| better(own, a, b))].clone();
+        let class = |own: &[f64]| about.classes[most_probable(own)].clone();
         columns.push(("prediction".into(), Cells::Text(rows().map(class).collect())));
     }
     for (place, class) in about.classes.iter().enumerate() {

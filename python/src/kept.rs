@@ -1,0 +1,181 @@
+//! The models that a run keeps, of any of its methods: in memory after a fit, or from the folder of a run. They predict as
+//! the command does, rows of nodes that the run has never seen as well.
+
+use std::{path::PathBuf, sync::Arc};
+
+use fedgrid::data::Task;
+use fedgrid_lab::{
+    run::RunModels,
+    serving::{LevelIntervals, NewNodes, Served, Serving, UnknownRule, method_note},
+    source::{Column, Table},
+};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::{exceptions::PyValueError, prelude::*};
+
+use crate::{
+    convert::{experiment_error, to_json},
+    frame::{Frame, HandedColumn},
+    handle::IntervalsHandle,
+    models::ModelsHandle,
+    work::How,
+};
+
+/// What messages call the rows.
+const SOURCE: &str = "the frame";
+
+/// The models of one method of a run.
+#[pyclass(frozen, name = "Kept", module = "fedgrid._fedgrid")]
+pub(crate) struct KeptHandle(pub(crate) Arc<RunModels>);
+
+/// Rows with the names of their nodes: the names, the place of each row's name, and the columns.
+type NamedRows<'py> = (Vec<String>, PyReadonlyArray1<'py, i64>, Vec<HandedColumn<'py>>);
+
+/// What is asked besides the rows.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Asked<'py> {
+    level: Option<f64>,
+    unknown: Option<String>,
+    /// Where new nodes are: "places" or "edges", and the columns of a table.
+    near: Option<(String, Vec<HandedColumn<'py>>)>,
+    history: Option<NamedRows<'py>>,
+}
+
+/// Predictions, the ends of their intervals, and what a reader must know.
+type Found<'py> =
+    (Bound<'py, PyArray1<f64>>, Option<[Bound<'py, PyArray1<f64>>; 2]>, Vec<String>, Vec<String>);
+
+#[pymethods]
+impl KeptHandle {
+    /// Reads the models of a run folder: of a method by name, or of the run's own.
+    #[staticmethod]
+    #[pyo3(signature = (folder, method=None))]
+    fn load(py: Python<'_>, folder: PathBuf, method: Option<&str>) -> PyResult<Self> {
+        let read = || match method {
+            Some(method) => RunModels::of_method(&folder, Some(method)),
+            None => RunModels::of_own_method(&folder),
+        };
+        let models = py.detach(read).map_err(|error| experiment_error(&error))?;
+        Ok(Self(Arc::new(models)))
+    }
+
+    /// How rows are read, as JSON.
+    fn about(&self) -> String {
+        to_json(&self.0.about)
+    }
+
+    /// The method, the one that the verdict advises, and all that are kept, the run's own first.
+    fn methods(&self) -> (String, String, Vec<String>) {
+        (self.0.used.clone(), self.0.advised.clone(), self.0.methods.clone())
+    }
+
+    /// Which method predicts, in words.
+    fn note(&self) -> String {
+        method_note(&self.0, "use=")
+    }
+
+    /// The columns that new rows need, the column of times and those that lags are made of.
+    fn sources(&self) -> (Vec<String>, Option<(String, Vec<String>)>) {
+        let plan = self.0.about.column_plan();
+        let own = |names: Vec<&str>| names.into_iter().map(String::from).collect();
+        let lags = plan.lags.as_ref().map(|lags| (lags.time.clone(), own(lags.sources())));
+        (own(plan.sources()), lags)
+    }
+
+    /// The models of nodes in this order.
+    fn models(&self, names: Vec<String>) -> PyResult<ModelsHandle> {
+        let model = |name: &String| {
+            let found = self.0.by_node.get(name).cloned();
+            found
+                .ok_or_else(|| PyValueError::new_err(format!("the run keeps no model of '{name}'")))
+        };
+        let models = names.iter().map(model).collect::<PyResult<Vec<_>>>()?;
+        Ok(ModelsHandle::new(models, self.0.about.clone()))
+    }
+
+    /// Reads all that predictions may need, because the folder may be another later.
+    fn read_all(&self, py: Python<'_>) -> PyResult<()> {
+        let models = self.0.clone();
+        let read = py.detach(move || models.read_all());
+        read.map(|_| ()).map_err(|error| experiment_error(&error))
+    }
+
+    /// What intervals are made of; none for classes.
+    fn intervals(&self) -> PyResult<Option<IntervalsHandle>> {
+        if self.0.about.task != Task::Regression {
+            return Ok(None);
+        }
+        let found = self.0.intervals().map_err(|error| experiment_error(&error))?;
+        Ok(Some(IntervalsHandle(found.intervals.clone())))
+    }
+
+    /// Predicts rows as the command does: the values, the ends of intervals, whose model has predicted each row, and notes.
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        rows: NamedRows<'py>,
+        asked: Asked<'py>,
+        how: How,
+    ) -> PyResult<Found<'py>> {
+        let (models, level) = (self.0.clone(), asked.level);
+        let table = self.table(rows)?;
+        let history = asked.history.map(|rows| self.table(rows)).transpose()?;
+        let unknown = match asked.unknown.as_deref() {
+            Some(word) => Some(UnknownRule::named(word).ok_or_else(|| {
+                PyValueError::new_err(format!(
+                    "unknown is {word:?}, expected refuse, pooled or neighbours"
+                ))
+            })?),
+            None => None,
+        };
+        let near = asked.near.map(|(kind, columns)| self.near(&kind, &columns)).transpose()?;
+        let served = how.run(py, move |_| {
+            let predict = || -> fedgrid_lab::Result<Served> {
+                let levels = level.map(|level| LevelIntervals::new(&models, level)).transpose()?;
+                let (intervals, new_nodes) = (levels.as_ref(), near.as_ref());
+                let serving = Serving { models: &models, intervals, unknown, new_nodes };
+                serving.predict(&table, history.as_ref())
+            };
+            Ok(predict())
+        })?;
+        let Served { values, by, intervals, notes, .. } =
+            served.map_err(|error| experiment_error(&error))?;
+        let end = |ends: &[Option<(f64, f64)>], of: fn((f64, f64)) -> f64| {
+            let cells = ends.iter().map(|own| own.map_or(f64::NAN, of)).collect();
+            PyArray1::from_vec(py, cells)
+        };
+        let ends = intervals.map(|all| [end(&all, |own| own.0), end(&all, |own| own.1)]);
+        let by = by.iter().map(ToString::to_string).collect();
+        Ok((PyArray1::from_vec(py, values), ends, by, notes))
+    }
+}
+
+impl KeptHandle {
+    /// A frame as the table that the command would read.
+    fn table(&self, (names, codes, columns): NamedRows<'_>) -> PyResult<Table> {
+        let about = &self.0.about;
+        let codes = codes.as_array();
+        let frame = Frame::new(&columns, codes.len())?;
+        let name = |code: &i64| usize::try_from(*code).ok().and_then(|code| names.get(code));
+        let nodes = codes.iter().map(|code| name(code).map(String::as_str));
+        let mut made = vec![Column::of_text(about.node.clone(), nodes)];
+        let others =
+            columns.iter().map(|(name, ..)| name.as_str()).filter(|name| *name != about.node);
+        made.extend(frame.columns(others, &about.column_plan().missing_values));
+        Ok(Table::of_columns(SOURCE, made, codes.len()))
+    }
+
+    /// Who is near nodes that the run does not know.
+    fn near(&self, kind: &str, columns: &[HandedColumn<'_>]) -> PyResult<NewNodes> {
+        let rows = columns.first().map_or(Ok(0), |(_, _, cells)| cells.len())?;
+        let frame = Frame::new(columns, rows)?;
+        let made = frame.columns(columns.iter().map(|(name, ..)| name.as_str()), &[]);
+        let table = Table::of_columns(if kind == "edges" { "edges" } else { "nodes" }, made, rows);
+        let found = if kind == "edges" {
+            NewNodes::from_edges(&self.0, &table)
+        } else {
+            NewNodes::from_places(&self.0, &table)
+        };
+        found.map_err(|error| experiment_error(&error))
+    }
+}
