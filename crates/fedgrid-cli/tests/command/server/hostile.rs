@@ -243,7 +243,9 @@ fn every_refusal_says_what_was_found_and_what_would_do() {
         ),
     ] {
         let reply = server.connect().ask(method, path, &[lines], body);
-        assert_eq!((reply.status, reply.error().as_str()), (status, sentence), "{path} {body}");
+        // Names that are near or known may follow.
+        assert!(reply.error().starts_with(sentence), "{path} {body}: {}", reply.error());
+        assert_eq!(reply.status, status, "{path} {body}");
     }
 }
 
