@@ -24,9 +24,9 @@ pub(super) fn factor(matrix: &mut [f64], size: usize) -> bool {
     let task = Factor { matrix, size, is_definite: &mut is_definite };
     // Vectors are of no use to the smallest ones, of which there are many.
     if size > TILE {
-        simd::dispatch(task)
+        simd::dispatch(task);
     } else {
-        task.run()
+        task.run();
     }
     is_definite
 }

@@ -130,9 +130,8 @@ struct Patience {
 
 /// A search tells strengths apart by errors that rounds change in their third digit only after a few.
 const OF_SEARCH: Patience = Patience { smaller_share: 0.95, noisy_rounds: 5 };
-/// What users keep waits until chance has had its turns, but not for records that chance sets now and then: residuals
-/// that are noise fell by a twentieth in one of a dozen rounds.
-const OF_FINAL_FIT: Patience = Patience { smaller_share: 0.9, noisy_rounds: 10 };
+/// What users keep waits until chance has had its turns.
+const OF_FINAL_FIT: Patience = Patience { smaller_share: 0.95, noisy_rounds: 15 };
 
 impl Rest {
     fn new(effort: Effort) -> Self {

@@ -104,7 +104,9 @@ impl PreparedForest {
                 sums.iter_mut().zip(label).for_each(|(sum, label)| *sum += label);
             }
         }
-        means.iter_mut().for_each(|sum| *sum /= forest.roots.len() as f64);
+        for sum in &mut means {
+            *sum /= forest.roots.len() as f64;
+        }
         self.sorted.spread(forest, rows, |row, label| {
             label.copy_from_slice(&means[row * outputs..][..outputs]);
         })

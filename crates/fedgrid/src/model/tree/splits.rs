@@ -115,7 +115,9 @@ impl Splits {
             }
         }
         for (label, sum) in labels.chunks_exact_mut(width).zip(sums).filter(|(_, sum)| *sum > 0.0) {
-            label.iter_mut().for_each(|label| *label /= sum);
+            for number in label {
+                *number /= sum;
+            }
         }
     }
 }
