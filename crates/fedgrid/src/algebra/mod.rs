@@ -4,16 +4,15 @@
 
 mod batch;
 mod block_sparse;
-mod factor;
+mod inner_products;
 pub(crate) mod simd;
 mod small;
 
-use std::cmp::Ordering;
-
-use factor::factor;
+use std::{cmp::Ordering, ops::Range};
 
 pub use batch::{Batch, Factors, triangle};
 pub use block_sparse::{BlockCholesky, Pattern, SelectedInverse};
+pub(crate) use inner_products::{Panel, inner_products};
 pub(crate) use simd::SimdTask;
 pub(crate) use small::row_dot;
 pub use small::{
@@ -77,6 +76,10 @@ pub fn add_outer(matrix: &mut [f64], factor: f64, x: &[f64]) {
     }
 }
 
+/// How many rows and columns of a matrix are factored together: so many rows of a few hundred numbers fit
+/// into the second cache.
+const TILE: usize = 24;
+
 /// The lower triangle `L` of a positive definite matrix `A = L Lᵀ`.
 #[derive(Debug, Clone)]
 pub struct Cholesky {
@@ -89,7 +92,33 @@ impl Cholesky {
     /// Factors a symmetric matrix, or returns none if it is not positive definite.
     #[must_use]
     pub fn new(mut matrix: Vec<f64>, size: usize) -> Option<Self> {
-        factor(&mut matrix, size).then_some(Self { size, lower: matrix })
+        // Tile by tile, because the rows of a large triangle do not fit into the cache at once. What columns left of a
+        // tile take from it is one product of two panels.
+        let tile = |first: usize| first..size.min(first + TILE);
+        let mut taken = [0.0; TILE * TILE];
+        for rows in (0..size).step_by(TILE).map(tile) {
+            for columns in (0..rows.end).step_by(TILE).map(tile) {
+                let (first, count) = (columns.start, columns.len());
+                if first > 0 {
+                    let panel = |tile: &Range<usize>| Panel {
+                        numbers: &matrix[tile.start * size..],
+                        stride: size,
+                        rows: tile.len(),
+                    };
+                    let taken = &mut taken[..rows.len() * count];
+                    inner_products(panel(&rows), panel(&columns), first, taken);
+                    for (row, taken) in rows.clone().zip(taken.chunks_exact(count)) {
+                        add_scaled(&mut matrix[row * size + first..][..count], -1.0, taken);
+                    }
+                }
+                for column in columns {
+                    for row in rows.start.max(column)..rows.end {
+                        matrix[row * size + column] = entry(&matrix, size, row, column, first)?;
+                    }
+                }
+            }
+        }
+        Some(Self { size, lower: matrix })
     }
 
     /// The logarithm of the determinant of `A`.
@@ -140,6 +169,19 @@ impl Cholesky {
             let x = b[row];
             add_scaled(&mut b[..row], -x, &self.lower[row * n..row * n + row]);
         }
+    }
+}
+
+/// An entry of the triangle, given all entries to its left and those of the row `column`, of which those before `first`
+/// are taken already; none if the matrix is not positive definite.
+fn entry(matrix: &[f64], size: usize, row: usize, column: usize, first: usize) -> Option<f64> {
+    let (own, pivot) = (&matrix[row * size..], &matrix[column * size..]);
+    let value = own[column] - dot(&own[first..column], &pivot[first..column]);
+    if row > column {
+        Some(value * pivot[column])
+    } else {
+        // One over it, because all rows below multiply by it, and a division takes longer.
+        (value > 0.0 && value.is_finite()).then(|| 1.0 / value.sqrt())
     }
 }
 
@@ -316,7 +358,7 @@ mod tests {
 
     #[test]
     fn cholesky_solves_and_refuses_what_is_not_positive_definite() {
-        for n in [1, 7, factor::TILE, 2 * factor::TILE + 5] {
+        for n in [1, 7, TILE, 2 * TILE + 5] {
             check_cholesky(n);
         }
     }

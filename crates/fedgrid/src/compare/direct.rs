@@ -132,7 +132,7 @@ impl Trainer<'_> {
             .map(|node| hub > 0.0 || !network.neighbours(node).is_empty())
             .collect();
         if hub == 0.0 {
-            for node in undetermined(network, |node| self.has_rows[node]) {
+            for node in undetermined(network, |node| self.has_rows(node)) {
                 is_coupled[node] = false;
             }
         }

@@ -14,7 +14,7 @@ use crate::{
     error::Result,
     method::{Hypotheses, Local, Pooled},
     model::{Hypothesis, LocalModel},
-    network::{Network, Node},
+    network::{Network, Node, NodeId},
     optimum::{LinearNetwork, SmoothNetwork, gtv::Losses},
     runtime::InProcess,
 };
@@ -23,40 +23,39 @@ use crate::{
 pub struct Trainer<'a> {
     pub(super) study: &'a Study,
     pub(super) watch: &'a dyn Watch,
-    rows: &'a [Vec<usize>],
+    shared: Arc<SharedRows>,
     ridge: Option<f64>,
-    /// The columns of the nodes, where there are more features than rows.
-    few_rows: Option<FewRows>,
+    rows: &'a [Vec<usize>],
     /// The nodes, once they are needed: linear networks are solved by their moments.
     nodes: OnceLock<Vec<Node>>,
-    /// Whether a node has rows that count.
-    pub(super) has_rows: Vec<bool>,
     /// Linear models coupled by predictions, which are solved directly.
     pub(super) linear: Option<LinearNetwork>,
     /// Other models with smooth losses that are solved directly, once they are needed.
     smooth: OnceLock<Option<SmoothNetwork>>,
     /// The losses of models coupled by weights, once they are needed.
     losses: OnceLock<Result<Losses>>,
+}
+
+/// What trainers of the same rows have in common, whatever their ridge.
+pub(super) struct SharedRows {
+    /// The columns of the nodes, where there are more features than rows.
+    few_rows: Option<FewRows>,
+    /// The nodes with the models of the study; none where the moments suffice.
+    nodes: Option<Vec<Node>>,
+    /// Whether a node has rows that count.
+    has_rows: Vec<bool>,
+    /// The moments of linear models.
+    linear: Option<LinearNetwork>,
     mean: Arc<dyn Hypothesis>,
-    anchor: Arc<SharedAnchor>,
-}
-
-/// The pooled models of some training rows, once they are needed. They are the same at every ridge.
-#[derive(Debug, Default)]
-pub(super) struct SharedAnchor {
-    hypotheses: OnceLock<Result<Hypotheses>>,
+    /// The pooled models, once they are needed.
+    anchor: OnceLock<Result<Hypotheses>>,
     /// What they predict for the public points of each node.
-    predictions: OnceLock<Arc<[Arc<Labels>]>>,
+    anchor_predictions: OnceLock<Arc<[Arc<Labels>]>>,
 }
 
-impl<'a> Trainer<'a> {
-    pub(super) fn new(
-        study: &'a Study,
-        watch: &'a dyn Watch,
-        rows: &'a [Vec<usize>],
-        ridge: Option<f64>,
-    ) -> Result<Self> {
-        let nodes = study.nodes_with(rows, ridge);
+impl SharedRows {
+    pub(super) fn new(study: &Study, rows: &[Vec<usize>]) -> Result<Self> {
+        let nodes = study.nodes_with(rows, None);
         let few_rows = FewRows::new(study, &nodes);
         let nodes = match &few_rows {
             Some(few_rows) => few_rows.nodes(nodes)?,
@@ -73,32 +72,54 @@ impl<'a> Trainer<'a> {
         let has_rows = nodes.iter().map(|node| node.data.total_weight() > 0.0).collect();
         // Nodes hold copies of rows: where the moments suffice, these are dropped until a model asks for them.
         let is_kept = linear.is_none() || few_rows.is_some();
-        let nodes = if is_kept { nodes.into() } else { OnceLock::new() };
-        let (smooth, losses, anchor) = (OnceLock::new(), OnceLock::new(), Arc::default());
-        Ok(Self {
-            study,
-            watch,
-            rows,
-            ridge,
-            few_rows,
-            nodes,
-            has_rows,
-            linear,
-            smooth,
-            losses,
-            mean,
-            anchor,
-        })
+        let nodes = is_kept.then_some(nodes);
+        let (anchor, anchor_predictions) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { few_rows, nodes, has_rows, linear, mean, anchor, anchor_predictions })
+    }
+}
+
+impl<'a> Trainer<'a> {
+    pub(super) fn new(
+        study: &'a Study,
+        watch: &'a dyn Watch,
+        rows: &'a [Vec<usize>],
+        ridge: Option<f64>,
+    ) -> Result<Self> {
+        let shared = Arc::new(SharedRows::new(study, rows)?);
+        Self::sharing(study, watch, (rows, shared), ridge)
     }
 
-    /// The same with pooled models that others of these rows have, too.
-    pub(super) fn sharing(self, anchor: Arc<SharedAnchor>) -> Self {
-        Self { anchor, ..self }
+    /// A trainer of rows that others have, too.
+    pub(super) fn sharing(
+        study: &'a Study,
+        watch: &'a dyn Watch,
+        (rows, shared): (&'a [Vec<usize>], Arc<SharedRows>),
+        ridge: Option<f64>,
+    ) -> Result<Self> {
+        let linear = match &shared.linear {
+            Some(linear) => Some(linear.with_ridges(&with_ridge(&study.models, ridge))?),
+            None => None,
+        };
+        let (nodes, smooth, losses) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Ok(Self { study, watch, shared, ridge, rows, nodes, linear, smooth, losses })
     }
 
     /// The nodes with their training rows.
     pub(super) fn nodes(&self) -> &[Node] {
-        self.nodes.get_or_init(|| self.study.nodes_with(self.rows, self.ridge))
+        let made = || match &self.shared.nodes {
+            Some(nodes) => {
+                let models = with_ridge(&self.study.models, self.ridge);
+                let own = |(node, model): (&Node, _)| Node { model, ..node.clone() };
+                nodes.iter().zip(models).map(own).collect()
+            }
+            None => self.study.nodes_with(self.rows, self.ridge),
+        };
+        self.nodes.get_or_init(made)
+    }
+
+    /// Whether a node has rows that count.
+    pub(super) fn has_rows(&self, node: NodeId) -> bool {
+        self.shared.has_rows[node]
     }
 
     /// Models with smooth losses, coupled by predictions; none if there are others, or rounds are asked for.
@@ -117,7 +138,7 @@ impl<'a> Trainer<'a> {
             key.check(request.strength)?;
         }
         let mut fitted = method.fit(self, FitRequest { is_estimated, ..request })?;
-        if let Some(few_rows) = &self.few_rows {
+        if let Some(few_rows) = &self.shared.few_rows {
             for hypothesis in fitted.hypotheses.iter_mut().chain(&mut fitted.common) {
                 *hypothesis = few_rows.of_all_features(hypothesis);
             }
@@ -135,7 +156,8 @@ impl<'a> Trainer<'a> {
     pub(super) fn local(&self) -> Result<Fitted> {
         let views = self.study.network.without_edges().views(self.nodes().to_vec())?;
         let run = InProcess::default().run(&Local, views)?;
-        let filled = run.hypotheses.into_iter().map(|h| h.unwrap_or_else(|| self.mean.clone()));
+        let filled =
+            run.hypotheses.into_iter().map(|h| h.unwrap_or_else(|| self.shared.mean.clone()));
         Ok(Fitted::exact(filled.collect()))
     }
 
@@ -159,7 +181,7 @@ impl<'a> Trainer<'a> {
             let nodes: Vec<Node> = self.nodes().iter().zip(&self.study.models).map(own).collect();
             Pooled.fit(&nodes).map(Into::into)
         };
-        self.anchor.hypotheses.get_or_init(fit).clone()
+        self.shared.anchor.get_or_init(fit).clone()
     }
 
     /// What the pooled models predict for the public points of each node: most nodes have one model and one set in
@@ -180,7 +202,7 @@ impl<'a> Trainer<'a> {
             }
             known.into()
         };
-        Ok(self.anchor.predictions.get_or_init(predict).clone())
+        Ok(self.shared.anchor_predictions.get_or_init(predict).clone())
     }
 
     /// The losses of models that are coupled by weights.
@@ -197,7 +219,7 @@ impl<'a> Trainer<'a> {
         hypotheses: &mut [Option<Arc<dyn Hypothesis>>],
     ) -> Result<()> {
         // A method may start somewhere else than local training, and with nobody to hear would stay there.
-        let is_lonely = |node: &usize| network.neighbours(*node).is_empty() && self.has_rows[*node];
+        let is_lonely = |node: &usize| network.neighbours(*node).is_empty() && self.has_rows(*node);
         for node in (0..network.len()).filter(|node| hub == 0.0 && is_lonely(node)) {
             let Node { model, data, .. } = &self.nodes()[node];
             hypotheses[node] = Some(model.fit(data)?.into());
@@ -214,7 +236,7 @@ impl<'a> Trainer<'a> {
     ) -> Result<Vec<Arc<dyn Hypothesis>>> {
         // With a hub every node hears of the rows of others.
         if hub == 0.0 {
-            for node in undetermined(network, |node| self.has_rows[node]) {
+            for node in undetermined(network, |node| self.has_rows(node)) {
                 hypotheses[node] = None;
             }
         }

@@ -1,6 +1,7 @@
 //! Choosing strengths on validation rows, for every contestant in the same way: a coarse grid of
-//! pulls α and ridges, walked from strong to weak with warm starts, wider where its edge wins, finer
-//! around the best. Shuffled networks are searched from a strength that is known (see [`super::descent`]).
+//! pulls α and ridges, walked from strong to weak with warm starts. With ridges the search goes on from its best
+//! (see [`super::descent`], where shuffled networks begin at once); without, the grid gets wider where its edge
+//! wins, and finer around the best.
 
 use std::{borrow::Cow, collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
@@ -13,7 +14,7 @@ use super::{
     nodes::for_search,
     score::sum,
     strength::{Grid, PULL_EXPONENTS, Units, pull},
-    trainer::{SharedAnchor, Trainer},
+    trainer::{SharedRows, Trainer},
 };
 use crate::{
     data::Dataset,
@@ -136,9 +137,9 @@ impl Study {
     ) -> Result<Card> {
         let cheaper = for_search(&self.models).map(|models| Self { models, ..self.clone() });
         let search = Search::new(cheaper.as_ref().unwrap_or(self), contestant, watch)?;
-        let near = near.filter(|near| near.alpha > 0.0 && matches!(search.grid, Grid::Decades(_)));
+        let near = near.filter(|near| near.alpha > 0.0 && search.has_decades());
         let tried = match near {
-            Some(near) => search.descend(near)?,
+            Some(near) => search.descend(near, Vec::new())?,
             None => search.run()?,
         };
         let best = best(&tried);
@@ -224,8 +225,8 @@ pub(super) struct Search<'a> {
     pub(super) goes_on: bool,
     /// What was made for walks, and where these ended.
     trainers: BTreeMap<WalkKey, Trainer<'a>>,
-    /// Of each fold.
-    anchors: Vec<Arc<SharedAnchor>>,
+    /// Of each fold, once it is needed.
+    folds: Vec<Arc<SharedRows>>,
     ends: BTreeMap<WalkKey, StartingPoint>,
 }
 
@@ -259,7 +260,7 @@ impl<'a> Search<'a> {
             tried: 0,
             goes_on: false,
             trainers: BTreeMap::new(),
-            anchors: study.plan.folds.iter().map(|_| Arc::default()).collect(),
+            folds: Vec::new(),
             ends: BTreeMap::new(),
         })
     }
@@ -267,6 +268,10 @@ impl<'a> Search<'a> {
     fn run(mut self) -> Result<Vec<Tried>> {
         let (mut exponents, ridges) = (PULL_EXPONENTS, self.ridges());
         let mut tried = self.evaluate(&self.grid.first(), &ridges)?;
+        if self.tunes_ridge && self.has_decades() && !self.study.settings.is_quick {
+            let from = best(&tried).strength;
+            return self.descend(from, tried);
+        }
         // While the edge of the grid wins, the grid is too narrow.
         while let Grid::Decades(unit) = self.grid {
             let alpha = best(&tried).strength.alpha;
@@ -281,9 +286,14 @@ impl<'a> Search<'a> {
         Ok(tried)
     }
 
+    fn has_decades(&self) -> bool {
+        matches!(self.grid, Grid::Decades(_))
+    }
+
     fn ridges(&self) -> Vec<Option<f64>> {
         if self.tunes_ridge {
-            let step = if self.study.settings.is_quick { 2 } else { 1 };
+            // Where the search goes on from the best, every other decade tells where that is.
+            let step = if self.has_decades() || self.study.settings.is_quick { 2 } else { 1 };
             let exponents = RIDGE_EXPONENTS.rev().step_by(step);
             let ridges = exponents.map(|k| Some(self.ridge_unit * 10_f64.powi(k)));
             ridges.chain([Some(0.0)]).collect()
@@ -342,6 +352,7 @@ impl<'a> Search<'a> {
 
     /// Tries the strengths of all walks; every fold walks the pulls in order, from the last solution.
     pub(super) fn walk_all(&mut self, walks: &[Walk]) -> Result<Vec<Vec<Tried>>> {
+        self.make_folds()?;
         let folds = self.study.plan.folds.len();
         // Ridges and folds are independent and run on all cores; pulls are not, because each starts from the
         // solution of the one before.
@@ -385,8 +396,19 @@ impl<'a> Search<'a> {
 
     fn trainer(&self, ridge: Option<f64>, fold: usize) -> Result<Trainer<'a>> {
         let rows = &self.study.plan.folds[fold].train;
-        let trainer = Trainer::new(self.study, self.watch, rows, ridge)?;
-        Ok(trainer.sharing(self.anchors[fold].clone()))
+        let shared = (&rows[..], self.folds[fold].clone());
+        Trainer::sharing(self.study, self.watch, shared, ridge)
+    }
+
+    /// Makes the rows of all folds ready: before walks run at the same time, none of which may wait for another.
+    fn make_folds(&mut self) -> Result<()> {
+        if self.folds.is_empty() {
+            let study = self.study;
+            let folds = study.plan.folds.par_iter();
+            let made = folds.map(|fold| SharedRows::new(study, &fold.train).map(Arc::new));
+            self.folds = made.collect::<Result<_>>()?;
+        }
+        Ok(())
     }
 
     /// Where a ridge is among others.

@@ -59,7 +59,7 @@ pub use linear::{Linear, LinearHypothesis, LinearProximal};
 pub use linear_outputs::{Curvature, LinearOutputs, Link};
 pub use logistic::{Logistic, LogisticHypothesis};
 pub use neighbours::{Neighbours, NeighboursHypothesis};
-pub use parametric::{LossShape, Parametric, Steps};
+pub use parametric::{LossShape, Parametric, SecondDerivative, Steps};
 pub use perceptron::{Activation, Perceptron, PerceptronHypothesis};
 pub use poisson::{Poisson, PoissonHypothesis};
 pub use quantile::Quantile;

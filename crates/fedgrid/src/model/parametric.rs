@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::{Hypothesis, LinearOutputs, LocalModel};
 use crate::{
+    algebra::add_outer,
     data::{Dataset, Task},
     error::Result,
 };
@@ -41,6 +42,27 @@ impl Steps {
     }
 }
 
+/// A second derivative `diag(d) + Σ_k r_k r_kᵀ` of a convex loss: few rows of many weights make few lines.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SecondDerivative {
+    /// d.
+    pub diagonal: Vec<f64>,
+    /// The lines `r_k`, one after the other.
+    pub lines: Vec<f64>,
+}
+
+impl SecondDerivative {
+    /// As rows of a symmetric matrix.
+    #[must_use]
+    pub fn matrix(&self) -> Vec<f64> {
+        let size = self.diagonal.len();
+        let mut matrix = vec![0.0; size * size];
+        self.diagonal.iter().enumerate().for_each(|(k, d)| matrix[k * (size + 1)] = *d);
+        self.lines.chunks_exact(size.max(1)).for_each(|line| add_outer(&mut matrix, 1.0, line));
+        matrix
+    }
+}
+
 /// A model of weights. Where it has an intercept, that is the last weight of each output.
 pub trait Parametric: LocalModel {
     /// How many weights a hypothesis has for so many feature columns.
@@ -52,9 +74,8 @@ pub trait Parametric: LocalModel {
     /// The gradient of the loss, or a subgradient where it has a kink.
     fn gradient(&self, data: &Dataset, weights: &[f64]) -> Vec<f64>;
 
-    /// The second derivative as rows of a symmetric matrix, zero across a kink of the slope; none where
-    /// the model does not tell it.
-    fn hessian(&self, _data: &Dataset, _weights: &[f64]) -> Option<Vec<f64>> {
+    /// The second derivative, zero across a kink of the slope; none where the model does not tell it, whatever the rows.
+    fn hessian(&self, _data: &Dataset, _weights: &[f64]) -> Option<SecondDerivative> {
         None
     }
 

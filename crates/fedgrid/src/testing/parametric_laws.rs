@@ -85,6 +85,7 @@ impl ParametricLaws<'_> {
         let (data, size) = (self.data(), self.size());
         for point in (0..5).map(|seed| self.centre(seed)) {
             let Some(hessian) = self.model.hessian(&data, &point) else { return };
+            let hessian = hessian.matrix();
             for k in 0..size {
                 let gradient = |step: f64| {
                     let mut moved = point.clone();

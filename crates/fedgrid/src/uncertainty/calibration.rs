@@ -1,7 +1,5 @@
 //! Whose rows calibrate a node's intervals, how much each counts, and which score they lead to.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -51,8 +49,8 @@ pub(super) struct Scores {
 /// The rows that calibrate a node's intervals.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Weighed {
-    /// How much a row of each of these nodes counts.
-    pub(super) weights: BTreeMap<usize, f64>,
+    /// How much a row of each of these nodes counts, in the order of the nodes.
+    pub(super) weights: Vec<(usize, f64)>,
     pub(super) reach: Reach,
     /// Σ w.
     pub(super) total: f64,
@@ -123,19 +121,21 @@ impl Scores {
     /// The rows for a node's intervals; whether they suffice is seen by their total.
     pub(super) fn weighed(&self, node: usize, level: f64) -> Weighed {
         let wanted = (level * (1.0 - level) / COVERAGE_DEVIATION.powi(2)).max(least(level));
-        let mut weights = BTreeMap::from([(node, 1.0)]);
+        let mut weights = vec![(node, 1.0)];
         let (mut total, mut edges) = (self.row_count(node), 0);
         let mut ring = vec![(node, 1.0)];
         while total < wanted && !ring.is_empty() {
-            let mut next: BTreeMap<usize, f64> = BTreeMap::new();
+            let mut next: Vec<(usize, f64)> = Vec::new();
             for (from, weight) in ring {
                 for &(other, relative) in &self.neighbours[from] {
-                    if !weights.contains_key(&other) {
-                        let reached = next.entry(other).or_default();
-                        *reached = reached.max(WEIGHT_PER_EDGE * weight * relative);
+                    if weights.binary_search_by_key(&other, |(near, _)| *near).is_err() {
+                        next.push((other, WEIGHT_PER_EDGE * weight * relative));
                     }
                 }
             }
+            // Of several ways to a node the one by which its rows count most.
+            next.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+            next.dedup_by_key(|(near, _)| *near);
             let counts = next.iter().map(|(near, w)| w * self.row_count(*near));
             let added = counts.sum::<f64>();
             if total >= least(level) && added < LEAST_ADDED {
@@ -144,7 +144,8 @@ impl Scores {
             total += added;
             edges += usize::from(!next.is_empty());
             weights.extend(&next);
-            ring = next.into_iter().collect();
+            weights.sort_by_key(|(near, _)| *near);
+            ring = next;
         }
         if total >= least(level) {
             let reach = if edges == 0 { Reach::Own } else { Reach::Edges(edges) };
@@ -163,8 +164,7 @@ impl Scores {
     /// The smallest score that a share of the rows does not exceed, counting a row more that exceeds them all;
     /// none if that row is needed.
     pub(super) fn quantile(&self, weighed: &Weighed, level: f64) -> Option<f64> {
-        let of_node = |(node, weight): (&usize, &f64)| {
-            let (node, weight) = (*node, *weight);
+        let of_node = |&(node, weight): &(usize, f64)| {
             let scores = self.nodes[node].iter().enumerate();
             scores.map(move |(place, score)| (*score, weight * self.count(node, place)))
         };

@@ -154,7 +154,7 @@ impl Intervals {
     /// The band that these rows lead to, of which so many are a node's own.
     fn band_of(&self, weighed: &Weighed, own: usize, level: f64) -> Band {
         if let Some(factor) = self.scores.quantile(weighed, level) {
-            let all = weighed.weights.keys().map(|node| self.scores.nodes[*node].len());
+            let all = weighed.weights.iter().map(|(node, _)| self.scores.nodes[*node].len());
             // The node itself is among those that count.
             let others = all.sum::<usize>() - own;
             return Band::Calibrated { factor, own, others, reach: weighed.reach };

@@ -21,7 +21,7 @@ const LEAST_SHARED: usize = 1 << 20;
 
 /// A factor in strips of columns.
 #[derive(Debug, Default)]
-pub(super) struct Strips {
+pub(in crate::algebra) struct Strips {
     numbers: Vec<f64>,
     depth: usize,
     width: usize,
@@ -29,7 +29,7 @@ pub(super) struct Strips {
 
 impl Strips {
     /// Of a matrix with the given number of rows, of which a row's numbers are those of `row`.
-    pub(super) fn of_rows<'a>(
+    pub(in crate::algebra) fn of_rows<'a>(
         depth: usize,
         width: usize,
         row: impl Fn(usize) -> &'a [f64],
@@ -47,7 +47,7 @@ impl Strips {
     }
 
     /// Of the transpose of a matrix with `width` rows.
-    pub(super) fn of_turned<'a>(
+    pub(in crate::algebra) fn of_turned<'a>(
         depth: usize,
         width: usize,
         row: impl Fn(usize) -> &'a [f64],
@@ -85,14 +85,14 @@ impl Strips {
 
 /// Where rows are in a slice: so many numbers from one to the next, the first of them `at` numbers on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
-    pub(super) stride: usize,
-    pub(super) at: usize,
+pub(in crate::algebra) struct Place {
+    pub(in crate::algebra) stride: usize,
+    pub(in crate::algebra) at: usize,
 }
 
 /// Which columns of the result are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(in crate::algebra) enum Part {
     /// All.
     All,
     /// Those up to the diagonal and a few beyond.
@@ -100,7 +100,7 @@ pub(super) enum Part {
 }
 
 /// `to ← to + sign · A B` where A lies in other rows.
-pub(super) fn add_product(
+pub(in crate::algebra) fn add_product(
     (to, place): (&mut [f64], Place),
     (a, from): (&[f64], Place),
     b: &Strips,

@@ -22,6 +22,7 @@ mod tree;
 
 use std::sync::Arc;
 
+pub(super) use kernel::{Part, Place, Strips, add_product};
 pub use pattern::Pattern;
 
 use self::{

@@ -79,7 +79,7 @@ impl FactoredRows {
         // them.
         let tall = weights.iter().filter(|weight| **weight > 0.0).count() > columns;
         let reflections = tall.then(|| Reflections::triangularising(&mut rows, columns));
-        let svd = Singular::new(&rows, columns);
+        let svd = Singular::thin(&rows, columns);
         let (names, weights) = (features.names().clone(), weights.to_vec());
         let Linear { ridge, intercept } = *model;
         Ok(Self { names, ridge, intercept, weights, total, centre, reflections, svd })

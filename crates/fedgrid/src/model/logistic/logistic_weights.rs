@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::{Logistic, LogisticHypothesis, objective::probabilities, row_loss::CrossEntropy};
 use crate::{
-    algebra::{add_outer, add_scaled, dot},
+    algebra::{add_scaled, dot},
     data::{Dataset, Labels, Task},
     error::Result,
     model::{
-        Curvature, Hypothesis, LinearOutputs, Link, LossShape, Parametric, Steps,
+        Curvature, Hypothesis, LinearOutputs, Link, LossShape, Parametric, SecondDerivative, Steps,
         solver::{PenalisedLoss, RowLoss, RowShape, check_proximal},
     },
 };
@@ -73,28 +73,28 @@ impl Parametric for Logistic {
         gradient
     }
 
-    fn hessian(&self, data: &Dataset, weights: &[f64]) -> Option<Vec<f64>> {
+    fn hessian(&self, data: &Dataset, weights: &[f64]) -> Option<SecondDerivative> {
         // Newton steps across the kinks of the lasso would be wrong steps.
         if self.lasso > 0.0 {
             return None;
         }
         let (columns, size) = (data.features().columns(), weights.len());
         let width = self.affine().size(columns).max(1);
-        let mut hessian = vec![0.0; size * size];
-        let slopes = (0..size).filter(|k| k % width < columns);
-        slopes.for_each(|k| hessian[k * (size + 1)] = 2.0 * self.ridge);
+        let entry = |k: usize| if k % width < columns { 2.0 * self.ridge } else { 0.0 };
+        let diagonal = (0..size).map(entry).collect();
         let row_loss = CrossEntropy::new(data);
         let rows = self.affine().rows(data.features());
+        let mut lines = Vec::new();
         for (row, (x, weight)) in rows.chunks_exact(width).zip(data.weights()).enumerate() {
             if *weight > 0.0 {
+                let own = weight.sqrt();
                 let root = row_loss.root(row, &self.outputs(&x[..columns], weights));
-                for line in root.chunks_exact(row_loss.outputs()) {
-                    let all = line.iter().flat_map(|r| x.iter().map(move |x| r * x));
-                    add_outer(&mut hessian, *weight, &all.collect::<Vec<_>>());
+                for r in root {
+                    lines.extend(x.iter().map(|x| own * r * x));
                 }
             }
         }
-        Some(hessian)
+        Some(SecondDerivative { diagonal, lines })
     }
 
     fn as_linear_outputs(&self) -> Option<&dyn LinearOutputs> {

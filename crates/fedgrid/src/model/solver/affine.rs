@@ -9,10 +9,10 @@
 use std::sync::Arc;
 
 use crate::{
-    algebra::{add_outer, add_scaled, dot},
+    algebra::{add_scaled, dot},
     data::{Dataset, Features},
     error::{Result, same_size},
-    model::{LinearHypothesis, Steps, check},
+    model::{LinearHypothesis, SecondDerivative, Steps, check},
 };
 
 /// The shape and the penalty of a linear output.
@@ -105,18 +105,22 @@ impl Affine {
         data: &Dataset,
         weights: &[f64],
         row_curvature: impl Fn(f64, f64) -> f64,
-    ) -> Vec<f64> {
+    ) -> SecondDerivative {
         let (columns, size) = (data.features().columns(), weights.len());
-        let mut hessian = vec![0.0; size * size];
-        (0..columns).for_each(|k| hessian[k * (size + 1)] = 2.0 * self.ridge);
+        let mut diagonal = vec![2.0 * self.ridge; columns];
+        diagonal.resize(size, 0.0);
         let rows = self.rows(data.features());
         let labels = data.labels().as_slice().iter().zip(data.weights());
+        let mut lines = Vec::new();
         for (x, (y, weight)) in rows.chunks_exact(size.max(1)).zip(labels) {
-            if *weight > 0.0 {
-                add_outer(&mut hessian, weight * row_curvature(*y, dot(x, weights)), x);
+            let curvature = if *weight > 0.0 { row_curvature(*y, dot(x, weights)) } else { 0.0 };
+            // Where a loss is straight, a row adds nothing.
+            if curvature > 0.0 {
+                let root = (weight * curvature).sqrt();
+                lines.extend(x.iter().map(|x| root * x));
             }
         }
-        hessian
+        SecondDerivative { diagonal, lines }
     }
 
     /// `ridge ‖w‖² + lasso ‖w‖₁`

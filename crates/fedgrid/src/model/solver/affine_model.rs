@@ -13,7 +13,7 @@ use crate::{
     error::Result,
     model::{
         Curvature, Hypothesis, LinearHypothesis, LinearOutputs, Link, LocalModel, LossShape,
-        Parametric, Steps,
+        Parametric, SecondDerivative, Steps,
     },
 };
 
@@ -104,7 +104,7 @@ impl<M: AffineModel> Parametric for M {
         self.affine().gradient(data, weights, |label, output| self.row_slope(label, output))
     }
 
-    fn hessian(&self, data: &Dataset, weights: &[f64]) -> Option<Vec<f64>> {
+    fn hessian(&self, data: &Dataset, weights: &[f64]) -> Option<SecondDerivative> {
         // Whether there is one must not depend on the rows: a node may have none.
         self.row_curvature(0.0, 0.0)?;
         let curvature = |label, output| self.row_curvature(label, output).unwrap_or(0.0);

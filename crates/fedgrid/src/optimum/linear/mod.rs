@@ -34,7 +34,7 @@ use crate::{
     data::Features,
     descent::{Descent, Optimiser},
     error::{Result, at_least_zero, same_size},
-    model::{Hypothesis, Linear, LinearHypothesis},
+    model::{Hypothesis, Linear, LinearHypothesis, LocalModel},
     network::{Network, Node},
 };
 
@@ -54,16 +54,17 @@ pub struct LinearNetwork {
     intercept: bool,
     size: usize,
     /// Q of every node.
-    grams: Batch,
+    grams: Arc<Batch>,
     right: Vec<f64>,
     ridges: Vec<f64>,
     /// The moments K as lower triangles, node by node, or the only one if all nodes share a set.
-    triangles: Vec<f64>,
+    triangles: Arc<[f64]>,
     /// The same for products.
-    public: Batch,
+    public: Arc<Batch>,
     symmetric: bool,
-    /// What makes directions definite that neither rows nor public points tell; none if they tell all.
-    unseen: Option<Vec<f64>>,
+    /// What makes directions definite that neither rows nor public points tell; none if they tell all. A node with a
+    /// ridge has no need of it.
+    unseen: Option<Arc<[f64]>>,
 }
 
 /// Rounds of optimiser steps.
@@ -107,9 +108,6 @@ impl LinearNetwork {
         if models.iter().any(|model| model.intercept != intercept) {
             return Ok(None);
         }
-        for model in &models {
-            at_least_zero("ridge", model.ridge)?;
-        }
         // A node without rows has no level of its own; in rounds it takes its neighbours'.
         if !level && nodes.iter().any(|node| node.data.total_weight() == 0.0) {
             return Ok(None);
@@ -139,8 +137,9 @@ impl LinearNetwork {
             })
         };
         let names = first.data.features().names().clone();
-        let ridges: Vec<f64> = models.iter().map(|model| model.ridge).collect();
-        let unseen = unseen(nodes, sets, (&grams, &ridges), &triangles);
+        let ridges = ridges_of(&models)?;
+        let unseen = unseen(nodes, sets, &grams, &triangles).map(Into::into);
+        let (grams, triangles, public) = (Arc::new(grams), triangles.into(), Arc::new(public));
         Ok(Some(Self {
             names,
             intercept,
@@ -153,6 +152,13 @@ impl LinearNetwork {
             symmetric,
             unseen,
         }))
+    }
+
+    /// The same network with the ridges of other models, which are linear and have intercepts alike.
+    pub fn with_ridges(&self, models: &[Arc<dyn LocalModel>]) -> Result<Self> {
+        let linear: Vec<&Linear> = models.iter().filter_map(|model| model.as_linear()).collect();
+        same_size("linear models", linear.len(), self.ridges.len())?;
+        Ok(Self { ridges: ridges_of(&linear)?, ..self.clone() })
     }
 
     /// The same network with the ridges pulling to the slopes of a hypothesis instead of to zero.
@@ -293,16 +299,13 @@ impl LinearNetwork {
     }
 }
 
+fn ridges_of(models: &[&Linear]) -> Result<Vec<f64>> {
+    let checked = |model: &&Linear| at_least_zero("ridge", model.ridge).map(|()| model.ridge);
+    models.iter().map(checked).collect()
+}
+
 /// What makes directions definite that neither rows nor public points tell; a ridge does so by itself.
-fn unseen(
-    nodes: &[Node],
-    sets: &[Node],
-    (grams, ridges): (&Batch, &[f64]),
-    public: &[f64],
-) -> Option<Vec<f64>> {
-    if ridges.iter().all(|ridge| *ridge > 0.0) {
-        return None;
-    }
+fn unseen(nodes: &[Node], sets: &[Node], grams: &Batch, public: &[f64]) -> Option<Vec<f64>> {
     let columns = nodes.first()?.data.features().columns();
     let all = || {
         let rows = nodes.iter().map(|node| node.data.features());

@@ -71,7 +71,8 @@ impl<'a> System<'a> {
     /// The same without directions that nothing tells, for solvers: it has the solution of least length
     /// among those of the system.
     pub(super) fn definite(mut self) -> Self {
-        if let Some(unseen) = &self.moments.unseen {
+        let has_need = self.moments.ridges.contains(&0.0);
+        if let Some(unseen) = self.moments.unseen.as_deref().filter(|_| has_need) {
             self.unseen = Some(unseen);
             self.own = Some(self.blocks(!self.one_set()));
         }

@@ -24,6 +24,8 @@ const VISIT_SHARE: f64 = 0.01;
 const MOST_VISIT_STEPS: usize = 60;
 /// Where nobody else moves, this share of the tolerance: predictions are known better than gradients.
 const APART_SHARE: f64 = 1e-2;
+/// The share of the gradient that a step with kept second derivatives may leave: where it leaves more, new ones pay.
+const WORN_GRADIENT_SHARE: f64 = 0.3;
 /// The shortest step of a visit, below which rounding decides.
 const LEAST_STEP: f64 = 1e-9;
 
@@ -295,7 +297,8 @@ impl<'a> Equations<'a> {
     /// Goes down to about the minimum of a node by damped Newton steps.
     fn visit(&self, node: usize, at: &mut [f64], pulling: &[f64], enough: Enough) {
         let mut value = self.local_value(node, at, pulling);
-        let mut least = None;
+        let (mut least, mut before) = (None, f64::INFINITY);
+        let mut factor: Option<Cholesky> = None;
         for _ in 0..MOST_VISIT_STEPS {
             let own = self.own_derivatives(node, at, Curvature::Above);
             let public = self.public_derivatives(node, at, pulling, Curvature::Above);
@@ -313,29 +316,47 @@ impl<'a> Equations<'a> {
             if norm(&gradient) <= *least.get_or_insert_with(first) {
                 return;
             }
-            let (own, public) = self.curvature(node, &own, &public);
+            // Second derivatives cost more than a few further steps with those of a step before.
+            let is_worn = norm(&gradient) > WORN_GRADIENT_SHARE * before;
+            before = norm(&gradient);
+            let known = factor.take().filter(|_| !is_worn);
+            let is_fresh = known.is_none();
+            let known = known.unwrap_or_else(|| {
+                let (own, public) = self.curvature(node, &own, &public);
+                self.factor(node, &own, &public)
+            });
             let mut step = gradient.clone();
-            self.factor(node, &own, &public).solve(&mut step);
+            known.solve(&mut step);
             scale(&mut step, -1.0);
             let slope = dot(&step, &gradient);
-            let mut length = 1.0;
-            let next = loop {
-                let mut next = at.to_vec();
-                add_scaled(&mut next, length, &step);
-                let there = self.local_value(node, &next, pulling);
-                // Armijo's rule, with his usual share.
-                if there <= value + 1e-4 * length * slope {
-                    break Some((next, there));
+            let from = Descent { at, value, step: &step, slope };
+            let next = self.lower(node, &from, pulling);
+            match next {
+                Some((next, there)) => {
+                    at.copy_from_slice(&next);
+                    (value, factor) = (there, Some(known));
                 }
-                length *= 0.5;
-                if length < LEAST_STEP {
-                    break None;
-                }
-            };
-            let Some((next, there)) = next else { return };
-            at.copy_from_slice(&next);
-            value = there;
+                // With second derivatives of this point there may be a step all the same.
+                None if !is_fresh => {}
+                None => return,
+            }
         }
+    }
+
+    /// A point along a step at which the value of a node is lower by enough, and that value; none where rounding decides.
+    fn lower(&self, node: usize, from: &Descent, pulling: &[f64]) -> Option<(Vec<f64>, f64)> {
+        let mut length = 1.0;
+        while length >= LEAST_STEP {
+            let mut next = from.at.to_vec();
+            add_scaled(&mut next, length, from.step);
+            let there = self.local_value(node, &next, pulling);
+            // Armijo's rule, with his usual share.
+            if there <= from.value + 1e-4 * length * from.slope {
+                return Some((next, there));
+            }
+            length *= 0.5;
+        }
+        None
     }
 
     /// The factor of a node's block.
@@ -391,6 +412,14 @@ impl<'a> Equations<'a> {
         add_scaled(&mut block, self.alpha * hub, public);
         block
     }
+}
+
+/// A step of a visit: from where, and how fast the value falls along it.
+struct Descent<'a> {
+    at: &'a [f64],
+    value: f64,
+    step: &'a [f64],
+    slope: f64,
 }
 
 /// The left sides at some weights, and the derivatives of own and of public losses by their outputs.

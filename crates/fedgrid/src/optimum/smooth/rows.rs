@@ -5,7 +5,7 @@
 //! ```
 
 use crate::{
-    algebra::{add_scaled, dot},
+    algebra::{Panel, add_scaled, dot, inner_products},
     data::Features,
     model::{Curvature, LinearOutputs},
 };
@@ -113,14 +113,24 @@ impl Rows {
     pub(super) fn add_hessian(&self, derivatives: &Derivatives, out: &mut [f64]) {
         let (count, width) = (self.weights.len(), self.width);
         let size = out.len().isqrt();
-        let mut scaled = vec![0.0; count];
+        if count == 0 {
+            return;
+        }
+        let (mut scaled, mut products) = (vec![0.0; count * width], vec![0.0; width * width]);
         let pairs = (0..size / width.max(1)).flat_map(|a| (0..=a).map(move |b| (a, b)));
-        for ((a, b), own) in pairs.zip(derivatives.curvatures.chunks_exact(count.max(1))) {
-            for k in 0..width {
-                let products = scaled.iter_mut().zip(own.iter().zip(self.column(k)));
+        for ((a, b), own) in pairs.zip(derivatives.curvatures.chunks_exact(count)) {
+            for (scaled, column) in
+                scaled.chunks_exact_mut(count).zip(self.columns.chunks_exact(count))
+            {
+                let products = scaled.iter_mut().zip(own.iter().zip(column));
                 products.for_each(|(out, (c, x))| *out = c * x);
+            }
+            let panel = Panel { numbers: &self.columns, stride: count, rows: width };
+            let own = Panel { numbers: &scaled, ..panel };
+            inner_products(own, panel, count, &mut products);
+            for k in 0..width {
                 for l in 0..=k {
-                    let value = dot(&scaled, self.column(l));
+                    let value = products[k * width + l];
                     // Both blocks of the pair, and both triangles of each block; what falls together is one entry.
                     let (ak, al, bk, bl) =
                         (a * width + k, a * width + l, b * width + k, b * width + l);

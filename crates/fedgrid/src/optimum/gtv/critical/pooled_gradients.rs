@@ -83,7 +83,7 @@ impl PooledWeights<'_> {
         let mut each = Vec::with_capacity(self.component.len());
         for (node, row) in self.each() {
             let own = ReducedNode::new(
-                self.losses.hessian(node, row)?,
+                self.losses.hessian(node, row)?.matrix(),
                 self.gradient(node, row),
                 coupled,
             )?;

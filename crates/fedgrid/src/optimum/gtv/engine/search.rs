@@ -193,7 +193,7 @@ impl<'a> MinimumSearch<'a> {
     fn has_newton(&self, w: &[f64]) -> bool {
         self.problem.penalty.rule().is_euclidean()
             && self.problem.losses.not_convex().is_none()
-            && Curvatures::at(self.problem, w).is_some()
+            && Curvatures::are_known(self.problem, w)
     }
 
     /// Relaxed steps, the restarted Halpern iteration where these are slow, and Newton steps where there

@@ -31,7 +31,7 @@ impl SparseCholesky {
         let blocks = diagonal.chunks_exact_mut((size * size).max(1)).enumerate();
         for (slot, block) in blocks {
             if let NodeLoss::Quadratic(quadratic) = problem.loss(slot) {
-                block.copy_from_slice(&quadratic.hessian(size));
+                block.copy_from_slice(&quadratic.hessian(size).matrix());
             }
         }
         // `2H_i + Σ c` on the diagonal, −c elsewhere.

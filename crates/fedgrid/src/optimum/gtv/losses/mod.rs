@@ -11,7 +11,7 @@ use crate::{
     algebra::{add_scaled, dot, scale},
     data::{Dataset, Task},
     error::{Error, Result},
-    model::{Hypothesis, Parametric, kind_of},
+    model::{Hypothesis, Parametric, SecondDerivative, kind_of},
     network::{Network, Node},
 };
 pub(super) use quadratic::{Quadratic, REACHED_SHARE, reduce};
@@ -209,15 +209,19 @@ impl Losses {
     }
 
     /// The second derivative of a node's loss; none where its model does not tell it.
-    pub(super) fn hessian(&self, node: usize, w: &[f64]) -> Option<Vec<f64>> {
-        let size = self.size;
+    pub(super) fn hessian(&self, node: usize, w: &[f64]) -> Option<SecondDerivative> {
         match &self.each[node] {
-            NodeLoss::None => Some(vec![0.0; size * size]),
-            NodeLoss::Quadratic(quadratic) => Some(quadratic.hessian(size)),
+            NodeLoss::None => {
+                Some(SecondDerivative { diagonal: vec![0.0; self.size], lines: Vec::new() })
+            }
+            NodeLoss::Quadratic(quadratic) => Some(quadratic.hessian(self.size)),
             NodeLoss::Convex(convex) => {
                 let own = convex.model().hessian(convex.data(), &self.model_of_row(w))?;
-                let row = |a: &usize| self.order.iter().map(|b| own[a * size + b]).collect();
-                Some(self.order.iter().flat_map(|a| -> Vec<f64> { row(a) }).collect())
+                let lines = own.lines.chunks_exact(self.size.max(1));
+                Some(SecondDerivative {
+                    diagonal: self.row_of_model(&own.diagonal),
+                    lines: lines.flat_map(|line| self.row_of_model(line)).collect(),
+                })
             }
         }
     }

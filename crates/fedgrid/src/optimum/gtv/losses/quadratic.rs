@@ -7,10 +7,10 @@
 //! where an intercept that is left uncoupled has been minimised over: rows and labels are centred.
 
 use crate::{
-    algebra::{Singular, add_outer, add_scaled, dot, triangularise},
+    algebra::{Singular, add_scaled, dot, triangularise},
     data::{Dataset, Features, Labels},
     error::Result,
-    model::{Linear, LinearProximal},
+    model::{Linear, LinearProximal, SecondDerivative},
 };
 
 /// Curvatures of at most this share of the largest are none: the rows do not reach that direction. They are
@@ -129,13 +129,13 @@ impl Quadratic {
     }
 
     /// `2 H`.
-    pub(crate) fn hessian(&self, size: usize) -> Vec<f64> {
-        let mut hessian = vec![0.0; size * size];
-        (0..size).for_each(|k| hessian[k * (size + 1)] = 2.0 * self.ridge);
+    pub(crate) fn hessian(&self, size: usize) -> SecondDerivative {
+        let mut lines = Vec::new();
         for (v, h, _) in self.terms(size) {
-            add_outer(&mut hessian, 2.0 * (h - self.ridge), v);
+            let root = (2.0 * (h - self.ridge)).max(0.0).sqrt();
+            lines.extend(v.iter().map(|v| root * v));
         }
-        hessian
+        SecondDerivative { diagonal: vec![2.0 * self.ridge; size], lines }
     }
 
     /// The gradient `2 (H w − q)` added to a vector.
