@@ -6,8 +6,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Contestant, Fitted, Strength, Study, Watch,
+    Contestant, Fitted, NodeScore, Strength, Study, Watch,
     fitted::{Effort, FitRequest, StartingPoint},
+    score::sum,
     trainer::Trainer,
 };
 use crate::{
@@ -76,15 +77,29 @@ impl Study {
         if let Some((study, _)) = self.by_name() {
             return study.measures_in_turn(contestant, strength, watch);
         }
-        let mut judged = Vec::new();
-        for fold in &self.plan.folds {
+        Ok(self.in_turn(contestant, strength, watch)?.1)
+    }
+
+    /// The scores of each node on validation rows, each with models that were fitted without it, and their measures.
+    pub(super) fn in_turn(
+        &self,
+        contestant: Contestant,
+        strength: Strength,
+        watch: &dyn Watch,
+    ) -> Result<(Vec<NodeScore>, Option<Measures>)> {
+        let judge = |fold: &Fold| {
             if watch.interrupted() {
                 return Err(Error::Interrupted);
             }
             let fitted = self.fit_to(fold, (contestant, strength), watch)?;
-            judged.extend(self.judged_rows(&fitted.hypotheses, &fold.validation));
-        }
-        Ok(self.measured(&judged))
+            let scores = self.score(&fitted.hypotheses, &fold.validation);
+            Ok((scores, self.judged_rows(&fitted.hypotheses, &fold.validation)))
+        };
+        // Folds are independent, and the nodes of each may learn in turn: all cores are busy.
+        let folds = self.plan.folds.par_iter().map(judge).collect::<Result<Vec<_>>>()?;
+        let scores = sum(folds.iter().map(|(scores, _)| scores));
+        let judged: Vec<JudgedRows> = folds.into_iter().flat_map(|(_, judged)| judged).collect();
+        Ok((scores, self.measured(&judged)))
     }
 
     fn fit_to(

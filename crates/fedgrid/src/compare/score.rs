@@ -85,6 +85,13 @@ impl NodeScore {
     }
 }
 
+/// The scores of each node, added up.
+pub(super) fn sum<'a>(folds: impl Iterator<Item = &'a Vec<NodeScore>>) -> Vec<NodeScore> {
+    let mut folds = folds.cloned();
+    let first = folds.next().unwrap_or_default();
+    folds.fold(first, |sum, fold| sum.iter().zip(&fold).map(|(a, b)| a.plus(b)).collect())
+}
+
 impl Study {
     /// The scores of hypotheses on the given rows of each node, in the units of the table.
     #[must_use]

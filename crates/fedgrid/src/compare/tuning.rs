@@ -12,6 +12,7 @@ use super::{
     Contestant, NodeEvidence, NodeScore, RoleMeasures, Strength, Study, Watch,
     fitted::{Effort, FitRequest, StartingPoint},
     nodes::for_search,
+    score::sum,
     strength::{Grid, PULL_EXPONENTS, Units, pull},
     trainer::{SharedRows, Trainer},
 };
@@ -143,11 +144,13 @@ impl Study {
         };
         let best = best(&tried);
         // A strength that cheaper models have chosen is scored with the study's own.
-        let scored = match &cheaper {
-            Some(_) => Some(Search::new(self, contestant, watch)?.scored(best.strength)?),
+        let own = match &cheaper {
+            Some(_) => Some(self.in_turn(contestant, best.strength, watch)?),
             None => None,
         };
-        let best = scored.as_ref().unwrap_or(best);
+        let (own, measures) = own.unzip();
+        let own = own.map(|scores| Tried { strength: best.strength, scores });
+        let best = own.as_ref().unwrap_or(best);
         // A plot of the path needs numbers; that a strength diverged shows in its absence.
         let finite = tried.iter().filter(|tried| tried.error().is_finite());
         let path = finite.map(|tried| PathPoint {
@@ -161,7 +164,10 @@ impl Study {
             validation: best.error(),
             test: None,
             accuracy: self.accuracy(&best.scores),
-            measures: RoleMeasures::default(),
+            measures: RoleMeasures {
+                validation: measures.flatten().filter(|_| !self.plan.has_test()),
+                test: None,
+            },
             path: path.collect(),
             nodes: best.scores.clone(),
             evidence: Vec::new(),
@@ -350,12 +356,6 @@ impl<'a> Search<'a> {
         Ok(all.collect())
     }
 
-    /// Tries one strength.
-    fn scored(mut self, Strength { alpha, ridge }: Strength) -> Result<Tried> {
-        let walks = self.walk_all(&[Walk { ridge, pulls: vec![alpha] }])?;
-        Ok(walks.into_iter().flatten().next().expect("one strength was asked for"))
-    }
-
     /// Tries the strengths of all walks; every fold walks the pulls in order, from the last solution.
     pub(super) fn walk_all(&mut self, walks: &[Walk]) -> Result<Vec<Vec<Tried>>> {
         self.make_folds()?;
@@ -485,13 +485,6 @@ fn wider(alpha: f64, unit: f64, exponents: &RangeInclusive<i32>) -> Option<i32> 
     } else {
         None
     }
-}
-
-/// The scores of each node, added up.
-fn sum<'a>(folds: impl Iterator<Item = &'a Vec<NodeScore>>) -> Vec<NodeScore> {
-    let mut folds = folds.cloned();
-    let first = folds.next().unwrap_or_default();
-    folds.fold(first, |sum, fold| sum.iter().zip(&fold).map(|(a, b)| a.plus(b)).collect())
 }
 
 /// The mean variance of the features over all training rows.

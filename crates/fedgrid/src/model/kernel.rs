@@ -10,6 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::solver::exponentials;
 use crate::{
     algebra::dot,
     error::{Error, Result, at_least_zero},
@@ -76,7 +77,7 @@ impl Kernel {
     #[must_use]
     pub fn value(self, x: &[f64], z: &[f64]) -> f64 {
         match self {
-            Self::Gaussian { width } => (-0.5 * squared_distance(x, z) / (width * width)).exp(),
+            Self::Gaussian { width } => (-0.5 / (width * width) * squared_distance(x, z)).exp(),
             Self::Laplace { width } => (-squared_distance(x, z).sqrt() / width).exp(),
             Self::Polynomial { degree, offset } => (dot(x, z) + offset).powi(degree.cast_signed()),
         }
@@ -84,8 +85,18 @@ impl Kernel {
 
     /// The likeness of one row to each of many, given one after the other: a row of the matrix K.
     pub fn row(self, x: &[f64], points: &[f64], likeness: &mut [f64]) {
-        for (value, z) in likeness.iter_mut().zip(points.chunks_exact(x.len().max(1))) {
-            *value = self.value(x, z);
+        let all = likeness.iter_mut().zip(points.chunks_exact(x.len().max(1)));
+        match self {
+            Self::Gaussian { width } => {
+                let share = -0.5 / (width * width);
+                all.for_each(|(value, z)| *value = share * squared_distance(x, z));
+                exponentials(likeness);
+            }
+            Self::Laplace { width } => {
+                all.for_each(|(value, z)| *value = -squared_distance(x, z).sqrt() / width);
+                exponentials(likeness);
+            }
+            Self::Polynomial { .. } => all.for_each(|(value, z)| *value = self.value(x, z)),
         }
     }
 }

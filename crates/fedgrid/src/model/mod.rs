@@ -216,8 +216,13 @@ pub trait Prepared: Debug + Send + Sync {
 
 /// A model of trees that can keep their splits while labels change a little.
 pub trait KeepsSplits {
-    /// The splits of one of its hypotheses; none if it is of another model.
-    fn splits(&self, hypothesis: &dyn Hypothesis) -> Option<Splits>;
+    /// The hypothesis that `fit` gives for these labels, with its predictions for the rows that were prepared and the
+    /// splits of its trees.
+    fn grow(
+        &self,
+        labels: &Labels,
+        rows: &Features,
+    ) -> Result<(Box<dyn Hypothesis>, Labels, Splits)>;
 
     /// The hypothesis with these splits and the leaves of other labels, with its predictions for the rows that were
     /// prepared.

@@ -14,8 +14,11 @@
 //!
 //! The hypothesis holds the rows it was learnt from: it is to stay at its node.
 
+mod distance_order;
+
 use std::sync::Arc;
 
+use distance_order::{DistanceOrder, Near};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -61,10 +64,8 @@ impl LocalModel for Neighbours {
 
     fn prepare(&self, rows: &Features, weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
         let (distinct, unlabelled) = self.unlabelled(rows, weights)?;
-        let (mut order, mut averages) = (Vec::new(), Vec::with_capacity(rows.rows()));
-        for x in rows.iter() {
-            averages.push(unlabelled.average(x, &mut order));
-        }
+        let mut order = unlabelled.order();
+        let averages = rows.iter().map(|x| unlabelled.average(x, &mut order)).collect();
         Ok(Some(Box::new(PreparedNeighbours { distinct, unlabelled, averages })))
     }
 
@@ -185,28 +186,17 @@ impl NeighboursHypothesis {
         Ok(Self { task: labels.task(), labels: distinct.labels(labels)?, ..self.clone() })
     }
 
-    /// The squared distance of two rows. Differences are scaled, not rows, so that rows at one
-    /// distance on both sides are seen to be.
-    fn squared_distance(&self, x: &[f64], z: &[f64]) -> f64 {
-        let columns = x.iter().zip(z).zip(&self.deviations);
-        columns.map(|((x, z), deviation)| ((x - z) / deviation).powi(2)).sum()
+    /// Its rows, of which some are to be found near another.
+    fn order(&self) -> DistanceOrder {
+        DistanceOrder::new(&self.points, &self.deviations)
     }
 
-    /// What the label of a row is the mean of; `order` is scratch for distances and indices.
-    fn average(&self, x: &[f64], order: &mut Vec<(f64, usize)>) -> Average {
-        order.clear();
-        let points = self.points.chunks_exact(x.len().max(1)).enumerate();
-        order.extend(points.map(|(index, z)| (self.squared_distance(x, z), index)));
-        // Ties by index: an unstable sort must not decide which row is nearer.
-        let nearer = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+    /// What the label of a row is the mean of.
+    fn average(&self, x: &[f64], order: &mut DistanceOrder) -> Average {
+        order.look_from(x);
         let mut sorted = SORTED_FIRST;
         loop {
-            if sorted < order.len() {
-                order.select_nth_unstable_by(sorted - 1, nearer);
-            }
-            let nearest = &mut order[..sorted.min(self.shares.len())];
-            nearest.sort_unstable_by(nearer);
-            if let Some(average) = self.average_of(nearest) {
+            if let Some(average) = self.average_of(order.nearest(sorted)) {
                 return average;
             }
             sorted *= 4;
@@ -214,24 +204,28 @@ impl NeighboursHypothesis {
     }
 
     /// The same of the nearest rows, in their order; none if these are not enough.
-    fn average_of(&self, nearest: &[(f64, usize)]) -> Option<Average> {
+    fn average_of(&self, nearest: &[Near]) -> Option<Average> {
         let is_all = nearest.len() == self.shares.len();
         let (mut left, mut passed) = (self.budget, 0);
         let mut average = Average { parts: Vec::new(), total: 0.0 };
-        for group in nearest.chunk_by(|a, b| b.0 <= a.0 * (1.0 + SAME_DISTANCE)) {
+        let same = |a: &Near, b: &Near| {
+            b.squared_distance() <= a.squared_distance() * (1.0 + SAME_DISTANCE)
+        };
+        for group in nearest.chunk_by(same) {
             passed += group.len();
             // The last of these may have more at its distance.
             if passed == nearest.len() && !is_all {
                 return None;
             }
-            let held: f64 = group.iter().map(|(_, index)| self.shares[*index]).sum();
+            let held: f64 = group.iter().map(|near| self.shares[near.place()]).sum();
             // A row at no distance outweighs all others.
-            let met = self.by_distance && group[0].0 == 0.0;
-            let nearness = if self.by_distance && !met { 1.0 / group[0].0.sqrt() } else { 1.0 };
+            let squared = group[0].squared_distance();
+            let met = self.by_distance && squared == 0.0;
+            let nearness = if self.by_distance && !met { 1.0 / squared.sqrt() } else { 1.0 };
             let part = (left / held).min(1.0) * nearness;
-            for (_, index) in group {
-                let own = part * self.shares[*index];
-                average.parts.push((*index, own));
+            for near in group {
+                let own = part * self.shares[near.place()];
+                average.parts.push((near.place(), own));
                 average.total += own;
             }
             left -= held;
@@ -246,7 +240,7 @@ impl NeighboursHypothesis {
 impl Hypothesis for NeighboursHypothesis {
     fn predict(&self, features: &Features) -> Labels {
         let mut labels = Labels::neutral(self.task, features.rows());
-        let mut order = Vec::new();
+        let mut order = self.order();
         let rows = labels.as_mut_slice().chunks_exact_mut(self.task.outputs());
         for (label, x) in rows.zip(features.iter()) {
             self.average(x, &mut order).write(&self.labels, label);

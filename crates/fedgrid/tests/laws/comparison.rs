@@ -10,10 +10,10 @@ use fedgrid::{
     },
     data::{Dataset, Features, Labels, Plan, Role, RowDraws, Task, normal_points},
     method::{FedRelax, StopOn, fedrelax::Coupling},
-    metric::Metric,
+    metric::{Measures, Metric},
     model::{
-        ElasticNet, Forest, Huber, Linear, LocalModel, Logistic, Perceptron, Poisson, Quantile,
-        Tree,
+        Boosting, ElasticNet, Forest, Huber, Linear, LocalModel, Logistic, Perceptron, Poisson,
+        Quantile, Tree,
     },
     network::{Clustered, Network},
     penalty::Penalty,
@@ -92,6 +92,31 @@ fn a_forest_is_tuned_by_its_first_trees_and_scored_by_all_of_them() {
     assert_eq!(given.validation.to_bits(), many.validation.to_bits());
     assert_eq!(given.test.map(f64::to_bits), many.test.map(f64::to_bits));
     assert_ne!(few.validation.to_bits(), many.validation.to_bits());
+}
+
+#[test]
+fn models_that_cheaper_ones_stand_for_in_the_search_are_scored_and_measured_by_the_same_fits() {
+    let models: [Arc<dyn LocalModel>; 2] = [
+        Arc::new(Forest { trees: 30, ..Forest::default() }),
+        Arc::new(Boosting { trees: 40, ..Boosting::default() }),
+    ];
+    for model in models {
+        let mut study = clustered(0.01, 0.5);
+        study.models = vec![model; study.rows.len()];
+        let roles: Vec<Vec<Role>> = study.rows.iter().map(|_| vec![Role::Train; 8]).collect();
+        let first: Vec<usize> = (0..8).collect();
+        study.rows = study.rows.iter().map(|rows| rows.select(&first)).collect();
+        let draws = RowDraws { names: study.network.names(), rows: &study.rows, seed: 1 };
+        study.plan = Plan::new(&roles, 3, &draws);
+        study.settings.is_quick = true;
+        let card = study.card(Contestant::Network, &Unwatched).unwrap();
+        let Some(Measures::Numbers(measures)) = &card.measures.validation else {
+            panic!("numbers on validation rows have measures: {:?}", card.measures)
+        };
+        assert_eq!(measures.rows, 8 * study.rows.len());
+        let error = card.validation;
+        assert!((measures.mse - error).abs() < 1e-12 * error, "{} {error}", measures.mse);
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@
 
 mod damping;
 mod discrepancy;
+mod growth;
 mod pull;
 mod step;
 mod weak;
@@ -22,6 +23,7 @@ mod wire;
 use std::sync::Arc;
 
 use damping::Damping;
+use growth::Growth;
 use pull::{PublicSet, Pulls, Target};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -95,8 +97,8 @@ pub struct FedRelax {
     /// The hypotheses to start from; local training where there is none.
     #[serde(skip)]
     pub start: Option<PartialHypotheses>,
-    /// Whether trees are grown in rounds 1, 2, 4, 8, … only, and keep their splits in between: a quarter of the time where
-    /// strengths are compared.
+    /// Whether trees are grown in rounds 1, 4, 16, … only (in the first only, from a start), and keep their splits in
+    /// between: a small part of the time where strengths are compared.
     #[serde(skip)]
     pub keep_splits: bool,
     /// Whether the first round pulls towards zero, as the authors' code does.
@@ -225,6 +227,7 @@ impl FedRelaxParticipant {
         // Local training is the result where pulls are ignored, whatever start is given.
         let start = method.start.as_ref().filter(|_| !ignores_pulls);
         let start = start.and_then(|start| start[node.id].clone());
+        let growth = method.keep_splits.then(|| Growth::new(start.is_some()));
         let hypothesis = match start {
             Some(start) => Some(start),
             None if node.data.total_weight() > 0.0 => Some(node.model.fit(&node.data)?.into()),
@@ -232,7 +235,7 @@ impl FedRelaxParticipant {
         };
         let mut participant = Self {
             alpha: method.alpha,
-            stepper: Stepper::new(method.step, node.id, method.keep_splits),
+            stepper: Stepper::new(method.step, node.id, growth),
             grown_change: 0.0,
             node,
             pulls,

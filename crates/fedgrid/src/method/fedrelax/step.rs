@@ -6,6 +6,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::growth::Growth;
 use crate::{
     bytes::{Reader, Writer},
     data::{Dataset, Labels, normal_points},
@@ -115,19 +116,33 @@ pub(super) struct Stepper {
     descent: Option<Descent>,
     /// A prepared model, and the row weights that it was prepared for.
     prepared: Option<(Vec<f64>, Box<dyn Prepared>)>,
-    /// Whether trees keep their splits in most rounds, and those that they keep.
-    keep_splits: bool,
+    /// The labels of its last fit, and what that predicts.
+    last: Option<(Labels, Labels)>,
+    /// When trees grow, where they keep their splits in most rounds, and those that they keep.
+    growth: Option<Growth>,
     splits: Option<Splits>,
+    /// Whether the last round was one with kept splits.
+    has_kept_splits: bool,
 }
 
 impl Stepper {
-    pub(super) fn new(step: LocalStep, node: NodeId, keep_splits: bool) -> Self {
-        Self { step, node, round: 0, descent: None, prepared: None, keep_splits, splits: None }
+    pub(super) fn new(step: LocalStep, node: NodeId, growth: Option<Growth>) -> Self {
+        Self {
+            step,
+            node,
+            round: 0,
+            descent: None,
+            prepared: None,
+            last: None,
+            growth,
+            splits: None,
+            has_kept_splits: false,
+        }
     }
 
     /// Whether trees have kept their splits in the last round.
     pub(super) fn has_kept_splits(&self) -> bool {
-        self.splits.is_some() && !self.round.is_power_of_two()
+        self.has_kept_splits
     }
 
     /// Writes all but what can be prepared again.
@@ -139,7 +154,7 @@ impl Stepper {
 
     pub(super) fn read(&mut self, from: &mut Reader<'_>) -> Result<()> {
         self.round = from.count()?;
-        (self.prepared, self.splits) = (None, None);
+        (self.prepared, self.last, self.splits) = (None, None, None);
         self.descent = if from.flag()? { Some(Descent::read(from)?) } else { None };
         Ok(())
     }
@@ -177,27 +192,44 @@ impl Stepper {
         if !ready {
             let prepared = node.model.prepare(augmented.features(), augmented.weights())?;
             self.prepared = prepared.map(|prepared| (augmented.weights().to_vec(), prepared));
-            self.splits = None;
+            (self.last, self.splits) = (None, None);
         }
-        if let Some((_, prepared)) = &self.prepared {
-            let (labels, rows) = (augmented.labels(), augmented.features());
-            let trees = prepared.as_keeping_splits().filter(|_| self.keep_splits);
-            // Labels change less and less, so that trees are grown anew less and less often.
-            let kept = self.splits.as_ref().filter(|_| !self.round.is_power_of_two());
-            let (next, predictions) = match trees.zip(kept) {
-                Some((trees, splits)) => trees.refit(splits, labels, rows)?,
-                None => prepared.fit_and_predict(labels, rows)?,
-            };
-            if self.round.is_power_of_two() {
-                self.splits = trees.and_then(|trees| trees.splits(next.as_ref()));
-            }
-            return Ok((next.into(), predictions));
+        self.has_kept_splits = false;
+        // A prepared model has no memory of its own: the same labels give the same bits.
+        if let (Some((labels, predictions)), Some(current)) = (&self.last, current)
+            && labels == augmented.labels()
+        {
+            return Ok((current.clone(), predictions.clone()));
+        }
+        if self.prepared.is_some() {
+            let (next, predictions) = self.refit_prepared(augmented)?;
+            self.last = Some((augmented.labels().clone(), predictions.clone()));
+            return Ok((next, predictions));
         }
         let next = match (node.model.as_warm_start(), current) {
             (Some(model), Some(current)) => model.refit(augmented, current.as_ref())?,
             _ => node.model.fit(augmented)?,
         };
         let predictions = next.predict(augmented.features());
+        Ok((next.into(), predictions))
+    }
+
+    /// The prepared model for the labels of this round.
+    fn refit_prepared(&mut self, augmented: &Dataset) -> Result<(Arc<dyn Hypothesis>, Labels)> {
+        let (_, prepared) = self.prepared.as_ref().expect("a model was prepared");
+        let (labels, rows) = (augmented.labels(), augmented.features());
+        let trees = self.growth.and_then(|growth| Some((growth, prepared.as_keeping_splits()?)));
+        let Some((growth, trees)) = trees else {
+            let (next, predictions) = prepared.fit_and_predict(labels, rows)?;
+            return Ok((next.into(), predictions));
+        };
+        if let Some(splits) = self.splits.as_ref().filter(|_| !growth.grows_in(self.round)) {
+            let (next, predictions) = trees.refit(splits, labels, rows)?;
+            self.has_kept_splits = true;
+            return Ok((next.into(), predictions));
+        }
+        let (next, predictions, splits) = trees.grow(labels, rows)?;
+        self.splits = Some(splits);
         Ok((next.into(), predictions))
     }
 

@@ -33,6 +33,10 @@ use crate::{
     random::{Purpose, Stream},
 };
 
+/// Trees that tell strengths apart: fewer and larger corrections lead as far, and errors at different strengths suffer
+/// alike from the coarser way.
+const SEARCH_TREES: usize = 25;
+
 /// A gradient boosting model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -71,6 +75,12 @@ impl LocalModel for Boosting {
 
     fn prepare(&self, rows: &Features, weights: &[f64]) -> Result<Option<Box<dyn Prepared>>> {
         Ok(Some(Box::new(self.on(rows, weights)?)))
+    }
+
+    fn for_search(&self) -> Option<Box<dyn LocalModel>> {
+        let rate = (self.rate * self.trees as f64 / SEARCH_TREES as f64).min(1.0);
+        (self.trees > SEARCH_TREES)
+            .then(|| Box::new(Self { trees: SEARCH_TREES, rate, ..self.clone() }) as _)
     }
 }
 
@@ -164,6 +174,17 @@ mod tests {
                 assert_eq!(known, fitted.predict(data.features()));
             }
         }
+    }
+
+    #[test]
+    fn what_stands_for_boosting_in_a_search_goes_as_far_in_fewer_trees() {
+        let cheaper = |trees, rate| Boosting { trees, rate, ..Boosting::default() }.for_search();
+        assert!(cheaper(25, 0.1).is_none());
+        let expected = Boosting { trees: 25, rate: 0.4, ..Boosting::default() };
+        let found = format!("{:?}", cheaper(100, 0.1).unwrap());
+        assert_eq!(found, format!("{expected:?}"));
+        let bounded = format!("{:?}", cheaper(1000, 0.1).unwrap());
+        assert_eq!(bounded, format!("{:?}", Boosting { rate: 1.0, ..expected }));
     }
 
     #[test]

@@ -1,8 +1,13 @@
 //! Adding tree after tree to sorted rows.
 
-use super::{Boosting, BoostingHypothesis, boosting_hypothesis::link, leaf_steps::LeafSteps};
+use std::borrow::Cow;
+
+use super::{
+    Boosting, BoostingHypothesis,
+    boosting_hypothesis::link,
+    leaf_steps::{LeafRows, LeafSteps},
+};
 use crate::{
-    algebra::add_scaled,
     data::{Features, Labels, Task},
     error::{Error, Result},
     model::{
@@ -25,7 +30,7 @@ pub(super) struct PreparedBoosting {
 
 impl Prepared for PreparedBoosting {
     fn fit(&self, labels: &Labels) -> Result<Box<dyn Hypothesis>> {
-        Ok(Box::new(self.learn(labels, None)?.0))
+        Ok(Box::new(self.learn(labels, None)?.hypothesis))
     }
 
     /// The scores of rows that trees were grown on are known; the others pass through all trees.
@@ -34,7 +39,9 @@ impl Prepared for PreparedBoosting {
         labels: &Labels,
         rows: &Features,
     ) -> Result<(Box<dyn Hypothesis>, Labels)> {
-        self.with_predictions(self.learn(labels, None)?, rows)
+        let Boosted { hypothesis, scores, .. } = self.learn(labels, None)?;
+        let predictions = self.predictions(&hypothesis, &scores, rows)?;
+        Ok((Box::new(hypothesis), predictions))
     }
 
     fn as_keeping_splits(&self) -> Option<&dyn KeepsSplits> {
@@ -43,9 +50,16 @@ impl Prepared for PreparedBoosting {
 }
 
 impl KeepsSplits for PreparedBoosting {
-    fn splits(&self, hypothesis: &dyn Hypothesis) -> Option<Splits> {
-        let sum = hypothesis.downcast_ref::<BoostingHypothesis>()?;
-        Some(Splits::new(&self.sorted.rows, &sum.roots, &sum.nodes))
+    fn grow(
+        &self,
+        labels: &Labels,
+        rows: &Features,
+    ) -> Result<(Box<dyn Hypothesis>, Labels, Splits)> {
+        let Boosted { hypothesis, scores, leaves } = self.learn(labels, None)?;
+        let nodes = (&hypothesis.roots[..], &hypothesis.nodes);
+        let splits = Splits::with_leaves(&self.sorted.rows, nodes, leaves);
+        let predictions = self.predictions(&hypothesis, &scores, rows)?;
+        Ok((Box::new(hypothesis), predictions, splits))
     }
 
     fn refit(
@@ -54,7 +68,9 @@ impl KeepsSplits for PreparedBoosting {
         labels: &Labels,
         rows: &Features,
     ) -> Result<(Box<dyn Hypothesis>, Labels)> {
-        self.with_predictions(self.learn(labels, Some(splits))?, rows)
+        let Boosted { hypothesis, scores, .. } = self.learn(labels, Some(splits))?;
+        let predictions = self.predictions(&hypothesis, &scores, rows)?;
+        Ok((Box::new(hypothesis), predictions))
     }
 }
 
@@ -66,103 +82,120 @@ struct LeftOver {
 }
 
 impl LeftOver {
-    fn new(task: Task, targets: &Targets, scores: &[f64]) -> Self {
-        let width = targets.width;
-        let mut predictions = scores.to_vec();
-        predictions.chunks_exact_mut(width).for_each(|row| link(task, row));
-        let left_over = targets.values.iter().zip(&predictions).map(|(y, p)| y - p);
-        let residuals = Targets { width, values: left_over.collect() };
-        Self { task, predictions, residuals }
+    fn new(task: Task, targets: &Targets) -> Self {
+        let residuals = Targets { width: targets.width, values: targets.values.clone() };
+        Self { task, predictions: targets.values.clone(), residuals }
+    }
+
+    /// That of other scores.
+    fn update(&mut self, targets: &Targets, scores: &[f64]) {
+        self.predictions.copy_from_slice(scores);
+        if self.task != Task::Regression {
+            let rows = self.predictions.chunks_exact_mut(targets.width);
+            rows.for_each(|row| link(self.task, row));
+        }
+        let pairs = targets.values.iter().zip(&self.predictions);
+        self.residuals.values.iter_mut().zip(pairs).for_each(|(rest, (y, p))| *rest = y - p);
     }
 }
 
 impl PreparedBoosting {
-    /// The hypothesis of these labels, with trees that grow or splits that are kept, and the scores of the different rows.
-    fn learn(
-        &self,
-        labels: &Labels,
-        kept: Option<&Splits>,
-    ) -> Result<(BoostingHypothesis, Vec<f64>)> {
+    /// The sum of trees for these labels, which grow, or keep their splits.
+    fn learn(&self, labels: &Labels, kept: Option<&Splits>) -> Result<Boosted> {
         let task = labels.task();
-        let targets = self.sorted.targets(&proper(labels)?)?;
+        let targets = self.sorted.targets(proper(labels)?.as_ref())?;
         let (rows, width) = (&self.sorted.rows, targets.width);
         let start = start(task, &rows.weights, &targets);
         let mut scores = start.repeat(rows.count);
-        let mut grower = Grower::new(rows, width);
-        let (mut roots, mut nodes) = (Vec::new(), TreeNodes::default());
+        let mut left_over = LeftOver::new(task, &targets);
+        let mut steps = LeafSteps::new(task, width);
+        let (mut grower, mut grown_leaves) = (Grower::new(rows, width), Vec::new());
+        let (mut roots, mut nodes) = match kept {
+            Some(splits) => (splits.roots.clone(), splits.unlabelled()),
+            None => (Vec::new(), TreeNodes::default()),
+        };
         for number in 0..self.model.trees {
             let sample = self.model.subsampled(rows, number);
-            let left_over = LeftOver::new(task, &targets, &scores);
-            let (mut tree, leaves) = match kept {
-                Some(splits) => splits.tree(number),
-                None => self.grown(&mut grower, sample.as_deref(), &left_over.residuals),
+            left_over.update(&targets, &scores);
+            if kept.is_none() {
+                let tree = self.grown(&mut grower, sample.as_deref(), &left_over.residuals);
+                let root = nodes.append_unlabelled(&tree);
+                roots.push(root);
+                let tell = |leaf: u32| grown_leaves.push(root + leaf);
+                self.leaves(&grower, &tree, sample.is_some(), tell);
+            }
+            let (leaves, range) = match kept {
+                Some(splits) => (splits.leaves(number), splits.range(number)),
+                None => {
+                    (&grown_leaves[number * rows.count..], roots[number] as usize..nodes.count())
+                }
             };
-            let weights = sample.as_ref().unwrap_or(&rows.weights);
-            tree.labels = self.steps((&leaves, tree.count()), weights, &left_over, &mut scores);
-            roots.push(nodes.append(&tree));
+            let leaf_rows = LeafRows {
+                leaves,
+                root: range.start,
+                count: range.len(),
+                weights: sample.as_ref().unwrap_or(&rows.weights),
+                predictions: &left_over.predictions,
+                residuals: &left_over.residuals.values,
+            };
+            steps.step(leaf_rows, self.model.rate, &mut nodes.labels, &mut scores);
         }
         let names = self.sorted.names.clone();
-        Ok((BoostingHypothesis { names, task, start, roots, nodes }, scores))
+        let hypothesis = BoostingHypothesis { names, task, start, roots, nodes };
+        Ok(Boosted { hypothesis, scores, leaves: grown_leaves })
     }
 
-    /// The next tree, and the leaves of the different rows in it.
-    fn grown(
+    /// The next tree.
+    fn grown(&self, grower: &mut Grower, sample: Option<&[f64]>, residuals: &Targets) -> TreeNodes {
+        let weights = sample.unwrap_or(&self.sorted.rows.weights);
+        grower.grow(self.limits, weights, residuals, None)
+    }
+
+    /// Tells the leaves of the different rows in a tree.
+    fn leaves(
         &self,
-        grower: &mut Grower,
-        sample: Option<&[f64]>,
-        residuals: &Targets,
-    ) -> (TreeNodes, Vec<usize>) {
-        let rows = &self.sorted.rows;
-        let tree = grower.grow(self.limits, sample.unwrap_or(&rows.weights), residuals, None);
+        grower: &Grower,
+        tree: &TreeNodes,
+        is_sampled: bool,
+        mut tell: impl FnMut(u32),
+    ) {
         // The grower knows no leaf of rows that a subsample has left out.
-        let leaves = if sample.is_some() {
-            let leaf = |row: usize| tree.leaf_of(0, |feature| rows.column(feature)[row]);
-            (0..rows.count).map(leaf).collect()
+        if is_sampled {
+            let rows = &self.sorted.rows;
+            for row in 0..rows.count {
+                let leaf = tree.leaf_of(0, |feature| rows.column(feature)[row]);
+                tell(u32::try_from(leaf).expect("fewer than 2³² nodes"));
+            }
         } else {
-            grower.leaves().iter().map(|&leaf| leaf as usize).collect()
-        };
-        (tree, leaves)
+            grower.leaves().iter().for_each(|&leaf| tell(leaf));
+        }
     }
 
-    /// The Newton steps of a tree's nodes, which are added to the scores.
-    fn steps(
+    /// What a hypothesis predicts for all given rows, by the scores of the different ones.
+    fn predictions(
         &self,
-        (leaves, count): (&[usize], usize),
-        weights: &[f64],
-        left_over: &LeftOver,
-        scores: &mut [f64],
-    ) -> Vec<f64> {
-        let LeftOver { task, predictions, residuals } = left_over;
-        let width = residuals.width;
-        let mut steps = LeafSteps::new(*task, count, width);
-        let given = predictions.chunks_exact(width).zip(residuals.values.chunks_exact(width));
-        for ((&leaf, &weight), (prediction, residual)) in leaves.iter().zip(weights).zip(given) {
-            steps.add(leaf, weight, prediction, residual);
-        }
-        let labels = steps.solve(self.model.rate);
-        for (leaf, scores) in leaves.iter().zip(scores.chunks_exact_mut(width)) {
-            add_scaled(scores, 1.0, &labels[leaf * width..][..width]);
-        }
-        labels
-    }
-
-    /// A hypothesis with what it predicts for all given rows, by the scores of the different ones.
-    fn with_predictions(
-        &self,
-        (hypothesis, scores): (BoostingHypothesis, Vec<f64>),
+        hypothesis: &BoostingHypothesis,
+        scores: &[f64],
         given: &Features,
-    ) -> Result<(Box<dyn Hypothesis>, Labels)> {
-        let predictions = self.sorted.spread(&hypothesis, given, |row, label| {
+    ) -> Result<Labels> {
+        self.sorted.spread(hypothesis, given, |row, label| {
             hypothesis.write_label(&scores[row * hypothesis.start.len()..], label);
-        })?;
-        Ok((Box::new(hypothesis), predictions))
+        })
     }
 }
 
+/// A sum of trees with the scores of the different rows, and their leaves in each tree that has grown.
+struct Boosted {
+    hypothesis: BoostingHypothesis,
+    scores: Vec<f64>,
+    leaves: Vec<u32>,
+}
+
 /// The labels with class probabilities of sum one; others are refused.
-fn proper(labels: &Labels) -> Result<Labels> {
-    let mut labels = labels.clone();
+fn proper(labels: &Labels) -> Result<Cow<'_, Labels>> {
+    let mut labels = Cow::Borrowed(labels);
     if let Task::Classification { classes } = labels.task() {
+        let labels = labels.to_mut();
         for (row, label) in labels.as_mut_slice().chunks_exact_mut(classes).enumerate() {
             if !check::is_distribution(label) {
                 let reason = format!("the label of row {row} is not a list of probabilities");

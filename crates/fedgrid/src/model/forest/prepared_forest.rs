@@ -1,17 +1,16 @@
 //! How a forest of either kind is grown.
 
-use std::sync::OnceLock;
+use std::{borrow::Cow, sync::OnceLock};
 
 use rayon::prelude::*;
 
 use super::{Forest, ForestHypothesis, TriedFeatures, bootstrap::Bootstrap};
 use crate::{
-    algebra::add_scaled,
     data::{Features, Labels, Task},
     error::{Error, Result},
     model::{
         Hypothesis, KeepsSplits, Prepared, Splits, TreeNodes,
-        tree::{Drawn, Draws, Grower, Limits, Sorted, Targets},
+        tree::{Drawn, Draws, Grower, Limits, Shown, Sorted, Targets},
     },
     random::{Purpose, Stream},
 };
@@ -53,6 +52,16 @@ impl PreparedForest {
 
 impl Prepared for PreparedForest {
     fn fit(&self, labels: &Labels) -> Result<Box<dyn Hypothesis>> {
+        Ok(Box::new(self.learn(labels)?))
+    }
+
+    fn as_keeping_splits(&self) -> Option<&dyn KeepsSplits> {
+        Some(self)
+    }
+}
+
+impl PreparedForest {
+    fn learn(&self, labels: &Labels) -> Result<ForestHypothesis> {
         let Sorted { names, rows, .. } = &self.sorted;
         let targets = self.sorted.targets(labels)?;
         let Self { forest, thresholds, .. } = self;
@@ -76,15 +85,33 @@ impl Prepared for PreparedForest {
         let roots = trees.iter().map(|tree| nodes.append(tree)).collect();
         nodes.complete_labels(labels.task().outputs());
         let names = names.clone();
-        Ok(Box::new(ForestHypothesis { names, task: labels.task(), roots, nodes }))
+        Ok(ForestHypothesis { names, task: labels.task(), roots, nodes })
     }
 
-    fn as_keeping_splits(&self) -> Option<&dyn KeepsSplits> {
-        Some(self)
+    /// The predictions of a forest with known leaves for all given rows.
+    fn predictions(
+        &self,
+        forest: &ForestHypothesis,
+        splits: &Splits,
+        rows: &Features,
+    ) -> Result<Labels> {
+        let outputs = forest.task.outputs();
+        let mut means = vec![0.0; self.sorted.rows.count * outputs];
+        for tree in 0..forest.roots.len() {
+            let leaves = splits.leaves(tree).iter().zip(means.chunks_exact_mut(outputs));
+            for (&leaf, sums) in leaves {
+                let label = &forest.nodes.labels[leaf as usize * outputs..][..outputs];
+                sums.iter_mut().zip(label).for_each(|(sum, label)| *sum += label);
+            }
+        }
+        for sum in &mut means {
+            *sum /= forest.roots.len() as f64;
+        }
+        self.sorted.spread(forest, rows, |row, label| {
+            label.copy_from_slice(&means[row * outputs..][..outputs]);
+        })
     }
-}
 
-impl PreparedForest {
     fn bootstrap(&self, labels: &Labels) -> Option<Bootstrap> {
         self.forest.bootstrap.then(|| Bootstrap::new(self.sorted.rows.parts(labels)))
     }
@@ -102,26 +129,33 @@ impl PreparedForest {
     }
 
     /// The same without its chances: what does not change from fit to fit is drawn once.
-    fn drawn_again(
+    fn shown(
         &self,
         tree: usize,
         bootstrap: Option<&Bootstrap>,
         targets: &Targets,
-    ) -> Option<Drawn> {
+    ) -> Option<Shown<'_>> {
         let (trees, rows) = (self.forest.trees, self.sorted.rows.count);
         if trees * rows > MOST_KEPT_WEIGHTS || !bootstrap?.knows_no_labels(rows) {
-            return self.drawn(tree, bootstrap, targets).1;
+            let (weights, targets) = self.drawn(tree, bootstrap, targets).1?;
+            return Some((Cow::Owned(weights), targets));
         }
         let weights = |tree: usize| self.drawn(tree, bootstrap, targets).1.map(|(w, _)| w);
         let kept = self.kept_weights.get_or_init(|| (0..trees).filter_map(weights).collect());
-        Some((kept[tree].clone(), None))
+        Some((Cow::Borrowed(&kept[tree]), None))
     }
 }
 
 impl KeepsSplits for PreparedForest {
-    fn splits(&self, hypothesis: &dyn Hypothesis) -> Option<Splits> {
-        let forest = hypothesis.downcast_ref::<ForestHypothesis>()?;
-        Some(Splits::new(&self.sorted.rows, &forest.roots, &forest.nodes))
+    fn grow(
+        &self,
+        labels: &Labels,
+        rows: &Features,
+    ) -> Result<(Box<dyn Hypothesis>, Labels, Splits)> {
+        let forest = self.learn(labels)?;
+        let splits = Splits::new(&self.sorted.rows, &forest.roots, &forest.nodes);
+        let predictions = self.predictions(&forest, &splits, rows)?;
+        Ok((Box::new(forest), predictions, splits))
     }
 
     fn refit(
@@ -133,21 +167,11 @@ impl KeepsSplits for PreparedForest {
         let (targets, bootstrap) = (self.sorted.targets(labels)?, self.bootstrap(labels));
         let (task, outputs) = (labels.task(), labels.task().outputs());
         let given = (&self.sorted.rows.weights[..], &targets);
-        let nodes = splits.with_means(given, outputs, |tree| {
-            self.drawn_again(tree, bootstrap.as_ref(), &targets)
-        });
+        let nodes = splits
+            .with_means(given, outputs, |tree| self.shown(tree, bootstrap.as_ref(), &targets));
         let (names, roots) = (self.sorted.names.clone(), splits.roots.clone());
         let forest = ForestHypothesis { names, task, roots, nodes };
-        let predictions = self.sorted.spread(&forest, rows, |row, label| {
-            label.fill(0.0);
-            for tree in 0..forest.roots.len() {
-                let leaf = splits.leaves(tree)[row] as usize;
-                add_scaled(label, 1.0, &forest.nodes.labels[leaf * outputs..][..outputs]);
-            }
-            for sum in label.iter_mut() {
-                *sum /= forest.roots.len() as f64;
-            }
-        })?;
+        let predictions = self.predictions(&forest, splits, rows)?;
         Ok((Box::new(forest), predictions))
     }
 }

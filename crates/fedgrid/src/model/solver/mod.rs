@@ -10,6 +10,7 @@
 //! | `newton_system` | the linear equations of a Newton step | both of the above, logistic |
 //! | `subgradient`, `level_set` | what certificates of networks need | all linear models |
 //! | `softmax` | scores as probabilities | boosting, perceptron |
+//! | `exponential` | exponentials of many numbers | kernels |
 //! | `distinct_rows` | rows of equal features as one | neighbours, kernels, perceptron |
 
 mod affine;
@@ -18,6 +19,7 @@ mod basis;
 mod coordinate_descent;
 mod damped_newton;
 mod distinct_rows;
+mod exponential;
 mod level_set;
 mod newton_system;
 mod piecewise_quadratic;
@@ -31,6 +33,7 @@ pub(super) use self::{
     coordinate_descent::{CoordinateDescent, Separable},
     damped_newton::{PenalisedLoss, RowLoss},
     distinct_rows::{DistinctRows, mean_of},
+    exponential::exponentials,
     level_set::RowShape,
     newton_system::{add_block, damped_direction},
     piecewise_quadratic::PiecewiseQuadratic,

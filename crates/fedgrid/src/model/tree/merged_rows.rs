@@ -122,6 +122,13 @@ impl MergedRows {
     /// The different rows of different labels, in a fixed order.
     pub(crate) fn parts(&self, labels: &Labels) -> LabelledParts {
         let numbers = Numbers::of(labels);
+        // No two rows are alike, so that each is a part.
+        if self.sources.len() == self.count {
+            let (width, weights) = (numbers.width, self.shares.clone());
+            let labels = self.sources.iter().flat_map(|&row| numbers.row(row)).copied().collect();
+            let rows = (0_u32..).take(self.count).collect();
+            return LabelledParts { width, rows, weights, labels };
+        }
         let mut parts = LabelledParts {
             width: numbers.width,
             rows: Vec::new(),

@@ -31,7 +31,7 @@ pub(super) use self::{
     grow::Grower,
     merged_rows::{LabelledParts, MergedRows, Targets},
     sorted_rows::{Limits, Sorted},
-    splits::Drawn,
+    splits::{Drawn, Shown},
 };
 use super::{Hypothesis, LocalModel, Prepared, Storable, Stored, check};
 use crate::{

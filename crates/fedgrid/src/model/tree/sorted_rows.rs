@@ -73,7 +73,7 @@ pub(super) struct PreparedTree {
 
 impl PreparedTree {
     /// The tree of these labels, and the leaf of each of the different rows.
-    fn grow(&self, labels: &Labels) -> Result<(TreeHypothesis, Grower<'_>)> {
+    fn learn(&self, labels: &Labels) -> Result<(TreeHypothesis, Grower<'_>)> {
         let Sorted { names, rows, .. } = &self.sorted;
         let targets = self.sorted.targets(labels)?;
         let mut grower = Grower::new(rows, targets.width);
@@ -81,11 +81,25 @@ impl PreparedTree {
         nodes.complete_labels(labels.task().outputs());
         Ok((TreeHypothesis { names: names.clone(), task: labels.task(), nodes }, grower))
     }
+
+    /// The same with the predictions for all given rows.
+    fn grown(
+        &self,
+        labels: &Labels,
+        rows: &Features,
+    ) -> Result<(TreeHypothesis, Labels, Grower<'_>)> {
+        let (tree, grower) = self.learn(labels)?;
+        // Rows that the tree was grown on have a leaf already.
+        let predictions = self.sorted.spread(&tree, rows, |row, label| {
+            label.copy_from_slice(tree.label(grower.leaves()[row] as usize));
+        })?;
+        Ok((tree, predictions, grower))
+    }
 }
 
 impl Prepared for PreparedTree {
     fn fit(&self, labels: &Labels) -> Result<Box<dyn Hypothesis>> {
-        Ok(Box::new(self.grow(labels)?.0))
+        Ok(Box::new(self.learn(labels)?.0))
     }
 
     fn fit_and_predict(
@@ -93,11 +107,7 @@ impl Prepared for PreparedTree {
         labels: &Labels,
         rows: &Features,
     ) -> Result<(Box<dyn Hypothesis>, Labels)> {
-        let (tree, grower) = self.grow(labels)?;
-        // Rows that the tree was grown on have a leaf already.
-        let predictions = self.sorted.spread(&tree, rows, |row, label| {
-            label.copy_from_slice(tree.label(grower.leaves()[row] as usize));
-        })?;
+        let (tree, predictions, _) = self.grown(labels, rows)?;
         Ok((Box::new(tree), predictions))
     }
 
@@ -107,9 +117,15 @@ impl Prepared for PreparedTree {
 }
 
 impl KeepsSplits for PreparedTree {
-    fn splits(&self, hypothesis: &dyn Hypothesis) -> Option<Splits> {
-        let tree = hypothesis.downcast_ref::<TreeHypothesis>()?;
-        Some(Splits::new(&self.sorted.rows, &[0], &tree.nodes))
+    fn grow(
+        &self,
+        labels: &Labels,
+        rows: &Features,
+    ) -> Result<(Box<dyn Hypothesis>, Labels, Splits)> {
+        let (tree, predictions, grower) = self.grown(labels, rows)?;
+        let nodes = (&[0][..], &tree.nodes);
+        let splits = Splits::with_leaves(&self.sorted.rows, nodes, grower.leaves().to_vec());
+        Ok((Box::new(tree), predictions, splits))
     }
 
     fn refit(

@@ -6,12 +6,15 @@
 //!
 //! which takes a small part of the time that growing takes.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use super::{MergedRows, Targets, TreeNodes};
 
 /// Drawn weights of the different rows, and their labels where these change with the draw.
 pub(crate) type Drawn = (Vec<f64>, Option<Targets>);
+
+/// The same, perhaps of a draw that is kept.
+pub(crate) type Shown<'a> = (Cow<'a, [f64]>, Option<Targets>);
 
 /// The splits of grown trees, and the leaves of the different rows.
 #[derive(Debug)]
@@ -32,7 +35,15 @@ impl Splits {
             u32::try_from(leaf).expect("fewer than 2³² nodes")
         };
         let of_tree = |&root: &u32| (0..rows.count).map(move |row| leaf(root, row));
-        let leaves = roots.iter().flat_map(of_tree).collect();
+        Self::with_leaves(rows, (roots, nodes), roots.iter().flat_map(of_tree).collect())
+    }
+
+    /// The same where the leaf of every different row in each tree is known.
+    pub(crate) fn with_leaves(
+        rows: &MergedRows,
+        (roots, nodes): (&[u32], &TreeNodes),
+        leaves: Vec<u32>,
+    ) -> Self {
         Self { roots: roots.to_vec(), nodes: nodes.clone(), leaves, rows: rows.count }
     }
 
@@ -42,50 +53,40 @@ impl Splits {
     }
 
     /// The nodes of a tree among those of all trees.
-    fn range(&self, tree: usize) -> Range<usize> {
+    pub(crate) fn range(&self, tree: usize) -> Range<usize> {
         let end = self.roots.get(tree + 1).map_or(self.nodes.count(), |next| *next as usize);
         self.roots[tree] as usize..end
     }
 
-    /// A tree by itself, without labels, and the leaves of the different rows in it.
-    pub(crate) fn tree(&self, tree: usize) -> (TreeNodes, Vec<usize>) {
-        let range = self.range(tree);
-        let root = range.start;
-        let nodes = TreeNodes {
-            weights: self.nodes.weights.get(range.clone()).unwrap_or_default().to_vec(),
-            features: self.nodes.features[range.clone()].to_vec(),
-            thresholds: self.nodes.thresholds[range.clone()].to_vec(),
-            // Leaves have zero.
-            right: self.nodes.right[range]
-                .iter()
-                .map(|&node| node.saturating_sub(self.roots[tree]))
-                .collect(),
-            labels: Vec::new(),
-        };
-        (nodes, self.leaves(tree).iter().map(|&leaf| leaf as usize - root).collect())
+    /// The nodes of all trees without labels, with room for them.
+    pub(crate) fn unlabelled(&self) -> TreeNodes {
+        TreeNodes {
+            weights: self.nodes.weights.clone(),
+            features: self.nodes.features.clone(),
+            thresholds: self.nodes.thresholds.clone(),
+            right: self.nodes.right.clone(),
+            labels: Vec::with_capacity(self.nodes.labels.len()),
+        }
     }
 
     /// The nodes of all trees with the mean labels of what each tree sees: the given rows, if it is shown no others.
-    pub(crate) fn with_means(
+    pub(crate) fn with_means<'a>(
         &self,
         (weights, targets): (&[f64], &Targets),
         outputs: usize,
-        shown: impl Fn(usize) -> Option<Drawn>,
+        shown: impl Fn(usize) -> Option<Shown<'a>>,
     ) -> TreeNodes {
         let mut labels = self.labels(targets.width);
         for tree in 0..self.roots.len() {
             match shown(tree) {
                 Some((weights, own)) => {
-                    self.write_means(
-                        tree,
-                        (&weights, own.as_ref().unwrap_or(targets)),
-                        &mut labels,
-                    );
+                    let own = own.as_ref().unwrap_or(targets);
+                    self.write_means(tree, (&weights, own), &mut labels);
                 }
                 None => self.write_means(tree, (weights, targets), &mut labels),
             }
         }
-        let mut nodes = TreeNodes { labels, ..self.nodes.clone() };
+        let mut nodes = TreeNodes { labels, ..self.unlabelled() };
         nodes.complete_labels(outputs);
         nodes
     }
@@ -102,19 +103,21 @@ impl Splits {
         let (width, range) = (targets.width, self.range(tree));
         let labels = &mut labels[range.start * width..range.end * width];
         let mut sums = vec![0.0; range.len()];
-        let leaves = || self.leaves(tree).iter().map(|&leaf| leaf as usize - range.start);
-        let rows = || leaves().zip(weights);
-        for (leaf, weight) in rows() {
-            // Forgotten once, before the first row that counts is added.
-            if *weight > 0.0 && sums[leaf] == 0.0 {
-                labels[leaf * width..][..width].fill(0.0);
-            }
-            sums[leaf] += weight;
-        }
-        for ((leaf, weight), y) in rows().zip(targets.values.chunks_exact(width)) {
+        let leaves = self.leaves(tree).iter().map(|&leaf| leaf as usize - range.start);
+        for ((leaf, weight), y) in leaves.zip(weights).zip(targets.values.chunks_exact(width)) {
             if *weight > 0.0 {
                 let label = &mut labels[leaf * width..][..width];
-                label.iter_mut().zip(y).for_each(|(sum, y)| *sum += weight / sums[leaf] * y);
+                // Forgotten once, before the first row that counts is added.
+                if sums[leaf] == 0.0 {
+                    label.fill(0.0);
+                }
+                sums[leaf] += weight;
+                label.iter_mut().zip(y).for_each(|(sum, y)| *sum += weight * y);
+            }
+        }
+        for (label, sum) in labels.chunks_exact_mut(width).zip(sums).filter(|(_, sum)| *sum > 0.0) {
+            for number in label {
+                *number /= sum;
             }
         }
     }
@@ -173,9 +176,11 @@ mod tests {
             let [labels, others] = labels(task, &mut stream);
             for model in models() {
                 let prepared = model.prepare(&features, &weights).unwrap().unwrap();
-                let (grown, _) = prepared.fit_and_predict(&labels, &features).unwrap();
+                let (fitted, _) = prepared.fit_and_predict(&labels, &features).unwrap();
                 let trees = prepared.as_keeping_splits().unwrap();
-                let splits = trees.splits(grown.as_ref()).unwrap();
+                let (grown, grown_known, splits) = trees.grow(&labels, &features).unwrap();
+                assert_eq!(grown.save(), fitted.save(), "{model:?}");
+                assert_eq!(grown_known, grown.predict(&features), "{model:?}");
                 let (same, known) = trees.refit(&splits, &labels, &features).unwrap();
                 let close = |a: &Labels, b: &Labels| {
                     let pairs = a.as_slice().iter().zip(b.as_slice());

@@ -88,11 +88,16 @@ impl TreeNodes {
 
     /// Appends the nodes of another tree and returns its root.
     pub(crate) fn append(&mut self, tree: &Self) -> u32 {
+        self.labels.extend_from_slice(&tree.labels);
+        self.append_unlabelled(tree)
+    }
+
+    /// The same without labels, which are appended by the caller.
+    pub(crate) fn append_unlabelled(&mut self, tree: &Self) -> u32 {
         let root = u32::try_from(self.count()).expect("fewer than 2³² nodes");
         self.features.extend_from_slice(&tree.features);
         self.thresholds.extend_from_slice(&tree.thresholds);
         self.right.extend(tree.right.iter().map(|&node| if node > 0 { node + root } else { 0 }));
-        self.labels.extend_from_slice(&tree.labels);
         self.weights.extend_from_slice(&tree.weights);
         root
     }
