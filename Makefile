@@ -40,7 +40,7 @@ bench: ## measure, as ratios in one run; the peers run in .venv
 	  || echo "the peers cannot be installed: they are skipped"
 	FEDGRID_PYTHON=$(CURDIR)/.venv/bin/python $(CARGO) bench -p fedgrid --benches --locked
 	$(CARGO) bench -p fedgrid-lab --benches --locked
-	$(CARGO) bench -p fedgrid-cli --bench whole_runs --locked
+	$(CARGO) bench -p fedgrid-cli --bench whole_runs --bench updating --locked
 	$(CARGO) bench -p fedgrid-zenoh --benches --locked
 	@test ! -x .venv/bin/maturin || WHEEL_PROFILE=release python/bench.sh
 

@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod diff;
 mod export;
 #[cfg(feature = "federation")]
 mod federation;
@@ -14,6 +15,7 @@ mod predict;
 mod reproduce;
 mod show;
 mod simulate;
+mod update;
 
 use std::process::ExitCode;
 
@@ -58,6 +60,10 @@ enum Command {
     Show(show::Show),
     /// Predict new rows, each by its own node's model.
     Predict(predict::Predict),
+    /// Add rows and nodes to a run, from where it stands.
+    Update(update::Update),
+    /// Show what changed between two runs.
+    Diff(diff::Diff),
     /// Write the models of a run as ONNX, for other programs.
     Export(export::Export),
     /// Build a network, learn one from rows, or show one in numbers.
@@ -145,6 +151,8 @@ fn run(command: Command, terminal: Terminal) -> Result<()> {
         Command::Fit(fit) => fit.run(terminal),
         Command::Show(show) => show.run(terminal),
         Command::Predict(predict) => predict.run(terminal),
+        Command::Update(update) => update.run(terminal),
+        Command::Diff(diff) => diff.run(terminal),
         Command::Export(export) => export.run(terminal),
         Command::Network(network) => network.run(terminal),
         Command::Reproduce(reproduce) => reproduce.run(terminal),

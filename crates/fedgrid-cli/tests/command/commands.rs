@@ -5,13 +5,15 @@ use std::fs;
 use crate::common::{Folder, timeless};
 use serde_json::{Value, json};
 
-const COMMANDS: [&[&str]; 12] = [
+const COMMANDS: [&[&str]; 14] = [
     &[],
     &["demo"],
     &["check"],
     &["fit"],
     &["show"],
     &["predict"],
+    &["update"],
+    &["diff"],
     &["export"],
     &["network"],
     &["network", "build"],

@@ -11,6 +11,9 @@ mod rules;
 mod tables;
 
 pub use finished::FinishedRun;
+pub(crate) use finished::{cards, from_json};
 pub use importance::{Importance, ImportantColumn};
+pub(crate) use node::coefficients;
 pub use node::{NeighbourView, NodeCoefficient, NodeError, NodeView};
 pub use rules::{Rules, rules};
+pub(crate) use tables::stored_experiment;

@@ -189,10 +189,10 @@ fn errors(cards: &[Card], place: usize) -> Vec<NodeError> {
     all
 }
 
-type ByNode = BTreeMap<String, Vec<NodeCoefficient>>;
+pub(crate) type ByNode = BTreeMap<String, Vec<NodeCoefficient>>;
 
 /// The coefficients of all nodes, as `coefficients.csv` has them; none if there is no such file.
-fn coefficients(run: &FinishedRun) -> Result<ByNode> {
+pub(crate) fn coefficients(run: &FinishedRun) -> Result<ByNode> {
     let path = run.folder.join("coefficients.csv");
     if !path.exists() {
         return Ok(ByNode::new());
