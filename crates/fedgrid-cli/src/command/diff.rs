@@ -130,7 +130,7 @@ fn moved(moved: &[NodeMove], lines: usize) -> String {
         let [before, now] = one.rows.map(count);
         cells(&one.node, [significant(one.moved).as_str(), &before, &now])
     };
-    let head = cells("nodes that moved most", ["prediction by", "rows before", "rows now"]);
+    let head = cells("nodes that moved most", ["moved by", "rows before", "rows now"]);
     listed(head, moved.iter().map(line), lines)
 }
 

@@ -243,6 +243,9 @@ fn the_verdict_of_an_update_is_said_to_be_that_of_the_run_before() {
         let warnings = run["warnings"].as_array().unwrap();
         let about = |one: &&Value| one.as_str().unwrap().starts_with("The models were updated");
         assert_eq!(warnings.iter().filter(about).count(), 1);
+        let notes = run["notes"].as_array().unwrap();
+        let of_rows = |one: &&Value| one.as_str().unwrap().contains("stood for the rows before");
+        assert_eq!(notes.iter().filter(of_rows).count(), 1);
     }
     assert!(last["warnings"][0].as_str().unwrap().contains("24 training rows and 1 new node"));
     // Whoever looks at the run is told, too, also of one node.
@@ -390,12 +393,12 @@ fn what_cannot_be_added_is_refused_in_a_sentence_and_nothing_is_written() {
     );
     folder.write("text.csv", "node,x,z,y,split\na,1,2,warm,train\n");
     let refusal = asked("text.csv", &[]);
-    assert!(refusal.contains("text.csv") && refusal.contains("'warm'"), "{refusal}");
+    assert!(refusal.starts_with("text.csv: column 'y' holds text"), "{refusal}");
     let refusal = asked("wednesday.csv", &[]);
     assert_eq!(
         refusal,
-        "wednesday.csv: row 9: column 'node' is 'g', which is not a node of the run (nodes are a, b, c, d, e, f); give \
-         its edges to nodes of the run with --edges"
+        "wednesday.csv: row 9, column 'node' is 'g', which is not a node of the run; known are a, b, c, d, e, f; give its \
+         edges to nodes of the run with --edges"
     );
     folder.write("far.csv", "src,dst\nh,a\n");
     let refusal = asked("wednesday.csv", &["--edges", "far.csv"]);
@@ -403,7 +406,7 @@ fn what_cannot_be_added_is_refused_in_a_sentence_and_nothing_is_written() {
         refusal.contains("is 'g'") && refusal.contains("it has no edge in far.csv"),
         "{refusal}"
     );
-    assert!(asked("nothing.csv", &[]).contains("cannot read 'nothing.csv'"));
+    assert!(asked("nothing.csv", &[]).contains("cannot read the table 'nothing.csv'"));
     let refusal = folder.refusal(&["update", "run", "--data", "tuesday.csv", "--out", "run"]);
     assert!(refusal.contains("'run' exists"), "{refusal}");
     let refusal =

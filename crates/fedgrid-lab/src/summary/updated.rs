@@ -51,7 +51,9 @@ pub fn updated(
     let own = own.into_iter().filter(|warning| is_of_convergence(warning));
     outcome.warnings.splice(0..0, std::iter::once(first).chain(own));
     outcome.verdict = of_before(&old.verdict);
-    let earlier = old.notes.iter().map(|note| of_earlier(note));
+    // What an update before had to say of itself is said again of this one.
+    let is_of_fit = |note: &&String| old.updates.is_empty() || note.starts_with(EARLIER);
+    let earlier = old.notes.iter().filter(is_of_fit).map(|note| of_earlier(note));
     outcome.notes = notes.into_iter().chain(earlier).collect();
     outcome
 }
@@ -89,7 +91,7 @@ fn sentence(updates: &[UpdateOutcome]) -> String {
     let nodes = updates.iter().map(|one| one.new_nodes.len()).sum::<usize>();
     let joined =
         if nodes == 0 { String::new() } else { format!(" and {}", counted(nodes, "new node")) };
-    let when = when.map_or_else(String::new, |when| format!(" of {when}"));
+    let when = when.map_or_else(String::new, |when| format!(", of {when}"));
     let before = counted(before, "training row");
     format!(
         "{UPDATED} with {rows}{joined}; errors and verdict are those of the run before{when}, whose models knew {before}, \

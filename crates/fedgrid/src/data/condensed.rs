@@ -115,7 +115,8 @@ impl CondensedRows {
             0 => size == 0 && self.triangle.is_empty(),
             _ => size == columns && self.triangle.len().is_multiple_of(columns.max(1)),
         };
-        if is_sound && self.count >= 0.0 && all.chain([&self.count]).all(|value| value.is_finite()) {
+        if is_sound && self.count >= 0.0 && all.chain([&self.count]).all(|value| value.is_finite())
+        {
             return Ok(());
         }
         Err(Error::Malformed { what: "condensed rows", reason: "are not of these columns" })

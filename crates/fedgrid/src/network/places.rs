@@ -104,7 +104,11 @@ impl Places {
 
     /// The network of these nodes, whose names are given, and of further ones with their coordinates, by the same rule; all
     /// in the order of their names, with their places.
-    pub fn grown(&self, names: &[String], further: &[(String, Vec<f64>)]) -> Result<(Network, Self)> {
+    pub fn grown(
+        &self,
+        names: &[String],
+        further: &[(String, Vec<f64>)],
+    ) -> Result<(Network, Self)> {
         let nearest = self.nearest();
         let mut all: Vec<(&String, Vec<f64>)> = Vec::with_capacity(names.len() + further.len());
         same_size("nodes with a place", self.len(), names.len())?;

@@ -87,7 +87,8 @@ fn condensed(study: &Study, parts: usize) -> Study {
 }
 
 fn methods() -> Vec<(Approach, f64)> {
-    let fedrelax = |coupling, hub| Approach::FedRelax(FedRelax { coupling, hub, ..FedRelax::default() });
+    let fedrelax =
+        |coupling, hub| Approach::FedRelax(FedRelax { coupling, hub, ..FedRelax::default() });
     let gtv = |penalty| Approach::Gtv(Gtv { penalty, ..Gtv::default() });
     vec![
         (fedrelax(Coupling::OneSided, 0.0), 0.3),
