@@ -1,7 +1,7 @@
-//! One more day and ten new stations of fmi_hourly: `fedgrid update` of a run beside `fedgrid fit` on all rows with its
+//! One more day and ten new stations of `fmi_hourly`: `fedgrid update` of a run beside `fedgrid fit` on all rows with its
 //! comparison. Processor seconds of both; how far the models are from those of a fit of all rows that reads every row and
 //! keeps strengths, units and public points; and the errors of both on all test rows. Left out where `FEDGRID_DATA` has no
-//! fmi_hourly.
+//! `fmi_hourly`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 

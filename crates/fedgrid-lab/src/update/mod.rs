@@ -102,37 +102,24 @@ impl Update {
         if self.tune {
             tune(&assembly, &previous.models.methods, &mut cards, watch)?;
         }
-        let fits = fits(&assembly, &previous.models.methods, &cards, watch)?;
+        let mut fits = fits(&assembly, &previous.models.methods, &cards, watch)?;
         let is_refreshed = by == UpdatedBy::Rows && is_refreshed(&assembly);
-        let fits = fits.into_iter().map(|mut fit| {
+        for fit in &mut fits {
             fit.fitted.unseen = if is_refreshed {
                 assembly.study.residuals(&fit.fitted, None)?
             } else {
                 carried(&previous.folder, &fit.contestant.to_string(), &assembly)?
             };
-            Ok(fit)
-        });
-        let mut fits = fits.collect::<Result<Vec<KeptFit>>>()?;
+        }
         let (fitted, others) = (fits.remove(0).fitted, fits);
-        let contestants: Vec<Contestant> = std::iter::once(assembly.study.main())
-            .chain(others.iter().map(|other| other.contestant))
-            .collect();
-        let statistics = match growth.statistics(&assembly)? {
-            None => Statistics::of(&assembly, &contestants)?,
-            found => found,
-        };
+        let statistics = statistics(&growth, &assembly, &others)?;
         let counts = growth.row_counts(&assembly);
         let added = growth.added;
         let about = UpdateOutcome {
-            of: previous.title.clone(),
-            fitted: written_day(&previous.folder.join("result.json")),
-            rows_before: previous.outcome.nodes.iter().map(|node| node.rows).sum(),
-            rows_added: added.rows,
-            rows_known: added.known_rows,
-            new_nodes: added.nodes.clone(),
             by,
             tuned: self.tune,
             calibrated: is_refreshed,
+            ..previous.described(&added)
         };
         let notes = notes(&about, &added, &counts, names);
         let told = (about, notes);
@@ -201,6 +188,21 @@ impl Previous {
         })
     }
 
+    /// What is known of an update before it is done.
+    fn described(&self, added: &Added) -> UpdateOutcome {
+        UpdateOutcome {
+            of: self.title.clone(),
+            fitted: written_day(&self.folder.join("result.json")),
+            rows_before: self.outcome.nodes.iter().map(|node| node.rows).sum(),
+            rows_added: added.rows,
+            rows_known: added.known_rows,
+            new_nodes: added.nodes.clone(),
+            by: UpdatedBy::Rows,
+            tuned: false,
+            calibrated: false,
+        }
+    }
+
     fn places(&self) -> Result<Option<NodePlaces>> {
         let has_places = self.folder.join("models/places.json").exists();
         has_places.then(|| self.models.places()).transpose()
@@ -229,6 +231,21 @@ fn card_of<'a>(cards: &'a [Card], name: &str) -> Result<&'a Card> {
     named.ok_or_else(|| {
         Error::input(format!("the run does not say how strong '{name}' is; fit it again"))
     })
+}
+
+/// The statistics of all rows, where they do for the methods that are kept.
+fn statistics(
+    growth: &Growth,
+    assembly: &Assembly,
+    others: &[KeptFit],
+) -> Result<Option<Statistics>> {
+    if let Some(found) = growth.statistics(assembly)? {
+        return Ok(Some(found));
+    }
+    let kept: Vec<Contestant> = std::iter::once(assembly.study.main())
+        .chain(others.iter().map(|other| other.contestant))
+        .collect();
+    Statistics::of(assembly, &kept)
 }
 
 /// Fits the methods that a run keeps at their strengths; the run's own is the first.

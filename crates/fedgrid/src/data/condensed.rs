@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Two of them are joined without their rows: n and m are sums, and R is the triangle of both triangles and of the step
-//! from one mean to the other. As many rows as 2j say the same, where R has j rows: m ± √(j/n) R_i, each counting for n/2j.
-//! The triangle has the digits that XᵀX, Xᵀy and yᵀy, which are RᵀR + n m mᵀ, lose by squaring.
+//! from one mean to the other. As many rows as 2j say the same, where R has j rows: `m ± √(j/n) R_i`, each counting for n/2j.
+//! The triangle has the digits that `XᵀX`, `Xᵀy` and `yᵀy`, which are `RᵀR + n m mᵀ`, lose by squaring.
 
 use std::sync::Arc;
 
@@ -147,7 +147,7 @@ impl CondensedRows {
         Features::new(names, self.points())
     }
 
-    /// m ± √(j/n) R_i, of equal weight; m alone where R is nothing.
+    /// `m ± √(j/n) R_i`, of equal weight; m alone where R is nothing.
     fn points(&self) -> Vec<f64> {
         let width = self.means.len();
         let sides: Vec<&[f64]> = self.triangle.chunks_exact(width).collect();

@@ -36,9 +36,11 @@ fn rows(counted: bool) -> Vec<Dataset> {
         }
         let features = Features::new(names.clone(), values).unwrap();
         let counts = (0..rows).map(|_| 0.5 + stream.uniform()).collect();
-        match counted {
-            true => Dataset::counted(features, Labels::values(labels), counts).unwrap(),
-            false => Dataset::new(features, Labels::values(labels)).unwrap(),
+        let labels = Labels::values(labels);
+        if counted {
+            Dataset::counted(features, labels, counts).unwrap()
+        } else {
+            Dataset::new(features, labels).unwrap()
         }
     };
     (0..NODES).map(of_node).collect()
