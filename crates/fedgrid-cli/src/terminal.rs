@@ -108,6 +108,15 @@ impl Progress {
         }
     }
 
+    /// So many steps were done before, by a run that goes on now.
+    pub fn resumed(&self, steps: usize) {
+        self.bar.inc(steps as u64);
+        if self.plain && steps > 0 {
+            let all = self.bar.length().unwrap_or_default();
+            complain(&format!("{steps} of {all} steps were done before"));
+        }
+    }
+
     /// All is done.
     pub fn finish(&self) {
         self.bar.finish_and_clear();

@@ -5,6 +5,7 @@
 //! models/nodes.jsonl               the models of the run's own method, one per line
 //! models/METHOD.jsonl              those of another; nodes that have one model share a line
 //! models/places.json               where nodes are, if they were joined by that
+//! statistics.json                  what is kept of training rows for an update, where models are linear
 //! uncertainty.json                 what intervals of the run's own method are made of
 //! models/METHOD.uncertainty.json   of another
 //! ```
@@ -29,6 +30,7 @@ use crate::{
     error::{Error, Result},
     outcome::Outcome,
     pipeline::KeptFit,
+    statistics::{STATISTICS_FILE, Statistics},
     wording::in_plain_words,
 };
 
@@ -46,13 +48,15 @@ pub struct KeptMethods<'a> {
     pub others: &'a [KeptFit],
     /// The method that predicts unless another is asked for; none if it is the run's own.
     pub advised: Option<Contestant>,
+    /// What is kept of training rows for an update; none where an update takes the rows.
+    pub statistics: Option<&'a Statistics>,
 }
 
 impl<'a> KeptMethods<'a> {
     /// The run's own method and no other.
     #[must_use]
     pub fn only(own: &'a Fitted) -> Self {
-        Self { own, others: &[], advised: None }
+        Self { own, others: &[], advised: None, statistics: None }
     }
 
     /// The names and texts of all files.
@@ -81,6 +85,9 @@ impl<'a> KeptMethods<'a> {
         let mut files = vec![("models/about.json".into(), to_json_pretty(&about) + "\n")];
         if let Some(places) = &assembly.places {
             files.push(("models/places.json".into(), to_json(places) + "\n"));
+        }
+        if let Some(statistics) = self.statistics {
+            files.push((STATISTICS_FILE.into(), to_json(statistics) + "\n"));
         }
         for (place, (_, fitted)) in all().enumerate() {
             let names = FileNames::new(&about.methods, place);

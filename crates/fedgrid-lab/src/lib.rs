@@ -20,11 +20,14 @@ pub mod summary;
 pub mod card;
 pub mod report;
 pub mod pipeline;
+pub mod statistics;
 mod kept_models;
 pub mod run;
 pub mod serving;
 pub mod onnx;
 pub mod show;
+pub mod update;
+pub mod diff;
 pub mod figures;
 
 pub use error::{Error, Result};

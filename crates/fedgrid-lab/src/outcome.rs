@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{coefficients::CoefficientName, number::Apart, theory::Theory};
 
-/// The result of a fit. It holds no path and no row; all but `seconds` depends only on the
+/// The result of a fit. It holds no path and no row; all but `seconds` and the days in `updates` depends only on the
 /// experiment, the data and the seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
@@ -88,6 +88,9 @@ pub struct Outcome {
     pub steps: Vec<usize>,
     /// The rounds; none if it was solved directly.
     pub history: Vec<Round>,
+    /// How the models came to know more rows than the comparison above; none if they were not updated.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub updates: Vec<UpdateOutcome>,
     /// How long it took, in seconds.
     pub seconds: f64,
     /// The seed of everything drawn.
@@ -112,6 +115,42 @@ impl Outcome {
         };
         own.map(|entry| (kind, entry))
     }
+}
+
+/// An update of the models of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UpdateOutcome {
+    /// The title of the run that was updated.
+    pub of: String,
+    /// The day on which that run was finished, where its files tell it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fitted: Option<String>,
+    /// How many rows it was trained on.
+    pub rows_before: usize,
+    /// How many training rows were added.
+    pub rows_added: usize,
+    /// How many were left out, because the run knew them.
+    pub rows_known: usize,
+    /// The nodes that joined.
+    pub new_nodes: Vec<String>,
+    /// What stood for the rows before: `statistics`, or the `rows` themselves.
+    pub by: UpdatedBy,
+    /// Whether strengths were chosen again, or kept.
+    pub tuned: bool,
+    /// Whether intervals are calibrated by the errors of these models, or those of the run before.
+    pub calibrated: bool,
+}
+
+/// What stands for the rows of the run before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UpdatedBy {
+    /// Their sufficient statistics: no row was read again.
+    Statistics,
+    /// They were read again.
+    Rows,
+    /// Nothing: there was nothing to add, and all models are as they were.
+    Nothing,
 }
 
 /// A column that features are made of.

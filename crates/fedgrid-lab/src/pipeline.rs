@@ -162,23 +162,7 @@ impl Pipeline<'_> {
 
     /// The cards of all nodes.
     fn cards(&self, found: &Found, coefficients: &Coefficients) -> Vec<NodeView> {
-        let study = &self.assembly.study;
-        let pooled = found.others.iter().find(|kept| kept.contestant == Contestant::Pooled);
-        let pooled = pooled.map(|kept| study.for_table(&kept.fitted.hypotheses));
-        let in_rows = |models: Vec<_>| -> Vec<_> {
-            models.iter().map(|model: &Arc<dyn Hypothesis>| in_a_row(model.as_ref())).collect()
-        };
-        let nodes = 0..study.network.len();
-        let parts = CardParts {
-            outcome: found.outcome,
-            cards: found.cards,
-            coefficients,
-            pooled: pooled.map_or_else(Vec::new, in_rows),
-            models: study.for_table(&found.fitted.hypotheses),
-            about: Some(&self.assembly.about),
-            neighbours: nodes.map(|node| study.network.neighbours(node).to_vec()).collect(),
-            rows: Some(self.assembly),
-        };
+        let parts = card_parts(self.assembly, found, coefficients);
         let mut cards = parts.all();
         if self.is_quickly_shuffled(coefficients) {
             let importance = |place| parts.importance(place).and_then(std::result::Result::ok);
@@ -193,6 +177,31 @@ impl Pipeline<'_> {
         // A linear model takes 30 ns for a row, a forest of a hundred trees 5 µs; both are then done in about two seconds.
         let most_rows = if coefficients.nodes.is_empty() { 400_000 } else { 20_000_000 };
         Importance::asked_rows(self.assembly) <= most_rows
+    }
+}
+
+/// What the cards of nodes are made of.
+pub(crate) fn card_parts<'a>(
+    assembly: &'a Assembly,
+    found: &Found<'a>,
+    coefficients: &'a Coefficients,
+) -> CardParts<'a> {
+    let study = &assembly.study;
+    let pooled = found.others.iter().find(|kept| kept.contestant == Contestant::Pooled);
+    let pooled = pooled.map(|kept| study.for_table(&kept.fitted.hypotheses));
+    let in_rows = |models: Vec<_>| -> Vec<_> {
+        models.iter().map(|model: &Arc<dyn Hypothesis>| in_a_row(model.as_ref())).collect()
+    };
+    let nodes = 0..study.network.len();
+    CardParts {
+        outcome: found.outcome,
+        cards: found.cards,
+        coefficients,
+        pooled: pooled.map_or_else(Vec::new, in_rows),
+        models: study.for_table(&found.fitted.hypotheses),
+        about: Some(&assembly.about),
+        neighbours: nodes.map(|node| study.network.neighbours(node).to_vec()).collect(),
+        rows: Some(assembly),
     }
 }
 

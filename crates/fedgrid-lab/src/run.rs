@@ -7,12 +7,16 @@
 //! probes.csv        who asked whom, how often and what for, where nodes probed each other
 //! coefficients.csv  the coefficients of every node with their standard errors, where models have them
 //! uncertainty.json  what intervals are made of; not for classes
+//! statistics.json   what is kept of training rows for an update, where models are linear
+//! updates.json      the run before any update, and what was added since; updated_nodes.csv, updated_edges.csv: its
+//!                   nodes and edges, where some have joined
 //! models/           about.json, nodes.jsonl (one model per line), and the same of other methods (`kept_models.rs`)
 //! result.json       the outcome
 //! report.html       the page
 //! ```
 
 use std::{
+    ffi::OsStr,
     fs,
     io::Write,
     path::{Path, PathBuf},
@@ -36,7 +40,7 @@ use crate::{
 };
 
 /// The files of a run beside `metrics.jsonl`, which marks the folder.
-const RUN_FILES: [&str; 7] = [
+const RUN_FILES: [&str; 11] = [
     "result.json",
     "report.html",
     "experiment.toml",
@@ -44,6 +48,10 @@ const RUN_FILES: [&str; 7] = [
     "probes.csv",
     "coefficients.csv",
     "uncertainty.json",
+    "statistics.json",
+    "updates.json",
+    "updated_nodes.csv",
+    "updated_edges.csv",
 ];
 
 /// What to do with a folder that is there already.
@@ -101,6 +109,12 @@ impl RunFolder {
     /// Whatever comes next is of the rolling origin of this number.
     pub fn go_to_origin(&mut self, origin: usize) {
         self.origin = Some(origin);
+    }
+
+    /// How many steps were done before a run was resumed.
+    #[must_use]
+    pub fn known_steps(&self) -> usize {
+        self.cards.len()
     }
 
     /// The cards of the origin that is looked at.
@@ -170,10 +184,17 @@ impl RunFolder {
         Error::input(format!("'{folder}' {advice}"))
     }
 
-    /// Whether this is the folder of a run, or empty.
+    /// Whether this is the folder of a run, or as good as empty.
     fn is_run(&self) -> bool {
-        let is_empty = fs::read_dir(&self.folder).is_ok_and(|mut files| files.next().is_none());
-        identity(&self.folder).is_some() || is_empty
+        identity(&self.folder).is_some() || self.is_empty()
+    }
+
+    /// Whether there is nothing, or what an interruption leaves of the first file of a run.
+    fn is_empty(&self) -> bool {
+        let is_begun = |name: &OsStr| name == "metrics.jsonl.part";
+        fs::read_dir(&self.folder).is_ok_and(|mut files| {
+            files.all(|file| file.is_ok_and(|file| is_begun(&file.file_name())))
+        })
     }
 
     /// Whether a folder holds a run that came to its end.
@@ -312,6 +333,12 @@ impl RunFolder {
         self.write("result.json", &(to_json_pretty(outcome) + "\n"))
     }
 
+    /// Writes what marks the end of a run whose models are there already.
+    pub(crate) fn finish_as_before(&self, outcome: &Outcome, page: &str) -> Result<()> {
+        self.write("report.html", page)?;
+        self.write("result.json", &(to_json_pretty(outcome) + "\n"))
+    }
+
     /// Writes who asked whom, if anyone did.
     pub fn write_probes<'a>(
         &self,
@@ -325,7 +352,7 @@ impl RunFolder {
     }
 
     /// Writes a file whole or not at all.
-    fn write(&self, name: &str, text: &str) -> Result<()> {
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<()> {
         let path = self.folder.join(name);
         // A rename within a folder is atomic, so a crash leaves the old file or the new one.
         let part = self.folder.join(format!("{name}.part"));
@@ -370,6 +397,25 @@ mod tests {
             open(Existing::Replace).unwrap();
             RunFolder::check(&folder, Existing::Resume).unwrap();
         }
+    }
+
+    #[test]
+    fn a_folder_with_half_of_the_first_file_of_a_run_can_be_replaced_and_no_other() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("run");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("metrics.jsonl.part"), "{\"for").unwrap();
+        RunFolder::check(&folder, Existing::Replace).unwrap();
+        assert!(RunFolder::check(&folder, Existing::Resume).is_err());
+        let refusal = RunFolder::check(&folder, Existing::Refuse).unwrap_err().to_string();
+        assert!(refusal.contains("replace it with --force"), "{refusal}");
+        RunFolder::open(&folder, ("seed = 1\n", "run"), 1, Existing::Replace).unwrap();
+        assert!(!folder.join("metrics.jsonl.part").exists());
+        let other = root.path().join("other");
+        fs::create_dir(&other).unwrap();
+        fs::write(other.join("metrics.jsonl.part"), "").unwrap();
+        fs::write(other.join("thesis.tex"), "").unwrap();
+        assert!(RunFolder::check(&other, Existing::Replace).is_err());
     }
 
     #[test]

@@ -8,15 +8,16 @@ use fedgrid::compare::Contestant;
 use super::clock::today;
 use crate::terminal::{Progress, Terminal, candidates, origins as origins_table, table};
 use fedgrid_lab::{
-    assembly::{Assembly, Rolling, relative_path},
+    assembly::{Assembly, Rolling, move_files},
     columns::ColumnPlan,
     error::Result,
-    experiment::{Experiment, is_standard_input},
+    experiment::Experiment,
     number::counted,
     outcome::Outcome,
-    pipeline::{Found, Heading, Pipeline},
+    pipeline::{Found, Heading, KeptFit, Pipeline},
     readings,
     run::{Existing, KeptMethods, RunFolder, to_json_pretty},
+    statistics::Statistics,
     summary::OriginCards,
 };
 
@@ -57,6 +58,7 @@ impl FitJob {
             Pipeline { experiment: &self.experiment, assembly: &assembly }.contestants().len();
         let steps = rolling.count() * (assembly.study.members().len() + steps);
         let progress = terminal.progress(steps);
+        progress.resumed(folder.known_steps());
         let done = |card: &_| progress.done(card);
         // Cards of a single study have no number of an origin.
         if last > 0 {
@@ -91,7 +93,13 @@ impl FitJob {
             helps: &helps,
         };
         let page = pipeline.page(&heading, &found);
-        let kept = KeptMethods { own: &fitted, others: &others, advised: outcome.advised };
+        let statistics = statistics(&assembly, &others)?;
+        let kept = KeptMethods {
+            own: &fitted,
+            others: &others,
+            advised: outcome.advised,
+            statistics: statistics.as_ref(),
+        };
         folder.finish(&assembly, &kept, &outcome, &page)?;
         say(terminal, &outcome);
         let report = self.folder.join("report.html");
@@ -105,15 +113,7 @@ impl FitJob {
     fn stored_experiment(&self, assembly: &Assembly) -> Experiment {
         // The folder can then be moved together with its data, and resumed from anywhere.
         let mut experiment = self.experiment.settled(assembly.about.task);
-        let moved = |path: &mut PathBuf| {
-            if !is_standard_input(path) {
-                *path = relative_path(&self.base.join(&*path), &self.folder);
-            }
-        };
-        experiment.data.file.names_mut().iter_mut().for_each(moved);
-        experiment.network.file.iter_mut().for_each(moved);
-        experiment.network.edges.iter_mut().for_each(moved);
-        experiment.public.file.iter_mut().for_each(moved);
+        move_files(&mut experiment, &self.base, &self.folder);
         // Every rolling origin learns its own from the rows before it, also when the run is resumed.
         if !experiment.is_rolling() {
             experiment.data.columns.extend(assembly.about.columns.keys());
@@ -134,6 +134,14 @@ impl FitJob {
             counted(assembly.about.features.len(), "feature")
         )
     }
+}
+
+/// What the run keeps of its rows for an update, where that is enough for all methods that it keeps.
+fn statistics(assembly: &Assembly, others: &[KeptFit]) -> Result<Option<Statistics>> {
+    let kept: Vec<Contestant> = std::iter::once(assembly.study.main())
+        .chain(others.iter().map(|other| other.contestant))
+        .collect();
+    Statistics::of(assembly, &kept)
 }
 
 /// The cards of all rolling origins but the last; none if there is one study.

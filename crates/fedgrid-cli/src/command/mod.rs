@@ -3,6 +3,7 @@
 mod check;
 mod clock;
 mod demo;
+mod diff;
 mod export;
 #[cfg(feature = "federation")]
 mod federation;
@@ -16,6 +17,7 @@ mod reproduce;
 mod serve;
 mod show;
 mod simulate;
+mod update;
 
 use std::process::ExitCode;
 
@@ -62,6 +64,10 @@ enum Command {
     Predict(predict::Predict),
     /// Answer requests for predictions over HTTP, by the models of a run.
     Serve(serve::Serve),
+    /// Add rows and nodes to a run, from where it stands.
+    Update(update::Update),
+    /// Show what changed between two runs.
+    Diff(diff::Diff),
     /// Write the models of a run as ONNX, for other programs.
     Export(export::Export),
     /// Build a network, learn one from rows, or show one in numbers.
@@ -150,6 +156,8 @@ fn run(command: Command, terminal: Terminal) -> Result<()> {
         Command::Show(show) => show.run(terminal),
         Command::Predict(predict) => predict.run(terminal),
         Command::Serve(serve) => serve.run(terminal),
+        Command::Update(update) => update.run(terminal),
+        Command::Diff(diff) => diff.run(terminal),
         Command::Export(export) => export.run(terminal),
         Command::Network(network) => network.run(terminal),
         Command::Reproduce(reproduce) => reproduce.run(terminal),

@@ -5,7 +5,7 @@ use std::fs;
 use crate::common::{Folder, timeless};
 use serde_json::{Value, json};
 
-const COMMANDS: [&[&str]; 13] = [
+const COMMANDS: [&[&str]; 15] = [
     &[],
     &["demo"],
     &["check"],
@@ -13,6 +13,8 @@ const COMMANDS: [&[&str]; 13] = [
     &["show"],
     &["predict"],
     &["serve"],
+    &["update"],
+    &["diff"],
     &["export"],
     &["network"],
     &["network", "build"],

@@ -85,6 +85,7 @@ fn a_finished_run_holds_its_parts() {
         "models",
         "report.html",
         "result.json",
+        "statistics.json",
         "uncertainty.json",
     ];
     assert_eq!(files(&folder, "runs/first"), expected);

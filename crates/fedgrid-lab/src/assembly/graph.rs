@@ -116,22 +116,26 @@ impl NodeTable {
         self.rows.iter().map(|&row| of_rows[row].clone()).collect()
     }
 
-    /// Positions from columns that are called like coordinates: in degrees, or else in a plane.
     fn positions(&self) -> Option<Vec<(f64, f64)>> {
-        let column = |names: &[&str]| {
-            let mut all = self.table.names();
-            let name = all.find(|name| names.contains(&name.to_lowercase().as_str()))?;
-            self.numbers(name).ok()
-        };
-        let pair = |x: &[&str], y: &[&str]| column(x).zip(column(y));
-        if let Some((x, y)) = pair(&["lon", "lng", "long", "longitude"], &["lat", "latitude"]) {
-            // A degree of longitude shrinks towards the poles.
-            let narrow = (y.iter().sum::<f64>() / y.len() as f64).to_radians().cos();
-            return Some(x.iter().zip(y).map(|(x, y)| (x * narrow, y)).collect());
-        }
-        let (x, y) = pair(&["x", "easting"], &["y", "northing"])?;
-        Some(x.into_iter().zip(y).collect())
+        drawn_at(&self.table).map(|positions| self.by_node(&positions))
     }
+}
+
+/// Where the rows of a table are drawn, by columns that are called like coordinates: in degrees, or else in a plane.
+pub(super) fn drawn_at(table: &Table) -> Option<Vec<(f64, f64)>> {
+    let column = |names: &[&str]| {
+        let mut all = table.names();
+        let name = all.find(|name| names.contains(&name.to_lowercase().as_str()))?;
+        table.numbers(name).ok()
+    };
+    let pair = |x: &[&str], y: &[&str]| column(x).zip(column(y));
+    if let Some((x, y)) = pair(&["lon", "lng", "long", "longitude"], &["lat", "latitude"]) {
+        // A degree of longitude shrinks towards the poles.
+        let narrow = (y.iter().sum::<f64>() / y.len() as f64).to_radians().cos();
+        return Some(x.iter().zip(y).map(|(x, y)| (x * narrow, y)).collect());
+    }
+    let (x, y) = pair(&["x", "easting"], &["y", "northing"])?;
+    Some(x.into_iter().zip(y).collect())
 }
 
 impl From<Network> for Graph {
@@ -239,7 +243,7 @@ fn sorted(names: &[String]) -> Vec<String> {
     in_order(&distinct.into_iter().cloned().collect::<Vec<_>>())
 }
 
-fn in_order(distinct: &[String]) -> Vec<String> {
+pub(super) fn in_order(distinct: &[String]) -> Vec<String> {
     by_name(distinct).into_iter().map(|at| distinct[at].clone()).collect()
 }
 
@@ -320,7 +324,7 @@ pub(super) fn placed(
     Ok((Nearest { neighbours, scales, floor: keys.floor }, coordinates))
 }
 
-fn from_shape(names: Vec<String>, shape: ShapeKey) -> Result<Network> {
+pub(super) fn from_shape(names: Vec<String>, shape: ShapeKey) -> Result<Network> {
     let made = match shape {
         ShapeKey::None => return Ok(Network::new(names, [])?),
         ShapeKey::Complete => network::complete(names.len()),

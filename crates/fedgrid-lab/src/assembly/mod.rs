@@ -6,6 +6,8 @@ mod check;
 mod class_weights;
 mod leakage;
 mod graph;
+mod grown;
+mod grown_network;
 mod learning;
 mod methods;
 mod models;
@@ -38,6 +40,8 @@ use fedgrid::{
     model::Scales,
 };
 pub use graph::{Graph, NodeTable};
+pub use grown::{Frame, FurtherRows, GrownRows, RereadRows};
+pub use grown_network::{GrownNetwork, KnownNetwork, NodeTables};
 pub use learning::{Candidate, Chosen, edges_csv, learned};
 use methods::{checked_methods, settings};
 pub use models::CustomModel;
@@ -238,7 +242,7 @@ impl Assembly {
         let graph = Graph::new(experiment, files, Some(table))?;
         let task = target::task(experiment, table, &used_rows(&experiment.data, table))?;
         let classes = experiment.data.classes.as_deref().map(target::class_names);
-        let known = Known { classes: classes.as_deref(), plan: None };
+        let known = Known { classes: classes.as_deref(), ..Known::default() };
         let mut rows = Rows::new(experiment, table, &graph, (task, known))?;
         rows.notes.splice(0..0, table.described.iter().chain(&graph.described).cloned());
         rows.notes.extend(describe_task(experiment, task));
@@ -417,6 +421,15 @@ fn means(rows: &[Dataset], plan: &Plan) -> Vec<f64> {
     if total > 0.0 { sums.iter().map(|sum| sum / total).collect() } else { Vec::new() }
 }
 
+/// The least and the largest value of each feature, over those of some rows and of others.
+pub(crate) fn joined_ranges(own: &mut Vec<(f64, f64)>, more: &[Dataset]) {
+    let rows = more.iter().map(|data| (0..data.rows()).collect()).collect();
+    let plan = Plan { folds: Vec::new(), train: rows, test: Vec::new() };
+    for (own, more) in own.iter_mut().zip(ranges(more, &plan)) {
+        *own = (own.0.min(more.0), own.1.max(more.1));
+    }
+}
+
 /// The least and the largest value of each feature in the training rows.
 fn ranges(rows: &[Dataset], plan: &Plan) -> Vec<(f64, f64)> {
     let columns = rows.first().map_or(0, |data| data.features().columns());
@@ -521,6 +534,19 @@ pub fn known_of(table: &Table, about: &DataSchema) -> Result<Option<Vec<f64>>> {
     let numbers = part.read(column, &vec![true; table.rows()], &mut problems);
     problems.into_result()?;
     Ok(Some(numbers))
+}
+
+/// Makes the paths of an experiment lead from another folder to its files, so that whoever is there can read them.
+pub fn move_files(experiment: &mut Experiment, from: &Path, to: &Path) {
+    let moved = |path: &mut PathBuf| {
+        if !is_standard_input(path) {
+            *path = relative_path(&from.join(&*path), to);
+        }
+    };
+    experiment.data.file.names_mut().iter_mut().for_each(moved);
+    experiment.network.file.iter_mut().for_each(moved);
+    experiment.network.edges.iter_mut().for_each(moved);
+    experiment.public.file.iter_mut().for_each(moved);
 }
 
 /// A path to `target` as seen from the folder `from`, so that a run folder can be moved along with

@@ -37,8 +37,10 @@ pub struct Rows {
 pub(super) struct Known<'a> {
     /// The names of the classes.
     pub(super) classes: Option<&'a [String]>,
-    /// The column plan of all sites.
+    /// The column plan of all sites, or of a run.
     pub(super) plan: Option<&'a ColumnPlan>,
+    /// Whether it is that of a run that is trained.
+    pub(super) is_of_run: bool,
 }
 
 impl Rows {
@@ -48,8 +50,11 @@ impl Rows {
         graph: &Graph,
         (task, known): (Task, Known<'_>),
     ) -> Result<Self> {
-        let mut problems =
-            if known.plan.is_some() { Problems::at_site(table) } else { Problems::of(table) };
+        let mut problems = match known {
+            Known { is_of_run: true, .. } => Problems::of_new_rows(table),
+            Known { plan: Some(_), .. } => Problems::at_site(table),
+            _ => Problems::of(table),
+        };
         let read = ReadRows::new(experiment, table, Some(graph), &mut problems);
         problems.take(check_known(&read, task));
         let target = problems.take(check_target(experiment, table, task));

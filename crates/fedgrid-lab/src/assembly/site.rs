@@ -257,7 +257,8 @@ impl Assembly {
         check_own(table, &about, &network, own)?;
         let graph = Graph::from(network);
         let plan = about.column_plan();
-        let known = rows::Known { classes: Some(&about.classes), plan: Some(&plan) };
+        let known =
+            rows::Known { classes: Some(&about.classes), plan: Some(&plan), is_of_run: false };
         let mut rows = rows::Rows::new(experiment, table, &graph, (about.task, known))?;
         rows.notes.splice(0..0, table.described.iter().cloned());
         let plan = rows.plan(experiment, &graph);

@@ -468,6 +468,7 @@ mod tests {
             history: (1..=3).map(round).collect(),
             seconds: 0.5,
             seed: 7,
+            updates: Vec::new(),
             version: "0.1.0".into(),
         }
     }

@@ -82,7 +82,7 @@ impl FinishedRun {
 }
 
 /// The cards of the last origin that there are.
-fn cards(path: &Path) -> Result<Vec<Card>> {
+pub(crate) fn cards(path: &Path) -> Result<Vec<Card>> {
     let text = fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
     let lines: Vec<CardLine> =
         text.lines().skip(1).filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -97,7 +97,7 @@ fn cards(path: &Path) -> Result<Vec<Card>> {
     Ok(cards)
 }
 
-fn from_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+pub(crate) fn from_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let text = fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
     serde_json::from_str(&text).map_err(|error| {
         let (path, what) = (path.display(), in_plain_words(&error.to_string()));

@@ -13,3 +13,6 @@ pub use finished::FinishedRun;
 pub use crate::card::{
     Importance, ImportantColumn, NeighbourView, NodeCoefficient, NodeError, NodeView, Rules, rules,
 };
+pub(crate) use finished::{cards, from_json};
+pub(crate) use node::coefficients;
+pub(crate) use tables::stored_experiment;

@@ -107,7 +107,7 @@ impl FinishedRun {
 }
 
 /// The coefficients of all nodes, as `coefficients.csv` has them; none if there is no such file.
-fn coefficients(run: &FinishedRun) -> Result<Coefficients> {
+pub(crate) fn coefficients(run: &FinishedRun) -> Result<Coefficients> {
     let path = run.folder.join("coefficients.csv");
     let mut found = Coefficients::default();
     if !path.exists() {

@@ -237,6 +237,14 @@ pub(crate) fn written(moment: i64) -> String {
     format!("{date} {hours:02}:{minutes:02}:{seconds:02}{fraction}")
 }
 
+/// The day on which a file was last written, in coordinated universal time; none if that cannot be told.
+pub(crate) fn written_day(path: &std::path::Path) -> Option<String> {
+    let modified = std::fs::metadata(path).ok()?.modified().ok()?;
+    let since = modified.duration_since(std::time::UNIX_EPOCH).ok()?;
+    let seconds = i64::try_from(since.as_secs()).ok()?;
+    Some(written(seconds.checked_mul(SECOND)?.div_euclid(DAY) * DAY))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,6 +4,7 @@ mod choice;
 mod evidence;
 mod origins;
 mod uncertainty;
+mod updated;
 mod verdict;
 mod weak;
 
@@ -22,6 +23,7 @@ use self::verdict::VerdictText;
 pub use self::{
     origins::OriginCards,
     uncertainty::{basis, level_in_words, variances},
+    updated::updated,
 };
 use crate::{
     assembly::{Assembly, listed},
@@ -95,6 +97,7 @@ pub fn outcome(
         history: fitted.rounds.clone(),
         comparison,
         origins: Vec::new(),
+        updates: Vec::new(),
         seconds,
         seed: experiment.seed,
         version: env!("CARGO_PKG_VERSION").into(),

@@ -15,6 +15,7 @@
 
 mod choice;
 mod clusters;
+mod condensed;
 mod contender;
 mod descent;
 mod difference;

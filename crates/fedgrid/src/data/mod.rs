@@ -3,6 +3,7 @@
 //! Labels are regression targets or class probabilities. Predictions have the same shape, because
 //! one node's predictions on public points are its neighbours' pseudo-labels.
 
+mod condensed;
 mod counts;
 mod feature_moments;
 mod features;
@@ -15,6 +16,7 @@ mod split;
 
 use std::sync::Arc;
 
+pub use condensed::CondensedRows;
 pub use feature_moments::FeatureMoments;
 pub use features::Features;
 pub use labels::Labels;

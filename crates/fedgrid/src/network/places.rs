@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Edge, Nearest, NodeId, nearest::squared_distance, statistics::median};
+use super::{Edge, Nearest, Network, NodeId, nearest::squared_distance, statistics::median};
 use crate::{
     data::by_name,
     error::{Error, Result, same_size},
@@ -57,6 +57,13 @@ impl Places {
         Ok(places)
     }
 
+    /// The coordinates of a node as they were given; zero for those that are left out.
+    #[must_use]
+    pub fn coordinates(&self, node: NodeId) -> Vec<f64> {
+        let given = |(point, scale): (&f64, &f64)| if *scale == 0.0 { 0.0 } else { point / scale };
+        self.point(node).iter().zip(&self.scales).map(given).collect()
+    }
+
     /// How many nodes there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -95,6 +102,31 @@ impl Places {
         (0..self.len()).map(distance).collect()
     }
 
+    /// The network of these nodes, whose names are given, and of further ones with their coordinates, by the same rule; all
+    /// in the order of their names, with their places.
+    pub fn grown(
+        &self,
+        names: &[String],
+        further: &[(String, Vec<f64>)],
+    ) -> Result<(Network, Self)> {
+        let nearest = self.nearest();
+        let mut all: Vec<(&String, Vec<f64>)> = Vec::with_capacity(names.len() + further.len());
+        same_size("nodes with a place", self.len(), names.len())?;
+        all.extend(names.iter().enumerate().map(|(node, name)| (name, self.point(node).to_vec())));
+        for (name, coordinates) in further {
+            all.push((name, nearest.points(std::slice::from_ref(name), coordinates)?));
+        }
+        let listed: Vec<String> = all.iter().map(|(name, _)| (*name).clone()).collect();
+        let order = by_name(&listed);
+        let names: Vec<String> = order.iter().map(|&place| listed[place].clone()).collect();
+        let points: Vec<f64> = order.iter().flat_map(|&place| all[place].1.clone()).collect();
+        // Points have their scales already.
+        let unscaled = Nearest { scales: vec![1.0; self.scales.len()], ..nearest };
+        let places = Self::new(&unscaled, &names, &points)?;
+        let network = unscaled.make(names, &points)?;
+        Ok((network, Self { scales: self.scales.clone(), ..places }))
+    }
+
     /// The neighbours of a further node with these coordinates, and the weights of the edges to them, in order of their
     /// ids.
     pub fn near(&self, coordinates: &[f64]) -> Result<Vec<(NodeId, f64)>> {
@@ -123,6 +155,25 @@ mod tests {
         network::shapes::numbered,
         random::{Purpose, Stream},
     };
+
+    #[test]
+    fn further_nodes_join_as_if_they_had_been_there() {
+        let mut stream = Stream::new(4, 0, 0, Purpose::Data);
+        let points: Vec<f64> = (0..60).map(|_| stream.normal()).collect();
+        let nearest = Nearest { neighbours: 3, scales: vec![85.0, 111.0], ..Nearest::default() };
+        let whole = nearest.make(numbered(30), &points).unwrap();
+        let hidden = [3, 17, 29];
+        let known: Vec<usize> = (0..30).filter(|node| !hidden.contains(node)).collect();
+        let names: Vec<String> = known.iter().map(|&node| numbered(30)[node].clone()).collect();
+        let of = |node: usize| points[2 * node..2 * node + 2].to_vec();
+        let coordinates: Vec<f64> = known.iter().flat_map(|&node| of(node)).collect();
+        let places = Places::new(&nearest, &names, &coordinates).unwrap();
+        let further: Vec<_> =
+            hidden.iter().map(|&node| (numbered(30)[node].clone(), of(node))).collect();
+        let (network, places) = places.grown(&names, &further).unwrap();
+        assert_eq!(network, whole);
+        assert_eq!(places, Places::new(&nearest, &numbered(30), &points).unwrap());
+    }
 
     #[test]
     fn a_hidden_node_finds_the_neighbours_that_it_had() {

@@ -41,7 +41,7 @@ pub(super) struct Scores {
     pub(super) nodes: Vec<Vec<f64>>,
     /// How many rows each of them stands for; empty if for one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    counts: Vec<Vec<f64>>,
+    pub(super) counts: Vec<Vec<f64>>,
     /// The neighbours of each node, with the weight of the edge relative to its strongest.
     neighbours: Vec<Vec<(usize, f64)>>,
 }

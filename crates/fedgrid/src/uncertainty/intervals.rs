@@ -97,6 +97,13 @@ impl Intervals {
         Self { calibration: residuals.rows, predictive, smallest: None, scores }
     }
 
+    /// The residuals that they are made of, without their signs.
+    #[must_use]
+    pub fn residuals(&self) -> Residuals {
+        let counts = Some(&self.scores.counts).filter(|counts| !counts.is_empty()).cloned();
+        Residuals { rows: self.calibration, nodes: self.scores.nodes.clone(), counts }
+    }
+
     /// How many nodes there are.
     #[must_use]
     pub fn nodes(&self) -> usize {

@@ -6,6 +6,7 @@ mod choice;
 mod collapsed;
 mod common_set;
 mod comparison;
+mod condensed;
 mod critical;
 mod few_rows;
 mod gtv;

@@ -1,0 +1,476 @@
+//! Further rows and nodes for a run: what an update must be equal to, and what it gets that it cannot use.
+
+use std::{fmt::Write as _, fs, sync::Arc};
+
+use fedgrid::{
+    compare::{Contestant, Strength, Study, Unwatched},
+    data::{Dataset, Features, Labels, Plan},
+    network::Network,
+};
+use fedgrid_lab::{
+    assembly::{Assembly, features_of},
+    experiment::Experiment,
+    run::RunModels,
+    source::Table,
+};
+use serde_json::Value;
+
+use crate::common::{Folder, NODES, timeless};
+
+/// Rows of a day: some of each node that is named.
+fn day(nodes: &[&str], rows: usize, seed: f64) -> String {
+    let mut text = String::from("node,x,z,y,split\n");
+    for (i, node) in nodes.iter().enumerate() {
+        for r in 0..rows {
+            let (at, i) = (seed + (rows * i + r) as f64, i as f64);
+            let (x, z) = ((3.0 + at).cos(), (1.7 * at).sin());
+            let y = 1.2 + 0.4 * i + (1.0 + 0.1 * i) * x - 0.4 * z + 0.1 * (5.0 * at).sin();
+            writeln!(text, "{node},{x:.6},{z:.6},{y:.6},train").unwrap();
+        }
+    }
+    text
+}
+
+/// A run over edges, and two batches of rows for it: of its nodes, and of one that is new.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("tuesday.csv", day(&["a", "b", "c", "f"], 3, 100.0));
+    folder.write("wednesday.csv", day(&["a", "d", "g"], 4, 200.0));
+    folder.write("joins.csv", "src,dst,weight\ng,f,1\ng,e,0.5\n");
+    folder
+}
+
+fn update(folder: &Folder, run: &str, data: &str, out: &str, more: &[&str]) -> Value {
+    let asked = ["update", run, "--data", data, "--out", out, "--quiet"];
+    folder.done(&[&asked[..], more].concat());
+    folder.json(&format!("{out}/result.json"))
+}
+
+/// What the models of a method predict at some places, node by node.
+fn predictions(folder: &Folder, run: &str, method: &str) -> Vec<(String, Vec<f64>)> {
+    let models = RunModels::of_method(&folder.path(run), Some(method)).unwrap();
+    let places = Features::from_rows(&["x", "z"], &[[0.0, 0.0], [1.0, 0.5], [-0.7, 0.2]]).unwrap();
+    let ask = |(name, model): (&String, &Arc<dyn fedgrid::model::Hypothesis>)| {
+        (name.clone(), model.predict(&places).as_slice().to_vec())
+    };
+    models.by_node.iter().map(ask).collect()
+}
+
+#[track_caller]
+fn check_same(a: &[(String, Vec<f64>)], b: &[(String, Vec<f64>)], tolerance: f64) {
+    assert_eq!(a.len(), b.len());
+    for ((name, a), (other, b)) in a.iter().zip(b) {
+        assert_eq!(name, other);
+        for (a, b) in a.iter().zip(b) {
+            assert!((a - b).abs() <= tolerance, "{name}: {a} {b} ({:e})", (a - b).abs());
+        }
+    }
+}
+
+fn methods(folder: &Folder, run: &str) -> Vec<String> {
+    let about = folder.json(&format!("{run}/models/about.json"));
+    let methods = about["methods"].as_array().unwrap();
+    methods.iter().map(|name| name.as_str().unwrap().to_string()).collect()
+}
+
+/// The study of all rows of some tables with units, public points and strengths of a run, built from the tables alone.
+fn whole(folder: &Folder, tables: &[&str], edges: &[(&str, &str, f64)]) -> (Study, Assembly) {
+    let (keys, base, source) =
+        Experiment::opened(Some(&folder.path("run/experiment.toml"))).unwrap();
+    let experiment = Experiment::from_table(keys, &source).unwrap();
+    let assembly = Assembly::new(&experiment, &base).unwrap();
+    let mut names: Vec<String> = assembly.study.network.names().to_vec();
+    let mut all: Vec<(String, Vec<f64>, f64)> = Vec::new();
+    for file in tables {
+        let table = Table::from_file(&folder.path(file), &experiment.data).unwrap();
+        let (features, _) = features_of(&table, &assembly.about).unwrap();
+        let (nodes, labels) = (table.names_in("node").unwrap(), table.numbers("y").unwrap());
+        let roles = table.text("split").unwrap();
+        for row in (0..table.rows()).filter(|&row| roles[row] == "train") {
+            all.push((nodes[row].clone(), features.row(row).to_vec(), labels[row]));
+            if !names.contains(&nodes[row]) {
+                names.push(nodes[row].clone());
+            }
+        }
+    }
+    let scales = assembly.study.scales.clone().unwrap();
+    let of_node = |name: &String| {
+        let own: Vec<_> = all.iter().filter(|(node, ..)| node == name).collect();
+        let features: Vec<f64> = own.iter().flat_map(|(_, x, _)| x.clone()).collect();
+        let features = Features::new(assembly.about.features.clone().into(), features).unwrap();
+        let labels = Labels::values(own.iter().map(|(.., y)| *y).collect());
+        scales.rows(&Dataset::new(features, labels).unwrap()).unwrap()
+    };
+    let rows: Vec<Dataset> = names.iter().map(of_node).collect();
+    let id = |name: &str| names.iter().position(|known| known == name).unwrap();
+    let old = assembly.study.network.edges().iter().copied();
+    let new = edges.iter().map(|&(source, target, weight)| fedgrid::network::Edge {
+        source: id(source),
+        target: id(target),
+        weight,
+    });
+    let network = Network::new(names.clone(), old.chain(new)).unwrap();
+    let plan = Plan {
+        folds: Vec::new(),
+        train: rows.iter().map(|data| (0..data.rows()).collect()).collect(),
+        test: vec![Vec::new(); rows.len()],
+    };
+    let study = Study {
+        models: vec![assembly.study.models[0].clone(); rows.len()],
+        public: vec![assembly.study.public[0].clone(); rows.len()],
+        network,
+        rows,
+        plan,
+        ..assembly.study.clone()
+    };
+    (study, assembly)
+}
+
+/// What a fit of all rows predicts, by a method at the strength that the run has chosen.
+fn fitted(folder: &Folder, study: &Study, method: &str) -> Vec<(String, Vec<f64>)> {
+    let metrics = folder.read("run/metrics.jsonl");
+    let contestant = match method {
+        "network" => Contestant::Network,
+        "mixed" => Contestant::Mixed,
+        "shrunk" => Contestant::Shrunk,
+        "pooled" => Contestant::Pooled,
+        _ => Contestant::Local,
+    };
+    let cards = metrics.lines().skip(1).map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let own = serde_json::to_value(contestant).unwrap();
+    let card = cards.filter(|card| card["contestant"] == own).last().unwrap();
+    let strength: Strength = serde_json::from_value(card["strength"].clone()).unwrap();
+    let fitted = study.fit_by_name(contestant, strength, &Unwatched).unwrap();
+    let places = Features::from_rows(&["x", "z"], &[[0.0, 0.0], [1.0, 0.5], [-0.7, 0.2]]).unwrap();
+    let models = study.for_table(&fitted.hypotheses);
+    let ask =
+        |model: &Arc<dyn fedgrid::model::Hypothesis>| model.predict(&places).as_slice().to_vec();
+    study.network.names().iter().cloned().zip(models.iter().map(ask)).collect()
+}
+
+#[test]
+fn an_update_is_the_fit_of_all_rows_whether_statistics_or_rows_stand_for_the_first() {
+    for method in ["fedrelax", "gtv", "mixed", "shrunk"] {
+        let folder = folder();
+        folder.fit("run", &["--method", method]);
+        let second = update(&folder, "run", "tuesday.csv", "second", &[]);
+        assert_eq!(second["updates"][0]["by"], "statistics", "{method}");
+        assert_eq!(second["updates"][0]["rows_added"], 12);
+        let third = update(&folder, "second", "wednesday.csv", "third", &["--edges", "joins.csv"]);
+        assert_eq!(third["updates"][1]["new_nodes"], serde_json::json!(["g"]));
+        assert_eq!(third["nodes"].as_array().unwrap().len(), 7);
+        // In another order, and by the rows.
+        for run in ["run", "second", "other"] {
+            let _ = fs::remove_file(folder.path(&format!("{run}/statistics.json")));
+        }
+        let other = update(&folder, "run", "wednesday.csv", "other", &["--edges", "joins.csv"]);
+        assert_eq!(other["updates"][0]["by"], "rows", "{method}");
+        let _ = fs::remove_file(folder.path("other/statistics.json"));
+        update(&folder, "other", "tuesday.csv", "rows", &[]);
+        let (study, _) = whole(
+            &folder,
+            &["rows.csv", "tuesday.csv", "wednesday.csv"],
+            &[("g", "f", 1.0), ("g", "e", 0.5)],
+        );
+        for kept in methods(&folder, "run") {
+            let truth = fitted(&folder, &study, &kept);
+            check_same(&predictions(&folder, "third", &kept), &truth, 1e-6);
+            check_same(&predictions(&folder, "rows", &kept), &truth, 1e-6);
+        }
+    }
+}
+
+#[test]
+fn nodes_that_join_by_their_places_have_the_network_of_a_fit_with_all_of_them() {
+    let folder = folder();
+    let nearest = "nearest = 2\n[network.coordinates]\nlon = 1\nlat = 0.5";
+    folder.edit("experiment.toml", "edges = \"edges.csv\"", nearest);
+    folder.fit("run", &["--method", "fedrelax"]);
+    folder.write("places.csv", "node,lon,lat\ng,1.5,2\n");
+    let found = update(&folder, "run", "wednesday.csv", "next", &["--nodes", "places.csv"]);
+    // The experiment of all rows has all nodes, and trains again.
+    folder.done(&["fit", "next/experiment.toml", "--out", "again", "--quiet"]);
+    let again = folder.json("again/result.json");
+    assert_eq!(found["network"]["edges"], again["network"]["edges"]);
+    assert_eq!(found["network"]["nodes"], 7);
+    let places = |run: &str| folder.json(&format!("{run}/models/places.json"))["nodes"].clone();
+    assert_eq!(places("next"), places("again"));
+    let rows = |result: &Value| -> Vec<u64> {
+        result["nodes"].as_array().unwrap().iter().map(|n| n["rows"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(rows(&found), rows(&again));
+}
+
+#[test]
+fn an_update_without_rows_leaves_all_models_as_they_are() {
+    let folder = folder();
+    folder.fit("run", &[]);
+    folder.write("none.csv", "node,x,z,y,split\n");
+    let same = update(&folder, "run", "none.csv", "same", &[]);
+    assert_eq!(same["updates"][0]["by"], "nothing");
+    for file in ["models/nodes.jsonl", "models/mixed.jsonl", "uncertainty.json", "statistics.json"]
+    {
+        assert_eq!(
+            folder.read(&format!("run/{file}")),
+            folder.read(&format!("same/{file}")),
+            "{file}"
+        );
+    }
+    // Rows of which none trains are no rows, either.
+    let tested = day(&["a"], 3, 5.0).replace(",train", ",test");
+    folder.write("tested.csv", tested);
+    let same = update(&folder, "run", "tested.csv", "tested", &[]);
+    assert_eq!(same["updates"][0]["rows_added"], 0);
+    let note = "3 new rows left out, because the split says that they do not train.";
+    assert!(same["notes"].as_array().unwrap().iter().any(|one| one == note), "{same}");
+}
+
+#[test]
+fn the_verdict_of_an_update_is_said_to_be_that_of_the_run_before() {
+    let folder = folder();
+    let first = folder.fit("run", &[]);
+    let next = update(&folder, "run", "tuesday.csv", "next", &[]);
+    let last = update(&folder, "next", "wednesday.csv", "last", &["--edges", "joins.csv"]);
+    for (run, updates) in [(&next, 1), (&last, 2)] {
+        let verdict = run["verdict"].as_str().unwrap();
+        assert_eq!(verdict, format!("Before the update: {}", first["verdict"].as_str().unwrap()));
+        assert_eq!(run["comparison"], first["comparison"]);
+        assert_eq!(run["updates"].as_array().unwrap().len(), updates);
+        assert_eq!(run["advised"], first["advised"]);
+        let warning = run["warnings"][0].as_str().unwrap();
+        assert!(warning.starts_with("The models were updated with "), "{warning}");
+        assert!(warning.contains("nobody has compared methods since"), "{warning}");
+        let warnings = run["warnings"].as_array().unwrap();
+        let about = |one: &&Value| one.as_str().unwrap().starts_with("The models were updated");
+        assert_eq!(warnings.iter().filter(about).count(), 1);
+        let notes = run["notes"].as_array().unwrap();
+        let of_rows = |one: &&Value| one.as_str().unwrap().contains("stood for the rows before");
+        assert_eq!(notes.iter().filter(of_rows).count(), 1);
+    }
+    assert!(last["warnings"][0].as_str().unwrap().contains("24 training rows and 1 new node"));
+    // Whoever looks at the run is told, too, also of one node.
+    let shown = folder.done(&["show", "last"]);
+    assert!(shown.contains("Warning: The models were updated with 24 training rows"), "{shown}");
+    let node = folder.done(&["show", "last", "--node", "g"]);
+    assert!(node.contains("joined by an update"), "{node}");
+    // A node of the run before has the errors that it had.
+    let [before, now] =
+        ["run", "last"].map(|run| folder.done(&["show", run, "--node", "f", "--json"]));
+    let errors = |text: &str| serde_json::from_str::<Value>(text).unwrap()["errors"].clone();
+    assert_eq!(errors(&before), errors(&now));
+}
+
+#[test]
+fn updated_models_predict_with_intervals_also_where_nodes_are_new() {
+    let folder = folder();
+    folder.fit("run", &[]);
+    update(&folder, "run", "wednesday.csv", "next", &["--edges", "joins.csv"]);
+    folder.write("ask.csv", "node,x,z\na,0.5,0.25\ng,0.5,0.25\n");
+    for method in methods(&folder, "next") {
+        let asked = ["predict", "next", "--data", "ask.csv", "--interval", "0.8", "--use", &method];
+        let found = folder.done(&asked);
+        for line in found.lines().skip(1) {
+            let cells: Vec<&str> = line.split(',').collect();
+            let [at, low, high] = [1, 2, 3].map(|at| cells[at].parse::<f64>().unwrap());
+            assert!(low < at && at < high, "{method}: {line}");
+        }
+    }
+}
+
+#[test]
+fn other_models_are_those_of_all_rows_read_again() {
+    let folder = folder();
+    folder.append("experiment.toml", "[model]\nkind = \"tree\"\n[public]\npoints = 20\n");
+    folder.fit("run", &["--method", "fedrelax"]);
+    assert!(!folder.path("run/statistics.json").exists());
+    let next = update(&folder, "run", "tuesday.csv", "next", &[]);
+    assert_eq!(next["updates"][0]["by"], "rows");
+    let note = "The rows before were read again from where the experiment says.";
+    assert!(next["notes"].as_array().unwrap().iter().any(|one| one == note), "{next}");
+    // Intervals are refreshed, where rows validate.
+    assert_eq!(next["updates"][0]["calibrated"], true);
+    let (study, _) = whole(&folder, &["rows.csv", "tuesday.csv"], &[]);
+    for kept in ["network", "local", "pooled"] {
+        check_same(&predictions(&folder, "next", kept), &fitted(&folder, &study, kept), 1e-9);
+    }
+    // Without the rows there is nothing to go on with, which is said.
+    fs::rename(folder.path("rows.csv"), folder.path("away.csv")).unwrap();
+    let asked = ["update", "run", "--data", "tuesday.csv", "--out", "gone"];
+    let refusal = folder.refusal(&asked);
+    assert!(
+        refusal.contains("rows.csv") && refusal.contains("are read again, because"),
+        "{refusal}"
+    );
+    assert!(!folder.path("gone").exists());
+}
+
+#[test]
+fn statistics_need_no_row_of_the_run_and_stay_in_its_folder() {
+    let folder = folder();
+    folder.fit("run", &[]);
+    for file in ["rows.csv", "nodes.csv", "edges.csv"] {
+        fs::remove_file(folder.path(file)).unwrap();
+    }
+    fs::rename(folder.path("run"), folder.path("copied")).unwrap();
+    let next = update(&folder, "copied", "wednesday.csv", "next", &["--edges", "joins.csv"]);
+    let note = "The statistics of the run stood for the rows before, which were not read again.";
+    assert!(next["notes"].as_array().unwrap().iter().any(|one| one == note), "{next}");
+    // Strengths are chosen on rows.
+    let asked = ["update", "copied", "--data", "tuesday.csv", "--out", "tuned", "--tune"];
+    let refusal = folder.refusal(&asked);
+    assert!(refusal.contains("because strengths are chosen on validation rows"), "{refusal}");
+    // What is damaged is said.
+    folder.edit("next/statistics.json", "\"format\":1", "\"format\":7");
+    let refusal = folder.refusal(&["update", "next", "--data", "tuesday.csv", "--out", "x"]);
+    assert!(refusal.contains("next/statistics.json' is damaged: format 7"), "{refusal}");
+    folder.edit("next/statistics.json", "\"format\":7", "\"format\":1");
+    folder.edit("next/statistics.json", "\"nodes\":[\"a\",", "\"nodes\":[");
+    let refusal = folder.refusal(&["update", "next", "--data", "tuesday.csv", "--out", "x"]);
+    assert!(refusal.contains("its parts are of different nodes"), "{refusal}");
+}
+
+#[test]
+fn strengths_are_chosen_again_where_that_is_asked_for() {
+    let folder = folder();
+    folder.fit("run", &["--method", "fedrelax"]);
+    let tuned = update(&folder, "run", "tuesday.csv", "tuned", &["--tune"]);
+    assert_eq!(
+        (&tuned["updates"][0]["tuned"], &tuned["updates"][0]["by"]),
+        (&Value::Bool(true), &Value::String("rows".into()))
+    );
+    let kept = update(&folder, "run", "tuesday.csv", "kept", &[]);
+    let run = folder.json("run/result.json");
+    assert_eq!(kept["method"]["alpha"], run["method"]["alpha"]);
+}
+
+#[test]
+fn rows_that_the_run_knows_are_refused_left_out_or_counted_once_more() {
+    let folder = folder();
+    folder.fit("run", &["--method", "fedrelax"]);
+    // A file that grows: the rows of the run, and three more.
+    let more: String =
+        day(&["a"], 3, 7.0).lines().skip(1).fold(String::new(), |text, line| text + line + "\n");
+    folder.write("grown.csv", folder.read("rows.csv") + &more);
+    let asked = ["update", "run", "--data", "grown.csv", "--out", "next"];
+    assert_eq!(
+        folder.refusal(&asked),
+        "grown.csv: 24 of 27 training rows equal rows that the run was trained on, the first of node 'a'; --repeated \
+         skip leaves them out, --repeated add counts them once more"
+    );
+    let next = update(&folder, "run", "grown.csv", "next", &["--repeated", "skip"]);
+    assert_eq!(
+        (&next["updates"][0]["rows_added"], &next["updates"][0]["rows_known"]),
+        (&3.into(), &24.into())
+    );
+    folder.write("three.csv", String::from("node,x,z,y,split\n") + &more);
+    update(&folder, "run", "three.csv", "three", &[]);
+    check_same(
+        &predictions(&folder, "next", "network"),
+        &predictions(&folder, "three", "network"),
+        1e-9,
+    );
+    let twice = update(&folder, "run", "grown.csv", "twice", &["--repeated", "add"]);
+    assert_eq!(twice["updates"][0]["rows_added"], 27);
+    let refusal = folder.refusal(&[&asked[..], &["--repeated", "perhaps"]].concat());
+    assert_eq!(refusal, "--repeated is 'perhaps', expected refuse, skip or add");
+}
+
+#[test]
+fn what_cannot_be_added_is_refused_in_a_sentence_and_nothing_is_written() {
+    let folder = folder();
+    folder.fit("run", &["--no-compare"]);
+    let asked = |data: &str, more: &[&str]| {
+        let asked = ["update", "run", "--data", data, "--out", "next"];
+        let refusal = folder.refusal(&[&asked[..], more].concat());
+        assert!(!folder.path("next").exists());
+        refusal
+    };
+    folder.write("short.csv", "node,x,y,split\na,1,2,train\n");
+    assert!(
+        asked("short.csv", &[]).contains("there is no column 'z'"),
+        "{}",
+        asked("short.csv", &[])
+    );
+    folder.write("text.csv", "node,x,z,y,split\na,1,2,warm,train\n");
+    let refusal = asked("text.csv", &[]);
+    assert!(refusal.starts_with("text.csv: column 'y' holds text"), "{refusal}");
+    let refusal = asked("wednesday.csv", &[]);
+    assert_eq!(
+        refusal,
+        "wednesday.csv: row 9, column 'node' is 'g', which is not a node of the run; known are a, b, c, d, e, f; give its \
+         edges to nodes of the run with --edges"
+    );
+    folder.write("far.csv", "src,dst\nh,a\n");
+    let refusal = asked("wednesday.csv", &["--edges", "far.csv"]);
+    assert!(
+        refusal.contains("is 'g'") && refusal.contains("it has no edge in far.csv"),
+        "{refusal}"
+    );
+    assert!(asked("nothing.csv", &[]).contains("cannot read the table 'nothing.csv'"));
+    let refusal = folder.refusal(&["update", "run", "--data", "tuesday.csv", "--out", "run"]);
+    assert!(refusal.contains("'run' exists"), "{refusal}");
+    let refusal =
+        folder.refusal(&["update", "run", "--data", "tuesday.csv", "--out", "run", "--force"]);
+    assert!(refusal.contains("the run that is updated"), "{refusal}");
+    let refusal = folder.refusal(&["update", "rows.csv", "--data", "tuesday.csv", "--out", "x"]);
+    assert!(refusal.contains("holds no finished run"), "{refusal}");
+}
+
+#[test]
+fn a_level_that_the_run_does_not_know_is_as_predict_has_it() {
+    let folder = folder();
+    let soils = |text: &str| {
+        let add = |(row, line): (usize, &str)| match row {
+            0 => format!("{line},soil\n"),
+            row => format!("{line},{}\n", ["clay", "sand"][row % 2]),
+        };
+        text.lines().enumerate().map(add).collect::<String>()
+    };
+    folder.write("rows.csv", soils(&folder.read("rows.csv")));
+    folder.fit("run", &["--method", "fedrelax"]);
+    folder.write("tuesday.csv", soils(&folder.read("tuesday.csv")));
+    let next = update(&folder, "run", "tuesday.csv", "next", &[]);
+    assert_eq!(next["updates"][0]["by"], "statistics");
+    folder.edit("tuesday.csv", "sand", "peat");
+    let answer = folder.run(&["update", "run", "--data", "tuesday.csv", "--out", "other"]);
+    let said = format!("{}{}", answer.out, answer.err);
+    assert!(said.contains("peat"), "{said}");
+}
+
+#[test]
+fn the_number_of_threads_changes_no_bit_of_an_update() {
+    let folder = folder();
+    folder.fit("run", &[]);
+    for threads in ["1", "8"] {
+        let out = format!("next{threads}");
+        let more = ["--edges", "joins.csv", "--threads", threads];
+        update(&folder, "run", "wednesday.csv", &out, &more);
+    }
+    for file in ["models/nodes.jsonl", "models/mixed.jsonl", "statistics.json", "uncertainty.json"]
+    {
+        assert_eq!(
+            folder.read(&format!("next1/{file}")),
+            folder.read(&format!("next8/{file}")),
+            "{file}"
+        );
+    }
+    let [one, eight] =
+        ["next1", "next8"].map(|run| timeless(folder.json(&format!("{run}/result.json"))));
+    assert_eq!(one, eight);
+}
+
+#[test]
+fn a_resumed_run_counts_the_steps_that_were_done() {
+    let folder = Folder::new();
+    folder.fit("run", &[]);
+    fs::remove_file(folder.path("run/result.json")).unwrap();
+    let metrics = folder.read("run/metrics.jsonl");
+    let cut = metrics.lines().take(5).fold(String::new(), |text, line| text + line + "\n");
+    folder.write("run/metrics.jsonl", cut);
+    let answer = folder.run(&["fit", "run", "--resume"]);
+    assert_eq!(answer.code, Some(0), "{}", answer.err);
+    let all = metrics.lines().count() - 1;
+    let first = answer.err.lines().next().unwrap();
+    assert_eq!(first, format!("4 of {all} steps were done before"));
+    assert_eq!(NODES.len(), 6);
+}

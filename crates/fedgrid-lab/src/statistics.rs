@@ -1,0 +1,249 @@
+//! What a run of linear models keeps of its training rows, so that further rows can join without them: `statistics.json`,
+//!
+//! ```text
+//! of each node   how many rows, their means and a triangle (`CondensedRows`), in the units of the study
+//! of the study   its units, its public points condensed alike, its network
+//! of each row    a hash, by which one that comes again is known
+//! ```
+//!
+//! It holds no row, but sums and hashes tell of rows, of few rows much: it stays in the folder of the run, and nothing that
+//! is sent has any of it.
+
+use std::{collections::BTreeSet, path::Path, sync::Arc};
+
+use fedgrid::{
+    compare::Contestant,
+    data::{CondensedRows, Dataset, Features},
+    model::Scales,
+    network::{Edge, Network},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    assembly::{Assembly, DataSchema, Frame},
+    error::{Error, Result},
+    wording::in_plain_words,
+};
+
+/// The name of the file in a run folder.
+pub(crate) const STATISTICS_FILE: &str = "statistics.json";
+/// The version of the file; a change of its form raises it.
+const FORMAT_VERSION: u32 = 1;
+/// Rows whose hashes are kept at most: their file has sixteen letters each.
+const MOST_HASHES: usize = 2_000_000;
+
+/// The sufficient statistics of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Statistics {
+    format: u32,
+    /// The features, in the order of the columns of `sums` and `public`.
+    features: Vec<String>,
+    /// The nodes, in the order of the network.
+    pub(crate) nodes: Vec<String>,
+    /// The training rows of each.
+    pub(crate) sums: Vec<CondensedRows>,
+    /// The edges of the network, by places of nodes, with their weights.
+    edges: Vec<(usize, usize, f64)>,
+    /// Where each node is drawn, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) positions: Option<Vec<(f64, f64)>>,
+    /// From the units of the table to those of the study.
+    scales: Option<Scales>,
+    /// The public points; one set if all nodes have the same.
+    public: Vec<CondensedRows>,
+    /// How these were chosen, in words.
+    public_words: String,
+    /// The hashes of all training rows, in ascending order; none if there are too many.
+    seen: Option<SeenRows>,
+}
+
+impl Statistics {
+    /// Those of a study whose contestants take them for rows; none of other studies.
+    pub fn of(assembly: &Assembly, contestants: &[Contestant]) -> Result<Option<Self>> {
+        let study = &assembly.study;
+        if !study.takes_condensed_rows(contestants) || assembly.about.columns.lags.is_some() {
+            return Ok(None);
+        }
+        let training = study.plan.training_rows(&study.rows);
+        let seen = SeenRows::of(study.network.names(), &training);
+        Self::with(assembly, study.condensed_rows()?, Some(seen)).map(Some)
+    }
+
+    /// The same of sums that are known.
+    pub(crate) fn with(
+        assembly: &Assembly,
+        sums: Vec<CondensedRows>,
+        seen: Option<SeenRows>,
+    ) -> Result<Self> {
+        let (study, frame) = (&assembly.study, Frame::of(assembly));
+        let edge = |edge: &Edge| (edge.source, edge.target, edge.weight);
+        Ok(Self {
+            format: FORMAT_VERSION,
+            features: study.rows[0].features().names().to_vec(),
+            nodes: study.network.names().to_vec(),
+            sums,
+            edges: study.network.edges().iter().map(edge).collect(),
+            positions: assembly.positions.clone(),
+            public: frame.public.iter().map(|points| CondensedRows::of_points(points)).collect(),
+            scales: frame.scales,
+            public_words: frame.words,
+            seen: seen.filter(|seen| seen.len() <= MOST_HASHES),
+        })
+    }
+
+    /// Reads those of a run folder; none if there are none.
+    pub fn from_folder(folder: &Path) -> Result<Option<Self>> {
+        let path = folder.join(STATISTICS_FILE);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text =
+            std::fs::read_to_string(&path).map_err(|error| Error::file("read", &path, &error))?;
+        let damaged = |what: &str| {
+            let path = path.display();
+            Error::input(format!("'{path}' is damaged: {what}; remove it to update by the rows"))
+        };
+        let read: Self = serde_json::from_str(&text)
+            .map_err(|error| damaged(&in_plain_words(&error.to_string())))?;
+        if read.format != FORMAT_VERSION {
+            let (found, own) = (read.format, FORMAT_VERSION);
+            return Err(damaged(&format!("format {found}, this version reads format {own}")));
+        }
+        read.check().map_err(|error| damaged(&error.to_string()))?;
+        Ok(Some(read))
+    }
+
+    /// Refuses what does not belong together.
+    fn check(&self) -> Result<()> {
+        let (nodes, columns) = (self.nodes.len(), self.features.len());
+        let is_whole = self.sums.len() == nodes
+            && (self.public.len() == 1 || self.public.len() == nodes)
+            && self.edges.iter().all(|(source, target, _)| *source < nodes && *target < nodes)
+            && self.positions.as_ref().is_none_or(|positions| positions.len() == nodes);
+        if !is_whole {
+            return Err(Error::input("its parts are of different nodes"));
+        }
+        self.sums.iter().try_for_each(|own| own.check(columns + 1))?;
+        self.public.iter().try_for_each(|own| own.check(columns))?;
+        Ok(self.scales.iter().try_for_each(Scales::check)?)
+    }
+
+    /// The columns of the sums.
+    pub(crate) fn columns(&self) -> Arc<[String]> {
+        self.features.clone().into()
+    }
+
+    /// The network of the run.
+    pub(crate) fn network(&self) -> Result<Network> {
+        let edges = self.edges.iter();
+        let edges = edges.map(|&(source, target, weight)| Edge { source, target, weight });
+        Ok(Network::new(self.nodes.clone(), edges)?)
+    }
+
+    /// What further rows take from the run.
+    pub(crate) fn frame(&self, about: DataSchema) -> Result<Frame> {
+        let points =
+            self.public.iter().map(|own| Ok(Arc::new(own.expanded_points(self.columns())?)));
+        Ok(Frame {
+            about,
+            scales: self.scales.clone(),
+            class_weights: None,
+            public: points.collect::<Result<Vec<Arc<Features>>>>()?,
+            nodes: self.nodes.clone(),
+            words: self.public_words.clone(),
+        })
+    }
+
+    /// The hashes of the rows that were seen; none if they are not kept.
+    pub(crate) fn seen(&self) -> Option<&SeenRows> {
+        self.seen.as_ref()
+    }
+}
+
+/// Hashes of rows, by which one that comes again is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SeenRows(BTreeSet<u64>);
+
+/// The letters of a hash.
+const HASH_LETTERS: usize = 16;
+
+impl SeenRows {
+    /// The rows of nodes of these names, in the units of the study.
+    pub(crate) fn of(names: &[String], rows: &[Dataset]) -> Self {
+        let of_node = |(name, data): (&String, &Dataset)| {
+            (0..data.rows()).map(|row| hash(name, data, row)).collect::<Vec<_>>()
+        };
+        Self(names.iter().zip(rows).flat_map(of_node).collect())
+    }
+
+    /// Whether a row of a node is among them.
+    pub(crate) fn contains(&self, node: &str, data: &Dataset, row: usize) -> bool {
+        self.0.contains(&hash(node, data, row))
+    }
+
+    /// These and others.
+    pub(crate) fn joined(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// A number that tells rows apart: of the node, the features, the label and what the row counts for.
+fn hash(node: &str, data: &Dataset, row: usize) -> u64 {
+    let numbers = data.features().row(row).iter().chain(data.labels().row(row)).copied();
+    let numbers = numbers.chain([data.count(row), data.exposure(row)]);
+    // Zero has two signs, and is one number.
+    let bytes = numbers.flat_map(|value| (value + 0.0).to_bits().to_le_bytes());
+    // FNV-1a, which has the same bits in every version and on every machine.
+    let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    node.bytes().chain([0xff]).chain(bytes).fold(0xcbf2_9ce4_8422_2325, fold)
+}
+
+impl From<SeenRows> for String {
+    fn from(seen: SeenRows) -> Self {
+        seen.0.iter().map(|hash| format!("{hash:016x}")).collect()
+    }
+}
+
+impl TryFrom<String> for SeenRows {
+    type Error = String;
+
+    fn try_from(text: String) -> std::result::Result<Self, String> {
+        let broken = || "the hashes of rows cannot be read".to_string();
+        if !text.is_ascii() || !text.len().is_multiple_of(HASH_LETTERS) {
+            return Err(broken());
+        }
+        let one =
+            |at: usize| u64::from_str_radix(&text[at..at + HASH_LETTERS], 16).map_err(|_| broken());
+        (0..text.len())
+            .step_by(HASH_LETTERS)
+            .map(one)
+            .collect::<std::result::Result<_, _>>()
+            .map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fedgrid::data::Labels;
+
+    use super::*;
+
+    #[test]
+    fn a_row_is_known_again_and_no_other() {
+        let features = Features::from_rows(&["a"], &[[1.0], [0.0], [1.0]]).unwrap();
+        let data = Dataset::new(features, Labels::values(vec![2.0, -0.0, 3.0])).unwrap();
+        let seen = SeenRows::of(&["n".into()], &[data.select(&[0, 1])]);
+        assert!(seen.contains("n", &data, 0) && seen.contains("n", &data, 1));
+        assert!(!seen.contains("n", &data, 2) && !seen.contains("m", &data, 0));
+        let text = serde_json::to_string(&seen).unwrap();
+        assert_eq!(serde_json::from_str::<SeenRows>(&text).unwrap(), seen);
+        assert!(serde_json::from_str::<SeenRows>("\"12\"").is_err());
+        assert!(serde_json::from_str::<SeenRows>("\"zzzzzzzzzzzzzzzz\"").is_err());
+    }
+}

@@ -1,0 +1,317 @@
+//! Further rows and nodes for a run, from where it stands: strengths, units, public points, columns and levels are those of
+//! the run, and its models become those of all rows,
+//!
+//! ```text
+//! update(fit(A), B)  =  fit(A + B) with the strengths, units, public points, columns and levels of fit(A)
+//! ```
+//!
+//! Where all kept methods are solved in one place and all models are linear, the statistics of A are as good as its rows,
+//! which are then not read. Otherwise they are read again from where the experiment says. No method is compared: errors and
+//! verdict stay those of the run, and are said to be.
+
+mod growth;
+mod kept_intervals;
+mod steps;
+mod written;
+
+use std::path::{Path, PathBuf};
+
+use fedgrid::compare::{Card, Contestant, Fitted, Strength, Watch};
+
+pub use self::{
+    growth::Repeated,
+    steps::{AddedFiles, AddedTables},
+};
+use self::{
+    growth::{Added, Growth},
+    kept_intervals::{carried, is_refreshed},
+    steps::Steps,
+};
+use crate::{
+    assembly::{Assembly, NodePlaces},
+    error::{Error, Result},
+    outcome::{Outcome, UpdateOutcome, UpdatedBy},
+    pipeline::KeptFit,
+    run::{RunFolder, RunModels},
+    show::{cards, from_json, stored_experiment},
+    source::moment::written_day,
+    statistics::Statistics,
+    summary,
+};
+
+/// What is asked of an update.
+#[derive(Debug, Clone)]
+pub struct Update {
+    /// The folder of the run.
+    pub run: PathBuf,
+    /// The files that are added; paths are as they are given.
+    pub files: AddedFiles,
+    /// Whether strengths are chosen again.
+    pub tune: bool,
+}
+
+/// A run as it is found.
+#[derive(Debug)]
+struct Previous {
+    folder: PathBuf,
+    title: String,
+    outcome: Outcome,
+    cards: Vec<Card>,
+    models: RunModels,
+    steps: Steps,
+}
+
+/// A run that was updated, and is not yet written.
+#[derive(Debug)]
+pub struct UpdatedRun {
+    /// The study of all rows.
+    pub assembly: Assembly,
+    /// What the run's own method has left.
+    pub fitted: Fitted,
+    /// Other methods that are kept.
+    pub others: Vec<KeptFit>,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The errors of the run before, and strengths.
+    cards: Vec<Card>,
+    statistics: Option<Statistics>,
+    steps: Steps,
+    added: Added,
+    previous: Previous,
+    fingerprint: u64,
+}
+
+impl Update {
+    /// Reads the run and the files, and trains the models of all rows.
+    pub fn run(&self, watch: &dyn Watch) -> Result<UpdatedRun> {
+        let previous = Previous::read(&self.run)?;
+        let tables = self.files.tables(Path::new(""), &previous.models.about)?;
+        let (fingerprint, by_statistics) = (tables.data.fingerprint, self.statistics(&previous)?);
+        let by = if by_statistics.is_some() { UpdatedBy::Statistics } else { UpdatedBy::Rows };
+        let experiment = previous.steps.experiment.clone();
+        let mut growth = match &by_statistics {
+            Some(statistics) => previous.by_statistics(statistics)?,
+            None => previous.by_rows(self.tune)?,
+        };
+        growth.add(&experiment, tables, self.files.repeated)?;
+        let mut assembly = growth.assembly(&experiment)?;
+        assembly.about.ranges.clone_from(&growth.frame.about.ranges);
+        assembly.study.choose(&previous.cards);
+        let names = assembly.study.network.names();
+        let mut cards = previous.cards_of(names);
+        if self.tune {
+            tune(&assembly, &previous.models.methods, &mut cards, watch)?;
+        }
+        let mut fits = fits(&assembly, &previous.models.methods, &cards, watch)?;
+        let is_refreshed = by == UpdatedBy::Rows && is_refreshed(&assembly);
+        for fit in &mut fits {
+            fit.fitted.unseen = if is_refreshed {
+                assembly.study.residuals(&fit.fitted, None)?
+            } else {
+                carried(&previous.folder, &fit.contestant.to_string(), &assembly)?
+            };
+        }
+        let (fitted, others) = (fits.remove(0).fitted, fits);
+        let statistics = statistics(&growth, &assembly, &others)?;
+        let counts = growth.row_counts(&assembly);
+        let added = growth.added;
+        let about = UpdateOutcome {
+            by,
+            tuned: self.tune,
+            calibrated: is_refreshed,
+            ..previous.described(&added)
+        };
+        let notes = notes(&about, &added, &counts, names);
+        let told = (about, notes);
+        let outcome =
+            summary::updated(&previous.outcome, &assembly, (&cards, &fitted), told, &counts);
+        let steps = previous.steps.clone();
+        Ok(UpdatedRun {
+            assembly,
+            fitted,
+            others,
+            outcome,
+            cards,
+            statistics,
+            steps,
+            added,
+            previous,
+            fingerprint,
+        })
+    }
+
+    /// The statistics that stand for the rows of the run; none if these must be read again.
+    fn statistics(&self, previous: &Previous) -> Result<Option<Statistics>> {
+        // To choose strengths takes validation rows, of which nothing is kept.
+        if self.tune { Ok(None) } else { Statistics::from_folder(&previous.folder) }
+    }
+}
+
+impl Previous {
+    fn read(folder: &Path) -> Result<Self> {
+        let models = RunModels::of_own_method(folder)?;
+        let outcome: Outcome = from_json(&folder.join("result.json"))?;
+        if outcome.at_site.is_some() || !folder.join("experiment.toml").exists() {
+            return Err(Error::input(format!(
+                "'{}' is the run of a site, which others have a part in; join the federation again with all rows",
+                folder.display()
+            )));
+        }
+        let title = RunFolder::title(folder).unwrap_or_else(|| {
+            folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+        });
+        let (cards, steps) = (cards(&folder.join("metrics.jsonl"))?, Steps::from_folder(folder)?);
+        Ok(Self { folder: folder.to_path_buf(), title, outcome, cards, models, steps })
+    }
+
+    fn by_statistics(&self, statistics: &Statistics) -> Result<Growth> {
+        let places = self.places()?;
+        // As the run has it: updates may have given edges to nodes that a shape had joined.
+        let (experiment, _) = stored_experiment(&self.folder)?;
+        Growth::of_statistics(statistics, self.models.about.clone(), (places, &experiment))
+    }
+
+    fn by_rows(&self, tune: bool) -> Result<Growth> {
+        Growth::of_rows(&self.steps).map_err(|error| match error {
+            Error::Input(sentence) => {
+                let why = if tune {
+                    "strengths are chosen on validation rows"
+                } else {
+                    "the run keeps no statistics that would do for its methods and models"
+                };
+                let folder = self.folder.display();
+                Error::input(format!(
+                    "{sentence} (the rows of '{folder}' are read again, because {why})"
+                ))
+            }
+            other => other,
+        })
+    }
+
+    /// What is known of an update before it is done.
+    fn described(&self, added: &Added) -> UpdateOutcome {
+        UpdateOutcome {
+            of: self.title.clone(),
+            fitted: written_day(&self.folder.join("result.json")),
+            rows_before: self.outcome.nodes.iter().map(|node| node.rows).sum(),
+            rows_added: added.rows,
+            rows_known: added.known_rows,
+            new_nodes: added.nodes.clone(),
+            by: UpdatedBy::Rows,
+            tuned: false,
+            calibrated: false,
+        }
+    }
+
+    fn places(&self) -> Result<Option<NodePlaces>> {
+        let has_places = self.folder.join("models/places.json").exists();
+        has_places.then(|| self.models.places().map(|places| (*places).clone())).transpose()
+    }
+
+    /// The cards with the nodes of a larger network, in its order; new ones were not scored.
+    fn cards_of(&self, names: &[String]) -> Vec<Card> {
+        let old: Vec<&str> = self.outcome.nodes.iter().map(|node| node.name.as_str()).collect();
+        let places: Vec<Option<usize>> =
+            names.iter().map(|name| old.iter().position(|known| known == name)).collect();
+        let moved = |card: &Card| {
+            let mut card = card.clone();
+            let nodes = places.iter().map(|place| place.and_then(|at| card.nodes.get(at)).copied());
+            card.nodes = nodes.map(Option::unwrap_or_default).collect();
+            // What pairs of rows say is for a verdict, and there is none of an update.
+            card.evidence.clear();
+            card
+        };
+        self.cards.iter().map(moved).collect()
+    }
+}
+
+/// The card of a method that a run keeps, by its name.
+fn card_of<'a>(cards: &'a [Card], name: &str) -> Result<&'a Card> {
+    let named = cards.iter().find(|card| card.contestant.to_string() == name);
+    named.ok_or_else(|| {
+        Error::input(format!("the run does not say how strong '{name}' is; fit it again"))
+    })
+}
+
+/// The statistics of all rows, where they do for the methods that are kept.
+fn statistics(
+    growth: &Growth,
+    assembly: &Assembly,
+    others: &[KeptFit],
+) -> Result<Option<Statistics>> {
+    if let Some(found) = growth.statistics(assembly)? {
+        return Ok(Some(found));
+    }
+    let kept: Vec<Contestant> = std::iter::once(assembly.study.main())
+        .chain(others.iter().map(|other| other.contestant))
+        .collect();
+    Statistics::of(assembly, &kept)
+}
+
+/// Fits the methods that a run keeps at their strengths; the run's own is the first.
+fn fits(
+    assembly: &Assembly,
+    methods: &[String],
+    cards: &[Card],
+    watch: &dyn Watch,
+) -> Result<Vec<KeptFit>> {
+    let fit = |name: &String| {
+        let Card { contestant, strength, .. } = *card_of(cards, name)?;
+        let fitted = if contestant == assembly.study.main() {
+            assembly.fit(strength, watch)?
+        } else {
+            assembly.study.fit_by_name(contestant, strength, watch)?
+        };
+        Ok(KeptFit { contestant, fitted })
+    };
+    methods.iter().map(fit).collect()
+}
+
+/// Chooses the strengths of the methods that a run keeps again; their errors stay those of the run.
+fn tune(
+    assembly: &Assembly,
+    methods: &[String],
+    cards: &mut [Card],
+    watch: &dyn Watch,
+) -> Result<()> {
+    for name in methods {
+        let contestant = card_of(cards, name)?.contestant;
+        let strength: Strength = assembly.study.tune(contestant, watch)?.strength;
+        for card in cards.iter_mut().filter(|card| card.contestant == contestant) {
+            card.strength = strength;
+        }
+    }
+    Ok(())
+}
+
+/// What a reader should know of an update.
+fn notes(about: &UpdateOutcome, added: &Added, counts: &[usize], names: &[String]) -> Vec<String> {
+    let rows = match about.by {
+        UpdatedBy::Statistics => {
+            "The statistics of the run stood for the rows before, which were not read again."
+        }
+        _ => "The rows before were read again from where the experiment says.",
+    };
+    let strengths = if about.tuned {
+        "Strengths were chosen again on the validation rows of the run."
+    } else {
+        "Strengths, units, public points, columns and levels are those of the run."
+    };
+    let intervals = if about.calibrated {
+        "Intervals are calibrated by the errors of the updated models on the validation rows of the run."
+    } else {
+        "Intervals are as wide as the errors of the models before the update made them."
+    };
+    let mut notes: Vec<String> = [rows, strengths, intervals].map(String::from).to_vec();
+    let is_empty = |name: &&String| {
+        let place = names.iter().position(|known| known == *name);
+        place.is_some_and(|place| counts[place] == 0)
+    };
+    let empty: Vec<&str> = added.nodes.iter().filter(is_empty).map(String::as_str).collect();
+    if !empty.is_empty() {
+        let who = crate::assembly::listed(empty.into_iter(), "has", "have");
+        notes.push(format!("{who} joined without a row; what is learnt there comes from others."));
+    }
+    notes.extend(added.notes.iter().cloned());
+    notes
+}
