@@ -15,7 +15,7 @@ use fedgrid_lab::{
     card::{CardParts, neighbours_of},
     coefficients::Coefficients,
     experiment::Experiment,
-    pipeline::Pipeline,
+    pipeline::{Found, Heading, Pipeline},
     report::Page,
     run::{Existing, KeptMethods, RunFolder, RunModels},
     summary::{self, OriginCards},
@@ -370,8 +370,21 @@ impl StudyHandle {
             let others = pipeline.others(&cards, outcome.advised, watch)?;
             let write = || -> fedgrid_lab::Result<()> {
                 let helps = pipeline.helps(&known);
-                let page = pipeline.page((&title, &text), &outcome, &known, &helps);
-                let kept = KeptMethods { own: &known, others: &others, advised: outcome.advised };
+                let heading = Heading { title: &title, date: None, experiment: &text };
+                let found = Found {
+                    outcome: &outcome,
+                    cards: &cards,
+                    fitted: &known,
+                    others: &others,
+                    helps: &helps,
+                };
+                let page = pipeline.page(&heading, &found);
+                let kept = KeptMethods {
+                    own: &known,
+                    others: &others,
+                    advised: outcome.advised,
+                    statistics: None,
+                };
                 let named = (text.as_str(), title.as_str());
                 let mut run = RunFolder::open(&folder, named, own.fingerprint, existing)?;
                 run.keep_all(&cards)?;

@@ -66,7 +66,7 @@ impl Statistics {
         }
         let training = study.plan.training_rows(&study.rows);
         let seen = SeenRows::of(study.network.names(), &training);
-        Self::with(assembly, study.condensed_rows()?, Some(seen)).map(Some)
+        Ok(Some(Self::with(assembly, study.condensed_rows()?, Some(seen))))
     }
 
     /// The same of sums that are known.
@@ -74,10 +74,10 @@ impl Statistics {
         assembly: &Assembly,
         sums: Vec<CondensedRows>,
         seen: Option<SeenRows>,
-    ) -> Result<Self> {
+    ) -> Self {
         let (study, frame) = (&assembly.study, Frame::of(assembly));
         let edge = |edge: &Edge| (edge.source, edge.target, edge.weight);
-        Ok(Self {
+        Self {
             format: FORMAT_VERSION,
             features: study.rows[0].features().names().to_vec(),
             nodes: study.network.names().to_vec(),
@@ -88,7 +88,7 @@ impl Statistics {
             scales: frame.scales,
             public_words: frame.words,
             seen: seen.filter(|seen| seen.len() <= MOST_HASHES),
-        })
+        }
     }
 
     /// Reads those of a run folder; none if there are none.
@@ -206,7 +206,7 @@ fn hash(node: &str, data: &Dataset, row: usize) -> u64 {
 
 impl From<SeenRows> for String {
     fn from(seen: SeenRows) -> Self {
-        seen.0.iter().map(|hash| format!("{hash:016x}")).collect()
+        seen.0.iter().fold(Self::new(), |text, hash| text + &format!("{hash:016x}"))
     }
 }
 

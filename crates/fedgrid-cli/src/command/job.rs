@@ -82,30 +82,40 @@ impl FitJob {
         progress.finish();
         let seconds = seconds();
         outcome.seconds = seconds;
-        let helps = pipeline.helps(&fitted);
-        let date = today();
-        let heading = Heading { title: &self.title, date: Some(&date), experiment: &text };
         let found = Found {
             outcome: &outcome,
             cards: &cards,
             fitted: &fitted,
             others: &others,
-            helps: &helps,
+            helps: &pipeline.helps(&fitted),
         };
-        let page = pipeline.page(&heading, &found);
-        let statistics = statistics(&assembly, &others)?;
-        let kept = KeptMethods {
-            own: &fitted,
-            others: &others,
-            advised: outcome.advised,
-            statistics: statistics.as_ref(),
-        };
-        folder.finish(&assembly, &kept, &outcome, &page)?;
+        self.finish(&pipeline, &folder, &text, &found)?;
         say(terminal, &outcome);
         let report = self.folder.join("report.html");
         terminal.say(&format!("\nReport: {} ({seconds:.1} s)", report.display()));
         terminal.give(&to_json_pretty(&outcome));
         Ok(())
+    }
+
+    /// Writes what marks the end of the run.
+    fn finish(
+        &self,
+        pipeline: &Pipeline,
+        folder: &RunFolder,
+        text: &str,
+        found: &Found,
+    ) -> Result<()> {
+        let date = today();
+        let heading = Heading { title: &self.title, date: Some(&date), experiment: text };
+        let statistics = statistics(pipeline.assembly, found.others)?;
+        let kept = KeptMethods {
+            own: found.fitted,
+            others: found.others,
+            advised: found.outcome.advised,
+            statistics: statistics.as_ref(),
+        };
+        let page = pipeline.page(&heading, found);
+        folder.finish(pipeline.assembly, &kept, found.outcome, &page)
     }
 
     /// The experiment as it is kept: its paths lead from the run folder to the files, and it says what was learnt of

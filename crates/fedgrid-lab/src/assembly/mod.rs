@@ -422,7 +422,7 @@ fn means(rows: &[Dataset], plan: &Plan) -> Vec<f64> {
 }
 
 /// The least and the largest value of each feature, over those of some rows and of others.
-pub(crate) fn joined_ranges(own: &mut Vec<(f64, f64)>, more: &[Dataset]) {
+pub(crate) fn joined_ranges(own: &mut [(f64, f64)], more: &[Dataset]) {
     let rows = more.iter().map(|data| (0..data.rows()).collect()).collect();
     let plan = Plan { folds: Vec::new(), train: rows, test: Vec::new() };
     for (own, more) in own.iter_mut().zip(ranges(more, &plan)) {

@@ -249,12 +249,12 @@ impl Growth {
     }
 
     /// The statistics of all rows, where these were enough before.
-    pub(super) fn statistics(&self, assembly: &Assembly) -> Result<Option<Statistics>> {
+    pub(super) fn statistics(&self, assembly: &Assembly) -> Option<Statistics> {
         match &self.rows {
             OldRows::Condensed(sums) => {
-                Statistics::with(assembly, sums.clone(), self.seen.clone()).map(Some)
+                Some(Statistics::with(assembly, sums.clone(), self.seen.clone()))
             }
-            OldRows::Rows(_) => Ok(None),
+            OldRows::Rows(_) => None,
         }
     }
 }

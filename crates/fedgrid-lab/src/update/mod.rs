@@ -239,7 +239,7 @@ fn statistics(
     assembly: &Assembly,
     others: &[KeptFit],
 ) -> Result<Option<Statistics>> {
-    if let Some(found) = growth.statistics(assembly)? {
+    if let Some(found) = growth.statistics(assembly) {
         return Ok(Some(found));
     }
     let kept: Vec<Contestant> = std::iter::once(assembly.study.main())

@@ -254,8 +254,8 @@ mod tests {
         let matrix = [0.0, 0.0, 0.0, 0.0, 4.0, 2.0, 0.0, 2.0, 1.0];
         let root = semidefinite_root(&matrix, 3);
         let row = |k: usize| &root[3 * k..3 * k + 3];
-        for at in 0..9 {
-            assert!((dot(row(at / 3), row(at % 3)) - matrix[at]).abs() < 1e-12);
+        for (at, entry) in matrix.iter().enumerate() {
+            assert!((dot(row(at / 3), row(at % 3)) - entry).abs() < 1e-12);
         }
     }
 }

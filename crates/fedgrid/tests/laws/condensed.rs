@@ -9,7 +9,7 @@ use fedgrid::{
     },
     data::{CondensedRows, Dataset, Features, Labels, Plan, normal_points},
     method::{FedRelax, fedrelax::Coupling},
-    model::Linear,
+    model::{Linear, LocalModel, Tree},
     network::ring,
     penalty::Penalty,
     random::{Purpose, Stream},
@@ -47,6 +47,7 @@ fn rows(counted: bool) -> Vec<Dataset> {
 }
 
 fn study(method: Approach, rows: Vec<Dataset>, weighting: Weighting) -> Study {
+    let model: Arc<dyn LocalModel> = Arc::new(Linear::default());
     let mut stream = Stream::new(1, 0, 0, Purpose::Public);
     let points = rows[5].features();
     let public = Arc::new(normal_points(points, 60, &mut stream).unwrap());
@@ -57,7 +58,7 @@ fn study(method: Approach, rows: Vec<Dataset>, weighting: Weighting) -> Study {
     };
     Study {
         network: ring(NODES).unwrap(),
-        models: vec![Arc::new(Linear::default()); NODES],
+        models: vec![model; NODES],
         public: vec![public; NODES],
         plan,
         scales: None,
@@ -142,10 +143,9 @@ fn what_is_no_sum_of_squares_takes_rows() {
     let rounds = Settings { direct: false, ..Settings::default() };
     let mut own = study(Approach::default(), rows(false), Weighting::Nodes);
     assert!(own.takes_condensed_rows(&[Contestant::Network, Contestant::Local]));
-    assert!(!own.takes_condensed_rows(&[Contestant::Baseline(MethodKind::FedAvg)]));
-    let trees: Vec<Arc<dyn fedgrid::model::LocalModel>> =
-        vec![Arc::new(fedgrid::model::Tree::default()); NODES];
-    let of_trees = Study { models: trees, ..own.clone() };
+    assert!(!own.takes_condensed_rows(&[Contestant::Baseline(MethodKind::Fedavg)]));
+    let tree: Arc<dyn LocalModel> = Arc::new(Tree::default());
+    let of_trees = Study { models: vec![tree; NODES], ..own.clone() };
     assert!(!of_trees.takes_condensed_rows(&[Contestant::Network]));
     own.settings = rounds;
     assert!(!own.takes_condensed_rows(&[Contestant::Network]));
