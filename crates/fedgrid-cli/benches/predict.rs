@@ -95,7 +95,7 @@ fn tables(folder: &Path, rows: usize) -> std::io::Result<()> {
     fs::write(folder.join("train.csv"), train)?;
     let mut file = BufWriter::new(fs::File::create(folder.join("rows.csv"))?);
     writeln!(file, "node{head}")?;
-    let mut columns = vec![Vec::with_capacity(rows); FEATURES];
+    let mut columns = vec![Vec::new(); FEATURES];
     for row in 0..rows {
         let values = values();
         writeln!(file, "n{}{}", row % NODES, line(&values))?;

@@ -34,7 +34,7 @@ fn main() {
     );
     let counts = env::var("CONNECTIONS").unwrap_or_else(|_| "1,4,16".into());
     for count in counts.split(',').filter_map(|count| count.parse().ok()) {
-        let bodies: Vec<String> = rows.iter().map(|row| row.object()).collect();
+        let bodies: Vec<String> = rows.iter().map(Row::object).collect();
         load(&server, &format!("1 row, {count} connections"), count, 1, &bodies);
     }
     let tables: Vec<String> = rows
@@ -69,7 +69,9 @@ fn trained(folder: &Path) -> Vec<Row> {
     for place in 0..NODES * 30 {
         let Row { node, values } = row(place % NODES);
         write!(text, "\nn{node},{}", values.iter().sum::<f64>()).expect("a string");
-        values.iter().for_each(|value| write!(text, ",{value}").expect("a string"));
+        for value in values {
+            write!(text, ",{value}").expect("a string");
+        }
     }
     fs::write(folder.join("rows.csv"), text + "\n").expect("the folder takes files");
     let arguments = "fit --data rows.csv --node node --target y --shape ring --method fedrelax --alpha 0.1 --no-compare --out run --quiet";

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     data::Dataset,
     error::{Error, Result},
+    model::LocalModel,
     network::Network,
 };
 
@@ -274,7 +275,7 @@ impl<'a> Search<'a> {
     fn run(mut self) -> Result<Vec<Tried>> {
         let (mut exponents, ridges) = (PULL_EXPONENTS, self.ridges());
         let mut tried = self.evaluate(&self.grid.first(), &ridges)?;
-        if self.tunes_ridge && self.has_decades() && !self.study.settings.is_quick {
+        if self.goes_on_from_best() {
             let from = best(&tried).strength;
             return self.descend(from, tried);
         }
@@ -292,6 +293,18 @@ impl<'a> Search<'a> {
         Ok(tried)
     }
 
+    /// Whether fits go on from the best of a coarse grid. Where losses have several minima, a fit that starts from
+    /// another one may end anywhere.
+    fn goes_on_from_best(&self) -> bool {
+        let is_convex = |model: &Arc<dyn LocalModel>| {
+            model.as_parametric().is_none_or(|model| model.shape().convex)
+        };
+        self.tunes_ridge
+            && self.has_decades()
+            && !self.study.settings.is_quick
+            && self.study.models.iter().all(is_convex)
+    }
+
     fn has_decades(&self) -> bool {
         matches!(self.grid, Grid::Decades(_))
     }
@@ -299,7 +312,8 @@ impl<'a> Search<'a> {
     fn ridges(&self) -> Vec<Option<f64>> {
         if self.tunes_ridge {
             // Where the search goes on from the best, every other decade tells where that is.
-            let step = if self.has_decades() || self.study.settings.is_quick { 2 } else { 1 };
+            let is_coarse = self.goes_on_from_best() || self.study.settings.is_quick;
+            let step = if is_coarse { 2 } else { 1 };
             let exponents = RIDGE_EXPONENTS.rev().step_by(step);
             let ridges = exponents.map(|k| Some(self.ridge_unit * 10_f64.powi(k)));
             ridges.chain([Some(0.0)]).collect()
@@ -430,13 +444,14 @@ impl<'a> Search<'a> {
         if !self.goes_on {
             return StartingPoint::Cold;
         }
-        let decades = |other: Option<i64>, end: &End| {
-            let of_ridge = 1e-4 * place.unwrap_or(0).abs_diff(other.unwrap_or(0)) as f64;
-            of_ridge + (end.alpha / alpha).log10().abs()
+        // In ten-thousandths of a decade, so that rounding does not choose between two that are as far.
+        let distance = |(other, end): &(Option<i64>, &End)| {
+            let of_pull = (1e4 * (end.alpha / alpha).log10()).round().abs();
+            place.unwrap_or(0).abs_diff(other.unwrap_or(0)) as f64 + of_pull
         };
         let known = self.ends.iter().filter(|((_, own), _)| *own == fold);
         let known = known.flat_map(|((other, _), ends)| ends.iter().map(|end| (*other, end)));
-        let nearest = known.min_by(|(a, x), (b, y)| decades(*a, x).total_cmp(&decades(*b, y)));
+        let nearest = known.min_by(|a, b| distance(a).total_cmp(&distance(b)));
         nearest.map_or(StartingPoint::Cold, |(_, end)| end.point.clone())
     }
 

@@ -16,8 +16,7 @@ use rayon::prelude::*;
 
 use super::{
     Likelihood, NodeMoments,
-    deviance::LEAST_NOISE_SHARE,
-    structure::{Structure, inverse},
+    structure::{LEAST_NOISE_SHARE, Structure, inverse},
     whitening::{add_rest, whiten},
 };
 use crate::algebra::{Cholesky, add_outers, add_scaled, dot, triangle, triangularise};

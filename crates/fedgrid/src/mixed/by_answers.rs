@@ -11,11 +11,10 @@ use std::{
 
 use super::{
     Likelihood, Precision,
-    deviance::LEAST_NOISE_SHARE,
     laplace::MEAN_PRECISION,
     node_system::{Means, Question},
     search::{Look, Relative, Search, Sought, Surface, failed, given},
-    structure::inverse,
+    structure::{LEAST_NOISE_SHARE, inverse},
 };
 use crate::{
     algebra::{Cholesky, Pattern, dot},

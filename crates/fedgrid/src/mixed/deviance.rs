@@ -25,7 +25,7 @@ use super::{
     Likelihood, NodeMoments,
     evidence::Movable,
     search::{End, Look, Relative, Surface, singular},
-    structure::{Solution, Structure, inverse},
+    structure::{LEAST_NOISE_SHARE, Solution, Structure, inverse},
 };
 use crate::{
     algebra::{BlockCholesky, Cholesky, SelectedInverse, add_scaled, dot},
@@ -61,10 +61,6 @@ pub(super) struct Evaluation {
     /// That of Ω.
     pub(super) omega: BlockCholesky,
 }
-
-/// The share of the labels' squares that counts as noise in any case: rows that are fitted without any
-/// error have no likelihood.
-pub(super) const LEAST_NOISE_SHARE: f64 = 1e-16;
 
 impl Problem<'_> {
     /// The rows that determine the noise.

@@ -18,6 +18,10 @@ use crate::algebra::{BlockCholesky, Cholesky, Pattern, SelectedInverse, add_scal
 /// The share of its variance that a coefficient of a node's own keeps if the rows do not determine it.
 pub(crate) const OPEN_SHARE: f64 = 0.5;
 
+/// The share of the labels' squares that counts as noise in any case: rows that are fitted without any
+/// error have no likelihood.
+pub(super) const LEAST_NOISE_SHARE: f64 = 1e-16;
+
 /// Nodes that one thread adds up at a time.
 const NODES_PER_PART: usize = 64;
 

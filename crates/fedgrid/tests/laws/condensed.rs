@@ -123,13 +123,14 @@ fn linear_methods_cannot_tell_condensed_rows_from_rows() {
                 let name = method.kind();
                 let whole = study(method, rows(is_counted), weighting);
                 assert!(whole.takes_condensed_rows(&[whole.main(), Contestant::Mixed]), "{name}");
-                for contestant in [whole.main(), Contestant::Mixed] {
+                // The strength of a mixed model is a correlation.
+                for (contestant, alpha) in [(whole.main(), alpha), (Contestant::Mixed, 0.0)] {
                     let truth = predictions(&whole, contestant, alpha);
                     for parts in [1, 3] {
                         let found = predictions(&condensed(&whole, parts), contestant, alpha);
                         for (found, truth) in found.iter().zip(&truth) {
                             let far = (found - truth).abs();
-                            assert!(far < 1e-7, "{name} {contestant} {far:e}");
+                            assert!(far < 1e-6, "{name} {contestant} {far:e}");
                         }
                     }
                 }

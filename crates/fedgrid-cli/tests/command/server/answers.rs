@@ -1,5 +1,7 @@
 //! What is answered is what `predict` says, to the bit.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use super::{Server, objects};
@@ -80,7 +82,7 @@ fn categories_dates_truths_and_gaps_are_read_as_in_a_file() {
     let mut text = lines.next().unwrap().to_string() + ",kind,day,open\n";
     for (row, line) in lines.enumerate() {
         let kind = ["tv", "flyer", ""][row % 3];
-        text += &format!("{line},{kind},2024-01-{:02},{}\n", row % 28 + 1, row % 4 < 2);
+        writeln!(text, "{line},{kind},2024-01-{:02},{}", row % 28 + 1, row % 4 < 2).unwrap();
     }
     folder.write("rows.csv", &text);
     folder.fit("run", &["--quick", "--set", "data.missing=\"indicator\""]);
@@ -105,7 +107,7 @@ fn models_with_lags_are_told_rows_of_the_time_before() {
     let mut text = lines.next().unwrap().replace(",split", ",day") + "\n";
     for (row, line) in lines.enumerate() {
         let cells = line.rsplit_once(',').unwrap().0;
-        text += &format!("{cells},2024-01-{:02}\n", row % 8 + 1);
+        writeln!(text, "{cells},2024-01-{:02}", row % 8 + 1).unwrap();
     }
     folder.write("rows.csv", &text);
     folder.edit("experiment.toml", "split = \"split\"\n", "time = \"day\"\nmissing = \"drop\"\n");
@@ -136,7 +138,7 @@ fn a_run_without_places_takes_neighbours_of_new_nodes_from_edges() {
     let found = server.predict("?use=network", r#"{"node": "new", "x": 0.1, "z": 0.2}"#).json();
     assert_eq!(found["predictions"], expected["predictions"]);
     assert_eq!(found["predictions"][0]["by"], "neighbours");
-    assert_eq!(server.metric("fedgrid_rows_of_unknown_nodes_total"), 1.0);
+    assert_eq!(server.metric("fedgrid_rows_of_unknown_nodes_total"), 1);
 }
 
 #[test]
@@ -160,15 +162,15 @@ fn nodes_metrics_and_report_are_there() {
     assert!(head.contains(&format!("content-length: {length}\r\n")) && head.ends_with("\r\n\r\n"));
     server.predict("", r#"[{"node": "a", "x": 99, "z": 0}, {"node": "q", "x": 0, "z": 0}]"#);
     for (name, value) in [
-        ("fedgrid_requests_total{path=\"/predict\",status=\"200\"}", 1.0),
-        ("fedgrid_requests_total{path=\"/nodes\",status=\"200\"}", 1.0),
-        ("fedgrid_predict_seconds_count", 1.0),
-        ("fedgrid_rows_total", 2.0),
-        ("fedgrid_rows_out_of_range_total", 1.0),
-        ("fedgrid_rows_of_unknown_nodes_total", 1.0),
-        ("fedgrid_models_loaded_total", 1.0),
-        ("fedgrid_models_outdated", 0.0),
-        ("fedgrid_nodes", 6.0),
+        ("fedgrid_requests_total{path=\"/predict\",status=\"200\"}", 1),
+        ("fedgrid_requests_total{path=\"/nodes\",status=\"200\"}", 1),
+        ("fedgrid_predict_seconds_count", 1),
+        ("fedgrid_rows_total", 2),
+        ("fedgrid_rows_out_of_range_total", 1),
+        ("fedgrid_rows_of_unknown_nodes_total", 1),
+        ("fedgrid_models_loaded_total", 1),
+        ("fedgrid_models_outdated", 0),
+        ("fedgrid_nodes", 6),
     ] {
         assert_eq!(server.metric(name), value, "{name}");
     }

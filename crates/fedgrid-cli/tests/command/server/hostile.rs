@@ -28,7 +28,7 @@ fn wrong(stream: &mut Stream) -> Vec<u8> {
     let byte = |stream: &mut Stream| u8::try_from(stream.index(256)).unwrap();
     match stream.index(10) {
         // Bytes of chance, which begin with none that a method begins with.
-        0 => (0..1 + stream.index(300)).map(|_| byte(stream) | 0x80).collect(),
+        0 => (0..=stream.index(300)).map(|_| byte(stream) | 0x80).collect(),
         // A body that is cut.
         1 => post("application/json", &good[..stream.index(good.len())]),
         // Bytes that JSON has nowhere outside of quotes.
@@ -50,7 +50,7 @@ fn wrong(stream: &mut Stream) -> Vec<u8> {
         4 => {
             let whole = post("application/json", good);
             let end = whole.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
-            whole[..1 + stream.index(end)].to_vec()
+            whole[..=stream.index(end)].to_vec()
         }
         5 => {
             let path = ["/predic", "/../etc/passwd", "//", "/predict/", "*"][stream.index(5)];
@@ -76,7 +76,8 @@ fn wrong(stream: &mut Stream) -> Vec<u8> {
             post("text/csv", csv[stream.index(6)].as_bytes())
         }
         _ => {
-            let lines: String = (0..100).map(|line| format!("x-{line}: {line}\r\n")).collect();
+            let add = |text: String, line: usize| text + &format!("x-{line}: {line}\r\n");
+            let lines = (0..100).fold(String::new(), add);
             format!("GET / HTTP/1.1\r\n{lines}\r\n").into_bytes()
         }
     }
@@ -113,135 +114,141 @@ fn ten_thousand_wrong_requests_get_an_error_each_and_no_memory_grows() {
     assert_eq!(server.predict("", &list[0]).status, 200);
 }
 
+const JSON: &str = "content-type: application/json";
+
+/// A wrong request: method, path, a line of its head and its body; and the status and the sentence that it gets.
+type Refusal = (&'static str, &'static str, &'static str, &'static str, u16, &'static str);
+
+const REFUSALS: &[Refusal] = &[
+    (
+        "POST",
+        "/predict",
+        JSON,
+        "[1]",
+        400,
+        "the request: found 1, expected an object from column to value (line 1, character 2)",
+    ),
+    (
+        "POST",
+        "/predict",
+        JSON,
+        "3",
+        400,
+        "the request: found 3, expected an object from column to value, or a list of such objects (line 1, character 1)",
+    ),
+    (
+        "POST",
+        "/predict",
+        JSON,
+        "{\"node\": \"a\"",
+        400,
+        "the request: EOF while parsing an object (line 1, character 12)",
+    ),
+    (
+        "POST",
+        "/predict",
+        JSON,
+        "{\"node\": \"a\", \"x\": [1], \"z\": 1}",
+        400,
+        "the request: row 1, column 'x' is a list, expected a number, text, true, false or null (line 1, character 20)",
+    ),
+    (
+        "POST",
+        "/predict",
+        JSON,
+        "{\"node\": \"a\", \"x\": 1, \"x\": 2}",
+        400,
+        "the request: row 1 has 'x' twice, expected it once (line 1, character 29)",
+    ),
+    (
+        "POST",
+        "/predict",
+        JSON,
+        "{\"node\": \"a\", \"x\": \"much\", \"z\": 1}",
+        400,
+        "the request: row 1, column 'x' is 'much', expected a number",
+    ),
+    (
+        "POST",
+        "/predict",
+        JSON,
+        "{\"node\": \"a\", \"x\": 1}",
+        400,
+        "the request: there is no column 'z'",
+    ),
+    (
+        "POST",
+        "/predict",
+        JSON,
+        "{\"x\": 1, \"z\": 1}",
+        400,
+        "the request: there is no column 'node'",
+    ),
+    ("POST", "/predict?use=ditto", JSON, "{}", 400, "use is 'ditto', expected one of network"),
+    (
+        "POST",
+        "/predict?unknown=neighbours",
+        JSON,
+        "{}",
+        400,
+        "unknown is 'neighbours', and the server was not told who is near new nodes (--nodes or --edges)",
+    ),
+    (
+        "POST",
+        "/predict?alpha=1",
+        JSON,
+        "{}",
+        400,
+        "unknown parameter 'alpha'; known are use, interval, unknown",
+    ),
+    (
+        "POST",
+        "/predict?interval=9",
+        JSON,
+        "{}",
+        400,
+        "interval is '9', expected a share of rows between 0 and 1, such as 0.9",
+    ),
+    (
+        "POST",
+        "/predict?unknown=refuse",
+        JSON,
+        "{\"node\": \"q\", \"x\": 1, \"z\": 1}",
+        400,
+        "the request: row 1, column 'node' is 'q', which is not a node of the run",
+    ),
+    (
+        "POST",
+        "/predict",
+        "content-type: application/x-www-form-urlencoded",
+        "{}",
+        400,
+        "content-type is 'application/x-www-form-urlencoded', expected application/json or text/csv",
+    ),
+    (
+        "POST",
+        "/predict",
+        "content-encoding: gzip",
+        "{}",
+        400,
+        "the body is encoded as 'gzip', expected it as it is",
+    ),
+    ("GET", "/predict", JSON, "", 405, "/predict takes POST"),
+    ("DELETE", "/nodes", JSON, "", 405, "/nodes takes GET, HEAD"),
+    (
+        "GET",
+        "/node",
+        JSON,
+        "",
+        404,
+        "there is no /node, expected /predict, /nodes, /metrics or / (the report)",
+    ),
+];
+
 #[test]
 fn every_refusal_says_what_was_found_and_what_would_do() {
     let (_folder, server) = served(&[]);
-    let json = "content-type: application/json";
-    for (method, path, lines, body, status, sentence) in [
-        (
-            "POST",
-            "/predict",
-            json,
-            "[1]",
-            400,
-            "the request: found 1, expected an object from column to value (line 1, character 2)",
-        ),
-        (
-            "POST",
-            "/predict",
-            json,
-            "3",
-            400,
-            "the request: found 3, expected an object from column to value, or a list of such objects (line 1, character 1)",
-        ),
-        (
-            "POST",
-            "/predict",
-            json,
-            "{\"node\": \"a\"",
-            400,
-            "the request: EOF while parsing an object (line 1, character 12)",
-        ),
-        (
-            "POST",
-            "/predict",
-            json,
-            "{\"node\": \"a\", \"x\": [1], \"z\": 1}",
-            400,
-            "the request: row 1, column 'x' is a list, expected a number, text, true, false or null (line 1, character 20)",
-        ),
-        (
-            "POST",
-            "/predict",
-            json,
-            "{\"node\": \"a\", \"x\": 1, \"x\": 2}",
-            400,
-            "the request: row 1 has 'x' twice, expected it once (line 1, character 29)",
-        ),
-        (
-            "POST",
-            "/predict",
-            json,
-            "{\"node\": \"a\", \"x\": \"much\", \"z\": 1}",
-            400,
-            "the request: row 1, column 'x' is 'much', expected a number",
-        ),
-        (
-            "POST",
-            "/predict",
-            json,
-            "{\"node\": \"a\", \"x\": 1}",
-            400,
-            "the request: there is no column 'z'",
-        ),
-        (
-            "POST",
-            "/predict",
-            json,
-            "{\"x\": 1, \"z\": 1}",
-            400,
-            "the request: there is no column 'node'",
-        ),
-        ("POST", "/predict?use=ditto", json, "{}", 400, "use is 'ditto', expected one of network"),
-        (
-            "POST",
-            "/predict?unknown=neighbours",
-            json,
-            "{}",
-            400,
-            "unknown is 'neighbours', and the server was not told who is near new nodes (--nodes or --edges)",
-        ),
-        (
-            "POST",
-            "/predict?alpha=1",
-            json,
-            "{}",
-            400,
-            "unknown parameter 'alpha'; known are use, interval, unknown",
-        ),
-        (
-            "POST",
-            "/predict?interval=9",
-            json,
-            "{}",
-            400,
-            "interval is '9', expected a share of rows between 0 and 1, such as 0.9",
-        ),
-        (
-            "POST",
-            "/predict?unknown=refuse",
-            json,
-            "{\"node\": \"q\", \"x\": 1, \"z\": 1}",
-            400,
-            "the request: row 1, column 'node' is 'q', which is not a node of the run",
-        ),
-        (
-            "POST",
-            "/predict",
-            "content-type: application/x-www-form-urlencoded",
-            "{}",
-            400,
-            "content-type is 'application/x-www-form-urlencoded', expected application/json or text/csv",
-        ),
-        (
-            "POST",
-            "/predict",
-            "content-encoding: gzip",
-            "{}",
-            400,
-            "the body is encoded as 'gzip', expected it as it is",
-        ),
-        ("GET", "/predict", json, "", 405, "/predict takes POST"),
-        ("DELETE", "/nodes", json, "", 405, "/nodes takes GET, HEAD"),
-        (
-            "GET",
-            "/node",
-            json,
-            "",
-            404,
-            "there is no /node, expected /predict, /nodes, /metrics or / (the report)",
-        ),
-    ] {
+    for &(method, path, lines, body, status, sentence) in REFUSALS {
         let reply = server.connect().ask(method, path, &[lines], body);
         // Names that are near or known may follow.
         assert!(reply.error().starts_with(sentence), "{path} {body}: {}", reply.error());

@@ -73,7 +73,7 @@ impl Server {
 
     pub(super) fn connect(&self) -> Client {
         let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         stream.set_nodelay(true).unwrap();
         Client { stream: BufReader::new(stream) }
     }
@@ -89,7 +89,7 @@ impl Server {
     }
 
     /// The number behind a name in the metrics.
-    pub(super) fn metric(&self, name: &str) -> f64 {
+    pub(super) fn metric(&self, name: &str) -> u64 {
         let text = self.get("/metrics").body;
         let own = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         own.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
@@ -136,7 +136,7 @@ impl Client {
     }
 
     pub(super) fn ask(&mut self, method: &str, path: &str, lines: &[&str], body: &str) -> Reply {
-        let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+        let lines = lines.iter().fold(String::new(), |text, line| text + line + "\r\n");
         let length = body.len();
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: x\r\n{lines}content-length: {length}\r\n\r\n"
