@@ -170,9 +170,9 @@ impl Client {
 pub(super) fn objects(csv: &str, numbers: &[&str]) -> Vec<String> {
     let names: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     let object = |line: &str| {
-        let cell = |(name, cell): (&&str, &str)| match numbers.contains(name) {
-            true => format!("\"{name}\": {cell}"),
-            false => format!("\"{name}\": \"{cell}\""),
+        let cell = |(name, cell): (&&str, &str)| {
+            let quote = if numbers.contains(name) { "" } else { "\"" };
+            format!("\"{name}\": {quote}{cell}{quote}")
         };
         let cells: Vec<String> = names.iter().zip(line.split(',')).map(cell).collect();
         format!("{{{}}}", cells.join(", "))
