@@ -371,6 +371,7 @@ fn rows_that_the_run_knows_are_refused_left_out_or_counted_once_more() {
     );
     let twice = update(&folder, "run", "grown.csv", "twice", &["--repeated", "add"]);
     assert_eq!(twice["updates"][0]["rows_added"], 27);
+    let asked = ["update", "run", "--data", "grown.csv", "--out", "other"];
     let refusal = folder.refusal(&[&asked[..], &["--repeated", "perhaps"]].concat());
     assert_eq!(refusal, "--repeated is 'perhaps', expected refuse, skip or add");
 }
