@@ -92,7 +92,6 @@ fn condensed(study: &Study, parts: usize) -> Study {
 fn methods() -> Vec<(Approach, f64)> {
     let fedrelax =
         |coupling, hub| Approach::FedRelax(FedRelax { coupling, hub, ..FedRelax::default() });
-    // Weights are known to about the root of the certified gap.
     let gtv = |penalty| Approach::Gtv(Gtv { penalty, tolerance: 1e-12, ..Gtv::default() });
     vec![
         (fedrelax(Coupling::OneSided, 0.0), 0.3),
@@ -122,6 +121,9 @@ fn linear_methods_cannot_tell_condensed_rows_from_rows() {
         for weighting in [Weighting::Nodes, Weighting::Rows] {
             for (method, alpha) in methods() {
                 let name = method.kind();
+                // Along a norm the minimum is flat, and weights are known to about the root of the gap that is reached.
+                let is_flat = matches!(&method, Approach::Gtv(gtv) if gtv.penalty == Penalty::Norm);
+                let bound = if is_flat { 1e-4 } else { 1e-6 };
                 let whole = study(method, rows(is_counted), weighting);
                 assert!(whole.takes_condensed_rows(&[whole.main(), Contestant::Mixed]), "{name}");
                 // The strength of a mixed model is a correlation.
@@ -132,7 +134,7 @@ fn linear_methods_cannot_tell_condensed_rows_from_rows() {
                         let found = predictions(&condensed(&whole, parts), contestant, alpha);
                         for (found, truth) in found.iter().zip(&truth) {
                             let far = (found - truth).abs() / largest;
-                            assert!(far < 1e-6, "{name} {contestant} {far:e}");
+                            assert!(far < bound, "{name} {contestant} {far:e}");
                         }
                     }
                 }
