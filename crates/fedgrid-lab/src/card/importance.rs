@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::assembly::Assembly;
 
 /// How often each column is shuffled.
-const SHUFFLES: usize = 20;
+const SHUFFLES: usize = 10;
 
 /// What columns are worth to a node's model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -72,15 +72,18 @@ impl Importance {
     }
 }
 
-/// The rows by which a node's model is judged: those that test, or else those that no model has seen, or else all.
+/// The rows that a node's model is asked for: validation rows that it has not seen, or else test rows, or else those
+/// that it was trained on.
 fn rows_of(assembly: &Assembly, node: usize) -> (&'static str, Vec<usize>) {
     let plan = &assembly.study.plan;
-    if !plan.test[node].is_empty() {
-        return ("test", plan.test[node].clone());
-    }
+    let is_seen = |row: &usize| plan.train[node].contains(row) || plan.test[node].contains(row);
     let all = 0..assembly.study.rows[node].rows();
-    let unseen: Vec<usize> = all.filter(|row| !plan.train[node].contains(row)).collect();
-    if unseen.is_empty() { ("training", plan.train[node].clone()) } else { ("validation", unseen) }
+    let unseen: Vec<usize> = all.filter(|row| !is_seen(row)).collect();
+    match (unseen.is_empty(), plan.test[node].is_empty()) {
+        (false, _) => ("validation", unseen),
+        (true, false) => ("test", plan.test[node].clone()),
+        (true, true) => ("training", plan.train[node].clone()),
+    }
 }
 
 /// A model with the rows that it is asked for, both in the units of the table.

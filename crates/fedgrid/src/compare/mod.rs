@@ -27,6 +27,7 @@ mod hub;
 mod intervals;
 mod joined;
 mod judged;
+mod kept_losses;
 mod node_order;
 mod nodes;
 mod paired;
@@ -53,6 +54,7 @@ pub use evidence::NodeEvidence;
 pub use fitted::{Certificate, FitRequest, Fitted};
 pub use intervals::NodeCoverage;
 pub use judged::RoleMeasures;
+pub use kept_losses::KeptLosses;
 use schemars::JsonSchema;
 pub use score::{NodeScore, ScoreCounts};
 use serde::{Deserialize, Serialize};
@@ -183,6 +185,8 @@ pub struct Settings {
     pub seed: u64,
     /// Mixed models that were found, so that the same are not sought again.
     pub kept: KeptEstimates,
+    /// Losses that were made ready, so that they need not be again.
+    pub kept_losses: KeptLosses,
 }
 
 impl Default for Settings {
@@ -203,6 +207,7 @@ impl Default for Settings {
             baselines: Vec::new(),
             seed: 1,
             kept: KeptEstimates::default(),
+            kept_losses: KeptLosses::default(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Training in rounds of messages.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
 
 use super::{
     Certificate, Fitted, Watch,
@@ -113,7 +113,9 @@ const SEARCH_ROUNDS_IN_TURN: usize = 20;
 /// Models without weights jump from one round to the next, by about as much for ever: there rounds end.
 #[derive(Debug)]
 struct Rest {
-    /// The least residual so far, and how many rounds ago it was.
+    /// The logarithms of the last residuals.
+    last: VecDeque<f64>,
+    /// The least mean of them so far, and how many rounds ago it was.
     least: f64,
     ago: usize,
     patience: Patience,
@@ -122,6 +124,8 @@ struct Rest {
 /// How long rounds wait for a smaller residual.
 #[derive(Debug, Clone, Copy)]
 struct Patience {
+    /// So many residuals are taken together, by their geometric mean: a single one may be small by chance.
+    window_rounds: usize,
     /// A residual that is smaller by less than this share is as good as the one before.
     smaller_share: f64,
     /// So many rounds without a smaller residual are noise.
@@ -129,19 +133,24 @@ struct Patience {
 }
 
 /// A search tells strengths apart by errors that rounds change in their third digit only after a few.
-const OF_SEARCH: Patience = Patience { smaller_share: 0.95, noisy_rounds: 5 };
-/// What users keep waits until chance has had its turns.
-const OF_FINAL_FIT: Patience = Patience { smaller_share: 0.95, noisy_rounds: 15 };
+const OF_SEARCH: Patience = Patience { window_rounds: 1, smaller_share: 0.95, noisy_rounds: 5 };
+/// What users keep waits longer. Rounds that come nearer by a thirtieth each go on, as slow ones of kernels do.
+const OF_FINAL_FIT: Patience = Patience { window_rounds: 5, smaller_share: 0.7, noisy_rounds: 10 };
 
 impl Rest {
     fn new(effort: Effort) -> Self {
         let patience = if effort == Effort::Search { OF_SEARCH } else { OF_FINAL_FIT };
-        Self { least: f64::INFINITY, ago: 0, patience }
+        Self { last: VecDeque::new(), least: f64::INFINITY, ago: 0, patience }
     }
 
     fn add(&mut self, residual: f64) {
-        if residual < self.patience.smaller_share * self.least {
-            (self.least, self.ago) = (residual, 0);
+        self.last.push_back(residual.max(f64::MIN_POSITIVE).ln());
+        if self.last.len() > self.patience.window_rounds {
+            self.last.pop_front();
+        }
+        let mean = (self.last.iter().sum::<f64>() / self.last.len() as f64).exp();
+        if mean < self.patience.smaller_share * self.least {
+            (self.least, self.ago) = (mean, 0);
         } else {
             self.ago += 1;
         }
@@ -174,5 +183,31 @@ impl Observer for Watched<'_> {
 
     fn has_seen_enough(&self) -> bool {
         self.rest.as_ref().is_some_and(Rest::is_noise)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many rounds pass until these residuals are noise.
+    fn rounds(effort: Effort, residual: impl Fn(i32) -> f64) -> Option<i32> {
+        let mut rest = Rest::new(effort);
+        (0..300).find(|round| {
+            rest.add(residual(*round));
+            rest.is_noise()
+        })
+    }
+
+    #[test]
+    fn rounds_end_where_residuals_stay_and_go_on_while_they_fall() {
+        for effort in [Effort::Search, Effort::Final] {
+            let settled = rounds(effort, |round| 0.5_f64.powi(round).max(1e-4)).unwrap();
+            assert!((15..35).contains(&settled), "{settled}");
+        }
+        assert_eq!(rounds(Effort::Final, |round| 0.96_f64.powi(round)), None);
+        // One that is small by chance is neither rest nor a reason to wait.
+        let chance = |round: i32| if round % 12 == 11 { 1e-7 } else { 1e-4 };
+        assert!(rounds(Effort::Final, chance).unwrap() < 40);
     }
 }

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Study;
-use crate::model::Hypothesis;
+use crate::{data::Dataset, model::Hypothesis};
 
 /// The errors of one node's model on some rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -96,9 +96,17 @@ impl Study {
     /// The scores of hypotheses on the given rows of each node, in the units of the table.
     #[must_use]
     pub fn score(&self, hypotheses: &[Arc<dyn Hypothesis>], rows: &[Vec<usize>]) -> Vec<NodeScore> {
+        self.score_on(hypotheses, &self.select(rows))
+    }
+
+    /// The same on rows that were taken out already.
+    pub(super) fn score_on(
+        &self,
+        hypotheses: &[Arc<dyn Hypothesis>],
+        rows: &[Dataset],
+    ) -> Vec<NodeScore> {
         let (metric, unit) = (self.metric(), self.error_unit());
-        let score = |(node, rows): (usize, &Vec<usize>)| {
-            let data = self.rows[node].select(rows);
+        let score = |(node, data): (usize, &Dataset)| {
             let labels = data.labels();
             let predictions = data.over_exposures(hypotheses[node].predict(data.features()));
             let is_correct: Vec<bool> = if metric.is_of_classes() {
@@ -121,7 +129,7 @@ impl Study {
             NodeScore {
                 loss: unit * sum,
                 correct: is_correct.iter().filter(|is_correct| **is_correct).count(),
-                rows: rows.len(),
+                rows: data.rows(),
                 counts: data.counts().map(of_counts),
             }
         };

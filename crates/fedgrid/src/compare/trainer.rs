@@ -6,6 +6,7 @@ use super::{
     Contestant, Fitted, Strength, Study, Watch,
     few_rows::FewRows,
     fitted::{Effort, FitRequest, StartingPoint},
+    kept_losses::AskedLosses,
     nodes::{mean_of, weigh, with_ridge},
     undetermined,
 };
@@ -33,7 +34,7 @@ pub struct Trainer<'a> {
     /// Other models with smooth losses that are solved directly, once they are needed.
     smooth: OnceLock<Option<SmoothNetwork>>,
     /// The losses of models coupled by weights, once they are needed.
-    losses: OnceLock<Result<Losses>>,
+    losses: OnceLock<Result<Arc<Losses>>>,
 }
 
 /// What trainers of the same rows have in common, whatever their ridge.
@@ -207,8 +208,12 @@ impl<'a> Trainer<'a> {
 
     /// The losses of models that are coupled by weights.
     pub(super) fn losses(&self, couple_intercept: bool) -> Result<&Losses> {
-        let losses = self.losses.get_or_init(|| Losses::new(self.nodes(), couple_intercept));
-        losses.as_ref().map_err(Clone::clone)
+        let make = || {
+            let (study, nodes) = (self.study, self.nodes());
+            let asked = AskedLosses::new(&study.models, self.ridge, couple_intercept, nodes);
+            study.settings.kept_losses.found_or(asked, || Losses::new(nodes, couple_intercept))
+        };
+        self.losses.get_or_init(make).as_deref().map_err(Clone::clone)
     }
 
     /// A node without neighbours is trained alone, exactly as local training does it.

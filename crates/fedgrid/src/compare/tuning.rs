@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::{
     Contestant, NodeEvidence, NodeScore, RoleMeasures, Strength, Study, Watch,
     fitted::{Effort, FitRequest, StartingPoint},
-    nodes::for_search,
     score::sum,
     strength::{Grid, PULL_EXPONENTS, Units, pull},
     trainer::{SharedRows, Trainer},
@@ -136,7 +135,7 @@ impl Study {
         near: Option<Strength>,
         watch: &dyn Watch,
     ) -> Result<Card> {
-        let cheaper = for_search(&self.models).map(|models| Self { models, ..self.clone() });
+        let cheaper = self.for_search();
         let search = Search::new(cheaper.as_ref().unwrap_or(self), contestant, watch)?;
         let near = near.filter(|near| near.alpha > 0.0 && search.has_decades());
         let tried = match near {
@@ -228,6 +227,8 @@ pub(super) struct Search<'a> {
     trainers: BTreeMap<WalkKey, Trainer<'a>>,
     /// Of each fold, once it is needed.
     folds: Vec<Arc<SharedRows>>,
+    /// Its validation rows, by nodes.
+    validation: Vec<Vec<Dataset>>,
     ends: BTreeMap<WalkKey, Vec<End>>,
 }
 
@@ -268,6 +269,7 @@ impl<'a> Search<'a> {
             goes_on: false,
             trainers: BTreeMap::new(),
             folds: Vec::new(),
+            validation: Vec::new(),
             ends: BTreeMap::new(),
         })
     }
@@ -427,6 +429,8 @@ impl<'a> Search<'a> {
             let folds = study.plan.folds.par_iter();
             let made = folds.map(|fold| SharedRows::new(study, &fold.train).map(Arc::new));
             self.folds = made.collect::<Result<_>>()?;
+            let folds = study.plan.folds.iter();
+            self.validation = folds.map(|fold| study.select(&fold.validation)).collect();
         }
         Ok(())
     }
@@ -469,7 +473,7 @@ impl<'a> Search<'a> {
         pulls: &[f64],
         (fold, mut start): (usize, StartingPoint),
     ) -> Result<(Vec<Vec<NodeScore>>, Vec<End>)> {
-        let validation = &self.study.plan.folds[fold].validation;
+        let validation = &self.validation[fold];
         let (mut scores, mut ends) = (Vec::with_capacity(pulls.len()), Vec::new());
         for &alpha in pulls {
             // Between fits, so that Ctrl-C is answered within one.
@@ -479,7 +483,7 @@ impl<'a> Search<'a> {
             let (network, effort) = (&self.network, Effort::Search);
             let request = FitRequest::new(network, alpha, start, effort);
             let fitted = trainer.train(self.contestant, request)?;
-            scores.push(self.study.score(&fitted.hypotheses, validation));
+            scores.push(self.study.score_on(&fitted.hypotheses, validation));
             start = fitted.next_start;
             ends.truncate(1);
             ends.push(End { alpha, point: start.clone() });

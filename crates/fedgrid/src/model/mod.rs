@@ -105,6 +105,11 @@ pub trait LocalModel: Debug + Send + Sync {
         None
     }
 
+    /// Whether a fit compares every row with every other, so that its time grows with a power of their number.
+    fn compares_rows(&self) -> bool {
+        false
+    }
+
     /// The same model with its ridge pulling to a hypothesis instead of to zero, or none if it
     /// cannot.
     fn with_centre(&self, _centre: &dyn Hypothesis) -> Option<Box<dyn LocalModel>> {

@@ -69,6 +69,10 @@ impl LocalModel for Neighbours {
         Ok(Some(Box::new(PreparedNeighbours { distinct, unlabelled, averages })))
     }
 
+    fn compares_rows(&self) -> bool {
+        true
+    }
+
     /// By distance, a row is met exactly where it lies, whatever it weighs.
     fn vanishing_rows(&self, own: &Dataset) -> Vanishing {
         if !self.by_distance && (!self.standardise || every_column_varies(own)) {

@@ -10,6 +10,7 @@ mod clustered;
 mod partition;
 mod laplacian;
 mod elimination;
+mod patterns;
 mod davidson;
 mod spectrum;
 
@@ -23,6 +24,7 @@ pub use places::Places;
 pub use shapes::{complete, grid, path, random_regular, ring, star};
 pub use statistics::{Degrees, Statistics};
 
+use self::patterns::Patterns;
 use crate::{
     data::{Dataset, Features},
     error::{Error, Result, same_size},
@@ -51,6 +53,7 @@ pub struct Network {
     /// Neighbours of node i are `adjacency[offsets[i]..offsets[i + 1]]`, in order of their ids.
     offsets: Arc<Vec<usize>>,
     adjacency: Arc<Vec<(NodeId, f64)>>,
+    patterns: Patterns,
 }
 
 impl Network {
@@ -94,7 +97,7 @@ impl Network {
     fn joined(names: Arc<Vec<String>>, edges: Vec<Edge>) -> Self {
         let (offsets, adjacency) = adjacency(names.len(), &edges);
         let (offsets, adjacency) = (Arc::new(offsets), Arc::new(adjacency));
-        Self { names, edges: Arc::new(edges), offsets, adjacency }
+        Self { names, edges: Arc::new(edges), offsets, adjacency, patterns: Patterns::default() }
     }
 
     /// How many nodes there are.

@@ -122,19 +122,21 @@ impl Scores {
     pub(super) fn weighed(&self, node: usize, level: f64) -> Weighed {
         let wanted = (level * (1.0 - level) / COVERAGE_DEVIATION.powi(2)).max(least(level));
         let mut weights = vec![(node, 1.0)];
+        let mut is_near = vec![false; self.nodes.len()];
+        is_near[node] = true;
         let (mut total, mut edges) = (self.row_count(node), 0);
         let mut ring = vec![(node, 1.0)];
         while total < wanted && !ring.is_empty() {
             let mut next: Vec<(usize, f64)> = Vec::new();
             for (from, weight) in ring {
                 for &(other, relative) in &self.neighbours[from] {
-                    if weights.binary_search_by_key(&other, |(near, _)| *near).is_err() {
+                    if !is_near[other] {
                         next.push((other, WEIGHT_PER_EDGE * weight * relative));
                     }
                 }
             }
             // Of several ways to a node the one by which its rows count most.
-            next.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+            next.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
             next.dedup_by_key(|(near, _)| *near);
             let counts = next.iter().map(|(near, w)| w * self.row_count(*near));
             let added = counts.sum::<f64>();
@@ -143,10 +145,11 @@ impl Scores {
             }
             total += added;
             edges += usize::from(!next.is_empty());
+            next.iter().for_each(|(near, _)| is_near[*near] = true);
             weights.extend(&next);
-            weights.sort_by_key(|(near, _)| *near);
             ring = next;
         }
+        weights.sort_by_key(|(near, _)| *near);
         if total >= least(level) {
             let reach = if edges == 0 { Reach::Own } else { Reach::Edges(edges) };
             return Weighed { weights, reach, total };

@@ -77,6 +77,13 @@ impl Pattern {
         self.nodes.len()
     }
 
+    /// The work of a factor with blocks of this size, in multiplications.
+    #[must_use]
+    pub fn work(&self, size: usize) -> f64 {
+        let of_one = |one: &Supernode| cost(one.columns.len(), one.rows.len(), size);
+        self.supernodes.iter().map(of_one).sum()
+    }
+
     /// How many blocks a factor has, and how many products of them it takes, about.
     #[must_use]
     pub fn blocks(&self) -> (usize, usize) {

@@ -83,6 +83,10 @@ impl LocalModel for KernelRidge {
         Ok(Some(Box::new(self.factor(rows, weights)?)))
     }
 
+    fn compares_rows(&self) -> bool {
+        true
+    }
+
     fn vanishing_rows(&self, own: &Dataset) -> Vanishing {
         let has_units = !self.standardise || every_column_varies(own);
         let has_width = self.kernel.check_complete().is_ok() || some_column_varies(own);

@@ -48,8 +48,15 @@ pub struct Limit {
 /// and large enough to be worth a task.
 const BLOCK_NUMBERS: usize = 2048;
 
+/// Up to so many blocks are summed by one thread: handing them over takes longer.
+const FEW_BLOCKS: usize = 8;
+
 /// The inner product, in fixed blocks.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
+    if a.len() <= FEW_BLOCKS * BLOCK_NUMBERS {
+        let blocks = a.chunks(BLOCK_NUMBERS).zip(b.chunks(BLOCK_NUMBERS));
+        return blocks.map(|(a, b)| crate::algebra::dot(a, b)).sum();
+    }
     let partial: Vec<f64> = a
         .par_chunks(BLOCK_NUMBERS)
         .zip(b.par_chunks(BLOCK_NUMBERS))

@@ -13,6 +13,7 @@
 //! ["Plug In and Learn", eq. 15 and 16; Jacobi rounds are the same system by block Jacobi.]
 
 mod coarse;
+mod factored;
 mod moments;
 mod redundant;
 mod solver;

@@ -9,6 +9,7 @@ use super::{
     super::krylov::{Krylov, Limit, SplitSystem, conjugate_gradient, gmres, stabilised},
     Solution,
     coarse::Coarse,
+    factored::Factored,
     sweep::GaussSeidel,
     system::{System, each_task},
 };
@@ -40,13 +41,36 @@ impl<'a> Solver<'a> {
         let done = |answer: &Krylov| answer.residual <= limit.tolerance;
         let answer = answer.filter(done).unwrap_or_else(|| {
             if self.system.is_symmetric() {
-                self.by_conjugate_gradients(start, limit)
+                self.symmetrically(start, limit)
             } else {
                 self.by_gmres(start, limit)
             }
         });
         let Krylov { x, products, residual, history } = answer;
         Solution { weights: x, products, residual, history }
+    }
+
+    /// By conjugate gradients; by sparse factors once these would have been cheaper.
+    fn symmetrically(&self, start: Vec<f64>, limit: Limit) -> Krylov {
+        let Some(most) = Factored::worth_products(&self.system).filter(|m| *m < limit.products)
+        else {
+            return self.by_conjugate_gradients(start, limit);
+        };
+        let first = self.by_conjugate_gradients(start, Limit { products: most, ..limit });
+        if first.residual <= limit.tolerance {
+            return first;
+        }
+        let rest = Limit { products: limit.products - most, ..limit };
+        let Krylov { x, products, residual, mut history } =
+            if let Some(factored) = Factored::new(&self.system) {
+                let apply = |v: &[f64], out: &mut [f64]| self.system.apply(v, out);
+                let precondition = |v: &[f64], out: &mut [f64]| factored.solve(v, out);
+                conjugate_gradient(&apply, &precondition, &self.system.right, first.x, rest)
+            } else {
+                self.by_conjugate_gradients(first.x, rest)
+            };
+        history.splice(0..0, first.history);
+        Krylov { x, products: first.products + products, residual, history }
     }
 
     fn by_conjugate_gradients(&self, start: Vec<f64>, limit: Limit) -> Krylov {

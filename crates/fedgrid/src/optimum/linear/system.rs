@@ -142,7 +142,7 @@ impl<'a> System<'a> {
     }
 
     /// Adds what a node's rows, its ridge and its anchor multiply its weights by.
-    fn add_uncoupled(&self, node: usize, block: &mut [f64]) {
+    pub(super) fn add_uncoupled(&self, node: usize, block: &mut [f64]) {
         let moments = self.moments;
         moments.grams.add_to(block, node);
         for column in 0..moments.names.len() {

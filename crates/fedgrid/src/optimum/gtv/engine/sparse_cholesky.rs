@@ -2,63 +2,50 @@
 //! grids and networks of near neighbours. On random networks elimination fills everything in, and
 //! conjugate gradients need few products; there this is not used.
 
-use std::sync::Arc;
-
 use crate::{
-    algebra::{BlockCholesky, Pattern},
+    algebra::BlockCholesky,
     optimum::gtv::{losses::NodeLoss, problem::GtvProblem},
 };
-
-/// The most neighbours a node may have on average when it is eliminated: beyond that conjugate gradients
-/// are faster.
-const MAX_MEAN_DEGREE: usize = 20;
-/// Numbers in all blocks that are worth the time and memory: a quarter of a gigabyte.
-const MAX_NUMBERS: usize = 1 << 25;
 
 /// The factors of the system.
 #[derive(Debug)]
 pub(crate) struct SparseCholesky {
     size: usize,
     factor: BlockCholesky,
+    /// The node at each slot.
+    nodes: Vec<usize>,
 }
 
 impl SparseCholesky {
     /// The factors, or none if there would be too many blocks or the system is singular.
     pub(crate) fn new(problem: &GtvProblem) -> Option<Self> {
-        let (size, nodes) = (problem.losses.size, problem.len());
-        let mut neighbours = vec![Vec::new(); nodes];
-        let mut diagonal = vec![0.0; nodes * size * size];
-        let blocks = diagonal.chunks_exact_mut((size * size).max(1)).enumerate();
-        for (slot, block) in blocks {
+        let (size, network) = (problem.losses.size, problem.network);
+        let pattern = network.pattern(size)?;
+        let block = size * size;
+        let mut diagonal = vec![0.0; problem.len() * block];
+        for (slot, &node) in problem.layout.nodes.iter().enumerate() {
+            let own = &mut diagonal[node * block..(node + 1) * block];
             if let NodeLoss::Quadratic(quadratic) = problem.loss(slot) {
-                block.copy_from_slice(&quadratic.hessian(size).matrix());
+                own.copy_from_slice(&quadratic.hessian(size).matrix());
             }
+            // `2H_i + Σ c` on the diagonal, −c elsewhere.
+            let pull = problem.alpha * network.degree(node);
+            own.iter_mut().step_by(size + 1).for_each(|entry| *entry += pull);
         }
-        // `2H_i + Σ c` on the diagonal, −c elsewhere.
-        for (edge, from, to) in problem.layout.edge_ends() {
-            let c = problem.strengths[edge];
-            for (here, there) in [(from, to), (to, from)] {
-                neighbours[here].push((there, c));
-                (0..size).for_each(|k| diagonal[here * size * size + k * (size + 1)] += c);
-            }
-        }
-        for own in &mut neighbours {
-            own.sort_by_key(|(there, _)| *there);
-        }
-        let most = MAX_NUMBERS.min(MAX_MEAN_DEGREE * nodes * size * size);
-        let pattern = Arc::new(Pattern::new(&neighbours, size, most)?);
-        let factor = BlockCholesky::new(&pattern, size, &diagonal, (-1.0, size))?;
-        Some(Self { size, factor })
+        let factor = BlockCholesky::new(&pattern, size, &diagonal, (-problem.alpha, size))?;
+        Some(Self { size, factor, nodes: problem.layout.nodes.clone() })
     }
 
     /// Solves for rows of a width.
     pub(crate) fn solve(&self, rows: &mut [f64], width: usize) {
-        let own = || rows.chunks_exact(width.max(1)).map(|row| &row[..self.size]);
-        let mut packed: Vec<f64> = own().flatten().copied().collect();
+        let mut packed = vec![0.0; self.nodes.len() * self.size];
+        let places = || self.nodes.iter().map(|node| node * self.size..(node + 1) * self.size);
+        for (row, place) in rows.chunks_exact(width.max(1)).zip(places()) {
+            packed[place].copy_from_slice(&row[..self.size]);
+        }
         self.factor.solve(&mut packed, 1);
-        let solved = packed.chunks_exact(self.size.max(1));
-        for (row, solved) in rows.chunks_exact_mut(width.max(1)).zip(solved) {
-            row[..self.size].copy_from_slice(solved);
+        for (row, place) in rows.chunks_exact_mut(width.max(1)).zip(places()) {
+            row[..self.size].copy_from_slice(&packed[place]);
         }
     }
 }
