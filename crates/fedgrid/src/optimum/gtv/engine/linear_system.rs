@@ -40,6 +40,9 @@ const ROUGH_RESIDUAL: f64 = 1e-4;
 /// with a power more of the weights than that of products.
 const ROUGH_PRODUCTS_PER_WEIGHT: usize = 10;
 
+/// Products behind factors at most: what rounding has left of the residual is gone after a few, or stays.
+const PRODUCTS_BEHIND_FACTORS: usize = 10;
+
 /// How the system is solved next.
 #[derive(Debug, Clone, Copy)]
 enum Attempt {
@@ -66,6 +69,8 @@ pub(super) struct LinearSystem<'a> {
     point: PrimalDualPoint,
     /// What is tried next.
     next: Attempt,
+    /// The factors, once they are made.
+    factors: Option<SparseCholesky>,
     /// The relative residual that the next conjugate gradients end at.
     tolerance: f64,
     kind: EngineKind,
@@ -78,6 +83,7 @@ impl<'a> LinearSystem<'a> {
             problem,
             point,
             next: if gap >= ROUGH_GAP { Attempt::Rough } else { Attempt::Factors },
+            factors: None,
             tolerance: (RESIDUAL_FACTOR * gap).clamp(LEAST_RESIDUAL, FIRST_RESIDUAL),
             kind: EngineKind::ConjugateGradients,
             steps: 0,
@@ -95,13 +101,17 @@ impl<'a> LinearSystem<'a> {
         let pulls = pulls(problem);
         let apply = |v: &[f64], out: &mut [f64]| product(problem, v, out);
         let precondition = |v: &[f64], out: &mut [f64]| {
-            out.par_chunks_mut(problem.width).enumerate().for_each(|(slot, out)| {
+            if let Some(factors) = &self.factors {
+                out.copy_from_slice(v);
+                return factors.solve(out, problem.width);
+            }
+            each_row(problem, out, |slot, out| {
                 let (v, out) = (problem.row(v, slot), &mut out[..problem.losses.size]);
                 problem.loss(slot).shifted_inverse(pulls[slot], v, out);
             });
         };
         // Each solution starts the next, so smaller residuals cost only what is missing.
-        let start = std::mem::take(&mut self.point.w);
+        let start = self.point.w.clone();
         let solved = conjugate_gradient(&apply, &precondition, &right, start, limit);
         self.point = with_duals(problem, solved.x);
         solved.products
@@ -125,6 +135,7 @@ impl Engine for LinearSystem<'_> {
                     factors.solve(&mut w, self.problem.width);
                     self.point = with_duals(self.problem, w);
                     self.kind = EngineKind::SparseFactors;
+                    self.factors = Some(factors);
                     self.steps += 1;
                     return Ok(StepEnd::Due);
                 }
@@ -132,8 +143,13 @@ impl Engine for LinearSystem<'_> {
             Attempt::ConjugateGradients => {}
         }
         let tolerance = self.tolerance;
-        self.steps += self.conjugate_gradients(Limit { tolerance, products });
-        self.kind = EngineKind::ConjugateGradients;
+        if self.factors.is_some() {
+            let products = products.min(PRODUCTS_BEHIND_FACTORS);
+            self.steps += self.conjugate_gradients(Limit { tolerance, products });
+        } else {
+            self.steps += self.conjugate_gradients(Limit { tolerance, products });
+            self.kind = EngineKind::ConjugateGradients;
+        }
         self.tolerance = (RESIDUAL_FACTOR * tolerance).max(LEAST_RESIDUAL);
         Ok(if tolerance <= LEAST_RESIDUAL { StepEnd::Exhausted } else { StepEnd::Due })
     }
@@ -160,8 +176,18 @@ fn right(problem: &GtvProblem) -> Vec<f64> {
     right
 }
 
+/// Multiplications of rows with blocks that are worth a task.
+const TASK_MULTIPLICATIONS: usize = 20_000;
+
+/// Does something with the row of every slot.
+fn each_row(problem: &GtvProblem, rows: &mut [f64], work: impl Fn(usize, &mut [f64]) + Sync) {
+    let slots = TASK_MULTIPLICATIONS / (problem.width * problem.losses.size).max(1);
+    let rows = rows.par_chunks_mut(problem.width).enumerate().with_min_len(slots.max(1));
+    rows.for_each(|(slot, row)| work(slot, row));
+}
+
 fn product(problem: &GtvProblem, v: &[f64], out: &mut [f64]) {
-    out.par_chunks_mut(problem.width).enumerate().for_each(|(slot, out)| {
+    each_row(problem, out, |slot, out| {
         out.fill(0.0);
         if let NodeLoss::Quadratic(quadratic) = problem.loss(slot) {
             quadratic.add_curved(&mut out[..problem.losses.size], problem.row(v, slot));
