@@ -135,7 +135,7 @@ struct Patience {
 /// A search tells strengths apart by errors that rounds change in their third digit only after a few.
 const OF_SEARCH: Patience = Patience { window_rounds: 1, smaller_share: 0.95, noisy_rounds: 5 };
 /// What users keep waits longer. Rounds that come nearer by a thirtieth each go on, as slow ones of kernels do.
-const OF_FINAL_FIT: Patience = Patience { window_rounds: 5, smaller_share: 0.7, noisy_rounds: 10 };
+const OF_FINAL_FIT: Patience = Patience { window_rounds: 5, smaller_share: 0.7, noisy_rounds: 12 };
 
 impl Rest {
     fn new(effort: Effort) -> Self {

@@ -99,3 +99,73 @@ fn square(lower: &[f64], size: usize) -> Vec<f64> {
     let entry = |row: usize, column: usize| lower[triangle(row.max(column)) + row.min(column)];
     (0..size * size).map(|index| entry(index / size, index % size)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        algebra::{norm, squared_distance},
+        data::{Dataset, Features, Labels},
+        model::Linear,
+        network::{Node, grid},
+        optimum::{Anchor, Limit, LinearNetwork},
+        random::{Purpose, Stream},
+    };
+
+    /// One row at each node of a grid, less than its weights need.
+    fn made(public_columns: usize) -> LinearNetwork {
+        let mut stream = Stream::new(3, 0, 0, Purpose::Data);
+        let names: Arc<[String]> = ["a", "b", "c"].map(String::from).into();
+        let mut draw = |rows: usize, columns: usize| {
+            let value = |index: usize| if index % 3 < columns { stream.normal() } else { 0.0 };
+            Features::new(names.clone(), (0..3 * rows).map(value).collect()).unwrap()
+        };
+        let public = Arc::new(draw(40, public_columns));
+        let node = |id: usize| Node {
+            id,
+            data: Dataset::new(draw(1, 3), Labels::values(vec![(id as f64).sin()])).unwrap(),
+            model: Arc::new(Linear { ridge: 0.01, intercept: true }),
+            public: public.clone(),
+        };
+        let nodes: Vec<Node> = (0..144).map(node).collect();
+        LinearNetwork::new(&nodes, false, true).unwrap().unwrap()
+    }
+
+    #[test]
+    fn factors_invert_the_system_and_save_products_under_strong_pulls() {
+        let (network, linear) = (grid(12, 12).unwrap(), made(3));
+        let hypothesis = linear.hypotheses(&linear.common_weights()).next().unwrap();
+        for anchor in [None, Some(Anchor { weight: 0.5, hypothesis })] {
+            for alpha in [0.1, 10.0, 1e4] {
+                let system = System::new(&linear, &network, alpha, anchor.as_ref()).definite();
+                let v: Vec<f64> = (0..144 * 4).map(|k| (k as f64).cos()).collect();
+                let (mut solved, mut again) = (vec![0.0; v.len()], vec![0.0; v.len()]);
+                Factored::new(&system).unwrap().solve(&v, &mut solved);
+                system.apply(&solved, &mut again);
+                let far = squared_distance(&v, &again).sqrt() / norm(&v);
+                assert!(far < 1e-13 * (1.0 + alpha), "{alpha}: {far}");
+                let limit = Limit { tolerance: 1e-11, products: 20_000 };
+                let start = vec![0.0; v.len()];
+                let solution =
+                    linear.solve(&network, alpha, anchor.as_ref(), start, limit).unwrap();
+                let most = Factored::worth_products(&system).unwrap() + 5;
+                assert!(solution.residual <= limit.tolerance.max(1e-14 * alpha), "{alpha}");
+                // Weak pulls go by sweeps.
+                let is_few = alpha < 1.0 || solution.products <= most;
+                assert!(is_few, "{alpha}: {} {most}", solution.products);
+            }
+        }
+    }
+
+    #[test]
+    fn public_points_without_a_column_leave_the_system_to_conjugate_gradients() {
+        let (network, linear) = (grid(12, 12).unwrap(), made(2));
+        let system = System::new(&linear, &network, 1e3, None).definite();
+        assert!(Factored::new(&system).is_none());
+        let limit = Limit { tolerance: 1e-9, products: 20_000 };
+        let solution = linear.solve(&network, 1e3, None, vec![0.0; 144 * 4], limit).unwrap();
+        assert!(solution.residual <= limit.tolerance, "{}", solution.residual);
+    }
+}
