@@ -20,7 +20,9 @@ pub(super) struct AskedLosses {
 
 /// The latest losses of a study.
 #[derive(Debug, Clone, Default)]
-pub struct KeptLosses(Arc<Mutex<VecDeque<(AskedLosses, Arc<Losses>)>>>);
+pub struct KeptLosses(Arc<Mutex<Known>>);
+
+type Known = VecDeque<(AskedLosses, Arc<Losses>)>;
 
 /// Numbers of all kept losses at most, about: a quarter of a gigabyte.
 const MOST_NUMBERS: usize = 1 << 25;
@@ -76,7 +78,7 @@ impl KeptLosses {
         Ok(made)
     }
 
-    fn all(&self) -> MutexGuard<'_, VecDeque<(AskedLosses, Arc<Losses>)>> {
+    fn all(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -145,7 +145,9 @@ impl Scores {
             }
             total += added;
             edges += usize::from(!next.is_empty());
-            next.iter().for_each(|(near, _)| is_near[*near] = true);
+            for (near, _) in &next {
+                is_near[*near] = true;
+            }
             weights.extend(&next);
             ring = next;
         }

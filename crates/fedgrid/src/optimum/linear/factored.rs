@@ -28,6 +28,11 @@ pub(super) struct Factored {
 
 impl Factored {
     /// After how many products factors would have been cheaper; none where they are not to be had.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "some hundred products"
+    )]
     pub(super) fn worth_products(system: &System) -> Option<usize> {
         let (size, network) = (system.moments.size, system.network);
         if !system.moments.one_set() {
@@ -140,7 +145,7 @@ mod tests {
         for anchor in [None, Some(Anchor { weight: 0.5, hypothesis })] {
             for alpha in [0.1, 10.0, 1e4] {
                 let system = System::new(&linear, &network, alpha, anchor.as_ref()).definite();
-                let v: Vec<f64> = (0..144 * 4).map(|k| (k as f64).cos()).collect();
+                let v: Vec<f64> = (0..144 * 4).map(|k| f64::from(k).cos()).collect();
                 let (mut solved, mut again) = (vec![0.0; v.len()], vec![0.0; v.len()]);
                 Factored::new(&system).unwrap().solve(&v, &mut solved);
                 system.apply(&solved, &mut again);
