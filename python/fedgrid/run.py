@@ -136,7 +136,8 @@ class Run(Predictions):
         if self.converged_:
             return
         found, rounds = self.certificate_, len(self._details["rounds"])
-        after = f" after {rounds} rounds; more rounds (rounds=) may help" if rounds else ""
+        hint = "they came no nearer to rest" if self._details["came_no_nearer"] else "more rounds (rounds=) may help"
+        after = f" after {rounds} rounds; {hint}" if rounds else ""
         warnings.warn(
             f"{self.kind_} has not converged: {found['kind']} {found['value']:.3g}{after}",
             ConvergenceWarning,

@@ -260,6 +260,7 @@ impl StudyHandle {
             "residuals": fitted.residuals,
             "steps": fitted.steps,
             "direct": fitted.direct,
+            "came_no_nearer": fitted.came_no_nearer(self.assembly().study.settings.runtime.stop.rounds),
             "engine": fitted.engine,
             "clusters": fitted.clusters,
             "damped": fitted.damped,

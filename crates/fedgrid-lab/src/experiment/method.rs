@@ -54,7 +54,7 @@ pub struct RunKeys {
     /// method get fewer.
     #[schemars(range(min = 1))]
     pub rounds: usize,
-    /// The residual at which rounds stop; for kind "gtv" the certified relative gap.
+    /// The residual at which rounds stop; for kind "gtv" the certified relative gap. Zero asks for every round.
     #[schemars(range(min = 0))]
     pub tolerance: f64,
     /// Whether all nodes learn at once from the round before, or in turn from the latest.

@@ -340,7 +340,7 @@ fn warnings(assembly: &Assembly, cards: &[Card], fitted: &Fitted, is_judged: boo
     let certificate = &fitted.certificate;
     if !certificate.converged {
         let allowed = assembly.study.settings.runtime.stop.rounds;
-        let rounds = match (fitted.direct, fitted.rounds.len() < allowed) {
+        let rounds = match (fitted.direct, fitted.came_no_nearer(allowed)) {
             (true, _) => "",
             (false, true) => {
                 "; its rounds were ended where they came no nearer to rest, as those of trees and the like may"

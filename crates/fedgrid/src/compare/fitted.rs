@@ -93,6 +93,12 @@ impl Fitted {
         Self { certificate, direct: false, engine: engine.into(), ..Self::exact(hypotheses) }
     }
 
+    /// Whether rounds were ended before so many because they came no nearer to rest, as those of trees and the like may.
+    #[must_use]
+    pub fn came_no_nearer(&self, allowed_rounds: usize) -> bool {
+        !self.certificate.converged && !self.direct && self.rounds.len() < allowed_rounds
+    }
+
     /// A result without iterations.
     pub(super) fn exact(hypotheses: Vec<Arc<dyn Hypothesis>>) -> Self {
         let certificate =

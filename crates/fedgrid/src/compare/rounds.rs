@@ -57,7 +57,9 @@ impl Trainer<'_> {
         };
         let validation = Validation::new(&validation).by(self.study.metric());
         let error_unit = self.study.error_unit();
-        let rest = self.has_noise().then(|| Rest::new(effort));
+        // A tolerance of zero asks for every round.
+        let may_rest = self.has_noise() && runtime.stop.tolerance > 0.0;
+        let rest = may_rest.then(|| Rest::new(effort));
         let mut observer = Watched { watch: self.watch, validation, error_unit, effort, rest };
         runtime.observed(method, views, &mut observer)
     }
