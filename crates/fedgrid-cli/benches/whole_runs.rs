@@ -1,6 +1,7 @@
 //! Whole runs of the command, with the comparison and its five shuffles: processor seconds, and beside them those of
 //! another build of the command, if `FEDGRID_BASELINE` names one. Tables are made here; runs on datasets are left out
-//! where `FEDGRID_DATA` has none. Words after `--` choose runs by their names; `LIMIT_SECONDS` (default 600) ends a run.
+//! where `FEDGRID_DATA` has none. Words after `--` choose runs by their names; `LIMIT_SECONDS` (default 600) ends a run, and
+//! `TABLES_FOLDER` names a folder in which the tables stay, for runs by hand.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
@@ -24,16 +25,17 @@ struct Run {
 }
 
 fn main() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    tables(folder.path()).expect("the folder takes files");
+    let passing = tempfile::tempdir().expect("a folder can be made");
+    let folder = env::var_os("TABLES_FOLDER").map_or(passing.path().into(), PathBuf::from);
+    tables(&folder).expect("the folder takes files");
     let wanted: Vec<String> = env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let is_wanted =
         |run: &Run| wanted.is_empty() || wanted.iter().any(|word| run.name.contains(word.as_str()));
     let baseline = env::var_os("FEDGRID_BASELINE").map(PathBuf::from);
     println!("| run | processor seconds | goal | before | ratio |\n|---|---|---|---|---|");
     for run in runs().into_iter().filter(is_wanted) {
-        let own = seconds(Path::new(env!("CARGO_BIN_EXE_fedgrid")), &run, folder.path());
-        let before = baseline.as_deref().map(|command| seconds(command, &run, folder.path()));
+        let own = seconds(Path::new(env!("CARGO_BIN_EXE_fedgrid")), &run, &folder);
+        let before = baseline.as_deref().map(|command| seconds(command, &run, &folder));
         let told = |seconds: &Option<f64>| seconds.map_or("ended".into(), |s| format!("{s:.2}"));
         let ratio = match (own, before) {
             (Some(own), Some(Some(before))) => format!("{:.1}x", before / own.max(0.01)),
