@@ -7,8 +7,10 @@
 //!
 //! [Breiman 2001, "Random Forests", section 10]. Features that are made of one column are shuffled together.
 
+use std::sync::Arc;
+
 use fedgrid::{
-    data::{Dataset, Features, Task, by_name},
+    data::{Dataset, Features, Labels, Task, by_name},
     model::{Hypothesis, Scales},
     random::{Purpose, Stream},
 };
@@ -91,6 +93,9 @@ struct Asked<'a> {
     assembly: &'a Assembly,
     model: &'a dyn Hypothesis,
     data: Dataset,
+    /// The labels in the units of the table.
+    labels: Labels,
+    names: Arc<[String]>,
     features: Vec<f64>,
 }
 
@@ -101,19 +106,19 @@ impl<'a> Asked<'a> {
             Some(scales) => data.features().iter().flat_map(|z| unscaled(scales, z)).collect(),
             None => data.features().values().to_vec(),
         };
-        Self { assembly, model, data: data.clone(), features }
+        let mut labels = data.labels().clone();
+        if let (Task::Regression, Some(scales)) = (assembly.study.task(), scales) {
+            labels.as_mut_slice().iter_mut().for_each(|label| *label *= scales.target());
+        }
+        let names = assembly.about.features.clone().into();
+        Self { assembly, model, data: data.clone(), labels, names, features }
     }
 
     /// The mean error of the rows with these features, in the units of the table.
     fn error(&self, features: Vec<f64>) -> f64 {
-        let (study, names) = (&self.assembly.study, self.assembly.about.features.clone());
-        let Ok(features) = Features::new(names.into(), features) else { return f64::NAN };
+        let Ok(features) = Features::new(self.names.clone(), features) else { return f64::NAN };
         let predictions = self.data.over_exposures(self.model.predict(&features));
-        let mut labels = self.data.labels().clone();
-        if let (Task::Regression, Some(scales)) = (study.task(), &study.scales) {
-            labels.as_mut_slice().iter_mut().for_each(|label| *label *= scales.target());
-        }
-        study.metric().mean(&labels, &predictions)
+        self.assembly.study.metric().mean(&self.labels, &predictions)
     }
 
     /// By how much the error rises when a column's features are shuffled.

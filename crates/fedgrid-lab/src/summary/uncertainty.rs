@@ -28,7 +28,7 @@ pub(super) fn uncertainty(assembly: &Assembly, fitted: &Fitted) -> Option<Found>
     let (intervals, residuals) = (study.intervals(fitted)?, fitted.unseen.as_ref()?);
     let level = SHOWN_LEVEL;
     let bands = intervals.bands(level).ok()?;
-    let covered = study.coverage(fitted, &intervals, level).ok()?;
+    let covered = study.coverage(fitted, &intervals, &bands);
     let of_node = |(node, band): (usize, &Band)| {
         node_interval(band, &covered[node], &counted_residuals(residuals, node))
     };

@@ -10,7 +10,7 @@
 
 use super::{PooledModels, Sampling, sampling, weights_of};
 use crate::{
-    algebra::{Singular, norm},
+    algebra::{Reflections, Singular, norm},
     error::{Result, same_size},
     model::{Linear, Parametric},
     network::{Network, Node},
@@ -57,17 +57,20 @@ pub fn recovery(
     let labelled: Vec<bool> = nodes.iter().map(|node| node.data.total_weight() > 0.0).collect();
     let with_rows = || nodes.iter().zip(&labelled).filter(|(_, on)| **on).map(|(node, _)| node);
     let size = |node: &Node| gradient_norm(node, &optima[node.id]);
+    let curvatures: Vec<f64> = with_rows().map(curvature).collect();
     let mut found = Recovery {
         labelled: with_rows().count(),
         gradient: with_rows().map(size).fold(0.0, f64::max),
-        curvature: with_rows().map(curvature).fold(f64::INFINITY, f64::min),
+        curvature: curvatures.iter().copied().fold(f64::INFINITY, f64::min),
         sampling: sampling(network, clusters, &labelled)?,
         optima,
         alpha: None,
         bound: None,
         warnings: Vec::new(),
     };
-    found.warnings = found.assumptions(nodes, &labelled, penalty);
+    // A single node without curvature makes the smallest C of all nodes zero.
+    let flat = curvatures.iter().filter(|curvature| **curvature == 0.0).count();
+    found.warnings = found.assumptions(nodes, &labelled, flat, penalty);
     found.apply(penalty);
     Ok(found)
 }
@@ -85,7 +88,14 @@ impl Recovery {
         Ok(network.edges().iter().map(term).sum())
     }
 
-    fn assumptions(&self, nodes: &[Node], labelled: &[bool], penalty: Penalty) -> Vec<String> {
+    /// What could not be checked, where so many nodes have no curvature.
+    fn assumptions(
+        &self,
+        nodes: &[Node],
+        labelled: &[bool],
+        flat: usize,
+        penalty: Penalty,
+    ) -> Vec<String> {
         let mut warnings = self.sampling.warnings.clone();
         if !penalty.rule().is_norm() {
             warnings.push("Theorem 1 is about norms, and the squared norm is none".into());
@@ -101,8 +111,6 @@ impl Recovery {
                 node.id
             ));
         }
-        // A single node without curvature makes the smallest C of all nodes zero.
-        let flat = with_rows().filter(|node| curvature(node) == 0.0).count();
         if flat > 0 {
             warnings.push(format!(
                 "C is zero: {flat} of {} nodes with rows have a loss that is not known to curve in all \
@@ -162,7 +170,8 @@ fn linear_curvature(model: &Linear, node: &Node) -> f64 {
         rows.extend((0..size).map(|k| if k == slope { model.ridge.sqrt() } else { 0.0 }));
     }
     // Singular values of rows and not eigenvalues of their squares, which would lose half the digits.
-    let values = Singular::new(&rows, size).values;
+    Reflections::triangularising(&mut rows, size);
+    let values = Singular::values(&rows, size);
     let largest = values.iter().copied().fold(0.0, f64::max);
     let smallest = values.into_iter().fold(f64::INFINITY, f64::min);
     if smallest > RANK_SHARE * largest && smallest.is_finite() { smallest * smallest } else { 0.0 }

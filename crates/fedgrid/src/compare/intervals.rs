@@ -116,13 +116,14 @@ impl Study {
         Some(intervals)
     }
 
-    /// How often intervals of a level cover the test rows of each node.
+    /// How often intervals of these bands, one for each node, cover its test rows.
+    #[must_use]
     pub fn coverage(
         &self,
         fitted: &Fitted,
         intervals: &Intervals,
-        level: f64,
-    ) -> Result<Vec<NodeCoverage>> {
+        bands: &[Band],
+    ) -> Vec<NodeCoverage> {
         let of_node = |(node, band): (usize, &Band)| {
             let rows = &self.plan.test[node];
             let Some(factor) = band.factor() else { return NodeCoverage::default() };
@@ -142,6 +143,6 @@ impl Study {
             }
             coverage
         };
-        Ok(intervals.bands(level)?.par_iter().enumerate().map(of_node).collect())
+        bands.par_iter().enumerate().map(of_node).collect()
     }
 }

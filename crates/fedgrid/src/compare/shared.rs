@@ -21,6 +21,9 @@ use crate::{algebra::dot, network::Network};
 const PAIRS_IN_ALL: usize = 10_000_000;
 /// Nodes that look at all others at least.
 const LEAST_SOURCES: usize = 100;
+/// How many hops are looked at first: covariances are seldom positive for longer, and farther nodes are most of a
+/// network. Where they are, twice as many, and so on.
+const FIRST_HOPS: usize = 4;
 
 /// Sums over pairs of nodes that are so many hops apart.
 #[derive(Debug, Clone)]
@@ -98,10 +101,26 @@ impl Hop {
     fn covariance(&self) -> Vec<f64> {
         self.products.iter().map(|sum| sum / self.count.max(1.0)).collect()
     }
+
+    /// The sum of the variances of all outputs in it.
+    fn trace(&self) -> f64 {
+        let covariance = self.covariance();
+        covariance.iter().step_by(covariance.len().isqrt() + 1).sum()
+    }
+
+    /// Whether hops are counted no further: there are pairs, and no covariance.
+    fn ends(&self) -> bool {
+        self.pairs > 0.0 && self.trace() <= 0.0
+    }
 }
 
 /// The part of the variance of the summed gain that is due to covariances.
 pub(super) fn shared_part(nodes: &[Option<PairedNode>], network: &Network) -> Part {
+    shared_within(nodes, network, FIRST_HOPS)
+}
+
+/// The same, where so many hops are looked at first.
+fn shared_within(nodes: &[Option<PairedNode>], network: &Network, first_hops: usize) -> Part {
     let none = Part { variance: 0.0, degrees: 1.0 };
     let Some(first) = nodes.iter().flatten().next() else { return none };
     let outputs = first.residuals.len() / first.rows.len();
@@ -114,22 +133,36 @@ pub(super) fn shared_part(nodes: &[Option<PairedNode>], network: &Network) -> Pa
     let count = with_rows.len();
     let stride = (count / (PAIRS_IN_ALL / count).max(LEAST_SOURCES)).max(1);
     let sources: Vec<usize> = with_rows.into_iter().step_by(stride).collect();
-    let looks: Vec<Vec<Hop>> =
-        sources.par_iter().map(|&source| hops(source, &summed, network, outputs)).collect();
-    let mut total: Vec<Hop> = Vec::new();
-    for look in &looks {
-        for (distance, hop) in look.iter().enumerate() {
-            match total.get_mut(distance) {
-                Some(sum) => sum.plus(hop),
-                None => total.push(hop.clone()),
+    let mut most = first_hops;
+    loop {
+        let looks: Vec<Vec<Hop>> = sources
+            .par_iter()
+            .map(|&source| hops((source, most), &summed, network, outputs))
+            .collect();
+        let mut total: Vec<Hop> = Vec::new();
+        for look in &looks {
+            for (distance, hop) in look.iter().enumerate() {
+                match total.get_mut(distance) {
+                    Some(sum) => sum.plus(hop),
+                    None => total.push(hop.clone()),
+                }
             }
         }
+        let is_whole = total.len() <= most || total.iter().any(Hop::ends);
+        if is_whole {
+            return part(&total, count, count as f64 / sources.len() as f64);
+        }
+        most *= 2;
     }
-    part(&total, count, count as f64 / sources.len() as f64)
 }
 
-/// The sums over all nodes that are 0, 1, 2, … hops from one.
-fn hops(source: usize, nodes: &[Option<Summed>], network: &Network, outputs: usize) -> Vec<Hop> {
+/// The sums over all nodes that are 0, 1, 2, … hops from one, and no more than so many.
+fn hops(
+    (source, most): (usize, usize),
+    nodes: &[Option<Summed>],
+    network: &Network,
+    outputs: usize,
+) -> Vec<Hop> {
     let mut found: Vec<Hop> = Vec::new();
     let Some(own) = &nodes[source] else { return found };
     let mut distances = vec![usize::MAX; nodes.len()];
@@ -142,6 +175,9 @@ fn hops(source: usize, nodes: &[Option<Summed>], network: &Network, outputs: usi
         }
         if let Some(other) = &nodes[node] {
             found[distance].add(own, other, node == source);
+        }
+        if distance == most {
+            continue;
         }
         for &(neighbour, _) in network.neighbours(node) {
             if distances[neighbour] == usize::MAX {
@@ -158,12 +194,10 @@ fn hops(source: usize, nodes: &[Option<Summed>], network: &Network, outputs: usi
 fn part(hops: &[Hop], count: usize, scale: f64) -> Part {
     let (mut sum, mut largest, mut alike, mut strongest) = (0.0, 0.0_f64, 0.0, 0.0_f64);
     for hop in hops.iter().filter(|hop| hop.pairs > 0.0) {
-        let covariance = hop.covariance();
-        let outputs = covariance.len().isqrt();
-        let trace: f64 = covariance.iter().step_by(outputs + 1).sum();
-        if trace <= 0.0 {
+        if hop.ends() {
             break;
         }
+        let (covariance, trace) = (hop.covariance(), hop.trace());
         sum += scale * dot(&covariance, &hop.tilts);
         largest = largest.max(sum);
         strongest = strongest.max(trace);
@@ -171,4 +205,42 @@ fn part(hops: &[Hop], count: usize, scale: f64) -> Part {
     }
     let degrees = if alike > 0.0 { (count * count) as f64 / alike } else { 1.0 };
     Part { variance: largest, degrees: degrees.max(1.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        network::path,
+        random::{Purpose, Stream},
+    };
+
+    #[test]
+    fn hops_that_are_looked_at_in_parts_are_those_of_all_at_once() {
+        let network = path(60).unwrap();
+        let mut stream = Stream::new(2, 0, 0, Purpose::Data);
+        // Alike over about so many nodes, from none to all.
+        for alike in [1.0, 5.0, 12.0, 1e3] {
+            let node = |at: usize| {
+                let residual = (at as f64 / alike).cos();
+                PairedNode {
+                    rows: vec![3.0, 2.0],
+                    gains: vec![0.1, 0.2],
+                    residuals: vec![residual, residual + 0.01 * stream.normal()],
+                    tilts: vec![1.0, 0.5],
+                }
+            };
+            let nodes: Vec<Option<PairedNode>> = (0..60).map(node).map(Some).collect();
+            let whole = shared_within(&nodes, &network, 1000);
+            assert!(whole.variance > 0.0);
+            for first in [1, FIRST_HOPS] {
+                let part = shared_within(&nodes, &network, first);
+                assert_eq!(
+                    (part.variance, part.degrees),
+                    (whole.variance, whole.degrees),
+                    "{alike} {first}"
+                );
+            }
+        }
+    }
 }

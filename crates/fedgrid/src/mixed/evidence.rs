@@ -9,9 +9,10 @@
 //! known to three digits behind the point only: that is enough beside its own chance, and takes half of the time.
 //!
 //! Most of these numbers are small, and only the large ones matter. So all networks, the given one among them, are
-//! looked at first: at two ρ, with the variances of ρ = 0 scaled to the same spread. The five that do best there are
-//! sought to the end, and of the others the first look stands for Λ, which it is at most. This rule asks for no
-//! network by name, so the numbers are still drawn alike if places mean nothing.
+//! looked at first: at ρ = ½ and, if that is better than none, nearer to one, with the variances of ρ = 0 scaled to the
+//! same spread. Of the five that do best there, those with at least half of the best Λ are sought to the end, and of the
+//! others the first look stands for Λ, which it is at most. This rule asks for no network by name, so the numbers are
+//! still drawn alike if places mean nothing.
 
 use rayon::prelude::*;
 
@@ -59,8 +60,10 @@ const USUAL_LOOKS: f64 = 3.0;
 /// Fewer shuffles than this cannot tell one network of twenty: where that many take too long, none is made, and the
 /// first look stands for Λ of the network, too.
 const LEAST_SHUFFLES: usize = 19;
-/// How many networks are sought to the end.
+/// How many networks are sought to the end at most,
 const SOUGHT_NETWORKS: usize = 5;
+/// and the share of the best Λ that they have at first look at least: less than that does not become the best.
+const SOUGHT_SHARE: f64 = 0.5;
 /// ρ of the first look: one that shuffled networks come to, and one of networks that matter.
 const LOOKED_RHOS: [f64; 2] = [0.5, 0.95];
 
@@ -104,10 +107,15 @@ pub(super) fn ratio<S: Movable>(
     let looked = |problem: &S| {
         let look = |start: &Relative| Some((problem.deviance(start, &mean)?.0, start.rho));
         let mut best: Option<(f64, f64)> = None;
-        for found in looks.iter().rev().filter_map(look) {
+        // Alone, the network is asked for a ρ that matters, and for another only if that one says nothing. Of many most
+        // have no ρ above none, which the smaller one tells.
+        let mut order: Vec<&Relative> = looks.iter().collect();
+        if !is_enough {
+            order.reverse();
+        }
+        for found in order.into_iter().filter_map(look) {
             best = best.filter(|best| best.0 <= found.0).or(Some(found));
-            // With nothing to compare it with, another look is worth its time only if this one says nothing.
-            if !is_enough && found.0 < independent {
+            if (found.0 < independent) != is_enough {
                 break;
             }
         }
@@ -126,6 +134,9 @@ pub(super) fn ratio<S: Movable>(
     let mut sorted: Vec<f64> = found.iter().map(value).collect();
     sorted.sort_by(f64::total_cmp);
     let most = sorted.get(SOUGHT_NETWORKS - 1).copied().unwrap_or(f64::INFINITY);
+    let best_ratio = independent - sorted.first().copied().unwrap_or(independent);
+    let most =
+        if best_ratio > 0.0 { most.min(independent - SOUGHT_SHARE * best_ratio) } else { most };
     // Without others to compare it with, it is not worth a search.
     let most = if is_enough { most } else { f64::NEG_INFINITY };
     let ended = places()

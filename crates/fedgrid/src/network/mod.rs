@@ -154,7 +154,8 @@ impl Network {
             })
             .collect();
         edges.sort_by_key(|edge| (edge.source, edge.target));
-        Self::joined(self.names.clone(), edges)
+        let patterns = Patterns::like(self.clone(), order);
+        Self { patterns, ..Self::joined(self.names.clone(), edges) }
     }
 
     /// The same network with its nodes in another order, of which `order` is a list.

@@ -14,9 +14,23 @@ const MAX_MEAN_DEGREE: usize = 20;
 /// Numbers in all blocks that are worth the time and memory: a quarter of a gigabyte.
 const MAX_NUMBERS: usize = 1 << 25;
 
+/// How many multiplications of a factor take as long as one of a product with a system, which is read from memory.
+const FACTOR_MULTIPLICATIONS_PER_PRODUCTS: f64 = 8.0;
+
 /// What has been found, by the size of blocks. It follows from the network, so all are equal.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Patterns(Arc<Mutex<BTreeMap<usize, Option<Arc<Pattern>>>>>);
+pub(super) struct Patterns {
+    found: Arc<Mutex<BTreeMap<usize, Option<Arc<Pattern>>>>>,
+    /// A network of the same shape, and the node that each of its nodes is here.
+    like: Option<Arc<(Network, Vec<usize>)>>,
+}
+
+impl Patterns {
+    /// Those of another network, whose node `i` is `order[i]` here.
+    pub(super) fn like(network: Network, order: &[usize]) -> Self {
+        Self { found: Arc::default(), like: Some(Arc::new((network, order.to_vec()))) }
+    }
+}
 
 impl PartialEq for Patterns {
     fn eq(&self, _: &Self) -> bool {
@@ -28,13 +42,66 @@ impl Network {
     /// The pattern of factors of a system with blocks of this size for nodes and edges; none where
     /// elimination fills in too many: on paths, grids and networks of near neighbours there are few.
     pub(crate) fn pattern(&self, size: usize) -> Option<Arc<Pattern>> {
-        let mut found = self.patterns.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = self.patterns.found.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || {
+            if let Some((network, order)) = self.patterns.like.as_deref() {
+                return network.pattern(size).map(|pattern| pattern.moved(order).into());
+            }
             let neighbours: Vec<_> =
                 (0..self.len()).map(|node| self.neighbours(node).to_vec()).collect();
             let most = MAX_NUMBERS.min(MAX_MEAN_DEGREE * self.len() * size * size);
             Pattern::new(&neighbours, size, most).map(Arc::new)
         };
         found.entry(size).or_insert_with(make).clone()
+    }
+
+    /// How many products with a system of blocks of this size take as long as its factors; none where these are not to
+    /// be had.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "some hundred products"
+    )]
+    pub(crate) fn products_of_factors(&self, size: usize) -> Option<usize> {
+        let work = self.pattern(size)?.work(size);
+        let product = 2 * size * (self.len() * size + self.edges().len());
+        Some((work / (FACTOR_MULTIPLICATIONS_PER_PRODUCTS * product as f64)) as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        algebra::BlockCholesky,
+        network::grid,
+        random::{Purpose, Stream},
+    };
+
+    #[test]
+    fn factors_of_a_shuffled_network_are_those_of_its_own_pattern() {
+        let network = grid(7, 5).unwrap();
+        let order = Stream::new(1, 0, 0, Purpose::Shuffle).permutation(35);
+        let shuffled = network.shuffled(&order);
+        let alone = crate::network::Network::new(
+            shuffled.names().to_vec(),
+            shuffled.edges().iter().copied(),
+        );
+        let solved = |network: &crate::network::Network| {
+            let diagonal: Vec<f64> = (0..35)
+                .flat_map(|node| {
+                    let own = network.degree(node) + 0.1 + 0.01 * node as f64;
+                    [own, 0.02, 0.02, own]
+                })
+                .collect();
+            let pattern = network.pattern(2).unwrap();
+            let factor = BlockCholesky::new(&pattern, 2, &diagonal, (-1.0, 2)).unwrap();
+            let mut v: Vec<f64> = (0..70).map(|k| f64::from(k).cos()).collect();
+            factor.solve(&mut v, 1);
+            v
+        };
+        for (a, b) in solved(&shuffled).iter().zip(solved(&alone.unwrap())) {
+            assert!((a - b).abs() < 1e-10, "{a} {b}");
+        }
+        assert_eq!(shuffled.products_of_factors(2), network.products_of_factors(2));
     }
 }

@@ -119,39 +119,24 @@ impl Scores {
     }
 
     /// The rows for a node's intervals; whether they suffice is seen by their total.
-    pub(super) fn weighed(&self, node: usize, level: f64) -> Weighed {
+    pub(super) fn weighed(&self, walk: &mut Walk, node: usize, level: f64) -> Weighed {
         let wanted = (level * (1.0 - level) / COVERAGE_DEVIATION.powi(2)).max(least(level));
         let mut weights = vec![(node, 1.0)];
-        let mut is_near = vec![false; self.nodes.len()];
-        is_near[node] = true;
-        let (mut total, mut edges) = (self.row_count(node), 0);
-        let mut ring = vec![(node, 1.0)];
+        walk.begin(node);
+        let (mut total, mut edges) = (walk.row_counts[node], 0);
+        let mut ring = 0..1;
         while total < wanted && !ring.is_empty() {
-            let mut next: Vec<(usize, f64)> = Vec::new();
-            for (from, weight) in ring {
-                for &(other, relative) in &self.neighbours[from] {
-                    if !is_near[other] {
-                        next.push((other, WEIGHT_PER_EDGE * weight * relative));
-                    }
-                }
-            }
-            // Of several ways to a node the one by which its rows count most.
-            next.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
-            next.dedup_by_key(|(near, _)| *near);
-            let counts = next.iter().map(|(near, w)| w * self.row_count(*near));
-            let added = counts.sum::<f64>();
+            let next = walk.beyond(&self.neighbours, &weights[ring.clone()]);
+            let added: f64 = next.iter().map(|(near, w)| w * walk.row_counts[*near]).sum();
             if total >= least(level) && added < LEAST_ADDED {
                 break;
             }
             total += added;
             edges += usize::from(!next.is_empty());
-            for (near, _) in &next {
-                is_near[*near] = true;
-            }
-            weights.extend(&next);
-            ring = next;
+            ring = weights.len()..weights.len() + next.len();
+            weights.extend(next);
         }
-        weights.sort_by_key(|(near, _)| *near);
+        weights.sort_unstable_by_key(|(near, _)| *near);
         if total >= least(level) {
             let reach = if edges == 0 { Reach::Own } else { Reach::Edges(edges) };
             return Weighed { weights, reach, total };
@@ -183,5 +168,103 @@ impl Scores {
             sum += weight;
             (sum >= enough).then_some(*score)
         })
+    }
+}
+
+/// Room for walks from nodes to those around them.
+#[derive(Debug)]
+pub(super) struct Walk {
+    /// How many rows the scores of each node stand for.
+    row_counts: Vec<f64>,
+    /// The last walk that came to each node, and what a row counts there by the best way so far.
+    reached: Vec<(usize, f64)>,
+    walk: usize,
+}
+
+impl Walk {
+    pub(super) fn new(scores: &Scores) -> Self {
+        let nodes = scores.nodes.len();
+        let row_counts = (0..nodes).map(|node| scores.row_count(node)).collect();
+        Self { row_counts, reached: vec![(0, 0.0); nodes], walk: 0 }
+    }
+
+    fn begin(&mut self, node: usize) {
+        self.walk += 1;
+        self.reached[node] = (self.walk, f64::INFINITY);
+    }
+
+    /// The nodes next to a ring that are not reached yet, in order, each with what a row counts by the best way there.
+    fn beyond(
+        &mut self,
+        neighbours: &[Vec<(usize, f64)>],
+        ring: &[(usize, f64)],
+    ) -> Vec<(usize, f64)> {
+        let mut next: Vec<(usize, f64)> = Vec::new();
+        // Nodes of this ring are told from those before by a second number.
+        let before = self.walk;
+        self.walk += 1;
+        for &(from, weight) in ring {
+            for &(other, relative) in &neighbours[from] {
+                let own = WEIGHT_PER_EDGE * weight * relative;
+                let (walk, best) = &mut self.reached[other];
+                if *walk == self.walk {
+                    *best = best.max(own);
+                } else if *walk != before {
+                    (*walk, *best) = (self.walk, own);
+                    next.push((other, 0.0));
+                }
+            }
+        }
+        next.sort_unstable_by_key(|(near, _)| *near);
+        self.walk = before;
+        for (near, weight) in &mut next {
+            *weight = self.reached[*near].1;
+            self.reached[*near].0 = before;
+        }
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::{Edge, ring};
+
+    #[test]
+    fn rows_count_by_the_best_of_the_shortest_ways() {
+        let edges = ring(12).unwrap().edges().to_vec().into_iter();
+        let edges = edges
+            .map(|edge| Edge { weight: 1.0 + 0.1 * (edge.source % 3) as f64, ..edge })
+            .chain([Edge { source: 0, target: 6, weight: 0.7 }]);
+        let names = (0..12).map(|node| node.to_string()).collect();
+        let network = Network::new(names, edges).unwrap();
+        let nodes = (0..12).map(|node| vec![f64::from(node), 20.0 - f64::from(node)]).collect();
+        let scores = Scores::new(nodes, Vec::new(), &network);
+        let mut walk = Walk::new(&scores);
+        // Ways of one more edge each, as matrices have it: the best way of so many edges to each node.
+        for node in 0..12 {
+            let mut best = vec![None; 12];
+            best[node] = Some((0, 1.0));
+            for edges in 1..12 {
+                let before = best.clone();
+                for from in (0..12).filter(|&from| before[from].is_some_and(|b| b.0 + 1 == edges)) {
+                    for &(to, relative) in &scores.neighbours[from] {
+                        let own = WEIGHT_PER_EDGE * before[from].unwrap().1 * relative;
+                        let is_better = match best[to] {
+                            None => true,
+                            Some((known, weight)) => known == edges && weight < own,
+                        };
+                        if is_better {
+                            best[to] = Some((edges, own));
+                        }
+                    }
+                }
+            }
+            let found = scores.weighed(&mut walk, node, 0.9);
+            assert!(matches!(found.reach, Reach::Edges(_)));
+            for (near, weight) in found.weights {
+                assert!((weight - best[near].unwrap().1).abs() < 1e-15, "{node} {near}");
+            }
+        }
     }
 }

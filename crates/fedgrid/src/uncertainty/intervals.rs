@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 pub use super::calibration::Reach;
 use super::{
     Predictive,
-    calibration::{Scores, Weighed},
+    calibration::{Scores, Walk, Weighed},
     distribution::student_size,
 };
 use crate::{
@@ -133,7 +133,12 @@ impl Intervals {
                 expected,
             });
         }
-        Ok((0..self.nodes()).map(|node| self.band(node, level)).collect())
+        let mut walk = Walk::new(&self.scores);
+        let band = |node: usize| {
+            let own = self.scores.nodes[node].len();
+            self.band_of(&self.scores.weighed(&mut walk, node, level), own, level)
+        };
+        Ok((0..self.nodes()).map(band).collect())
     }
 
     /// How wide the intervals of a node that nothing is known of are: the rows of all nodes say it, each as much.
@@ -151,11 +156,6 @@ impl Intervals {
             None => 1.0,
         };
         Some(self.around(prediction, factor * deviation))
-    }
-
-    fn band(&self, node: usize, level: f64) -> Band {
-        let own = self.scores.nodes[node].len();
-        self.band_of(&self.scores.weighed(node, level), own, level)
     }
 
     /// The band that these rows lead to, of which so many are a node's own.

@@ -64,7 +64,7 @@ fn checked(study: &Study, refits: bool) -> (Fitted, Intervals, f64) {
         refits.then_some((study.main(), STRENGTH, &Unwatched));
     fitted.unseen = study.residuals(&fitted, refit).unwrap();
     let intervals = study.intervals(&fitted).unwrap();
-    let coverage = study.coverage(&fitted, &intervals, LEVEL).unwrap();
+    let coverage = study.coverage(&fitted, &intervals, &intervals.bands(LEVEL).unwrap());
     let rows: usize = coverage.iter().map(|node| node.rows).sum();
     let covered: f64 = coverage.iter().map(|node| node.covered).sum();
     (fitted, intervals, covered / rows as f64)

@@ -6,22 +6,22 @@
 //! multifrontal solution of indefinite sparse symmetric linear equations", 1983; Ashcraft and Grimes, "The
 //! influence of relaxed supernode partitions on the multifrontal method", 1989.]
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use super::order::{Elimination, eliminate};
 
 /// The order of elimination and the blocks of every column of the factor. Columns are numbered by their
-/// place in that order, supernode by supernode.
+/// place in that order, supernode by supernode. All but the nodes is shared by networks of the same shape.
 #[derive(Debug)]
 pub struct Pattern {
     /// The node of each column.
     pub(super) nodes: Vec<usize>,
     /// Every one after those below it in the tree.
-    pub(super) supernodes: Vec<Supernode>,
+    pub(super) supernodes: Arc<[Supernode]>,
     /// Whole subtrees of about the same work, as ranges of supernodes.
-    pub(super) subtrees: Vec<Range<usize>>,
+    pub(super) subtrees: Arc<[Range<usize>]>,
     /// The supernodes above all of these, in levels: every one in a later level than those below it.
-    pub(super) levels: Vec<Vec<usize>>,
+    pub(super) levels: Arc<[Vec<usize>]>,
 }
 
 /// Columns that are worked on as one, and the rows below them.
@@ -69,6 +69,17 @@ impl Pattern {
         let elimination = eliminate(neighbours, most_numbers / size.pow(2).max(1))?;
         let tree = Tree::new(elimination, size);
         Some(tree.numbered(neighbours, size))
+    }
+
+    /// The pattern of the same edges between other nodes: what was node `i` is now `order[i]`.
+    #[must_use]
+    pub fn moved(&self, order: &[usize]) -> Self {
+        Self {
+            nodes: self.nodes.iter().map(|&node| order[node]).collect(),
+            supernodes: self.supernodes.clone(),
+            subtrees: self.subtrees.clone(),
+            levels: self.levels.clone(),
+        }
     }
 
     /// How many nodes there are.
@@ -210,7 +221,12 @@ impl Tree {
         }
         let (subtrees, top) = divided(&supernodes, size);
         let levels = levels(&supernodes, &top);
-        Pattern { nodes, supernodes, subtrees, levels }
+        Pattern {
+            nodes,
+            supernodes: supernodes.into(),
+            subtrees: subtrees.into(),
+            levels: levels.into(),
+        }
     }
 }
 

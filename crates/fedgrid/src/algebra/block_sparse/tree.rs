@@ -28,7 +28,7 @@ impl Pattern {
         };
         let parts = self.parts(&mut handed, &mut outputs);
         parts.into_par_iter().map(within).collect::<Option<Vec<()>>>()?;
-        for level in &self.levels {
+        for level in self.levels.iter() {
             let mut take = |&at: &usize| {
                 let children = self.supernodes[at].children.iter();
                 (at, children.filter_map(|&child| handed[child].take()).collect())
@@ -82,7 +82,7 @@ impl Pattern {
     ) -> Vec<(&'a mut [A], &'a mut [B], usize)> {
         let mut parts = Vec::with_capacity(self.subtrees.len());
         let mut at = 0;
-        for range in &self.subtrees {
+        for range in self.subtrees.iter() {
             let (_, rest_a) = a.split_at_mut(range.start - at);
             let (_, rest_b) = b.split_at_mut(range.start - at);
             let (own_a, rest_a) = rest_a.split_at_mut(range.len());

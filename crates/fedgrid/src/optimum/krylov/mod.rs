@@ -73,6 +73,46 @@ pub(super) fn conjugate_gradient(
     start: Vec<f64>,
     limit: Limit,
 ) -> Krylov {
+    conjugate_gradient_unless((apply, precondition), b, start, limit, |_| false)
+}
+
+/// After so many products the rate of conjugate gradients tells how many more they need,
+const TELLING_PRODUCTS: usize = 6;
+/// and not before this part of those that are allowed: residuals may rise at first.
+const TELLING_PART: usize = 3;
+
+/// The same, ended early where residuals so far tell that the products that are allowed will not do.
+pub(super) fn hopeful_conjugate_gradient(
+    maps: (LinearMap, LinearMap),
+    b: &[f64],
+    start: Vec<f64>,
+    limit: Limit,
+) -> Krylov {
+    let telling = TELLING_PRODUCTS.max(limit.products / TELLING_PART);
+    let is_hopeless = |history: &[f64]| {
+        let Some(last) = history.last().filter(|_| history.len() > telling) else {
+            return false;
+        };
+        let before = history[history.len() - 1 - TELLING_PRODUCTS / 2];
+        let products = (TELLING_PRODUCTS / 2) as f64;
+        // Written so that a residual that rises is hopeless, too.
+        let rate = ((last / before).ln() / products).min(-f64::MIN_POSITIVE);
+        let missing = (limit.tolerance / last).ln() / rate;
+        history.len() as f64 + missing > HOPE_FACTOR * limit.products as f64
+    };
+    conjugate_gradient_unless(maps, b, start, limit, is_hopeless)
+}
+
+/// How many times the allowed products may seem to be needed: residuals fall faster towards the end.
+const HOPE_FACTOR: f64 = 2.0;
+
+fn conjugate_gradient_unless(
+    (apply, precondition): (LinearMap, LinearMap),
+    b: &[f64],
+    start: Vec<f64>,
+    limit: Limit,
+    is_hopeless: impl Fn(&[f64]) -> bool,
+) -> Krylov {
     let size = dot(b, b).sqrt();
     let mut x = start;
     let mut history = Vec::new();
@@ -90,7 +130,7 @@ pub(super) fn conjugate_gradient(
         let now = dot(&residual, &residual).sqrt() / size;
         history.push(now);
         // Rounding has made a direction useless where its energy or curvature is not positive.
-        if now <= limit.tolerance || energy <= 0.0 {
+        if now <= limit.tolerance || energy <= 0.0 || is_hopeless(&history) {
             break;
         }
         apply(&direction, &mut room);
@@ -167,6 +207,27 @@ mod tests {
         let b = normals(n, 2);
         let answer = conjugate_gradient(&apply, &plain, &b, vec![0.0; n], TIGHT);
         assert!(answer.residual <= 1e-11, "{}", answer.residual);
+    }
+
+    #[test]
+    fn conjugate_gradients_end_early_where_they_will_not_do() {
+        let n = 400;
+        let solved = |largest: f64| {
+            // Eigenvalues from one to the largest, evenly.
+            let apply = |v: &[f64], out: &mut [f64]| {
+                let value = |k: usize| 1.0 + (largest - 1.0) * k as f64 / (n - 1) as f64;
+                out.iter_mut().zip(v).enumerate().for_each(|(k, (out, v))| *out = value(k) * v);
+            };
+            let limit = Limit { tolerance: 1e-8, products: 30 };
+            let b = normals(n, 7);
+            let hopeful = hopeful_conjugate_gradient((&apply, &plain), &b, vec![0.0; n], limit);
+            (hopeful, conjugate_gradient(&apply, &plain, &b, vec![0.0; n], limit))
+        };
+        let (easy, same) = solved(3.0);
+        assert!(easy.residual <= 1e-8 && easy.products < 30);
+        assert_eq!(easy.x, same.x);
+        let (hard, patient) = solved(1e5);
+        assert!(hard.products < 15 && patient.products == 30, "{}", hard.products);
     }
 
     #[test]

@@ -13,8 +13,6 @@ use rayon::prelude::*;
 use super::system::System;
 use crate::algebra::{BlockCholesky, Cholesky, add_scaled, dot, triangle};
 
-/// How many multiplications of a factor take as long as one of a product with the system, which is read from memory.
-const FACTOR_MULTIPLICATIONS_PER_PRODUCTS: f64 = 8.0;
 /// Conjugate gradients that are always tried first: as many as settle weak pulls.
 const LEAST_PRODUCTS: usize = 10;
 
@@ -28,20 +26,12 @@ pub(super) struct Factored {
 
 impl Factored {
     /// After how many products factors would have been cheaper; none where they are not to be had.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "some hundred products"
-    )]
     pub(super) fn worth_products(system: &System) -> Option<usize> {
-        let (size, network) = (system.moments.size, system.network);
         if !system.moments.one_set() {
             return None;
         }
-        let work = network.pattern(size)?.work(size);
-        let product = 2 * size * (network.len() * size + network.edges().len());
-        let products = work / (FACTOR_MULTIPLICATIONS_PER_PRODUCTS * product as f64);
-        Some((products as usize).max(LEAST_PRODUCTS))
+        let products = system.network.products_of_factors(system.moments.size)?;
+        Some(products.max(LEAST_PRODUCTS))
     }
 
     /// Factors a system on one public set; none if that is singular.

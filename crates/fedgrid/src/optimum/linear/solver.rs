@@ -6,7 +6,10 @@
 //! `u = c + D⁻¹ (r − A c)` and conjugate gradients, which need symmetry, `u = c + D⁻¹ r`.
 
 use super::{
-    super::krylov::{Krylov, Limit, SplitSystem, conjugate_gradient, gmres, stabilised},
+    super::krylov::{
+        Krylov, Limit, SplitSystem, conjugate_gradient, gmres, hopeful_conjugate_gradient,
+        stabilised,
+    },
     Solution,
     coarse::Coarse,
     factored::Factored,
@@ -56,11 +59,15 @@ impl<'a> Solver<'a> {
         else {
             return self.by_conjugate_gradients(start, limit);
         };
-        let first = self.by_conjugate_gradients(start, Limit { products: most, ..limit });
+        let (apply, precondition) =
+            (|v: &[f64], out: &mut [f64]| self.system.apply(v, out), self.preconditioner());
+        let few = Limit { products: most, ..limit };
+        let first =
+            hopeful_conjugate_gradient((&apply, &precondition), &self.system.right, start, few);
         if first.residual <= limit.tolerance {
             return first;
         }
-        let rest = Limit { products: limit.products - most, ..limit };
+        let rest = Limit { products: limit.products - first.products, ..limit };
         let Krylov { x, products, residual, mut history } =
             if let Some(factored) = Factored::new(&self.system) {
                 let apply = |v: &[f64], out: &mut [f64]| self.system.apply(v, out);
@@ -75,11 +82,15 @@ impl<'a> Solver<'a> {
 
     fn by_conjugate_gradients(&self, start: Vec<f64>, limit: Limit) -> Krylov {
         let apply = |v: &[f64], out: &mut [f64]| self.system.apply(v, out);
-        let precondition = |v: &[f64], out: &mut [f64]| {
+        conjugate_gradient(&apply, &self.preconditioner(), &self.system.right, start, limit)
+    }
+
+    /// `out ← D⁻¹ v`, with what connected parts have in common.
+    fn preconditioner(&self) -> impl Fn(&[f64], &mut [f64]) + Sync {
+        |v, out| {
             self.solve(v, out);
             self.common(v, out);
-        };
-        conjugate_gradient(&apply, &precondition, &self.system.right, start, limit)
+        }
     }
 
     fn by_gmres(&self, start: Vec<f64>, limit: Limit) -> Krylov {

@@ -27,7 +27,7 @@ fn intervals_cover_weighted_rows_as_they_cover_repeated_ones() {
         let mut fitted = study.fit(strength, &Unwatched).unwrap();
         fitted.unseen = study.residuals(&fitted, None).unwrap();
         let intervals = study.intervals(&fitted).unwrap();
-        let coverage = study.coverage(&fitted, &intervals, 0.8).unwrap();
+        let coverage = study.coverage(&fitted, &intervals, &intervals.bands(0.8).unwrap());
         let numbers = coverage.iter().map(|node| [node.covered, node.row_count, node.width]);
         let evidence = study.network_evidence().unwrap().unwrap();
         let posterior = study.posterior(&fitted).unwrap();

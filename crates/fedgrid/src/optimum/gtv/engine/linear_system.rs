@@ -4,8 +4,9 @@
 //! (2 H_i + α Σ_j A_ij) w_i − α Σ_j A_ij w_j = 2 q_i
 //! ```
 //!
-//! solved by sparse factors where there are few, and by conjugate gradients with the diagonal blocks as
-//! preconditioner, each inverted in the basis where its H is diagonal, to ever smaller residuals.
+//! solved by conjugate gradients with the diagonal blocks as preconditioner, each inverted in the basis where its H is
+//! diagonal, to ever smaller residuals; and by sparse factors, where these are to be had, once they would have been
+//! cheaper.
 
 use std::borrow::Cow;
 
@@ -21,7 +22,7 @@ use crate::{
             losses::NodeLoss,
             problem::{GtvProblem, PrimalDualPoint},
         },
-        krylov::{Limit, conjugate_gradient},
+        krylov::{Limit, conjugate_gradient, hopeful_conjugate_gradient},
     },
 };
 
@@ -34,41 +35,20 @@ const RESIDUAL_FACTOR: f64 = 1e-2;
 
 /// A gap that is good enough only to tell strengths apart,
 const ROUGH_GAP: f64 = 1e-4;
-/// the relative residual that is worth a certificate then,
+/// and the relative residual that is worth a certificate then.
 const ROUGH_RESIDUAL: f64 = 1e-4;
-/// and so many products at most for each weight of a node: where pulls are strong, factors are cheaper, whose cost goes
-/// with a power more of the weights than that of products.
-const ROUGH_PRODUCTS_PER_WEIGHT: usize = 10;
+/// Products that are tried at least before factors: as many as settle weak pulls.
+const LEAST_PRODUCTS: usize = 10;
 
 /// Products behind factors at most: what rounding has left of the residual is gone after a few, or stays.
 const PRODUCTS_BEHIND_FACTORS: usize = 10;
-
-/// How the system is solved next.
-#[derive(Debug, Clone, Copy)]
-enum Attempt {
-    /// By a few conjugate gradients from the start.
-    Rough,
-    /// By factors, if there are few.
-    Factors,
-    /// By conjugate gradients.
-    ConjugateGradients,
-}
-
-impl Attempt {
-    fn after(self) -> Self {
-        match self {
-            Self::Rough => Self::Factors,
-            Self::Factors | Self::ConjugateGradients => Self::ConjugateGradients,
-        }
-    }
-}
 
 /// The system and its solution so far.
 pub(super) struct LinearSystem<'a> {
     problem: &'a GtvProblem<'a>,
     point: PrimalDualPoint,
-    /// What is tried next.
-    next: Attempt,
+    /// Products that are left before factors would have been cheaper; none where there are no factors, or they are made.
+    before_factors: Option<usize>,
     /// The factors, once they are made.
     factors: Option<SparseCholesky>,
     /// The relative residual that the next conjugate gradients end at.
@@ -79,24 +59,26 @@ pub(super) struct LinearSystem<'a> {
 
 impl<'a> LinearSystem<'a> {
     pub(super) fn new(problem: &'a GtvProblem<'a>, point: PrimalDualPoint, gap: f64) -> Self {
+        let products = problem.network.products_of_factors(problem.losses.size);
+        let first = (RESIDUAL_FACTOR * gap).clamp(LEAST_RESIDUAL, FIRST_RESIDUAL);
         Self {
             problem,
             point,
-            next: if gap >= ROUGH_GAP { Attempt::Rough } else { Attempt::Factors },
+            before_factors: products.map(|products| products.max(LEAST_PRODUCTS)),
             factors: None,
-            tolerance: (RESIDUAL_FACTOR * gap).clamp(LEAST_RESIDUAL, FIRST_RESIDUAL),
+            tolerance: if gap >= ROUGH_GAP { ROUGH_RESIDUAL } else { first },
             kind: EngineKind::ConjugateGradients,
             steps: 0,
         }
     }
 
-    /// Conjugate gradients from where the solution stands; how many products they took.
-    fn conjugate_gradients(&mut self, limit: Limit) -> usize {
+    /// Conjugate gradients from where the solution stands; whether they have come to the tolerance.
+    fn conjugate_gradients(&mut self, limit: Limit) -> bool {
         let (problem, right) = (self.problem, right(self.problem));
         // Without rows any common weights solve the system; zero is the shortest.
         if norm(&right) == 0.0 {
             self.point = with_duals(problem, vec![0.0; right.len()]);
-            return 0;
+            return true;
         }
         let pulls = pulls(problem);
         let apply = |v: &[f64], out: &mut [f64]| product(problem, v, out);
@@ -112,43 +94,43 @@ impl<'a> LinearSystem<'a> {
         };
         // Each solution starts the next, so smaller residuals cost only what is missing.
         let start = self.point.w.clone();
-        let solved = conjugate_gradient(&apply, &precondition, &right, start, limit);
+        let solved = if self.before_factors.is_some() {
+            hopeful_conjugate_gradient((&apply, &precondition), &right, start, limit)
+        } else {
+            conjugate_gradient(&apply, &precondition, &right, start, limit)
+        };
         self.point = with_duals(problem, solved.x);
-        solved.products
+        self.steps += solved.products;
+        self.before_factors = self.before_factors.map(|left| left.saturating_sub(solved.products));
+        solved.residual <= limit.tolerance
+    }
+
+    /// The solution by factors; false if there are none.
+    fn factored(&mut self) -> bool {
+        self.before_factors = None;
+        let Some(factors) = SparseCholesky::new(self.problem) else { return false };
+        let mut w = right(self.problem);
+        factors.solve(&mut w, self.problem.width);
+        self.point = with_duals(self.problem, w);
+        self.kind = EngineKind::SparseFactors;
+        self.factors = Some(factors);
+        self.tolerance = self.tolerance.min(FIRST_RESIDUAL);
+        self.steps += 1;
+        true
     }
 }
 
 impl Engine for LinearSystem<'_> {
     fn step(&mut self, products: usize) -> Result<StepEnd> {
-        let attempt = self.next;
-        self.next = attempt.after();
-        match attempt {
-            Attempt::Rough => {
-                let most = ROUGH_PRODUCTS_PER_WEIGHT * self.problem.losses.size;
-                let limit = Limit { tolerance: ROUGH_RESIDUAL, products: products.min(most) };
-                self.steps += self.conjugate_gradients(limit);
+        let tolerance = self.tolerance;
+        if let Some(most) = self.before_factors {
+            let limit = Limit { tolerance, products: products.min(most) };
+            if !self.conjugate_gradients(limit) && self.factored() {
                 return Ok(StepEnd::Due);
             }
-            Attempt::Factors => {
-                if let Some(factors) = SparseCholesky::new(self.problem) {
-                    let mut w = right(self.problem);
-                    factors.solve(&mut w, self.problem.width);
-                    self.point = with_duals(self.problem, w);
-                    self.kind = EngineKind::SparseFactors;
-                    self.factors = Some(factors);
-                    self.steps += 1;
-                    return Ok(StepEnd::Due);
-                }
-            }
-            Attempt::ConjugateGradients => {}
-        }
-        let tolerance = self.tolerance;
-        if self.factors.is_some() {
-            let products = products.min(PRODUCTS_BEHIND_FACTORS);
-            self.steps += self.conjugate_gradients(Limit { tolerance, products });
         } else {
-            self.steps += self.conjugate_gradients(Limit { tolerance, products });
-            self.kind = EngineKind::ConjugateGradients;
+            let most = if self.factors.is_some() { PRODUCTS_BEHIND_FACTORS } else { usize::MAX };
+            self.conjugate_gradients(Limit { tolerance, products: products.min(most) });
         }
         self.tolerance = (RESIDUAL_FACTOR * tolerance).max(LEAST_RESIDUAL);
         Ok(if tolerance <= LEAST_RESIDUAL { StepEnd::Exhausted } else { StepEnd::Due })
