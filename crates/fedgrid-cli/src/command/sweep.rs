@@ -139,13 +139,9 @@ fn heading(sweep: &Sweep) -> String {
     let (cases, seeds) = (sweep.cases.len(), sweep.plan.seeds);
     let keys = sweep.plan.vary.iter().map(|one| one.key.as_str()).collect::<Vec<_>>().join(" × ");
     let keys = if keys.is_empty() { keys } else { format!(" of {keys}") };
-    wrapped(&format!(
-        "{}: {}{keys}, {} each, {}\n",
-        sweep.plan.title,
-        counted(cases, "case"),
-        counted(seeds, "seed"),
-        counted(sweep.count(), "cell")
-    ))
+    let (title, cells) = (&sweep.plan.title, counted(sweep.count(), "cell"));
+    let (cases, seeds) = (counted(cases, "case"), counted(seeds, "seed"));
+    wrapped(&format!("{title}: {cases}{keys}, {seeds} each, {cells}\n"))
 }
 
 /// The table and its notes; reasons of failures stand below it, because they are longer than a column.
@@ -156,7 +152,9 @@ fn table(result: &SweepResult) -> String {
         grid.columns.remove(place);
         grid.rows.iter_mut().for_each(|row| drop(row.remove(place)));
     }
-    let mut parts = vec![grid.screen(LINE_CHARS), String::new()];
+    // A single case is easier to read from top to bottom.
+    let shown = if result.keys.is_empty() { grid.transposed() } else { grid.clone() };
+    let mut parts = vec![shown.screen(LINE_CHARS), String::new()];
     parts.extend(result.failures_in_words().iter().map(|line| wrapped(line)));
     parts.extend(grid.notes.iter().map(|note| wrapped(note)));
     parts.join("\n")

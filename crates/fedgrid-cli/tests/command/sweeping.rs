@@ -296,6 +296,13 @@ fn fit_at_several_seeds_is_a_sweep_without_keys() {
     sweep(&folder, "swept", &["--seeds", "3", "--quick", "--quiet"]);
     assert_eq!(folder.json("sweeps/experiment/result.json"), folder.json("swept/result.json"));
     assert_eq!(folder.read("sweeps/experiment/plot.svg"), folder.read("swept/plot.svg"));
+    let svg = folder.read("swept/plot.svg");
+    for method in ["network", "shuffled"] {
+        assert!(svg.contains(&format!(">{method}<")), "{method}");
+    }
+    let table = folder.read("swept/table.csv");
+    assert!(table.starts_with("sweep,local,local_se,"), "{table}");
+    assert_eq!(table.lines().count(), 2);
     assert!(folder.refusal(&["fit", "experiment.toml", "--seeds", "1"]).contains("--seeds"));
     let sentence = folder.refusal(&["fit", "swept", "--resume"]);
     assert!(sentence.contains("continue it with fedgrid sweep swept --resume"), "{sentence}");
@@ -324,6 +331,24 @@ fn seeds_that_draw_nothing_are_said_to() {
     let notes = result["notes"].to_string();
     assert!(notes.contains("All seeds gave the same errors"), "{notes}");
     assert!(notes.contains("Test rows are the same for every seed."), "{notes}");
+}
+
+#[test]
+fn methods_far_above_the_others_are_named_below_the_plot() {
+    let folder = drawn();
+    let arguments = ["--set", "compare.shuffles=1,2", "--seeds", "2", "--quiet"];
+    let result = sweep(&folder, "swept", &arguments);
+    let case = &result["cases"][0]["errors"];
+    let error = |name: &str| {
+        let all = case.as_array().unwrap();
+        all.iter().find(|one| one[0] == name).unwrap()[1]["mean"].as_f64().unwrap()
+    };
+    // The levels of nodes differ, so that one model for all is far off.
+    assert!(error("pooled") > 2.0 * error("network"));
+    let svg = folder.read("swept/plot.svg");
+    let named = svg.lines().find(|line| line.contains(">above the plot: ")).unwrap();
+    assert!(named.contains("pooled (from "), "{named}");
+    assert!(!svg.contains(">pooled<") && svg.contains(">network<"), "{svg}");
 }
 
 #[test]

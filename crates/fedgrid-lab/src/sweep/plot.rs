@@ -2,12 +2,13 @@
 //! keys, bars of one standard error to both sides.
 //!
 //! With a single key there is a line for each method instead. Where no key has numbers, the values of the first are places
-//! along the axis, and points are not joined; without any key these are the methods.
+//! along the axis, and points are not joined; without any key these are the methods. Methods far above the run's own would press
+//! all others together: they are named below the plot instead.
 
 use super::{CaseResult, SeedMean, SweepResult, tables::methods};
 use crate::{
     drawing::{Colour, Drawing, Mark, Side, text_width},
-    number::tick,
+    number::{significant, tick},
     report::axis::{Axis, AxisScale},
 };
 
@@ -44,6 +45,9 @@ const COLOURS: [Colour; 8] = [
 /// From this ratio of the largest to the smallest value on, an axis is logarithmic.
 const LOG_RATIO: f64 = 10.0;
 
+/// Methods whose errors are all more than so many times the largest of the run's own are named, not drawn.
+const FAR_RATIO: f64 = 2.0;
+
 /// A line of the plot.
 struct PlotLine {
     name: String,
@@ -62,7 +66,8 @@ enum Across {
 /// The plot of a sweep.
 #[must_use]
 pub fn plot(result: &SweepResult) -> Drawing {
-    let (across, lines) = content(result);
+    let (drawn, far) = drawn_methods(result);
+    let (across, lines) = content(result, &drawn);
     let error = result.metric().unwrap_or("error");
     let has_bars =
         lines.iter().flat_map(|line| &line.points).any(|(_, one)| one.standard_error.is_some());
@@ -72,9 +77,11 @@ pub fn plot(result: &SweepResult) -> Drawing {
     let y_label = if result.seeds.len() == 1 { format!("{error}{whose}") } else { y_label };
     let legend = legend(&lines);
     let rows = legend.last().map_or(0.0, |entry| entry.row + 1.0);
+    let far = if result.keys.len() < 2 { far } else { String::new() };
+    let rows_below = rows + if far.is_empty() { 0.0 } else { 1.0 };
     let mut drawing = Drawing {
         width: LEFT + WIDTH + RIGHT,
-        height: TOP + HEIGHT + BELOW + LEGEND_LINE * rows,
+        height: TOP + HEIGHT + BELOW + LEGEND_LINE * rows_below,
         title: result.title.clone(),
         marks: Vec::new(),
     };
@@ -85,6 +92,8 @@ pub fn plot(result: &SweepResult) -> Drawing {
     for (at, line) in lines.iter().enumerate() {
         frame.line(&mut drawing, line, at, matches!(across, Across::Numbers { .. }));
     }
+    let foot = TOP + HEIGHT + BELOW + LEGEND_LINE * (rows + 0.4);
+    drawing.text((LEFT, foot + 3.2), &far, (SMALL, Side::Start, SOFT), false);
     for (at, (entry, line)) in legend.iter().zip(&lines).enumerate() {
         let y = TOP + HEIGHT + BELOW + LEGEND_LINE * (entry.row + 0.4);
         let x = LEFT + entry.x;
@@ -107,6 +116,9 @@ impl Drawing {
         (size, side, colour): (f64, Side, Colour),
         is_bold: bool,
     ) {
+        if text.is_empty() {
+            return;
+        }
         self.marks.push(Mark::Text { at, text: text.into(), size, side, is_bold, colour });
     }
 
@@ -124,8 +136,29 @@ fn dashes(at: usize) -> Vec<f64> {
     }
 }
 
-/// The axis and the lines that a result has.
-fn content(result: &SweepResult) -> (Across, Vec<PlotLine>) {
+/// The methods that are drawn, the run's own first, and a sentence on those that are not.
+fn drawn_methods(result: &SweepResult) -> (Vec<&str>, String) {
+    let own = result.cases.iter().find_map(|case| case.own.as_deref());
+    let means = |name: &str| -> Vec<f64> {
+        result.cases.iter().filter_map(|case| Some(case.error(name)?.mean)).collect()
+    };
+    let most = own.map_or(f64::NAN, |own| means(own).into_iter().fold(f64::NEG_INFINITY, f64::max));
+    let least = |name: &str| means(name).into_iter().fold(f64::INFINITY, f64::min);
+    let (far, mut drawn): (Vec<&str>, Vec<&str>) =
+        methods(result).into_iter().partition(|name| least(name) > FAR_RATIO * most);
+    drawn.sort_by_key(|name| Some(*name) != own);
+    let named: Vec<String> =
+        far.iter().map(|name| format!("{name} (from {})", significant(least(name)))).collect();
+    let sentence = if named.is_empty() {
+        String::new()
+    } else {
+        format!("above the plot: {}", named.join(", "))
+    };
+    (drawn, sentence)
+}
+
+/// The axis and the lines that a result has, of these methods where lines are methods.
+fn content(result: &SweepResult, methods: &[&str]) -> (Across, Vec<PlotLine>) {
     let own = |case: &CaseResult| case.own.as_deref().and_then(|own| case.error(own));
     let numbers = |(_, values): &(String, Vec<String>)| -> Option<Vec<f64>> {
         values
@@ -140,11 +173,11 @@ fn content(result: &SweepResult) -> (Across, Vec<PlotLine>) {
             let points = cases.filter_map(|(at, case)| Some((value(at), case.error(name)?)));
             PlotLine { name: (*name).to_string(), points: points.collect() }
         };
-        methods(result).iter().map(line).collect()
+        methods.iter().map(line).collect()
     };
     match (result.keys.first(), place) {
         (None, _) => {
-            let names = methods(result);
+            let names = methods;
             let errors = |case: &CaseResult| {
                 let points = names.iter().enumerate();
                 points.filter_map(|(at, name)| Some((at as f64, case.error(name)?))).collect()
@@ -288,7 +321,8 @@ impl Frame {
             }
             Across::Names { key, names } => {
                 let names = names.iter().enumerate();
-                (key, names.map(|(at, name)| (x(at as f64), name.clone())).collect())
+                let room = WIDTH / names.len() as f64 - 6.0;
+                (key, names.map(|(at, name)| (x(at as f64), fitted(name, room))).collect())
             }
         }
     }
@@ -316,6 +350,21 @@ impl Frame {
     }
 }
 
+/// A name that is no wider than its place; what is cut, the table has.
+fn fitted(name: &str, room: f64) -> String {
+    if text_width(name, SMALL) <= room {
+        return name.into();
+    }
+    let mut cut = String::new();
+    for letter in name.chars() {
+        if text_width(&cut, SMALL) + text_width(&format!("{letter}…"), SMALL) > room {
+            break;
+        }
+        cut.push(letter);
+    }
+    cut + "…"
+}
+
 /// The scale that shows all values.
 fn scale(values: &[f64]) -> AxisScale {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -329,4 +378,21 @@ fn padded(values: &[f64]) -> Axis {
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let room = 0.05 * (most - least);
     Axis::within([least - room, most + room])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_to_their_place_and_axes_follow_their_values() {
+        assert_eq!(fitted("gtv", 40.0), "gtv");
+        let cut = fitted("[\"sin1\", \"cos1\"]", 40.0);
+        assert!(cut.starts_with("[\"sin") && cut.ends_with('…'), "{cut}");
+        assert!(text_width(&cut, SMALL) <= 40.0);
+        assert_eq!(scale(&[4.0, 8.0, 16.0]), AxisScale::Linear);
+        assert_eq!(scale(&[0.01, 0.1, 1.0]), AxisScale::Log);
+        // Zero has no place on a logarithmic axis.
+        assert_eq!(scale(&[0.0, 0.1, 10.0]), AxisScale::Linear);
+    }
 }

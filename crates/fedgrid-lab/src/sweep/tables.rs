@@ -20,6 +20,10 @@ pub fn grid(result: &SweepResult) -> Grid {
     let metric = result.metric();
     let mut columns: Vec<GridColumn> =
         result.keys.iter().map(|(key, _)| GridColumn::new(key, ColumnUse::Name)).collect();
+    // A row needs something that it is called by.
+    if result.keys.is_empty() {
+        columns.push(GridColumn::new("sweep", ColumnUse::Name));
+    }
     if metric.is_none() {
         columns.push(GridColumn::new("metric", ColumnUse::Name));
     }
@@ -29,7 +33,9 @@ pub fn grid(result: &SweepResult) -> Grid {
     let more = more.iter().filter(|(is, _)| *is);
     columns.extend(more.map(|(_, name)| GridColumn::new(*name, ColumnUse::Words)));
     let row = |case: &CaseResult| {
-        let mut cells: Vec<GridCell> = case.values.iter().cloned().map(GridCell::Text).collect();
+        let title = result.keys.is_empty().then_some(&result.title);
+        let values = case.values.iter().chain(title);
+        let mut cells: Vec<GridCell> = values.cloned().map(GridCell::Text).collect();
         if metric.is_none() {
             cells.push(case.metric.clone().map_or(GridCell::Absent, GridCell::Text));
         }
