@@ -334,6 +334,23 @@ fn seeds_that_draw_nothing_are_said_to() {
 }
 
 #[test]
+fn cases_of_different_metrics_are_told_apart() {
+    let folder = drawn();
+    sweep(
+        &folder,
+        "swept",
+        &["--set", "compare.metric=mse,mae", "--method", "mixed", "--quick", "--quiet"],
+    );
+    let table = folder.read("swept/table.csv");
+    assert_eq!(column(&table, "metric"), ["mse", "mae"]);
+    let said = folder.read("swept/table.md");
+    assert!(
+        said.contains("Cases have different metrics, whose errors cannot be compared"),
+        "{said}"
+    );
+}
+
+#[test]
 fn methods_far_above_the_others_are_named_below_the_plot() {
     let folder = drawn();
     let arguments = ["--set", "compare.shuffles=1,2", "--seeds", "2", "--quiet"];

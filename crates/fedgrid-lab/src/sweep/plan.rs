@@ -166,7 +166,15 @@ fn case(plan: &SweepPlan, values: &[&Value]) -> Result<(SweepCase, Vec<String>)>
                     |key: &String| format!("{key} is not used with method.kind = {kind}.");
                 unused.extend(left_out.iter().map(sentence));
             }
-            ("model.kind", Some(kind)) => ModelSection::choose(&mut table, kind),
+            ("model.kind", Some(kind)) => {
+                let before = model_keys(&table);
+                ModelSection::choose(&mut table, kind);
+                let after = model_keys(&table);
+                let left_out = before.iter().filter(|key| !after.contains(key));
+                let sentence =
+                    |key: &String| format!("{key} is not used with model.kind = {kind}.");
+                unused.extend(left_out.map(sentence));
+            }
             _ => Experiment::put(&mut table, key, (*value).clone()).map_err(said)?,
         }
     }
@@ -180,6 +188,12 @@ fn case(plan: &SweepPlan, values: &[&Value]) -> Result<(SweepCase, Vec<String>)>
         ));
     }
     Ok((SweepCase { values: texts, experiment }, unused))
+}
+
+/// The names of the keys that an experiment has for models.
+fn model_keys(table: &toml::Table) -> Vec<String> {
+    let keys = table.get("model").and_then(Value::as_table);
+    keys.into_iter().flat_map(|keys| keys.keys()).map(|key| format!("model.{key}")).collect()
 }
 
 #[cfg(test)]
@@ -217,6 +231,15 @@ mod tests {
                 "method.alpha is not used with method.kind = mixed."
             ]
         );
+    }
+
+    #[test]
+    fn keys_of_models_that_another_kind_has_not_are_left_out_aloud() {
+        let mut plan = plan(&["model.kind=tree,linear"]).unwrap();
+        let own = "max_depth = 3\nkind = 'tree'\n".parse::<toml::Table>().unwrap();
+        plan.experiment.insert("model".into(), own.into());
+        let sweep = Sweep::new(plan).unwrap();
+        assert_eq!(sweep.notes, ["model.max_depth is not used with model.kind = linear."]);
     }
 
     #[test]

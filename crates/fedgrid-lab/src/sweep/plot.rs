@@ -22,6 +22,8 @@ const BELOW: f64 = 44.0;
 /// The height of a line of the legend, and the length of its samples.
 const LEGEND_LINE: f64 = 16.0;
 const SAMPLE: f64 = 24.0;
+/// The distance of points that stand at one name.
+const ASIDE: f64 = 7.0;
 /// Sizes of letters.
 const SMALL: f64 = 9.0;
 const USUAL: f64 = 10.0;
@@ -90,7 +92,10 @@ pub fn plot(result: &SweepResult) -> Drawing {
     drawing.text((LEFT - 40.0, TOP - 14.0), &y_label, (SMALL, Side::Start, SOFT), false);
     frame.axes(&mut drawing, &across);
     for (at, line) in lines.iter().enumerate() {
-        frame.line(&mut drawing, line, at, matches!(across, Across::Numbers { .. }));
+        // Points of several lines at one name would hide each other.
+        let aside = (at as f64 - (lines.len() as f64 - 1.0) / 2.0) * ASIDE;
+        let aside = matches!(across, Across::Names { .. }).then_some(aside);
+        frame.line(&mut drawing, line, at, aside);
     }
     let foot = TOP + HEIGHT + BELOW + LEGEND_LINE * (rows + 0.4);
     drawing.text((LEFT, foot + 3.2), &far, (SMALL, Side::Start, SOFT), false);
@@ -327,16 +332,18 @@ impl Frame {
         }
     }
 
-    fn line(&self, drawing: &mut Drawing, line: &PlotLine, at: usize, is_joined: bool) {
+    /// Draws a line; or its points only, so far aside of their places.
+    fn line(&self, drawing: &mut Drawing, line: &PlotLine, at: usize, aside: Option<f64>) {
         let colour = COLOURS[at % COLOURS.len()];
         let mut points = line.points.clone();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let places: Vec<(f64, f64)> =
             points.iter().map(|(x, one)| self.place(*x, one.mean)).collect();
-        if is_joined && places.len() > 1 {
+        if aside.is_none() && places.len() > 1 {
             drawing.line(places.clone(), (colour, 1.6), dashes(at));
         }
         for (&(x, y), (value, one)) in places.iter().zip(&points) {
+            let x = x + aside.unwrap_or(0.0);
             if let Some(error) = one.standard_error {
                 let ends =
                     [one.mean - error, one.mean + error].map(|end| self.place(*value, end).1);

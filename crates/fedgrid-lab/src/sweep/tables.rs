@@ -50,14 +50,16 @@ pub fn grid(result: &SweepResult) -> Grid {
         cells
     };
     let mut notes = result.notes.clone();
-    if let Some(metric) = metric {
-        notes.insert(0, what(metric, result.seeds.len()));
-    }
+    notes.insert(0, what(metric, result.seeds.len()));
     Grid { columns, rows: result.cases.iter().map(row).collect(), notes }
 }
 
 /// What the numbers of the table are.
-fn what(metric: &str, seeds: usize) -> String {
+fn what(metric: Option<&str>, seeds: usize) -> String {
+    let Some(metric) = metric else {
+        return "Cases have different metrics, whose errors cannot be compared with each other."
+            .into();
+    };
     match seeds {
         1 => format!("Errors are {metric}."),
         _ => format!("Mean {metric} over {} ± its standard error.", counted(seeds, "seed")),
