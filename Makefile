@@ -13,7 +13,7 @@ help: ## list the targets
 build: ## build the command in release
 	$(CARGO) build --release --locked
 
-demo: build ## run the main job on the bundled stations; leaves fedgrid-demo/report.html
+demo: build ## train the bundled example; leaves fedgrid-demo/report.html
 	$(FEDGRID) demo --force
 
 test: ## everything that CI checks

@@ -1,22 +1,18 @@
 //! What the command says: tables and verdicts on standard output, progress and errors on standard
 //! error. A terminal gets a progress bar, a file or pipe plain lines.
 
-use std::{
-    io::{IsTerminal, Write},
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use std::io::IsTerminal;
 
-use fedgrid::compare::{Card, Contestant, Watch};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressDrawTarget;
+use serde_json::json;
 
+use crate::colour::{Output, Paint, painted};
+pub use crate::progress::Progress;
+pub(crate) use crate::streams::{complain, is_interrupted, print, watch_for_interruption};
 use fedgrid_lab::{
-    number::{Apart, count, counted, percent, perhaps, significant},
+    number::{Apart, count, percent, perhaps, significant},
     outcome::{self, CandidateOutcome, Entry, OriginOutcome, Outcome},
 };
-
-/// Set when the user asks to stop.
-static STOP: AtomicBool = AtomicBool::new(false);
 
 /// How much is said, and how.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +38,16 @@ impl Terminal {
         }
     }
 
+    /// Says why there is no result: a sentence to a person, an object to a program. Both go to standard error, because
+    /// standard output may hold a part of a result.
+    pub(crate) fn refuse(self, message: &str, exit_code: u8) {
+        if self.json {
+            let error = json!({ "error": { "message": message, "exit_code": exit_code } });
+            return complain(&error.to_string());
+        }
+        complain(&format!("{} {message}", painted("fedgrid:", Paint::Mistake, Output::Error)));
+    }
+
     /// Shows how a run of so many steps proceeds.
     #[must_use]
     pub fn progress(self, steps: usize) -> Progress {
@@ -53,83 +59,7 @@ impl Terminal {
         };
         // A file or a pipe gets lines in the place of a bar.
         let plain = shown && target.is_hidden();
-        let bar = ProgressBar::with_draw_target(Some(steps as u64), target).with_style(
-            ProgressStyle::with_template("{bar:24} {pos}/{len}  {msg}")
-                .expect("the template is well formed"),
-        );
-        // A single fit may take minutes; a bar that stands still looks like a hung program.
-        bar.enable_steady_tick(Duration::from_millis(200));
-        Progress { bar, plain }
-    }
-}
-
-/// Prints on standard output. A reader that has gone away wants no more.
-pub(crate) fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
-}
-
-/// Prints on standard error.
-pub(crate) fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
-}
-
-/// Watches for Ctrl-C: once stops at the next step, twice at once.
-pub fn watch_for_interruption() {
-    let _ = ctrlc::set_handler(|| {
-        // 130 is what shells report for a program that Ctrl-C ended.
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    });
-}
-
-/// Whether the user has asked to stop.
-#[must_use]
-pub fn is_interrupted() -> bool {
-    STOP.load(Ordering::Relaxed)
-}
-
-/// The progress of a run.
-#[derive(Debug)]
-pub struct Progress {
-    bar: ProgressBar,
-    plain: bool,
-}
-
-impl Progress {
-    /// One step is done.
-    pub fn done(&self, card: &Card) {
-        self.bar.inc(1);
-        if self.plain {
-            let error = significant(card.error());
-            let tried = counted(card.path.len(), "setting");
-            complain(&format!("{}: {tried} tried, error {error}", card.contestant));
-        }
-    }
-
-    /// So many steps were done before, by a run that goes on now.
-    pub fn resumed(&self, steps: usize) {
-        self.bar.inc(steps as u64);
-        if self.plain && steps > 0 {
-            let all = self.bar.length().unwrap_or_default();
-            complain(&format!("{steps} of {all} steps were done before"));
-        }
-    }
-
-    /// All is done.
-    pub fn finish(&self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-impl Watch for Progress {
-    fn tried(&self, contestant: Contestant, done: usize, _: usize) {
-        self.bar.set_message(format!("{contestant}: {} tried", counted(done, "setting")));
-    }
-
-    fn interrupted(&self) -> bool {
-        is_interrupted()
+        Progress::new(steps, target, plain)
     }
 }
 

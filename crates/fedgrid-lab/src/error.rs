@@ -17,6 +17,9 @@ pub enum Error {
     /// What may pass by itself: no link, no space, a folder in use. A service tries again.
     #[error("{0}")]
     Later(String),
+    /// All was done and written but for some parts, which the sentence counts.
+    #[error("{0}")]
+    InPart(String),
     /// The user stopped the run.
     #[error("interrupted; continue with --resume")]
     Interrupted,
@@ -43,10 +46,11 @@ impl Error {
         Self::Input(format!("cannot make '{path}': {reason}; give another folder with --out"))
     }
 
-    /// The exit code: 2 for wrong input, 75 for what may pass by itself, 130 for an interruption.
+    /// The exit code: 1 for what was done in part, 2 for wrong input, 75 for what may pass by itself, 130 for an interruption.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
+            Self::InPart(_) => 1,
             Self::Input(_) | Self::Core(_) => 2,
             // EX_TEMPFAIL of sysexits.h, which service managers take for "try again".
             Self::Later(_) => 75,

@@ -7,6 +7,8 @@
 pub mod error;
 pub mod number;
 pub mod wording;
+pub mod grid;
+pub mod drawing;
 pub mod experiment;
 pub mod source;
 pub mod columns;
@@ -28,6 +30,8 @@ pub mod onnx;
 pub mod show;
 pub mod update;
 pub mod diff;
+pub mod sweep;
+pub mod side_by_side;
 pub mod figures;
 
 pub use error::{Error, Result};

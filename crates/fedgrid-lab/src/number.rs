@@ -73,6 +73,27 @@ impl Apart {
     }
 }
 
+/// A number with its standard error, the error with two significant digits and the number with as many decimals,
+/// such as `5.590 ± 0.031`.
+#[must_use]
+pub fn with_error(value: f64, error: f64) -> String {
+    /// A number of more digits than these is harder to read than what its error says is worth.
+    const MOST_DIGITS: i32 = 7;
+    if !value.is_finite() || !error.is_finite() || error == 0.0 {
+        return format!("{} ± {}", significant(value), significant(error));
+    }
+    let exponent_of = |size: f64| parts(size, 2).1;
+    let exponent = exponent_of(error.abs());
+    let first = if value == 0.0 { exponent } else { exponent_of(value.abs()).max(exponent) };
+    if !(-4..=6).contains(&first) || first - exponent + 2 > MOST_DIGITS {
+        return format!("{} ± {}", significant(value), rounded(error, 2));
+    }
+    let decimals = usize::try_from(1 - exponent).unwrap_or(0);
+    let sign = if value < 0.0 { "−" } else { "" };
+    let text = |size: f64| grouped(&format!("{size:.decimals$}"));
+    format!("{sign}{} ± {}", text(value.abs()), text(error))
+}
+
 /// A number with one decimal, for likelihoods: what counts are differences of a few units.
 #[must_use]
 pub fn decimal(value: f64) -> String {
@@ -216,6 +237,23 @@ mod tests {
         // What is equal, or differs by less than anyone reads, keeps three.
         assert_eq!(shown(&[2.5, 2.5]), ["2.50", "2.50"]);
         assert_eq!(shown(&[2.5, 2.500_000_1, f64::NAN]), ["2.50", "2.50", "–"]);
+    }
+
+    #[test]
+    fn a_standard_error_has_two_digits_and_its_number_as_many_decimals() {
+        for (value, error, text) in [
+            (5.5904, 0.0312, "5.590 ± 0.031"),
+            (12.1, 1.96, "12.1 ± 2.0"),
+            (-0.5, 0.25, "−0.50 ± 0.25"),
+            (1234.5, 67.0, "1,234 ± 67"),
+            (0.4, 12.0, "0 ± 12"),
+            (2.0, 0.0, "2.00 ± 0"),
+            // What differs by its rounding only would need too many digits.
+            (5.5904, 3.1e-12, "5.59 ± 3.1 × 10⁻¹²"),
+            (1.2e-9, 3.4e-11, "1.20 × 10⁻⁹ ± 3.4 × 10⁻¹¹"),
+        ] {
+            assert_eq!(with_error(value, error), text);
+        }
     }
 
     #[test]

@@ -103,17 +103,7 @@ impl Outcome {
     /// The row of the run's own method, with its name; none if nothing was measured.
     #[must_use]
     pub fn own(&self) -> Option<(&str, &Entry)> {
-        let (kind, rows) = (self.method.kind.as_str(), &self.comparison);
-        if let Some(network) = &rows.network {
-            return Some(("network", network));
-        }
-        let own = match kind {
-            "local" => rows.local.as_ref(),
-            "pooled" => rows.pooled.as_ref(),
-            "shrunk" => rows.shrunk.as_ref(),
-            _ => rows.baselines.get(kind),
-        };
-        own.map(|entry| (kind, entry))
+        self.comparison.own(&self.method.kind)
     }
 }
 
@@ -221,6 +211,28 @@ impl Comparison {
             ("shuffled", &self.shuffled),
         ];
         all.into_iter().filter_map(|(name, entry)| Some((name, entry.as_ref()?))).collect()
+    }
+
+    /// The row of the method of this name where it is a run's own, with what the row is called; none if it was not tried.
+    #[must_use]
+    pub fn own<'a>(&'a self, kind: &'a str) -> Option<(&'a str, &'a Entry)> {
+        if let Some(network) = &self.network {
+            return Some(("network", network));
+        }
+        let own = match kind {
+            "local" => self.local.as_ref(),
+            "pooled" => self.pooled.as_ref(),
+            "shrunk" => self.shrunk.as_ref(),
+            _ => self.baselines.get(kind),
+        };
+        own.map(|entry| (kind, entry))
+    }
+
+    /// All rows but those of methods that were not chosen, by name, in the order of tables.
+    #[must_use]
+    pub fn rows(&self) -> Vec<(&str, &Entry)> {
+        let baselines = self.baselines.iter().map(|(name, entry)| (name.as_str(), entry));
+        self.plain_rows().into_iter().chain(baselines).collect()
     }
 
     /// The digits that tell the errors of all methods apart.

@@ -61,7 +61,7 @@ pub enum Existing {
     Refuse,
     /// Replace it.
     Replace,
-    /// Go on where an unfinished run stopped.
+    /// Continue an unfinished run.
     Resume,
 }
 
@@ -144,6 +144,12 @@ impl RunFolder {
     #[must_use]
     pub fn title(folder: &Path) -> Option<String> {
         Some(identity(folder)?.title).filter(|title| !title.is_empty())
+    }
+
+    /// A hash of the files that the run in a folder was trained on, if there is a run.
+    #[must_use]
+    pub fn data(folder: &Path) -> Option<String> {
+        Some(identity(folder)?.data)
     }
 
     /// Opens the folder of a run; it is made only now, when all input has been read.
@@ -353,13 +359,18 @@ impl RunFolder {
 
     /// Writes a file whole or not at all.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<()> {
-        let path = self.folder.join(name);
-        // A rename within a folder is atomic, so a crash leaves the old file or the new one.
-        let part = self.folder.join(format!("{name}.part"));
-        fs::write(&part, text)
-            .and_then(|()| fs::rename(&part, &path))
-            .map_err(|error| Error::file("write", &path, &error))
+        write_whole(&self.folder.join(name), text.as_bytes())
     }
+}
+
+/// Writes a file whole or not at all.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    // A rename within a folder is atomic, so a crash leaves the old file or the new one.
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    fs::write(&part, bytes)
+        .and_then(|()| fs::rename(&part, path))
+        .map_err(|error| Error::file("write", path, &error))
 }
 
 /// What the run in a folder says of itself; none if there is no run.

@@ -6,7 +6,7 @@ use clap::Args;
 use toml::Value;
 
 use super::{
-    fit::{ColumnFlags, NetworkFlags, put},
+    flags::{ColumnFlags, NetworkFlags, put},
     format::{FormatFlags, files_value},
     job::wrapped,
 };

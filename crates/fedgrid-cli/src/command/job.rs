@@ -6,7 +6,10 @@ use std::{path::PathBuf, time::Instant};
 use fedgrid::compare::Contestant;
 
 use super::clock::today;
-use crate::terminal::{Progress, Terminal, candidates, origins as origins_table, table};
+use crate::{
+    colour::{Output, Paint, painted},
+    terminal::{Progress, Terminal, candidates, origins as origins_table, table},
+};
 use fedgrid_lab::{
     assembly::{Assembly, Rolling, move_files},
     columns::ColumnPlan,
@@ -186,9 +189,12 @@ pub(super) fn say(terminal: Terminal, outcome: &Outcome) {
         terminal.say(&format!("{origins}\n"));
     }
     for warning in &outcome.warnings {
-        terminal.say(&format!("{}\n", wrapped(&format!("Warning: {warning}"))));
+        let sentence = wrapped(&format!("Warning: {warning}"));
+        let mark = painted("Warning:", Paint::Warning, Output::Standard);
+        terminal.say(&format!("{}\n", sentence.replacen("Warning:", &mark, 1)));
     }
-    terminal.say(&format!("{}\n", wrapped(&outcome.verdict)));
+    let verdict = painted(&wrapped(&outcome.verdict), Paint::Answer, Output::Standard);
+    terminal.say(&format!("{verdict}\n"));
     if let Some(evidence) = &outcome.evidence {
         terminal.say(&format!("{}\n", wrapped(&evidence.sentence)));
     }
@@ -227,7 +233,7 @@ fn named(columns: &[String]) -> String {
 }
 
 /// The width of a terminal that nobody has made larger.
-const LINE_CHARS: usize = 80;
+pub(super) const LINE_CHARS: usize = 80;
 
 /// A text in lines of at most so many characters.
 pub(super) fn wrapped(text: &str) -> String {

@@ -2,12 +2,14 @@
 
 mod check;
 mod clock;
+mod compare;
 mod demo;
 mod diff;
 mod export;
 #[cfg(feature = "federation")]
 mod federation;
 mod fit;
+mod flags;
 mod format;
 mod job;
 mod network;
@@ -15,19 +17,27 @@ mod network_learn;
 mod predict;
 mod reproduce;
 mod serve;
+mod shell;
 mod show;
 mod simulate;
+mod sweep;
 mod update;
 
 use std::process::ExitCode;
 
 use clap::{
-    Parser, Subcommand,
+    CommandFactory, Parser, Subcommand,
     error::{ContextKind, ErrorKind},
 };
 
-use crate::terminal::{Terminal, complain, print, watch_for_interruption};
+use crate::{
+    colour::Output,
+    terminal::{Terminal, complain, print, watch_for_interruption},
+};
 use fedgrid_lab::{error::Result, experiment::Experiment, run::to_json_pretty};
+
+/// The heading of flags that all commands have.
+const GENERAL: &str = "General";
 
 /// Train one tailored model for every node of a network of small, private datasets.
 #[derive(Debug, Parser)]
@@ -38,15 +48,15 @@ struct Arguments {
     command: Command,
 
     /// Say nothing but errors.
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = GENERAL)]
     quiet: bool,
 
-    /// Give the result as JSON on standard output.
-    #[arg(long, global = true)]
+    /// Give the result as JSON on standard output; an error is then JSON, too, on standard error.
+    #[arg(long, global = true, help_heading = GENERAL)]
     json: bool,
 
     /// How many threads to use; by default one per core. The result is the same for any number.
-    #[arg(long, global = true, value_name = "N")]
+    #[arg(long, global = true, value_name = "N", help_heading = GENERAL)]
     threads: Option<usize>,
 }
 
@@ -68,6 +78,10 @@ enum Command {
     Update(update::Update),
     /// Show what changed between two runs.
     Diff(diff::Diff),
+    /// Put finished runs side by side: errors of each method, strengths, verdicts.
+    Compare(compare::Compare),
+    /// Run an experiment at several values of its keys and several seeds: one table, one plot.
+    Sweep(Box<sweep::SweepCommand>),
     /// Write the models of a run as ONNX, for other programs.
     Export(export::Export),
     /// Build a network, learn one from rows, or show one in numbers.
@@ -91,6 +105,10 @@ enum Command {
         #[arg(long)]
         markdown: bool,
     },
+    /// Print what a shell needs to complete this command.
+    Completions(shell::Completions),
+    /// Write the manual pages of all commands.
+    Man(shell::ManPages),
 }
 
 /// Runs the command of this process.
@@ -109,7 +127,7 @@ pub fn main() -> ExitCode {
     match run(arguments.command, terminal) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format!("fedgrid: {error}"));
+            terminal.refuse(&error.to_string(), error.exit_code());
             ExitCode::from(error.exit_code())
         }
     }
@@ -119,18 +137,39 @@ pub fn main() -> ExitCode {
 fn refused(error: &clap::Error) -> ExitCode {
     // Clap reports help and version as errors; their users asked for them.
     if !error.use_stderr() {
-        print(error.to_string().trim_end());
+        print(shown(error, Output::Standard).trim_end());
         return ExitCode::SUCCESS;
     }
+    // Arguments that cannot be read may still say how the refusal is to be written.
+    let json = std::env::args_os().take_while(|given| given != "--").any(|given| given == "--json");
+    let terminal = Terminal { quiet: false, json };
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !json {
+        complain(shown(error, Output::Error).trim_end());
+    } else {
+        terminal.refuse(&sentence(error), WRONG_USAGE);
+    }
+    ExitCode::from(WRONG_USAGE)
+}
+
+/// The exit code of wrong usage, as shells and clap have it.
+const WRONG_USAGE: u8 = 2;
+
+/// The text of clap, with its colours where they are shown.
+fn shown(error: &clap::Error, output: Output) -> String {
+    if output.has_colours() { error.render().ansi().to_string() } else { error.to_string() }
+}
+
+/// What is wrong with the arguments, in one sentence.
+fn sentence(error: &clap::Error) -> String {
     let value = |kind| error.get(kind).map(ToString::to_string);
     let given = (value(ContextKind::InvalidArg), value(ContextKind::InvalidValue));
     match (error.kind(), given) {
         (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, _) => {
-            complain(error.to_string().trim_end());
+            "a command is missing; see --help".into()
         }
         // Clap's own text quotes the parser's error, which speaks of Rust types.
         (ErrorKind::ValueValidation, (Some(argument), Some(value))) => {
-            complain(&format!("fedgrid: '{value}' does not fit {argument}; see --help"));
+            format!("'{value}' does not fit {argument}; see --help")
         }
         _ => {
             // The first line names the mistake; the usage below it repeats --help.
@@ -141,11 +180,9 @@ fn refused(error: &clap::Error) -> ExitCode {
                 .find_map(value);
             let advice =
                 near.map_or_else(|| "see --help".into(), |near| format!("did you mean {near}?"));
-            complain(&format!("fedgrid: {first}; {advice}"));
+            format!("{first}; {advice}")
         }
     }
-    // As shells and clap have it for wrong usage.
-    ExitCode::from(2)
 }
 
 fn run(command: Command, terminal: Terminal) -> Result<()> {
@@ -158,6 +195,8 @@ fn run(command: Command, terminal: Terminal) -> Result<()> {
         Command::Serve(serve) => serve.run(terminal),
         Command::Update(update) => update.run(terminal),
         Command::Diff(diff) => diff.run(terminal),
+        Command::Compare(compare) => compare.run(terminal),
+        Command::Sweep(sweep) => sweep.run(terminal),
         Command::Export(export) => export.run(terminal),
         Command::Network(network) => network.run(terminal),
         Command::Reproduce(reproduce) => reproduce.run(terminal),
@@ -172,5 +211,10 @@ fn run(command: Command, terminal: Terminal) -> Result<()> {
             print(&to_json_pretty(&Experiment::schema()));
             Ok(())
         }
+        Command::Completions(completions) => {
+            completions.run(Arguments::command());
+            Ok(())
+        }
+        Command::Man(pages) => pages.run(Arguments::command(), terminal),
     }
 }

@@ -10,7 +10,7 @@ use fedgrid::{
 use serde_json::json;
 use toml::{Table as Keys, Value};
 
-use super::fit::NetworkFlags;
+use super::flags::NetworkFlags;
 use crate::terminal::{Terminal, print};
 use fedgrid_lab::{
     assembly::{Files, Graph, edges_csv},

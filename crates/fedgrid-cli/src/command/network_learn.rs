@@ -7,7 +7,7 @@ use fedgrid::network_learning::{LearnedNetwork, ProbedPair};
 use serde_json::json;
 use toml::{Table, Value};
 
-use super::fit::{ColumnFlags, put};
+use super::flags::{ColumnFlags, put};
 use crate::terminal::Terminal;
 use fedgrid_lab::{
     assembly::{edges_csv, learned},

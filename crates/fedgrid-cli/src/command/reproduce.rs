@@ -65,7 +65,7 @@ impl Reproduce {
         let mut outcomes = Vec::with_capacity(wanted.len());
         for entry in wanted {
             // On standard error, because tables on standard output are often piped.
-            if !terminal.quiet {
+            if !terminal.quiet && !terminal.json {
                 complain(&format!("{} …", entry.name));
             }
             let outcome = match figures::run(&entry, self.quick, &is_interrupted) {

@@ -5,7 +5,7 @@ use std::fs;
 use crate::common::{Folder, timeless};
 use serde_json::{Value, json};
 
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 19] = [
     &[],
     &["demo"],
     &["check"],
@@ -15,12 +15,16 @@ const COMMANDS: [&[&str]; 15] = [
     &["serve"],
     &["update"],
     &["diff"],
+    &["compare"],
+    &["sweep"],
     &["export"],
     &["network"],
     &["network", "build"],
     &["network", "show"],
     &["simulate"],
     &["schema"],
+    &["completions"],
+    &["man"],
 ];
 
 #[test]

@@ -69,24 +69,36 @@ impl Experiment {
     pub fn set(table: &mut toml::Table, assignment: &str) -> Result<()> {
         let wrong = || Error::input(format!("--set {assignment}: expected key.key=value"));
         let (path, value) = assignment.split_once('=').ok_or_else(wrong)?;
+        let said = |sentence| Error::input(format!("--set {assignment}: {sentence}"));
+        Self::put(table, path, Self::value_from_text(value)).map_err(said)
+    }
+
+    /// A value as `--set` has it: TOML, or text if it is not.
+    #[must_use]
+    pub fn value_from_text(text: &str) -> toml::Value {
         // A tab is a value, too.
-        let value = if value.trim().is_empty() { value } else { value.trim() };
-        let parsed = format!("value = {value}").parse::<toml::Table>();
-        let value = parsed
-            .ok()
-            .and_then(|mut table| table.remove("value"))
-            .unwrap_or_else(|| toml::Value::String(value.to_string()));
+        let text = if text.trim().is_empty() { text } else { text.trim() };
+        let parsed = format!("value = {text}").parse::<toml::Table>();
+        let parsed = parsed.ok().and_then(|mut table| table.remove("value"));
+        parsed.unwrap_or_else(|| toml::Value::String(text.to_string()))
+    }
+
+    /// Puts a value in the place of a key `a.b`; refuses a key below one that holds a value.
+    pub fn put(
+        table: &mut toml::Table,
+        path: &str,
+        value: toml::Value,
+    ) -> std::result::Result<(), String> {
         // The name that this key had before each file had its own.
         let path = if path.trim() == "data.delimiter" { "data.format.delimiter" } else { path };
         let names: Vec<&str> = path.split('.').map(str::trim).collect();
-        let (last, parents) = names.split_last().ok_or_else(wrong)?;
+        let (last, parents) = names.split_last().expect("a split has a part");
         let mut place = table;
         for name in parents {
             let entry =
                 place.entry(*name).or_insert_with(|| toml::Value::Table(toml::Table::new()));
-            place = entry.as_table_mut().ok_or_else(|| {
-                Error::input(format!("--set {assignment}: '{name}' holds a value, not keys"))
-            })?;
+            let inner = entry.as_table_mut();
+            place = inner.ok_or_else(|| format!("'{name}' holds a value, not keys"))?;
         }
         place.insert((*last).to_string(), value);
         Ok(())

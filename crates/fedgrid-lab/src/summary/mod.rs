@@ -134,7 +134,9 @@ fn scored_rows(cards: &[Card], contestant: Contestant) -> String {
     })
 }
 
-fn comparison(cards: &[Card]) -> Comparison {
+/// How each contestant did, by their cards.
+#[must_use]
+pub fn comparison(cards: &[Card]) -> Comparison {
     let entry = |contestant| cards.iter().find(|card| card.contestant == contestant).map(entry_of);
     let baselines = cards.iter().filter_map(|card| match card.contestant {
         Contestant::Baseline(kind) => Some((kind.to_string(), entry_of(card))),

@@ -42,6 +42,22 @@ pub enum Kind {
     Undecided,
 }
 
+impl Kind {
+    /// Its name, as files have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Network => "network",
+            Self::Hub => "hub",
+            Self::Coupling => "coupling",
+            Self::CouplingOnly => "coupling-only",
+            Self::Pooled => "pooled",
+            Self::Local => "local",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
 /// The answer with the numbers it rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {

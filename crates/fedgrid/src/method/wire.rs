@@ -47,7 +47,7 @@ pub trait Wire: Message + Debug {
     fn decode(shape: &Self::Shape, from: &mut Reader<'_>) -> Result<Self>;
 }
 
-/// What a participant may forget without harm when its process falls.
+/// What a participant may forget without harm when its process crashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
     /// An older state is as good: others only ever use its latest message.
