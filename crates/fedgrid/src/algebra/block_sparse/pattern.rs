@@ -394,7 +394,7 @@ mod tests {
             );
             seen[index] += 1;
         }
-        for range in &pattern.subtrees {
+        for range in pattern.subtrees.iter() {
             for index in range.clone() {
                 seen[index] += 1;
                 let children = &pattern.supernodes[index].children;
