@@ -266,6 +266,100 @@ fn other_models_are_those_of_all_rows_read_again() {
 }
 
 #[test]
+fn classes_trees_and_counts_are_those_of_a_fit_of_all_rows() {
+    let counted = |text: &str| {
+        let cell = |cell: &str| cell.parse::<f64>().map_or(cell.into(), |y| format!("{:.0}", y.abs()));
+        let line = |line: &str| {
+            let cells: Vec<&str> = line.split(',').collect();
+            [cells[..3].join(","), cell(cells[3]), cells[4].into()].join(",") + "\n"
+        };
+        text.lines().map(line).collect::<String>()
+    };
+    let classes = |text: &str| counted(text).replace(",0,", ",cold,").replace(",1,", ",cold,");
+    let classes = |text: &str| {
+        let text = classes(text);
+        ["2", "3", "4", "5", "6", "7"]
+            .iter()
+            .fold(text, |text, level| text.replace(&format!(",{level},"), ",warm,"))
+    };
+    let as_it_is = |text: &str| text.to_string();
+    let given = "ridge = 0.01\n[public]\npoints = 20\n";
+    let models: [(&str, &str, &dyn Fn(&str) -> String, &str); 3] = [
+        ("tree", "fedrelax", &as_it_is, "[public]\npoints = 20\n"),
+        ("logistic", "fedrelax", &classes, given),
+        ("poisson", "gtv", &counted, given),
+    ];
+    for (kind, method, changed, keys) in models {
+        let folder = folder();
+        for file in ["rows.csv", "tuesday.csv", "wednesday.csv"] {
+            folder.write(file, changed(&folder.read(file)));
+        }
+        folder.append("experiment.toml", &format!("[model]\nkind = \"{kind}\"\n{keys}"));
+        folder.fit("run", &["--method", method]);
+        assert!(!folder.path("run/statistics.json").exists(), "{kind}");
+        let next = update(&folder, "run", "wednesday.csv", "next", &["--edges", "joins.csv"]);
+        assert_eq!(next["updates"][0]["by"], "rows", "{kind}");
+        update(&folder, "next", "tuesday.csv", "last", &[]);
+        for kept in ["network", "local", "pooled"] {
+            let truth = fitted(&folder, ("run", "last"), kept, method);
+            let found = predictions(&folder, "last", kept);
+            let sizes = truth.iter().flat_map(|(_, own)| own.iter().map(|value| value.abs()));
+            let largest = sizes.fold(0.0, f64::max);
+            check_same(&found, &truth, 1e-9 * largest);
+        }
+    }
+}
+
+#[test]
+fn a_plan_of_columns_that_all_rows_would_change_is_kept_and_said() {
+    let folder = folder();
+    let with = |text: &str, columns: [&str; 3]| {
+        let add = |(row, line): (usize, &str)| match row {
+            0 => format!("{line},soil,kind,day\n"),
+            row => {
+                let [soils, kind, day] = columns;
+                let soil = soils.split(' ').nth(row % 2).unwrap();
+                format!("{line},{soil},{kind},{day}T0{}:00:00\n", row % 7)
+            }
+        };
+        text.lines().enumerate().map(add).collect::<String>()
+    };
+    folder.write("rows.csv", with(&folder.read("rows.csv"), ["clay sand", "old", "2026-03-02"]));
+    folder.fit("run", &["--method", "fedrelax"]);
+    let tuesday = folder.read("tuesday.csv");
+    let notes = |name: &str, columns: [&str; 3]| -> Vec<String> {
+        folder.write("more.csv", with(&tuesday, columns));
+        let result = update(&folder, "run", "more.csv", name, &[]);
+        let notes = result["notes"].as_array().unwrap().iter();
+        let own = notes.filter_map(Value::as_str).filter(|note| note.contains("a fit of all rows"));
+        own.map(String::from).collect()
+    };
+    assert_eq!(notes("same", ["clay sand", "old", "2026-03-02"]), [""; 0]);
+    assert_eq!(
+        notes("other", ["clay peat", "new", "2026-04-01"]),
+        [
+            "Column 'kind' is left out as in the run ('old' in all training rows), and further rows hold something else; a \
+             fit of all rows may use it.",
+            "Times of 'day' differ by month, weekday, which the run does not use; a fit of all rows would, unless \
+             data.columns says which parts.",
+            "Levels of 'soil' that the run does not know count as other, where a fit of all rows may give them columns of \
+             their own.",
+        ]
+    );
+    // A gap is filled as the run has learnt it.
+    folder.append("experiment.toml", "[data.columns.z]\nmissing = \"mean\"\n");
+    folder.done(&["fit", "experiment.toml", "--out", "filled", "--quiet"]);
+    let more = with(&tuesday, ["clay sand", "old", "2026-03-02"]);
+    folder.write("more.csv", more.replacen(more.lines().nth(1).unwrap().split(',').nth(2).unwrap(), "", 1));
+    let result = update(&folder, "filled", "more.csv", "gaps", &[]);
+    let said = |note: &Value| {
+        let note = note.as_str().unwrap();
+        note.starts_with("Missing cells of 'z' are taken for ") && note.contains("as in the run")
+    };
+    assert!(result["notes"].as_array().unwrap().iter().any(said), "{result}");
+}
+
+#[test]
 fn statistics_need_no_row_of_the_run_and_stay_in_its_folder() {
     let folder = folder();
     folder.fit("run", &[]);

@@ -1,7 +1,7 @@
 //! A study that grows: further rows and nodes, read by the column plan of the run. Units and public points are made anew, so
 //! that what it leads to is the study of all rows.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use fedgrid::{
     compare::{Settings, Study, Unwatched},
@@ -170,10 +170,11 @@ impl GrownRows {
     pub fn of_nodes(&self, own: &[String], network: &Network) -> Result<Self> {
         let Some(first) = self.data.first() else { return Ok(self.clone()) };
         let nothing = Dataset::empty(first.features().names().clone(), first.task());
-        let place = |name: &String| own.iter().position(|known| known == name);
+        let places: BTreeMap<&str, usize> =
+            own.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
         let (mut data, mut roles) = (Vec::new(), Vec::new());
         for name in network.names() {
-            let place = place(name);
+            let place = places.get(name.as_str()).copied();
             data.push(place.map_or_else(|| nothing.clone(), |place| self.data[place].clone()));
             roles.push(place.map_or_else(Vec::new, |place| self.roles[place].clone()));
         }

@@ -16,7 +16,10 @@ mod kept_intervals;
 mod steps;
 mod written;
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use fedgrid::compare::{Card, Contestant, Fitted, Strength, Watch};
 
@@ -127,7 +130,7 @@ impl Update<'_> {
             fit.fitted.unseen = if is_refreshed {
                 assembly.study.residuals(&fit.fitted, None)?
             } else {
-                carried(&previous.folder, &fit.contestant.to_string(), &assembly)?
+                carried(&previous.models, &fit.contestant.to_string(), &assembly)?
             };
         }
         let (fitted, others) = (fits.remove(0).fitted, fits);
@@ -168,7 +171,7 @@ impl Update<'_> {
 
 impl Previous {
     fn read(folder: &Path) -> Result<Self> {
-        let models = RunModels::of_own_method(folder)?;
+        let models = RunModels::unread(folder)?;
         let outcome: Outcome = from_json(&folder.join("result.json"))?;
         if outcome.at_site.is_some() || !folder.join("experiment.toml").exists() {
             return Err(Error::input(format!(
@@ -229,9 +232,10 @@ impl Previous {
 
     /// The cards with the nodes of a larger network, in its order; new ones were not scored.
     fn cards_of(&self, names: &[String]) -> Vec<Card> {
-        let old: Vec<&str> = self.outcome.nodes.iter().map(|node| node.name.as_str()).collect();
+        let old = self.outcome.nodes.iter().enumerate();
+        let old: BTreeMap<&str, usize> = old.map(|(at, node)| (node.name.as_str(), at)).collect();
         let places: Vec<Option<usize>> =
-            names.iter().map(|name| old.iter().position(|known| known == name)).collect();
+            names.iter().map(|name| old.get(name.as_str()).copied()).collect();
         let moved = |card: &Card| {
             let mut card = card.clone();
             let nodes = places.iter().map(|place| place.and_then(|at| card.nodes.get(at)).copied());
