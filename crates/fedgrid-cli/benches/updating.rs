@@ -7,7 +7,9 @@
 
 use std::{
     collections::BTreeMap,
-    env, fs,
+    env,
+    fmt::Write as _,
+    fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -110,7 +112,7 @@ impl Bench<'_> {
             "update old --data new.csv --nodes new_nodes.csv --out updated --force --quiet",
         );
         let whole = fit("all.csv", "all_nodes.csv", "whole", "");
-        let same = self.same_strengths();
+        let same = self.same_strengths(&keys);
         fit("all.csv", "all_nodes.csv", "same", &same);
         let far = self.farthest("updated", "same");
         let [error, other] = ["updated", "whole"].map(|run| self.error(run));
@@ -120,20 +122,22 @@ impl Bench<'_> {
         );
     }
 
-    /// Keys by which a fit has the method and the strengths of the first run.
-    fn same_strengths(&self) -> String {
+    /// Keys by which a fit with these has the method and the strengths of the first run.
+    fn same_strengths(&self, keys: &str) -> String {
         let result: serde_json::Value = self.json("old/result.json");
         let method = &result["method"];
-        let mut keys =
-            format!("--method {} --no-compare", method["kind"].as_str().expect("a name"));
+        let mut same = String::from("--no-compare");
+        if !keys.contains("--method") {
+            let _ = write!(same, " --method {}", method["kind"].as_str().expect("a name"));
+        }
         // The strengths of a mixed model are estimates.
         if method["kind"] != "mixed" {
-            keys += &format!(" --set method.alpha={}", method["alpha"]);
+            let _ = write!(same, " --set method.alpha={}", method["alpha"]);
             if method["ridge"].is_number() {
-                keys += &format!(" --set model.ridge={}", method["ridge"]);
+                let _ = write!(same, " --set model.ridge={}", method["ridge"]);
             }
         }
-        keys
+        same
     }
 
     fn json(&self, file: &str) -> serde_json::Value {

@@ -268,7 +268,8 @@ fn other_models_are_those_of_all_rows_read_again() {
 #[test]
 fn classes_trees_and_counts_are_those_of_a_fit_of_all_rows() {
     let counted = |text: &str| {
-        let cell = |cell: &str| cell.parse::<f64>().map_or(cell.into(), |y| format!("{:.0}", y.abs()));
+        let cell =
+            |cell: &str| cell.parse::<f64>().map_or(cell.into(), |y| format!("{:.0}", y.abs()));
         let line = |line: &str| {
             let cells: Vec<&str> = line.split(',').collect();
             [cells[..3].join(","), cell(cells[3]), cells[4].into()].join(",") + "\n"
@@ -350,7 +351,10 @@ fn a_plan_of_columns_that_all_rows_would_change_is_kept_and_said() {
     folder.append("experiment.toml", "[data.columns.z]\nmissing = \"mean\"\n");
     folder.done(&["fit", "experiment.toml", "--out", "filled", "--quiet"]);
     let more = with(&tuesday, ["clay sand", "old", "2026-03-02"]);
-    folder.write("more.csv", more.replacen(more.lines().nth(1).unwrap().split(',').nth(2).unwrap(), "", 1));
+    folder.write(
+        "more.csv",
+        more.replacen(more.lines().nth(1).unwrap().split(',').nth(2).unwrap(), "", 1),
+    );
     let result = update(&folder, "filled", "more.csv", "gaps", &[]);
     let said = |note: &Value| {
         let note = note.as_str().unwrap();

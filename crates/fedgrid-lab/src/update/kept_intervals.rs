@@ -5,11 +5,7 @@ use std::collections::BTreeMap;
 
 use fedgrid::{data::Task, uncertainty::Residuals};
 
-use crate::{
-    assembly::Assembly,
-    error::Result,
-    run::RunModels,
-};
+use crate::{assembly::Assembly, error::Result, run::RunModels};
 
 /// Whether there are rows that no model is trained on, so that intervals can be made anew at no cost.
 pub(super) fn is_refreshed(assembly: &Assembly) -> bool {
