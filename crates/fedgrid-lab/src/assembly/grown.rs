@@ -159,8 +159,12 @@ impl GrownRows {
         let roles = data.iter().zip(&study.plan.train).zip(&study.plan.test);
         let roles = roles.map(|((data, train), test)| {
             let mut roles = vec![Role::Validation; data.rows()];
-            train.iter().for_each(|&row| roles[row] = Role::Train);
-            test.iter().for_each(|&row| roles[row] = Role::Test);
+            for &row in train {
+                roles[row] = Role::Train;
+            }
+            for &row in test {
+                roles[row] = Role::Test;
+            }
             roles
         });
         Ok(Self { roles: roles.collect(), data })

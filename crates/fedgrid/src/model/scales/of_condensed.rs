@@ -120,8 +120,8 @@ mod tests {
     fn condensed_rows_give_the_scales_of_their_rows_and_go_there_and_back() {
         let data = rows();
         let names: Vec<String> = (0..data.len()).map(|node| format!("n{node}")).collect();
-        let models: Vec<Arc<dyn LocalModel>> =
-            vec![Arc::new(Linear { intercept: true, ridge: 0.0 }); data.len()];
+        let model: Arc<dyn LocalModel> = Arc::new(Linear { intercept: true, ridge: 0.0 });
+        let models = vec![model; data.len()];
         let truth = Scales::of(&names, &data, &models).unwrap().unwrap();
         let sums: Vec<_> = data.iter().map(|own| CondensedRows::of(own).unwrap()).collect();
         let table = data[0].features().names();
