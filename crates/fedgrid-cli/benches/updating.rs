@@ -1,4 +1,4 @@
-//! One more day and ten new stations of `fmi_hourly`, six more weeks and eleven new counties of `covid_counties`: `fedgrid
+//! One more day and ten new stations of `fmi_hourly`, six more weeks and ten new counties of `covid_counties`: `fedgrid
 //! update` of a run beside `fedgrid fit` on all rows with its comparison. Processor seconds of both; how far the models of
 //! the run's own method are from those of `fedgrid fit` on all rows at the same strengths; and the errors of both on all
 //! test rows. Left out where `FEDGRID_DATA` has no such dataset; the name of one as an argument measures that one.
