@@ -19,6 +19,10 @@ from .comparison import Comparison
 from .run import Run
 
 
+#: The sums that stand for the rows of a run.
+STATISTICS = "statistics.json"
+
+
 class FolderRun(Run):
     """A run that was read from its folder; see `Run.load`. The folder may be moved or go away afterwards."""
 
@@ -32,6 +36,8 @@ class FolderRun(Run):
         for one in self._by_name.values():
             one.read_all()
         self._files = _read(folder)
+        #: Where it was read, for the rows that its experiment names from there.
+        self._folder = folder.resolve()
         self._compared = Comparison(native.Outcome.restore(self._files["result.json"].decode()))
         result = self._compared.result
         about = json.loads(own.about())
@@ -110,8 +116,28 @@ class FolderRun(Run):
         _write(folder, self._files)
         return folder
 
+    def update(
+        self, data: Any, *, nodes: Any = None, edges: Any = None, repeated: str = "refuse", tune: bool = False
+    ) -> Run:
+        """As `Run.update`. Where sums do not stand for the rows of the run, these are read again from where its experiment
+        says, so that its folder must be where it was."""
+        from ._update import updated
+
+        if STATISTICS in self._files and not tune:
+            with tempfile.TemporaryDirectory() as made:
+                folder = Path(made) / self._folder.name
+                _write(folder, self._files)
+                return updated(self, folder, None, data, nodes, edges, repeated, tune)
+        result = self._folder / "result.json"
+        if not result.is_file() or result.read_bytes() != self._files["result.json"]:
+            raise RuntimeError(
+                f"{str(self._folder)!r} no longer holds the run, from where its rows would be read again; load it where it is"
+            )
+        return updated(self, self._folder, None, data, nodes, edges, repeated, tune)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._files,)
+        # Sums tell of rows, and stay in the folder of the run.
+        return _restored, ({name: text for name, text in self._files.items() if name != STATISTICS},)
 
 
 def _read(folder: Path) -> dict[str, bytes]:

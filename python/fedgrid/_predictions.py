@@ -100,7 +100,7 @@ class Predictions:
         kept = self._kept(use, stands_in)
         if kept is not None:
             asked = {"level": None if interval is None else self._level(interval),
-                     "unknown": unknown or "refuse", "near": _near(nodes, edges), "history": None}  # fmt: skip
+                     "unknown": unknown or "refuse", "near": near(nodes, edges), "history": None}  # fmt: skip
             return self._by_kept(kept, data, node, asked, known, history)
         if interval is None:
             return self._answer(data, node, self._labels, known=known, history=history)
@@ -348,7 +348,7 @@ class Predictions:
         return np.asarray(flat, dtype=np.float64).reshape(-1, outputs)
 
 
-def _near(nodes: Any, edges: Any) -> tuple[str, list[Handed]] | None:
+def near(nodes: Any, edges: Any) -> tuple[str, list[Handed]] | None:
     """Where new nodes are, as a table for the native side."""
     if nodes is not None and edges is not None:
         raise ValueError("nodes and edges were both given, expected one of them")

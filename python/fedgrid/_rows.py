@@ -81,7 +81,7 @@ def rows(
         read = rows(data, target, node, features, None, needed, **further)
         read.time_split = {str(key): _written(value) for key, value in split.items()}
         return read
-    if isinstance(data, Mapping) and data and all(_is_pair(value) for value in data.values()):
+    if isinstance(data, Mapping) and data and all(is_pair(value) for value in data.values()):
         return _of_pairs(data, features, split, further)
     table = Table(data)
     if not len(table):
@@ -153,7 +153,8 @@ def _same_length(rows: int, **columns: Any) -> None:
             raise ValueError(f"{name} has {len(column)} rows, expected {rows}")
 
 
-def _is_pair(value: Any) -> bool:
+def is_pair(value: Any) -> bool:
+    """Whether it is the X and the y of a node."""
     # A column may be a tuple of two numbers.
     return (
         isinstance(value, tuple) and len(value) == 2 and (is_table(value[0]) or np.ndim(value[0]) > 0)

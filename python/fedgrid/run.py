@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import tempfile
 import time
 import warnings
 from collections.abc import Mapping
@@ -420,6 +421,29 @@ class Run(Predictions):
         from ._folder import FolderRun
 
         return FolderRun(Path(folder))
+
+    def update(
+        self, data: Any, *, nodes: Any = None, edges: Any = None, repeated: str = "refuse", tune: bool = False
+    ) -> Run:
+        """A run whose models know further rows, too, and the nodes that these name; this one stays as it is.
+
+        `data` is a table with the columns that the run was trained on, its target among them, or a dict of (X, y) for
+        each node. All rows train, unless the run has a split column and the table has it, too. New nodes need their places
+        as `nodes`, with the columns of the table of nodes that the command trained the run with, or their edges as `edges`
+        (src, dst, weight). `repeated` says what becomes of rows that the run knows: "refuse", "skip" or "add". `tune`
+        chooses strengths again.
+
+        It is the run that a fit of all rows makes, at the strengths and by the column plan of this one: linear models
+        take sums for the rows before, others these rows. Errors and verdict stay those of this run, and say so. What
+        comes back is as from `Run.load`: it predicts, has the coefficients and the report, and can be updated again.
+        """
+        if self._study is None:
+            raise RuntimeError("a run that was pickled has no rows to go on from; update it before, or save() it")
+        from ._update import updated
+
+        with tempfile.TemporaryDirectory() as made:
+            folder = self.save(Path(made) / "run", compare=self._compared is not None)
+            return updated(self, folder, self._study, data, nodes, edges, repeated, tune)
 
     # As a value ---------------------------------------------------------------------------------
 

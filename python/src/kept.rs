@@ -28,7 +28,7 @@ const SOURCE: &str = "the frame";
 pub(crate) struct KeptHandle(pub(crate) Arc<RunModels>);
 
 /// Rows with the names of their nodes: the names, the place of each row's name, and the columns.
-type NamedRows<'py> = (Vec<String>, PyReadonlyArray1<'py, i64>, Vec<HandedColumn<'py>>);
+pub(crate) type NamedRows<'py> = (Vec<String>, PyReadonlyArray1<'py, i64>, Vec<HandedColumn<'py>>);
 
 /// What is asked besides the rows.
 #[derive(FromPyObject)]
@@ -152,7 +152,7 @@ impl KeptHandle {
 
 impl KeptHandle {
     /// A frame as the table that the command would read.
-    fn table(&self, (names, codes, columns): NamedRows<'_>) -> PyResult<Table> {
+    pub(crate) fn table(&self, (names, codes, columns): NamedRows<'_>) -> PyResult<Table> {
         let about = &self.0.about;
         let codes = codes.as_array();
         let frame = Frame::new(&columns, codes.len())?;
@@ -167,10 +167,7 @@ impl KeptHandle {
 
     /// Who is near nodes that the run does not know.
     fn near(&self, kind: &str, columns: &[HandedColumn<'_>]) -> PyResult<NewNodes> {
-        let rows = columns.first().map_or(Ok(0), |(_, _, cells)| cells.len())?;
-        let frame = Frame::new(columns, rows)?;
-        let made = frame.columns(columns.iter().map(|(name, ..)| name.as_str()), &[]);
-        let table = Table::of_columns(if kind == "edges" { "edges" } else { "nodes" }, made, rows);
+        let table = near_table(kind, columns)?;
         let found = if kind == "edges" {
             NewNodes::from_edges(&self.0, &table)
         } else {
@@ -178,4 +175,12 @@ impl KeptHandle {
         };
         found.map_err(|error| experiment_error(&error))
     }
+}
+
+/// A table of places or of edges.
+pub(crate) fn near_table(kind: &str, columns: &[HandedColumn<'_>]) -> PyResult<Table> {
+    let rows = columns.first().map_or(Ok(0), |(_, _, cells)| cells.len())?;
+    let frame = Frame::new(columns, rows)?;
+    let made = frame.columns(columns.iter().map(|(name, ..)| name.as_str()), &[]);
+    Ok(Table::of_columns(if kind == "edges" { "edges" } else { "nodes" }, made, rows))
 }

@@ -18,6 +18,7 @@ mod models;
 mod kept;
 mod given;
 mod study;
+mod update;
 mod learn;
 mod schema;
 mod reproduce;
@@ -42,6 +43,7 @@ fn _fedgrid(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema::methods, module)?)?;
     module.add_function(wrap_pyfunction!(study::page, module)?)?;
     module.add_function(wrap_pyfunction!(study::takes_classes, module)?)?;
+    module.add_function(wrap_pyfunction!(update::update, module)?)?;
     module.add_function(wrap_pyfunction!(learn::learn, module)?)?;
     module.add_function(wrap_pyfunction!(reproduce::figures, module)?)?;
     module.add_function(wrap_pyfunction!(reproduce::run_figures, module)?)?;

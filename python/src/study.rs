@@ -18,6 +18,7 @@ use fedgrid_lab::{
     pipeline::{Found, Heading, Pipeline},
     report::Page,
     run::{Existing, KeptMethods, RunFolder, RunModels},
+    statistics::Statistics,
     summary::{self, OriginCards},
 };
 use pyo3::{exceptions::PyValueError, prelude::*};
@@ -380,11 +381,15 @@ impl StudyHandle {
                     helps: &helps,
                 };
                 let page = pipeline.page(&heading, &found);
+                let contestants: Vec<Contestant> = std::iter::once(own.study.main())
+                    .chain(others.iter().map(|other| other.contestant))
+                    .collect();
+                let statistics = Statistics::of(&own, experiment.public.kind, &contestants)?;
                 let kept = KeptMethods {
                     own: &known,
                     others: &others,
                     advised: outcome.advised,
-                    statistics: None,
+                    statistics: statistics.as_ref(),
                 };
                 let named = (text.as_str(), title.as_str());
                 let mut run = RunFolder::open(&folder, named, own.fingerprint, existing)?;

@@ -1,90 +1,148 @@
-//! One more day and ten new stations of `fmi_hourly`: `fedgrid update` of a run beside `fedgrid fit` on all rows with its
-//! comparison. Processor seconds of both; how far the models are from those of a fit of all rows that reads every row and
-//! keeps strengths, units and public points; and the errors of both on all test rows. Left out where `FEDGRID_DATA` has no
-//! `fmi_hourly`.
+//! One more day and ten new stations of `fmi_hourly`, six more weeks and ten new counties of `covid_counties`: `fedgrid
+//! update` of a run beside `fedgrid fit` on all rows with its comparison. Processor seconds of both; how far the models of
+//! the run's own method are from those of `fedgrid fit` on all rows at the same strengths; and the errors of both on all
+//! test rows. Left out where `FEDGRID_DATA` has no such dataset; the name of one as an argument measures that one.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 use std::{
     collections::BTreeMap,
-    env, fs,
+    env,
+    fmt::Write as _,
+    fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use fedgrid_lab::source::Table;
 
-/// Stations that come later: every twentieth, all over the country.
-const NEW_STATION_STEP: usize = 20;
-/// The hour at which the last of four days begins.
-const LAST_DAY_HOUR: f64 = 72.0;
+/// A dataset, and what of it comes later.
+struct World {
+    name: &'static str,
+    /// Every so many-th node is new.
+    new_node_step: usize,
+    /// The column of times, and where the later ones begin.
+    time: (&'static str, f64),
+    /// How far apart nodes are that differ by one degree.
+    coordinates: &'static str,
+    features: usize,
+    /// The models that are updated: a name, and keys of the command; their features are those above unless others are named.
+    models: &'static [(&'static str, &'static str)],
+}
+
+const WORLDS: [World; 2] = [
+    World {
+        name: "fmi_hourly",
+        new_node_step: 20,
+        time: ("hour_index", 72.0),
+        coordinates: "lon=50,lat=111",
+        features: 12,
+        models: &[
+            ("linear, method chosen", ""),
+            ("linear, fedrelax", "--method fedrelax"),
+            ("linear, gtv", "--method gtv"),
+            ("linear, mixed", "--method mixed"),
+            ("tree, fedrelax", "--features hour_index --model tree --method fedrelax"),
+            ("boosting, fedrelax", "--features hour_index --model boosting --method fedrelax"),
+        ],
+    },
+    World {
+        name: "covid_counties",
+        new_node_step: 300,
+        time: ("week", 60.0),
+        coordinates: "lon=85,lat=111",
+        features: 16,
+        models: &[
+            ("linear, fedrelax", "--method fedrelax"),
+            ("linear, gtv", "--method gtv"),
+            ("linear, mixed", "--method mixed"),
+        ],
+    },
+];
 
 fn main() {
     let root = env::var_os("FEDGRID_DATA").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
         PathBuf::from,
     );
-    let data = root.join("fmi_hourly");
-    if fs::metadata(&data).is_err() {
-        println!("skipped: updating needs fmi_hourly in the folder FEDGRID_DATA");
-        return;
-    }
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let new = tables(&data, folder.path());
-    let twelve = (1..=12).map(|k| format!("c{k:02}")).collect::<Vec<_>>().join(",");
-    println!("one more day and {new} new stations of fmi_hourly\n");
-    println!(
-        "| models | update s | fit of all rows s | part | farthest from a fit with the same strengths | mse | of the fit |"
-    );
-    println!("|---|---|---|---|---|---|---|");
-    let bench = Bench { folder: folder.path() };
-    for (name, keys) in [
-        ("linear, method chosen", format!("--features {twelve}")),
-        ("linear, fedrelax", format!("--features {twelve} --method fedrelax")),
-        ("linear, gtv", format!("--features {twelve} --method gtv")),
-        ("linear, mixed", format!("--features {twelve} --method mixed")),
-        ("tree, fedrelax", "--features hour_index --model tree --method fedrelax".into()),
-        ("boosting, fedrelax", "--features hour_index --model boosting --method fedrelax".into()),
-    ] {
-        bench.row(name, &keys);
+    let asked: Vec<String> = env::args().skip(1).filter(|name| !name.starts_with('-')).collect();
+    for world in
+        WORLDS.iter().filter(|one| asked.is_empty() || asked.iter().any(|name| name == one.name))
+    {
+        let (name, data) = (world.name, root.join(world.name));
+        if fs::metadata(&data).is_err() {
+            println!("skipped: updating needs {name} in the folder FEDGRID_DATA");
+            continue;
+        }
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let new = tables(world, &data, folder.path());
+        println!("further rows and {new} new nodes of {name}\n");
+        println!(
+            "| models | update s | fit of all rows s | part | farthest from a fit with the same strengths | mse | of the fit |"
+        );
+        println!("|---|---|---|---|---|---|---|");
+        let bench = Bench { folder: folder.path(), world };
+        world.models.iter().for_each(|(name, keys)| bench.row(name, keys));
+        println!();
     }
 }
 
 struct Bench<'a> {
     folder: &'a Path,
+    world: &'a World,
 }
 
 impl Bench<'_> {
     fn row(&self, name: &str, keys: &str) {
-        let fit = |data: &str, nodes: &str, out: &str| {
+        let features = (1..=self.world.features).map(|k| format!("c{k:02}")).collect::<Vec<_>>();
+        let mut keys = keys.to_string();
+        if !keys.contains("--features") {
+            keys = format!("--features {} {keys}", features.join(","));
+        }
+        let coordinates = self.world.coordinates;
+        let fit = |data: &str, nodes: &str, out: &str, more: &str| {
             let text = format!(
                 "fit --data {data} --node node --target y --split split --nodes {nodes} --nearest 5 \
-                 --coordinates lon=50,lat=111 {keys} --out {out} --force --quiet"
+                 --coordinates {coordinates} {keys} --out {out} --force --quiet {more}"
             );
             self.seconds(&text)
         };
-        fit("old.csv", "old_nodes.csv", "old");
-        let update = |out: &str| {
-            self.seconds(&format!(
-                "update old --data new.csv --nodes new_nodes.csv --out {out} --force --quiet"
-            ))
-        };
-        let own = update("updated");
-        // Without statistics all rows are read and fitted as they are.
-        let statistics = self.folder.join("old/statistics.json");
-        let is_linear = fs::remove_file(&statistics).is_ok();
-        let far = if is_linear {
-            update("reread");
-            format!("{:.1e}", self.farthest("updated", "reread"))
-        } else {
-            "it is that fit".into()
-        };
-        let whole = fit("all.csv", "all_nodes.csv", "whole");
+        fit("old.csv", "old_nodes.csv", "old", "");
+        let own = self.seconds(
+            "update old --data new.csv --nodes new_nodes.csv --out updated --force --quiet",
+        );
+        let whole = fit("all.csv", "all_nodes.csv", "whole", "");
+        let same = self.same_strengths(&keys);
+        fit("all.csv", "all_nodes.csv", "same", &same);
+        let far = self.farthest("updated", "same");
         let [error, other] = ["updated", "whole"].map(|run| self.error(run));
         let part = 100.0 * own / whole;
         println!(
-            "| {name} | {own:.2} | {whole:.2} | {part:.1} % | {far} | {error:.4} | {other:.4} |"
+            "| {name} | {own:.2} | {whole:.2} | {part:.1} % | {far:.1e} | {error:.4} | {other:.4} |"
         );
+    }
+
+    /// Keys by which a fit with these has the method and the strengths of the first run.
+    fn same_strengths(&self, keys: &str) -> String {
+        let result: serde_json::Value = self.json("old/result.json");
+        let method = &result["method"];
+        let mut same = String::from("--no-compare");
+        if !keys.contains("--method") {
+            let _ = write!(same, " --method {}", method["kind"].as_str().expect("a name"));
+        }
+        // The strengths of a mixed model are estimates.
+        if method["kind"] != "mixed" {
+            let _ = write!(same, " --set method.alpha={}", method["alpha"]);
+            if method["ridge"].is_number() {
+                let _ = write!(same, " --set model.ridge={}", method["ridge"]);
+            }
+        }
+        same
+    }
+
+    fn json(&self, file: &str) -> serde_json::Value {
+        let text = fs::read_to_string(self.folder.join(file)).expect("the run is there");
+        serde_json::from_str(&text).expect("it is JSON")
     }
 
     /// Runs the command; its processor seconds.
@@ -100,18 +158,14 @@ impl Bench<'_> {
         children_seconds() - before
     }
 
-    /// The largest difference of predictions for test rows, by any method that both runs keep.
+    /// The largest difference of what the own methods of two runs predict for test rows.
     fn farthest(&self, first: &str, second: &str) -> f64 {
-        let about = fs::read_to_string(self.folder.join(first).join("models/about.json"));
-        let about: serde_json::Value =
-            serde_json::from_str(&about.expect("the run keeps models")).expect("it is JSON");
-        let methods = about["methods"].as_array().expect("it lists methods");
-        let far = |method: &serde_json::Value| {
-            let method = method.as_str().expect("a name");
-            let [a, b] = [first, second].map(|run| self.predictions(run, Some(method)));
-            a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+        let of = |run: &str| {
+            let about = self.json(&format!("{run}/models/about.json"));
+            let method = about["methods"][0].as_str().expect("a name").to_string();
+            self.predictions(run, Some(&method))
         };
-        methods.iter().map(far).fold(0.0, f64::max)
+        of(first).iter().zip(of(second)).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
     }
 
     /// What a run predicts for all test rows.
@@ -143,20 +197,22 @@ fn children_seconds() -> f64 {
     fields.filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
-/// Writes the rows and nodes of before, of later and of all times; how many stations are new.
-fn tables(data: &Path, folder: &Path) -> usize {
+/// Writes the rows and nodes of before, of later and of all times; how many nodes are new.
+fn tables(world: &World, data: &Path, folder: &Path) -> usize {
     let read = |name: &str| Table::from_file(&data.join(name), ',').expect("the dataset is sound");
     let (rows, nodes) = (read("data.parquet"), read("nodes.csv"));
     let names = nodes.names_in("node").expect("nodes have names");
+    let step = world.new_node_step;
     let is_new: BTreeMap<&str, bool> = names
         .iter()
         .enumerate()
-        .map(|(place, name)| (name.as_str(), place % NEW_STATION_STEP == NEW_STATION_STEP / 2))
+        .map(|(place, name)| (name.as_str(), place % step == step / 2))
         .collect();
-    let hours = rows.numbers("hour_index").expect("rows have hours");
+    let (time, later) = world.time;
+    let times = rows.numbers(time).expect("rows have times");
     let (of, roles) = (rows.names_in("node").expect("rows have nodes"), rows.text("split"));
     let roles = roles.expect("rows have roles");
-    let is_later = |row: usize| hours[row] >= LAST_DAY_HOUR || is_new[of[row].as_str()];
+    let is_later = |row: usize| times[row] >= later || is_new[of[row].as_str()];
     let write = |name: &str, text: String| {
         fs::write(folder.join(name), text).expect("the folder takes files");
     };

@@ -21,7 +21,7 @@ use fedgrid::{
     compare::{Contestant, Fitted, MethodKind},
     data::Task,
     model::{Hypothesis, HypothesisKinds, Stored},
-    uncertainty::Intervals,
+    uncertainty::{CalibrationRows, Intervals, Residuals},
 };
 use serde::{Deserialize, Serialize};
 
@@ -270,6 +270,18 @@ impl RunModels {
 
     /// The same of a method that is asked for by name.
     pub fn of_method(folder: &Path, wanted: Option<&str>) -> Result<Self> {
+        let (mut models, common) = Self::described(folder, wanted)?;
+        models.by_node = models.read_models()?;
+        models.common = common.map(|own| models.read_common(own)).transpose()?;
+        Ok(models)
+    }
+
+    /// What a run says of its models, without reading any: for whoever makes them anew.
+    pub fn unread(folder: &Path) -> Result<Self> {
+        Ok(Self::described(folder, None)?.0)
+    }
+
+    fn described(folder: &Path, wanted: Option<&str>) -> Result<(Self, Option<Stored>)> {
         check_finished(folder)?;
         let AboutFile { methods, advised, about, mut common, .. } = read_about(folder)?;
         let used = wanted.unwrap_or(&advised).to_string();
@@ -283,11 +295,25 @@ impl RunModels {
         let by_node = BTreeMap::new();
         let (own, folder) = (common.remove(&used), folder.into());
         let beside = Beside::default();
-        let mut models =
-            Self { about, by_node, used, advised, methods, common: None, folder, beside };
-        models.by_node = models.read_models()?;
-        models.common = own.map(|own| models.read_common(own)).transpose()?;
-        Ok(models)
+        let models = Self { about, by_node, used, advised, methods, common: None, folder, beside };
+        Ok((models, own))
+    }
+
+    /// The residuals that intervals of a method are made of, by the names of nodes; refuses files of other versions.
+    pub(crate) fn residuals_of(&self, method: &str) -> Result<(Vec<String>, Residuals)> {
+        let place = self.methods.iter().position(|name| name == method).unwrap_or(0);
+        let (path, text) =
+            read_file(self.folder.join(FileNames::new(&self.methods, place).uncertainty))?;
+        let file: ResidualsFile = serde_json::from_str(&text)
+            .map_err(|error| broken(&path, &in_plain_words(&error.to_string())))?;
+        check_format(&path, file.format)?;
+        let ResidualsFile { nodes, calibration, scores, .. } = file;
+        let counts = Some(scores.counts).filter(|counts| !counts.is_empty());
+        let residuals = Residuals { rows: calibration, nodes: scores.nodes, counts };
+        if residuals.nodes.len() != nodes.len() {
+            return Err(broken(&path, "its residuals are of other nodes"));
+        }
+        Ok((nodes, residuals))
     }
 
     fn read_common(&self, stored: Stored) -> Result<Arc<dyn Hypothesis>> {
@@ -489,6 +515,23 @@ struct UncertaintyFile {
     nodes: Vec<String>,
     #[serde(flatten)]
     intervals: Intervals,
+}
+
+/// What an update takes of such a file. How predictions spread is most of it, and is passed over.
+#[derive(Deserialize)]
+struct ResidualsFile {
+    format: u32,
+    nodes: Vec<String>,
+    calibration: CalibrationRows,
+    scores: ScoresPart,
+}
+
+/// The sizes of residuals of every node, and how many rows each stands for.
+#[derive(Deserialize)]
+struct ScoresPart {
+    nodes: Vec<Vec<f64>>,
+    #[serde(default)]
+    counts: Vec<Vec<f64>>,
 }
 
 /// The intervals of a finished run.

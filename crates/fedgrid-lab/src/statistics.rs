@@ -1,15 +1,15 @@
 //! What a run of linear models keeps of its training rows, so that further rows can join without them: `statistics.json`,
 //!
 //! ```text
-//! of each node   how many rows, their means and a triangle (`CondensedRows`), in the units of the study
-//! of the study   its units, its public points condensed alike, its network
+//! of each node   how many rows, their means and a triangle (`CondensedRows`), in the units of the first fit
+//! of the study   these units, its network, and public points if they were given
 //! of each row    a hash, by which one that comes again is known
 //! ```
 //!
 //! It holds no row, but sums and hashes tell of rows, of few rows much: it stays in the folder of the run, and nothing that
 //! is sent has any of it.
 
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{collections::BTreeSet, path::Path};
 
 use fedgrid::{
     compare::Contestant,
@@ -22,13 +22,14 @@ use serde::{Deserialize, Serialize};
 use crate::{
     assembly::{Assembly, DataSchema, Frame},
     error::{Error, Result},
+    experiment::PublicKind,
     wording::in_plain_words,
 };
 
 /// The name of the file in a run folder.
 pub(crate) const STATISTICS_FILE: &str = "statistics.json";
 /// The version of the file; a change of its form raises it.
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
 /// Rows whose hashes are kept at most: their file has sixteen letters each.
 const MOST_HASHES: usize = 2_000_000;
 
@@ -36,7 +37,7 @@ const MOST_HASHES: usize = 2_000_000;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
     format: u32,
-    /// The features, in the order of the columns of `sums` and `public`.
+    /// The features, in the order of the columns of `sums`.
     features: Vec<String>,
     /// The nodes, in the order of the network.
     pub(crate) nodes: Vec<String>,
@@ -47,35 +48,44 @@ pub struct Statistics {
     /// Where each node is drawn, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) positions: Option<Vec<(f64, f64)>>,
-    /// From the units of the table to those of the study.
+    /// From the units of the table to those of the sums.
     scales: Option<Scales>,
-    /// The public points; one set if all nodes have the same.
-    public: Vec<CondensedRows>,
-    /// How these were chosen, in words.
-    public_words: String,
+    /// Public points that were given, in the units and with the columns of the table; those that are drawn are drawn anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    given_points: Option<(Vec<String>, CondensedRows)>,
     /// The hashes of all training rows, in ascending order; none if there are too many.
     seen: Option<SeenRows>,
 }
 
 impl Statistics {
     /// Those of a study whose contestants take them for rows; none of other studies.
-    pub fn of(assembly: &Assembly, contestants: &[Contestant]) -> Result<Option<Self>> {
+    pub fn of(
+        assembly: &Assembly,
+        public: PublicKind,
+        contestants: &[Contestant],
+    ) -> Result<Option<Self>> {
         let study = &assembly.study;
-        if !study.takes_condensed_rows(contestants) || assembly.about.columns.lags.is_some() {
+        let takes_sums = study.takes_condensed_rows(contestants)
+            && assembly.about.columns.lags.is_none()
+            // Such points are training rows, of which sums hold none.
+            && public != PublicKind::Columns;
+        if !takes_sums {
             return Ok(None);
         }
         let training = study.plan.training_rows(&study.rows);
         let seen = SeenRows::of(study.network.names(), &training);
-        Ok(Some(Self::with(assembly, study.condensed_rows()?, Some(seen))))
+        let given = (public == PublicKind::File).then(|| given_points(assembly)).transpose()?;
+        let kept = (study.condensed_rows()?, study.scales.clone(), given.as_ref());
+        Ok(Some(Self::with(assembly, kept, Some(seen))))
     }
 
-    /// The same of sums that are known.
+    /// The same of sums that are known, with their units, and of given public points.
     pub(crate) fn with(
         assembly: &Assembly,
-        sums: Vec<CondensedRows>,
+        (sums, scales, points): (Vec<CondensedRows>, Option<Scales>, Option<&Features>),
         seen: Option<SeenRows>,
     ) -> Self {
-        let (study, frame) = (&assembly.study, Frame::of(assembly));
+        let study = &assembly.study;
         let edge = |edge: &Edge| (edge.source, edge.target, edge.weight);
         Self {
             format: FORMAT_VERSION,
@@ -84,9 +94,9 @@ impl Statistics {
             sums,
             edges: study.network.edges().iter().map(edge).collect(),
             positions: assembly.positions.clone(),
-            public: frame.public.iter().map(|points| CondensedRows::of_points(points)).collect(),
-            scales: frame.scales,
-            public_words: frame.words,
+            scales,
+            given_points: points
+                .map(|points| (points.names().to_vec(), CondensedRows::of_points(points))),
             seen: seen.filter(|seen| seen.len() <= MOST_HASHES),
         }
     }
@@ -117,20 +127,16 @@ impl Statistics {
     fn check(&self) -> Result<()> {
         let (nodes, columns) = (self.nodes.len(), self.features.len());
         let is_whole = self.sums.len() == nodes
-            && (self.public.len() == 1 || self.public.len() == nodes)
             && self.edges.iter().all(|(source, target, _)| *source < nodes && *target < nodes)
             && self.positions.as_ref().is_none_or(|positions| positions.len() == nodes);
         if !is_whole {
             return Err(Error::input("its parts are of different nodes"));
         }
         self.sums.iter().try_for_each(|own| own.check(columns + 1))?;
-        self.public.iter().try_for_each(|own| own.check(columns))?;
+        if let Some((names, points)) = &self.given_points {
+            points.check(names.len().max(columns))?;
+        }
         Ok(self.scales.iter().try_for_each(Scales::check)?)
-    }
-
-    /// The columns of the sums.
-    pub(crate) fn columns(&self) -> Arc<[String]> {
-        self.features.clone().into()
     }
 
     /// The network of the run.
@@ -141,23 +147,32 @@ impl Statistics {
     }
 
     /// What further rows take from the run.
-    pub(crate) fn frame(&self, about: DataSchema) -> Result<Frame> {
-        let points =
-            self.public.iter().map(|own| Ok(Arc::new(own.expanded_points(self.columns())?)));
-        Ok(Frame {
-            about,
-            scales: self.scales.clone(),
-            class_weights: None,
-            public: points.collect::<Result<Vec<Arc<Features>>>>()?,
-            nodes: self.nodes.clone(),
-            words: self.public_words.clone(),
-        })
+    pub(crate) fn frame(&self, about: DataSchema) -> Frame {
+        Frame { about, scales: self.scales.clone() }
+    }
+
+    /// The public points that were given, in the units of the table.
+    pub(crate) fn given_points(&self) -> Result<Option<Features>> {
+        let points = self.given_points.as_ref();
+        let points = points.map(|(names, own)| own.expanded_points(names.clone().into()));
+        Ok(points.transpose()?)
     }
 
     /// The hashes of the rows that were seen; none if they are not kept.
     pub(crate) fn seen(&self) -> Option<&SeenRows> {
         self.seen.as_ref()
     }
+}
+
+/// The public points of a study in the units of its table, condensed.
+fn given_points(assembly: &Assembly) -> Result<Features> {
+    let study = &assembly.study;
+    let points = CondensedRows::of_points(&study.public[0]);
+    let table = match &study.scales {
+        Some(scales) => scales.condensed_for_table(&points)?,
+        None => points,
+    };
+    Ok(table.expanded_points(assembly.about.features.clone().into())?)
 }
 
 /// Hashes of rows, by which one that comes again is known.

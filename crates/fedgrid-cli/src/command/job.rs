@@ -14,7 +14,7 @@ use fedgrid_lab::{
     assembly::{Assembly, Rolling, move_files},
     columns::ColumnPlan,
     error::Result,
-    experiment::Experiment,
+    experiment::{Experiment, PublicKind},
     number::counted,
     outcome::Outcome,
     pipeline::{Found, Heading, KeptFit, Pipeline},
@@ -110,7 +110,8 @@ impl FitJob {
     ) -> Result<()> {
         let date = today();
         let heading = Heading { title: &self.title, date: Some(&date), experiment: text };
-        let statistics = statistics(pipeline.assembly, found.others)?;
+        let public = self.experiment.public.kind;
+        let statistics = statistics(pipeline.assembly, public, found.others)?;
         let kept = KeptMethods {
             own: found.fitted,
             others: found.others,
@@ -150,11 +151,15 @@ impl FitJob {
 }
 
 /// What the run keeps of its rows for an update, where that is enough for all methods that it keeps.
-fn statistics(assembly: &Assembly, others: &[KeptFit]) -> Result<Option<Statistics>> {
+fn statistics(
+    assembly: &Assembly,
+    public: PublicKind,
+    others: &[KeptFit],
+) -> Result<Option<Statistics>> {
     let kept: Vec<Contestant> = std::iter::once(assembly.study.main())
         .chain(others.iter().map(|other| other.contestant))
         .collect();
-    Statistics::of(assembly, &kept)
+    Statistics::of(assembly, public, &kept)
 }
 
 /// The cards of all rolling origins but the last; none if there is one study.

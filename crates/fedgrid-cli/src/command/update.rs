@@ -75,8 +75,8 @@ impl Update {
         };
         let title = self.out.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let progress = terminal.progress(1);
-        let update = LabUpdate { run: self.run, files: files.clone(), tune: self.tune };
-        let mut updated = update.run(&progress)?;
+        let update = LabUpdate { run: self.run, repeated, tune: self.tune, study: None };
+        let mut updated = update.with_files(&files, &progress)?;
         progress.finish();
         let seconds = begun.elapsed().as_secs_f64();
         updated.write((&self.out, &title), &files, existing, seconds)?;

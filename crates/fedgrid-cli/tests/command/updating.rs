@@ -2,17 +2,8 @@
 
 use std::{fmt::Write as _, fs, sync::Arc};
 
-use fedgrid::{
-    compare::{Contestant, Strength, Study, Unwatched},
-    data::{Dataset, Features, Labels, Plan},
-    network::Network,
-};
-use fedgrid_lab::{
-    assembly::{Assembly, features_of},
-    experiment::Experiment,
-    run::RunModels,
-    source::Table,
-};
+use fedgrid::data::Features;
+use fedgrid_lab::run::RunModels;
 use serde_json::Value;
 
 use crate::common::{Folder, NODES, timeless};
@@ -47,7 +38,7 @@ fn update(folder: &Folder, run: &str, data: &str, out: &str, more: &[&str]) -> V
 }
 
 /// What the models of a method predict at some places, node by node.
-fn predictions(folder: &Folder, run: &str, method: &str) -> Vec<(String, Vec<f64>)> {
+fn predictions(folder: &Folder, run: &str, method: &str) -> Predicted {
     let models = RunModels::of_method(&folder.path(run), Some(method)).unwrap();
     let places = Features::from_rows(&["x", "z"], &[[0.0, 0.0], [1.0, 0.5], [-0.7, 0.2]]).unwrap();
     let ask = |(name, model): (&String, &Arc<dyn fedgrid::model::Hypothesis>)| {
@@ -57,7 +48,7 @@ fn predictions(folder: &Folder, run: &str, method: &str) -> Vec<(String, Vec<f64
 }
 
 #[track_caller]
-fn check_same(a: &[(String, Vec<f64>)], b: &[(String, Vec<f64>)], tolerance: f64) {
+fn check_same(a: &Predicted, b: &Predicted, tolerance: f64) {
     assert_eq!(a.len(), b.len());
     for ((name, a), (other, b)) in a.iter().zip(b) {
         assert_eq!(name, other);
@@ -73,85 +64,59 @@ fn methods(folder: &Folder, run: &str) -> Vec<String> {
     methods.iter().map(|name| name.as_str().unwrap().to_string()).collect()
 }
 
-/// The study of all rows of some tables with units, public points and strengths of a run, built from the tables alone.
-fn whole(folder: &Folder, tables: &[&str], edges: &[(&str, &str, f64)]) -> (Study, Assembly) {
-    let (keys, base, source) =
-        Experiment::opened(Some(&folder.path("run/experiment.toml"))).unwrap();
-    let experiment = Experiment::from_table(keys, &source).unwrap();
-    let assembly = Assembly::new(&experiment, &base).unwrap();
-    let mut names: Vec<String> = assembly.study.network.names().to_vec();
-    let mut all: Vec<(String, Vec<f64>, f64)> = Vec::new();
-    for file in tables {
-        let table = Table::from_file(&folder.path(file), &experiment.data).unwrap();
-        let (features, _) = features_of(&table, &assembly.about).unwrap();
-        let (nodes, labels) = (table.names_in("node").unwrap(), table.numbers("y").unwrap());
-        let roles = table.text("split").unwrap();
-        for row in (0..table.rows()).filter(|&row| roles[row] == "train") {
-            all.push((nodes[row].clone(), features.row(row).to_vec(), labels[row]));
-            if !names.contains(&nodes[row]) {
-                names.push(nodes[row].clone());
-            }
-        }
-    }
-    let scales = assembly.study.scales.clone().unwrap();
-    let of_node = |name: &String| {
-        let own: Vec<_> = all.iter().filter(|(node, ..)| node == name).collect();
-        let features: Vec<f64> = own.iter().flat_map(|(_, x, _)| x.clone()).collect();
-        let features = Features::new(assembly.about.features.clone().into(), features).unwrap();
-        let labels = Labels::values(own.iter().map(|(.., y)| *y).collect());
-        scales.rows(&Dataset::new(features, labels).unwrap()).unwrap()
-    };
-    let rows: Vec<Dataset> = names.iter().map(of_node).collect();
-    let id = |name: &str| names.iter().position(|known| known == name).unwrap();
-    let old = assembly.study.network.edges().iter().copied();
-    let new = edges.iter().map(|&(source, target, weight)| fedgrid::network::Edge {
-        source: id(source),
-        target: id(target),
-        weight,
-    });
-    let network = Network::new(names.clone(), old.chain(new)).unwrap();
-    let plan = Plan {
-        folds: Vec::new(),
-        train: rows.iter().map(|data| (0..data.rows()).collect()).collect(),
-        test: vec![Vec::new(); rows.len()],
-    };
-    let study = Study {
-        models: vec![assembly.study.models[0].clone(); rows.len()],
-        public: vec![assembly.study.public[0].clone(); rows.len()],
-        network,
-        rows,
-        plan,
-        ..assembly.study.clone()
-    };
-    (study, assembly)
+/// The strength that a run has chosen for a method: its pull and its ridge.
+fn strength(folder: &Folder, run: &str, method: &str) -> (f64, Option<f64>) {
+    let metrics = folder.read(&format!("{run}/metrics.jsonl"));
+    let cards = metrics.lines().skip(1).map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let card = cards.filter(|card| card["contestant"] == method).last().unwrap();
+    (card["strength"]["alpha"].as_f64().unwrap(), card["strength"]["ridge"].as_f64())
 }
 
-/// What a fit of all rows predicts, by a method at the strength that the run has chosen.
-fn fitted(folder: &Folder, study: &Study, method: &str) -> Vec<(String, Vec<f64>)> {
-    let metrics = folder.read("run/metrics.jsonl");
-    let contestant = match method {
-        "network" => Contestant::Network,
-        "mixed" => Contestant::Mixed,
-        "shrunk" => Contestant::Shrunk,
-        "pooled" => Contestant::Pooled,
-        _ => Contestant::Local,
-    };
-    let cards = metrics.lines().skip(1).map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let own = serde_json::to_value(contestant).unwrap();
-    let card = cards.filter(|card| card["contestant"] == own).last().unwrap();
-    let strength: Strength = serde_json::from_value(card["strength"].clone()).unwrap();
-    let fitted = study.fit_by_name(contestant, strength, &Unwatched).unwrap();
-    let places = Features::from_rows(&["x", "z"], &[[0.0, 0.0], [1.0, 0.5], [-0.7, 0.2]]).unwrap();
-    let models = study.for_table(&fitted.hypotheses);
-    let ask =
-        |model: &Arc<dyn fedgrid::model::Hypothesis>| model.predict(&places).as_slice().to_vec();
-    study.network.names().iter().cloned().zip(models.iter().map(ask)).collect()
+/// What `fedgrid fit` of all rows that an updated run names predicts, by one of the methods that the first run keeps, at its
+/// strength there.
+fn fitted(folder: &Folder, (first, updated): (&str, &str), kept: &str, own: &str) -> Predicted {
+    let (alpha, ridge) = strength(folder, first, kept);
+    let method = if kept == "network" { own } else { kept };
+    let experiment = format!("{updated}/experiment.toml");
+    let mut asked = vec!["fit".into(), experiment, "--out".into(), "whole".into()];
+    asked.extend(["--force", "--quiet"].map(String::from));
+    // A mixed model of nodes without a network is a row of every comparison, and estimates its strengths.
+    let is_apart = kept == "mixed";
+    let method = if is_apart { "local" } else { method };
+    asked.extend(["--method".into(), method.into()]);
+    if !is_apart {
+        asked.push("--no-compare".into());
+        asked.extend(
+            ridge.iter().flat_map(|ridge| ["--set".into(), format!("model.ridge={ridge}")]),
+        );
+    }
+    if ["fedrelax", "gtv", "shrunk"].contains(&method) {
+        asked.extend(["--set".into(), format!("method.alpha={alpha}")]);
+    }
+    folder.done(&asked.iter().map(String::as_str).collect::<Vec<_>>());
+    let name = if is_apart { "mixed".into() } else { methods(folder, "whole").remove(0) };
+    predictions(folder, "whole", &name)
 }
+
+/// Of each node, what its model predicts at some places.
+type Predicted = Vec<(String, Vec<f64>)>;
 
 #[test]
 fn an_update_is_the_fit_of_all_rows_whether_statistics_or_rows_stand_for_the_first() {
-    for method in ["fedrelax", "gtv", "mixed", "shrunk"] {
+    let given = "[model]\nridge = 0.001\n";
+    for (method, keys) in [
+        // A ridge that was chosen is that of single nodes, and one that is given that of the pooled model, too, which
+        // shrunk models are drawn to.
+        ("fedrelax", ""),
+        ("fedrelax", &format!("{given}[public]\nkind = \"box\"\n")),
+        ("fedrelax", &format!("{given}[public]\nkind = \"file\"\nfile = \"points.csv\"\n")),
+        ("fedrelax", &format!("{given}[public]\nper_node = true\n")),
+        ("gtv", given),
+        ("mixed", given),
+    ] {
         let folder = folder();
+        folder.write("points.csv", "x,z\n0,0\n1,0.5\n-1,0.2\n0.3,-0.8\n");
+        folder.append("experiment.toml", keys);
         folder.fit("run", &["--method", method]);
         let second = update(&folder, "run", "tuesday.csv", "second", &[]);
         assert_eq!(second["updates"][0]["by"], "statistics", "{method}");
@@ -167,13 +132,9 @@ fn an_update_is_the_fit_of_all_rows_whether_statistics_or_rows_stand_for_the_fir
         assert_eq!(other["updates"][0]["by"], "rows", "{method}");
         let _ = fs::remove_file(folder.path("other/statistics.json"));
         update(&folder, "other", "tuesday.csv", "rows", &[]);
-        let (study, _) = whole(
-            &folder,
-            &["rows.csv", "tuesday.csv", "wednesday.csv"],
-            &[("g", "f", 1.0), ("g", "e", 0.5)],
-        );
-        for kept in methods(&folder, "run") {
-            let truth = fitted(&folder, &study, &kept);
+        let is_told = |kept: &String| kept != "shrunk" || !keys.is_empty();
+        for kept in methods(&folder, "run").into_iter().filter(is_told) {
+            let truth = fitted(&folder, ("run", "third"), &kept, method);
             check_same(&predictions(&folder, "third", &kept), &truth, 1e-6);
             check_same(&predictions(&folder, "rows", &kept), &truth, 1e-6);
         }
@@ -289,9 +250,9 @@ fn other_models_are_those_of_all_rows_read_again() {
     assert!(next["notes"].as_array().unwrap().iter().any(|one| one == note), "{next}");
     // Intervals are refreshed, where rows validate.
     assert_eq!(next["updates"][0]["calibrated"], true);
-    let (study, _) = whole(&folder, &["rows.csv", "tuesday.csv"], &[]);
     for kept in ["network", "local", "pooled"] {
-        check_same(&predictions(&folder, "next", kept), &fitted(&folder, &study, kept), 1e-9);
+        let truth = fitted(&folder, ("run", "next"), kept, "fedrelax");
+        check_same(&predictions(&folder, "next", kept), &truth, 1e-9);
     }
     // Without the rows there is nothing to go on with, which is said.
     fs::rename(folder.path("rows.csv"), folder.path("away.csv")).unwrap();
@@ -302,6 +263,101 @@ fn other_models_are_those_of_all_rows_read_again() {
         "{refusal}"
     );
     assert!(!folder.path("gone").exists());
+}
+
+/// A table with other targets.
+fn with_targets(text: &str, target: fn(f64) -> String) -> String {
+    let line = |line: &str| {
+        let mut cells: Vec<String> = line.split(',').map(String::from).collect();
+        if let Ok(y) = cells[3].parse() {
+            cells[3] = target(y);
+        }
+        cells.join(",") + "\n"
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn classes_trees_and_counts_are_those_of_a_fit_of_all_rows() {
+    let given = "ridge = 0.01\n[public]\npoints = 20\n";
+    let numbers: fn(f64) -> String = |y| y.to_string();
+    let classes: fn(f64) -> String = |y| if y > 2.2 { "warm".into() } else { "cold".into() };
+    let counts: fn(f64) -> String = |y| format!("{:.0}", y.abs());
+    for (kind, method, target, keys) in [
+        ("tree", "fedrelax", numbers, "[public]\npoints = 20\n"),
+        ("logistic", "fedrelax", classes, given),
+        ("poisson", "gtv", counts, given),
+    ] {
+        let folder = folder();
+        for file in ["rows.csv", "tuesday.csv", "wednesday.csv"] {
+            folder.write(file, with_targets(&folder.read(file), target));
+        }
+        folder.append("experiment.toml", &format!("[model]\nkind = \"{kind}\"\n{keys}"));
+        folder.fit("run", &["--method", method]);
+        assert!(!folder.path("run/statistics.json").exists(), "{kind}");
+        let next = update(&folder, "run", "wednesday.csv", "next", &["--edges", "joins.csv"]);
+        assert_eq!(next["updates"][0]["by"], "rows", "{kind}");
+        update(&folder, "next", "tuesday.csv", "last", &[]);
+        for kept in ["network", "local", "pooled"] {
+            let truth = fitted(&folder, ("run", "last"), kept, method);
+            let found = predictions(&folder, "last", kept);
+            let sizes = truth.iter().flat_map(|(_, own)| own.iter().map(|value| value.abs()));
+            let largest = sizes.fold(0.0, f64::max);
+            check_same(&found, &truth, 1e-9 * largest);
+        }
+    }
+}
+
+#[test]
+fn a_plan_of_columns_that_all_rows_would_change_is_kept_and_said() {
+    let folder = folder();
+    let with = |text: &str, columns: [&str; 3]| {
+        let add = |(row, line): (usize, &str)| match row {
+            0 => format!("{line},soil,kind,day\n"),
+            row => {
+                let [soils, kind, day] = columns;
+                let soil = soils.split(' ').nth(row % 2).unwrap();
+                format!("{line},{soil},{kind},{day}T0{}:00:00\n", row % 7)
+            }
+        };
+        text.lines().enumerate().map(add).collect::<String>()
+    };
+    folder.write("rows.csv", with(&folder.read("rows.csv"), ["clay sand", "old", "2026-03-02"]));
+    folder.fit("run", &["--method", "fedrelax"]);
+    let tuesday = folder.read("tuesday.csv");
+    let notes = |name: &str, columns: [&str; 3]| -> Vec<String> {
+        folder.write("more.csv", with(&tuesday, columns));
+        let result = update(&folder, "run", "more.csv", name, &[]);
+        let notes = result["notes"].as_array().unwrap().iter();
+        let own = notes.filter_map(Value::as_str).filter(|note| note.contains("a fit of all rows"));
+        own.map(String::from).collect()
+    };
+    assert_eq!(notes("same", ["clay sand", "old", "2026-03-02"]), [""; 0]);
+    assert_eq!(
+        notes("other", ["clay peat", "new", "2026-04-01"]),
+        [
+            "Column 'kind' is left out as in the run ('old' in all training rows), and further rows hold something else; a \
+             fit of all rows may use it.",
+            "Times of 'day' differ by month, weekday, which the run does not use; a fit of all rows would, unless \
+             data.columns says which parts.",
+            "Levels of 'soil' that the run does not know count as other, where a fit of all rows may give them columns of \
+             their own.",
+        ]
+    );
+    // A gap is filled as the run has learnt it.
+    folder.append("experiment.toml", "[data.columns.z]\nmissing = \"mean\"\n");
+    folder.done(&["fit", "experiment.toml", "--out", "filled", "--quiet"]);
+    let more = with(&tuesday, ["clay sand", "old", "2026-03-02"]);
+    folder.write(
+        "more.csv",
+        more.replacen(more.lines().nth(1).unwrap().split(',').nth(2).unwrap(), "", 1),
+    );
+    let result = update(&folder, "filled", "more.csv", "gaps", &[]);
+    let said = |note: &Value| {
+        let note = note.as_str().unwrap();
+        note.starts_with("Missing cells of 'z' are taken for ") && note.contains("as in the run")
+    };
+    assert!(result["notes"].as_array().unwrap().iter().any(said), "{result}");
 }
 
 #[test]
@@ -320,10 +376,10 @@ fn statistics_need_no_row_of_the_run_and_stay_in_its_folder() {
     let refusal = folder.refusal(&asked);
     assert!(refusal.contains("because strengths are chosen on validation rows"), "{refusal}");
     // What is damaged is said.
-    folder.edit("next/statistics.json", "\"format\":1", "\"format\":7");
+    folder.edit("next/statistics.json", "\"format\":2", "\"format\":7");
     let refusal = folder.refusal(&["update", "next", "--data", "tuesday.csv", "--out", "x"]);
     assert!(refusal.contains("next/statistics.json' is damaged: format 7"), "{refusal}");
-    folder.edit("next/statistics.json", "\"format\":7", "\"format\":1");
+    folder.edit("next/statistics.json", "\"format\":7", "\"format\":2");
     folder.edit("next/statistics.json", "\"nodes\":[\"a\",", "\"nodes\":[");
     let refusal = folder.refusal(&["update", "next", "--data", "tuesday.csv", "--out", "x"]);
     assert!(refusal.contains("its parts are of different nodes"), "{refusal}");

@@ -1,17 +1,19 @@
-//! A study that grows: further rows and nodes, read by the column plan, in the units and with the public points that a run
-//! has. What it leads to is the study of all rows with these of the first.
+//! A study that grows: further rows and nodes, read by the column plan of the run. Units and public points are made anew, so
+//! that what it leads to is the study of all rows.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use fedgrid::{
     compare::{Settings, Study, Unwatched},
-    data::{Dataset, Features, Plan, Role, RowDraws},
+    data::{CondensedRows, Dataset, Features, Role},
     model::Scales,
     network::Network,
 };
 
 use super::{
-    Assembly, DataSchema, Graph, NodePlaces, Rolling, learners,
+    Assembly, DataSchema, Files, Graph, NodePlaces, Rolling,
+    grown_units::{GrownNodes, GrownUnits},
+    learners,
     methods::{checked_methods, settings},
     models,
     rows::{Known, Rows},
@@ -24,21 +26,13 @@ use crate::{
     source::Table,
 };
 
-/// What rows that come later take from the run: how they are read, and in which units models see them.
+/// What rows that come later take from the run: how they are read, and in which units they are compared and summed.
 #[derive(Debug, Clone)]
 pub struct Frame {
     /// How rows are read.
     pub about: DataSchema,
-    /// From the units of the table to those of models; none if they are the same.
+    /// From the units of the table to those in which the rows of the run are summed; none if they are the same.
     pub scales: Option<Scales>,
-    /// How often training rows of each class count; none if all count alike.
-    pub class_weights: Option<Vec<f64>>,
-    /// The public points of these nodes; one set if all have the same.
-    pub public: Vec<Arc<Features>>,
-    /// The nodes whose points these are.
-    pub nodes: Vec<String>,
-    /// How the points were chosen, in words.
-    pub words: String,
 }
 
 /// Rows of every node with what each is for.
@@ -72,35 +66,7 @@ impl Frame {
     /// That of a study.
     #[must_use]
     pub fn of(assembly: &Assembly) -> Self {
-        let study = &assembly.study;
-        let is_one = study.public.windows(2).all(|pair| Arc::ptr_eq(&pair[0], &pair[1]));
-        let points = if is_one { 1 } else { study.public.len() };
-        Self {
-            about: assembly.about.clone(),
-            scales: study.scales.clone(),
-            class_weights: study.settings.class_weights.clone(),
-            public: study.public.iter().take(points).cloned().collect(),
-            nodes: study.network.names().to_vec(),
-            words: assembly.public.clone(),
-        }
-    }
-
-    /// The public points of the nodes of a network.
-    fn points(&self, network: &Network) -> Result<Vec<Arc<Features>>> {
-        if let [one] = &self.public[..] {
-            return Ok(vec![one.clone(); network.len()]);
-        }
-        let own = |name: &String| {
-            let place = self.nodes.iter().position(|known| known == name);
-            let points = place.and_then(|place| self.public.get(place).cloned());
-            points.ok_or_else(|| {
-                Error::input(format!(
-                    "public.per_node is true, and node '{name}' has no public points; new nodes join runs whose nodes \
-                     have them in common, so fit again with all rows"
-                ))
-            })
-        };
-        network.names().iter().map(own).collect()
+        Self { about: assembly.about.clone(), scales: assembly.study.scales.clone() }
     }
 
     /// The training rows of a table, for the nodes of a network.
@@ -155,7 +121,7 @@ impl Frame {
         Ok(FurtherRows { data, notes })
     }
 
-    /// Rows of every node in the units of models.
+    /// Rows of every node in the units in which they are summed.
     pub fn scaled(&self, data: &[Dataset]) -> Result<Vec<Dataset>> {
         let own = |data: &Dataset| match &self.scales {
             Some(scales) => scales.rows(data).map_err(Error::from),
@@ -182,21 +148,37 @@ impl RereadRows {
 }
 
 impl GrownRows {
-    /// Rows that all train.
-    #[must_use]
-    pub fn training(data: Vec<Dataset>) -> Self {
-        let roles = data.iter().map(|data| vec![Role::Train; data.rows()]).collect();
-        Self { data, roles }
+    /// Those of a study, in the units of its table.
+    pub fn of(assembly: &Assembly) -> Result<Self> {
+        let study = &assembly.study;
+        let table = |data: &Dataset| match &study.scales {
+            Some(scales) => scales.rows_for_table(data),
+            None => Ok(data.clone()),
+        };
+        let data = study.rows.iter().map(table).collect::<fedgrid::Result<Vec<_>>>()?;
+        let roles = data.iter().zip(&study.plan.train).zip(&study.plan.test);
+        let roles = roles.map(|((data, train), test)| {
+            let mut roles = vec![Role::Validation; data.rows()];
+            for &row in train {
+                roles[row] = Role::Train;
+            }
+            for &row in test {
+                roles[row] = Role::Test;
+            }
+            roles
+        });
+        Ok(Self { roles: roles.collect(), data })
     }
 
     /// The same for the nodes of a larger network, in its order; new ones have no row.
     pub fn of_nodes(&self, own: &[String], network: &Network) -> Result<Self> {
         let Some(first) = self.data.first() else { return Ok(self.clone()) };
         let nothing = Dataset::empty(first.features().names().clone(), first.task());
-        let place = |name: &String| own.iter().position(|known| known == name);
+        let places: BTreeMap<&str, usize> =
+            own.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
         let (mut data, mut roles) = (Vec::new(), Vec::new());
         for name in network.names() {
-            let place = place(name);
+            let place = places.get(name.as_str()).copied();
             data.push(place.map_or_else(|| nothing.clone(), |place| self.data[place].clone()));
             roles.push(place.map_or_else(Vec::new, |place| self.roles[place].clone()));
         }
@@ -235,15 +217,42 @@ fn joined(own: &Dataset, more: &Dataset) -> Result<Dataset> {
     })
 }
 
+/// All rows of a study that has grown.
+#[derive(Debug)]
+pub enum AllRows<'a> {
+    /// The rows, in the units of the table.
+    Rows(GrownRows),
+    /// Their sums, one for each node.
+    Sums {
+        /// These sums.
+        sums: &'a [CondensedRows],
+        /// Their units, from those of the table.
+        units: Option<&'a Scales>,
+        /// Public points that were given, in the units of the table.
+        points: Option<Features>,
+    },
+}
+
+/// What a study that has grown is made of, but for its rows.
+#[derive(Debug, Clone, Copy)]
+pub struct GrownStudy<'a> {
+    /// What is asked for.
+    pub experiment: &'a Experiment,
+    /// The folder that its paths begin at.
+    pub folder: &'a Path,
+    /// How rows are read.
+    pub about: &'a DataSchema,
+}
+
 impl Assembly {
-    /// The study of rows that are in the units of models already, over a network of all nodes.
+    /// The study of all rows over a network of all nodes, in the units and with the public points that a fit of them has.
     pub fn grown(
-        experiment: &Experiment,
-        frame: &Frame,
+        study: GrownStudy<'_>,
         (graph, places): (Graph, Option<NodePlaces>),
-        rows: GrownRows,
+        rows: AllRows<'_>,
     ) -> Result<Self> {
-        let about = frame.about.clone();
+        let GrownStudy { experiment, folder, about } = study;
+        let mut about = about.clone();
         let experiment = &experiment.settled(about.task);
         let (names, task) = (graph.network.names(), about.task);
         let models = models::models(experiment, &graph, task)?;
@@ -251,17 +260,18 @@ impl Assembly {
         let columns = about.features.len();
         let check = |kind: &str| models.check_weights(kind, names, columns, task);
         let methods = checked_methods(experiment, (&models, check), &mut Vec::new())?;
-        let GrownRows { data, roles } = rows;
-        let draws = RowDraws { names, rows: &data, seed: experiment.seed };
-        let plan = Plan::new(&roles, experiment.data.folds, &draws);
-        let class_weights = frame.class_weights.clone();
+        let files = Files::new(folder, experiment);
+        let nodes = GrownNodes { experiment, files, about: &about, names, models: &models.models };
+        let GrownUnits { data, plan, scales, class_weights, public, ranges, means } =
+            nodes.units(rows)?;
+        (about.ranges, about.means) = (ranges, means);
         let mut study = Study {
             network: graph.network.clone(),
             rows: data,
             models: models.models,
-            public: frame.points(&graph.network)?,
+            public: public.points,
             plan,
-            scales: frame.scales.clone(),
+            scales,
             settings: Settings { class_weights, ..settings(experiment, &graph, methods) },
         };
         study.check()?;
@@ -274,7 +284,7 @@ impl Assembly {
             positions: graph.positions,
             notes: Vec::new(),
             node_notes: vec![None; nodes],
-            public: frame.words.clone(),
+            public: public.words,
             fingerprint: 0,
             chosen: None,
             row_notes: Vec::new(),

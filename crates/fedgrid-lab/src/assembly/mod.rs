@@ -8,6 +8,7 @@ mod leakage;
 mod graph;
 mod grown;
 mod grown_network;
+mod grown_units;
 mod learning;
 mod methods;
 mod models;
@@ -40,12 +41,13 @@ use fedgrid::{
     model::Scales,
 };
 pub use graph::{Graph, NodeTable};
-pub use grown::{Frame, FurtherRows, GrownRows, RereadRows};
+pub use grown::{AllRows, Frame, FurtherRows, GrownRows, GrownStudy, RereadRows};
 pub use grown_network::{GrownNetwork, KnownNetwork, NodeTables};
 pub use learning::{Candidate, Chosen, edges_csv, learned};
 use methods::{checked_methods, settings};
 pub use models::CustomModel;
 pub use node_places::NodePlaces;
+use public::{PointRows, PointSource};
 use read_rows::used_rows;
 pub use rolling::{Rolling, at_origins};
 use rows::Known;
@@ -298,8 +300,8 @@ impl Assembly {
         let training = &plan.training_features(&rows.data)?;
         let check = |kind: &str| models.check_weights(kind, names, training.columns(), task);
         let methods = checked_methods(experiment, (&models, check), &mut notes)?;
-        let (counts, scaled) = (counts.as_deref(), scales.as_ref());
-        let source = public::PointSource { training, counts, about: &about, scales: scaled };
+        let (known, scaled) = (PointRows::Rows(training, counts.as_deref()), scales.as_ref());
+        let source = PointSource { training: known, about: &about, scales: scaled };
         let public = public::Public::new(experiment, files, &source, (names, public))?;
         rows.notes.extend(public.described.iter().cloned());
         notes.extend(public.described.iter().cloned());

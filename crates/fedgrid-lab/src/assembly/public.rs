@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use fedgrid::{
-    data::{Features, Scaling, by_name, distinct_rows, uniform_points, weighted_normal_points},
+    data::{
+        FeatureMoments, Features, Scaling, by_name, distinct_rows, uniform_points,
+        weighted_normal_points,
+    },
     model::Scales,
     random::{Purpose, Stream},
 };
@@ -28,14 +31,37 @@ pub(super) struct Public {
 
 /// What public points are made from.
 pub(super) struct PointSource<'a> {
-    /// The features of all training rows, in the units of the study.
-    pub(super) training: &'a Features,
-    /// How many rows each of them stands for; none if for one.
-    pub(super) counts: Option<&'a [f64]>,
+    /// What is known of training rows.
+    pub(super) training: PointRows<'a>,
     /// How rows are read.
     pub(super) about: &'a DataSchema,
     /// From the units of the table to those of the study.
     pub(super) scales: Option<&'a Scales>,
+}
+
+/// The features of all training rows, in the units of the study, or what was kept of them.
+pub(super) enum PointRows<'a> {
+    /// The rows, and how many each of them stands for; none if for one.
+    Rows(&'a Features, Option<&'a [f64]>),
+    /// Means and covariances, and the least and the largest value of each feature.
+    Sums(&'a FeatureMoments, &'a [(f64, f64)]),
+}
+
+impl PointRows<'_> {
+    /// Points as an experiment wants them drawn.
+    fn drawn(&self, kind: PublicKind, count: usize, stream: &mut Stream) -> Result<Features> {
+        Ok(match (kind, self) {
+            // Smallest and largest values are the same however often a row counts.
+            (PublicKind::Box, Self::Rows(rows, _)) => {
+                uniform_points(rows.names().clone(), &bounds(rows), count, stream)?
+            }
+            (PublicKind::Box, Self::Sums(moments, bounds)) => {
+                uniform_points(moments.names().clone(), bounds, count, stream)?
+            }
+            (_, Self::Rows(rows, counts)) => weighted_normal_points(rows, *counts, count, stream)?,
+            (_, Self::Sums(moments, _)) => moments.normal_points(count, stream)?,
+        })
+    }
 }
 
 impl PointSource<'_> {
@@ -54,18 +80,12 @@ impl Public {
         source: &PointSource,
         (nodes, given): (&[String], Option<Features>),
     ) -> Result<Self> {
-        let (keys, training) = (&experiment.public, source.training);
+        let keys = &experiment.public;
         let (seed, count) = (experiment.seed, experiment.public_points(source.about.task));
         let (mut fingerprint, mut described) = (0, Vec::new());
         let draw = |node: usize| -> Result<Features> {
             let mut stream = Stream::new(seed, node, 0, Purpose::Public);
-            Ok(match keys.kind {
-                // Smallest and largest values are the same however often a row counts.
-                PublicKind::Box => {
-                    uniform_points(training.names().clone(), &bounds(training), count, &mut stream)?
-                }
-                _ => weighted_normal_points(training, source.counts, count, &mut stream)?,
-            })
+            source.training.drawn(keys.kind, count, &mut stream)
         };
         let (points, words, note) = match (keys.kind, given) {
             (PublicKind::File, Some(rows)) => source.given(&rows)?,
@@ -122,7 +142,10 @@ fn public_columns(
     experiment: &Experiment,
     source: &PointSource,
 ) -> Result<(Features, String, Option<&'static str>)> {
-    let (training, columns) = (source.training, &source.about.columns);
+    let PointRows::Rows(training, counts) = source.training else {
+        return Err(Error::input("public.kind is \"columns\", whose points are training rows"));
+    };
+    let columns = &source.about.columns;
     let declared =
         experiment.public.columns.as_ref().expect("checked when the experiment was read");
     // A column of the table stands for all features that are made of it.
@@ -136,7 +159,7 @@ fn public_columns(
         return Err(Error::input(format!("public.columns: '{name}' is not a feature{advice}")));
     }
     let public: Vec<bool> = training.names().iter().map(|name| declared.contains(name)).collect();
-    let means = match source.counts {
+    let means = match counts {
         Some(counts) => Scaling::weighted(training, counts).means,
         None => Scaling::of(training).means,
     };

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     columns::{
-        ColumnPlan, KnownKind, KnownPart, Problems, Purpose, TrainingRows, drops_rows, purposes,
-        raw_values, read_weights, weight_note,
+        ColumnPlan, KnownKind, KnownPart, PlannedFeatures, Problems, Purpose, TrainingRows,
+        drops_rows, purposes, raw_values, read_weights, weight_note,
     },
     error::{Error, Result},
     experiment::{ColumnKind, DataKeys, Experiment, MissingRule, advice},
@@ -235,14 +235,35 @@ impl<'a> ReadRows<'a> {
             }
             return known.clone();
         }
-        let trains = |row: &usize| self.is_used[*row] && roles[*row] == Role::Train;
-        let training: Vec<usize> = (0..self.table.rows()).filter(trains).collect();
+        let training = self.training(roles);
         let column = |name: &str| self.table.column(name).ok();
-        let counts = self.weights.as_ref().map(|(_, weights)| &weights[..]);
-        let training = TrainingRows { rows: &training, counts };
+        let training = TrainingRows { rows: &training, counts: self.counts() };
         let purposes = self.purposes.clone();
         let plan = ColumnPlan::new(&experiment.data, purposes, column, training, problems);
         ColumnPlan { lags: self.table.lags.clone(), ..plan }
+    }
+
+    /// The rows that train.
+    fn training(&self, roles: &[Role]) -> Vec<usize> {
+        let trains = |row: &usize| self.is_used[*row] && roles[*row] == Role::Train;
+        (0..self.table.rows()).filter(trains).collect()
+    }
+
+    /// How many rows each stands for; none if for one.
+    fn counts(&self) -> Option<&[f64]> {
+        self.weights.as_ref().map(|(_, weights)| &weights[..])
+    }
+
+    /// Where the plan of a run stays as it is, and a plan of all rows might not, in words.
+    pub(super) fn kept_plan(
+        &self,
+        plan: &ColumnPlan,
+        roles: &[Role],
+        made: &PlannedFeatures,
+    ) -> Vec<String> {
+        let training = self.training(roles);
+        let training = TrainingRows { rows: &training, counts: self.counts() };
+        plan.kept_for(|name| self.table.column(name).ok(), training, made)
     }
 
     /// Asks whether the numbers of the rows that are used are classes.

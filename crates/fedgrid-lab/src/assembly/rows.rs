@@ -85,6 +85,8 @@ impl Rows {
             problems.add(columns.no_feature());
         }
         problems.into_result()?;
+        let kept =
+            if known.is_of_run { read.kept_plan(&columns, &roles, &made) } else { Vec::new() };
         let (labels, classes) = labels.expect("labels that cannot be read are a problem");
         let (mut by_node, mut data) =
             (read.by_node.clone(), Vec::with_capacity(graph.network.len()));
@@ -104,7 +106,7 @@ impl Rows {
         let by_time = read.split_notes(&experiment.data, &roles);
         let roles = by_node.iter().map(of_node).collect();
         let told = read.notes().into_iter().chain(by_time);
-        let notes = made.notes().into_iter().chain(told).chain(question).collect();
+        let notes = made.notes().into_iter().chain(kept).chain(told).chain(question).collect();
         Ok(Self { data, roles, classes, columns, notes })
     }
 

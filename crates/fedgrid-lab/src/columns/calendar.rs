@@ -116,6 +116,17 @@ impl TimeFacts {
         }
     }
 
+    /// The parts by which moments differ.
+    fn parts(self) -> Vec<TimePart> {
+        let used = [
+            (TimePart::Days, self.moment.is_none()),
+            (TimePart::Month, self.month.is_none()),
+            (TimePart::Weekday, self.weekday.is_none()),
+            (TimePart::Hour, self.time.is_none()),
+        ];
+        used.into_iter().filter(|(_, is_used)| *is_used).map(|(part, _)| part).collect()
+    }
+
     /// What is so of both.
     pub(super) fn joined(self, other: Self) -> Self {
         let same = |a: Option<i64>, b: Option<i64>| a.filter(|_| a == b);
@@ -137,21 +148,28 @@ pub(super) fn complete(keys: &mut ColumnKeys, facts: Option<TimeFacts>) -> Resul
     }
     keys.calendar.get_or_insert_default();
     if keys.parts.is_none() {
-        let used = [
-            (TimePart::Days, facts.moment.is_none()),
-            (TimePart::Month, facts.month.is_none()),
-            (TimePart::Weekday, facts.weekday.is_none()),
-            (TimePart::Hour, facts.time.is_none()),
-        ];
-        let parts: Vec<TimePart> =
-            used.into_iter().filter(|(_, is_used)| *is_used).map(|(part, _)| part).collect();
+        let parts = facts.parts();
         if parts.is_empty() {
-            let moment = facts.moment.unwrap_or(facts.first);
-            return Err(format!("{} in all training rows", written(moment)));
+            return Err(one_moment(facts.moment.unwrap_or(facts.first)));
         }
         keys.parts = Some(parts);
     }
     Ok(())
+}
+
+/// Why a column of one moment is no feature.
+pub(super) fn one_moment(moment: i64) -> String {
+    format!("{} in all training rows", written(moment))
+}
+
+/// The parts by which further moments differ from each other and from the first day of earlier ones, which these keys count
+/// from.
+pub(super) fn parts_beyond(keys: &ColumnKeys, moments: &[i64]) -> Vec<TimePart> {
+    let Some(facts) = TimeFacts::of(moments) else { return Vec::new() };
+    let start = keys.start.as_ref().and_then(|start| read(start, keys.order));
+    // Of the first day nobody knows the hour.
+    let before = start.map(|start| TimeFacts { time: facts.time, ..TimeFacts::of_one(start) });
+    before.map_or(facts, |before| before.joined(facts)).parts()
 }
 
 /// How many days of a count that begins in 1970 there are before this start.

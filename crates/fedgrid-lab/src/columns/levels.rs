@@ -57,6 +57,14 @@ pub(super) fn most_frequent(counts: &LevelCounts<'_>) -> Option<String> {
     best.map(|(level, _)| level.to_string())
 }
 
+/// Why a column without a value is no feature.
+pub(super) const NOTHING: &str = "nothing in the training rows";
+
+/// Why a column of one level is no feature.
+pub(super) fn one_level(level: &str) -> String {
+    format!("'{level}' in all training rows")
+}
+
 /// Why a column of text that nobody has declared is no category, if it is none.
 pub(super) fn refused(counts: &LevelCounts<'_>) -> Option<String> {
     let rows: usize = counts.values().map(|level| level.rows).sum();
@@ -68,11 +76,8 @@ pub(super) fn refused(counts: &LevelCounts<'_>) -> Option<String> {
         );
     }
     match counts.len() {
-        0 => Some("nothing in the training rows".into()),
-        1 => {
-            let level = counts.keys().next().map_or("", |level| level);
-            Some(format!("'{level}' in all training rows"))
-        }
+        0 => Some(NOTHING.into()),
+        1 => Some(one_level(counts.keys().next().map_or("", |level| level))),
         // Names of rows, or sentences: what was learnt of one value would never be used again.
         levels if levels > FEW_LEVELS && 2 * levels > rows => {
             Some(format!("text, {levels} values in {rows} training rows"))

@@ -10,6 +10,7 @@
 
 mod agreement;
 mod calendar;
+mod changed;
 mod features;
 mod glob;
 mod known;

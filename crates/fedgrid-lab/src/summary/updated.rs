@@ -1,5 +1,7 @@
 //! The outcome of an update: models of all rows, and the comparison of the run before, which says whose it is.
 
+use std::collections::BTreeMap;
+
 use fedgrid::compare::{Card, Fitted};
 
 use super::{method, network, uncertainty, warnings};
@@ -61,8 +63,10 @@ pub fn updated(
 fn nodes(old: &Outcome, assembly: &Assembly, fitted: &Fitted, rows: &[usize]) -> Vec<NodeOutcome> {
     let study = &assembly.study;
     let clusters = fitted.clusters.clone().unwrap_or_else(|| study.clusters(&fitted.hypotheses));
+    let old: BTreeMap<&str, &NodeOutcome> =
+        old.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
     let of_node = |(node, name): (usize, &String)| {
-        let known = old.nodes.iter().find(|known| known.name == *name).cloned();
+        let known = old.get(name.as_str()).map(|known| (*known).clone());
         let (cluster, neighbours) = (clusters[node], study.network.neighbours(node).len());
         let new = || NodeOutcome {
             name: name.clone(),

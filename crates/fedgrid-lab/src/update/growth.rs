@@ -1,13 +1,15 @@
 //! Rows and nodes that are added to those of a run, one table after the other.
 
-use fedgrid::data::{CondensedRows, Dataset};
+use std::{collections::BTreeMap, path::Path};
+
+use fedgrid::data::{CondensedRows, Dataset, Features};
 use serde::{Deserialize, Serialize};
 
 use super::{AddedTables, Steps};
 use crate::{
     assembly::{
-        Assembly, DataSchema, Frame, GrownRows, KnownNetwork, NodePlaces, NodeTables, RereadRows,
-        joined_ranges,
+        AllRows, Assembly, DataSchema, Frame, GrownRows, GrownStudy, KnownNetwork, NodePlaces,
+        NodeTables, RereadRows, joined_ranges,
     },
     error::{Error, Result},
     experiment::{Experiment, is_standard_input},
@@ -42,8 +44,8 @@ impl Repeated {
 
 /// What stands for the rows that a run has.
 enum OldRows {
-    /// Their sums, in the units of the study.
-    Condensed(Vec<CondensedRows>),
+    /// Their sums, in the units of the frame, and public points that were given, in those of the table.
+    Condensed(Vec<CondensedRows>, Option<Features>),
     /// The rows, in the units of the table.
     Rows(GrownRows),
 }
@@ -79,9 +81,9 @@ impl Growth {
         let shape = experiment.network.shape.filter(|_| places.is_none());
         let (network, positions) = (statistics.network()?, statistics.positions.clone());
         Ok(Self {
-            frame: statistics.frame(about)?,
+            frame: statistics.frame(about),
             known: KnownNetwork { network, positions, places, shape },
-            rows: OldRows::Condensed(statistics.sums.clone()),
+            rows: OldRows::Condensed(statistics.sums.clone(), statistics.given_points()?),
             seen: statistics.seen().cloned(),
             added: Added::default(),
         })
@@ -99,14 +101,36 @@ impl Growth {
             .chain(added)
             .any(|name| is_standard_input(name))
         {
-            return Err(Error::input("some rows were given on standard input and are not kept"));
+            return Err(Error::input(
+                "some rows were given on standard input or in memory, and are not kept",
+            ));
         }
         let RereadRows { assembly, rows } = RereadRows::new(&steps.experiment, &steps.folder)?;
-        let Assembly { study, positions, places, .. } = &assembly;
-        let shape = steps.experiment.network.shape.filter(|_| places.is_none());
+        let mut growth = Self::of_assembly(&steps.experiment, &assembly, rows);
+        for files in &steps.added {
+            let tables = files.tables(&steps.folder, &growth.frame.about)?;
+            growth.add(&steps.experiment, tables, files.repeated)?;
+        }
+        growth.added = Added::default();
+        Ok(growth)
+    }
+
+    /// From the rows of a run that are at hand.
+    pub(super) fn of_study(experiment: &Experiment, assembly: &Assembly) -> Result<Self> {
+        if assembly.about.columns.lags.is_none() {
+            return Ok(Self::of_assembly(experiment, assembly, GrownRows::of(assembly)?));
+        }
+        Err(Error::input(
+            "the run has lags, whose rows need those before them; fit again with all rows",
+        ))
+    }
+
+    fn of_assembly(experiment: &Experiment, assembly: &Assembly, rows: GrownRows) -> Self {
+        let Assembly { study, positions, places, .. } = assembly;
+        let shape = experiment.network.shape.filter(|_| places.is_none());
         let training = study.plan.training_rows(&study.rows);
-        let mut growth = Self {
-            frame: Frame::of(&assembly),
+        Self {
+            frame: Frame::of(assembly),
             seen: Some(SeenRows::of(study.network.names(), &training)),
             known: KnownNetwork {
                 network: study.network.clone(),
@@ -116,13 +140,7 @@ impl Growth {
             },
             rows: OldRows::Rows(rows),
             added: Added::default(),
-        };
-        for files in &steps.added {
-            let tables = files.tables(&steps.folder, &growth.frame.about)?;
-            growth.add(&steps.experiment, tables, files.repeated)?;
         }
-        growth.added = Added::default();
-        Ok(growth)
     }
 
     /// Adds the training rows of a table and the nodes that it names.
@@ -145,16 +163,15 @@ impl Growth {
         };
         let (further_rows, scaled) = (select(&further.data), select(&scaled));
         self.rows = match &self.rows {
-            OldRows::Condensed(sums) => {
-                let old = self.known.network.names();
-                let place = |name: &String| old.iter().position(|known| known == name);
+            OldRows::Condensed(sums, points) => {
+                let old = places(self.known.network.names());
                 let join = |(name, new): (&String, &Dataset)| {
                     let nothing = CondensedRows::nothing();
-                    let own = place(name).map_or(&nothing, |place| &sums[place]);
+                    let own = old.get(name.as_str()).map_or(&nothing, |&place| &sums[place]);
                     Ok(own.joined(&CondensedRows::of(new)?)?)
                 };
                 let all = network.names().iter().zip(&scaled).map(join);
-                OldRows::Condensed(all.collect::<Result<_>>()?)
+                OldRows::Condensed(all.collect::<Result<_>>()?, points.clone())
             }
             OldRows::Rows(rows) => {
                 let rows = rows.of_nodes(self.known.network.names(), network)?;
@@ -219,31 +236,22 @@ impl Growth {
         }
     }
 
-    /// The study of all rows.
-    pub(super) fn assembly(&self, experiment: &Experiment) -> Result<Assembly> {
+    /// The study of all rows; paths of the experiment begin at the folder.
+    pub(super) fn assembly(&self, (experiment, folder): (&Experiment, &Path)) -> Result<Assembly> {
         let rows = match &self.rows {
-            OldRows::Condensed(sums) => {
-                let names = self.scaled_names();
-                let data = sums.iter().map(|own| own.expanded(names.clone()));
-                GrownRows::training(data.collect::<fedgrid::Result<_>>()?)
+            OldRows::Condensed(sums, points) => {
+                AllRows::Sums { sums, units: self.frame.scales.as_ref(), points: points.clone() }
             }
-            OldRows::Rows(rows) => {
-                GrownRows { data: self.frame.scaled(&rows.data)?, roles: rows.roles.clone() }
-            }
+            OldRows::Rows(rows) => AllRows::Rows(rows.clone()),
         };
         let network = (self.known.graph(), self.known.places.clone());
-        Assembly::grown(experiment, &self.frame, network, rows)
-    }
-
-    /// The names of the columns as models see them.
-    fn scaled_names(&self) -> std::sync::Arc<[String]> {
-        self.frame.public[0].names().clone()
+        Assembly::grown(GrownStudy { experiment, folder, about: &self.frame.about }, network, rows)
     }
 
     /// How many training rows each node has.
     pub(super) fn row_counts(&self, assembly: &Assembly) -> Vec<usize> {
         match &self.rows {
-            OldRows::Condensed(sums) => sums.iter().map(CondensedRows::rows).collect(),
+            OldRows::Condensed(sums, _) => sums.iter().map(CondensedRows::rows).collect(),
             OldRows::Rows(_) => assembly.study.plan.train.iter().map(Vec::len).collect(),
         }
     }
@@ -251,10 +259,16 @@ impl Growth {
     /// The statistics of all rows, where these were enough before.
     pub(super) fn statistics(&self, assembly: &Assembly) -> Option<Statistics> {
         match &self.rows {
-            OldRows::Condensed(sums) => {
-                Some(Statistics::with(assembly, sums.clone(), self.seen.clone()))
+            OldRows::Condensed(sums, points) => {
+                let kept = (sums.clone(), self.frame.scales.clone(), points.as_ref());
+                Some(Statistics::with(assembly, kept, self.seen.clone()))
             }
             OldRows::Rows(_) => None,
         }
     }
+}
+
+/// Where each of some names stands.
+fn places(names: &[String]) -> BTreeMap<&str, usize> {
+    names.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect()
 }

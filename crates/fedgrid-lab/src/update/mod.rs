@@ -1,9 +1,11 @@
-//! Further rows and nodes for a run, from where it stands: strengths, units, public points, columns and levels are those of
-//! the run, and its models become those of all rows,
+//! Further rows and nodes for a run, from where it stands: its strengths and its column plan stay, and its models become those
+//! of all rows,
 //!
 //! ```text
-//! update(fit(A), B)  =  fit(A + B) with the strengths, units, public points, columns and levels of fit(A)
+//! update(fit(A), B)  =  fit(A + B) with the strengths and the column plan of fit(A)
 //! ```
+//!
+//! Units and public points are those of A + B.
 //!
 //! Where all kept methods are solved in one place and all models are linear, the statistics of A are as good as its rows,
 //! which are then not read. Otherwise they are read again from where the experiment says. No method is compared: errors and
@@ -14,7 +16,10 @@ mod kept_intervals;
 mod steps;
 mod written;
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use fedgrid::compare::{Card, Contestant, Fitted, Strength, Watch};
 
@@ -30,6 +35,7 @@ use self::{
 use crate::{
     assembly::{Assembly, NodePlaces},
     error::{Error, Result},
+    experiment::Experiment,
     outcome::{Outcome, UpdateOutcome, UpdatedBy},
     pipeline::KeptFit,
     run::{RunFolder, RunModels},
@@ -41,13 +47,15 @@ use crate::{
 
 /// What is asked of an update.
 #[derive(Debug, Clone)]
-pub struct Update {
+pub struct Update<'a> {
     /// The folder of the run.
     pub run: PathBuf,
-    /// The files that are added; paths are as they are given.
-    pub files: AddedFiles,
+    /// What becomes of rows that the run knows.
+    pub repeated: Repeated,
     /// Whether strengths are chosen again.
     pub tune: bool,
+    /// The study of the run, whose rows are in no file; none if its experiment says where they are.
+    pub study: Option<&'a Assembly>,
 }
 
 /// A run as it is found.
@@ -81,21 +89,35 @@ pub struct UpdatedRun {
     fingerprint: u64,
 }
 
-impl Update {
-    /// Reads the run and the files, and trains the models of all rows.
-    pub fn run(&self, watch: &dyn Watch) -> Result<UpdatedRun> {
+impl Update<'_> {
+    /// Reads the run and the files that are added, whose paths are as they are given, and trains the models of all rows.
+    pub fn with_files(&self, files: &AddedFiles, watch: &dyn Watch) -> Result<UpdatedRun> {
         let previous = Previous::read(&self.run)?;
-        let tables = self.files.tables(Path::new(""), &previous.models.about)?;
+        let tables = files.tables(Path::new(""), &previous.models.about)?;
+        self.trained(previous, tables, watch)
+    }
+
+    /// Reads the run, and trains the models of its rows and of those in some tables.
+    pub fn with_tables(&self, tables: AddedTables, watch: &dyn Watch) -> Result<UpdatedRun> {
+        self.trained(Previous::read(&self.run)?, tables, watch)
+    }
+
+    fn trained(
+        &self,
+        previous: Previous,
+        tables: AddedTables,
+        watch: &dyn Watch,
+    ) -> Result<UpdatedRun> {
         let (fingerprint, by_statistics) = (tables.data.fingerprint, self.statistics(&previous)?);
         let by = if by_statistics.is_some() { UpdatedBy::Statistics } else { UpdatedBy::Rows };
         let experiment = previous.steps.experiment.clone();
-        let mut growth = match &by_statistics {
-            Some(statistics) => previous.by_statistics(statistics)?,
-            None => previous.by_rows(self.tune)?,
+        let mut growth = match (&by_statistics, self.study) {
+            (Some(statistics), _) => previous.by_statistics(statistics)?,
+            (None, Some(study)) => Growth::of_study(&experiment, study)?,
+            (None, None) => previous.by_rows(self.tune)?,
         };
-        growth.add(&experiment, tables, self.files.repeated)?;
-        let mut assembly = growth.assembly(&experiment)?;
-        assembly.about.ranges.clone_from(&growth.frame.about.ranges);
+        growth.add(&experiment, tables, self.repeated)?;
+        let mut assembly = growth.assembly((&experiment, &previous.steps.folder))?;
         assembly.study.choose(&previous.cards);
         let names = assembly.study.network.names();
         let mut cards = previous.cards_of(names);
@@ -108,11 +130,11 @@ impl Update {
             fit.fitted.unseen = if is_refreshed {
                 assembly.study.residuals(&fit.fitted, None)?
             } else {
-                carried(&previous.folder, &fit.contestant.to_string(), &assembly)?
+                carried(&previous.models, &fit.contestant.to_string(), &assembly)?
             };
         }
         let (fitted, others) = (fits.remove(0).fitted, fits);
-        let statistics = statistics(&growth, &assembly, &others)?;
+        let statistics = statistics(&growth, (&experiment, &assembly), &others)?;
         let counts = growth.row_counts(&assembly);
         let added = growth.added;
         let about = UpdateOutcome {
@@ -149,7 +171,7 @@ impl Update {
 
 impl Previous {
     fn read(folder: &Path) -> Result<Self> {
-        let models = RunModels::of_own_method(folder)?;
+        let models = RunModels::unread(folder)?;
         let outcome: Outcome = from_json(&folder.join("result.json"))?;
         if outcome.at_site.is_some() || !folder.join("experiment.toml").exists() {
             return Err(Error::input(format!(
@@ -210,9 +232,10 @@ impl Previous {
 
     /// The cards with the nodes of a larger network, in its order; new ones were not scored.
     fn cards_of(&self, names: &[String]) -> Vec<Card> {
-        let old: Vec<&str> = self.outcome.nodes.iter().map(|node| node.name.as_str()).collect();
+        let old = self.outcome.nodes.iter().enumerate();
+        let old: BTreeMap<&str, usize> = old.map(|(at, node)| (node.name.as_str(), at)).collect();
         let places: Vec<Option<usize>> =
-            names.iter().map(|name| old.iter().position(|known| known == name)).collect();
+            names.iter().map(|name| old.get(name.as_str()).copied()).collect();
         let moved = |card: &Card| {
             let mut card = card.clone();
             let nodes = places.iter().map(|place| place.and_then(|at| card.nodes.get(at)).copied());
@@ -236,7 +259,7 @@ fn card_of<'a>(cards: &'a [Card], name: &str) -> Result<&'a Card> {
 /// The statistics of all rows, where they do for the methods that are kept.
 fn statistics(
     growth: &Growth,
-    assembly: &Assembly,
+    (experiment, assembly): (&Experiment, &Assembly),
     others: &[KeptFit],
 ) -> Result<Option<Statistics>> {
     if let Some(found) = growth.statistics(assembly) {
@@ -245,7 +268,7 @@ fn statistics(
     let kept: Vec<Contestant> = std::iter::once(assembly.study.main())
         .chain(others.iter().map(|other| other.contestant))
         .collect();
-    Statistics::of(assembly, &kept)
+    Statistics::of(assembly, experiment.public.kind, &kept)
 }
 
 /// Fits the methods that a run keeps at their strengths; the run's own is the first.
@@ -295,7 +318,7 @@ fn notes(about: &UpdateOutcome, added: &Added, counts: &[usize], names: &[String
     let strengths = if about.tuned {
         "Strengths were chosen again on the validation rows of the run."
     } else {
-        "Strengths, units, public points, columns and levels are those of the run."
+        "Strengths are those of the run."
     };
     let intervals = if about.calibrated {
         "Intervals are calibrated by the errors of the updated models on the validation rows of the run."

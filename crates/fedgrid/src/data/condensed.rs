@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Dataset, Features, Labels, Task};
+use super::{Dataset, FeatureMoments, Features, Labels, Task};
 use crate::{
-    algebra::Reflections,
+    algebra::{Reflections, add_outer},
     error::{Error, Result, same_size},
 };
 
@@ -106,6 +106,39 @@ impl CondensedRows {
     #[must_use]
     pub fn count(&self) -> f64 {
         self.count
+    }
+
+    /// Means and covariances of the features, whose names these are; fails without a row.
+    pub fn feature_moments(&self, names: Arc<[String]>) -> Result<FeatureMoments> {
+        self.check(names.len() + 1)?;
+        let (size, width) = (names.len(), self.means.len());
+        let mut covariance = vec![0.0; size * size];
+        for side in self.triangle.chunks_exact(width) {
+            add_outer(&mut covariance, 1.0 / self.count, &side[..size]);
+        }
+        let means = self.means.iter().take(size).copied().collect();
+        Ok(FeatureMoments::new(names, self.rows, means, covariance)?.counting(self.count))
+    }
+
+    /// The same rows in other units: column k is made of the column `order[k]`, whose values become `value(k, _)` and
+    /// whose differences are multiplied by `factor(k)`.
+    #[must_use]
+    pub(crate) fn mapped(
+        &self,
+        order: &[usize],
+        value: impl Fn(usize, f64) -> f64,
+        factor: impl Fn(usize) -> f64,
+    ) -> Self {
+        if self.rows == 0 {
+            return Self::nothing();
+        }
+        let means = order.iter().enumerate().map(|(k, &at)| value(k, self.means[at])).collect();
+        let sides = self.triangle.chunks_exact(self.means.len());
+        // Any root will do, so that it need not be a triangle in the new order.
+        let side =
+            |side: &[f64]| order.iter().enumerate().map(|(k, &at)| factor(k) * side[at]).collect();
+        let triangle = sides.flat_map(|own| -> Vec<f64> { side(own) }).collect();
+        Self { means, triangle, ..self.clone() }
     }
 
     /// Refuses what was not stored for so many columns, labels among them.

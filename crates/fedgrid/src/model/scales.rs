@@ -9,6 +9,7 @@
 //! lengths in metres and in feet, and so do the draws of public points. What is learnt goes back to the units
 //! of the table: linear maps as linear maps, all else with its scales around it (`for_table.rs`).
 
+mod of_condensed;
 mod of_moments;
 
 use std::sync::Arc;
