@@ -178,19 +178,19 @@ pub(super) struct Walk {
     row_counts: Vec<f64>,
     /// The last walk that came to each node, and what a row counts there by the best way so far.
     reached: Vec<(usize, f64)>,
-    walk: usize,
+    number: usize,
 }
 
 impl Walk {
     pub(super) fn new(scores: &Scores) -> Self {
         let nodes = scores.nodes.len();
         let row_counts = (0..nodes).map(|node| scores.row_count(node)).collect();
-        Self { row_counts, reached: vec![(0, 0.0); nodes], walk: 0 }
+        Self { row_counts, reached: vec![(0, 0.0); nodes], number: 0 }
     }
 
     fn begin(&mut self, node: usize) {
-        self.walk += 1;
-        self.reached[node] = (self.walk, f64::INFINITY);
+        self.number += 1;
+        self.reached[node] = (self.number, f64::INFINITY);
     }
 
     /// The nodes next to a ring that are not reached yet, in order, each with what a row counts by the best way there.
@@ -201,22 +201,22 @@ impl Walk {
     ) -> Vec<(usize, f64)> {
         let mut next: Vec<(usize, f64)> = Vec::new();
         // Nodes of this ring are told from those before by a second number.
-        let before = self.walk;
-        self.walk += 1;
+        let before = self.number;
+        self.number += 1;
         for &(from, weight) in ring {
             for &(other, relative) in &neighbours[from] {
                 let own = WEIGHT_PER_EDGE * weight * relative;
                 let (walk, best) = &mut self.reached[other];
-                if *walk == self.walk {
+                if *walk == self.number {
                     *best = best.max(own);
                 } else if *walk != before {
-                    (*walk, *best) = (self.walk, own);
+                    (*walk, *best) = (self.number, own);
                     next.push((other, 0.0));
                 }
             }
         }
         next.sort_unstable_by_key(|(near, _)| *near);
-        self.walk = before;
+        self.number = before;
         for (near, weight) in &mut next {
             *weight = self.reached[*near].1;
             self.reached[*near].0 = before;
