@@ -133,11 +133,11 @@ fn daily_temperatures_need_no_coupled_weights() {
     let names = ["tmin_1", "tmax_1", "tmin_2", "tmax_2", "tmin_3", "tmax_3"];
     let keys = format!("features = {names:?}\n{WEIGHTS}");
     let Some(result) = result("fmi_daily", &keys) else { return };
-    // Shrunk is better than pooled; the network is not.
-    assert_eq!(
-        (&result["verdict_kind"], &result["helps"]),
-        (&"coupling-only".into(), &false.into())
-    );
+    // Validation rows take a pull so strong that all nodes have the pooled weights, with which shuffles do as well. (A
+    // second, local minimum at weak pulls has a validation error of 10.4.)
+    let validation = |name: &str| result["comparison"][name]["validation"].as_f64().unwrap();
+    assert!(validation("network") <= 1.001 * validation("pooled"));
+    assert_eq!((&result["verdict_kind"], &result["helps"]), (&"undecided".into(), &false.into()));
 }
 
 #[test]

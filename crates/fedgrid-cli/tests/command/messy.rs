@@ -207,7 +207,10 @@ fn said(table: &Messy) -> String {
     } else {
         assert_eq!(fitted.err.lines().count(), 1, "one sentence: {}", fitted.err);
         assert!(!folder.path("run").exists(), "nothing is written");
-        format!("fit ends with {:?}: {}", fitted.code.unwrap(), fitted.err)
+        let error: serde_json::Value = serde_json::from_str(&fitted.err).unwrap();
+        let (code, error) = (fitted.code.unwrap(), &error["error"]);
+        assert_eq!(error["exit_code"], code);
+        format!("fit ends with {code}: fedgrid: {}\n", error["message"].as_str().unwrap())
     };
     format!("{}{}{end}", checked.out, checked.err)
 }

@@ -10,9 +10,8 @@
 //!
 //! Most of these numbers are small, and only the large ones matter. So all networks, the given one among them, are
 //! looked at first: at ρ = ½ and, if that is better than none, nearer to one, with the variances of ρ = 0 scaled to the
-//! same spread. Of the five that do best there, those with at least half of the best Λ are sought to the end, and of the
-//! others the first look stands for Λ, which it is at most. This rule asks for no network by name, so the numbers are
-//! still drawn alike if places mean nothing.
+//! same spread. The five that do best there are sought to the end, and of the others the first look stands for Λ, which
+//! it is at most. This rule asks for no network by name, so the numbers are still drawn alike if places mean nothing.
 
 use rayon::prelude::*;
 
@@ -60,10 +59,8 @@ const USUAL_LOOKS: f64 = 3.0;
 /// Fewer shuffles than this cannot tell one network of twenty: where that many take too long, none is made, and the
 /// first look stands for Λ of the network, too.
 const LEAST_SHUFFLES: usize = 19;
-/// How many networks are sought to the end at most,
+/// How many networks are sought to the end.
 const SOUGHT_NETWORKS: usize = 5;
-/// and the share of the best Λ that they have at first look at least: less than that does not become the best.
-const SOUGHT_SHARE: f64 = 0.5;
 /// ρ of the first look: one that shuffled networks come to, and one of networks that matter.
 const LOOKED_RHOS: [f64; 2] = [0.5, 0.95];
 
@@ -134,9 +131,6 @@ pub(super) fn ratio<S: Movable>(
     let mut sorted: Vec<f64> = found.iter().map(value).collect();
     sorted.sort_by(f64::total_cmp);
     let most = sorted.get(SOUGHT_NETWORKS - 1).copied().unwrap_or(f64::INFINITY);
-    let best_ratio = independent - sorted.first().copied().unwrap_or(independent);
-    let most =
-        if best_ratio > 0.0 { most.min(independent - SOUGHT_SHARE * best_ratio) } else { most };
     // Without others to compare it with, it is not worth a search.
     let most = if is_enough { most } else { f64::NEG_INFINITY };
     let ended = places()

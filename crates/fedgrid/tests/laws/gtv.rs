@@ -417,7 +417,9 @@ fn networks_that_fill_in_little_are_factored_and_others_are_not() {
     };
     for network in [path(300).unwrap(), grid(12, 25).unwrap()] {
         let minimum = solved(&network, 5.0);
-        assert_eq!((minimum.engine, minimum.steps), (EngineKind::SparseFactors, 1));
+        // A few products are tried first.
+        assert_eq!(minimum.engine, EngineKind::SparseFactors);
+        assert!(minimum.steps < 60, "{}", minimum.steps);
         assert!(minimum.relative_gap().is_some_and(|gap| gap < 1e-9), "{:?}", minimum.certificate);
     }
     let minimum = solved(&network(1000, 8), 5.0);
