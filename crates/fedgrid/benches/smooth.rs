@@ -26,7 +26,7 @@ use fedgrid::{
 
 const TOLERANCE: f64 = 1e-8;
 /// Rounds at most.
-const MOST_ROUNDS: usize = 5000;
+const MOST_ROUNDS: usize = 500;
 /// How many rounds acceleration remembers: the usual number.
 const MEMORY_ROUNDS: usize = 8;
 /// The share of the largest square that is added to the diagonal of its small system, which may be singular.
@@ -39,7 +39,7 @@ fn main() {
     for (name, classes, ridge) in
         [("two classes", 2, 1e-2), ("three classes", 3, 1e-3), ("four classes", 4, 1e-4)]
     {
-        for alpha in [1e-2, 1.0, 100.0] {
+        for alpha in [1e-2, 1.0, 10.0] {
             pool.install(|| report(name, classes, ridge, alpha));
         }
     }
