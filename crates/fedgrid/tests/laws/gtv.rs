@@ -415,11 +415,10 @@ fn networks_that_fill_in_little_are_factored_and_others_are_not() {
         let nodes = nodes(network.len(), 3, 2, 0.1, &linear(0.0, true));
         solve(&nodes, network, Penalty::SquaredNorm, alpha, 1e-9)
     };
-    for network in [path(300).unwrap(), grid(12, 25).unwrap()] {
+    // A few products are tried first, and given up where they will not do.
+    for (network, steps) in [(path(300).unwrap(), 8), (grid(12, 25).unwrap(), 17)] {
         let minimum = solved(&network, 5.0);
-        // A few products are tried first.
-        assert_eq!(minimum.engine, EngineKind::SparseFactors);
-        assert!(minimum.steps < 60, "{}", minimum.steps);
+        assert_eq!((minimum.engine, minimum.steps), (EngineKind::SparseFactors, steps));
         assert!(minimum.relative_gap().is_some_and(|gap| gap < 1e-9), "{:?}", minimum.certificate);
     }
     let minimum = solved(&network(1000, 8), 5.0);
