@@ -39,9 +39,13 @@ impl AskedLosses {
     }
 
     fn is(&self, other: &Self) -> bool {
+        self.ridge.map(f64::to_bits) == other.ridge.map(f64::to_bits) && self.is_like(other)
+    }
+
+    /// Whether no more than the ridge differs.
+    fn is_like(&self, other: &Self) -> bool {
         let same = |(a, b): (&Arc<dyn LocalModel>, &Arc<dyn LocalModel>)| Arc::ptr_eq(a, b);
-        self.ridge.map(f64::to_bits) == other.ridge.map(f64::to_bits)
-            && self.couple_intercept == other.couple_intercept
+        self.couple_intercept == other.couple_intercept
             && self.models.len() == other.models.len()
             && self.models.iter().zip(&other.models).all(same)
             && self.data == other.data
@@ -58,18 +62,21 @@ impl AskedLosses {
 }
 
 impl KeptLosses {
-    /// Those that were made for the same, or else what `make` makes.
+    /// Those that were made for the same, or else what `make` makes, which is given some of another ridge if there are
+    /// any.
     pub(super) fn found_or(
         &self,
         asked: AskedLosses,
-        make: impl FnOnce() -> Result<Losses>,
+        make: impl FnOnce(Option<&Losses>) -> Result<Losses>,
     ) -> Result<Arc<Losses>> {
-        let known = self.all().iter().find(|(own, _)| own.is(&asked)).map(|(_, l)| l.clone());
-        if let Some(known) = known {
+        let find = |is: fn(&AskedLosses, &AskedLosses) -> bool| {
+            self.all().iter().find(|(own, _)| is(own, &asked)).map(|(_, losses)| losses.clone())
+        };
+        if let Some(known) = find(AskedLosses::is) {
             return Ok(known);
         }
         // Others may make the same at this time: both have the same bits.
-        let made = Arc::new(make()?);
+        let made = Arc::new(make(find(AskedLosses::is_like).as_deref())?);
         let mut all = self.all();
         all.push_back((asked, made.clone()));
         while all.iter().map(|(own, _)| own.numbers()).sum::<usize>() > MOST_NUMBERS {
@@ -111,9 +118,9 @@ mod tests {
         let ask = |node: &Node, models: &[Arc<dyn LocalModel>], ridge, couple| {
             let nodes = std::slice::from_ref(node);
             let asked = AskedLosses::new(models, ridge, couple, nodes);
-            let make = || {
+            let make = |like: Option<&Losses>| {
                 made.set(made.get() + 1);
-                Losses::new(nodes, couple)
+                Losses::beside(like, nodes, couple)
             };
             kept.found_or(asked, make).unwrap();
             made.get()

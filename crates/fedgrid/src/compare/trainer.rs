@@ -211,7 +211,8 @@ impl<'a> Trainer<'a> {
         let make = || {
             let (study, nodes) = (self.study, self.nodes());
             let asked = AskedLosses::new(&study.models, self.ridge, couple_intercept, nodes);
-            study.settings.kept_losses.found_or(asked, || Losses::new(nodes, couple_intercept))
+            let make = |like: Option<&Losses>| Losses::beside(like, nodes, couple_intercept);
+            study.settings.kept_losses.found_or(asked, make)
         };
         self.losses.get_or_init(make).as_deref().map_err(Clone::clone)
     }

@@ -55,6 +55,7 @@ pub use graphical_lasso::{GraphicalLasso, GraphicalLassoHypothesis};
 pub use huber::Huber;
 pub use kernel::Kernel;
 pub use kernel_ridge::{KernelRidge, KernelRidgeHypothesis};
+pub(crate) use linear::RowSpan;
 pub use linear::{Linear, LinearHypothesis, LinearProximal};
 pub use linear_outputs::{Curvature, LinearOutputs, Link};
 pub use logistic::{Logistic, LogisticHypothesis};

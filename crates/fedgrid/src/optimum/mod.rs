@@ -4,7 +4,9 @@
 pub mod gtv;
 mod krylov;
 mod linear;
+mod mean_block;
 mod smooth;
+mod tasks;
 
 pub use krylov::Limit;
 pub use linear::{Anchor, LinearNetwork, Rounds, Solution};

@@ -9,12 +9,13 @@
 use super::{
     kernel::{Part, Place, Strips, add_product, add_product_within},
     pattern::{Pattern, Supernode},
+    triangle,
 };
-use crate::algebra::{Cholesky, add_scaled};
+use crate::algebra::add_scaled;
 
 /// How many columns are factored at once: their triangle is small work, and products with so many columns
 /// are fast.
-pub(super) const PANEL: usize = 24;
+pub(super) const PANEL: usize = triangle::MOST_COLUMNS;
 
 /// The columns of the factor that belong to a supernode, row by row: the rows of its own columns, and then
 /// those below. The triangles of panels are there as their inverses.
@@ -124,26 +125,20 @@ impl Columns {
             let rows = &mut self.entries[first * width..];
             add_product_within(rows, width, (first, 0), &strips, -1.0);
         }
-        let own = |row: usize| row * width + first..row * width + end;
-        let square = (first..end).flat_map(|row| self.entries[own(row)].iter().copied()).collect();
-        let factor = Cholesky::new(square, count)?;
-        self.log_determinant += factor.log_determinant();
-        let inverse = factor.inverse_lower();
-        for (row, from) in (first..end).zip(inverse.chunks_exact(count)) {
-            self.entries[own(row)].copy_from_slice(from);
-        }
+        let place = Place { stride: width, at: first };
+        self.log_determinant += triangle::invert(&mut self.entries[first * width..], place, count)?;
         if end < width + self.below {
-            let below = &mut self.entries[end * width..];
+            let (panel, below) = self.entries.split_at_mut(end * width);
             let mut numerators = Vec::with_capacity(below.len() / width * count);
             for row in below.chunks_exact_mut(width) {
                 numerators.extend_from_slice(&row[first..end]);
                 // Products are added to what is there.
                 row[first..end].fill(0.0);
             }
-            let strips = Strips::of_turned(count, count, |row| &inverse[row * count..]);
-            let to = (below, Place { stride: width, at: first });
+            let inverse = |row: usize| &panel[(first + row) * width + first..];
+            let strips = Strips::of_turned(count, count, inverse);
             let from = (&numerators[..], Place { stride: count, at: 0 });
-            add_product(to, from, &strips, 1.0, Part::All);
+            add_product((below, place), from, &strips, 1.0, Part::All);
         }
         Some(())
     }

@@ -15,10 +15,12 @@ mod apart;
 mod factor;
 mod inverse;
 mod kernel;
+mod narrow;
 mod order;
 mod pattern;
 mod solve;
 mod tree;
+mod triangle;
 
 use std::sync::Arc;
 
@@ -95,6 +97,9 @@ impl BlockCholesky {
             Parts::Joined { pattern, supernodes, .. } => (&**pattern, supernodes),
             Parts::Apart(apart) => return apart.solve(b, width),
         };
+        if width <= narrow::MOST_SIDES {
+            return narrow::solve(pattern, supernodes, b, (self.size, width));
+        }
         let side = |index: usize| -> Vec<f64> {
             let nodes = &pattern.nodes[pattern.supernodes[index].columns.clone()];
             nodes.iter().flat_map(|&node| &b[node * own..(node + 1) * own]).copied().collect()

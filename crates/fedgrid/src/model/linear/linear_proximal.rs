@@ -13,10 +13,7 @@ use crate::{
     algebra::{Singular, add_scaled, dot, triangularise},
     data::Dataset,
     error::{Result, at_least_zero},
-    model::{
-        check,
-        solver::{AffineModel, check_proximal},
-    },
+    model::{check, solver::check_proximal},
 };
 
 /// Singular values below this share of the largest count as zero.
@@ -47,23 +44,21 @@ pub struct LinearProximal {
 impl LinearProximal {
     /// Factors the data once; they may have no weight at all.
     pub fn new(model: &Linear, data: &Dataset) -> Result<Self> {
-        at_least_zero("ridge", model.ridge)?;
-        check::numbers("a linear model", data.task())?;
-        let columns = data.features().columns();
-        let size = model.affine().size(columns);
-        let data = data.without_zero_weights();
-        let roots: Vec<f64> = data.weights().iter().map(|weight| weight.sqrt()).collect();
-        let labels = data.labels().as_slice().iter().zip(&roots);
-        let mut b: Vec<f64> = labels.map(|(y, root)| root * y).collect();
-        let rows: Vec<f64> = (0..data.rows())
-            .flat_map(|row| {
-                data.features().row(row).iter().map(|x| x * roots[row]).collect::<Vec<_>>()
-            })
-            .collect();
-        // Wide rows span few directions, and outside of their span a step only shrinks.
-        let span = span(&rows, columns);
-        let width = span.len() + size - columns;
-        let mut reduced = reduced(&rows, &span, model, &roots);
+        Self::of_span(&RowSpan::new(model.intercept, data)?, model.ridge)
+    }
+
+    /// The same of rows whose span is known, whatever the ridge.
+    pub(crate) fn of_span(span: &RowSpan, ridge: f64) -> Result<Self> {
+        at_least_zero("ridge", ridge)?;
+        let RowSpan { size, columns, basis, rows, labels } = span;
+        let (size, columns, width) = (*size, *columns, basis.len() + size - columns);
+        let (mut reduced, mut b) = (rows.clone(), labels.clone());
+        if ridge > 0.0 {
+            let pull = ridge.sqrt();
+            for k in 0..basis.len() {
+                reduced.extend((0..width).map(|j| if j == k { pull } else { 0.0 }));
+            }
+        }
         b.resize(reduced.len().checked_div(width).unwrap_or(b.len()), 0.0);
         if b.len() > width {
             triangularise(&mut reduced, width, &mut b);
@@ -71,15 +66,15 @@ impl LinearProximal {
         let svd = Singular::new(&reduced, width);
         let lift = |reduced: &Vec<f64>| {
             let mut direction = vec![0.0; size];
-            for (factor, basis) in reduced.iter().zip(&span) {
+            for (factor, basis) in reduced.iter().zip(basis) {
                 add_scaled(&mut direction[..columns], *factor, basis);
             }
-            direction[columns..].copy_from_slice(&reduced[span.len()..]);
+            direction[columns..].copy_from_slice(&reduced[basis.len()..]);
             direction
         };
         Ok(Self {
             size,
-            ridge: model.ridge,
+            ridge,
             directions: svd.right.iter().map(lift).collect(),
             curvatures: svd.values.iter().map(|s| s * s).collect(),
             targets: svd.scaled_left.iter().map(|left| dot(left, &b)).collect(),
@@ -110,23 +105,43 @@ impl LinearProximal {
     }
 }
 
-/// The weighted rows in the coordinates of the span and the intercept, and below them the ridge.
-fn reduced(rows: &[f64], span: &[Vec<f64>], model: &Linear, roots: &[f64]) -> Vec<f64> {
-    let columns = rows.len().checked_div(roots.len()).unwrap_or(0);
-    let mut reduced = Vec::new();
-    for (row, root) in roots.iter().enumerate() {
-        let x = &rows[row * columns..(row + 1) * columns];
-        reduced.extend(span.iter().map(|direction| dot(direction, x)));
-        reduced.extend(model.intercept.then_some(*root));
-    }
-    if model.ridge > 0.0 {
-        let pull = model.ridge.sqrt();
-        for k in 0..span.len() {
-            reduced.extend((0..span.len()).map(|j| if j == k { pull } else { 0.0 }));
-            reduced.extend(model.intercept.then_some(0.0));
+/// The weighted rows of a linear model in the directions that they span, and its intercept: what is the same for all
+/// ridges.
+#[derive(Debug, Clone)]
+pub(crate) struct RowSpan {
+    size: usize,
+    columns: usize,
+    /// Orthonormal directions that span the rows.
+    basis: Vec<Vec<f64>>,
+    /// The rows in these coordinates and the intercept's, times the roots of their weights.
+    rows: Vec<f64>,
+    labels: Vec<f64>,
+}
+
+impl RowSpan {
+    pub(crate) fn new(has_intercept: bool, data: &Dataset) -> Result<Self> {
+        check::numbers("a linear model", data.task())?;
+        let columns = data.features().columns();
+        let data = data.without_zero_weights();
+        let roots: Vec<f64> = data.weights().iter().map(|weight| weight.sqrt()).collect();
+        let labels = data.labels().as_slice().iter().zip(&roots);
+        let labels = labels.map(|(y, root)| root * y).collect();
+        let whole: Vec<f64> = data
+            .features()
+            .iter()
+            .zip(&roots)
+            .flat_map(|(row, root)| row.iter().map(move |x| x * root))
+            .collect();
+        // Wide rows span few directions, and outside of their span a step only shrinks.
+        let basis = span(&whole, columns);
+        let mut rows = Vec::with_capacity(roots.len() * (basis.len() + 1));
+        for (row, root) in roots.iter().enumerate() {
+            let x = &whole[row * columns..(row + 1) * columns];
+            rows.extend(basis.iter().map(|direction| dot(direction, x)));
+            rows.extend(has_intercept.then_some(*root));
         }
+        Ok(Self { size: columns + usize::from(has_intercept), columns, basis, rows, labels })
     }
-    reduced
 }
 
 /// Orthonormal directions that span the rows.

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use self::factored_rows::{FactoredRows, fitted_once};
 pub use self::linear_proximal::LinearProximal;
+pub(crate) use self::linear_proximal::RowSpan;
 use super::{
     Hypothesis, LocalModel, Parametric, Prepared, Rescaling, Steps, Storable, Stored, Tunable,
     Vanishing, check,

@@ -107,10 +107,9 @@ impl<'a> GtvProblem<'a> {
 
     /// `α Σ A φ` over all edges.
     pub(super) fn variation(&self, w: &[f64]) -> f64 {
-        over_edges(&self.layout, |edge, from, to| {
-            let mut z = Vec::with_capacity(self.losses.coupled);
-            self.difference(w, (from, to), &mut z);
-            self.strengths[edge] * self.penalty.value(&z)
+        over_edges(&self.layout, |edge, ends, z| {
+            self.difference(w, ends, z);
+            self.strengths[edge] * self.penalty.value(z)
         })
     }
 

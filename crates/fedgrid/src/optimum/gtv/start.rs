@@ -42,7 +42,7 @@ fn alone(problem: &GtvProblem, slot: usize) -> Result<Vec<f64>> {
     let size = problem.losses.size;
     match problem.loss(slot) {
         NodeLoss::None => Ok(vec![0.0; size]),
-        NodeLoss::Quadratic(quadratic) => Ok(quadratic.least(size).1),
+        NodeLoss::Quadratic(quadratic) => Ok(quadratic.minimiser(size)),
         NodeLoss::Convex(convex) => {
             let fitted = convex.model().fit(convex.data())?;
             let weights = convex.model().weights(fitted.as_ref());

@@ -6,22 +6,37 @@
 //! ```
 //!
 //! which elimination fills in little on networks of near neighbours. What rounding leaves, conjugate gradients
-//! mend in a product or two.
+//! mend in a product or two. Where it fills in more, all nodes have the mean block (`mean_block`), and conjugate
+//! gradients do the rest.
 
 use rayon::prelude::*;
 
 use super::system::System;
-use crate::algebra::{BlockCholesky, Cholesky, add_scaled, dot, triangle};
+use crate::{
+    algebra::{BlockCholesky, Cholesky, add_scaled, dot, triangle},
+    optimum::mean_block::MeanBlock,
+};
 
 /// Conjugate gradients that are always tried first: as many as settle weak pulls.
 const LEAST_PRODUCTS: usize = 10;
+
+/// What is added to diagonals, as a share of them, where rounding in a strong pull hides what all nodes have in common:
+/// a thousand times as much as rounding may take, and so little that conjugate gradients mend it in a product or two.
+const DEFINITE_SHARE: f64 = 1e-12;
 
 /// The factors of a system.
 pub(super) struct Factored {
     size: usize,
     /// L⁻¹, row by row.
     whitening: Vec<f64>,
-    factor: BlockCholesky,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Blocks(BlockCholesky),
+    /// Where blocks fill in too much.
+    Mean(MeanBlock),
 }
 
 impl Factored {
@@ -37,7 +52,6 @@ impl Factored {
     /// Factors a system on one public set; none if that is singular.
     pub(super) fn new(system: &System) -> Option<Self> {
         let (size, network) = (system.moments.size, system.network);
-        let pattern = network.pattern(size)?;
         let whitening =
             Cholesky::new(square(system.moments.moment(0), size), size)?.inverse_lower();
         let mut diagonal = vec![0.0; network.len() * size * size];
@@ -48,22 +62,41 @@ impl Factored {
                 uncoupled.fill(0.0);
                 system.add_uncoupled(node, uncoupled);
                 whiten(&whitening, &square(uncoupled, size), block, size);
-                let pull = system.alpha * network.degree(node);
-                block.iter_mut().step_by(size + 1).for_each(|entry| *entry += pull);
             },
         );
-        let factor = BlockCholesky::new(&pattern, size, &diagonal, (-system.alpha, size))?;
-        Some(Self { size, whitening, factor })
+        let Some(pattern) = network.pattern(size) else {
+            let mut mean = vec![0.0; size * size];
+            let share = 1.0 / network.len() as f64;
+            diagonal.chunks_exact(size * size).for_each(|own| add_scaled(&mut mean, share, own));
+            let mean = MeanBlock::new(network, system.alpha, &mean, size)?;
+            return Some(Self { size, whitening, kind: Kind::Mean(mean) });
+        };
+        for (node, block) in diagonal.chunks_exact_mut((size * size).max(1)).enumerate() {
+            let pull = system.alpha * network.degree(node);
+            block.iter_mut().step_by(size + 1).for_each(|entry| *entry += pull);
+        }
+        let coupling = (-system.alpha, size);
+        let factor = BlockCholesky::new(&pattern, size, &diagonal, coupling).or_else(|| {
+            let blocks = diagonal.chunks_exact_mut((size * size).max(1));
+            for entry in blocks.flat_map(|block| block.iter_mut().step_by(size + 1)) {
+                *entry *= 1.0 + DEFINITE_SHARE;
+            }
+            BlockCholesky::new(&pattern, size, &diagonal, coupling)
+        })?;
+        Some(Self { size, whitening, kind: Kind::Blocks(factor) })
     }
 
-    /// `out ← A⁻¹ v`
+    /// `out ← A⁻¹ v`, or about that with the mean block
     pub(super) fn solve(&self, v: &[f64], out: &mut [f64]) {
         let size = self.size;
         let rows = || self.whitening.chunks_exact(size).enumerate();
         for (v, out) in v.chunks_exact(size).zip(out.chunks_exact_mut(size)) {
             rows().for_each(|(k, row)| out[k] = dot(&row[..=k], &v[..=k]));
         }
-        self.factor.solve(out, 1);
+        match &self.kind {
+            Kind::Blocks(factor) => factor.solve(out, 1),
+            Kind::Mean(mean) => mean.solve(out),
+        }
         let mut turned = vec![0.0; size];
         for out in out.chunks_exact_mut(size) {
             turned.fill(0.0);
@@ -105,12 +138,12 @@ mod tests {
         data::{Dataset, Features, Labels},
         model::Linear,
         network::{Node, grid},
-        optimum::{Anchor, Limit, LinearNetwork},
+        optimum::{Anchor, Limit, LinearNetwork, krylov::conjugate_gradient},
         random::{Purpose, Stream},
     };
 
-    /// One row at each node of a grid, less than its weights need.
-    fn made(public_columns: usize) -> LinearNetwork {
+    /// One row at each of so many nodes, less than its weights need.
+    fn made(nodes: usize, public_columns: usize) -> LinearNetwork {
         let mut stream = Stream::new(3, 0, 0, Purpose::Data);
         let names: Arc<[String]> = ["a", "b", "c"].map(String::from).into();
         let mut draw = |rows: usize, columns: usize| {
@@ -124,13 +157,13 @@ mod tests {
             model: Arc::new(Linear { ridge: 0.01, intercept: true }),
             public: public.clone(),
         };
-        let nodes: Vec<Node> = (0..144).map(node).collect();
+        let nodes: Vec<Node> = (0..nodes).map(node).collect();
         LinearNetwork::new(&nodes, false, true).unwrap().unwrap()
     }
 
     #[test]
     fn factors_invert_the_system_and_save_products_under_strong_pulls() {
-        let (network, linear) = (grid(12, 12).unwrap(), made(3));
+        let (network, linear) = (grid(12, 12).unwrap(), made(144, 3));
         let hypothesis = linear.hypotheses(&linear.common_weights()).next().unwrap();
         for anchor in [None, Some(Anchor { weight: 0.5, hypothesis })] {
             for alpha in [0.1, 10.0, 1e4] {
@@ -156,11 +189,39 @@ mod tests {
 
     #[test]
     fn public_points_without_a_column_leave_the_system_to_conjugate_gradients() {
-        let (network, linear) = (grid(12, 12).unwrap(), made(2));
+        let (network, linear) = (grid(12, 12).unwrap(), made(144, 2));
         let system = System::new(&linear, &network, 1e3, None).definite();
         assert!(Factored::new(&system).is_none());
         let limit = Limit { tolerance: 1e-9, products: 20_000 };
         let solution = linear.solve(&network, 1e3, None, vec![0.0; 144 * 4], limit).unwrap();
         assert!(solution.residual <= limit.tolerance, "{}", solution.residual);
+    }
+
+    #[test]
+    fn the_mean_block_saves_products_where_blocks_fill_in_too_much() {
+        let (network, linear) = (grid(110, 110).unwrap(), made(110 * 110, 3));
+        assert!(network.pattern(4).is_none() && network.scalar_pattern(4).is_some());
+        let limit = Limit { tolerance: 1e-9, products: 20_000 };
+        for alpha in [10.0, 1e3] {
+            let system = System::new(&linear, &network, alpha, None).definite();
+            let right = system.right.to_vec();
+            let start = vec![0.0; right.len()];
+            let factored = Factored::new(&system).unwrap();
+            let apply = |v: &[f64], out: &mut [f64]| system.apply(v, out);
+            let blocks = system.factors();
+            let by_node = |v: &[f64], out: &mut [f64]| {
+                out.copy_from_slice(v);
+                blocks.solve(0, out);
+            };
+            let by_mean = |v: &[f64], out: &mut [f64]| factored.solve(v, out);
+            let with = conjugate_gradient(&apply, &by_mean, &right, start.clone(), limit);
+            let without = conjugate_gradient(&apply, &by_node, &right, start.clone(), limit);
+            assert!(5 * with.products < without.products, "{alpha}: {}", with.products);
+            let solution = linear.solve(&network, alpha, None, start, limit).unwrap();
+            assert!(solution.residual <= limit.tolerance, "{alpha}: {}", solution.residual);
+            assert!(
+                squared_distance(&solution.weights, &without.x) < 1e-10 * dot(&with.x, &with.x)
+            );
+        }
     }
 }

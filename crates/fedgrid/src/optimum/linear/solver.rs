@@ -14,9 +14,12 @@ use super::{
     coarse::Coarse,
     factored::Factored,
     sweep::GaussSeidel,
-    system::{System, each_task},
+    system::System,
 };
-use crate::algebra::{Batch, Factors, add_scaled, norm, squared_distance};
+use crate::{
+    algebra::{Batch, Factors, add_scaled, norm, squared_distance},
+    optimum::tasks::each_task,
+};
 
 /// A system with the factors of its diagonal blocks.
 pub(super) struct Solver<'a> {

@@ -13,8 +13,11 @@ use std::sync::PoisonError;
 
 use rayon::prelude::*;
 
-use super::system::{System, TASK_NODES};
-use crate::algebra::{Factors, add_weighted_rows_each};
+use super::system::System;
+use crate::{
+    algebra::{Factors, add_weighted_rows_each},
+    optimum::tasks::TASK_NODES,
+};
 
 /// How many classes there are: more hear more, fewer share out better.
 const SWEEP_CLASSES: usize = 8;

@@ -22,13 +22,8 @@ use crate::{
         Batch, Factors, add_scaled, add_weighted_differences, add_weighted_rows_each, triangle,
     },
     network::Network,
+    optimum::tasks::{MIN_SHARED_NUMBERS, TASK_NODES, each_task},
 };
-
-/// Nodes per parallel task: enough work to be worth a task, few enough to share out.
-pub(super) const TASK_NODES: usize = 64;
-
-/// Products of fewer numbers than this are done on one core.
-const MIN_SHARED_NUMBERS: usize = 20_000;
 
 /// The block system at one strength.
 pub(super) struct System<'a> {
@@ -283,15 +278,5 @@ impl<'a> System<'a> {
     /// The blocks of `v` that belong to those of `out`, which begin with a node.
     pub(super) fn part<'b>(&self, v: &'b [f64], first: usize, out: &[f64]) -> &'b [f64] {
         &v[first * self.moments.size..][..out.len()]
-    }
-}
-
-/// Does something with runs of blocks: in parallel if that is worth the handing over.
-pub(super) fn each_task(values: &mut [f64], size: usize, work: impl Fn(usize, &mut [f64]) + Sync) {
-    if values.len() * size < MIN_SHARED_NUMBERS {
-        work(0, values);
-    } else {
-        let tasks = values.par_chunks_mut(size * TASK_NODES).enumerate();
-        tasks.for_each(|(task, blocks)| work(task * TASK_NODES, blocks));
     }
 }

@@ -56,28 +56,27 @@ pub(crate) fn certify(
     let PrimalDualPoint { w, u, p } = point;
     let (slopes, excess) = problem.subgradients(w, p);
     let (slopes, penalty) = (slopes.as_slice(), problem.penalty.rule());
-    let edge_gap = over_edges(&problem.layout, |edge, from, to| {
-        let mut z = Vec::with_capacity(problem.losses.coupled);
-        problem.difference(w, (from, to), &mut z);
+    let edge_gap = over_edges(&problem.layout, |edge, ends, z| {
+        problem.difference(w, ends, z);
         let (u, c) = (problem.edge(u, edge), problem.strengths[edge]);
         // Scaling into the ball costs a rounding error; the conjugate is then finite.
         let conjugate = penalty.conjugate_nearly(u, c);
-        (c * penalty.value(&z) + conjugate - dot(u, &z)).max(0.0)
+        (c * penalty.value(z) + conjugate - dot(u, z)).max(0.0)
     });
-    let residual = |slot: usize| {
-        let mut r = problem.row(p, slot).to_vec();
-        add_scaled(&mut r, 1.0, problem.row(slopes, slot));
-        r
-    };
-    let rows: Vec<Vec<f64>> = (0..problem.len()).into_par_iter().map(residual).collect();
-    let (gap, unbounded) = match bound(problem, w, &rows, objective, edge_gap + excess) {
+    let size = problem.losses.size.max(1);
+    let mut residuals = vec![0.0; problem.len() * size];
+    residuals.par_chunks_exact_mut(size).enumerate().for_each(|(slot, r)| {
+        r.copy_from_slice(problem.row(p, slot));
+        add_scaled(r, 1.0, problem.row(slopes, slot));
+    });
+    let (gap, unbounded) = match bound(problem, w, &residuals, objective, edge_gap + excess) {
         Ok(gap) => {
             (Some(gap + ROUNDING_SHARE * (objective.abs() + problem.losses.squares())), None)
         }
         Err(reason) => (None, Some(reason)),
     };
-    let node_residual = rows
-        .iter()
+    let node_residual = residuals
+        .chunks_exact(size)
         .enumerate()
         .map(|(slot, r)| norm(r) / norm(problem.row(slopes, slot)).max(1.0))
         .fold(0.0, f64::max);
@@ -88,7 +87,7 @@ pub(crate) fn certify(
 fn bound(
     problem: &GtvProblem,
     w: &[f64],
-    residuals: &[Vec<f64>],
+    residuals: &[f64],
     objective: f64,
     edge_gap: f64,
 ) -> Result<f64, &'static str> {
@@ -98,8 +97,9 @@ fn bound(
     let mut radii = Radii::new(problem, w, objective);
     let mut best = f64::INFINITY;
     for _ in 0..MAX_TIGHTENINGS {
-        let term = |(slot, r): (usize, &Vec<f64>)| node_term(problem, slot, r, radii.of(slot));
-        let terms: Vec<f64> = residuals.par_iter().enumerate().map(term).collect();
+        let term = |(slot, r): (usize, &[f64])| node_term(problem, slot, r, radii.of(slot));
+        let rows = residuals.par_chunks_exact(problem.losses.size.max(1));
+        let terms: Vec<f64> = rows.enumerate().map(term).collect();
         let gap = edge_gap + terms.iter().sum::<f64>();
         let enough = gap >= WORTH_TIGHTENING * best;
         best = gap.min(best);
@@ -160,14 +160,13 @@ fn quadratic_term(quadratic: &Quadratic, r: &[f64], radius: f64) -> f64 {
 
 fn edge_residual(problem: &GtvProblem, w: &[f64], u: &[f64]) -> f64 {
     let largest = std::sync::Mutex::new(0.0_f64);
-    over_edges(&problem.layout, |edge, from, to| {
-        let mut v = Vec::with_capacity(problem.losses.coupled);
-        problem.difference(w, (from, to), &mut v);
+    over_edges(&problem.layout, |edge, ends, v| {
+        problem.difference(w, ends, v);
         let (u, c) = (problem.edge(u, edge), problem.strengths[edge]);
-        add_scaled(&mut v, 1.0, u);
-        problem.penalty.dual_update(&mut v, c, 1.0);
-        add_scaled(&mut v, -1.0, u);
-        let residual = norm(&v) / c.max(f64::MIN_POSITIVE);
+        add_scaled(v, 1.0, u);
+        problem.penalty.dual_update(v, c, 1.0);
+        add_scaled(v, -1.0, u);
+        let residual = norm(v) / c.max(f64::MIN_POSITIVE);
         let mut largest = largest.lock().expect("no pass panics");
         *largest = largest.max(residual);
         0.0

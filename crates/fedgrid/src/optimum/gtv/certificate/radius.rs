@@ -10,9 +10,9 @@
 //! ```
 
 use crate::{
-    algebra::{Singular, add_scaled, dot, squared_distance},
+    algebra::{add_scaled, dot, squared_distance},
     optimum::gtv::{
-        losses::{NodeLoss, REACHED_SHARE, reduce},
+        losses::{NodeLoss, Reached},
         problem::GtvProblem,
     },
 };
@@ -39,7 +39,7 @@ impl Radii {
         let ball = |slot: usize| match problem.loss(slot) {
             NodeLoss::Quadratic(quadratic) => {
                 let curvature = quadratic.least_curvature(size);
-                (curvature > 0.0).then(|| (quadratic.least(size).1, (slack / curvature).sqrt()))
+                (curvature > 0.0).then(|| (quadratic.minimiser(size), (slack / curvature).sqrt()))
             }
             NodeLoss::Convex(convex) => {
                 let radius = convex.model().radius(convex.data(), least[slot] + slack)?;
@@ -169,35 +169,16 @@ impl Radii {
         labelled: &[usize],
         apart: f64,
     ) -> (Vec<f64>, f64) {
-        let size = problem.losses.size;
         let mut centre = problem.row(w, labelled[0]).to_vec();
-        let mut rows = Vec::new();
-        let (mut labels, mut largest) = (0.0, 0.0);
-        for &slot in labelled {
-            let NodeLoss::Quadratic(quadratic) = problem.loss(slot) else {
-                return (centre, f64::INFINITY);
-            };
-            // A ridge would have given the node a ball.
-            for (direction, h, _) in quadratic.terms(size) {
-                rows.extend(direction.iter().map(|v| v * h.sqrt()));
-            }
-            if rows.len() > 4 * size * size {
-                reduce(&mut rows, size);
-            }
-            labels += quadratic.constant;
-            largest += quadratic.curvatures.iter().fold(0.0, |a: f64, b| a.max(*b));
+        let mut nodes: Vec<usize> =
+            labelled.iter().map(|&slot| problem.layout.nodes[slot]).collect();
+        nodes.sort_unstable();
+        let Some(reached) = problem.losses.reached(&nodes) else { return (centre, f64::INFINITY) };
+        for direction in &reached.directions {
+            let part = dot(direction, &centre);
+            add_scaled(&mut centre, -part, direction);
         }
-        reduce(&mut rows, size);
-        let spectrum = Singular::new(&rows, size);
-        let most = spectrum.values.iter().fold(0.0, |a: f64, b| a.max(*b));
-        let mut least = f64::INFINITY;
-        for (value, direction) in spectrum.values.iter().zip(&spectrum.right) {
-            if *value > REACHED_SHARE * most {
-                least = least.min(*value);
-                let part = dot(direction, &centre);
-                add_scaled(&mut centre, -part, direction);
-            }
-        }
+        let Reached { least, labels, largest, .. } = *reached;
         let objective = self.objective.max(0.0);
         (centre, (objective.sqrt() + labels.sqrt() + apart * largest.sqrt()) / least)
     }
@@ -207,7 +188,7 @@ impl Radii {
 fn least(problem: &GtvProblem, slot: usize) -> f64 {
     match problem.loss(slot) {
         NodeLoss::None => 0.0,
-        NodeLoss::Quadratic(quadratic) => quadratic.least(problem.losses.size).0.max(0.0),
+        NodeLoss::Quadratic(quadratic) => quadratic.least().max(0.0),
         NodeLoss::Convex(convex) => convex.model().least_loss(convex.data()),
     }
 }

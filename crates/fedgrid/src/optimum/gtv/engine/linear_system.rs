@@ -4,25 +4,24 @@
 //! (2 H_i + α Σ_j A_ij) w_i − α Σ_j A_ij w_j = 2 q_i
 //! ```
 //!
-//! solved by conjugate gradients with the diagonal blocks as preconditioner, each inverted in the basis where its H is
-//! diagonal, to ever smaller residuals; and by sparse factors, where these are to be had, once they would have been
+//! solved by conjugate gradients with the diagonal blocks as preconditioner, eight of them side by side, to ever smaller
+//! residuals; and by sparse factors, where these are to be had, once they would have been
 //! cheaper.
 
 use std::borrow::Cow;
 
-use rayon::prelude::*;
-
 use super::{Engine, EngineKind, StepEnd, sparse_cholesky::SparseCholesky};
 use crate::{
-    algebra::{add_scaled, norm},
+    algebra::{Batch, Factors, add_scaled, add_weighted_differences, norm, scale, triangle},
     error::Result,
     optimum::{
         gtv::{
-            kernel::operators::{add_laplacian, pulls, with_duals},
+            kernel::operators::with_duals,
             losses::NodeLoss,
             problem::{GtvProblem, PrimalDualPoint},
         },
         krylov::{Limit, conjugate_gradient, hopeful_conjugate_gradient},
+        tasks::each_task,
     },
 };
 
@@ -46,7 +45,11 @@ const PRODUCTS_BEHIND_FACTORS: usize = 10;
 /// The system and its solution so far.
 pub(super) struct LinearSystem<'a> {
     problem: &'a GtvProblem<'a>,
-    point: PrimalDualPoint,
+    /// The weights of all nodes, in their order.
+    weights: Vec<f64>,
+    right: Vec<f64>,
+    /// The factors of the diagonal blocks.
+    blocks: Factors,
     /// Products that are left before factors would have been cheaper; none where there are no factors, or they are made.
     before_factors: Option<usize>,
     /// The factors, once they are made.
@@ -58,12 +61,15 @@ pub(super) struct LinearSystem<'a> {
 }
 
 impl<'a> LinearSystem<'a> {
-    pub(super) fn new(problem: &'a GtvProblem<'a>, point: PrimalDualPoint, gap: f64) -> Self {
+    pub(super) fn new(problem: &'a GtvProblem<'a>, point: &PrimalDualPoint, gap: f64) -> Self {
         let products = problem.network.products_of_factors(problem.losses.size);
         let first = (RESIDUAL_FACTOR * gap).clamp(LEAST_RESIDUAL, FIRST_RESIDUAL);
+        let (layout, size) = (&problem.layout, problem.losses.size);
         Self {
             problem,
-            point,
+            weights: layout.rows_out(&point.w, size, problem.width),
+            right: right(problem),
+            blocks: blocks(problem),
             before_factors: products.map(|products| products.max(LEAST_PRODUCTS)),
             factors: None,
             tolerance: if gap >= ROUGH_GAP { ROUGH_RESIDUAL } else { first },
@@ -74,49 +80,49 @@ impl<'a> LinearSystem<'a> {
 
     /// Conjugate gradients from where the solution stands; whether they have come to the tolerance.
     fn conjugate_gradients(&mut self, limit: Limit) -> bool {
-        let (problem, right) = (self.problem, right(self.problem));
+        let (problem, right) = (self.problem, &self.right);
         // Without rows any common weights solve the system; zero is the shortest.
-        if norm(&right) == 0.0 {
-            self.point = with_duals(problem, vec![0.0; right.len()]);
+        if norm(right) == 0.0 {
+            self.weights.fill(0.0);
             return true;
         }
-        let pulls = pulls(problem);
         let apply = |v: &[f64], out: &mut [f64]| product(problem, v, out);
         let precondition = |v: &[f64], out: &mut [f64]| {
-            if let Some(factors) = &self.factors {
-                out.copy_from_slice(v);
-                return factors.solve(out, problem.width);
+            out.copy_from_slice(v);
+            match &self.factors {
+                Some(factors) => factors.solve(out),
+                None => each_task(out, problem.losses.size, |first, out| {
+                    self.blocks.solve(first, out);
+                }),
             }
-            each_row(problem, out, |slot, out| {
-                let (v, out) = (problem.row(v, slot), &mut out[..problem.losses.size]);
-                problem.loss(slot).shifted_inverse(pulls[slot], v, out);
-            });
         };
         // Each solution starts the next, so smaller residuals cost only what is missing.
-        let start = self.point.w.clone();
+        let start = self.weights.clone();
         let solved = if self.before_factors.is_some() {
-            hopeful_conjugate_gradient((&apply, &precondition), &right, start, limit)
+            hopeful_conjugate_gradient((&apply, &precondition), right, start, limit)
         } else {
-            conjugate_gradient(&apply, &precondition, &right, start, limit)
+            conjugate_gradient(&apply, &precondition, right, start, limit)
         };
-        self.point = with_duals(problem, solved.x);
+        self.weights = solved.x;
         self.steps += solved.products;
         self.before_factors = self.before_factors.map(|left| left.saturating_sub(solved.products));
         solved.residual <= limit.tolerance
     }
 
-    /// The solution by factors; false if there are none.
+    /// The solution by factors; false if there are none that are exact.
     fn factored(&mut self) -> bool {
         self.before_factors = None;
         let Some(factors) = SparseCholesky::new(self.problem) else { return false };
-        let mut w = right(self.problem);
-        factors.solve(&mut w, self.problem.width);
-        self.point = with_duals(self.problem, w);
-        self.kind = EngineKind::SparseFactors;
+        let is_exact = factors.is_exact();
+        if is_exact {
+            self.weights.copy_from_slice(&self.right);
+            factors.solve(&mut self.weights);
+            self.kind = EngineKind::SparseFactors;
+            self.tolerance = self.tolerance.min(FIRST_RESIDUAL);
+            self.steps += 1;
+        }
         self.factors = Some(factors);
-        self.tolerance = self.tolerance.min(FIRST_RESIDUAL);
-        self.steps += 1;
-        true
+        is_exact
     }
 }
 
@@ -124,12 +130,17 @@ impl Engine for LinearSystem<'_> {
     fn step(&mut self, products: usize) -> Result<StepEnd> {
         let tolerance = self.tolerance;
         if let Some(most) = self.before_factors {
-            let limit = Limit { tolerance, products: products.min(most) };
-            if !self.conjugate_gradients(limit) && self.factored() {
-                return Ok(StepEnd::Due);
+            let (before, products_before) = (self.steps, products.min(most));
+            if !self.conjugate_gradients(Limit { tolerance, products: products_before }) {
+                if self.factored() {
+                    return Ok(StepEnd::Due);
+                }
+                let products = products.saturating_sub(self.steps - before);
+                self.conjugate_gradients(Limit { tolerance, products });
             }
         } else {
-            let most = if self.factors.is_some() { PRODUCTS_BEHIND_FACTORS } else { usize::MAX };
+            let is_exact = self.factors.as_ref().is_some_and(SparseCholesky::is_exact);
+            let most = if is_exact { PRODUCTS_BEHIND_FACTORS } else { usize::MAX };
             self.conjugate_gradients(Limit { tolerance, products: products.min(most) });
         }
         self.tolerance = (RESIDUAL_FACTOR * tolerance).max(LEAST_RESIDUAL);
@@ -141,39 +152,50 @@ impl Engine for LinearSystem<'_> {
     }
 
     fn point(&self) -> (Cow<'_, PrimalDualPoint>, EngineKind) {
-        (Cow::Borrowed(&self.point), self.kind)
+        let problem = self.problem;
+        let rows = problem.layout.rows_in(&self.weights, problem.losses.size, problem.width);
+        (Cow::Owned(with_duals(problem, rows)), self.kind)
     }
 }
 
 /// The right side 2q.
 fn right(problem: &GtvProblem) -> Vec<f64> {
-    let mut right = vec![0.0; problem.len() * problem.width];
-    for (slot, row) in right.chunks_exact_mut(problem.width).enumerate() {
-        if let NodeLoss::Quadratic(quadratic) = problem.loss(slot) {
-            for (direction, _, q) in quadratic.terms(problem.losses.size) {
-                add_scaled(&mut row[..problem.losses.size], 2.0 * q, direction);
+    let size = problem.losses.size;
+    let mut right = vec![0.0; problem.len() * size];
+    for (loss, row) in problem.losses.each.iter().zip(right.chunks_exact_mut(size.max(1))) {
+        if let NodeLoss::Quadratic(quadratic) = loss {
+            for (direction, _, q) in quadratic.terms(size) {
+                add_scaled(row, 2.0 * q, direction);
             }
         }
     }
     right
 }
 
-/// Multiplications of rows with blocks that are worth a task.
-const TASK_MULTIPLICATIONS: usize = 20_000;
-
-/// Does something with the row of every slot.
-fn each_row(problem: &GtvProblem, rows: &mut [f64], work: impl Fn(usize, &mut [f64]) + Sync) {
-    let slots = TASK_MULTIPLICATIONS / (problem.width * problem.losses.size).max(1);
-    let rows = rows.par_chunks_mut(problem.width).enumerate().with_min_len(slots.max(1));
-    rows.for_each(|(slot, row)| work(slot, row));
+/// The factors of `2 H_i + α Σ_j A_ij`.
+fn blocks(problem: &GtvProblem) -> Factors {
+    let (size, curvatures) = (problem.losses.size, problem.losses.curvatures());
+    Factors::new(Batch::new(problem.len(), size, |first, triangles| {
+        for (node, own) in (first..).zip(triangles.chunks_exact_mut(triangle(size).max(1))) {
+            curvatures.add_to(own, node);
+            let pull = problem.alpha * problem.network.degree(node);
+            (0..size).for_each(|k| own[triangle(k) + k] += pull);
+        }
+    }))
 }
 
+/// `out ← A v`: by differences, which lose no digits under a strong pull, where neighbours are close.
 fn product(problem: &GtvProblem, v: &[f64], out: &mut [f64]) {
-    each_row(problem, out, |slot, out| {
+    let (size, network) = (problem.losses.size, problem.network);
+    let curvatures = problem.losses.curvatures();
+    each_task(out, size, |first, out| {
         out.fill(0.0);
-        if let NodeLoss::Quadratic(quadratic) = problem.loss(slot) {
-            quadratic.add_curved(&mut out[..problem.losses.size], problem.row(v, slot));
+        let own = &v[first * size..][..out.len()];
+        let rows = out.chunks_exact_mut(size.max(1)).zip(own.chunks_exact(size.max(1)));
+        for (node, (out, own)) in (first..).zip(rows) {
+            add_weighted_differences(out, own, network.neighbours(node), v);
         }
+        scale(out, problem.alpha);
+        curvatures.add_product(out, 1.0, first, own);
     });
-    add_laplacian(problem, v, out);
 }

@@ -39,7 +39,7 @@ pub(crate) fn search(problem: &GtvProblem, start: Option<&Minimum>, goal: Goal) 
     if problem.alpha == 0.0 || problem.strengths.is_empty() {
         search.record(&point, EngineKind::Alone);
     } else if !is_norm && losses.is_quadratic() && losses.coupled == losses.size {
-        search.run(&mut LinearSystem::new(problem, point, goal.tolerance))?;
+        search.run(&mut LinearSystem::new(problem, &point, goal.tolerance))?;
     } else {
         let scale = start.and_then(|start| start.scale).unwrap_or_else(|| problem.scale());
         let is_done = if is_norm {

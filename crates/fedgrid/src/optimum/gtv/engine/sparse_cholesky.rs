@@ -1,51 +1,67 @@
 //! The system of the squared norm by sparse Cholesky factors, where elimination fills in little: paths,
-//! grids and networks of near neighbours. On random networks elimination fills everything in, and
-//! conjugate gradients need few products; there this is not used.
+//! grids and networks of near neighbours. Where it fills in more, all nodes have the mean block, as a
+//! preconditioner. On random networks elimination fills everything in, and conjugate gradients need few
+//! products; there this is not used.
 
 use crate::{
-    algebra::BlockCholesky,
-    optimum::gtv::{losses::NodeLoss, problem::GtvProblem},
+    algebra::{BlockCholesky, scale, triangle},
+    optimum::{gtv::problem::GtvProblem, mean_block::MeanBlock},
 };
 
 /// The factors of the system.
 #[derive(Debug)]
-pub(crate) struct SparseCholesky {
-    size: usize,
-    factor: BlockCholesky,
-    /// The node at each slot.
-    nodes: Vec<usize>,
+pub(crate) enum SparseCholesky {
+    Blocks(BlockCholesky),
+    /// Of the system with the mean block at every node.
+    Mean(MeanBlock),
 }
 
 impl SparseCholesky {
-    /// The factors, or none if there would be too many blocks or the system is singular.
+    /// The factors, or none if there would be too many numbers or the system is singular.
     pub(crate) fn new(problem: &GtvProblem) -> Option<Self> {
-        let (size, network) = (problem.losses.size, problem.network);
-        let pattern = network.pattern(size)?;
-        let block = size * size;
-        let mut diagonal = vec![0.0; problem.len() * block];
-        for (slot, &node) in problem.layout.nodes.iter().enumerate() {
-            let own = &mut diagonal[node * block..(node + 1) * block];
-            if let NodeLoss::Quadratic(quadratic) = problem.loss(slot) {
-                own.copy_from_slice(&quadratic.hessian(size).matrix());
-            }
+        let (size, network, alpha) = (problem.losses.size, problem.network, problem.alpha);
+        let curvatures = problem.losses.curvatures();
+        let Some(pattern) = network.pattern(size) else {
+            let mut lower = vec![0.0; triangle(size)];
+            (0..network.len()).for_each(|node| curvatures.add_to(&mut lower, node));
+            scale(&mut lower, 1.0 / network.len() as f64);
+            let mut mean = vec![0.0; size * size];
+            write_square(&lower, &mut mean, size);
+            return MeanBlock::new(network, alpha, &mean, size).map(Self::Mean);
+        };
+        let mut lower = vec![0.0; triangle(size)];
+        let mut diagonal = vec![0.0; network.len() * size * size];
+        for (node, block) in diagonal.chunks_exact_mut((size * size).max(1)).enumerate() {
+            lower.fill(0.0);
+            curvatures.add_to(&mut lower, node);
+            write_square(&lower, block, size);
             // `2H_i + Σ c` on the diagonal, −c elsewhere.
-            let pull = problem.alpha * network.degree(node);
-            own.iter_mut().step_by(size + 1).for_each(|entry| *entry += pull);
+            let pull = alpha * network.degree(node);
+            block.iter_mut().step_by(size + 1).for_each(|entry| *entry += pull);
         }
-        let factor = BlockCholesky::new(&pattern, size, &diagonal, (-problem.alpha, size))?;
-        Some(Self { size, factor, nodes: problem.layout.nodes.clone() })
+        BlockCholesky::new(&pattern, size, &diagonal, (-alpha, size)).map(Self::Blocks)
     }
 
-    /// Solves for rows of a width.
-    pub(crate) fn solve(&self, rows: &mut [f64], width: usize) {
-        let mut packed = vec![0.0; self.nodes.len() * self.size];
-        let places = || self.nodes.iter().map(|node| node * self.size..(node + 1) * self.size);
-        for (row, place) in rows.chunks_exact(width.max(1)).zip(places()) {
-            packed[place].copy_from_slice(&row[..self.size]);
+    /// Whether these are the factors of the system itself.
+    pub(crate) fn is_exact(&self) -> bool {
+        matches!(self, Self::Blocks(_))
+    }
+
+    /// Solves for the rows of all nodes, in their order.
+    pub(crate) fn solve(&self, rows: &mut [f64]) {
+        match self {
+            Self::Blocks(factor) => factor.solve(rows, 1),
+            Self::Mean(mean) => mean.solve(rows),
         }
-        self.factor.solve(&mut packed, 1);
-        for (row, place) in rows.chunks_exact_mut(width.max(1)).zip(places()) {
-            row[..self.size].copy_from_slice(&packed[place]);
+    }
+}
+
+/// The symmetric matrix of a triangle.
+fn write_square(lower: &[f64], square: &mut [f64], size: usize) {
+    for row in 0..size {
+        for column in 0..=row {
+            let entry = lower[triangle(row) + column];
+            (square[row * size + column], square[column * size + row]) = (entry, entry);
         }
     }
 }

@@ -72,7 +72,7 @@ pub(crate) fn over_counted_tiles(
 /// Adds up a number over all edges, in fixed order; `term` gets an edge and the slots of its ends.
 pub(crate) fn over_edges(
     layout: &TileLayout,
-    term: impl Fn(usize, usize, usize) -> f64 + Sync,
+    term: impl Fn(usize, (usize, usize), &mut Vec<f64>) -> f64 + Sync,
 ) -> f64 {
     let tiles: Vec<&Tile> = layout.rounds.iter().flatten().collect();
     let parts: Vec<f64> = tiles
@@ -80,8 +80,10 @@ pub(crate) fn over_edges(
         .map(|tile| {
             let (first, second) = (tile.first * layout.block, tile.second * layout.block);
             let ends = layout.ends[tile.edges.clone()].iter().zip(tile.edges.clone());
+            let mut room = Vec::new();
             ends.map(|(ends, edge)| {
-                term(edge, first + ends.source as usize, second + ends.target as usize)
+                let (from, to) = (first + ends.source as usize, second + ends.target as usize);
+                term(edge, (from, to), &mut room)
             })
             .sum::<f64>()
         })

@@ -3,18 +3,23 @@
 //! Least squares is kept as its spectrum ([`Quadratic`]); every other loss is asked for its proximal
 //! steps, and keeps its uncoupled weights beside.
 
+use std::sync::OnceLock;
+
 use rayon::prelude::*;
 
 mod quadratic;
+mod reached;
 
 use crate::{
-    algebra::{add_scaled, dot, scale},
+    algebra::{Batch, add_scaled, dot, scale, triangle},
     data::{Dataset, Task},
     error::{Error, Result},
     model::{Hypothesis, Parametric, SecondDerivative, kind_of},
     network::{Network, Node},
 };
-pub(super) use quadratic::{Quadratic, REACHED_SHARE, reduce};
+pub(super) use quadratic::Quadratic;
+use reached::KeptReached;
+pub(super) use reached::Reached;
 
 /// The losses of all nodes, ready to be coupled by any network and strength.
 ///
@@ -33,6 +38,9 @@ pub struct Losses {
     intercepts: Vec<bool>,
     pub(super) each: Vec<NodeLoss>,
     nodes: Vec<Node>,
+    reached: KeptReached,
+    /// `∇²L` of quadratic losses, once it is needed.
+    curvatures: OnceLock<Batch>,
 }
 
 /// The loss of one node.
@@ -83,6 +91,15 @@ impl Losses {
     /// With `couple_intercept` false the intercepts are left uncoupled. A model without weights, or
     /// with other weights than the first node's, cannot be coupled.
     pub fn new(nodes: &[Node], couple_intercept: bool) -> Result<Self> {
+        Self::beside(None, nodes, couple_intercept)
+    }
+
+    /// The same, with what others of the same rows and models at other ridges have found.
+    pub(crate) fn beside(
+        like: Option<&Self>,
+        nodes: &[Node],
+        couple_intercept: bool,
+    ) -> Result<Self> {
         let first = nodes.first().ok_or(Error::NoData)?;
         let (columns, task) = (first.data.features().columns(), first.data.task());
         let (size, intercepts) = shape(nodes, columns, task)?;
@@ -90,7 +107,15 @@ impl Losses {
         let (free, coupled): (Vec<usize>, Vec<usize>) = (0..size).partition(is_free);
         // Least squares are minimised over free intercepts in closed form, which leaves shorter rows.
         let profile = !free.is_empty() && nodes.iter().all(|node| node.model.as_linear().is_some());
-        let each = nodes.par_iter().map(|node| loss(node, profile)).collect::<Result<_>>()?;
+        let loss = |(id, node): (usize, &Node)| match like.map(|like| &like.each[id]) {
+            Some(NodeLoss::Quadratic(known)) => {
+                let ridge = node.model.as_linear().map(|model| model.ridge);
+                let again = ridge.and_then(|ridge| known.with_ridge(ridge));
+                again.map_or_else(|| loss(node, profile), |own| own.map(NodeLoss::Quadratic))
+            }
+            _ => loss(node, profile),
+        };
+        let each = nodes.par_iter().enumerate().map(loss).collect::<Result<_>>()?;
         let order =
             if profile { coupled.clone() } else { [coupled.as_slice(), free.as_slice()].concat() };
         let intercepts = order.iter().map(|index| intercepts.contains(index)).collect();
@@ -102,6 +127,8 @@ impl Losses {
             intercepts,
             each,
             nodes: nodes.to_vec(),
+            reached: KeptReached::default(),
+            curvatures: OnceLock::new(),
         })
     }
 
@@ -123,6 +150,8 @@ impl Losses {
             intercepts: self.intercepts.clone(),
             each: members.iter().map(loss).collect(),
             nodes: members.iter().map(|members| self.nodes[members[0]].clone()).collect(),
+            reached: KeptReached::default(),
+            curvatures: OnceLock::new(),
             ..*self
         }
     }
@@ -163,6 +192,22 @@ impl Losses {
     /// Whether all losses are least squares.
     pub(super) fn is_quadratic(&self) -> bool {
         !self.each.iter().any(|loss| matches!(loss, NodeLoss::Convex(_)))
+    }
+
+    /// `∇²L` of every node, eight side by side; zero where a loss is not quadratic.
+    pub(super) fn curvatures(&self) -> &Batch {
+        let size = self.size;
+        let make = || {
+            Batch::new(self.len(), size, |first, triangles| {
+                let own = triangles.chunks_exact_mut(triangle(size).max(1));
+                for (loss, own) in self.each[first..].iter().zip(own) {
+                    if let NodeLoss::Quadratic(quadratic) = loss {
+                        quadratic.add_hessian(own, size);
+                    }
+                }
+            })
+        };
+        self.curvatures.get_or_init(make)
     }
 
     /// The squares of all labels that quadratic losses are differences of.
