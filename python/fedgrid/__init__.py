@@ -17,6 +17,7 @@ from ._network import Network
 from .adapters import Estimator, Functions
 from .comparison import Comparison, History
 from ._figures import Figure, figures, reproduce
+from ._sweep import SideBySide, Sweep, compare_runs, sweep
 from .methods import *
 from .models import *
 from .run import ConvergenceWarning, Run
@@ -52,10 +53,14 @@ __all__ = [
     "History",
     "Network",
     "Run",
+    "SideBySide",
+    "Sweep",
     "__version__",
     "callbacks",
+    "compare_runs",
     "figures",
     "reproduce",
+    "sweep",
 ]
 __all__ += methods.__all__
 __all__ += models.__all__

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import _fedgrid as native
-from ._frames import shown
+from ._frames import name_of, shown
 from ._work import Work
 from .comparison import Comparison
 from .run import Run
@@ -78,7 +78,7 @@ class FolderRun(Run):
     def _own_name(self) -> str:
         return self._names[0]
 
-    def _kept(self, use: str | None, stands_in: bool) -> native.Kept:
+    def _kept(self, use: str | None, stands_in: bool, always: bool = False) -> native.Kept:
         wanted = self._advised if use in (None, "advised") else use
         if wanted not in self._by_name:
             raise ValueError(f"use is {use!r}, expected {shown([*self._names, 'advised'])}")
@@ -96,6 +96,19 @@ class FolderRun(Run):
         for name in ("value", "standard_error"):
             found[name] = np.array([float(cell) if cell else np.nan for cell in found[name]])
         return found
+
+    def node(self, name: Any) -> dict[str, Any]:
+        """As `Run.node`. Importance and neighbours need the tables of the run, which are looked for from where its folder
+        was read; where they are not found, a note among `notes` says so."""
+        result = self._folder / "result.json"
+        if result.is_file() and result.read_bytes() == self._files["result.json"]:
+            found: dict[str, Any] = native.node(self._folder, name_of(name))
+            return found
+        with tempfile.TemporaryDirectory() as made:
+            folder = Path(made) / self._folder.name
+            _write(folder, self._files)
+            found = native.node(folder, name_of(name))
+            return found
 
     def report(self, path: str | Path, title: str = "fedgrid", compare: bool = True) -> Path:
         """Writes the page of the run, as its folder has it; its title is that of the run."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,9 +45,9 @@ class Predictions:
         """Looks how far predictions are off on rows that the models have not seen."""
         raise NotImplementedError
 
-    def _kept(self, use: str | None, stands_in: bool) -> native.Kept | None:
-        """The models of the method that predicts; None for the run's own, as they are here. `stands_in` says that
-        rows of nodes that the run does not know may be asked for."""
+    def _kept(self, use: str | None, stands_in: bool, always: bool = False) -> native.Kept | None:
+        """The models of the method that predicts; None for the run's own, as they are here, unless they are wanted
+        `always`. `stands_in` says that rows of nodes that the run does not know are asked for."""
         raise NotImplementedError
 
     def predict(
@@ -83,31 +83,86 @@ class Predictions:
         "advised", which is what the verdict advises. A run that has been compared, or was loaded, takes the advised one by
         default, and a warning says so where that is not the run's own; before it is compared, it takes its own.
 
-        `unknown` says what becomes of rows of nodes that the run has never seen: "refuse" (the default), "pooled", or
-        "neighbours", the mean of their neighbours' models (the default with `nodes` or `edges`). `nodes` is a table of
-        their places, with the columns of the table of nodes that the command trained the run with; `edges` one of edges to
-        nodes of the run, with the columns src, dst and weight.
+        `unknown` says what becomes of rows of nodes that the run has never seen, as `--unknown` of the command does: by
+        default the mean of their neighbours' models where `nodes` or `edges` say who these are, and else the pooled
+        model (the mean coefficients of a mixed one); "pooled", that model in any case; "neighbours", which refuses nodes
+        without any; "refuse". A warning names these nodes, because a typing error in a name looks like a new node. `nodes`
+        is a table of their places, with the columns of the table of nodes that the command trained the run with; `edges`
+        one of edges to nodes of the run, with the columns src, dst and weight.
         """
         known = self._known_part(offset, exposure)
+        read, rule = self._ruled(data, node, (unknown, nodes, edges))
+        kept = self._kept(use, rule != "refuse")
+        if kept is not None:
+            level = None if interval is None else self._level(interval)
+            asked = {"level": level, "unknown": rule, "near": near(nodes, edges), "history": None}
+            return self._by_kept(kept, (data, node, read), asked, known, history, self._numbers)
+        if interval is None:
+            return self._answer(data, node, self._labels, known=known, history=history, read=read)
+        if self.classes_ is not None:
+            raise ValueError("intervals are for numbers; of classes predict_proba gives probabilities")
+        factors = self._factors(interval)
+        return self._answer(data, node, lambda values: values[:, 0], factors, known, history, read)
+
+    def _ruled(self, data: Any, node: Any, asked: tuple[str | None, Any, Any]) -> tuple[Any, str | None]:
+        """Rows that were read (None of a dict of nodes), and the rule for nodes that the run has never seen: "refuse" where
+        there is none, because what stands in for a node may have to be trained first."""
+        unknown, nodes, edges = asked
         is_told = nodes is not None or edges is not None
-        if unknown is None and is_told:
-            unknown = "neighbours"
         if unknown not in (None, "refuse", "pooled", "neighbours"):
             raise ValueError(f"unknown is {unknown!r}, expected refuse, pooled or neighbours")
         if unknown == "neighbours" and not is_told:
             raise ValueError("unknown is 'neighbours', which needs the places of new nodes as nodes=, or edges=")
-        stands_in = unknown in ("pooled", "neighbours")
-        kept = self._kept(use, stands_in)
-        if kept is not None:
-            asked = {"level": None if interval is None else self._level(interval),
-                     "unknown": unknown or "refuse", "near": near(nodes, edges), "history": None}  # fmt: skip
-            return self._by_kept(kept, data, node, asked, known, history)
-        if interval is None:
-            return self._answer(data, node, self._labels, known=known, history=history)
-        if self.classes_ is not None:
-            raise ValueError("intervals are for numbers; of classes predict_proba gives probabilities")
-        factors = self._factors(interval)
-        return self._answer(data, node, lambda values: values[:, 0], factors, known, history)
+        if isinstance(data, Mapping) and not self._is_table(data, node):
+            read, found = None, list(data)
+        else:
+            read = self._read(data, node)
+            found = read[2]
+        known = {name_of(one) for one in self.nodes_}
+        has_unknown = any(name_of(one) not in known for one in found)
+        return read, unknown if has_unknown else "refuse"
+
+    def explain(
+        self,
+        data: Any,
+        node: Any = None,
+        *,
+        use: str | None = None,
+        nodes: Any = None,
+        edges: Any = None,
+        unknown: str | None = None,
+        history: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
+    ) -> Any:
+        """Why rows are predicted as they are: what each column adds to a base, as `predict --explain` of the command.
+
+        What comes back has an array for every column, `base` and `by` (whose model has predicted the row) as columns of a
+        pandas frame with the rows of `data` as its index, or as a dict of arrays where pandas is not installed; of a dict
+        from node to X, a dict. Base and columns add up to the prediction of linear models, trees and boosting, to the
+        logarithm of odds of logistic models, and so on; a warning says to what. There is no method for nearest neighbours,
+        kernels, smoothers, perceptrons, graphical lassos and Python objects. Everything else is as in `predict`.
+        """
+        known = self._known_part(offset, exposure)
+        read, rule = self._ruled(data, node, (unknown, nodes, edges))
+        kept = self._kept(use, rule != "refuse", True)
+        assert kept is not None
+        asked = {"level": None, "unknown": rule, "near": near(nodes, edges), "history": None}
+        return self._by_kept(kept, (data, node, read), asked, known, history, self._why)
+
+    def _why(self, kept: native.Kept, rows: Any, asked: dict[str, Any], data: Any) -> Any:
+        with limits(self._python):
+            base, columns, by, notes = kept.explain(rows, asked, self._work.quiet())
+        for note in notes:
+            warnings.warn(note, stacklevel=4)
+        found = {"base": base, **{name: cells for name, cells in columns}, "by": np.array(by)}
+        try:
+            import pandas
+        except ImportError:
+            return found
+        index = getattr(data, "index", None)
+        is_index = isinstance(index, pandas.Index) and len(index) == len(base)
+        return pandas.DataFrame(found, index=index if is_index else None)
 
     def _factors(self, level: float) -> list[tuple[float, str]]:
         """The half width of each node's intervals over the deviation of its predictions, and its basis."""
@@ -127,9 +182,16 @@ class Predictions:
         return float(level)
 
     def _by_kept(
-        self, kept: native.Kept, data: Any, node: Any, asked: dict[str, Any], known: KnownPart | None, history: Any
+        self,
+        kept: native.Kept,
+        given: tuple[Any, Any, Any],
+        asked: dict[str, Any],
+        known: KnownPart | None,
+        history: Any,
+        of: Callable[[native.Kept, Any, dict[str, Any], Any], Any],
     ) -> Any:
-        """Predictions by models that are kept, as the command makes them."""
+        """What `of` makes of rows and models that are kept, such as predictions, as the command makes them."""
+        data, node, read = given
         if isinstance(data, Mapping) and not self._is_table(data, node):
             if self._lags is not None:
                 raise ValueError("a run with lags predicts a table with the columns of nodes and of times")
@@ -138,45 +200,70 @@ class Predictions:
                 columns = matched(X, self._sources, f"X of node {key!r}", self._named)
                 codes = np.zeros(_rows(columns), dtype=np.int64)
                 own = None if known is None else known.of_node(key, X, _rows(columns))
-                found[key] = self._kept_rows(kept, columns, codes, [key], asked, known, own)
+                rows = self._kept_rows(columns, codes, [key], asked, known, own)
+                found[key] = of(kept, rows, asked, X)
             return found
-        columns, codes, found_nodes = self._read(data, node)
+        columns, codes, found_nodes = read
         if history is not None:
             before = self._read(history, node, all_sources=False)
             asked["history"] = ([name_of(one) for one in before[2]], before[1].astype(np.int64), before[0])
         own = None if known is None else known.of_rows(data, len(codes))
-        return self._kept_rows(kept, columns, codes, found_nodes, asked, known, own)
+        return of(kept, self._kept_rows(columns, codes, found_nodes, asked, known, own), asked, data)
 
     def _kept_rows(
         self,
-        kept: native.Kept,
         columns: list[Handed],
         codes: Any,
         found: list[Any],
         asked: dict[str, Any],
         known: KnownPart | None,
         own: Floats | None,
-    ) -> Any:
+    ) -> tuple[list[str], Any, list[Handed]]:
+        """Rows as kept models take them."""
         if asked["unknown"] == "refuse":
             self._known(found)
         if known is not None and own is not None:
             columns = [one for one in columns if one[0] != known.column]
             columns.append((known.column, "number", np.ascontiguousarray(own, dtype=np.float64)))
         names = [name_of(node) for node in found]
-        rows = names, np.asarray(codes, dtype=np.int64), columns
+        return names, np.asarray(codes, dtype=np.int64), columns
+
+    def _numbers(self, kept: native.Kept, rows: Any, asked: dict[str, Any], _: Any) -> Any:
+        values, ends = self._kept_values(kept, rows, asked)
+        predictions = self._labels(values)
+        return predictions if ends is None else Predicted(predictions, *ends)
+
+    def predict_proba(
+        self,
+        data: Any,
+        node: Any = None,
+        *,
+        use: str | None = None,
+        nodes: Any = None,
+        edges: Any = None,
+        unknown: str | None = None,
+        history: Any = None,
+    ) -> Any:
+        """One probability per class and row, by the models that `predict` takes."""
+        if self.classes_ is None:
+            raise AttributeError("predict_proba needs a run that predicts classes")
+        read, rule = self._ruled(data, node, (unknown, nodes, edges))
+        kept = self._kept(use, rule != "refuse")
+        if kept is not None:
+            asked = {"level": None, "unknown": rule, "near": near(nodes, edges), "history": None}
+            return self._by_kept(kept, (data, node, read), asked, None, history, self._probabilities)
+        return self._answer(data, node, lambda values: values, history=history, read=read)
+
+    def _probabilities(self, kept: native.Kept, rows: Any, asked: dict[str, Any], _: Any) -> Any:
+        return self._kept_values(kept, rows, asked)[0]
+
+    def _kept_values(self, kept: native.Kept, rows: Any, asked: dict[str, Any]) -> tuple[Floats, list[Floats] | None]:
         with limits(self._python):
             flat, ends, _, notes = kept.predict(rows, asked, self._work.quiet())
         for note in notes:
-            warnings.warn(note, stacklevel=4)
+            warnings.warn(note, stacklevel=5)
         outputs = 1 if self.classes_ is None else len(self.classes_)
-        predictions = self._labels(np.asarray(flat, dtype=np.float64).reshape(-1, outputs))
-        return predictions if ends is None else Predicted(predictions, *ends)
-
-    def predict_proba(self, data: Any, node: Any = None, *, history: Any = None) -> Any:
-        """One probability per class and row."""
-        if self.classes_ is None:
-            raise AttributeError("predict_proba needs a run that predicts classes")
-        return self._answer(data, node, lambda values: values, history=history)
+        return np.asarray(flat, dtype=np.float64).reshape(-1, outputs), ends
 
     def _labels(self, values: Floats) -> npt.NDArray[Any]:
         if self.classes_ is None:
@@ -192,11 +279,12 @@ class Predictions:
         factors: list[tuple[float, str]] | None = None,
         known: KnownPart | None = None,
         history: Any = None,
+        read: Any = None,
     ) -> Any:
         if self._lags is not None:
             if not is_table(data) or (isinstance(data, Mapping) and not self._is_table(data, node)):
                 raise ValueError("a run with lags predicts a table with the columns of nodes and of times")
-            columns, codes, nodes = self._read(data, node)
+            columns, codes, nodes = read
             before = None if history is None else self._read(history, node, all_sources=False)
             own = None if known is None else known.of_rows(data, len(codes))
             return self._made(columns, codes, nodes, made, factors, known, own, before)
@@ -217,7 +305,7 @@ class Predictions:
                 except ValueError as error:
                     raise ValueError(f"X of node {key!r}: {error}") from None
             return found
-        columns, codes, nodes = self._read(data, node)
+        columns, codes, nodes = read
         own = None if known is None else known.of_rows(data, len(codes))
         return self._made(columns, codes, nodes, made, factors, known, own)
 

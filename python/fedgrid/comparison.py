@@ -174,35 +174,30 @@ class Comparison:
         return pandas.DataFrame(rows, columns=["method", "alpha", "ridge", "validation"])
 
     def __str__(self) -> str:
-        lines = [f"{self.result['metric']:<42}{'validation':>11}{'test':>9}"]
-        for row in self.rows():
-            test = "" if row["test"] is None else f"{row['test']:.3g}"
-            lines.append(
-                f"{row['method']:<9} {row['what']}".ljust(42)
-                + f"{row['validation']:>11.3g}{test:>9}".rstrip()
-            )
-        notes = [textwrap.fill(f"Note: {note}", 100) for note in self.notes]
-        warnings = [textwrap.fill(f"Warning: {warning}", 100) for warning in self.warnings]
-        said = [*lines, "", *warnings, self.verdict]
-        return "\n".join([*said, "", *notes] if notes else said)
+        # What `fedgrid fit` prints.
+        readings = self._outcome.readings()
+        parts = [self._outcome.tables(), *([] if readings is None else [_wrapped(readings)])]
+        parts += [_wrapped(f"Warning: {warning}") for warning in self.warnings]
+        parts.append(_wrapped(self.verdict))
+        if self.evidence is not None:
+            parts.append(_wrapped(self.evidence["sentence"]))
+        if self.notes:
+            parts.append("\n".join(_wrapped(f"Note: {note}") for note in self.notes))
+        return "\n\n".join(parts)
 
     def __repr__(self) -> str:
         kind = self.verdict_kind or self.result["method"]["kind"]
         return f"Comparison({'' if self.converged else 'not converged, '}{kind})"
 
     def _repr_html_(self) -> str:
-        cells = ""
-        for row in self.rows():
-            test = "" if row["test"] is None else f"{row['test']:.4g}"
-            cells += (
-                f"<tr><th style='text-align:left'>{row['method']}</th>"
-                f"<td style='text-align:left'>{row['what']}</td>"
-                f"<td>{row['validation']:.4g}</td><td>{test}</td></tr>"
-            )
-        head = f"<tr><th>{self.result['metric']}</th><th></th><th>validation</th><th>test</th></tr>"
+        table = f"<pre>{html.escape(self._outcome.tables())}</pre>"
         warnings = "".join(f"<b>Warning: {html.escape(said)}</b><br>" for said in self.warnings)
         verdict = f"<p>{warnings}{html.escape(self.verdict)}</p>"
-        return f"{verdict}<table>{head}{cells}</table>{html_notes(self.notes)}"
+        return f"{verdict}{table}{html_notes(self.notes)}"
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 80, break_long_words=False, break_on_hyphens=False)
 
 
 def html_notes(notes: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import tempfile
+import textwrap
 import time
 import warnings
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .methods import Method
 
 #: The format of pickled runs; a fedgrid reads its own and earlier ones.
-FORMAT = 4
+FORMAT = 5
 
 
 class ConvergenceWarning(UserWarning):
@@ -74,6 +75,8 @@ class Run(Predictions):
         self._kept_models: dict[tuple[str, bool], native.Kept] = {}
         self._alone: Comparison | None = None
         self._compared: Comparison | None = None
+        #: What the pages of the run know of its nodes, with and without a comparison.
+        self._page_data: dict[bool, str] = {}
 
     # Training -----------------------------------------------------------------------------------
 
@@ -286,11 +289,50 @@ class Run(Predictions):
         kept = {
             "outcome": found._outcome, "network": self.network._native,
             "positions": self.network.positions, "experiment": self._experiment, "helps": self._helps,
-            "coefficients": self._coefficients,
+            "coefficients": self._coefficients, "data": self._data_of_page(compare),
         }  # fmt: skip
         page = native.page(title, kept)
         Path(path).write_text(page, encoding="utf-8")
         return Path(path)
+
+    def _data_of_page(self, compare: bool) -> str | None:
+        if compare not in self._page_data and self._study is not None:
+            with limits(self._python):
+                data = self._study.page_data(self._carded(compare), self._work.quiet())
+            self._page_data[compare] = data
+        return self._page_data.get(compare)
+
+    def _carded(self, compare: bool) -> dict[str, Any]:
+        """What the cards of nodes are made of."""
+        found = self.compare() if compare else self._by_itself()
+        contestants = self._study.contestants() if compare else [self._study.main()]
+        return {"cards": [self._card(one) for one in contestants], "fitted": self._fitted, "outcome": found._outcome}
+
+    def node(self, name: Any) -> dict[str, Any]:
+        """What is known of a node, as `fedgrid show --node NAME --json` has it: its errors by each method, its coefficients
+        beside those of the pooled model and of its neighbours, trees as rules, who pulls it, its intervals, and the
+        importance of columns on rows that validate. A run that was compared has the errors of all methods.
+        """
+        if self._study is None:
+            raise RuntimeError("a run that was pickled has no rows to look at; save() it before, and load that")
+        names = [name_of(one) for one in self.nodes_]
+        if name_of(name) not in names:
+            raise ValueError(f"node {name!r} is not of this run, which has {shown(self.nodes_)}")
+        parts = self._carded(self._compared is not None)
+        with limits(self._python):
+            found: dict[str, Any] = self._study.node(parts, names.index(name_of(name)), self._work.quiet())
+        return found
+
+    def summary(self) -> str:
+        """The run in some lines: what was trained, how it went and, once it is compared, what the comparison says."""
+        rows = "" if self._study is None else f", {self._study.counts()[0]:,} training rows"
+        lines = [f"{self!r}{rows}, {len(self.features_)} features"]
+        if self._compared is not None:
+            return "\n".join([*lines, "", str(self._compared)])
+        found = self.certificate_
+        lines.append(f"{self.engine_}, {found['kind']} {found['value']:.3g}; not compared yet (run.compare())")
+        notes = [textwrap.fill(f"Note: {note}", 80) for note in self.notes_]
+        return "\n".join([*lines, *(["", *notes] if notes else [])])
 
     def export_onnx(self, path: str | Path, node: Any = None, force: bool = False) -> Path:
         """Writes the models as ONNX, which runtimes in many languages can compute, in double precision.
@@ -330,47 +372,66 @@ class Run(Predictions):
     @property
     def advised_(self) -> str:
         """The method that the verdict advises; the run's own where it is undecided. Compares if need be."""
-        return str(self.compare().result.get("advised") or self._own_name())
+        found = self.compare().result.get("advised")
+        return self._own_name() if found is None else _called(json.dumps(found))
 
     def _own_name(self) -> str:
         """The run's own method among those that are compared."""
         if self._study is not None:
-            return str(json.loads(self._study.main()))
+            return _called(self._study.main())
         return "network" if self._compared is None else self._compared.own
 
-    def _kept(self, use: str | None, stands_in: bool) -> native.Kept | None:
-        if self._study is None:
-            self._check_pickled(use, stands_in)
-            return None
+    def _kept(self, use: str | None, stands_in: bool, always: bool = False) -> native.Kept | None:
         own = self._own_name()
         if use == "advised" or (use is None and self._compared is not None):
             wanted = self.advised_
         else:
             wanted = own if use is None else use
-        if wanted == own and not stands_in:
+        if wanted == own and not stands_in and not always:
             return None
+        if self._study is None:
+            return self._kept_of_pickle(use, wanted, stands_in, always)
         found = self._kept_of(wanted, own, stands_in)
         if wanted != own and use != wanted:
             warnings.warn(found.note(), stacklevel=3)
         return found
 
-    def _check_pickled(self, use: str | None, stands_in: bool) -> None:
-        """Pickled runs keep their own models alone, which predict as before."""
+    def _kept_of_pickle(self, use: str | None, wanted: str, stands_in: bool, always: bool) -> native.Kept | None:
+        """Models of a run that was pickled: those that it had, and those that predict once a run is compared."""
         own = self._own_name()
-        if stands_in or use not in (None, own):
-            raise RuntimeError(
-                "a run that was pickled keeps the models of its own method and no other; save it as a folder with "
-                "save() before, and load that with Run.load()"
-            )
-        if use is None and self._compared is not None and self.advised_ != own:
+        for key in ((wanted, True), (wanted, False)):
+            if key in self._kept_models and (key[1] or not stands_in or wanted == "pooled"):
+                found = self._kept_models[key]
+                if wanted != own and use != wanted:
+                    warnings.warn(found.note(), stacklevel=4)
+                return found
+        if use is None and not stands_in and not always:
+            # Models that are Python objects are pickled, and those of other methods cannot be trained again.
             warnings.warn(
-                f"a run that was pickled keeps its own models alone: predicted by {own} instead of {self.advised_}, "
-                "which the verdict advises",
+                f"the pickled run has no models of {wanted}, which the verdict advises: predicted by {own} instead",
                 stacklevel=4,
             )
+            return None
+        names = ", ".join(dict.fromkeys([own, *(name for name, _ in self._kept_models)]))
+        what = f"the models of {wanted}"
+        if stands_in or wanted == own:
+            what = "a model for nodes that it has never seen" if stands_in else "what explain needs"
+        raise RuntimeError(
+            f"the pickled run has not {what} (it has those of {names}): it keeps what it had when it was pickled; compare "
+            "it before, or save it as a folder with save() and load that with Run.load()"
+        )
+
+    def _keep_for_pickle(self) -> dict[tuple[str, bool], str]:
+        """Other methods' models as text: those that are there and, of a run that was compared, those that predict, also at
+        nodes that it has never seen. Nothing where models are Python objects."""
+        if self._study is not None and self._compared is not None and not self._python:
+            self._kept_of(self.advised_, self._own_name(), True)
+        texts = {key: kept.text() for key, kept in self._kept_models.items()}
+        return {key: text for key, text in texts.items() if text is not None}
 
     def _kept_of(self, wanted: str, own: str, stands_in: bool) -> native.Kept:
-        known = [json.loads(one) for one in self._study.contestants()]
+        by_name = {_called(one): one for one in [*self._study.contestants(), self._study.main()]}
+        known = list(by_name)
         names = [own, *(one for one in ("local", "pooled", "shrunk", "mixed") if one in known and one != own)]
         if wanted not in names and not (self._compared is not None and wanted == self.advised_):
             raise ValueError(f"use is {wanted!r}, expected {shown([*names, 'advised'])}")
@@ -380,13 +441,13 @@ class Run(Predictions):
             pooled = self._kept_of("pooled", own, False)
         key = wanted, pooled is not None
         if key not in self._kept_models:
-            advised = json.dumps(own if self._compared is None else self.advised_)
+            advised = by_name[own if self._compared is None else self.advised_]
             if wanted == own:
                 if self.classes_ is None:
                     self._calibrate()
                 found = self._study.kept_own(self._fitted, advised, pooled)
             else:
-                card = self._card(json.dumps(wanted))
+                card = self._card(by_name[wanted])
                 with limits(self._python):
                     found = self._study.kept(card, advised, self._work.quiet(), pooled)
                 self._work.done()
@@ -402,7 +463,7 @@ class Run(Predictions):
         predicts. `force` replaces a run that is there. Models that are Python objects cannot be stored so.
         """
         if self._study is None:
-            raise RuntimeError("a run that was pickled has no rows to keep other methods from; save it before")
+            raise RuntimeError("a run that was pickled has no rows, which a folder needs; save it before")
         folder = Path(folder)
         found = self.compare() if compare else self._by_itself()
         contestants = self._study.contestants() if compare else [self._study.main()]
@@ -469,7 +530,10 @@ class Run(Predictions):
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
         state["_format"] = FORMAT
-        state["_exported"] = [self._models.export(k) for k in range(len(self.nodes_))]
+        state["_kept_models"] = self._keep_for_pickle()
+        # Models that are kept with all that predictions may need are not written twice.
+        is_kept = (self._own_name(), True) in state["_kept_models"]
+        state["_exported"] = None if is_kept else [self._models.export(k) for k in range(len(self.nodes_))]
         state["_about"] = self._models.about()
         state["_work"] = self._work.threads
         # Files have plain values in the place of native ones, and call every strength alpha.
@@ -479,7 +543,6 @@ class Run(Predictions):
         state["_coefficients"] = self._coefficients.text()
         state["_intervals"] = None if self._intervals is None else self._intervals.text()
         state["_cards"] = {}
-        state["_kept_models"] = {}
         for name in ("_study", "_fitted", "_models"):
             state[name] = None
         return state
@@ -508,7 +571,10 @@ class Run(Predictions):
         kept = state.get("_intervals")
         state["_intervals"] = None if kept is None else native.Intervals.restore(kept)
         state.setdefault("_is_calibrated", False)
-        state.setdefault("_kept_models", {})
+        # Runs of format 4 and before keep their own models alone.
+        kept_models = state.get("_kept_models", {})
+        state["_kept_models"] = {key: native.Kept.restore(text) for key, text in kept_models.items()}
+        state.setdefault("_page_data", {})
         # Features of earlier runs are columns as they are.
         state.setdefault("_sources", state["features_"])
         state.setdefault("_lags", None)
@@ -518,7 +584,10 @@ class Run(Predictions):
         if self._strength_name is None:
             self.strength_ = None
         self._work = Work(state["_work"] or None, (), False)
-        self._models = native.Models.restore(exported, about)
+        if exported is None:
+            self._models = self._kept_models[self._own_name(), True].models([name_of(node) for node in self.nodes_])
+        else:
+            self._models = native.Models.restore(exported, about)
 
 
 def _unpickled(format: int, version: str) -> Run:
@@ -529,6 +598,12 @@ def _unpickled(format: int, version: str) -> Run:
             f"{native.__version__} reads formats up to {FORMAT}; use fedgrid {version} or later"
         )
     return Run.__new__(Run)
+
+
+def _called(contestant: str) -> str:
+    """What a row of the comparison, as JSON, is called: its own name, or that of the baseline that it is."""
+    found = json.loads(contestant)
+    return str(next(iter(found.values()))) if isinstance(found, dict) else str(found)
 
 
 class _Models(Mapping[Any, Any]):

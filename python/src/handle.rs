@@ -5,6 +5,7 @@ use fedgrid::{compare::Card, uncertainty::Intervals};
 use fedgrid_lab::{
     coefficients::Coefficients,
     outcome::{Help, Outcome},
+    printed, readings,
     summary::basis,
 };
 use numpy::PyArray1;
@@ -51,6 +52,18 @@ impl OutcomeHandle {
     #[staticmethod]
     fn restore(text: &str) -> PyResult<Self> {
         from_json(text).map(Self)
+    }
+
+    /// The tables of methods, of networks to choose from and of rolling origins, as the command prints them.
+    fn tables(&self) -> String {
+        let own = Some(printed::table(&self.0));
+        let all = [printed::candidates(&self.0), own, printed::origins(&self.0)];
+        all.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// What people read of the run's predictions beside the error, in a line; none without a measure.
+    fn readings(&self) -> Option<String> {
+        readings::line(&self.0)
     }
 
     /// The outcome in Python's own values, as `result.json` has it.

@@ -6,7 +6,7 @@ use std::{path::PathBuf, sync::Arc};
 use fedgrid::data::Task;
 use fedgrid_lab::{
     run::RunModels,
-    serving::{LevelIntervals, NewNodes, Served, Serving, UnknownRule, method_note},
+    serving::{Explanations, LevelIntervals, NewNodes, Served, Serving, UnknownRule, method_note},
     source::{Column, Table},
 };
 use numpy::{PyArray1, PyReadonlyArray1};
@@ -45,6 +45,10 @@ pub(crate) struct Asked<'py> {
 type Found<'py> =
     (Bound<'py, PyArray1<f64>>, Option<[Bound<'py, PyArray1<f64>>; 2]>, Vec<String>, Vec<String>);
 
+/// The base of every row, what each column adds to it, whose model has predicted each row, and what a reader must know.
+type Why<'py> =
+    (Bound<'py, PyArray1<f64>>, Vec<(String, Bound<'py, PyArray1<f64>>)>, Vec<String>, Vec<String>);
+
 #[pymethods]
 impl KeptHandle {
     /// Reads the models of a run folder: of a method by name, or of the run's own.
@@ -57,6 +61,18 @@ impl KeptHandle {
         };
         let models = py.detach(read).map_err(|error| experiment_error(&error))?;
         Ok(Self(Arc::new(models)))
+    }
+
+    /// What `text` has written.
+    #[staticmethod]
+    fn restore(text: &str) -> PyResult<Self> {
+        let models = RunModels::from_text(text).map_err(|error| experiment_error(&error))?;
+        Ok(Self(Arc::new(models)))
+    }
+
+    /// As JSON, for a pickle; none if models are Python's.
+    fn text(&self) -> PyResult<Option<String>> {
+        self.0.to_text().map_err(|error| experiment_error(&error))
     }
 
     /// How rows are read, as JSON.
@@ -109,6 +125,23 @@ impl KeptHandle {
         Ok(Some(IntervalsHandle(found.intervals.clone())))
     }
 
+    /// Why rows are predicted as they are: the base, what each column adds, whose model has predicted each row, and notes.
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        rows: NamedRows<'py>,
+        asked: Asked<'py>,
+        how: How,
+    ) -> PyResult<Why<'py>> {
+        let (found, explained) = self.served(py, (rows, asked), &how, true)?;
+        let Explanations { base, columns, notes } = explained.expect("it was asked for");
+        let columns =
+            columns.into_iter().map(|(name, cells)| (name, PyArray1::from_vec(py, cells)));
+        let by = found.by.iter().map(ToString::to_string).collect();
+        let notes = found.notes.into_iter().chain(notes).collect();
+        Ok((PyArray1::from_vec(py, base), columns.collect(), by, notes))
+    }
+
     /// Predicts rows as the command does: the values, the ends of intervals, whose model has predicted each row, and notes.
     fn predict<'py>(
         &self,
@@ -117,6 +150,27 @@ impl KeptHandle {
         asked: Asked<'py>,
         how: How,
     ) -> PyResult<Found<'py>> {
+        let (served, _) = self.served(py, (rows, asked), &how, false)?;
+        let Served { values, by, intervals, notes, .. } = served;
+        let end = |ends: &[Option<(f64, f64)>], of: fn((f64, f64)) -> f64| {
+            let cells = ends.iter().map(|own| own.map_or(f64::NAN, of)).collect();
+            PyArray1::from_vec(py, cells)
+        };
+        let ends = intervals.map(|all| [end(&all, |own| own.0), end(&all, |own| own.1)]);
+        let by = by.iter().map(ToString::to_string).collect();
+        Ok((PyArray1::from_vec(py, values), ends, by, notes))
+    }
+}
+
+impl KeptHandle {
+    /// Predictions of rows and, if asked for, why they are so.
+    fn served(
+        &self,
+        py: Python<'_>,
+        (rows, asked): (NamedRows<'_>, Asked<'_>),
+        how: &How,
+        explains: bool,
+    ) -> PyResult<(Served, Option<Explanations>)> {
         let (models, level) = (self.0.clone(), asked.level);
         let table = self.table(rows)?;
         let history = asked.history.map(|rows| self.table(rows)).transpose()?;
@@ -130,27 +184,19 @@ impl KeptHandle {
         };
         let near = asked.near.map(|(kind, columns)| self.near(&kind, &columns)).transpose()?;
         let served = how.run(py, move |_| {
-            let predict = || -> fedgrid_lab::Result<Served> {
+            let predict = || {
                 let levels = level.map(|level| LevelIntervals::new(&models, level)).transpose()?;
                 let (intervals, new_nodes) = (levels.as_ref(), near.as_ref());
                 let serving = Serving { models: &models, intervals, unknown, new_nodes };
-                serving.predict(&table, history.as_ref())
+                let served = serving.predict(&table, history.as_ref())?;
+                let why = explains.then(|| serving.explain(&table, history.as_ref(), &served));
+                Ok((served, why.transpose()?))
             };
             Ok(predict())
         })?;
-        let Served { values, by, intervals, notes, .. } =
-            served.map_err(|error| experiment_error(&error))?;
-        let end = |ends: &[Option<(f64, f64)>], of: fn((f64, f64)) -> f64| {
-            let cells = ends.iter().map(|own| own.map_or(f64::NAN, of)).collect();
-            PyArray1::from_vec(py, cells)
-        };
-        let ends = intervals.map(|all| [end(&all, |own| own.0), end(&all, |own| own.1)]);
-        let by = by.iter().map(ToString::to_string).collect();
-        Ok((PyArray1::from_vec(py, values), ends, by, notes))
+        served.map_err(|error| experiment_error(&error))
     }
-}
 
-impl KeptHandle {
     /// A frame as the table that the command would read.
     pub(crate) fn table(&self, (names, codes, columns): NamedRows<'_>) -> PyResult<Table> {
         let about = &self.0.about;
@@ -162,7 +208,7 @@ impl KeptHandle {
         let others =
             columns.iter().map(|(name, ..)| name.as_str()).filter(|name| *name != about.node);
         made.extend(frame.columns(others, &about.column_plan().missing_values));
-        Ok(Table::of_columns(SOURCE, made, codes.len()))
+        Ok(Table::of_frame(SOURCE, made, codes.len()))
     }
 
     /// Who is near nodes that the run does not know.
@@ -182,5 +228,5 @@ pub(crate) fn near_table(kind: &str, columns: &[HandedColumn<'_>]) -> PyResult<T
     let rows = columns.first().map_or(Ok(0), |(_, _, cells)| cells.len())?;
     let frame = Frame::new(columns, rows)?;
     let made = frame.columns(columns.iter().map(|(name, ..)| name.as_str()), &[]);
-    Ok(Table::of_columns(if kind == "edges" { "edges" } else { "nodes" }, made, rows))
+    Ok(Table::of_frame(if kind == "edges" { "edges" } else { "nodes" }, made, rows))
 }

@@ -19,9 +19,11 @@ mod kept;
 mod given;
 mod study;
 mod update;
+mod show;
 mod learn;
 mod schema;
 mod reproduce;
+mod sweep;
 
 use pyo3::prelude::*;
 
@@ -45,6 +47,9 @@ fn _fedgrid(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(study::takes_classes, module)?)?;
     module.add_function(wrap_pyfunction!(update::update, module)?)?;
     module.add_function(wrap_pyfunction!(learn::learn, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::sweep, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::compare_runs, module)?)?;
+    module.add_function(wrap_pyfunction!(show::node, module)?)?;
     module.add_function(wrap_pyfunction!(reproduce::figures, module)?)?;
     module.add_function(wrap_pyfunction!(reproduce::run_figures, module)?)?;
     // Called while the interpreter is still whole: later it would end our threads inside of Rust.

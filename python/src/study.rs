@@ -15,7 +15,7 @@ use fedgrid_lab::{
     card::{CardParts, neighbours_of},
     coefficients::Coefficients,
     experiment::Experiment,
-    pipeline::{Found, Heading, Pipeline},
+    pipeline::{Found, Heading, KeptFit, Pipeline},
     report::Page,
     run::{Existing, KeptMethods, RunFolder, RunModels},
     statistics::Statistics,
@@ -25,7 +25,7 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::json;
 
 use crate::{
-    convert::{experiment_error, from_json, to_json},
+    convert::{experiment_error, from_json, plain, to_json},
     given::Given,
     handle::{CardHandle, CoefficientsHandle, HelpsHandle, IntervalsHandle, OutcomeHandle},
     kept::KeptHandle,
@@ -45,6 +45,17 @@ pub(crate) struct PageParts<'py> {
     experiment: String,
     helps: PyRef<'py, HelpsHandle>,
     coefficients: PyRef<'py, CoefficientsHandle>,
+    /// What `page_data` has given; none shows cards of what is above.
+    data: Option<String>,
+}
+
+/// What cards of nodes are made of.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct CardedParts<'py> {
+    cards: Vec<PyRef<'py, CardHandle>>,
+    fitted: PyRef<'py, FittedHandle>,
+    outcome: PyRef<'py, OutcomeHandle>,
 }
 
 /// What a run folder is made of.
@@ -102,6 +113,39 @@ impl StudyHandle {
 }
 
 impl StudyHandle {
+    /// What is made of cards of nodes; models may be Python's, so that it is a job.
+    fn carded<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        parts: &CardedParts<'_>,
+        how: &How,
+        of: impl FnOnce(&Pipeline<'_>, &Found<'_>) -> T + Send + 'static,
+    ) -> PyResult<T> {
+        let (experiment, assembly) = (self.experiment.clone(), self.assembly());
+        let cards: Vec<Card> = parts.cards.iter().map(|card| card.0.clone()).collect();
+        let (fitted, outcome) = (parts.fitted.known.clone(), parts.outcome.0.clone());
+        how.run(py, move |watch| {
+            let study = &assembly.study;
+            let is_pooled = |card: &&Card| card.contestant == Contestant::Pooled;
+            let is_own = study.main() == Contestant::Pooled;
+            let pooled = cards.iter().find(is_pooled).filter(|_| !is_own).map(|card| {
+                let fitted = study.fit_by_name(card.contestant, card.strength, watch)?;
+                Ok(KeptFit { contestant: card.contestant, fitted })
+            });
+            let others: Vec<KeptFit> = pooled.into_iter().collect::<fedgrid::Result<_>>()?;
+            let pipeline = Pipeline { experiment: &experiment, assembly: &assembly };
+            let helps = pipeline.helps(&fitted);
+            let found = Found {
+                outcome: &outcome,
+                cards: &cards,
+                fitted: &fitted,
+                others: &others,
+                helps: &helps,
+            };
+            Ok(of(&pipeline, &found))
+        })
+    }
+
     /// The studies of all origins but the last.
     fn earlier(&self) -> Vec<Arc<Assembly>> {
         let own =
@@ -401,6 +445,24 @@ impl StudyHandle {
         saved.map_err(refused)
     }
 
+    /// What a page knows of the nodes: their cards, as the command makes them.
+    fn page_data(&self, py: Python<'_>, parts: CardedParts<'_>, how: How) -> PyResult<String> {
+        self.carded(py, &parts, &how, |pipeline, found| pipeline.page_data(found))
+    }
+
+    /// The card of the node at a place in Python's own values, as `fedgrid show` has it.
+    fn node(
+        &self,
+        py: Python<'_>,
+        parts: CardedParts<'_>,
+        place: usize,
+        how: How,
+    ) -> PyResult<Py<PyAny>> {
+        let view =
+            self.carded(py, &parts, &how, move |pipeline, found| pipeline.card(found, place))?;
+        plain(py, &view)
+    }
+
     /// The outcome of a run, from the cards of those that are compared, or from its own alone.
     fn outcome(
         &self,
@@ -499,8 +561,8 @@ pub(crate) fn page(py: Python<'_>, title: &str, kept: PageParts<'_>) -> String {
         edges.iter().map(|edge| (edge.source, edge.target, edge.weight)).collect();
     let (outcome, edges, positions) = (&kept.outcome.0, &edges, kept.positions.as_deref());
     let (experiment, helps) = (kept.experiment.as_str(), kept.helps.0.as_slice());
-    let coefficients = &kept.coefficients.0;
-    // A pickled run has its coefficients and its network; rules and importance are for runs in folders.
+    let (coefficients, data) = (&kept.coefficients.0, kept.data.as_deref());
+    // A pickled run has its coefficients and its network; more only if it was reported before.
     let parts = CardParts {
         outcome,
         cards: &[],
@@ -524,5 +586,5 @@ pub(crate) fn page(py: Python<'_>, title: &str, kept: PageParts<'_>) -> String {
         helps,
         coefficients,
     };
-    py.detach(|| page.render())
+    py.detach(|| data.map_or_else(|| page.render(), |data| page.render_with(data)))
 }

@@ -120,14 +120,17 @@ def test_a_folder_of_the_command_opens_here(command: Path, tmp_path: Path) -> No
     assert (found == told["prediction"].to_numpy()).all()
 
 
-def test_rows_of_new_nodes_are_refused_or_predicted_as_asked(run: fg.Run, frame: pd.DataFrame, tmp_path: Path) -> None:
+def test_rows_of_new_nodes_are_refused_or_predicted_as_asked(
+    run: fg.Run, frame: pd.DataFrame, command: Path, tmp_path: Path
+) -> None:
     new = frame.head(3).assign(node="new")
     edges = pd.DataFrame({"src": ["new", "new"], "dst": ["n0", "n1"], "weight": [1.0, 3.0]})
     for one in (run, fg.Run.load(run.save(tmp_path / "run"))):
         with pytest.raises(ValueError, match="node 'new' is not of this run"):
-            one.predict(new, use="network")
-        with pytest.warns(UserWarning, match="Node 'new' is not known to the run: 3 rows predicted by the pooled"):
-            pooled = one.predict(new, use="network", unknown="pooled")
+            one.predict(new, use="network", unknown="refuse")
+        for rule in (None, "pooled"):
+            with pytest.warns(UserWarning, match="Node 'new' is not known to the run: 3 rows predicted by the pooled"):
+                pooled = one.predict(new, use="network", unknown=rule)
         assert np.allclose(pooled, one.predict(frame.head(3), use="pooled"), rtol=1e-12)
         with pytest.warns(UserWarning, match="the mean of their neighbours' models"):
             mean = one.predict(new, use="network", edges=edges)
@@ -137,6 +140,27 @@ def test_rows_of_new_nodes_are_refused_or_predicted_as_asked(run: fg.Run, frame:
             one.predict(new, use="network", unknown="neighbours")
         with pytest.raises(ValueError, match="unknown is 'perhaps'"):
             one.predict(new, unknown="perhaps")
+        # A dict of nodes, and known nodes beside new ones.
+        with pytest.warns(UserWarning, match="Node 'new' is not known"):
+            both = one.predict({"n0": frame[["a", "b", "c"]].head(2), "new": new[["a", "b", "c"]]}, use="network")
+        assert np.allclose(both["new"], pooled, rtol=1e-12)
+        assert (both["n0"] == one.predict({"n0": frame[["a", "b", "c"]].head(2)}, use="network")["n0"]).all()
+    # The command does the same by default.
+    told = predicted(command, tmp_path / "run", new, "--use", "network")
+    assert (told["by"] == "pooled").all() and np.allclose(told["prediction"], pooled, rtol=1e-12)
+
+
+def test_probabilities_are_of_the_models_that_predict(tmp_path: Path, path: fg.Network) -> None:
+    frame = made(classes=True)
+    run = fg.FedRelax(0.1, fg.Logistic(ridge=0.01), shuffles=1).fit(frame, "y", node="node", network=path)
+    loaded = fg.Run.load(silently(lambda: run.save(tmp_path / "run")))
+    for one in (run, loaded):
+        for use in METHODS:
+            probabilities = one.predict_proba(frame, use=use)
+            assert np.allclose(probabilities.sum(axis=1), 1.0)
+            assert (one.classes_[probabilities.argmax(axis=1)] == one.predict(frame, use=use)).all()
+        with pytest.warns(UserWarning, match="Node 'new' is not known"):
+            assert one.predict_proba(frame.head(3).assign(node="new"), use="network").shape == (3, 2)
 
 
 def test_classes_come_back_from_a_folder(tmp_path: Path, path: fg.Network) -> None:

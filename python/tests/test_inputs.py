@@ -114,7 +114,7 @@ def test_nodes_that_are_not_in_the_network_are_named(frame: pd.DataFrame, path: 
         predictions(frame, fg.Network.shape("path", [f"n{k}" for k in range(5)]))
     run = METHOD.fit(frame, "y", node="node", network=path)
     with pytest.raises(ValueError, match="node 'n9' is not of this run"):
-        run.predict(frame.assign(node="n9"))
+        run.predict(frame.assign(node="n9"), unknown="refuse")
     with pytest.raises(ValueError, match="6 nodes and no network"):
         METHOD.fit(frame, "y", node="node")
 
@@ -243,7 +243,7 @@ def test_frames_of_single_nodes_are_matched_by_name(frame: pd.DataFrame, path: f
     with pytest.raises(ValueError, match="X of node 'n1': row 0, column 'a' is 'warm', expected a number"):
         run.predict({"n1": {"a": ["warm"], "b": [1.0]}})
     with pytest.raises(ValueError, match="node 'n9' is not of this run"):
-        run.predict({"n9": rows[AB]})
+        run.predict({"n9": rows[AB]}, unknown="refuse")
     assert run.predict({"n1": []})["n1"].shape == (0,)
 
 

@@ -36,6 +36,7 @@ def test_a_run_that_did_not_converge_says_so(frame: pd.DataFrame, path: fg.Netwo
     compared = run.compare()
     for said in (str(compared), compared._repr_html_(), run._repr_html_()):
         plain = said.replace("&#x27;", "'")
+        plain = " ".join(plain.split())
         assert plain.index("did not converge: fixed-point residual") < plain.index(compared.verdict)
     assert repr(compared).startswith("Comparison(not converged")
 
@@ -133,6 +134,35 @@ def test_pickles_hold_plain_values_and_give_native_ones_back(
     assert run.report(tmp_path / "after.html").read_text() == page
 
 
+def test_a_pickled_run_predicts_by_what_its_verdict_advises(frame: pd.DataFrame, path: fg.Network) -> None:
+    # All nodes are alike, so that the pooled model is advised.
+    alike = pd.concat([made(6, 60, seed=k).assign(y=lambda rows: rows["a"] + rows["b"]) for k in range(2)])
+    alike["y"] += np.sin(17.0 * np.arange(len(alike)))
+    run = fg.FedRelax(0.3, fg.Linear(ridge=0.01), shuffles=1).fit(alike, "y", node="node", network=path)
+    new = alike.head(4).assign(node="new")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        local = run.predict(alike, use="local", interval=0.8)
+        # Not compared: its own models, and those that were asked for before.
+        for again in kept(run):
+            assert (again.predict(alike) == run.predict(alike)).all()
+            assert all((a == b).all() for a, b in zip(again.predict(alike, use="local", interval=0.8), local))
+            with pytest.raises(RuntimeError, match="has not the models of shrunk .it has those of network, local."):
+                again.predict(alike, use="shrunk")
+            with pytest.raises(RuntimeError, match="has not a model for nodes that it has never seen"):
+                again.predict(new)
+        advised = run.advised_
+        assert advised == "pooled", run.compare().verdict
+        for again in kept(run):
+            assert (again.predict(alike) == run.predict(alike, use="pooled")).all()
+            assert (again.predict(alike, use="network") == run.predict(alike, use="network")).all()
+            assert (again.predict(new) == run.predict(new)).all()
+            assert all((a == b).all() for a, b in zip(again.predict(alike, interval=0.9), run.predict(alike, interval=0.9)))
+            pd.testing.assert_frame_equal(again.explain(alike), run.explain(alike))
+    with pytest.warns(UserWarning, match="predicted by pooled, as the verdict advises"):
+        pickle.loads(pickle.dumps(run)).predict(alike)
+
+
 def test_no_row_is_pickled(frame: pd.DataFrame, path: fg.Network) -> None:
     run = fg.FedRelax(0.3, fg.Linear(ridge=0.01), shuffles=1).fit(frame, "y", node="node", network=path)
     run.compare()
@@ -149,7 +179,7 @@ def test_pickles_of_other_formats_are_refused_in_one_sentence(
     with monkeypatch.context() as later:
         later.setattr(runs, "FORMAT", runs.FORMAT + 1)
         newer = pickle.dumps(run)
-    with pytest.raises(ValueError, match=r"pickled by fedgrid .* in format 5, and fedgrid .* reads formats up to 4"):
+    with pytest.raises(ValueError, match=r"pickled by fedgrid .* in format 6, and fedgrid .* reads formats up to 5"):
         pickle.loads(newer)
 
     class Old:
@@ -194,7 +224,7 @@ def test_columns_that_are_left_out_and_whole_targets_are_said(path: fg.Network) 
     assert "Columns left out: date (2024-01-01 in all training rows)." in said
     assert "Target 'y' holds 3 whole numbers (0, 1, 2)" in said
     assert "There are no test rows" in " ".join(run.compare().warnings)
-    plain = str(run.compare())
+    plain = " ".join(str(run.compare()).split())
     assert plain.index("There are no test rows") < plain.index(run.compare().verdict)
     asked = fg.FedRelax(0.1, fg.Linear(ridge=0.1)).fit(frame, "y", node="node", network=path, task="regression")
     assert "whole numbers" not in " ".join(asked.notes_)

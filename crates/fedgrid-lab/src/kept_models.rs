@@ -39,6 +39,9 @@ pub(crate) const FORMAT_VERSION: u32 = 3;
 /// The oldest version that can still be read: such runs keep the models of one method.
 const OLDEST_FORMAT: u32 = 2;
 
+/// Where nodes are, if they were joined by that.
+const PLACES_FILE: &str = "models/places.json";
+
 /// The methods that a run keeps.
 #[derive(Debug, Clone, Copy)]
 pub struct KeptMethods<'a> {
@@ -84,7 +87,7 @@ impl<'a> KeptMethods<'a> {
         };
         let mut files = vec![("models/about.json".into(), to_json_pretty(&about) + "\n")];
         if let Some(places) = &assembly.places {
-            files.push(("models/places.json".into(), to_json(places) + "\n"));
+            files.push((PLACES_FILE.into(), to_json(places) + "\n"));
         }
         if let Some(statistics) = self.statistics {
             files.push((STATISTICS_FILE.into(), to_json(statistics) + "\n"));
@@ -195,6 +198,21 @@ struct ModelLine {
     model: Stored,
 }
 
+/// The models of one method as a value.
+#[derive(Serialize, Deserialize)]
+struct KeptValue {
+    about: AboutFile,
+    used: String,
+    lines: Vec<ModelLine>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    intervals: Option<UncertaintyFile>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    places: Option<NodePlaces>,
+    /// The pooled models, which stand in at nodes that the run does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pooled: Option<Box<KeptValue>>,
+}
+
 /// The models of a finished run.
 #[derive(Debug)]
 pub struct RunModels {
@@ -225,6 +243,105 @@ struct Beside {
 }
 
 impl RunModels {
+    /// The models as text, with all that predictions may need, for whoever keeps them elsewhere than in a folder; none if
+    /// some cannot be stored.
+    pub fn to_text(&self) -> Result<Option<String>> {
+        Ok(self.value()?.map(|value| to_json(&value)))
+    }
+
+    /// The models that `to_text` has written.
+    pub fn from_text(text: &str) -> Result<Self> {
+        let value: KeptValue = serde_json::from_str(text).map_err(|error| {
+            Error::input(format!(
+                "what was kept of a run is damaged: {}",
+                in_plain_words(&error.to_string())
+            ))
+        })?;
+        Self::from_value(value)
+    }
+
+    fn value(&self) -> Result<Option<KeptValue>> {
+        let mut owners: BTreeMap<usize, Vec<&String>> = BTreeMap::new();
+        for (name, model) in &self.by_node {
+            owners.entry(address(model)).or_default().push(name);
+        }
+        let mut lines = Vec::new();
+        for nodes in owners.values() {
+            let Some(model) = self.by_node[nodes[0]].save() else { return Ok(None) };
+            let nodes = nodes.iter().map(|name| (*name).clone()).collect();
+            lines.push(ModelLine { node: None, nodes, model });
+        }
+        // By names, not by where models happen to lie.
+        lines.sort_by(|a, b| a.nodes.cmp(&b.nodes));
+        let mut common = BTreeMap::new();
+        if let Some(model) = &self.common {
+            let Some(model) = model.save() else { return Ok(None) };
+            common.insert(self.used.clone(), model);
+        }
+        let about = AboutFile {
+            format: FORMAT_VERSION,
+            methods: self.methods.clone(),
+            advised: self.advised.clone(),
+            common,
+            // The least and the largest values are cells of rows, which stay where the rows are.
+            ranges: Vec::new(),
+            means: self.about.means.clone(),
+            about: self.about.clone(),
+        };
+        let intervals = if self.beside.intervals.get().is_some() || self.has_intervals() {
+            let own = self.intervals()?;
+            let mut nodes = vec![String::new(); own.places.len()];
+            own.places.iter().for_each(|(name, &place)| nodes[place].clone_from(name));
+            Some(UncertaintyFile {
+                format: FORMAT_VERSION,
+                nodes,
+                intervals: own.intervals.clone(),
+            })
+        } else {
+            None
+        };
+        let has_places =
+            self.beside.places.get().is_some() || self.folder.join(PLACES_FILE).exists();
+        let places = has_places.then(|| self.places()).transpose()?;
+        let pooled = match self.pooled()? {
+            Some(pooled) if self.used != pooled.used => pooled.value()?.map(Box::new),
+            _ => None,
+        };
+        let (used, places) = (self.used.clone(), places.map(|own| own.as_ref().clone()));
+        Ok(Some(KeptValue { about, used, lines, intervals, places, pooled }))
+    }
+
+    fn from_value(value: KeptValue) -> Result<Self> {
+        let KeptValue { about: file, used, lines, intervals, places, pooled } = value;
+        let AboutFile { methods, advised, mut common, ranges, means, about, .. } = file;
+        let about = DataSchema { ranges, means, ..about };
+        let rows = Some((&about.features[..], about.task));
+        let load = |model| {
+            let loaded = HypothesisKinds::builtin().load(model, rows);
+            let damaged =
+                |error| Error::input(format!("what was kept of a run is damaged: {error}"));
+            loaded.map(Arc::<dyn Hypothesis>::from).map_err(damaged)
+        };
+        let mut by_node = BTreeMap::new();
+        for ModelLine { node, nodes, model } in lines {
+            let model = load(model)?;
+            by_node.extend(node.into_iter().chain(nodes).map(|name| (name, model.clone())));
+        }
+        let common = common.remove(&used).map(load).transpose()?;
+        let beside = Beside::default();
+        if let Some(UncertaintyFile { nodes, intervals, .. }) = intervals {
+            let places = nodes.into_iter().enumerate().map(|(place, node)| (node, place)).collect();
+            beside.intervals.get_or_init(|| Arc::new(RunIntervals { intervals, places }));
+        }
+        if let Some(places) = places {
+            beside.places.get_or_init(|| Arc::new(places));
+        }
+        let pooled = pooled.map(|own| Self::from_value(*own)).transpose()?;
+        // Without a folder there is nowhere else to look for them.
+        beside.pooled.get_or_init(|| pooled.map(Arc::new));
+        Ok(Self { about, by_node, used, advised, methods, common, folder: PathBuf::new(), beside })
+    }
+
     /// The models of a method that was just fitted, one of those that the study keeps.
     #[must_use]
     pub fn of_fit(
@@ -359,7 +476,7 @@ impl RunModels {
                 pooled.intervals()?;
             }
         }
-        if self.folder.join("models/places.json").exists() {
+        if self.folder.join(PLACES_FILE).exists() {
             self.places()?;
         }
         Ok(found.is_some())
@@ -387,7 +504,6 @@ impl RunModels {
 
     fn find_most_common(&self) -> Option<Arc<dyn Hypothesis>> {
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-        let address = |model: &Arc<dyn Hypothesis>| Arc::as_ptr(model).cast::<()>().addr();
         self.by_node.values().for_each(|model| *counts.entry(address(model)).or_default() += 1);
         let count = |model: &Arc<dyn Hypothesis>| counts[&address(model)];
         let better = |a, b| if count(b) > count(a) { b } else { a };
@@ -399,7 +515,7 @@ impl RunModels {
         if let Some(known) = self.beside.places.get() {
             return Ok(known.clone());
         }
-        let path = self.folder.join("models/places.json");
+        let path = self.folder.join(PLACES_FILE);
         if !path.exists() {
             return Err(Error::input(format!(
                 "--nodes is for runs whose network is one of nearest neighbours, and that of '{}' is not; give the \
@@ -438,6 +554,11 @@ impl RunModels {
         }
         Ok(by_node)
     }
+}
+
+/// Which model it is: equal for those that share one.
+fn address(model: &Arc<dyn Hypothesis>) -> usize {
+    Arc::as_ptr(model).cast::<()>().addr()
 }
 
 /// Reads how rows are read and which methods are kept.

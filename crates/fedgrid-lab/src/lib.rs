@@ -17,6 +17,7 @@ pub mod coefficients;
 pub mod theory;
 pub mod outcome;
 pub mod readings;
+pub mod printed;
 pub mod probes;
 pub mod summary;
 pub mod card;

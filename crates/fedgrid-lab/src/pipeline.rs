@@ -129,25 +129,42 @@ impl Pipeline<'_> {
     /// The page of what a run has found.
     #[must_use]
     pub fn page(&self, heading: &Heading, found: &Found) -> String {
+        self.on_page(heading, found, |page| page.render())
+    }
+
+    /// What the page knows of the nodes, as [`Page::data`] gives it.
+    #[must_use]
+    pub fn page_data(&self, found: &Found) -> String {
+        let heading = Heading { title: "", date: None, experiment: "" };
+        self.on_page(&heading, found, |page| page.data())
+    }
+
+    /// The card of the node at a place, as `fedgrid show` has it.
+    #[must_use]
+    pub fn card(&self, found: &Found, place: usize) -> NodeView {
+        let coefficients = &Coefficients::new(self.assembly, found.fitted);
+        card_parts(self.assembly, found, coefficients).one(place)
+    }
+
+    fn on_page<T>(&self, heading: &Heading, found: &Found, of: impl FnOnce(&Page) -> T) -> T {
         let network = &self.assembly.study.network;
         let edges: Vec<_> =
             network.edges().iter().map(|edge| (edge.source, edge.target, edge.weight)).collect();
         let coefficients = &Coefficients::new(self.assembly, found.fitted);
         let source = self.source();
-        Page {
+        of(&Page {
             title: heading.title,
             source: source.as_deref(),
             date: heading.date,
             outcome: found.outcome,
             cards: &self.cards(found, coefficients),
-            importance_left_out: !self.is_quickly_shuffled(coefficients),
+            importance_left_out: is_storable(found) && !self.is_quickly_shuffled(coefficients),
             edges: &edges,
             positions: self.assembly.positions.as_deref(),
             experiment: heading.experiment,
             helps: found.helps,
             coefficients,
-        }
-        .render()
+        })
     }
 
     /// The names of the files of rows, without folders; none of rows that are in no file.
@@ -164,7 +181,7 @@ impl Pipeline<'_> {
     fn cards(&self, found: &Found, coefficients: &Coefficients) -> Vec<NodeView> {
         let parts = card_parts(self.assembly, found, coefficients);
         let mut cards = parts.all();
-        if self.is_quickly_shuffled(coefficients) {
+        if is_storable(found) && self.is_quickly_shuffled(coefficients) {
             let importance = |place| parts.importance(place).and_then(std::result::Result::ok);
             let all: Vec<_> = (0..cards.len()).into_par_iter().map(importance).collect();
             cards.iter_mut().zip(all).for_each(|(card, importance)| card.importance = importance);
@@ -178,6 +195,11 @@ impl Pipeline<'_> {
         let most_rows = if coefficients.nodes.is_empty() { 400_000 } else { 20_000_000 };
         Importance::asked_rows(self.assembly) <= most_rows
     }
+}
+
+/// Whether models are of this crate. How long others take to predict is not known, and thousands of questions are asked.
+fn is_storable(found: &Found) -> bool {
+    found.fitted.hypotheses.iter().all(|own| own.save().is_some())
 }
 
 /// What the cards of nodes are made of.

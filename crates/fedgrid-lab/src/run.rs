@@ -71,6 +71,9 @@ struct Identity {
     format: u32,
     version: String,
     data: String,
+    /// A hash of the table of rows alone; none of rows that are in no file, and in runs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rows: Option<String>,
     /// The name of the experiment, which is the title of the page.
     #[serde(default)]
     title: String,
@@ -80,6 +83,33 @@ impl Identity {
     /// Whether both are of the same rows and version, whatever they are called.
     fn is_of(&self, other: &Self) -> bool {
         (self.format, &self.version, &self.data) == (other.format, &other.version, &other.data)
+    }
+}
+
+/// Hashes of what a run is trained on.
+#[derive(Debug, Clone, Copy)]
+pub struct Fingerprints {
+    all: u64,
+    rows: Option<u64>,
+}
+
+impl From<u64> for Fingerprints {
+    /// Of all input files together, where that of the rows alone is not known.
+    fn from(all: u64) -> Self {
+        Self { all, rows: None }
+    }
+}
+
+impl From<&Assembly> for Fingerprints {
+    fn from(assembly: &Assembly) -> Self {
+        Self { all: assembly.fingerprint, rows: assembly.rows_fingerprint }
+    }
+}
+
+impl Fingerprints {
+    /// As files have them.
+    fn hash(hash: u64) -> String {
+        format!("{hash:016x}")
     }
 }
 
@@ -152,17 +182,32 @@ impl RunFolder {
         Some(identity(folder)?.data)
     }
 
+    /// Which of a run's tables are not what they were when it was trained, in words; none if they are, or if nobody knows.
+    #[must_use]
+    pub fn changed_tables(folder: &Path, now: Fingerprints) -> Option<&'static str> {
+        let then = identity(folder)?;
+        if then.rows? != Fingerprints::hash(now.rows?) {
+            return Some("the table of rows");
+        }
+        // A network that was learned or chosen is read from another file than those of training.
+        let is_as_trained = !folder.join("edges.csv").exists();
+        let has_changed = is_as_trained && then.data != Fingerprints::hash(now.all);
+        has_changed.then_some("a table of the network or of public points")
+    }
+
     /// Opens the folder of a run; it is made only now, when all input has been read.
     pub fn open(
         folder: &Path,
         (experiment, title): (&str, &str),
-        fingerprint: u64,
+        fingerprints: impl Into<Fingerprints>,
         existing: Existing,
     ) -> Result<Self> {
+        let fingerprints = fingerprints.into();
         let identity = Identity {
             format: FORMAT_VERSION,
             version: env!("CARGO_PKG_VERSION").into(),
-            data: format!("{fingerprint:016x}"),
+            data: Fingerprints::hash(fingerprints.all),
+            rows: fingerprints.rows.map(Fingerprints::hash),
             title: title.into(),
         };
         let run = Self::at(folder);
@@ -389,7 +434,7 @@ mod tests {
         for name in RUN_FILES.into_iter().chain(["models"]) {
             let root = tempfile::tempdir().unwrap();
             let folder = root.path().join("run");
-            let open = |existing| RunFolder::open(&folder, ("seed = 1\n", "run"), 1, existing);
+            let open = |existing| RunFolder::open(&folder, ("seed = 1\n", "run"), 1_u64, existing);
             for file in open(Existing::Refuse).map(|_| RUN_FILES).unwrap() {
                 fs::write(folder.join(file), "").unwrap();
             }
@@ -420,7 +465,7 @@ mod tests {
         assert!(RunFolder::check(&folder, Existing::Resume).is_err());
         let refusal = RunFolder::check(&folder, Existing::Refuse).unwrap_err().to_string();
         assert!(refusal.contains("replace it with --force"), "{refusal}");
-        RunFolder::open(&folder, ("seed = 1\n", "run"), 1, Existing::Replace).unwrap();
+        RunFolder::open(&folder, ("seed = 1\n", "run"), 1_u64, Existing::Replace).unwrap();
         assert!(!folder.join("metrics.jsonl.part").exists());
         let other = root.path().join("other");
         fs::create_dir(&other).unwrap();
@@ -433,7 +478,7 @@ mod tests {
     fn a_run_that_was_interrupted_as_it_began_is_not_resumed_but_replaced() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("run");
-        RunFolder::open(&folder, ("seed = 1\n", "run"), 1, Existing::Refuse).unwrap();
+        RunFolder::open(&folder, ("seed = 1\n", "run"), 1_u64, Existing::Refuse).unwrap();
         fs::remove_file(folder.join("experiment.toml")).unwrap();
         assert!(RunFolder::check(&folder, Existing::Resume).is_err());
         let refusal = RunFolder::check(&folder, Existing::Refuse).unwrap_err().to_string();

@@ -1,6 +1,6 @@
 //! `fedgrid fit`: from flags and an experiment file to a job.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -12,7 +12,7 @@ use super::{
 use crate::terminal::Terminal;
 use fedgrid_lab::{
     error::{Error, Result},
-    experiment::Experiment,
+    experiment::{Experiment, is_standard_input},
     run::{Existing, RunFolder},
     sweep::{SweepFolder, SweepPlan},
 };
@@ -76,6 +76,31 @@ impl ExistingFlags {
     }
 }
 
+/// Refuses the experiment of a run whose tables are not where they were, with the flag that names them.
+fn check_tables(run: &Path, experiment: &Experiment, base: &Path) -> Result<()> {
+    let (network, public) = (&experiment.network, &experiment.public);
+    let of_data = experiment.data.file.names().iter().map(|name| (name, "--data"));
+    let others = [
+        (&network.file, "--nodes"),
+        (&network.edges, "--edges"),
+        (&public.file, "--set public.file="),
+    ];
+    let others = others.iter().filter_map(|(name, flag)| Some((name.as_ref()?, *flag)));
+    for (name, flag) in of_data.chain(others) {
+        let is_pattern = name.to_string_lossy().contains(['*', '?', '[']);
+        let path = base.join(name);
+        if !is_pattern && !is_standard_input(name) && !path.exists() {
+            return Err(Error::input(format!(
+                "the run in '{}' was trained on '{}', which is not there; where it or the run was moved, say where the \
+                 table is now with {flag}",
+                run.display(),
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
 impl Fit {
     pub(super) fn run(mut self, terminal: Terminal) -> Result<()> {
         if let Some(seeds) = self.seeds {
@@ -87,13 +112,25 @@ impl Fit {
             terminal.say(&format!("not used with --method {kind}: {}\n", unused.join(", ")));
         }
         let name = self.from.name(&experiment);
-        let title = experiment.title.clone().unwrap_or_else(|| name.clone());
+        let stored = self.stored_run();
+        if let Some(run) = stored {
+            check_tables(run, &experiment, &base)?;
+        }
+        // The file of a run is called experiment.toml, and the run by a title of its own.
+        let called = || stored.and_then(RunFolder::title).unwrap_or_else(|| name.clone());
+        let title = experiment.title.clone().unwrap_or_else(called);
         // A resumed run keeps the title that it was begun with, wherever its file is now.
         let resumed = self.folder.out.as_deref().filter(|_| self.folder.existing.resume);
         let title = resumed.and_then(RunFolder::title).unwrap_or(title);
         let folder = self.folder.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(&name));
         FitJob { experiment, base, title, folder, existing: self.folder.existing.choice() }
             .run(terminal)
+    }
+
+    /// The folder of the run whose experiment this is, if it is that of a run.
+    fn stored_run(&self) -> Option<&Path> {
+        let folder = self.from.experiment.as_deref()?.parent()?;
+        RunFolder::data(folder).map(|_| folder)
     }
 
     /// To resume a run, its folder is enough: it holds its experiment.

@@ -8,7 +8,7 @@ use fedgrid::compare::Contestant;
 use super::clock::today;
 use crate::{
     colour::{Output, Paint, painted},
-    terminal::{Progress, Terminal, candidates, origins as origins_table, table},
+    terminal::{Progress, Terminal, table},
 };
 use fedgrid_lab::{
     assembly::{Assembly, Rolling, move_files},
@@ -18,6 +18,7 @@ use fedgrid_lab::{
     number::counted,
     outcome::Outcome,
     pipeline::{Found, Heading, KeptFit, Pipeline},
+    printed::{candidates, origins as origins_table},
     readings,
     run::{Existing, KeptMethods, RunFolder, to_json_pretty},
     statistics::Statistics,
@@ -50,12 +51,8 @@ impl FitJob {
         settling.finish();
         let text = self.stored_experiment(&assembly).to_text();
         // Only now is it known that the rows can be read, so that a mistake leaves no folder behind.
-        let mut folder = RunFolder::open(
-            &self.folder,
-            (&text, &self.title),
-            assembly.fingerprint,
-            self.existing,
-        )?;
+        let mut folder =
+            RunFolder::open(&self.folder, (&text, &self.title), &assembly, self.existing)?;
         terminal.say(&format!("{}\n{}\n", self.heading(&assembly), columns(&assembly, &rolling)));
         let steps =
             Pipeline { experiment: &self.experiment, assembly: &assembly }.contestants().len();

@@ -204,12 +204,42 @@ fn rows_of_unknown_nodes_are_named() {
     assert_eq!(
         refusal_of_cell(9, 0, "q"),
         "rows.csv: row 9, column 'node' is 'q', which is not a node of the network; \
-         known are a, b, c, d, e, f"
+         known are a, b, c, d, e, f; add it there, or leave such rows out by --set data.unknown_nodes=drop"
     );
     assert_eq!(
         refusal_of_cell(9, 0, ""),
-        "rows.csv: row 9, column 'node' is empty, expected a name"
+        "rows.csv: row 9, column 'node' is empty, expected a name; or leave such rows out by \
+         --set data.unknown_nodes=drop"
     );
+}
+
+#[test]
+fn rows_of_unknown_nodes_can_be_left_out() {
+    let folder = Folder::new();
+    let lines = folder.read("rows.csv").lines().count() - 1;
+    let without =
+        folder.fit("without", &["--no-compare", "--method", "fedrelax", "--alpha", "0.1"]);
+    let mut rows = folder.read("rows.csv");
+    // Names that no node has, and none at all.
+    rows += "q,0.5,0.5,1.5,train\nr,0.5,0.5,1.5,train\n,0.5,0.5,1.5,train\n";
+    folder.write("rows.csv", rows);
+    let drop = ["--set", "data.unknown_nodes=drop"];
+    let flags = ["--no-compare", "--method", "fedrelax", "--alpha", "0.1"];
+    let with = folder.fit("with", &[&flags[..], &drop].concat());
+    assert_eq!(with["nodes"], without["nodes"]);
+    let said = format!(
+        "Left out for nodes that the network does not have ('', 'q', 'r'): 3 rows of {}.",
+        lines + 3
+    );
+    assert!(
+        with["notes"].as_array().unwrap().iter().any(|note| *note == said),
+        "{}",
+        with["notes"]
+    );
+    // A table without any other row is refused.
+    folder.write("rows.csv", "node,x,z,y,split\nq,0.5,0.5,1.5,train\n");
+    let refusal = folder.fit_refusal(&drop);
+    assert!(refusal.contains("none is of a node of the network"), "{refusal}");
 }
 
 #[test]

@@ -95,6 +95,14 @@ fn the_report_holds_the_cards_that_show_prints() {
     );
     assert_eq!(data["pooled"].as_str(), Some(&*texts("pooled")));
     assert_eq!(own["w"], "0 50.0|2 50.0");
-    let rise = card["importance"]["columns"][0]["rise"].as_f64().unwrap();
-    assert_eq!(own["i"]["columns"][0][1], fedgrid_lab::number::significant(rise));
+    // Which rows, the error, how many columns are left out, and the columns by their places.
+    let first = &card["importance"]["columns"][0];
+    let columns = data["columns"].as_array().unwrap();
+    let place = columns.iter().position(|name| *name == first["column"]).unwrap();
+    let [rise, deviation] = ["rise", "deviation"]
+        .map(|name| fedgrid_lab::number::significant(first[name].as_f64().unwrap()));
+    let line = own["i"].as_str().unwrap();
+    assert!(line.starts_with("2 validation rows|"), "{line}");
+    let expected = format!("|0|{place};{rise};{deviation}|").replace('−', "-");
+    assert!(format!("{line}|").contains(&expected), "{line}: {expected}");
 }

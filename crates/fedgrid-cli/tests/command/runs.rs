@@ -511,3 +511,44 @@ fn without_comparison_the_result_says_so() {
     let verdict = result["verdict"].as_str().unwrap();
     assert!(verdict.ends_with("; nothing was compared with it."), "{verdict}");
 }
+
+#[test]
+fn a_run_that_was_moved_is_trained_again_once_its_tables_are_named() {
+    let folder = Folder::new();
+    folder.fit("run", &QUICK_LINEAR);
+    let predicted = folder.done(&["predict", "run", "--data", "rows.csv"]);
+    fs::create_dir_all(folder.path("far/away/from")).unwrap();
+    fs::rename(folder.path("run"), folder.path("far/away/from/here")).unwrap();
+    let moved = "far/away/from/here";
+    // What predicts is in the folder.
+    assert_eq!(folder.done(&["predict", moved, "--data", "rows.csv"]), predicted);
+    let again = format!("{moved}/experiment.toml");
+    let refusal =
+        |flags: &[&str]| folder.refusal(&[&["fit", &again, "--out", "again"], flags].concat());
+    for (flags, flag) in [
+        (&[][..], "--data"),
+        (&["--data", "rows.csv"], "--nodes"),
+        (&["--data", "rows.csv", "--nodes", "nodes.csv"], "--edges"),
+    ] {
+        let said = refusal(flags);
+        let end = format!("where it or the run was moved, say where the table is now with {flag}");
+        assert!(said.contains("the run in 'far/away/from/here' was trained on"), "{said}");
+        assert!(said.ends_with(&end), "{said}");
+    }
+    let tables = ["--data", "rows.csv", "--nodes", "nodes.csv", "--edges", "edges.csv"];
+    let told = folder.done(&[&["fit", &again, "--out", "again", "--json"][..], &tables].concat());
+    let result: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(folder.done(&["predict", "again", "--data", "rows.csv"]), predicted);
+    assert_eq!(result["nodes"], folder.json(&format!("{moved}/result.json"))["nodes"]);
+    // It is called as it was, and not after its file.
+    assert!(folder.read("again/report.html").contains("<h1>experiment</h1>"));
+    folder.done(
+        &[&["fit", "experiment.toml", "--title", "six shops", "--out", "named"][..], &QUICK_LINEAR]
+            .concat(),
+    );
+    folder.done(&["fit", "named/experiment.toml", "--out", "named again", "--quiet"]);
+    assert!(folder.read("named again/report.html").contains("<h1>six shops</h1>"));
+}
+
+/// A run that takes no time.
+const QUICK_LINEAR: [&str; 5] = ["--method", "fedrelax", "--alpha", "0.1", "--no-compare"];

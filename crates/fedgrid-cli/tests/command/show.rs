@@ -158,3 +158,40 @@ fn what_is_not_there_gets_one_sentence() {
     let refusal = folder.refusal(&["show", "run"]);
     assert!(refusal.contains("result.json' is damaged: "), "{refusal}");
 }
+
+#[test]
+fn tables_that_have_changed_since_training_are_said() {
+    let folder = Folder::new();
+    folder.fit("run", &[&["--method", "fedrelax"], &QUICK[..]].concat());
+    let shown = || folder.done(&["show", "run", "--node", "b"]).replace('\n', " ");
+    assert!(!shown().contains("has changed"), "{}", shown());
+    let (rows, edges) = (folder.read("rows.csv"), folder.read("edges.csv"));
+    folder.set_cell("rows.csv", 3, 1, "0.125");
+    let said = "Note: the table of rows has changed since the run was trained";
+    assert!(shown().contains(said), "{}", shown());
+    folder.write("rows.csv", rows);
+    assert!(!shown().contains("has changed"), "{}", shown());
+    folder.set_cell("edges.csv", 1, 2, "2");
+    let said = "Note: a table of the network or of public points has changed";
+    assert!(shown().contains(said), "{}", shown());
+    folder.write("edges.csv", edges);
+    // A run that does not know what its table was like claims nothing.
+    let metrics = folder.read("run/metrics.jsonl");
+    let mut identity: serde_json::Value =
+        serde_json::from_str(metrics.lines().next().unwrap()).unwrap();
+    identity.as_object_mut().unwrap().remove("rows").unwrap();
+    let rest: Vec<&str> = metrics.lines().skip(1).collect();
+    folder.write("run/metrics.jsonl", format!("{identity}\n{}\n", rest.join("\n")));
+    folder.set_cell("rows.csv", 3, 1, "0.125");
+    assert!(!shown().contains("has changed"), "{}", shown());
+}
+
+#[test]
+fn a_network_that_was_learned_is_no_table_that_has_changed() {
+    let folder = Folder::new();
+    folder.edit("experiment.toml", "edges = \"edges.csv\"", "learn = true");
+    folder.fit("run", &[&["--method", "fedrelax"], &QUICK[..]].concat());
+    assert!(folder.path("run/edges.csv").exists());
+    let shown = folder.done(&["show", "run", "--node", "b"]).replace('\n', " ");
+    assert!(shown.contains("importance: ") && !shown.contains("has changed"), "{shown}");
+}

@@ -286,6 +286,7 @@ impl Assembly {
             node_notes: vec![None; nodes],
             public: public.words,
             fingerprint: 0,
+            rows_fingerprint: None,
             chosen: None,
             row_notes: Vec::new(),
             places,

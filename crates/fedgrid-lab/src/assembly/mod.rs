@@ -122,6 +122,8 @@ pub struct Assembly {
     pub public: String,
     /// A hash of all input files.
     pub fingerprint: u64,
+    /// A hash of the table of rows alone; none of rows that are in no file.
+    pub rows_fingerprint: Option<u64>,
     /// How the network came about, where it was learned or chosen.
     pub chosen: Option<Chosen>,
     /// What was filled, left out or not known in the rows, in words.
@@ -252,6 +254,7 @@ impl Assembly {
         let experiment = &experiment.settled(task);
         let (source, fingerprint, decimal) =
             (table.source.clone(), table.fingerprint, table.decimal);
+        let rows_fingerprint = Some(fingerprint);
         let plan = rows.plan(experiment, &graph);
         let (ranges, means) = (ranges(&rows.data, &plan), means(&rows.data, &plan));
         let places = NodePlaces::new(experiment, &graph)?;
@@ -260,6 +263,7 @@ impl Assembly {
         let mut assembly = Self::from_parts(experiment, files, parts, watch)?;
         // Rows in memory are not written, so that only a table can tell it.
         assembly.about.decimal = decimal;
+        assembly.rows_fingerprint = rows_fingerprint;
         (assembly.about.ranges, assembly.about.means) = (ranges, means);
         let chosen = assembly.chosen.as_ref().map(|chosen| chosen.key);
         let is_by_places = chosen.is_none_or(|key| key == CandidateKey::Coordinates);
@@ -341,6 +345,7 @@ impl Assembly {
             node_notes,
             public: public.words,
             fingerprint,
+            rows_fingerprint: None,
             chosen,
             row_notes: rows.notes,
             places: None,

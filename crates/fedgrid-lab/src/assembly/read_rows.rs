@@ -1,6 +1,9 @@
 //! What a table says before its columns are planned: which rows are used, of which node, what they count for, their roles.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use fedgrid::data::{Dataset, Features, Labels, Plan, Role, RowDraws, Task};
 
@@ -16,7 +19,7 @@ use crate::{
         drops_rows, purposes, raw_values, read_weights, weight_note,
     },
     error::{Error, Result},
-    experiment::{ColumnKind, DataKeys, Experiment, MissingRule, advice},
+    experiment::{ColumnKind, DataKeys, Experiment, MissingRule, UnknownNodes, advice},
     number::{count, counted},
     source::{Column, Holds, Table},
 };
@@ -36,6 +39,8 @@ pub(super) struct ReadRows<'a> {
     known: Option<(KnownPart, Vec<f64>)>,
     /// How many rows a missing cell leaves out, and how many a weight of zero.
     left_out: [usize; 2],
+    /// What nodes that the network does not have leave out, in words.
+    unknown: Option<String>,
 }
 
 impl<'a> ReadRows<'a> {
@@ -64,7 +69,7 @@ impl<'a> ReadRows<'a> {
         });
         let counts = |row: usize| weights.as_ref().is_none_or(|(_, all)| all[row] > 0.0);
         let complete = is_complete.iter().enumerate();
-        let is_used: Vec<bool> = complete.map(|(row, all)| *all && counts(row)).collect();
+        let mut is_used: Vec<bool> = complete.map(|(row, all)| *all && counts(row)).collect();
         // Of the rows that count: where a weight is zero, an exposure may be zero, too.
         let known = KnownPart::of(experiment).and_then(|part| {
             let column = problems.take(table.column(&part.column))?;
@@ -75,8 +80,16 @@ impl<'a> ReadRows<'a> {
         let left_out = [incomplete, count(&is_complete) - count(&is_used)];
         // Without a network nodes are not known, and columns can be looked at all the same.
         let by_node = graph.map(|graph| rows_by_node(keys, table, graph, &is_used));
-        let by_node = by_node.and_then(|found| problems.take(found)).unwrap_or_default();
-        Self { table, purposes, is_used, by_node, weights, known, left_out }
+        let by_node = by_node.and_then(|found| problems.take(found));
+        let unknown = by_node.as_ref().and_then(|rows| leave_out(keys, table, rows, &mut is_used));
+        if unknown.is_some() && !is_used.contains(&true) {
+            problems.add_of_keys(format!(
+                "no row is left to train on: none is of a node of the network (column '{}', key data.unknown_nodes)",
+                keys.node
+            ));
+        }
+        let by_node = by_node.unwrap_or_default();
+        Self { table, purposes, is_used, by_node, weights, known, left_out, unknown }
     }
 
     /// Some rows with what they stand for and were counted over.
@@ -294,6 +307,7 @@ impl<'a> ReadRows<'a> {
         left_out(missing, "missing cells")
             .into_iter()
             .chain(left_out(without_weight, "a weight of zero"))
+            .chain(self.unknown.clone())
             .chain(weights)
             .chain(known)
             .collect()
@@ -322,16 +336,23 @@ fn rows_by_node(
         graph.network.names().iter().enumerate().map(|(id, name)| (name.as_str(), id)).collect();
     let mut rows = vec![Vec::new(); graph.network.len()];
     let column = table.column(&keys.node)?;
+    let drops = keys.unknown_nodes == UnknownNodes::Drop;
     let id_of = |row: usize| {
         let name = column.cell(row);
-        if name.is_empty() {
-            return Err(table.at(row, &keys.node, "is empty, expected a name"));
+        let known = ids.get(&*name).copied();
+        if known.is_some() || drops {
+            return Ok(known);
         }
-        ids.get(&*name).copied().ok_or_else(|| {
+        let remedy = "leave such rows out by --set data.unknown_nodes=drop";
+        let found = if name.is_empty() {
+            format!("is empty, expected a name; or {remedy}")
+        } else {
             let advice = advice(&name, graph.network.names().iter().map(String::as_str));
-            let found = format!("is '{name}', which is not a node of the network{advice}");
-            table.at(row, &keys.node, &found)
-        })
+            format!(
+                "is '{name}', which is not a node of the network{advice}; add it there, or {remedy}"
+            )
+        };
+        Err(table.at(row, &keys.node, &found))
     };
     // A name that is a number takes longer to write than to look up.
     let (numbers, mut known) = (column.plain_numbers(), HashMap::new());
@@ -343,9 +364,39 @@ fn rows_by_node(
                 None => *known.entry(bits).or_insert(id_of(row)?),
             },
         };
-        rows[id].push(row);
+        if let Some(id) = id {
+            rows[id].push(row);
+        }
     }
     Ok(rows)
+}
+
+/// Leaves rows out that are of none of the nodes; how many these are, in words.
+fn leave_out(
+    keys: &DataKeys,
+    table: &Table,
+    by_node: &[Vec<usize>],
+    is_used: &mut [bool],
+) -> Option<String> {
+    if keys.unknown_nodes != UnknownNodes::Drop {
+        return None;
+    }
+    let mut is_unknown = is_used.to_vec();
+    by_node.iter().flatten().for_each(|&row| is_unknown[row] = false);
+    is_used.iter_mut().zip(&is_unknown).for_each(|(is_used, is_unknown)| *is_used &= !is_unknown);
+    let rows: Vec<usize> = (0..is_used.len()).filter(|&row| is_unknown[row]).collect();
+    let column = table.column(&keys.node).ok()?;
+    let names: BTreeSet<String> = rows.iter().map(|&row| column.cell(row).into_owned()).collect();
+    let shown: Vec<String> = names.iter().take(3).map(|name| format!("'{name}'")).collect();
+    let more = if names.len() > 3 { ", …" } else { "" };
+    (!rows.is_empty()).then(|| {
+        format!(
+            "Left out for nodes that the network does not have ({}{more}): {} of {}.",
+            shown.join(", "),
+            counted(rows.len(), "row"),
+            count(is_used.len())
+        )
+    })
 }
 
 /// The rows of a table that neither a missing cell, nor a weight of zero, nor a split by time leaves out.

@@ -292,6 +292,7 @@ impl Assembly {
             node_notes: vec![None; nodes],
             public: "points that all sites share".into(),
             fingerprint: table.fingerprint,
+            rows_fingerprint: None,
             chosen: None,
             row_notes: rows.notes,
             places: None,

@@ -48,7 +48,8 @@ impl Problems {
     /// None yet of a table, whose rows may be in several files.
     #[must_use]
     pub fn of(table: &Table) -> Self {
-        Self { parts: table.parts().clone(), ..Self::new(&table.source) }
+        let (parts, is_frame) = (table.parts().clone(), table.is_frame());
+        Self { parts, is_frame, ..Self::new(&table.source) }
     }
 
     /// None yet of a table at a site.

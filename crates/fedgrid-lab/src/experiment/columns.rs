@@ -115,6 +115,17 @@ pub enum CalendarForm {
     Categories,
 }
 
+/// What is done with rows of nodes that the network does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnknownNodes {
+    /// They are refused, with the first of them.
+    #[default]
+    Refuse,
+    /// They are left out, and counted.
+    Drop,
+}
+
 /// What is done with missing cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

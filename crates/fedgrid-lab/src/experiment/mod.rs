@@ -24,7 +24,9 @@ use std::{collections::BTreeMap, path::PathBuf};
 pub use baseline::BaselineKey;
 pub use choice::Choice;
 pub use class_weights::ClassWeights;
-pub use columns::{CalendarForm, ColumnKeys, ColumnKind, DateOrder, MissingRule, TimePart};
+pub use columns::{
+    CalendarForm, ColumnKeys, ColumnKind, DateOrder, MissingRule, TimePart, UnknownNodes,
+};
 use fedgrid::{data::Task, metric::Metric};
 pub use files::{EncodingKey, FileKeys, TableFiles, is_standard_input};
 pub use keys::advice;
@@ -122,6 +124,9 @@ pub struct DataKeys {
     /// What is done with missing cells of features.
     #[serde(default)]
     pub missing: MissingRule,
+    /// What is done with rows of nodes that the network does not have, or of none.
+    #[serde(default)]
+    pub unknown_nodes: UnknownNodes,
     /// Cells that stand for no value, besides empty ones and words such as NA.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_values: Vec<String>,

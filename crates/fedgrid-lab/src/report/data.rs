@@ -5,13 +5,17 @@ use serde_json::{Map as Object, Value, json};
 
 use super::{Page, map::Map};
 use crate::{
-    card::{Importance, NeighbourView, NodeCoefficient, NodeError, NodeView, Rules},
+    card::{
+        Importance, ImportantColumn, NeighbourView, NodeCoefficient, NodeError, NodeView, Rules,
+    },
     number::{self, perhaps, significant},
     outcome::Outcome,
 };
 
 /// As many neighbours of a node are listed, the strongest.
 const LISTED_NEIGHBOURS: usize = 12;
+/// As many columns are listed, the most important.
+const LISTED_COLUMNS: usize = 12;
 /// As many lines of a tree are shown.
 const LISTED_LINES: usize = 40;
 /// Characters of rules that the page holds at most: with more it would take long to open.
@@ -23,11 +27,18 @@ pub(super) fn data(page: &Page, map: &Map) -> String {
     let methods = cards.first().map_or(&[][..], |card| &card.errors);
     let rules: usize = cards.iter().filter_map(|card| card.rules.as_ref()).map(chars).sum();
     let (has_rules, pooled) = (rules <= MOST_RULE_CHARS, shared_pooled(cards));
+    let columns = important_columns(cards);
     let elsewhere = [
         (!has_rules).then_some("Rules"),
         (page.importance_left_out).then_some("Importance of columns"),
     ];
-    let nodes = cards.iter().map(|card| node(page.outcome, card, (has_rules, pooled.is_some())));
+    let nodes = cards.iter().map(|card| {
+        let mut own = node(page.outcome, card, (has_rules, pooled.is_some()));
+        if let Some(known) = &card.importance {
+            own.insert("i".into(), importance(known, &columns));
+        }
+        Value::Object(own)
+    });
     let data = json!({
         "names": page.outcome.nodes.iter().map(|node| &node.name).collect::<Vec<_>>(),
         "labels": labels(page.outcome),
@@ -36,6 +47,7 @@ pub(super) fn data(page: &Page, map: &Map) -> String {
         "methods": methods.iter().map(|one| &one.method).collect::<Vec<_>>(),
         "coefficients": page.coefficients.names.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "pooled": pooled,
+        "columns": columns,
         "elsewhere": elsewhere.into_iter().flatten().collect::<Vec<_>>(),
         "nodes": nodes.collect::<Vec<_>>(),
     });
@@ -76,7 +88,11 @@ fn tenths(value: f64) -> Value {
 }
 
 /// What a card has beside the row of the table; keys are short, because there is one for every node.
-fn node(outcome: &Outcome, card: &NodeView, (has_rules, has_one_pooled): (bool, bool)) -> Value {
+fn node(
+    outcome: &Outcome,
+    card: &NodeView,
+    (has_rules, has_one_pooled): (bool, bool),
+) -> Object<String, Value> {
     let mut own = Object::new();
     let mut put = |key: &str, value: Value| {
         let is_empty =
@@ -105,21 +121,36 @@ fn node(outcome: &Outcome, card: &NodeView, (has_rules, has_one_pooled): (bool, 
         let more = pulled.len().saturating_sub(LISTED_NEIGHBOURS);
         put("more", if more > 0 { json!(more) } else { Value::Null });
     }
-    put("i", card.importance.as_ref().map_or(Value::Null, importance));
     if has_rules {
         put("r", card.rules.as_ref().map_or(Value::Null, rules));
     }
     put("b", json!(card.intervals(outcome)));
     put("notes", card.notes.iter().map(String::as_str).collect());
-    Value::Object(own)
+    own
 }
 
-fn importance(own: &Importance) -> Value {
+/// In one line, because there may be many columns for every node: which rows, the error, how many columns are left out,
+/// and the most important ones by their places among `columns`.
+fn importance(own: &Importance, columns: &[&str]) -> Value {
     let rows = format!("{} {} rows", number::count(own.rows), own.rows_are);
-    let columns = own.columns.iter();
-    let columns =
-        columns.map(|one| json!([one.column, significant(one.rise), significant(one.deviation)]));
-    json!({ "rows": rows, "error": significant(own.error), "columns": columns.collect::<Vec<_>>() })
+    let listed = own.columns.iter().take(LISTED_COLUMNS);
+    let column = |one: &ImportantColumn| {
+        let place = columns.iter().position(|name| *name == one.column);
+        let place = place.expect("all cards have the same columns");
+        format!("{place};{};{}", significant(one.rise), significant(one.deviation))
+    };
+    let more = own.columns.len().saturating_sub(LISTED_COLUMNS).to_string();
+    let parts = [rows, significant(own.error), more].into_iter().chain(listed.map(column));
+    parts.collect::<Vec<_>>().join("|").replace('−', "-").into()
+}
+
+/// The columns whose importance cards have, in the order of their names.
+fn important_columns(cards: &[NodeView]) -> Vec<&str> {
+    let all = cards.iter().find_map(|card| card.importance.as_ref());
+    let names = all.iter().flat_map(|own| &own.columns).map(|one| one.column.as_str());
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    names
 }
 
 fn rules(own: &Rules) -> Value {

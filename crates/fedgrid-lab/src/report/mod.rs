@@ -124,6 +124,26 @@ impl Page<'_> {
     /// If the template asks for what [`Page`] does not give it; the tests render every part.
     #[must_use]
     pub fn render(&self) -> String {
+        self.render_with(&self.data())
+    }
+
+    /// What the script of the page knows of the nodes, their cards among it: for whoever keeps it, as a pickled run does.
+    #[must_use]
+    pub fn data(&self) -> String {
+        data::data(self, &self.map())
+    }
+
+    fn map(&self) -> Map<'_> {
+        Map::new(&self.outcome.nodes, self.edges, self.positions)
+    }
+
+    /// The page as HTML with what `data` has given, in the place of what its cards say.
+    ///
+    /// # Panics
+    ///
+    /// As `render`.
+    #[must_use]
+    pub fn render_with(&self, data: &str) -> String {
         let mut environment = Environment::new();
         let syntax =
             environment.syntax().to_builder().trim_blocks(true).lstrip_blocks(true).build();
@@ -140,17 +160,22 @@ impl Page<'_> {
         let [metrics, theory] =
             [&METRICS, &THEORY].map(|section| part(section).unwrap_or_default());
         let sections = SECTIONS.iter().filter_map(part).collect();
-        render(TEMPLATE, self.values((metrics, theory), sections))
+        render(TEMPLATE, self.values(data, (metrics, theory), sections))
     }
 
-    fn values(&self, (metrics, theory): (String, String), sections: Vec<String>) -> Value {
+    fn values(
+        &self,
+        data: &str,
+        (metrics, theory): (String, String),
+        sections: Vec<String>,
+    ) -> Value {
         let outcome = self.outcome;
-        let map = Map::new(&outcome.nodes, self.edges, self.positions);
+        let map = self.map();
         let (metric, measured) = (view::metric(outcome), view::rows_measured(outcome));
         context! {
             title => self.title,
             made => self.made(),
-            data => data::data(self, &map),
+            data,
             style => STYLE,
             script => SCRIPT,
             verdict => &outcome.verdict,

@@ -169,7 +169,7 @@ impl Serving<'_> {
         }
         served.outside = beyond.rows;
         served.notes = planned.notes();
-        served.notes.extend(beyond.sentences(about, nodes.len()));
+        served.notes.extend(beyond.sentences(about, nodes.len(), |row| table.number_of(row)));
         served.notes.extend(unknown_notes(&groups));
         self.add_interval_notes(&groups, &mut served);
         served.nodes = nodes;

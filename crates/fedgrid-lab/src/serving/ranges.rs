@@ -50,14 +50,21 @@ impl Beyond {
     }
 
     /// A sentence for each feature that some of all rows have there, those with the most such rows first.
-    pub(super) fn sentences(&self, about: &DataSchema, all: usize) -> Vec<String> {
+    /// Rows are called by `number`.
+    pub(super) fn sentences(
+        &self,
+        about: &DataSchema,
+        all: usize,
+        number: impl Fn(usize) -> usize,
+    ) -> Vec<String> {
         let columns = self.columns.iter().enumerate().filter(|(_, (count, _))| *count > 0);
-        let found = columns.map(|(column, (count, first))| (*count, column, *first)).collect();
+        let found =
+            columns.map(|(column, (count, first))| (*count, column, number(*first))).collect();
         sentences(about, all, found)
     }
 }
 
-/// Puts in words how many rows leave the range of which column, and the first that does.
+/// Puts in words how many rows leave the range of which column, and the number of the first that does.
 fn sentences(about: &DataSchema, all: usize, mut found: Vec<(usize, usize, usize)>) -> Vec<String> {
     // Of equals the first column goes first, because the sort is stable.
     found.sort_by_key(|(rows, ..)| std::cmp::Reverse(*rows));
@@ -74,7 +81,7 @@ fn sentences(about: &DataSchema, all: usize, mut found: Vec<(usize, usize, usize
                 "{} of {all} {verb} '{name}' outside of {least} to {most}, the range of the training rows (first: row \
                  {})",
                 count(rows),
-                first + 1
+                first
             )
         })
         .collect();

@@ -164,7 +164,11 @@ impl<'a> Unseen<'a> {
             self.common = if let Some(model) = fixed {
                 Some(Stand { model, by: PredictedBy::FixedEffects })
             } else {
-                let pooled = self.models.pooled()?.and_then(|pooled| pooled.most_common());
+                let pooled = if self.models.used == "pooled" {
+                    self.models.most_common()
+                } else {
+                    self.models.pooled()?.and_then(|pooled| pooled.most_common())
+                };
                 pooled.map(|model| Stand { model, by: PredictedBy::Pooled })
             };
         }

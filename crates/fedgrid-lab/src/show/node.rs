@@ -11,7 +11,7 @@ use crate::{
     coefficients::{CoefficientName, Coefficients, NodeCoefficients},
     error::{Error, Result},
     experiment::advice,
-    run::RunModels,
+    run::{RunFolder, RunModels},
 };
 
 impl FinishedRun {
@@ -39,11 +39,17 @@ impl FinishedRun {
             parts.neighbours = self.neighbours(assembly);
         }
         let mut view = parts.one(place);
-        if let Err(error) = assembly {
-            view.notes.push(format!(
+        view.notes.extend(match &assembly {
+            Ok(assembly) => RunFolder::changed_tables(&self.folder, assembly.into()).map(|table| {
+                format!(
+                    "{table} has changed since the run was trained: neighbours and importance of columns are of the \
+                     tables as they are now, all else is of the run"
+                )
+            }),
+            Err(error) => Some(format!(
                 "neighbours and importance of columns need the run's tables, which the folder does not hold: {error}"
-            ));
-        }
+            )),
+        });
         let RunModels { used, advised, .. } = &self.models;
         if used != advised {
             let note = format!(

@@ -63,6 +63,8 @@ pub struct Table {
     rows: usize,
     /// Where each of its files begins, with its name; nothing if there is one.
     parts: FileParts,
+    /// Whether it is a frame of Python's, whose rows count from zero.
+    is_frame: bool,
 }
 
 /// The files that rows are from: their names, and the first row of each; nothing if there is one file.
@@ -102,6 +104,24 @@ impl Table {
         Self { rows, ..Self::empty(source) }.with_columns(columns)
     }
 
+    /// The same of a frame of Python's, whose rows count from zero in messages.
+    #[must_use]
+    pub fn of_frame(source: &str, columns: Vec<Column>, rows: usize) -> Self {
+        Self { is_frame: true, ..Self::of_columns(source, columns, rows) }
+    }
+
+    /// Whether it is a frame of Python's.
+    #[must_use]
+    pub fn is_frame(&self) -> bool {
+        self.is_frame
+    }
+
+    /// The number of a row as its reader counts.
+    #[must_use]
+    pub fn number_of(&self, row: usize) -> usize {
+        row + usize::from(!self.is_frame)
+    }
+
     /// The table of what was read.
     fn new(read: ReadTable, format: &FileFormat) -> Result<Self> {
         let ReadTable { source, columns, rows, fingerprint, recognised } = read;
@@ -121,7 +141,8 @@ impl Table {
         let columns = columns.into_par_iter().with_max_len(1).map(column).collect();
         let parts = Arc::new([]);
         let decimal = recognised.decimal;
-        Ok(Self { source, fingerprint, decimal, described, columns, rows, parts })
+        let is_frame = false;
+        Ok(Self { source, fingerprint, decimal, described, columns, rows, parts, is_frame })
     }
 
     /// How many rows there are.
@@ -144,8 +165,8 @@ impl Table {
     /// A table without columns and rows.
     pub(crate) fn empty(source: &str) -> Self {
         let (source, decimal, described) = (source.into(), None, Vec::new());
-        let (columns, parts) = (Vec::new(), Arc::new([]));
-        Self { source, fingerprint: 0, decimal, described, columns, rows: 0, parts }
+        let (columns, parts, is_frame) = (Vec::new(), Arc::new([]), false);
+        Self { source, fingerprint: 0, decimal, described, columns, rows: 0, parts, is_frame }
     }
 
     /// The same table with more columns, which have as many rows.
@@ -223,7 +244,8 @@ impl Table {
     #[must_use]
     pub fn at(&self, row: usize, column: &str, found: &str) -> Error {
         let (file, row) = place(&self.parts, row).unwrap_or((&self.source, row));
-        Error::input(format!("{file}: row {}, column '{column}' {found}", row + 1))
+        let number = self.number_of(row);
+        Error::input(format!("{file}: row {number}, column '{column}' {found}"))
     }
 
     /// The files that its rows are from.

@@ -4,7 +4,7 @@
 use fedgrid::compare::{Contestant, Difference, Kind, MethodKind, Verdict};
 
 use crate::{
-    number::{percent, significant},
+    number::{count, percent, significant},
     outcome::{Comparison, Entry},
 };
 
@@ -87,7 +87,7 @@ impl VerdictText<'_> {
         let (name, shuffles) = (verdict.rival, self.shuffles());
         match verdict.kind {
             Kind::Network | Kind::Hub => {
-                let (gaining, nodes) = (verdict.better, self.nodes);
+                let (gaining, nodes) = (count(verdict.better), count(self.nodes));
                 format!(
                     "Your network helps: error {network} against {rival} for the best method \
                      without it ({name}){shuffles}; {gaining} of {nodes} nodes gain."
@@ -197,7 +197,7 @@ impl VerdictText<'_> {
         );
         match verdict.kind {
             Kind::Hub | Kind::Network => {
-                let (better, nodes) = (verdict.better, self.nodes);
+                let (better, nodes) = (count(verdict.better), count(self.nodes));
                 format!(
                     "{name} helps, without any network: error {own} against {against} for the \
                      best other method ({rival}); {better} of {nodes} nodes gain."

@@ -46,11 +46,18 @@
     lines.tabIndex = 0;
     return part("Rules", small(own.r.head), lines);
   };
-  const importance = (own) => (own.i
-    ? part("Importance of columns",
-      small(`By how much the ${data.metric} of ${own.i.error} rises when a column is shuffled among the node's ${own.i.rows}.`),
-      table(["Column", "Rise", "Deviation"], own.i.columns))
-    : []);
+  const importance = (own) => {
+    if (!own.i) return [];
+    const [rows, error, more, ...columns] = split(own.i);
+    const line = (one) => {
+      const [place, ...numbers] = one.split(";");
+      return [data.columns[place], ...numbers];
+    };
+    return part("Importance of columns",
+      small(`By how much the ${data.metric} of ${error} rises when a column is shuffled among the node's ${rows}.`),
+      table(["Column", "Rise", "Deviation"], columns.map(line)),
+      ...(more === "0" ? [] : [small(`… and ${more} less important ones`)]));
+  };
   const intervals = (own) => (own.b ? part("Intervals", small(`${own.b}.`)) : []);
   const pulled = (own, place) => {
     if (!own.w) return [];

@@ -17,7 +17,7 @@
     svg.before(frame);
     const bar = fedgrid.element("div", "zoom");
     const told = fedgrid.element("output", "told small");
-    frame.append(svg, bar);
+    frame.append(bar, svg);
     frame.after(told);
     const usual = "Point at a node, tap it, or use the arrow keys; Enter or a click opens its card.";
     told.textContent = usual;

@@ -16,6 +16,19 @@ fedgrid.reach = () => {
 };
 addEventListener("resize", fedgrid.reach);
 fedgrid.reach();
+// Links to the sections, in their order.
+(() => {
+  const list = document.createElement("ul");
+  for (const heading of document.querySelectorAll("main h2[id]")) {
+    const link = document.createElement("a");
+    link.href = `#${heading.id}`;
+    link.textContent = heading.textContent;
+    const line = document.createElement("li");
+    line.append(link);
+    list.append(line);
+  }
+  document.getElementById("sections").append(list);
+})();
 // What people call a node.
 fedgrid.name = (place) => fedgrid.data.labels?.[place] || fedgrid.data.names[place];
 // A number as it is printed: with a minus sign, commas, perhaps a power of ten.

@@ -63,6 +63,24 @@
     shown.textContent = `${count.toLocaleString("en")} of ${rows.length.toLocaleString("en")} nodes`;
   };
   query.addEventListener("input", search);
+  // The rows that are shown, as they are printed.
+  const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const plain = (cell) => cell.textContent.trim().replace(/\s+/g, " ");
+  document.getElementById("save").addEventListener("click", () => {
+    const heads = headers.map((header) => header.querySelector(".printed").textContent.trim());
+    const shownRows = [...body.rows].filter((row) => !row.hidden);
+    const lines = shownRows.map((row) => [...row.cells].map((cell, column) => {
+      // Numbers as programs read them.
+      const value = isNumber[column] ? fedgrid.number(cell.textContent) : Number.NaN;
+      return Number.isNaN(value) ? quoted(plain(cell)) : String(value);
+    }));
+    const text = [heads.map(quoted), ...lines].map((line) => line.join(",")).join("\r\n");
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([`${text}\r\n`], { type: "text/csv" }));
+    link.download = "nodes.csv";
+    link.click();
+    URL.revokeObjectURL(link.href);
+  });
   document.getElementById("search").hidden = false;
   search();
 
