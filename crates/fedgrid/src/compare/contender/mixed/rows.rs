@@ -111,8 +111,8 @@ impl MixedRows {
             let is_same = names.eq(&start.names) && start.factor.len() == start.names.len().pow(2);
             is_same.then(|| (self.rows_times(&start.factor, f64::recip), start.rho))
         };
-        let along = ask.precision.has_edges().then(|| known(true)).flatten();
-        SearchStart { apart: known(false).map(|(factor, _)| factor), along }
+        // Along a network a search from the end of another went on for hundreds of looks.
+        SearchStart { apart: known(false).map(|(factor, _)| factor), along: None }
     }
 
     /// T with each row times what a unit of its coefficient is worth.
