@@ -130,23 +130,34 @@ class FolderRun(Run):
         return folder
 
     def update(
-        self, data: Any, *, nodes: Any = None, edges: Any = None, repeated: str = "refuse", tune: bool = False
+        self,
+        data: Any,
+        *,
+        nodes: Any = None,
+        edges: Any = None,
+        history: Any = None,
+        repeated: str = "refuse",
+        tune: bool = False,
+        all_methods: bool = False,
     ) -> Run:
         """As `Run.update`. Where sums do not stand for the rows of the run, these are read again from where its experiment
         says, so that its folder must be where it was."""
         from ._update import updated
 
-        if STATISTICS in self._files and not tune:
+        columns = json.loads(self._files["models/about.json"]).get("columns", {})
+        # Lags look back at rows, which are found from where the folder is.
+        looks_back = columns.get("lags") is not None and history is None
+        if STATISTICS in self._files and not tune and not looks_back:
             with tempfile.TemporaryDirectory() as made:
                 folder = Path(made) / self._folder.name
                 _write(folder, self._files)
-                return updated(self, folder, None, data, nodes, edges, repeated, tune)
+                return updated(self, folder, None, data, nodes, edges, history, repeated, tune, all_methods)
         result = self._folder / "result.json"
         if not result.is_file() or result.read_bytes() != self._files["result.json"]:
             raise RuntimeError(
                 f"{str(self._folder)!r} no longer holds the run, from where its rows would be read again; load it where it is"
             )
-        return updated(self, self._folder, None, data, nodes, edges, repeated, tune)
+        return updated(self, self._folder, None, data, nodes, edges, history, repeated, tune, all_methods)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Sums tell of rows, and stay in the folder of the run.

@@ -20,9 +20,19 @@ if TYPE_CHECKING:
 
 
 def updated(
-    run: Run, folder: Path, study: Any, data: Any, nodes: Any, edges: Any, repeated: str, tune: bool
+    run: Run,
+    folder: Path,
+    study: Any,
+    data: Any,
+    nodes: Any,
+    edges: Any,
+    history: Any,
+    repeated: str,
+    tune: bool,
+    all_methods: bool,
 ) -> Run:
-    """The run of a folder with the rows of `data` added; `study` holds its rows, where the folder cannot name them."""
+    """The run of a folder with the rows of `data` added; `study` holds its rows, where the folder cannot name them, and
+    `history` those of the time before, where it has lags."""
     from ._folder import FolderRun
 
     kept = native.Kept.load(folder)
@@ -30,7 +40,8 @@ def updated(
         out = Path(made) / "updated"
         parts = {
             "folder": folder, "out": out, "title": folder.name, "rows": _added(run, kept, data),
-            "near": near(nodes, edges), "repeated": repeated, "tune": tune,
+            "near": near(nodes, edges), "repeated": repeated, "tune": tune, "all_methods": all_methods,
+            "history": None if history is None else _named(run, json.loads(kept.about()), Table(history), ("node",)),
         }  # fmt: skip
         native.update(kept, parts, run._work.quiet(), study)
         return FolderRun(out)
@@ -46,9 +57,14 @@ def _added(run: Run, kept: native.Kept, data: Any) -> tuple[list[str], Any, list
             columns = [(name, kind, cells) for name, (_, kind, cells) in zip(run._sources, columns)]
         columns = [*columns, handed(read.target, about["target"])]
         return [name_of(node) for node in read.found], read.nodes, columns
-    table = Table(data)
+    return _named(run, about, Table(data), ("node", "target"))
+
+
+def _named(run: Run, about: Any, table: Table, needed: tuple[str, ...]) -> tuple[list[str], Any, list[Handed]]:
+    """The rows of a table with the names of their nodes."""
     text = {str(name): name for name in table.names}
-    for what, name in (("node", about["node"]), ("target", about["target"])):
+    for what in needed:
+        name = about[what]
         # A run of one node may have no column of it.
         if name not in text and (what == "target" or len(run.nodes_) > 1):
             raise ValueError(f"there is no column {name!r}, the {what} of the run, expected one in {shown(table.names)}")

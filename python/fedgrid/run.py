@@ -484,15 +484,25 @@ class Run(Predictions):
         return FolderRun(Path(folder))
 
     def update(
-        self, data: Any, *, nodes: Any = None, edges: Any = None, repeated: str = "refuse", tune: bool = False
+        self,
+        data: Any,
+        *,
+        nodes: Any = None,
+        edges: Any = None,
+        history: Any = None,
+        repeated: str = "refuse",
+        tune: bool = False,
+        all_methods: bool = False,
     ) -> Run:
         """A run whose models know further rows, too, and the nodes that these name; this one stays as it is.
 
         `data` is a table with the columns that the run was trained on, its target among them, or a dict of (X, y) for
         each node. All rows train, unless the run has a split column and the table has it, too. New nodes need their places
         as `nodes`, with the columns of the table of nodes that the command trained the run with, or their edges as `edges`
-        (src, dst, weight). `repeated` says what becomes of rows that the run knows: "refuse", "skip" or "add". `tune`
-        chooses strengths again.
+        (src, dst, weight). A run with lags needs `history`, a table with rows of the time before, as `predict` does; of a
+        run that was loaded, they are read again from where its experiment says. `repeated` says what becomes of rows that
+        the run knows: "refuse", "skip" or "add". `tune` chooses strengths again. `all_methods` updates all methods that the
+        run keeps; otherwise these are its own, the one that the verdict advises, and the pooled models.
 
         It is the run that a fit of all rows makes, at the strengths and by the column plan of this one: linear models
         take sums for the rows before, others these rows. Errors and verdict stay those of this run, and say so. What
@@ -504,7 +514,7 @@ class Run(Predictions):
 
         with tempfile.TemporaryDirectory() as made:
             folder = self.save(Path(made) / "run", compare=self._compared is not None)
-            return updated(self, folder, self._study, data, nodes, edges, repeated, tune)
+            return updated(self, folder, self._study, data, nodes, edges, history, repeated, tune, all_methods)
 
     # As a value ---------------------------------------------------------------------------------
 

@@ -429,6 +429,8 @@ impl StudyHandle {
                     .chain(others.iter().map(|other| other.contestant))
                     .collect();
                 let statistics = Statistics::of(&own, experiment.public.kind, &contestants)?;
+                let fits = std::iter::once(&known).chain(others.iter().map(|other| &other.fitted));
+                let statistics = statistics.map(|found| found.with_starts(fits));
                 let kept = KeptMethods {
                     own: &known,
                     others: &others,

@@ -65,7 +65,7 @@ impl<'py> TimedFrame<'py> {
         plan.check(column, &mut problems);
         problems.into_result().map_err(|error| experiment_error(&error))?;
         let times = self.times.as_ref().expect("lags have times");
-        let past = PastRows { nodes: codes(nodes)?, ticks: times.ticks.clone() };
+        let past = PastRows { nodes: codes(nodes)?, ticks: times.ticks.clone(), known: 0 };
         let source = |name: &str| column(name).map_or_else(Vec::new, numbers);
         let found = plan.values(&past, source).map_err(|same| {
             PyValueError::new_err(same_time(times, same, |row| format!("row {row}")))
@@ -162,7 +162,7 @@ pub(crate) fn lags_of_new(
     let mut all = before.map_or_else(Vec::new, |(_, nodes)| nodes.clone());
     let known = all.len();
     all.extend(codes(nodes)?);
-    let past = PastRows { nodes: all, ticks };
+    let past = PastRows { nodes: all, ticks, known };
     // New rows need not have what is predicted.
     let source = |name: &str| -> Vec<f64> {
         let cells = |one: &Frame<'_>| {
@@ -173,7 +173,7 @@ pub(crate) fn lags_of_new(
     };
     let mut problems = Problems::of_frame();
     let (before, remedy) = (FileParts::default(), "earlier rows as history=");
-    let new = NewRows { past, known, before, names: &[], remedy };
+    let new = NewRows { past, before, names: &[], remedy };
     let made = new.columns((lags, |name| plan.missing_rule(name)), source, &mut problems);
     problems.into_result().map_err(|error| experiment_error(&error))?;
     Ok(made)

@@ -27,8 +27,11 @@ pub(crate) struct UpdateParts<'py> {
     rows: NamedRows<'py>,
     /// Where new nodes are: "places" or "edges", and the columns of a table.
     near: Option<(String, Vec<HandedColumn<'py>>)>,
+    /// Rows of the time before, for lags.
+    history: Option<NamedRows<'py>>,
     repeated: String,
     tune: bool,
+    all_methods: bool,
 }
 
 /// Writes the folder of a run whose models know further rows. `study` holds the rows of the run, where its folder cannot
@@ -45,16 +48,18 @@ pub(crate) fn update(
     let refused = |error: fedgrid_lab::Error| experiment_error(&error);
     let repeated = Repeated::named(&parts.repeated).map_err(refused)?;
     let data = kept.table(parts.rows)?;
-    let mut tables = AddedTables { data, nodes: None, edges: None };
+    let history = parts.history.map(|rows| kept.table(rows)).transpose()?;
+    let mut tables = AddedTables { data, nodes: None, edges: None, history };
     if let Some((kind, columns)) = parts.near {
         let table = near_table(&kind, &columns)?;
         *(if kind == "edges" { &mut tables.edges } else { &mut tables.nodes }) = Some(table);
     }
-    let (run, out, title, tune) = (parts.folder, parts.out, parts.title, parts.tune);
+    let (run, out, title) = (parts.folder, parts.out, parts.title);
+    let (tune, all_methods) = (parts.tune, parts.all_methods);
     let study = study.map(|study| study.assembly());
     let begun = Instant::now();
     let written = how.run(py, move |watch| {
-        let update = Update { run, repeated, tune, study: study.as_deref() };
+        let update = Update { run, repeated, tune, all_methods, study: study.as_deref() };
         // Rows of a frame are kept nowhere, as those of standard input.
         let files = AddedFiles::new(vec!["-".into()], FileKeys::default(), repeated);
         Ok(update.with_tables(tables, watch).and_then(|mut updated| {

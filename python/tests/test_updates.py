@@ -67,9 +67,9 @@ def test_an_update_is_that_of_the_command(
     folder = run.save(tmp_path / "run")
     late.to_csv(tmp_path / "late.csv", index=False)
     asked = [command, "update", folder, "--data", tmp_path / "late.csv", "--out", tmp_path / "next", "--quiet"]
-    subprocess.run(asked, check=True)
+    subprocess.run([*asked, "--all-methods"], check=True)
     told = fg.Run.load(tmp_path / "next")
-    found = run.update(late)
+    found = run.update(late, all_methods=True)
     for use in ("network", "mixed", "shrunk", "pooled", "local"):
         assert (found.predict(frame, use=use) == told.predict(frame, use=use)).all(), use
     # Updates go on from updates, also from a folder.
@@ -120,3 +120,29 @@ def test_sums_over_rows_stay_in_the_folder(frame: pd.DataFrame, path: fg.Network
         loaded.update(late)
     with pytest.raises(RuntimeError, match="pickled has no rows to go on from"):
         pickle.loads(pickle.dumps(run)).update(late)
+
+
+def test_a_run_with_lags_is_updated_with_earlier_rows(path: fg.Network, tmp_path: Path) -> None:
+    draw = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {"node": node, "day": day, "x": draw.normal(), "y": draw.normal()} for node in path.nodes for day in range(30)
+    )
+    method = fg.FedRelax(alpha=0.1, model=fg.Linear(ridge=0.01))
+
+    def fit(rows: pd.DataFrame) -> fg.Run:
+        return method.fit(
+            rows, "y", node="node", network=path, time="day", lags={"y": {"lags": [1], "means": [4]}}, missing="drop"
+        )
+
+    early, late = frame[frame["day"] < 22], frame[frame["day"] >= 22]
+    run = fit(early)
+    with pytest.raises(ValueError, match="give these with --history"):
+        run.update(late)
+    found = run.update(late, history=early[early["day"] >= 15])
+    assert found.result["updates"][0]["rows_added"] == len(late)
+    asked = frame[frame["day"] >= 28]
+    before = frame[frame["day"] < 28]
+    own = silently(lambda: found.predict(asked, use="network", history=before))
+    assert np.abs(own - fit(frame).predict(asked, history=before)).max() < 1e-6
+    with pytest.raises(ValueError, match="would be another"):
+        run.update(early[early["day"] == 20].assign(y=0.0), history=early)

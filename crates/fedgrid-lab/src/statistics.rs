@@ -12,7 +12,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use fedgrid::{
-    compare::Contestant,
+    compare::{Contestant, Fitted, MixedStart},
     data::{CondensedRows, Dataset, Features},
     model::Scales,
     network::{Edge, Network},
@@ -55,6 +55,9 @@ pub struct Statistics {
     given_points: Option<(Vec<String>, CondensedRows)>,
     /// The hashes of all training rows, in ascending order; none if there are too many.
     seen: Option<SeenRows>,
+    /// Where mixed models were found, from which those of more rows are looked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) starts: Vec<MixedStart>,
 }
 
 impl Statistics {
@@ -66,7 +69,6 @@ impl Statistics {
     ) -> Result<Option<Self>> {
         let study = &assembly.study;
         let takes_sums = study.takes_condensed_rows(contestants)
-            && assembly.about.columns.lags.is_none()
             // Such points are training rows, of which sums hold none.
             && public != PublicKind::Columns;
         if !takes_sums {
@@ -77,6 +79,21 @@ impl Statistics {
         let given = (public == PublicKind::File).then(|| given_points(assembly)).transpose()?;
         let kept = (study.condensed_rows()?, study.scales.clone(), given.as_ref());
         Ok(Some(Self::with(assembly, kept, Some(seen))))
+    }
+
+    /// With where the mixed models among these fits were found.
+    #[must_use]
+    pub fn with_starts<'a>(mut self, fits: impl Iterator<Item = &'a Fitted>) -> Self {
+        self.starts = fits.flat_map(|fitted| fitted.starts.iter().cloned()).collect();
+        self
+    }
+
+    /// With where models of other kinds were found before.
+    pub(crate) fn with_earlier_starts(mut self, earlier: &[MixedStart]) -> Self {
+        let kind = |start: &MixedStart| (start.along, start.correlated);
+        let found: Vec<(bool, bool)> = self.starts.iter().map(kind).collect();
+        self.starts.extend(earlier.iter().filter(|start| !found.contains(&kind(start))).cloned());
+        self
     }
 
     /// The same of sums that are known, with their units, and of given public points.
@@ -98,6 +115,7 @@ impl Statistics {
             given_points: points
                 .map(|points| (points.names().to_vec(), CondensedRows::of_points(points))),
             seen: seen.filter(|seen| seen.len() <= MOST_HASHES),
+            starts: Vec::new(),
         }
     }
 

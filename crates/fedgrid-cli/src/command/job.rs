@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, time::Instant};
 
-use fedgrid::compare::Contestant;
+use fedgrid::compare::{Contestant, Fitted};
 
 use super::clock::today;
 use crate::{
@@ -108,7 +108,7 @@ impl FitJob {
         let date = today();
         let heading = Heading { title: &self.title, date: Some(&date), experiment: text };
         let public = self.experiment.public.kind;
-        let statistics = statistics(pipeline.assembly, public, found.others)?;
+        let statistics = statistics(pipeline.assembly, public, (found.fitted, found.others))?;
         let kept = KeptMethods {
             own: found.fitted,
             others: found.others,
@@ -151,12 +151,13 @@ impl FitJob {
 fn statistics(
     assembly: &Assembly,
     public: PublicKind,
-    others: &[KeptFit],
+    (own, others): (&Fitted, &[KeptFit]),
 ) -> Result<Option<Statistics>> {
     let kept: Vec<Contestant> = std::iter::once(assembly.study.main())
         .chain(others.iter().map(|other| other.contestant))
         .collect();
-    Statistics::of(assembly, public, &kept)
+    let fits = std::iter::once(own).chain(others.iter().map(|other| &other.fitted));
+    Ok(Statistics::of(assembly, public, &kept)?.map(|found| found.with_starts(fits)))
 }
 
 /// The cards of all rolling origins but the last; none if there is one study.

@@ -36,9 +36,19 @@ pub(super) struct Update {
     #[arg(long, value_name = "FILE")]
     edges: Option<PathBuf>,
 
+    /// For models with lags: rows of the time before, with the columns that lags are made of; by default those of the run
+    /// are read again for them.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    history: Vec<PathBuf>,
+
     /// Choose the strengths again, on the validation rows of the run; these and its training rows are read again.
     #[arg(long)]
     tune: bool,
+
+    /// Update all methods that the run keeps; by default its own, the one that the verdict advises, and the pooled models,
+    /// which nodes have that are not known.
+    #[arg(long)]
+    all_methods: bool,
 
     /// What becomes of rows that equal rows of the run: refuse, skip (leave them out), or add (count them once more).
     #[arg(long, value_name = "RULE", default_value = "refuse")]
@@ -71,11 +81,13 @@ impl Update {
         let files = AddedFiles {
             nodes: self.nodes,
             edges: self.edges,
+            history: self.history,
             ..AddedFiles::new(self.data, self.format.keys()?, repeated)
         };
         let title = self.out.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let progress = terminal.progress(1);
-        let update = LabUpdate { run: self.run, repeated, tune: self.tune, study: None };
+        let (tune, all_methods) = (self.tune, self.all_methods);
+        let update = LabUpdate { run: self.run, repeated, tune, all_methods, study: None };
         let mut updated = update.with_files(&files, &progress)?;
         progress.finish();
         let seconds = begun.elapsed().as_secs_f64();

@@ -32,7 +32,7 @@ fn folder() -> Folder {
 }
 
 fn update(folder: &Folder, run: &str, data: &str, out: &str, more: &[&str]) -> Value {
-    let asked = ["update", run, "--data", data, "--out", out, "--quiet"];
+    let asked = ["update", run, "--data", data, "--out", out, "--quiet", "--all-methods"];
     folder.done(&[&asked[..], more].concat());
     folder.json(&format!("{out}/result.json"))
 }
@@ -184,6 +184,48 @@ fn an_update_without_rows_leaves_all_models_as_they_are() {
     assert_eq!(same["updates"][0]["rows_added"], 0);
     let note = "3 new rows left out, because the split says that they do not train.";
     assert!(same["notes"].as_array().unwrap().iter().any(|one| one == note), "{same}");
+}
+
+#[test]
+fn methods_that_nothing_is_predicted_by_are_updated_if_that_is_asked_for() {
+    let folder = folder();
+    folder.fit("run", &["--method", "fedrelax"]);
+    update(&folder, "run", "tuesday.csv", "whole", &[]);
+    assert_eq!(methods(&folder, "whole"), methods(&folder, "run"));
+    folder.done(&["update", "run", "--data", "tuesday.csv", "--out", "next", "--quiet"]);
+    let advised = folder.json("run/models/about.json")["advised"].as_str().unwrap().to_string();
+    let kept = methods(&folder, "next");
+    assert!(["network", "pooled", &advised].iter().all(|name| kept.contains(&name.to_string())));
+    let others: Vec<String> =
+        methods(&folder, "run").into_iter().filter(|name| !kept.contains(name)).collect();
+    assert!(others.len() >= 2, "{others:?}");
+    for name in &kept {
+        let [next, whole] = ["next", "whole"].map(|run| predictions(&folder, run, name));
+        check_same(&next, &whole, 0.0);
+    }
+    let note = format!(
+        "Models of {} were updated, and those of {} are not kept; --all-methods updates them, too.",
+        kept.join(", "),
+        others.join(", ")
+    );
+    let result = folder.json("next/result.json");
+    assert!(result["notes"].as_array().unwrap().iter().any(|one| *one == note), "{result}");
+    let asked = ["predict", "next", "--data", "rows.csv", "--use", &others[0]];
+    let refusal = folder.refusal(&asked);
+    assert!(refusal.contains(&format!("keeps no models of '{}'", others[0])), "{refusal}");
+    // Updates go on from it with what it keeps.
+    folder.done(&[
+        "update",
+        "next",
+        "--data",
+        "wednesday.csv",
+        "--out",
+        "last",
+        "--quiet",
+        "--edges",
+        "joins.csv",
+    ]);
+    assert_eq!(methods(&folder, "last"), kept);
 }
 
 #[test]
@@ -530,4 +572,129 @@ fn a_resumed_run_counts_the_steps_that_were_done() {
     let first = answer.err.lines().next().unwrap();
     assert_eq!(first, format!("4 of {all} steps were done before"));
     assert_eq!(NODES.len(), 6);
+}
+
+/// Days of each node from one to another, with sales that remember those of the day before, in a run with lags.
+fn days(from: usize, to: usize, role: impl Fn(usize) -> &'static str) -> String {
+    let mut text = String::from("node,day,x,y,split\n");
+    for (i, node) in NODES.iter().enumerate() {
+        let mut y = 5.0 + i as f64;
+        for day in 0..to {
+            let at = (31 * i + day) as f64;
+            let x = (1.7 * at).sin();
+            y = 2.0
+                + 0.3 * i as f64
+                + 0.5 * y
+                + (1.0 + 0.1 * i as f64) * x
+                + 0.3 * (5.0 * at).cos();
+            // A gap, which lags meet in the run and behind it.
+            if day >= from && day != 17 {
+                writeln!(text, "{node},{day},{x:.6},{y:.6},{}", role(day)).unwrap();
+            }
+        }
+    }
+    text
+}
+
+/// A run over twenty days, two of which validate, and a week that comes later.
+fn folder_with_lags(keys: &str) -> Folder {
+    let folder = Folder::new();
+    let role = |day| if day % 7 == 5 { "val" } else { "train" };
+    folder.write("rows.csv", days(0, 20, role));
+    folder.write("week.csv", days(20, 27, |_| "train"));
+    folder.write("month.csv", days(27, 40, |_| "train"));
+    folder.write(
+        "experiment.toml",
+        format!(
+            "[data]\nfile = \"rows.csv\"\nnode = \"node\"\ntarget = \"y\"\nsplit = \"split\"\ntime = \"day\"\n\
+             missing = \"drop\"\n[data.lags]\ny = {{ lags = [\"1\", \"3\"], means = [\"6\"] }}\n[network]\n\
+             file = \"nodes.csv\"\nedges = \"edges.csv\"\n[compare]\nshuffles = 1\nlikelihood_shuffles = 0\n{keys}"
+        ),
+    );
+    folder
+}
+
+#[test]
+fn a_run_with_lags_is_updated_to_the_fit_of_all_rows() {
+    for (method, by, keys) in [
+        ("fedrelax", "statistics", "[model]\nridge = 0.001\n"),
+        ("mixed", "statistics", "[model]\nridge = 0.001\n"),
+        ("fedrelax", "rows", "[model]\nkind = \"tree\"\n[public]\npoints = 20\n"),
+    ] {
+        let folder = folder_with_lags(keys);
+        folder.fit("run", &["--method", method]);
+        let next = update(&folder, "run", "week.csv", "next", &[]);
+        assert_eq!(
+            (&next["updates"][0]["by"], &next["updates"][0]["rows_added"]),
+            (&by.into(), &42.into())
+        );
+        let last = update(&folder, "next", "month.csv", "last", &[]);
+        assert_eq!(last["updates"][1]["by"], by);
+        for kept in methods(&folder, "run") {
+            let truth = fitted(&folder, ("run", "last"), &kept, method);
+            check_same(&predictions(&folder, "last", &kept), &truth, 1e-6);
+        }
+        // Earlier rows that are given stand for the files of the run, which may be gone.
+        folder.write("earlier.csv", days(10, 20, |_| "train"));
+        fs::rename(folder.path("rows.csv"), folder.path("away.csv")).unwrap();
+        let asked = ["update", "run", "--data", "week.csv", "--out", "other"];
+        let refusal = folder.refusal(&asked);
+        assert!(refusal.contains("rows.csv"), "{refusal}");
+        if by == "rows" {
+            assert!(refusal.contains("are read again, because"), "{refusal}");
+            continue;
+        }
+        assert!(refusal.ends_with("give these with --history)"), "{refusal}");
+        update(&folder, "run", "week.csv", "other", &["--history", "earlier.csv"]);
+        for kept in methods(&folder, "run") {
+            let [next, other] = ["next", "other"].map(|run| predictions(&folder, run, &kept));
+            check_same(&next, &other, 1e-9);
+        }
+    }
+}
+
+#[test]
+fn rows_that_would_change_lags_of_the_run_are_refused() {
+    let folder = folder_with_lags("");
+    folder.fit("run", &["--method", "fedrelax", "--no-compare"]);
+    // The day that was missing, at which those after it look back.
+    folder.write("late.csv", "node,day,x,y,split\na,17,0.5,4,train\n");
+    let refusal = folder.refusal(&["update", "run", "--data", "late.csv", "--out", "next"]);
+    assert_eq!(
+        refusal,
+        "late.csv: by these rows 'y.lag_1' of a row of the run would be another (node 'a', 18), and its models know that row \
+         as it was; fit again with all rows"
+    );
+    // Rows that validated may train now: they are in the run's file, and change no lag.
+    let text = folder.read("rows.csv");
+    let validated: String = text
+        .lines()
+        .filter(|line| line.ends_with("val"))
+        .fold(String::from("node,day,x,y,split\n"), |text, line| {
+            text + &line.replace(",val", ",train") + "\n"
+        });
+    folder.write("validated.csv", validated);
+    let next = update(&folder, "run", "validated.csv", "next", &[]);
+    assert_eq!(next["updates"][0]["rows_added"], 18);
+    folder.write("twice.csv", "node,day,x,y,split\na,21,0.5,4,train\na,21,0.6,4,train\n");
+    let refusal = folder.refusal(&["update", "run", "--data", "twice.csv", "--out", "x"]);
+    assert_eq!(
+        refusal,
+        "twice.csv: row 2 of twice.csv, column 'day' is 21, as is row 1 of twice.csv of the same node; lags need one row \
+         for each time of a node"
+    );
+    folder.write("without.csv", "node,x,y,split\na,0.5,4,train\n");
+    let refusal = folder.refusal(&["update", "run", "--data", "without.csv", "--out", "x"]);
+    assert!(refusal.contains("there is no column 'day'"), "{refusal}");
+    // What is not there is a missing cell, which leaves a row out here, and is said.
+    folder.write("far.csv", "node,day,x,y,split\na,60,0.5,4,train\n");
+    let far = update(&folder, "run", "far.csv", "far", &[]);
+    assert_eq!(far["updates"][0]["rows_added"], 0);
+    let said = |note: &Value| note.as_str().unwrap().contains("Rows without an earlier value");
+    assert!(far["notes"].as_array().unwrap().iter().any(said), "{far}");
+    let plain = self::folder();
+    plain.fit("run", &["--no-compare"]);
+    let asked = ["update", "run", "--data", "tuesday.csv", "--history", "rows.csv", "--out", "x"];
+    let refusal = plain.refusal(&asked);
+    assert_eq!(refusal, "--history is for runs with lags, and this run has none");
 }

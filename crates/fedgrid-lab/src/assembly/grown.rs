@@ -60,6 +60,8 @@ pub struct RereadRows {
     pub assembly: Assembly,
     /// Its rows in the units of the table.
     pub rows: GrownRows,
+    /// The table that they are from.
+    pub table: Table,
 }
 
 impl Frame {
@@ -69,26 +71,24 @@ impl Frame {
         Self { about: assembly.about.clone(), scales: assembly.study.scales.clone() }
     }
 
-    /// The training rows of a table, for the nodes of a network.
+    /// The training rows of a table, for the nodes of a network; their earlier values may be in tables of the time before.
     pub fn read(
         &self,
         experiment: &Experiment,
         network: &Network,
-        table: Table,
+        (table, before): (Table, &[Table]),
     ) -> Result<FurtherRows> {
         let about = &self.about;
         let mut experiment = experiment.settled(about.task);
-        if !experiment.data.lags.is_empty() {
-            return Err(Error::input(
-                "the run has lags (data.lags), whose rows need those before them; fit again with all rows",
-            ));
-        }
         // Rows that are given to train do so, unless a column of theirs says something else.
         let keys = &mut experiment.data;
         let column = keys.split_column().filter(|column| table.has(column)).map(String::from);
         keys.split =
             column.map(|column| SplitKeys { column: Some(column), ..SplitKeys::default() });
-        (keys.train, keys.validation, keys.time) = (None, None, None);
+        (keys.train, keys.validation) = (None, None);
+        if about.columns.lags.is_none() {
+            keys.time = None;
+        }
         let names = Arc::from(about.features.clone());
         if table.rows() == 0 {
             for name in about.column_plan().sources().into_iter().chain([&*about.target]) {
@@ -98,7 +98,7 @@ impl Frame {
             return Ok(FurtherRows { data: vec![nothing; network.len()], notes: Vec::new() });
         }
         let described = table.described.clone();
-        let table = TimedTable::read(&experiment.data, table)?;
+        let table = TimedTable::of_later(table, before, about)?;
         let plan = about.column_plan();
         let classes = Some(&about.classes[..]).filter(|classes| !classes.is_empty());
         let known = Known { classes, plan: Some(&plan), is_of_run: true };
@@ -143,7 +143,8 @@ impl RereadRows {
         let graph = Graph::from(assembly.study.network.clone());
         let experiment = &experiment.settled(about.task);
         let Rows { data, roles, .. } = Rows::new(experiment, table, &graph, (about.task, known))?;
-        Ok(Self { rows: GrownRows { data, roles }, assembly })
+        let rows = GrownRows { data, roles };
+        Ok(Self { rows, assembly, table: rolling.into_table() })
     }
 }
 

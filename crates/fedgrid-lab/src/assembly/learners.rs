@@ -1,7 +1,7 @@
 //! Who learns and who only helps others to, and whether rows that arrive suffice.
 
 use fedgrid::{
-    compare::{Fitted, Strength, Study, Watch},
+    compare::{Contestant, Fitted, Strength, Study, Watch},
     data::{Plan, RowDraws},
 };
 
@@ -87,7 +87,25 @@ impl Assembly {
 
     /// Fits the study's own method at a strength; who only answers is trained alone.
     pub fn fit(&self, strength: Strength, watch: &dyn Watch) -> fedgrid::Result<Fitted> {
-        let mut fitted = self.study.fit(strength, watch)?;
+        self.with_bystanders(self.study.fit(strength, watch)?, strength)
+    }
+
+    /// Fits several contestants, each at its strength; what they need in common of the rows is made ready once.
+    pub fn fit_several(
+        &self,
+        asked: &[(Contestant, Strength)],
+        watch: &dyn Watch,
+    ) -> fedgrid::Result<Vec<Fitted>> {
+        let found = self.study.fit_several(asked, watch)?.into_iter().zip(asked);
+        let main = self.study.main();
+        let finish = |(fitted, (contestant, strength)): (Fitted, &(Contestant, Strength))| {
+            if *contestant == main { self.with_bystanders(fitted, *strength) } else { Ok(fitted) }
+        };
+        found.map(finish).collect()
+    }
+
+    /// The same with nodes that only answer trained alone.
+    fn with_bystanders(&self, mut fitted: Fitted, strength: Strength) -> fedgrid::Result<Fitted> {
         let others = bystanders(&self.study);
         if others.is_empty() {
             return Ok(fitted);

@@ -4,6 +4,7 @@
 mod agreement;
 mod check;
 mod class_weights;
+mod later_rows;
 mod leakage;
 mod graph;
 mod grown;

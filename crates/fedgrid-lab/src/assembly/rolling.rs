@@ -12,6 +12,7 @@ use crate::{
     columns::Problems,
     error::{Error, Result},
     experiment::Experiment,
+    source::Table,
 };
 
 /// An experiment with its table, and the origins that it is run at.
@@ -66,6 +67,11 @@ impl<'a> Rolling<'a> {
     pub(super) fn last(&self) -> (&Experiment, Files<'a>, &TimedTable) {
         let last = self.experiments.last().expect("there is always one");
         (last, self.files, &self.table)
+    }
+
+    /// The table itself.
+    pub(super) fn into_table(self) -> Table {
+        self.table.into_table()
     }
 
     /// How many studies there are, the last of which has the final models.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ops::Deref};
 
 use fedgrid::data::Features;
 
-use super::DataSchema;
+use super::{DataSchema, later_rows::later_lags};
 use crate::{
     columns::{
         LagPlan, NewRows, PastRows, PlannedFeatures, Problems, Times, gap_note, numbers, same_time,
@@ -58,6 +58,22 @@ impl TimedTable {
         read
     }
 
+    /// A table whose rows come after those of a run, with the columns of earlier values that the run has; these may be in
+    /// tables of the time before.
+    pub(super) fn of_later(table: Table, before: &[Table], about: &DataSchema) -> Result<Self> {
+        let Some(lags) = about.columns.lags.clone() else {
+            return Ok(Self { table, times: None, lags: None, notes: Vec::new() });
+        };
+        let (columns, note) = later_lags(&table, before, (&lags, about))?;
+        let (table, notes) = (table.with_columns(columns), note.into_iter().collect());
+        Ok(Self { table, times: None, lags: Some(lags), notes })
+    }
+
+    /// The table itself.
+    pub(super) fn into_table(self) -> Table {
+        self.table
+    }
+
     /// Adds the columns of earlier values.
     fn add(&mut self, keys: &DataKeys, plan: LagPlan, problems: &mut Problems) {
         // Apart from other problems of the table, which do not keep lags from being made.
@@ -68,7 +84,8 @@ impl TimedTable {
             own.sentences().into_iter().for_each(|sentence| problems.add(sentence));
             return;
         };
-        let past = PastRows { nodes: codes([node].into_iter()).0, ticks: times.ticks.clone() };
+        let (nodes, ticks) = (codes([node].into_iter()).0, times.ticks.clone());
+        let past = PastRows { nodes, ticks, known: 0 };
         let source = |name: &str| self.table.column(name).map_or_else(|_| Vec::new(), numbers);
         match plan.values(&past, source) {
             Err(same) => {
@@ -91,7 +108,7 @@ impl TimedTable {
 }
 
 /// The cells of some columns as numbers of names, and these names.
-fn codes<'a>(columns: impl Iterator<Item = &'a Column>) -> (Vec<usize>, Vec<String>) {
+pub(super) fn codes<'a>(columns: impl Iterator<Item = &'a Column>) -> (Vec<usize>, Vec<String>) {
     let (mut known, mut names, mut codes) = (BTreeMap::new(), Vec::new(), Vec::new());
     for column in columns {
         for row in 0..column.rows() {
@@ -147,9 +164,9 @@ pub fn planned_of_new(
     let (nodes, names) = codes(nodes.into_iter());
     // Rows of the time before come first, so that places of new rows are behind them.
     let known = history.map_or(0, Table::rows);
-    let (past, remedy) = (PastRows { nodes, ticks }, "earlier rows with --history");
+    let (past, remedy) = (PastRows { nodes, ticks, known }, "earlier rows with --history");
     let before = history.map(|table| table.parts().clone()).unwrap_or_default();
-    let new = NewRows { past, known, before, names: &names, remedy };
+    let new = NewRows { past, before, names: &names, remedy };
     for source in lags.sources() {
         if !history.into_iter().chain([table]).any(|one| one.has(source)) {
             problems.add(format!(

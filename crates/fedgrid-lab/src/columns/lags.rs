@@ -56,6 +56,8 @@ pub struct PastRows {
     pub nodes: Vec<usize>,
     /// The tick of each row.
     pub ticks: Vec<i64>,
+    /// How many rows come first that are only looked at: the time before.
+    pub known: usize,
 }
 
 /// The values of a feature of earlier values.
@@ -63,9 +65,9 @@ pub struct PastRows {
 pub struct LagValues {
     /// One for each row; not-a-number where there is none.
     pub values: Vec<f64>,
-    /// How many rows have none because it would be before the first row of their node.
+    /// How many rows behind those of the time before have none because it would be before the first row of their node.
     pub before: usize,
-    /// How many have none because it is missing in between.
+    /// How many of them have none because it is missing in between.
     pub gaps: usize,
 }
 
@@ -168,7 +170,7 @@ impl LagPlan {
             let mut found =
                 LagValues { values: vec![f64::NAN; past.ticks.len()], ..LagValues::default() };
             for own in past.nodes_in(&order) {
-                feature.fill(&order[own], (&past.ticks, cells), &mut found);
+                feature.fill(&order[own], (past, cells), &mut found);
             }
             found
         };
@@ -178,7 +180,8 @@ impl LagPlan {
 
 impl LagFeature {
     /// Writes the values of one node, whose rows are in the order of time.
-    fn fill(&self, rows: &[usize], (ticks, cells): (&[i64], &[f64]), found: &mut LagValues) {
+    fn fill(&self, rows: &[usize], (past, cells): (&PastRows, &[f64]), found: &mut LagValues) {
+        let ticks = &past.ticks;
         let first = rows.first().map_or(0, |&row| ticks[row]);
         for &row in rows {
             let wanted = self.wanted(ticks[row]);
@@ -189,10 +192,9 @@ impl LagFeature {
             let (sum, count) = values.fold((0.0, 0.0), |(sum, count), x| (sum + x, count + 1.0));
             if count > 0.0 {
                 found.values[row] = sum / count;
-            } else if wanted.end <= first {
-                found.before += 1;
-            } else {
-                found.gaps += 1;
+            } else if row >= past.known {
+                let missing = if wanted.end <= first { &mut found.before } else { &mut found.gaps };
+                *missing += 1;
             }
         }
     }
@@ -281,7 +283,7 @@ mod tests {
         let nodes = (0..60).map(|row| usize::from(row >= 30)).collect();
         let ticks = (0..60).map(|row| 1_000_000 * i64::try_from(day(row % 30)).unwrap()).collect();
         let cells = (0..60).map(|row| (1.3 * f64::from(row)).sin()).collect();
-        (PastRows { nodes, ticks }, cells)
+        (PastRows { nodes, ticks, known: 0 }, cells)
     }
 
     /// The features of an experiment with this split, of times that are numbers.
@@ -338,6 +340,7 @@ mod tests {
         let moved = PastRows {
             nodes: order.iter().map(|&row| past.nodes[row]).collect(),
             ticks: order.iter().map(|&row| past.ticks[row]).collect(),
+            known: 0,
         };
         let again = plan.values(&moved, |_| order.iter().map(|&row| cells[row]).collect()).unwrap();
         for (place, &row) in order.iter().enumerate() {
@@ -363,7 +366,7 @@ mod tests {
 
     #[test]
     fn two_rows_of_one_node_at_one_time_are_found() {
-        let past = PastRows { nodes: vec![0, 1, 0, 1], ticks: vec![5, 5, 6, 5] };
+        let past = PastRows { nodes: vec![0, 1, 0, 1], ticks: vec![5, 5, 6, 5], known: 0 };
         let same = plan("").values(&past, |_| vec![0.0; 4]).unwrap_err();
         assert_eq!(same, SameTime { first: 1, second: 3 });
     }

@@ -16,8 +16,6 @@ use crate::{
 pub struct NewRows<'a> {
     /// When and where all rows are, those of the time before first.
     pub past: PastRows,
-    /// How many of them are of the time before.
-    pub known: usize,
     /// The files that these are from; nothing if there is one.
     pub before: FileParts,
     /// The names of nodes by their numbers; empty if they are not known.
@@ -51,7 +49,7 @@ impl NewRows<'_> {
         let mut columns = Vec::new();
         for (feature, own) in lags.features.iter().zip(found) {
             // Rows of the time before are looked at, not predicted.
-            let values = own.values[self.known..].to_vec();
+            let values = own.values[self.past.known..].to_vec();
             if matches!(rule(&feature.name), MissingRule::Refuse | MissingRule::Drop) {
                 self.complain(lags, feature, &values, problems);
             }
@@ -62,7 +60,7 @@ impl NewRows<'_> {
 
     /// A row in words.
     fn row(&self, row: usize, problems: &Problems) -> String {
-        match (row.checked_sub(self.known), place(&self.before, row)) {
+        match (row.checked_sub(self.past.known), place(&self.before, row)) {
             (Some(row), _) => format!("row {}", problems.place(row)),
             (None, Some((file, row))) => format!("row {} of {file}", problems.row(row)),
             (None, None) => format!("row {} of the time before", problems.row(row)),
@@ -79,8 +77,8 @@ impl NewRows<'_> {
     ) {
         let missing: Vec<usize> = (0..values.len()).filter(|&row| values[row].is_nan()).collect();
         let Some(&first) = missing.first() else { return };
-        let wanted = feature.wanted(self.past.ticks[self.known + first]);
-        let node = self.names.get(self.past.nodes[self.known + first]);
+        let wanted = feature.wanted(self.past.ticks[self.past.known + first]);
+        let node = self.names.get(self.past.nodes[self.past.known + first]);
         let node = node.map_or_else(|| "its node".into(), |name| format!("node '{name}'"));
         let at = match (feature.is_mean, lags.axis.written(wanted.start)) {
             (false, at) => format!("at {at}"),

@@ -5,7 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use fedgrid::compare::{Card, Contestant, MethodKind};
+use fedgrid::compare::{
+    Card, Contestant, MethodKind, NodeScore, PathPoint, RoleMeasures, Strength,
+};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
@@ -32,13 +34,43 @@ pub struct FinishedRun {
     pub models: RunModels,
 }
 
-/// A line of `metrics.jsonl` behind the first.
+/// A line of `metrics.jsonl` behind the first. What pairs of rows say, which is most of it, is passed over: it was for the
+/// verdict.
 #[derive(Deserialize)]
 struct CardLine {
     #[serde(default)]
     origin: Option<usize>,
-    #[serde(flatten)]
-    card: Card,
+    contestant: Contestant,
+    strength: Strength,
+    validation: f64,
+    test: Option<f64>,
+    accuracy: Option<f64>,
+    #[serde(default)]
+    measures: RoleMeasures,
+    path: Vec<PathPoint>,
+    nodes: Vec<NodeScore>,
+    converged: Option<bool>,
+}
+
+impl From<CardLine> for Card {
+    fn from(line: CardLine) -> Self {
+        let CardLine { contestant, strength, validation, test, accuracy, measures, path, .. } =
+            line;
+        let (nodes, converged) = (line.nodes, line.converged.unwrap_or(true));
+        let evidence = Vec::new();
+        Self {
+            contestant,
+            strength,
+            validation,
+            test,
+            accuracy,
+            measures,
+            path,
+            nodes,
+            evidence,
+            converged,
+        }
+    }
 }
 
 impl FinishedRun {
@@ -81,13 +113,13 @@ impl FinishedRun {
     }
 }
 
-/// The cards of the last origin that there are.
+/// The cards of the last origin that there are, without what pairs of rows say.
 pub(crate) fn cards(path: &Path) -> Result<Vec<Card>> {
     let text = fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
     let lines: Vec<CardLine> =
         text.lines().skip(1).filter_map(|line| serde_json::from_str(line).ok()).collect();
     let last = lines.iter().map(|line| line.origin).max().flatten();
-    let of_last = lines.into_iter().filter(|line| line.origin == last).map(|line| line.card);
+    let of_last = lines.into_iter().filter(|line| line.origin == last).map(Card::from);
     // A method that was chosen from has one card without test rows, and one with them behind it.
     let mut cards: Vec<Card> = Vec::new();
     for card in of_last {

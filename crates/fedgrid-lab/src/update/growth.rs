@@ -12,8 +12,9 @@ use crate::{
         NodeTables, RereadRows, joined_ranges,
     },
     error::{Error, Result},
-    experiment::{Experiment, is_standard_input},
+    experiment::Experiment,
     number::{count, counted},
+    source::Table,
     statistics::{SeenRows, Statistics},
 };
 
@@ -57,6 +58,8 @@ pub(super) struct Growth {
     rows: OldRows,
     /// The rows that were seen; none if nobody knows which.
     seen: Option<SeenRows>,
+    /// The tables in which earlier values of further rows are looked for; nothing for runs without lags.
+    before: Vec<Table>,
     /// What was added so far.
     pub(super) added: Added,
 }
@@ -77,6 +80,7 @@ impl Growth {
         statistics: &Statistics,
         about: DataSchema,
         (places, experiment): (Option<NodePlaces>, &Experiment),
+        before: Vec<Table>,
     ) -> Result<Self> {
         let shape = experiment.network.shape.filter(|_| places.is_none());
         let (network, positions) = (statistics.network()?, statistics.positions.clone());
@@ -85,28 +89,17 @@ impl Growth {
             known: KnownNetwork { network, positions, places, shape },
             rows: OldRows::Condensed(statistics.sums.clone(), statistics.given_points()?),
             seen: statistics.seen().cloned(),
+            before,
             added: Added::default(),
         })
     }
 
     /// From the rows of a run, which are read again: those of its first fit, and those of every update.
     pub(super) fn of_rows(steps: &Steps) -> Result<Self> {
-        let added = steps.added.iter().flat_map(|one| &one.data);
-        if steps
-            .experiment
-            .data
-            .file
-            .names()
-            .iter()
-            .chain(added)
-            .any(|name| is_standard_input(name))
-        {
-            return Err(Error::input(
-                "some rows were given on standard input or in memory, and are not kept",
-            ));
-        }
-        let RereadRows { assembly, rows } = RereadRows::new(&steps.experiment, &steps.folder)?;
-        let mut growth = Self::of_assembly(&steps.experiment, &assembly, rows);
+        steps.check_files()?;
+        let RereadRows { assembly, rows, table } =
+            RereadRows::new(&steps.experiment, &steps.folder)?;
+        let mut growth = Self::of_assembly(&steps.experiment, &assembly, rows, vec![table]);
         for files in &steps.added {
             let tables = files.tables(&steps.folder, &growth.frame.about)?;
             growth.add(&steps.experiment, tables, files.repeated)?;
@@ -116,16 +109,20 @@ impl Growth {
     }
 
     /// From the rows of a run that are at hand.
-    pub(super) fn of_study(experiment: &Experiment, assembly: &Assembly) -> Result<Self> {
-        if assembly.about.columns.lags.is_none() {
-            return Ok(Self::of_assembly(experiment, assembly, GrownRows::of(assembly)?));
-        }
-        Err(Error::input(
-            "the run has lags, whose rows need those before them; fit again with all rows",
-        ))
+    pub(super) fn of_study(
+        experiment: &Experiment,
+        assembly: &Assembly,
+        before: Vec<Table>,
+    ) -> Result<Self> {
+        Ok(Self::of_assembly(experiment, assembly, GrownRows::of(assembly)?, before))
     }
 
-    fn of_assembly(experiment: &Experiment, assembly: &Assembly, rows: GrownRows) -> Self {
+    fn of_assembly(
+        experiment: &Experiment,
+        assembly: &Assembly,
+        rows: GrownRows,
+        before: Vec<Table>,
+    ) -> Self {
         let Assembly { study, positions, places, .. } = assembly;
         let shape = experiment.network.shape.filter(|_| places.is_none());
         let training = study.plan.training_rows(&study.rows);
@@ -139,6 +136,7 @@ impl Growth {
                 shape,
             },
             rows: OldRows::Rows(rows),
+            before: if assembly.about.columns.lags.is_some() { before } else { Vec::new() },
             added: Added::default(),
         }
     }
@@ -150,12 +148,16 @@ impl Growth {
         tables: AddedTables,
         rule: Repeated,
     ) -> Result<()> {
-        let AddedTables { data, nodes, edges } = tables;
+        let AddedTables { data, nodes, edges, .. } = tables;
         let source = data.source.clone();
         let node_tables = NodeTables { nodes: nodes.as_ref(), edges: edges.as_ref() };
         let grown = self.known.grown((&data, &self.frame.about.node), node_tables)?;
         let network = &grown.known.network;
-        let further = self.frame.read(experiment, network, data)?;
+        let has_lags = self.frame.about.columns.lags.is_some();
+        // A table is large, and only lags look back at it.
+        let next = has_lags.then(|| data.clone());
+        let further = self.frame.read(experiment, network, (data, &self.before))?;
+        self.before.extend(next);
         let scaled = self.frame.scaled(&further.data)?;
         let kept = self.unknown_rows(network.names(), &scaled, (&source, rule))?;
         let select = |data: &[Dataset]| -> Vec<Dataset> {

@@ -21,7 +21,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use fedgrid::compare::{Card, Contestant, Fitted, Strength, Watch};
+use fedgrid::compare::{Card, Contestant, Fitted, KeptEstimates, Strength, Watch};
 
 pub use self::{
     growth::Repeated,
@@ -40,7 +40,7 @@ use crate::{
     pipeline::KeptFit,
     run::{RunFolder, RunModels},
     show::{cards, from_json, stored_experiment},
-    source::moment::written_day,
+    source::{Table, moment::written_day},
     statistics::Statistics,
     summary,
 };
@@ -54,6 +54,8 @@ pub struct Update<'a> {
     pub repeated: Repeated,
     /// Whether strengths are chosen again.
     pub tune: bool,
+    /// Whether all methods that the run keeps are updated, also those that nothing is predicted by unless it is asked for.
+    pub all_methods: bool,
     /// The study of the run, whose rows are in no file; none if its experiment says where they are.
     pub study: Option<&'a Assembly>,
 }
@@ -111,20 +113,27 @@ impl Update<'_> {
         let (fingerprint, by_statistics) = (tables.data.fingerprint, self.statistics(&previous)?);
         let by = if by_statistics.is_some() { UpdatedBy::Statistics } else { UpdatedBy::Rows };
         let experiment = previous.steps.experiment.clone();
+        let history = previous.checked_history(&tables)?;
         let mut growth = match (&by_statistics, self.study) {
-            (Some(statistics), _) => previous.by_statistics(statistics)?,
-            (None, Some(study)) => Growth::of_study(&experiment, study)?,
-            (None, None) => previous.by_rows(self.tune)?,
+            (Some(statistics), _) => {
+                previous.by_statistics(statistics, previous.before(history)?)?
+            }
+            (None, Some(study)) => Growth::of_study(&experiment, study, previous.before(history)?)?,
+            (None, None) => previous.by_rows((self.tune, history.is_some()))?,
         };
         growth.add(&experiment, tables, self.repeated)?;
         let mut assembly = growth.assembly((&experiment, &previous.steps.folder))?;
+        if let Some(statistics) = &by_statistics {
+            assembly.study.settings.kept = KeptEstimates::starting_from(&statistics.starts);
+        }
         assembly.study.choose(&previous.cards);
         let names = assembly.study.network.names();
         let mut cards = previous.cards_of(names);
+        let methods = previous.methods(self.all_methods);
         if self.tune {
-            tune(&assembly, &previous.models.methods, &mut cards, watch)?;
+            tune(&assembly, &methods, &mut cards, watch)?;
         }
-        let mut fits = fits(&assembly, &previous.models.methods, &cards, watch)?;
+        let mut fits = fits(&assembly, &methods, &cards, watch)?;
         let is_refreshed = by == UpdatedBy::Rows && is_refreshed(&assembly);
         for fit in &mut fits {
             fit.fitted.unseen = if is_refreshed {
@@ -134,7 +143,9 @@ impl Update<'_> {
             };
         }
         let (fitted, others) = (fits.remove(0).fitted, fits);
-        let statistics = statistics(&growth, (&experiment, &assembly), &others)?;
+        let statistics = statistics(&growth, (&experiment, &assembly), (&fitted, &others))?;
+        let earlier = by_statistics.map_or_else(Vec::new, |own| own.starts);
+        let statistics = statistics.map(|found| found.with_earlier_starts(&earlier));
         let counts = growth.row_counts(&assembly);
         let added = growth.added;
         let about = UpdateOutcome {
@@ -143,7 +154,8 @@ impl Update<'_> {
             calibrated: is_refreshed,
             ..previous.described(&added)
         };
-        let notes = notes(&about, &added, &counts, names);
+        let mut notes = notes(&about, &added, &counts, names);
+        notes.extend(previous.left_out(&methods));
         let told = (about, notes);
         let outcome =
             summary::updated(&previous.outcome, &assembly, (&cards, &fitted), told, &counts);
@@ -186,15 +198,42 @@ impl Previous {
         Ok(Self { folder: folder.to_path_buf(), title, outcome, cards, models, steps })
     }
 
-    fn by_statistics(&self, statistics: &Statistics) -> Result<Growth> {
+    /// The rows of the time before that were given; refused where nothing looks back at them.
+    fn checked_history<'a>(&self, tables: &'a AddedTables) -> Result<Option<&'a Table>> {
+        match &tables.history {
+            Some(_) if self.models.about.columns.lags.is_none() => {
+                Err(Error::input("--history is for runs with lags, and this run has none"))
+            }
+            history => Ok(history.as_ref()),
+        }
+    }
+
+    /// The tables in which earlier values of further rows are looked for: what was given, or the files of the run.
+    fn before(&self, history: Option<&Table>) -> Result<Vec<Table>> {
+        let about = &self.models.about;
+        match history {
+            _ if about.columns.lags.is_none() => Ok(Vec::new()),
+            Some(history) => Ok(vec![history.clone()]),
+            None => self.steps.rows(about).map_err(|error| match error {
+                Error::Input(sentence) => Error::input(format!(
+                    "{sentence} (the run has lags, which look back at its rows; give these with --history)"
+                )),
+                other => other,
+            }),
+        }
+    }
+
+    fn by_statistics(&self, statistics: &Statistics, before: Vec<Table>) -> Result<Growth> {
         let places = self.places()?;
         // As the run has it: updates may have given edges to nodes that a shape had joined.
         let (experiment, _) = stored_experiment(&self.folder)?;
-        Growth::of_statistics(statistics, self.models.about.clone(), (places, &experiment))
+        let about = self.models.about.clone();
+        Growth::of_statistics(statistics, about, (places, &experiment), before)
     }
 
-    fn by_rows(&self, tune: bool) -> Result<Growth> {
-        Growth::of_rows(&self.steps).map_err(|error| match error {
+    /// From the rows of the run; `has_history` says whether rows of the time before were given, which are there then.
+    fn by_rows(&self, (tune, has_history): (bool, bool)) -> Result<Growth> {
+        let mut growth = Growth::of_rows(&self.steps).map_err(|error| match error {
             Error::Input(sentence) => {
                 let why = if tune {
                     "strengths are chosen on validation rows"
@@ -207,7 +246,14 @@ impl Previous {
                 ))
             }
             other => other,
-        })
+        })?;
+        if has_history {
+            growth.added.notes.push(
+                "What was given as the rows of the time before was not looked at, because these were read again."
+                    .into(),
+            );
+        }
+        Ok(growth)
     }
 
     /// What is known of an update before it is done.
@@ -223,6 +269,29 @@ impl Previous {
             tuned: false,
             calibrated: false,
         }
+    }
+
+    /// The methods that are updated, the run's own first: those that predict, and the pooled models, which nodes have that
+    /// are not known; or all that the run keeps.
+    fn methods(&self, all: bool) -> Vec<String> {
+        let RunModels { methods, advised, .. } = &self.models;
+        let pooled = Contestant::Pooled.to_string();
+        let predicts =
+            |(at, name): &(usize, &String)| all || *at == 0 || *name == advised || **name == pooled;
+        methods.iter().enumerate().filter(predicts).map(|(_, name)| name.clone()).collect()
+    }
+
+    /// Which methods are no longer kept, in words.
+    fn left_out(&self, kept: &[String]) -> Option<String> {
+        let others = self.models.methods.iter().filter(|name| !kept.contains(name));
+        let others: Vec<&str> = others.map(String::as_str).collect();
+        (!others.is_empty()).then(|| {
+            format!(
+                "Models of {} were updated, and those of {} are not kept; --all-methods updates them, too.",
+                kept.join(", "),
+                others.join(", ")
+            )
+        })
     }
 
     fn places(&self) -> Result<Option<NodePlaces>> {
@@ -260,15 +329,17 @@ fn card_of<'a>(cards: &'a [Card], name: &str) -> Result<&'a Card> {
 fn statistics(
     growth: &Growth,
     (experiment, assembly): (&Experiment, &Assembly),
-    others: &[KeptFit],
+    (own, others): (&Fitted, &[KeptFit]),
 ) -> Result<Option<Statistics>> {
+    let fits = std::iter::once(own).chain(others.iter().map(|other| &other.fitted));
     if let Some(found) = growth.statistics(assembly) {
-        return Ok(Some(found));
+        return Ok(Some(found.with_starts(fits)));
     }
     let kept: Vec<Contestant> = std::iter::once(assembly.study.main())
         .chain(others.iter().map(|other| other.contestant))
         .collect();
-    Statistics::of(assembly, experiment.public.kind, &kept)
+    let found = Statistics::of(assembly, experiment.public.kind, &kept)?;
+    Ok(found.map(|found| found.with_starts(fits)))
 }
 
 /// Fits the methods that a run keeps at their strengths; the run's own is the first.
@@ -278,16 +349,11 @@ fn fits(
     cards: &[Card],
     watch: &dyn Watch,
 ) -> Result<Vec<KeptFit>> {
-    let fit = |name: &String| {
-        let Card { contestant, strength, .. } = *card_of(cards, name)?;
-        let fitted = if contestant == assembly.study.main() {
-            assembly.fit(strength, watch)?
-        } else {
-            assembly.study.fit_by_name(contestant, strength, watch)?
-        };
-        Ok(KeptFit { contestant, fitted })
-    };
-    methods.iter().map(fit).collect()
+    let asked = methods.iter().map(|name| card_of(cards, name));
+    let asked = asked.map(|card| card.map(|card| (card.contestant, card.strength)));
+    let asked = asked.collect::<Result<Vec<_>>>()?;
+    let fits = assembly.fit_several(&asked, watch)?.into_iter().zip(asked);
+    Ok(fits.map(|(fitted, (contestant, _))| KeptFit { contestant, fitted }).collect())
 }
 
 /// Chooses the strengths of the methods that a run keeps again; their errors stay those of the run.

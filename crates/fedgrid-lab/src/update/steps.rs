@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Repeated;
 use crate::{
-    assembly::{DataSchema, move_files, relative_path},
+    assembly::{DataSchema, Files, move_files, relative_path},
     error::{Error, Result},
     experiment::{Experiment, FileKeys, TableFiles, is_standard_input},
     show::{from_json, stored_experiment},
@@ -45,6 +45,9 @@ pub struct AddedFiles {
     pub edges: Option<PathBuf>,
     /// What became of rows that the run knew.
     pub repeated: Repeated,
+    /// Rows of the time before, in which the lags of a run are looked for; nothing if these are where its experiment says.
+    #[serde(skip)]
+    pub history: Vec<PathBuf>,
 }
 
 /// The tables of an update.
@@ -56,6 +59,8 @@ pub struct AddedTables {
     pub nodes: Option<Table>,
     /// Edges of new nodes.
     pub edges: Option<Table>,
+    /// Rows of the time before.
+    pub history: Option<Table>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -99,6 +104,26 @@ impl Steps {
         Self { folder: folder.to_path_buf(), ..steps }
     }
 
+    /// All rows as they were read, in the tables of every step.
+    pub(super) fn rows(&self, about: &DataSchema) -> Result<Vec<Table>> {
+        self.check_files()?;
+        let first = Files::new(&self.folder, &self.experiment).rows()?;
+        let added = self.added.iter().map(|one| Ok(one.tables(&self.folder, about)?.data));
+        std::iter::once(Ok(first)).chain(added).collect()
+    }
+
+    /// Refuses rows that are in no file.
+    pub(super) fn check_files(&self) -> Result<()> {
+        let first = self.experiment.data.file.names().iter();
+        let mut all = first.chain(self.added.iter().flat_map(|one| &one.data));
+        if all.any(|name| is_standard_input(name)) {
+            return Err(Error::input(
+                "some rows were given on standard input or in memory, and are not kept",
+            ));
+        }
+        Ok(())
+    }
+
     /// The text of the file.
     pub(super) fn text(&self) -> String {
         let file = StepsFile {
@@ -123,7 +148,7 @@ impl AddedFiles {
     /// Files of rows, and of nothing else.
     #[must_use]
     pub fn new(data: Vec<PathBuf>, format: FileKeys, repeated: Repeated) -> Self {
-        Self { data, format, nodes: None, edges: None, repeated }
+        Self { data, format, nodes: None, edges: None, repeated, history: Vec::new() }
     }
 
     fn move_from(&mut self, from: &Path, to: &Path) {
@@ -142,13 +167,17 @@ impl AddedFiles {
             missing_values: about.columns.missing_values.clone().into(),
             may_be_empty: true,
         };
-        let files = TableFiles::Several(self.data.clone());
+        let rows = |files: &[PathBuf]| {
+            Table::from_files(folder, &TableFiles::Several(files.to_vec()), &format)
+        };
+        let history = Some(&self.history[..]).filter(|files| !files.is_empty());
         let read = |path: &PathBuf| {
             let path = if is_standard_input(path) { path.clone() } else { folder.join(path) };
             Table::from_files(Path::new(""), &path.into(), &format)
         };
         Ok(AddedTables {
-            data: Table::from_files(folder, &files, &format)?,
+            data: rows(&self.data)?,
+            history: history.map(rows).transpose()?,
             nodes: self.nodes.as_ref().map(read).transpose()?,
             edges: self.edges.as_ref().map(read).transpose()?,
         })

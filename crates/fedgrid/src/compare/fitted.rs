@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{NetworkEvidence, WeakPulls};
+use super::{MixedStart, NetworkEvidence, WeakPulls};
 use crate::{
     method::{PartialHypotheses, Tally},
     model::Hypothesis,
@@ -72,6 +72,8 @@ pub struct Fitted {
     pub common: Option<Arc<dyn Hypothesis>>,
     /// The strength, where it was estimated.
     pub strength: Option<f64>,
+    /// Where mixed models were found, for whoever looks for those of more rows.
+    pub starts: Vec<MixedStart>,
     /// What is known of the coefficients, where the method says it.
     pub posterior: Option<Posterior>,
     /// The residuals on rows that the models have not seen, once [`super::Study::residuals`] has looked at them.
@@ -117,6 +119,7 @@ impl Fitted {
             weak: WeakPulls::default(),
             common: None,
             strength: None,
+            starts: Vec::new(),
             posterior: None,
             unseen: None,
             evidence: None,

@@ -46,8 +46,8 @@ use std::sync::Arc;
 pub use choice::Member;
 pub use contender::{
     Approach, AtSites, Bound, Choose, Contender, Correlated, Facts, Federated, Gtv, KeptEstimates,
-    LocalRow, MessageSizes, MethodKind, Mixed, ModelsInUse, NetworkEvidence, Objective, PersFlKeys,
-    Place, PooledRow, RunsFederated, StrengthKey, WhichCandidates,
+    LocalRow, MessageSizes, MethodKind, Mixed, MixedStart, ModelsInUse, NetworkEvidence, Objective,
+    PersFlKeys, Place, PooledRow, RunsFederated, StrengthKey, WhichCandidates,
 };
 pub use difference::Difference;
 pub use evidence::NodeEvidence;

@@ -147,6 +147,13 @@ impl<'a> Trainer<'a> {
         Ok(fitted)
     }
 
+    /// Trains a contestant as it is kept.
+    fn finally(&self, contestant: Contestant, strength: Strength) -> Result<Fitted> {
+        let network = &self.study.network_of(contestant);
+        let (start, effort) = (StartingPoint::Cold, Effort::Final);
+        self.train(contestant, FitRequest::new(network, strength.alpha, start, effort))
+    }
+
     /// The training rows of all nodes, each of which counts once on average.
     pub(super) fn raw_rows(&self) -> Vec<Dataset> {
         self.study.raw_rows(self.rows)
@@ -332,9 +339,42 @@ impl Study {
         watch: &dyn Watch,
     ) -> Result<Fitted> {
         let trainer = Trainer::new(self, watch, &self.plan.train, strength.ridge)?;
-        let network = &self.network_of(contestant);
-        let (start, effort) = (StartingPoint::Cold, Effort::Final);
-        let request = FitRequest::new(network, strength.alpha, start, effort);
-        trainer.train(contestant, request)
+        trainer.finally(contestant, strength)
+    }
+
+    /// Fits several contestants, each at its strength, to the final training rows, with nodes in the order of their names.
+    /// Each is what [`Self::fit_by_name`] gives; what they need in common of the rows is made ready once.
+    pub fn fit_several(
+        &self,
+        asked: &[(Contestant, Strength)],
+        watch: &dyn Watch,
+    ) -> Result<Vec<Fitted>> {
+        let mut all = match self.by_name() {
+            Some((study, order)) => {
+                let found = study.fit_sharing(asked, watch)?;
+                found.into_iter().map(|fitted| fitted.put_back(&order)).collect()
+            }
+            None => self.fit_sharing(asked, watch)?,
+        };
+        for (fitted, (contestant, strength)) in all.iter_mut().zip(asked) {
+            if *contestant == self.main() {
+                fitted.weak = self.weak_pulls(*strength);
+            }
+        }
+        Ok(all)
+    }
+
+    fn fit_sharing(
+        &self,
+        asked: &[(Contestant, Strength)],
+        watch: &dyn Watch,
+    ) -> Result<Vec<Fitted>> {
+        let rows = &self.plan.train;
+        let shared = Arc::new(SharedRows::new(self, rows)?);
+        let fit = |&(contestant, strength): &(Contestant, Strength)| {
+            Trainer::sharing(self, watch, (rows, shared.clone()), strength.ridge)?
+                .finally(contestant, strength)
+        };
+        asked.iter().map(fit).collect()
     }
 }

@@ -46,6 +46,30 @@ struct Looked {
     slope: Vec<f64>,
 }
 
+/// The T of the largest likelihood from one near it, such as that of fewer rows; none where the likelihood has no value.
+pub(super) fn minimum_from(
+    apart: &Apart,
+    (units, start): (&[f64], &[f64]),
+    (correlated, refines): (bool, bool),
+) -> Option<Apartness> {
+    let q = units.len();
+    let entries: Vec<(usize, usize)> = if correlated {
+        (0..q).flat_map(|row| (0..=row).map(move |column| (row, column))).collect()
+    } else {
+        (0..q).map(|k| (k, k)).collect()
+    };
+    let entry = |&(row, column): &(usize, usize)| start[row * q + column] / units[row];
+    let start: Vec<f64> = entries.iter().map(entry).collect();
+    let walk = Walk { apart, units, entries, evaluations: Cell::new(0) };
+    let (best, converged) = walk.down(walk.look(&start)?, Limits { refines, ..LIMITS });
+    Some(Apartness {
+        factor: best.extra.factor,
+        deviance: best.value,
+        converged,
+        evaluations: walk.evaluations.get(),
+    })
+}
+
 /// The T of the largest likelihood, from a fair guess for its diagonal; none where the likelihood has no value. To as many
 /// digits as the gradient tells, or as the likelihood does.
 pub(super) fn minimum(

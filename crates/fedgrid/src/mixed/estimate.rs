@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use super::{
     Likelihood, NetworkRatio, NodeMoments, Precision,
     apart::Apart,
-    apart_search::{Apartness, minimum},
+    apart_search::{Apartness, minimum, minimum_from},
     deviance::{Evaluation, Problem},
     evidence::ratio,
     search::{End, Relative, Search, Sought, failed, given, singular},
@@ -93,18 +93,33 @@ impl MixedEstimate {
     }
 }
 
+/// Where a search begins, such as at what was estimated from fewer rows; nothing begins at a fair guess.
+#[derive(Debug, Clone, Default)]
+pub struct SearchStart {
+    /// T without a network.
+    pub apart: Option<Vec<f64>>,
+    /// T and ρ along one.
+    pub along: Option<(Vec<f64>, f64)>,
+}
+
 impl<'a> MixedModel<'a> {
     /// Estimates it.
     pub fn fit(&self) -> Result<MixedEstimate> {
+        self.fit_from(&SearchStart::default())
+    }
+
+    /// The same, where the search may begin near its end.
+    pub fn fit_from(&self, from: &SearchStart) -> Result<MixedEstimate> {
         let problem = self.problem()?;
         let end = if let Some(factor) = self.factor {
             problem.at(factor.to_vec(), self.rho.unwrap_or(0.0))?
         } else {
             let start = self.start(&problem)?;
             let sought = start.sought(self);
-            match self.apart(&problem, &sought)? {
-                Some(end) => end,
-                None => Search::new(&problem, &sought).run()?,
+            match (self.apart((&problem, from), &sought)?, &from.along) {
+                (Some(end), _) => end,
+                (None, Some((factor, _))) => Search::new(&problem, &sought).run_from(factor)?,
+                (None, None) => Search::new(&problem, &sought).run()?,
             }
         };
         Ok(estimate(&problem, end))
@@ -114,7 +129,7 @@ impl<'a> MixedModel<'a> {
     /// alone.
     fn apart(
         &self,
-        problem: &Problem,
+        (problem, from): (&Problem, &SearchStart),
         sought: &Sought,
     ) -> Result<Option<End<(Evaluation, SelectedInverse)>>> {
         let is_of_use = sought.rho.is_none_or(|rho| rho == 0.0);
@@ -123,20 +138,32 @@ impl<'a> MixedModel<'a> {
         }
         let rows = (self.likelihood, problem.degrees_of_freedom());
         let apart = Apart::new(&problem.structure, self.nodes, rows);
-        let refines = (self.correlated, sought.rho.is_some());
-        let without = minimum(&apart, sought.units, refines).ok_or_else(singular)?;
+        let least = |refines: bool| {
+            let refines = (self.correlated, refines);
+            let found = match &from.apart {
+                Some(start) => minimum_from(&apart, (sought.units, start), refines),
+                None => minimum(&apart, sought.units, refines),
+            };
+            found.ok_or_else(singular)
+        };
+        let without = least(sought.rho.is_some())?;
         let Apartness { mut factor, deviance, mut converged, mut evaluations } = without;
         let mut independent = None;
         if sought.rho.is_none() {
             let relative = Relative { factor: factor.clone(), rho: 0.0, noise: None };
             let mut search = Search::new(problem, sought);
-            if let Some(with) = search.better_along(&relative, &[], deviance)? {
+            let along = from.along.as_ref().filter(|(_, rho)| *rho > 0.0);
+            let along = along.map(|(factor, rho)| Relative {
+                factor: factor.clone(),
+                rho: *rho,
+                noise: None,
+            });
+            if let Some(with) = search.better_along((&relative, along), &[], deviance)? {
                 return Ok(Some(End { evaluations: evaluations + with.evaluations, ..with }));
             }
             evaluations += search.evaluations();
             // The end is here, to as many digits as the gradient tells.
-            let again = minimum(&apart, sought.units, (self.correlated, true));
-            let again = again.ok_or_else(singular)?;
+            let again = least(true)?;
             (factor, converged) = (again.factor, again.converged);
             (independent, evaluations) = (Some(deviance), evaluations + again.evaluations);
         }

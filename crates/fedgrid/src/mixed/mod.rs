@@ -39,7 +39,7 @@ pub(crate) use by_answers::{Answer, Known, Leader, Next, Setting, means};
 pub(crate) use chebyshev::Chebyshev;
 pub(crate) use design::{ColumnSums, Pooling, add_ranges, may_deviate};
 pub use design::{Design, RandomColumns};
-pub use estimate::{MixedEstimate, MixedModel};
+pub use estimate::{MixedEstimate, MixedModel, SearchStart};
 pub use evidence::NetworkRatio;
 pub use family::{Family, NodeRows};
 pub(crate) use front::{Eliminated, Front};

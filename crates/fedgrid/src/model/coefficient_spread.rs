@@ -17,7 +17,7 @@
 use rayon::prelude::*;
 
 use crate::{
-    algebra::{Cholesky, add_outer, add_scaled, dot},
+    algebra::{Cholesky, add_outers, add_scaled, dot, triangle},
     data::Dataset,
 };
 
@@ -82,16 +82,18 @@ struct Moments {
 impl Moments {
     fn of(data: &Dataset, output: usize, intercept: bool) -> Self {
         let size = data.features().columns() + usize::from(intercept);
-        let (mut gram, mut cross) = (vec![0.0; size * size], vec![0.0; size]);
-        let mut square = 0.0;
-        let constant = if intercept { &[1.0][..] } else { &[] };
+        let (mut gram, mut cross) = (vec![0.0; triangle(size)], vec![0.0; size]);
+        let (mut square, mut rows) = (0.0, Vec::with_capacity(size * data.rows()));
+        let mut counts = Vec::with_capacity(data.rows());
         for (row, x) in data.features().iter().enumerate() {
-            let (x, y) = ([constant, x].concat(), data.labels().row(row)[output]);
-            let count = data.count(row);
-            add_outer(&mut gram, count, &x);
-            add_scaled(&mut cross, count * y, &x);
+            let (y, count) = (data.labels().row(row)[output], data.count(row));
+            rows.extend(intercept.then_some(1.0).iter().chain(x));
+            add_scaled(&mut cross, count * y, &rows[row * size..]);
             square += count * (y * y);
+            counts.push(count);
         }
+        add_outers(&mut gram, &counts, &rows, size);
+        let gram = whole(&gram, size);
         Self { gram, cross, square, rows: data.row_count() }
     }
 }
@@ -130,70 +132,120 @@ impl Spread {
     /// One step: deviations and their covariances given all else, and all else given these.
     fn next(&self, nodes: &[Moments], (rows, least): (f64, f64)) -> Option<Self> {
         let size = self.mean.len();
-        let covariances: Vec<Vec<f64>> =
-            nodes.par_iter().map(|node| self.covariance(node)).collect::<Option<_>>()?;
-        let weighed: Vec<(Vec<f64>, Vec<f64>)> = (nodes.par_iter().zip(&covariances))
-            .map(|(node, covariance)| self.weighed(node, covariance))
-            .collect();
-        let (gram, cross) = summed(weighed.iter().map(|(gram, cross)| (gram, cross)))?;
-        let mean = solved(gram, &cross)?;
-        let (mut variances, mut left) = (vec![0.0; size], 0.0);
-        for (node, covariance) in nodes.iter().zip(&covariances) {
-            let rest: Vec<f64> =
-                (0..size).map(|k| node.cross[k] - dot(row(&node.gram, k, size), &mean)).collect();
-            let deviation: Vec<f64> =
-                (0..size).map(|k| dot(row(covariance, k, size), &rest) / self.noise).collect();
-            let own: Vec<f64> = mean.iter().zip(&deviation).map(|(mean, b)| mean + b).collect();
-            let along: Vec<f64> = (0..size).map(|k| dot(row(&node.gram, k, size), &own)).collect();
-            left += node.square - 2.0 * dot(&own, &node.cross) + dot(&own, &along);
-            left += dot(covariance, &node.gram);
-            for k in 0..size {
-                variances[k] += deviation[k].powi(2) + covariance[k * size + k];
-            }
+        let whitened = |nodes: &[Moments]| self.whitened(nodes);
+        let parts: Vec<Whitened> =
+            nodes.par_chunks(NODES_PER_PART).map(whitened).collect::<Option<_>>()?;
+        let (mut gram, mut cross) = (vec![0.0; triangle(size)], vec![0.0; size]);
+        for part in &parts {
+            add_scaled(&mut gram, 1.0, &part.gram);
+            add_scaled(&mut cross, 1.0, &part.cross);
         }
-        for variance in &mut variances {
-            *variance /= nodes.len() as f64;
+        let mean = solved(whole(&gram, size), &cross)?;
+        let left = |(nodes, part): (&[Moments], &Whitened)| part.left(nodes, &mean, self.noise);
+        let sums: Vec<(Vec<f64>, f64)> =
+            nodes.par_chunks(NODES_PER_PART).zip(&parts).map(left).collect();
+        let (mut variances, mut squares) = (vec![0.0; size], 0.0);
+        for (own, left) in &sums {
+            add_scaled(&mut variances, 1.0 / nodes.len() as f64, own);
+            squares += left;
         }
-        Some(Self { mean, variances, noise: (left / rows).max(least) })
+        Some(Self { mean, variances, noise: (squares / rows).max(least) })
     }
 
-    /// The covariance of a node's deviations, `S (I + S XᵀX S/σ²)⁻¹ S` with S = diag(√τ).
-    fn covariance(&self, node: &Moments) -> Option<Vec<f64>> {
+    /// `U = L⁻¹S` of some nodes, where S = diag(√τ) and `I + S XᵀX S/σ² = L Lᵀ`, and what it leaves of their moments.
+    fn whitened(&self, nodes: &[Moments]) -> Option<Whitened> {
         let size = self.mean.len();
         let roots: Vec<f64> = self.variances.iter().map(|variance| variance.sqrt()).collect();
-        let mut matrix = node.gram.clone();
-        for (at, entry) in matrix.iter_mut().enumerate() {
-            let (k, l) = (at / size, at % size);
-            *entry *= roots[k] * roots[l] / self.noise;
-            *entry += f64::from(u8::from(k == l));
-        }
-        let lower = Cholesky::new(matrix, size)?.inverse_lower();
-        let mut covariance = vec![0.0; size * size];
-        lower.chunks_exact(size).for_each(|row| add_outer(&mut covariance, 1.0, row));
-        for (at, entry) in covariance.iter_mut().enumerate() {
-            *entry *= roots[at / size] * roots[at % size];
-        }
-        Some(covariance)
-    }
-
-    /// `XᵀV⁻¹X` and `XᵀV⁻¹y` times σ², where V is the covariance of a node's labels.
-    fn weighed(&self, node: &Moments, covariance: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let size = self.mean.len();
-        let (mut gram, mut cross) = (node.gram.clone(), node.cross.clone());
-        for k in 0..size {
-            let own = row(&node.gram, k, size);
-            let along: Vec<f64> = (0..size).map(|l| dot(row(covariance, l, size), own)).collect();
-            for l in 0..size {
-                gram[k * size + l] -= dot(&along, row(&node.gram, l, size)) / self.noise;
+        let mut part = Whitened {
+            roots: Vec::with_capacity(nodes.len() * size * size),
+            traces: Vec::with_capacity(nodes.len()),
+            gram: vec![0.0; triangle(size)],
+            cross: vec![0.0; size],
+        };
+        let factors = vec![-1.0 / self.noise; size];
+        let mut along = vec![0.0; size * size];
+        for node in nodes {
+            let mut matrix = node.gram.clone();
+            for (k, row) in matrix.chunks_exact_mut(size).enumerate() {
+                let factor = roots[k] / self.noise;
+                row.iter_mut().zip(&roots).for_each(|(entry, root)| *entry *= factor * root);
+                row[k] += 1.0;
             }
-            cross[k] -= dot(&along, &node.cross) / self.noise;
+            let mut own = Cholesky::new(matrix, size)?.inverse_lower();
+            for row in own.chunks_exact_mut(size) {
+                row.iter_mut().zip(&roots).for_each(|(entry, root)| *entry *= root);
+            }
+            along.fill(0.0);
+            let mut trace = 0.0;
+            for (k, row) in along.chunks_exact_mut(size).enumerate() {
+                let own = &own[k * size..=k * size + k];
+                for (x, gram) in own.iter().zip(node.gram.chunks_exact(size)) {
+                    add_scaled(row, *x, gram);
+                }
+                trace += dot(own, &row[..=k]);
+                add_scaled(&mut part.cross, -dot(own, &node.cross[..=k]) / self.noise, row);
+            }
+            // `XᵀV⁻¹X` and `XᵀV⁻¹y` times σ², where V is the covariance of a node's labels.
+            for k in 0..size {
+                let row = &node.gram[k * size..=k * size + k];
+                add_scaled(&mut part.gram[triangle(k)..=triangle(k) + k], 1.0, row);
+            }
+            add_outers(&mut part.gram, &factors, &along, size);
+            add_scaled(&mut part.cross, 1.0, &node.cross);
+            part.traces.push(trace);
+            part.roots.extend_from_slice(&own);
         }
-        (gram, cross)
+        Some(part)
     }
 }
 
-fn row(matrix: &[f64], row: usize, size: usize) -> &[f64] {
-    &matrix[row * size..(row + 1) * size]
+/// Nodes that one thread works on at a time.
+const NODES_PER_PART: usize = 32;
+
+/// What deviations leave of the moments of some nodes.
+struct Whitened {
+    /// U of each, whose square `UᵀU` is the covariance of its deviations.
+    roots: Vec<f64>,
+    /// `tr(U XᵀX Uᵀ)` of each.
+    traces: Vec<f64>,
+    /// The sum over nodes of `XᵀV⁻¹X` times σ², as a triangle.
+    gram: Vec<f64>,
+    /// The same of `XᵀV⁻¹y`.
+    cross: Vec<f64>,
+}
+
+impl Whitened {
+    /// The summed squares of deviations, and of what they leave of the labels, given β.
+    fn left(&self, nodes: &[Moments], mean: &[f64], noise: f64) -> (Vec<f64>, f64) {
+        let size = mean.len();
+        let (mut variances, mut left) = (vec![0.0; size], 0.0);
+        let roots = self.roots.chunks_exact(size * size);
+        for (node, (own, trace)) in nodes.iter().zip(roots.zip(&self.traces)) {
+            let gram = || node.gram.chunks_exact(size);
+            let rest: Vec<f64> =
+                gram().zip(&node.cross).map(|(row, cross)| cross - dot(row, mean)).collect();
+            let mut deviation = vec![0.0; size];
+            for (k, row) in own.chunks_exact(size).enumerate() {
+                let row = &row[..=k];
+                add_scaled(&mut deviation[..=k], dot(row, &rest[..=k]) / noise, row);
+                variances.iter_mut().zip(row).for_each(|(sum, x)| *sum += x * x);
+            }
+            let weights: Vec<f64> = mean.iter().zip(&deviation).map(|(mean, b)| mean + b).collect();
+            let explained: f64 = gram().zip(&weights).map(|(row, x)| x * dot(row, &weights)).sum();
+            left += node.square - 2.0 * dot(&weights, &node.cross) + explained + trace;
+            variances.iter_mut().zip(&deviation).for_each(|(sum, b)| *sum += b * b);
+        }
+        (variances, left)
+    }
+}
+
+/// The matrix of a lower triangle.
+fn whole(lower: &[f64], size: usize) -> Vec<f64> {
+    let entry = |at: usize| {
+        let (k, l) = (at / size, at % size);
+        lower[triangle(k.max(l)) + k.min(l)]
+    };
+    (0..size * size).map(entry).collect()
 }
 
 /// The sums of matrices and vectors, in their order.

@@ -30,7 +30,7 @@ pub use at_sites::{AtSites, Federated, MessageSizes, Place, RunsFederated};
 pub use facts::{Bound, Facts, ModelsInUse, Objective, StrengthKey};
 pub use gtv::Gtv;
 pub use local::LocalRow;
-pub use mixed::{Choose, Correlated, KeptEstimates, Mixed, NetworkEvidence};
+pub use mixed::{Choose, Correlated, KeptEstimates, Mixed, MixedStart, NetworkEvidence};
 pub use persfl::{PersFlKeys, WhichCandidates};
 pub use pooled::PooledRow;
 

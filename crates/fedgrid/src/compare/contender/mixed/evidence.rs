@@ -148,7 +148,7 @@ impl Mixed {
         let found = rows.network_ratio((ask, &plain), &orders.different, MOST_WORK)?;
         let mut covariances = None;
         if self.correlated == Correlated::Auto {
-            covariances = with_covariances((rows, kept), plain, apart)?.1;
+            covariances = with_covariances((rows, kept), plain, apart)?.choice;
         }
         let ratio = found.ratio();
         let NetworkRatio { independent, along, rho, shuffled, is_first_look } = found;

@@ -6,6 +6,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use serde::{Deserialize, Serialize};
+
 use super::rows::Nodes;
 use crate::{
     error::Result,
@@ -25,9 +27,28 @@ pub(super) struct Asked {
     pub(super) correlated: bool,
 }
 
+/// Where a mixed model was found, for whoever looks for that of more rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MixedStart {
+    /// The coefficients that differ from node to node.
+    pub names: Vec<String>,
+    /// T, row by row, of coefficients in the units of the table and of a σ² of one.
+    pub factor: Vec<f64>,
+    /// ρ.
+    pub rho: f64,
+    /// Whether it was sought along a network.
+    pub along: bool,
+    /// Whether coefficients may deviate together.
+    pub correlated: bool,
+}
+
 /// The latest estimates of mixed models of a study.
 #[derive(Debug, Clone, Default)]
-pub struct KeptEstimates(Arc<Mutex<VecDeque<(Asked, MixedEstimate)>>>);
+pub struct KeptEstimates {
+    found: Arc<Mutex<VecDeque<(Asked, MixedEstimate)>>>,
+    /// Where searches begin.
+    starts: Arc<[MixedStart]>,
+}
 
 /// Numbers of all kept estimates and their rows at most, about: a quarter of a gigabyte.
 const MOST_NUMBERS: usize = 1 << 25;
@@ -40,6 +61,17 @@ impl Asked {
 }
 
 impl KeptEstimates {
+    /// None yet, which are looked for from where those of fewer rows were found.
+    #[must_use]
+    pub fn starting_from(starts: &[MixedStart]) -> Self {
+        Self { starts: starts.into(), ..Self::default() }
+    }
+
+    /// Where the search for a model of this kind begins, if that is known.
+    pub(super) fn start(&self, along: bool, correlated: bool) -> Option<&MixedStart> {
+        self.starts.iter().find(|start| (start.along, start.correlated) == (along, correlated))
+    }
+
     /// What was found for the same, or else what `find` finds.
     pub(super) fn found_or(
         &self,
@@ -62,7 +94,7 @@ impl KeptEstimates {
     }
 
     fn all(&self) -> MutexGuard<'_, VecDeque<(Asked, MixedEstimate)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

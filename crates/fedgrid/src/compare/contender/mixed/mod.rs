@@ -10,7 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::rows::{Ask, MixedRows};
-pub use self::{evidence::NetworkEvidence, kept::KeptEstimates};
+pub use self::{
+    evidence::NetworkEvidence,
+    kept::{KeptEstimates, MixedStart},
+};
 use super::{
     AtSites, Bound, Contender, Facts, Federated, MessageSizes, ModelsInUse, Place, StrengthKey,
 };
@@ -106,20 +109,35 @@ impl Mixed {
         (rows, kept): (&MixedRows, &KeptEstimates),
         precision: &Precision,
         rho: Option<f64>,
-    ) -> Result<(MixedEstimate, Option<CovarianceChoice>)> {
-        let fit = |correlated: bool| rows.fit(Ask { precision, rho, correlated }, kept);
+    ) -> Result<Estimated> {
+        let fit = |correlated: bool| {
+            let ask = Ask { precision, rho, correlated };
+            let found = rows.fit(ask, kept)?;
+            let starts = rows.start_of(ask, &found).into_iter().collect();
+            Ok(Estimated { found, choice: None, starts })
+        };
         match self.correlated {
-            Correlated::Yes => Ok((fit(true)?, None)),
-            Correlated::No => Ok((fit(false)?, None)),
+            Correlated::Yes => fit(true),
+            Correlated::No => fit(false),
             Correlated::Auto => {
                 let plain = fit(false)?;
                 if precision.has_edges() {
-                    return Ok((plain, None));
+                    return Ok(plain);
                 }
-                with_covariances((rows, kept), plain, precision)
+                let full = with_covariances((rows, kept), plain.found, precision)?;
+                Ok(Estimated { starts: [plain.starts, full.starts].concat(), ..full })
             }
         }
     }
+}
+
+/// A model that was estimated.
+struct Estimated {
+    found: MixedEstimate,
+    /// Whether it has covariances, where that was chosen.
+    choice: Option<CovarianceChoice>,
+    /// Where models were found on the way.
+    starts: Vec<MixedStart>,
 }
 
 /// The same model with covariances, if the likelihood says so; both are told.
@@ -127,14 +145,16 @@ fn with_covariances(
     (rows, kept): (&MixedRows, &KeptEstimates),
     plain: MixedEstimate,
     precision: &Precision,
-) -> Result<(MixedEstimate, Option<CovarianceChoice>)> {
+) -> Result<Estimated> {
     let sought = rows.random.sought();
     let covariances = sought * sought.saturating_sub(1) / 2;
     let is_worth = NODES_PER_COVARIANCE * (sought + covariances) <= rows.with_rows;
     if covariances == 0 || !is_worth {
-        return Ok((plain, None));
+        return Ok(Estimated { found: plain, choice: None, starts: Vec::new() });
     }
-    let full = rows.fit(Ask { precision, rho: Some(0.0), correlated: true }, kept)?;
+    let ask = Ask { precision, rho: Some(0.0), correlated: true };
+    let full = rows.fit(ask, kept)?;
+    let starts = rows.start_of(ask, &full).into_iter().collect();
     let price = 2.0 * covariances as f64;
     let choice = CovarianceChoice {
         without: rows.deviance(plain.deviance),
@@ -143,7 +163,8 @@ fn with_covariances(
         price,
         taken: full.deviance + price < plain.deviance,
     };
-    Ok((if choice.taken { full } else { plain }, Some(choice)))
+    let found = if choice.taken { full } else { plain };
+    Ok(Estimated { found, choice: Some(choice), starts })
 }
 
 /// What labels are, if their errors are not normal.
@@ -201,7 +222,8 @@ impl Contender for Mixed {
         let precision = &Precision::along(request.network);
         let mixed = MixedRows::new(self, &rows, family, scales)?;
         let kept = &trainer.study.settings.kept;
-        let (estimate, choice) = match self.estimate((&mixed, kept), precision, rho) {
+        let found = self.estimate((&mixed, kept), precision, rho);
+        let Estimated { found: estimate, choice, starts } = match found {
             Ok(found) => found,
             // Too little to estimate from: what all nodes have in common is left.
             Err(Error::Fit { reason, .. }) => {
@@ -232,6 +254,7 @@ impl Contender for Mixed {
             engine: "maximum likelihood".into(),
             common: Some(common),
             strength: Some(estimate.rho),
+            starts,
             posterior: Some(Posterior {
                 deviance: mixed.deviance(estimate.deviance),
                 covariances: choice,

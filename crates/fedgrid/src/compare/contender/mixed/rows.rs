@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::{
     Mixed,
-    kept::{Asked, KeptEstimates},
+    kept::{Asked, KeptEstimates, MixedStart},
 };
 use crate::{
     data::Dataset,
     error::Result,
     mixed::{
         Design, Family, LaplaceModel, Likelihood, MixedEstimate, MixedModel, NetworkRatio,
-        NodeMoments, NodeRows, Precision, RandomColumns,
+        NodeMoments, NodeRows, Precision, RandomColumns, SearchStart,
     },
     model::Scales,
 };
@@ -26,6 +26,9 @@ pub(super) struct MixedRows {
     pub(super) with_rows: usize,
     /// What makes deviances those of labels and features in the units of the table.
     unit_deviance: f64,
+    /// The coefficients that deviate, each with what a deviation of one noise is worth in the units of the table; nothing of
+    /// classes and counts.
+    deviating: Vec<(String, f64)>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -56,8 +59,14 @@ impl MixedRows {
         let unit = |name: &str| scales.map_or(1.0, |scales| scales.coefficient_unit(name));
         let pooling = keys.pooling(&|name, variance| variance / unit(name).powi(2));
         let random = design.random_columns(&pooling, names)?.of_each(family, design.columns());
-        let mut unit_deviance = 0.0;
+        let (mut unit_deviance, mut deviating) = (0.0, Vec::new());
         if family.is_none() {
+            let worth = |name: &str, column: usize| design.coefficient_unit(column) * unit(name);
+            let noise = worth(Design::INTERCEPT, 0);
+            deviating.extend(random.places.iter().map(|&column| {
+                let name = design.name_of(column, names);
+                (name.to_string(), worth(name, column) / noise)
+            }));
             // −2 log of the density of labels, and for REML of the mean coefficients, in other units.
             let label = (design.label_variance().sqrt() * unit(Design::INTERCEPT)).ln();
             let count: f64 = rows.iter().map(Dataset::row_count).sum();
@@ -78,7 +87,38 @@ impl MixedRows {
         };
         let nodes = Arc::new(nodes);
         let with_rows = rows.iter().filter(|data| data.rows() > 0).count();
-        Ok(Self { design, random, likelihood: keys.likelihood, nodes, with_rows, unit_deviance })
+        let likelihood = keys.likelihood;
+        Ok(Self { design, random, likelihood, nodes, with_rows, unit_deviance, deviating })
+    }
+
+    /// Where a model was found, in the units of the table; none of classes and counts.
+    pub(super) fn start_of(&self, ask: Ask, found: &MixedEstimate) -> Option<MixedStart> {
+        let size = self.deviating.len();
+        (size > 0).then(|| MixedStart {
+            names: self.deviating.iter().map(|(name, _)| name.clone()).collect(),
+            factor: self.rows_times(&found.factor, |worth| worth),
+            rho: found.rho,
+            along: ask.precision.has_edges(),
+            correlated: ask.correlated,
+        })
+    }
+
+    /// Where a search begins: at what was found of fewer rows, if the same coefficients deviated.
+    fn start_for(&self, ask: Ask, kept: &KeptEstimates) -> SearchStart {
+        let known = |along: bool| {
+            let start = kept.start(along, ask.correlated)?;
+            let names = self.deviating.iter().map(|(name, _)| name);
+            let is_same = names.eq(&start.names) && start.factor.len() == start.names.len().pow(2);
+            is_same.then(|| (self.rows_times(&start.factor, f64::recip), start.rho))
+        };
+        // Along a network a search from the end of another went on for hundreds of looks.
+        SearchStart { apart: known(false).map(|(factor, _)| factor), along: None }
+    }
+
+    /// T with each row times what a unit of its coefficient is worth.
+    fn rows_times(&self, factor: &[f64], share: fn(f64) -> f64) -> Vec<f64> {
+        let rows = factor.chunks_exact(self.deviating.len().max(1)).zip(&self.deviating);
+        rows.flat_map(|(row, (_, worth))| row.iter().map(|x| share(*worth) * x)).collect()
     }
 
     /// What is known of labels, if their errors are not normal.
@@ -113,7 +153,9 @@ impl MixedRows {
             correlated: ask.correlated,
         };
         kept.found_or(asked, || match &*self.nodes {
-            Nodes::Numbers(nodes) => self.of_numbers(nodes, &fixed, ask).fit(),
+            Nodes::Numbers(nodes) => {
+                self.of_numbers(nodes, &fixed, ask).fit_from(&self.start_for(ask, kept))
+            }
             Nodes::Others(_, nodes) => self.of_others(nodes, &fixed, ask).fit(),
         })
     }
