@@ -147,3 +147,22 @@ fn the_words_say_what_happened() {
         assert!(text.contains(words), "{text}");
     }
 }
+
+#[test]
+fn nodes_that_choose_their_strength_end_with_the_bits_of_the_run_without_faults() {
+    let folder = Folder::new();
+    for more in [&[][..], &["--set", "method.kind=gtv", "--processes", "2", "--keep", "3"]] {
+        let report = simulated(&folder, &[&["--tune"], more].concat());
+        for seed in report["seeds"].as_array().unwrap() {
+            assert_eq!(seed["violations"], Value::Array(Vec::new()), "{seed}");
+            assert_eq!(seed["same_bits"], true, "{seed}");
+        }
+    }
+    let refusal = |more: &[&str]| {
+        folder.refusal(&[&["simulate", "experiment.toml", "--tune"], more].concat())
+    };
+    let given = refusal(&["--set", "method.kind=fedrelax", "--set", "method.alpha=1"]);
+    assert!(given.contains("--tune is given, but method.alpha is not left"), "{given}");
+    let late = refusal(&["--mode", "asynchronous"]);
+    assert!(late.contains("expected synchronous"), "{late}");
+}

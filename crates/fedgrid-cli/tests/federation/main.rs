@@ -8,6 +8,7 @@ mod common;
 mod sites;
 mod time;
 mod training;
+mod tuning;
 mod operation;
 mod mistakes;
 mod verdicts;

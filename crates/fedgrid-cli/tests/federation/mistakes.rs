@@ -98,7 +98,7 @@ fn an_expired_certificate_and_rows_of_others_are_named() {
     assert_eq!(others.code, Some(2));
     assert!(others.err.contains("expected a node of this site: a, b"), "{}", others.err);
     for (set, expected) in [
-        ("method.alpha=auto", "method.alpha is \"auto\", expected a number"),
+        ("method.alpha=auto", "node 'a' has 2 validation rows, expected none or at least 5"),
         ("public.per_node=true", "public.per_node is true"),
         ("method.weighting=rows", "method.weighting is \"rows\""),
     ] {

@@ -32,11 +32,14 @@ use crate::{
     columns::heaviest_part,
     error::{Error, Result},
     experiment::{Choice, Experiment, ModelChoice},
-    number::significant,
+    number::{counted, significant},
 };
 
 /// How many rows a prediction must be made of: one of a single row would tell its label.
 const FEWEST_ROWS: usize = 5;
+
+/// Pulls of a node of mean degree, where sites choose the strength.
+const PULLS_TO_LOOK_AT: [f64; 5] = [100.0, 10.0, 1.0, 0.1, 0.01];
 
 /// Indicators of so many rows are fitted at once.
 const ROWS_AT_ONCE: usize = 64;
@@ -88,7 +91,35 @@ pub(super) fn check(experiment: &Experiment, study: &Study, own: &[NodeId]) -> R
     for node in with_rows() {
         check_sums(experiment, &study.network, node)?;
     }
+    if experiment.is_tuned_at_sites() {
+        own.iter().try_for_each(|&id| check_errors(experiment, study, id))?;
+    }
     check_parts(experiment, study, own)
+}
+
+/// Refuses nodes of which the summed error on validation rows would tell the error of a row.
+fn check_errors(experiment: &Experiment, study: &Study, node: NodeId) -> Result<()> {
+    let [fold] = study.plan.folds.as_slice() else { return Ok(()) };
+    let rows = study.rows[node].select(&fold.validation[node]);
+    let (name, count) = (&study.network.names()[node], rows.rows());
+    let key = experiment.method.strength_name();
+    if (1..FEWEST_ROWS).contains(&count) {
+        return Err(Error::input(format!(
+            "node '{name}' has {}, expected none or at least {FEWEST_ROWS} where {key} is \"auto\" in a \
+             federation: a sum over fewer errors would tell them",
+            counted(count, "validation row")
+        )));
+    }
+    let part = heaviest_part((0..count).map(|row| rows.count(row)));
+    if count > 0 && is_too_large(part) {
+        return Err(Error::input(format!(
+            "one of the validation rows of node '{name}' has {} % of their weight, expected at most {} % where \
+             {key} is \"auto\" in a federation: the sum of errors would tell its own",
+            significant(100.0 * part),
+            100 / FEWEST_ROWS
+        )));
+    }
+    Ok(())
 }
 
 /// The part that the heaviest row of a node has in the weight of all.
@@ -144,6 +175,8 @@ fn check_sums(experiment: &Experiment, network: &Network, node: &Node) -> Result
 /// neighbour at its own site reaches others through that neighbour, so every node with one counts.
 fn check_parts(experiment: &Experiment, study: &Study, own: &[NodeId]) -> Result<()> {
     let nodes = study.nodes(None);
+    let degrees = (0..study.network.len()).map(|node| study.network.degree(node));
+    let mean_degree = degrees.sum::<f64>() / study.network.len().max(1) as f64;
     for &id in own {
         let (node, degree) = (&nodes[id], study.network.degree(id));
         let name = &study.network.names()[id];
@@ -154,8 +187,17 @@ fn check_parts(experiment: &Experiment, study: &Study, own: &[NodeId]) -> Result
         if degree == 0.0 || node.data.rows() == 0 || !sums.contains(&kind) {
             continue;
         }
-        let pull = study.settings.alpha.unwrap_or(0.0) * degree;
-        let part = largest_part(node.model.as_ref(), node, pull)?;
+        let pulls = match study.settings.alpha {
+            Some(alpha) => vec![alpha * degree],
+            // A strength that sites choose may be any of these.
+            None => PULLS_TO_LOOK_AT.map(|pull| pull * degree / mean_degree).to_vec(),
+        };
+        let parts = pulls.iter().map(|pull| largest_part(node.model.as_ref(), node, *pull));
+        let parts = parts.collect::<Result<Vec<_>>>()?;
+        let (part, pull) = parts
+            .into_iter()
+            .zip(pulls)
+            .fold((0.0, 0.0), |largest, one| if one.0 > largest.0 { one } else { largest });
         if is_too_large(part) {
             return Err(Error::input(format!(
                 "the {kind} model of node '{name}' would tell a label: one of its {} training rows \

@@ -3,9 +3,9 @@
 use std::{path::Path, sync::Arc};
 
 use fedgrid::{
-    compare::{MessageSizes, Place, Study, Weighting},
+    compare::{Approach, AtSites, Gtv, MessageSizes, Place, Study, TuningBudget, Weighting},
     data::{Features, Fold, Plan, Task},
-    method::mixed::largest_front,
+    method::{StopOn, mixed::largest_front},
     model::{LocalModel, Scales},
     network::{Edge, Network, NodeId},
     runtime::Order,
@@ -23,8 +23,7 @@ use crate::{
     columns::{ColumnPlan, ColumnRole, PlannedColumn},
     error::{Error, Result},
     experiment::{
-        Choice, ClassWeights, ColumnKeys, ColumnKind, CutKey, Experiment, MissingRule, PublicKind,
-        TaskKey,
+        ClassWeights, ColumnKeys, ColumnKind, CutKey, Experiment, MissingRule, PublicKind, TaskKey,
     },
     source::Table,
 };
@@ -116,8 +115,8 @@ impl Common {
         let weights = weights.map(|model| model.size(columns, task)).max().unwrap_or(0);
         let (names, points) = (self.about.features.clone().into(), self.public.rows());
         let largest_front = largest_front(&self.network).unwrap_or(0);
-        let points = (points, points);
-        let sizes = MessageSizes { task, names, weights, points, largest_front };
+        let (points, is_tuned) = ((points, points), experiment.is_tuned_at_sites());
+        let sizes = MessageSizes { task, names, weights, points, largest_front, is_tuned };
         let at_sites = experiment.method.approach.at_sites();
         Ok(at_sites.map_or(0, |method| method.largest_message(&sizes)))
     }
@@ -183,9 +182,8 @@ pub(super) fn check(experiment: &Experiment) -> Result<()> {
         let found = format!("\"{}\"", method.name());
         return refused("method.kind", &found, "fedrelax, gtv, mixed or persfl");
     };
-    if method.strength == Choice::Auto && !method.approach.estimates_strength() {
-        let expected = "a number (choose one with fit, on data that you may pool)";
-        return refused(&method.strength_name(), "\"auto\"", expected);
+    if experiment.is_tuned_at_sites() {
+        check_tuning(experiment, at_sites, refused)?;
     }
     if method.run.weighting == Weighting::Rows {
         return refused("method.weighting", "\"rows\"", "\"nodes\"");
@@ -200,6 +198,31 @@ pub(super) fn check(experiment: &Experiment) -> Result<()> {
         return refused("public.per_node", "true", "false");
     }
     check_split(experiment)
+}
+
+/// Refuses what lets sites choose no strength together.
+fn check_tuning(
+    experiment: &Experiment,
+    at_sites: &dyn AtSites,
+    refused: impl Fn(&str, &str, &str) -> Result<()>,
+) -> Result<()> {
+    let method = &experiment.method;
+    let key = method.strength_name();
+    if !at_sites.can_be_tuned() {
+        let expected = "a number (choose one with fit, on data that you may pool)";
+        return refused(&key, "\"auto\"", expected);
+    }
+    // Models of rows that take turns differ by a few rows, and neighbours would see what these are.
+    if !experiment.data.has_validation() {
+        let expected = "a number, or validation rows to choose it on (data.validation = 0.2, or rows that the \
+                        column data.split marks)";
+        return refused(&key, "\"auto\"", expected);
+    }
+    if let Approach::Gtv(Gtv { stop_on: StopOn::Decrease, .. }) = &method.approach {
+        let expected = "\"gap\" or \"residual\" where method.alpha is \"auto\"";
+        return refused("method.stop_on", "\"decrease\"", expected);
+    }
+    Ok(())
 }
 
 /// Refuses splits by time that need the times of all nodes in one place.
@@ -228,9 +251,33 @@ fn check_models(
     let method = &experiment.method;
     let Some(at_sites) = method.approach.at_sites() else { return Ok(()) };
     at_sites.check_models(task, models).map_err(Error::input)?;
+    if experiment.is_tuned_at_sites() {
+        check_budget(experiment, network)?;
+    }
     // Made for its refusals only: what a network lacks must be said before there are kits.
     at_sites.federated(method.strength.given(), Place { network, nodes: &[], scales: None })?;
     Ok(())
+}
+
+/// Refuses networks whose nodes cannot agree on a strength, and too few rounds to do it in.
+fn check_budget(experiment: &Experiment, network: &Network) -> Result<()> {
+    let key = experiment.method.strength_name();
+    let Some(budget) =
+        TuningBudget::of(network, &*experiment.method.approach, experiment.compare.quick)
+    else {
+        return Err(Error::input(format!(
+            "{key} is \"auto\", expected a number in a federation whose network falls apart: nodes that cannot reach \
+             each other cannot agree on one"
+        )));
+    };
+    match experiment.federation.tuning_rounds {
+        Some(rounds) if rounds < budget.fewest_rounds => Err(Error::input(format!(
+            "federation.tuning_rounds is {rounds}, expected at least {}: the farthest node is {} edges from the one \
+             that leads, and fewer rounds do not compare the coarsest strengths",
+            budget.fewest_rounds, budget.height
+        ))),
+        _ => Ok(()),
+    }
 }
 
 impl Assembly {

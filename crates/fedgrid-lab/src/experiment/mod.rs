@@ -65,6 +65,9 @@ pub struct Experiment {
     /// What the network is compared with.
     #[serde(default)]
     pub compare: CompareKeys,
+    /// What sites of a federation do beside the rounds of the method.
+    #[serde(default, skip_serializing_if = "FederationKeys::is_usual")]
+    pub federation: FederationKeys,
 }
 
 impl Experiment {
@@ -72,6 +75,13 @@ impl Experiment {
     #[must_use]
     pub fn is_of_row_order(&self) -> bool {
         self.method.approach.facts().is_of_row_order
+    }
+
+    /// Whether sites of a federation choose the strength together.
+    #[must_use]
+    pub fn is_tuned_at_sites(&self) -> bool {
+        let method = &self.method;
+        method.strength == Choice::Auto && !method.approach.estimates_strength()
     }
 
     /// Whether it is run at one time after the other.
@@ -90,6 +100,27 @@ impl Experiment {
             settled.data.task = Some(task.into());
         }
         settled
+    }
+}
+
+/// What sites of a federation do beside the rounds of the method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FederationKeys {
+    /// How many rounds choosing the strength may take, where that is "auto"; by default as many as are needed if no
+    /// strength is at rest before it is judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub tuning_rounds: Option<u64>,
+    /// How many bytes the messages between sites may hold in these rounds, in all; fewer rounds are made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub tuning_bytes: Option<u64>,
+}
+
+impl FederationKeys {
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
     }
 }
 
@@ -188,6 +219,18 @@ impl DataKeys {
     #[must_use]
     pub fn time_split(&self) -> Option<&SplitKeys> {
         self.split.as_ref().filter(|split| split.is_by_time())
+    }
+
+    /// Whether some rows only validate, at this site or at others.
+    #[must_use]
+    pub fn has_validation(&self) -> bool {
+        let by_time = |split: &SplitKeys| {
+            split.validation.is_some_and(|share| share > 0.0) || split.validation_from.is_some()
+        };
+        match self.time_split() {
+            Some(split) => by_time(split),
+            None => self.split.is_some() || self.validation.is_some_and(|share| share > 0.0),
+        }
     }
 
     /// The names of all features that are made of earlier values.

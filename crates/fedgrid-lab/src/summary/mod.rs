@@ -300,7 +300,8 @@ fn bytes_per_round(assembly: &Assembly) -> usize {
     let sent = |from: usize, to: usize| {
         let names = names.clone();
         let points = (points(from), points(to));
-        let sizes = MessageSizes { task, names, weights: 0, points, largest_front: 0 };
+        let sizes =
+            MessageSizes { task, names, weights: 0, points, largest_front: 0, is_tuned: false };
         study.settings.method.at_sites().map_or(0, |method| method.largest_message(&sizes))
     };
     let both = |a: usize, b: usize| sent(a, b) + sent(b, a);

@@ -31,6 +31,7 @@ mod kept_losses;
 mod node_order;
 mod nodes;
 mod paired;
+mod path_at_sites;
 mod rounds;
 mod score;
 mod shared;
@@ -47,7 +48,7 @@ pub use choice::Member;
 pub use contender::{
     Approach, AtSites, Bound, Choose, Contender, Correlated, Facts, Federated, Gtv, KeptEstimates,
     LocalRow, MessageSizes, MethodKind, Mixed, MixedStart, ModelsInUse, NetworkEvidence, Objective,
-    PersFlKeys, Place, PooledRow, RunsFederated, StrengthKey, WhichCandidates,
+    PersFlKeys, Place, PooledRow, RunsFederated, StrengthKey, TuningBudget, WhichCandidates,
 };
 pub use difference::Difference;
 pub use evidence::NodeEvidence;

@@ -345,9 +345,7 @@ impl<'a> Search<'a> {
     fn around(&self, strength: Strength) -> (Vec<f64>, Vec<Option<f64>>) {
         let steps = |steps: &[f64]| steps.iter().map(|step| 10_f64.powf(*step)).collect::<Vec<_>>();
         let pulls = match self.grid {
-            Grid::Decades(_) => {
-                steps(&[0.5, 0.25, 0.0, -0.25, -0.5]).iter().map(|f| f * strength.alpha).collect()
-            }
+            Grid::Decades(_) => finer_pulls(strength.alpha),
             _ => vec![strength.alpha],
         };
         let ridges = match strength.ridge {
@@ -492,8 +490,13 @@ impl<'a> Search<'a> {
     }
 }
 
+/// The pulls of a finer grid around one.
+pub(super) fn finer_pulls(alpha: f64) -> Vec<f64> {
+    [0.5, 0.25, 0.0, -0.25, -0.5].iter().map(|step| 10_f64.powf(*step) * alpha).collect()
+}
+
 /// The exponent beyond the grid, where its edge is best.
-fn wider(alpha: f64, unit: f64, exponents: &RangeInclusive<i32>) -> Option<i32> {
+pub(super) fn wider(alpha: f64, unit: f64, exponents: &RangeInclusive<i32>) -> Option<i32> {
     let (weakest, strongest) = (*exponents.start(), *exponents.end());
     if strongest - weakest >= MOST_DECADES {
         None

@@ -23,6 +23,8 @@ pub mod persfl;
 mod pooled;
 pub mod primal_dual;
 mod shrunk;
+mod tree;
+pub mod tuned;
 mod wire;
 
 use std::sync::Arc;
@@ -45,6 +47,7 @@ pub use primal_dual::PrimalDual;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use shrunk::Shrunk;
+pub use tuned::{Adjustable, TriedStrength, TunedAtSites};
 pub use wire::{Durable, Memory, Wire};
 
 use crate::{
@@ -112,6 +115,11 @@ pub trait Participant: Send {
     /// The strength that this node has found with all others; none if it was given, or is not known yet.
     fn strength(&self) -> Option<f64> {
         None
+    }
+
+    /// The strengths that all nodes have tried to find theirs; none before the end, or if it was not sought so.
+    fn tried_strengths(&self) -> &[TriedStrength] {
+        &[]
     }
 
     /// What this node remembers of those it probed; nothing in methods without probes.

@@ -28,7 +28,7 @@ pub(crate) fn clustered(between: f64, noise: f64) -> Study {
     study(network, rows, Arc::new(Linear { ridge: 0.0, intercept: false }))
 }
 
-fn study(network: Network, rows: Vec<Dataset>, model: Arc<dyn LocalModel>) -> Study {
+pub(crate) fn study(network: Network, rows: Vec<Dataset>, model: Arc<dyn LocalModel>) -> Study {
     let role = |row: usize| match row {
         0..3 => Role::Train,
         3..10 => Role::Validation,

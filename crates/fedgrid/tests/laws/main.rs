@@ -22,6 +22,7 @@ mod relaxation;
 mod rounds;
 mod setting;
 mod smooth;
+mod tuned;
 mod uncertainty;
 mod units;
 mod vanishing;

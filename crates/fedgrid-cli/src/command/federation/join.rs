@@ -10,7 +10,7 @@ use std::{
 
 use clap::Args;
 use fedgrid::{
-    compare::{Place, RunsFederated},
+    compare::RunsFederated,
     method::{Durable, Method, Participant},
     model::Hypothesis,
     network::{NodeId, View},
@@ -112,7 +112,8 @@ impl Join {
             share: self.share,
         };
         let options = self.options(&bundle, &site, &experiment, &out)?;
-        let learnt = learn(&bundle, &assembly, &own, &options, terminal)?;
+        let tuning_rounds = experiment.federation.tuning_rounds.unwrap_or(0);
+        let learnt = learn(&bundle, &assembly, (&own, tuning_rounds), &options, terminal)?;
         if let Some(learnt) = learnt {
             return run.finish(&learnt, begun.elapsed().as_secs_f64(), terminal);
         }
@@ -128,7 +129,11 @@ impl Join {
         out: &Path,
     ) -> Result<Options> {
         let method = &experiment.method;
-        let stop = Stop { tolerance: method.run.tolerance, rounds: method.run.rounds };
+        // Choosing the strength has rounds of its own, before those of the method.
+        let tuning = experiment.federation.tuning_rounds.filter(|_| experiment.is_tuned_at_sites());
+        let tuning = usize::try_from(tuning.unwrap_or(0)).unwrap_or(usize::MAX);
+        let rounds = method.run.rounds.saturating_add(tuning);
+        let stop = Stop { tolerance: method.run.tolerance, rounds };
         let stop = method.approach.stop(stop);
         let mode = if site.asynchronous {
             RoundMode::Asynchronous { staleness: site.staleness }
@@ -161,7 +166,7 @@ impl Join {
 fn learn(
     bundle: &SiteBundle,
     assembly: &Assembly,
-    own: &[NodeId],
+    (own, tuning_rounds): (&[NodeId], u64),
     options: &Options,
     terminal: Terminal,
 ) -> Result<Option<Learnt>> {
@@ -169,15 +174,8 @@ fn learn(
     let views = study.network.views(study.nodes(None))?;
     let views = views.into_iter().filter(|view| own.binary_search(&view.node.id).is_ok());
     let views: Vec<View> = views.collect();
-    let at_sites = study.settings.method.at_sites().ok_or_else(|| {
-        // Refused when the federation was made.
-        Error::input(
-            "method.kind is not fedrelax, gtv, mixed or persfl, which exchange messages without a hub",
-        )
-    })?;
-    let (network, scales) = (&study.network, study.scales.as_ref());
-    let place = Place { network, nodes: &[], scales };
-    let federated = at_sites.federated(study.settings.alpha, place)?;
+    // Methods and networks that cannot be here were refused when the federation was made.
+    let federated = study.at_sites(own, tuning_rounds)?;
     federated.apply(Joined { bundle, views, options, terminal })
 }
 
@@ -225,6 +223,11 @@ fn run<M: Method<Participant: Durable>>(
     Ok(Some(Learnt {
         tallies: tallies.collect(),
         strength: outcome.process.participants().find_map(|(_, own)| own.strength()),
+        tried: outcome
+            .process
+            .participants()
+            .next()
+            .map_or_else(Vec::new, |(_, own)| own.tried_strengths().to_vec()),
         hypotheses,
         converged: outcome.converged,
         status: outcome.status,

@@ -1,5 +1,6 @@
 //! `fedgrid federation`: the same experiment as a federation of processes, one kit per site.
 
+mod budget;
 mod check_site;
 mod describe;
 mod frame_size;

@@ -15,7 +15,7 @@ use fedgrid_zenoh::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{frame_size, refused, sites::Sites, split_rows};
+use super::{budget::Budget, frame_size, refused, sites::Sites, split_rows};
 use crate::{
     command::{check::plan_lines, job::wrapped},
     terminal::Terminal,
@@ -41,8 +41,9 @@ sites.toml:
   address = \"192.0.2.10:7447\"        # leave it out for a site that only calls others
   nodes = [\"ward-1\", \"ward-2\"]")]
 pub(in crate::command) struct New {
-    /// The experiment file; its strength (method.alpha, for persfl method.step) must be a number, unless sites
-    /// estimate it (mixed). A file that names no method means fedrelax.
+    /// The experiment file. Where its strength (method.alpha) is "auto", sites choose it together on their validation
+    /// rows (fedrelax, gtv) or estimate it (mixed); method.step of persfl must be a number. A file that names no
+    /// method means fedrelax.
     experiment: PathBuf,
 
     /// The file of sites.
@@ -152,11 +153,14 @@ impl New {
         let experiment = Experiment::from_table(table, &source)?;
         self.check(&experiment)?;
         let (common, notes) = self.common(&experiment, &base)?;
-        let experiment = experiment.settled(common.about.task);
+        let mut experiment = experiment.settled(common.about.task);
         let sites = self.placed(&common.network)?;
         // Before keys are made: a federation whose rounds do not fit in a frame would wait for ever.
         let message = common.largest_message(&experiment)?;
         frame_size::check(&common.network, &sites.all, message)?;
+        let budget = Budget::new(&experiment, &common.network, (&sites.all, message))?;
+        // All sites count the same rounds, whatever they know of the sizes of messages.
+        experiment.federation.tuning_rounds = budget.tuning.map(|(_, rounds)| rounds);
         let title = self.experiment.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let out = self.out.clone().unwrap_or_else(|| Path::new("federation").join(&title));
         let shared = self.shared(&experiment, &common, &title);
@@ -194,6 +198,7 @@ impl New {
             terminal.say(&wrapped(&format!("Note: {note}")));
         }
         tell(terminal, &experiment, &manifest, (&out, rows.as_deref(), message));
+        budget.tell(terminal);
         Ok(())
     }
 
@@ -212,6 +217,12 @@ impl New {
             let value = self.largest_number;
             return Err(Error::input(format!(
                 "--largest-number is {value}, expected a positive number"
+            )));
+        }
+        if self.asynchronous && experiment.is_tuned_at_sites() {
+            return Err(Error::input(format!(
+                "--asynchronous needs a number for {}: all sites go from one strength to the next in the same round",
+                experiment.method.strength_name()
             )));
         }
         if self.asynchronous && experiment.method.approach.facts().is_led {

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use fedgrid::{
     compare::{Certificate, Fitted, Strength},
-    method::Tally,
+    method::{Tally, TriedStrength},
     model::Hypothesis,
     network::{Edge, NodeId},
 };
@@ -22,6 +22,7 @@ use fedgrid_lab::{
     assembly::Assembly,
     error::{Error, Result},
     experiment::Experiment,
+    number::counted,
     outcome::{Help, Outcome},
     pipeline::{Found, Heading, Pipeline},
     probes::help,
@@ -30,6 +31,9 @@ use fedgrid_lab::{
     theory::Theory,
 };
 
+/// The residual at which strengths are told apart, at least.
+const AT_REST: f64 = 1e-4;
+
 /// What the agent has left.
 pub(super) struct Learnt {
     pub(super) hypotheses: Vec<Arc<dyn Hypothesis>>,
@@ -37,6 +41,8 @@ pub(super) struct Learnt {
     pub(super) tallies: Vec<Tally>,
     /// The strength that the federation has found.
     pub(super) strength: Option<f64>,
+    /// The strengths that it has tried to find that.
+    pub(super) tried: Vec<TriedStrength>,
     pub(super) converged: bool,
     pub(super) status: Status,
 }
@@ -76,24 +82,31 @@ impl SiteRun<'_> {
     /// Writes the folder and says how it went.
     pub(super) fn finish(&self, learnt: &Learnt, seconds: f64, terminal: Terminal) -> Result<()> {
         let mut site = self.assembly.of_nodes(self.own)?;
+        let tuned = self.experiment.is_tuned_at_sites();
+        if tuned {
+            // From here on it is a strength like one that was given.
+            site.study.settings.alpha = learnt.strength;
+        }
         let alone = AloneModels::new(&site.study)?;
         let mut hypotheses = learnt.hypotheses.clone();
         let network = &self.assembly.study.network;
         alone.replace_isolated(&mut hypotheses, |index| {
             network.neighbours(self.own[index]).is_empty()
         });
-        let verdict = SiteVerdict::new(&site.study, alone, &hypotheses)?;
+        let verdict = SiteVerdict::new(&site.study, alone, &hypotheses, &learnt.tried)?;
         let certificate = learnt.certificate(self.experiment);
         let mut fitted =
             Fitted::elsewhere(hypotheses, certificate, "rounds of messages between sites");
         fitted.strength = learnt.strength;
         // The nodes of other sites pull, too.
         let pulled = &self.assembly.study;
-        let strength = Strength { alpha: pulled.settings.alpha.unwrap_or(0.0), ridge: None };
+        let alpha = site.study.settings.alpha.unwrap_or(0.0);
+        let strength = Strength { alpha, ridge: None };
         fitted.weak = pulled.weak_pulls(strength).of_nodes(self.own);
         // The federation has its end: nothing can be fitted again without some of the rows.
         fitted.unseen = site.study.residuals(&fitted, None)?;
         verdict.notes(&mut site);
+        site.notes.extend(tuned.then(|| self.chosen(learnt)));
         site.notes.extend(self.spent(&learnt.tallies));
         site.notes.extend(self.helpers(&learnt.tallies));
         let mut experiment = self.experiment.clone();
@@ -136,6 +149,22 @@ impl SiteRun<'_> {
         terminal.say(&format!("Report: {} ({seconds:.1} s)", report.display()));
         terminal.give(&to_json_pretty(&outcome));
         Ok(())
+    }
+
+    /// How all sites have chosen their strength.
+    fn chosen(&self, learnt: &Learnt) -> String {
+        let tolerance = self.experiment.method.run.tolerance.max(AT_REST);
+        let unfinished = learnt.tried.iter().filter(|tried| tried.residual > tolerance).count();
+        let judged = match unfinished {
+            0 => String::new(),
+            some => format!("; {some} of them were judged before they were at rest"),
+        };
+        format!(
+            "All sites chose {} together, of {} that they tried, by the mean error on the validation rows of \
+             all{judged}.",
+            self.experiment.method.strength_name(),
+            counted(learnt.tried.len(), "strength")
+        )
     }
 
     /// Bounds are about all nodes of a network: without those of other sites they would be wrong.

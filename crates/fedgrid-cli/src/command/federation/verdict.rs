@@ -13,7 +13,7 @@ use std::sync::Arc;
 use fedgrid::{
     compare::{Card, Contestant, NodeScore, RoleMeasures, Strength, Study, Unwatched},
     data::Task,
-    method::Local,
+    method::{Local, TriedStrength},
     model::Hypothesis,
     network::Network,
     runtime::InProcess,
@@ -71,6 +71,7 @@ impl SiteVerdict {
         study: &Study,
         alone: AloneModels,
         hypotheses: &[Arc<dyn Hypothesis>],
+        tried: &[TriedStrength],
     ) -> Result<Self> {
         let plan = &study.plan;
         // Of a stored split there is one fold, whose training rows are all that models see.
@@ -109,7 +110,7 @@ impl SiteVerdict {
                 test: study.measures(hypotheses, &plan.test),
                 validation: held.and_then(|rows| study.measures(hypotheses, rows)),
             },
-            path: Vec::new(),
+            path: study.path_of(tried),
             nodes,
             evidence: Vec::new(),
             converged: true,

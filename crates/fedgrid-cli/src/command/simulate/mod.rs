@@ -8,10 +8,10 @@ use std::{path::PathBuf, sync::Arc};
 use clap::{Args, ValueEnum};
 use fedgrid::{
     algebra::{dot, squared_distance},
-    compare::{Place, RunsFederated, Study},
+    compare::{Place, RunsFederated, Study, TuningBudget},
     method::{Durable, Method},
     model::Hypothesis,
-    network::{Node, View, partition},
+    network::{Network, Node, View, partition},
     observe::Stop,
     runtime::{
         InProcess, Layout,
@@ -81,6 +81,10 @@ pub(super) struct Simulate {
     #[arg(long, value_name = "TICKS", default_value_t = 100_000)]
     deadline: u64,
 
+    /// Let the nodes choose the strength together, as sites do where it is "auto".
+    #[arg(long)]
+    tune: bool,
+
     #[command(flatten)]
     faults: FaultFlags,
 }
@@ -115,7 +119,8 @@ impl Simulate {
         self.faults.faults().check()?;
         let (method, kind) = (&study.settings.method, experiment.method.name());
         let (given, is_estimated) = (study.settings.alpha, method.estimates_strength());
-        let strength = given.or((!is_estimated).then_some(DEFAULT_ALPHA));
+        let usual = (!is_estimated && !self.tune).then_some(DEFAULT_ALPHA);
+        let strength = given.or(usual);
         let facts = method.facts();
         if facts.asks_and_answers || facts.is_led {
             self.check_turns(kind)?;
@@ -127,12 +132,18 @@ impl Simulate {
                  messages without a hub"
             )));
         };
-        let stop = method.stop(study.settings.runtime.stop);
+        let mut stop = method.stop(study.settings.runtime.stop);
         at_sites.check_models(study.task(), &study.models).map_err(Error::input)?;
         let (network, scales) = (&study.network, study.scales.as_ref());
-        let federated = at_sites.federated(strength, Place { network, nodes: &nodes, scales })?;
+        let federated = if self.tune {
+            let rounds = self.tuning_rounds(&experiment, network)?;
+            stop.rounds = stop.rounds.saturating_add(usize::try_from(rounds).unwrap_or(usize::MAX));
+            study.at_sites(&(0..network.len()).collect::<Vec<_>>(), rounds)?
+        } else {
+            at_sites.federated(strength, Place { network, nodes: &nodes, scales })?
+        };
         let report = federated.apply(Simulated { flags: self, study: &study, nodes, stop })?;
-        let chosen = given.is_none() && !is_estimated;
+        let chosen = given.is_none() && !is_estimated && !self.tune;
         if let Some(note) = note {
             terminal.say(&note);
         }
@@ -141,6 +152,28 @@ impl Simulate {
             terminal.give(&to_json_pretty(&report.json(kind, strength)));
         }
         Ok(())
+    }
+
+    /// How many rounds choosing the strength may take.
+    fn tuning_rounds(&self, experiment: &Experiment, network: &Network) -> Result<u64> {
+        let refused = |found: &str, expected: &str| {
+            Err(Error::input(format!("--tune is given, but {found}; expected {expected}")))
+        };
+        let key = experiment.method.strength_name();
+        if !experiment.is_tuned_at_sites() {
+            let found = format!("{key} is not left to validation rows");
+            return refused(&found, "fedrelax or gtv with the strength \"auto\"");
+        }
+        if self.mode == ModeFlag::Asynchronous {
+            return refused(
+                "--mode is asynchronous",
+                "synchronous: all go from strength to strength at once",
+            );
+        }
+        match TuningBudget::of(network, &*experiment.method.approach, experiment.compare.quick) {
+            Some(budget) => Ok(experiment.federation.tuning_rounds.unwrap_or(budget.most_rounds)),
+            None => refused("the network falls apart", "one in which all nodes are joined"),
+        }
     }
 
     /// Refuses asynchronous rounds for probes, and for methods that one node leads.

@@ -56,7 +56,10 @@ impl SimulationReport {
     }
 
     pub(super) fn text(&self, method: &str, alpha: Option<f64>, chosen: bool) -> String {
-        let value = alpha.map_or_else(|| "estimated".into(), |alpha| alpha.to_string());
+        let kind = MethodKind::named(method).map(MethodKind::with_defaults);
+        let is_estimated = kind.is_some_and(|kind| kind.estimates_strength());
+        let found = if is_estimated { "estimated" } else { "chosen by all nodes together" };
+        let value = alpha.map_or_else(|| found.into(), |alpha| alpha.to_string());
         let mode = self.mode.name();
         let (nodes, processes, cut) = (self.nodes, self.processes, self.cut);
         let key = MethodKind::named(method).and_then(|kind| kind.with_defaults().strength_key());

@@ -2,13 +2,28 @@
 
 use std::sync::Arc;
 
+use super::Contender;
 use crate::{
+    compare::{
+        PathPoint, Study,
+        path_at_sites::PathAtSites,
+        strength::{Grid, Units},
+    },
     data::Task,
-    error::Result,
-    method::{Durable, FedRelax, Method, MixedRounds, PersFl, PrimalDual},
+    error::{Error, Result},
+    method::{
+        Durable, FedRelax, Method, MixedRounds, PersFl, PrimalDual, TriedStrength, TunedAtSites,
+        Wire,
+        tuned::{TunedMessage, TunedShape, Tuning, fewest_rounds, tree_height},
+    },
     model::{LocalModel, Scales},
-    network::{Network, Node},
+    network::{Network, Node, NodeId},
+    observe::Stop,
 };
+
+/// The residual at which strengths can be told from one another, and after how many rounds each is judged as it is:
+/// those of a search in one process.
+const SEARCH_STOP: Stop = Stop { tolerance: 1e-4, rounds: 50 };
 
 /// Where a method runs.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +41,28 @@ pub trait AtSites {
     /// The method at a strength as these nodes of a network run it; without one it is what the method
     /// estimates, or zero.
     fn federated(&self, strength: Option<f64>, place: Place) -> Result<Federated>;
+
+    /// The method as these nodes choose its strength; none if it cannot be chosen between sites.
+    fn tuned(&self, _: &Network, _: Tuning) -> Result<Option<Federated>> {
+        Ok(None)
+    }
+
+    /// Whether its strength can be chosen between sites.
+    fn can_be_tuned(&self) -> bool {
+        false
+    }
+
+    /// The residual at which its strengths can be told from one another, and after how many rounds each is judged as
+    /// it is.
+    fn search_stop(&self) -> Stop {
+        SEARCH_STOP
+    }
+
+    /// The strengths that sites try, of which each must find the same without the rows of the others; none leaves it
+    /// to the grid of one process.
+    fn grid_at_sites(&self, _: &Units) -> Option<Grid> {
+        None
+    }
 
     /// The most bytes that a message along an edge takes.
     fn largest_message(&self, sizes: &MessageSizes) -> usize;
@@ -52,6 +89,10 @@ pub enum Federated {
     PersFl(PersFl),
     /// A mixed model.
     Mixed(MixedRounds),
+    /// Exchange of predictions at the strength that sites choose.
+    TunedFedRelax(TunedAtSites<FedRelax>),
+    /// Total variation of weights at the strength that sites choose.
+    TunedPrimalDual(TunedAtSites<PrimalDual>),
 }
 
 /// Something that can be done with any method whose messages and state can leave a process.
@@ -71,7 +112,119 @@ impl Federated {
             Self::PrimalDual(method) => work.run(method),
             Self::PersFl(method) => work.run(method),
             Self::Mixed(method) => work.run(method),
+            Self::TunedFedRelax(method) => work.run(method),
+            Self::TunedPrimalDual(method) => work.run(method),
         }
+    }
+}
+
+/// What choosing a strength between sites takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TuningBudget {
+    /// How far the farthest node is from the one that leads.
+    pub height: usize,
+    /// How many strengths are tried, usually.
+    pub strengths: usize,
+    /// The rounds that are needed to compare the coarse grid.
+    pub fewest_rounds: u64,
+    /// The rounds that all of them take if none is at rest before it is judged as it is.
+    pub most_rounds: u64,
+}
+
+/// Strengths of a coarse grid, and of that and a finer one.
+const COARSE_STRENGTHS: usize = 5;
+const USUAL_STRENGTHS: usize = 9;
+
+impl TuningBudget {
+    /// That of a network; none if it falls apart.
+    #[must_use]
+    pub fn of(network: &Network, method: &dyn Contender, is_quick: bool) -> Option<Self> {
+        let height = tree_height(network)?;
+        let strengths = if is_quick { COARSE_STRENGTHS } else { USUAL_STRENGTHS };
+        let stop = method.at_sites().map_or(SEARCH_STOP, AtSites::search_stop);
+        let each = stop.rounds as u64 + 2 * height.max(1) as u64;
+        Some(Self {
+            height,
+            strengths,
+            fewest_rounds: fewest_rounds(height, COARSE_STRENGTHS),
+            most_rounds: (strengths as u64 + 1) * each,
+        })
+    }
+}
+
+impl Study {
+    /// The study's own method between sites, at its strength, or such that the sites choose one on the validation
+    /// rows of these nodes and of all others, in so many rounds at most.
+    pub fn at_sites(&self, own: &[NodeId], most_tuning_rounds: u64) -> Result<Federated> {
+        let method = &self.settings.method;
+        let (network, scales) = (&self.network, self.scales.as_ref());
+        let unknown = Error::Unsupported {
+            what: "a federation",
+            needs: "fedrelax, gtv, mixed or persfl, which exchange messages without a hub",
+        };
+        let at_sites = method.at_sites().ok_or(unknown)?;
+        if self.settings.alpha.is_some() || method.estimates_strength() {
+            return at_sites.federated(self.settings.alpha, Place { network, nodes: &[], scales });
+        }
+        let lag = tree_height(network).unwrap_or(0).max(1) as u64;
+        let tuning = self.tuning(at_sites, own, (most_tuning_rounds, lag))?;
+        let unknown = Error::Unsupported {
+            what: "this method in a federation",
+            needs: "a strength that is given; only those of fedrelax and gtv are chosen between sites",
+        };
+        at_sites.tuned(network, tuning)?.ok_or(unknown)
+    }
+
+    /// The strengths that sites have tried, with errors in the units of the table.
+    #[must_use]
+    pub fn path_of(&self, tried: &[TriedStrength]) -> Vec<PathPoint> {
+        let unit = self.error_unit();
+        let finite = tried.iter().filter(|tried| tried.error < f64::MAX);
+        let point = |tried: &TriedStrength| PathPoint {
+            alpha: tried.alpha,
+            ridge: None,
+            validation: unit * tried.error,
+        };
+        finite.map(point).collect()
+    }
+
+    fn tuning(
+        &self,
+        at_sites: &dyn AtSites,
+        own: &[NodeId],
+        (most_rounds, lag): (u64, u64),
+    ) -> Result<Tuning> {
+        let network = &self.network;
+        let degrees: f64 = (0..network.len()).map(|node| network.degree(node)).sum();
+        let mean_degree = degrees / network.len() as f64;
+        // The rows of all sites are not known here; in the units of models their variance is about one.
+        let units = Units { study: self, variance: 1.0, mean_degree };
+        let grid = match at_sites.grid_at_sites(&units) {
+            Some(grid) => grid,
+            None => self.settings.method.grid(&units)?,
+        };
+        let is_quick = self.settings.is_quick;
+        // Without validation rows of their own the rows here would take turns, which train in a federation.
+        let held = match self.plan.folds.as_slice() {
+            [fold] if fold.train == self.plan.train => Some(&fold.validation),
+            _ => None,
+        };
+        let validation = own.iter().map(|&node| {
+            let rows = held.map_or(&[][..], |rows| &rows[node]);
+            (node, self.rows[node].select(rows))
+        });
+        let stop = at_sites.search_stop();
+        let strengths = if is_quick { COARSE_STRENGTHS } else { USUAL_STRENGTHS } as u64;
+        // With few rounds each strength gets its share: the last orders take some, and each one's own.
+        let share = (most_rounds.saturating_sub(6 * lag) / strengths).saturating_sub(lag + 1);
+        Ok(Tuning {
+            path: Arc::new(PathAtSites { grid, is_quick }),
+            metric: self.metric(),
+            validation: validation.collect(),
+            tolerance: self.settings.runtime.stop.tolerance.max(stop.tolerance),
+            rounds_each: share.clamp(1, stop.rounds as u64),
+            most_rounds,
+        })
     }
 }
 
@@ -88,4 +241,17 @@ pub struct MessageSizes {
     pub points: (usize, usize),
     /// The most nodes whose coefficients are together in an elimination along the network.
     pub largest_front: usize,
+    /// Whether sites choose the strength.
+    pub is_tuned: bool,
+}
+
+impl MessageSizes {
+    /// The most bytes of messages that also say what choosing a strength needs.
+    pub(super) fn with_tuning<N: Wire>(&self, method: N::Shape) -> usize {
+        if !self.is_tuned {
+            return N::most_bytes(&method);
+        }
+        let shape = TunedShape { method: Some(method), is_below: true, is_above: true };
+        TunedMessage::<N>::most_bytes(&shape)
+    }
 }

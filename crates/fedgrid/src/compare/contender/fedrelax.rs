@@ -16,8 +16,9 @@ use crate::{
     error::Result,
     loss::Loss,
     method::{
-        FedRelax, Pooled, Wire,
+        FedRelax, Pooled, TunedAtSites,
         fedrelax::{Coupling, LocalStep, PredictionMessage, PredictionShape},
+        tuned::Tuning,
     },
     network::Network,
 };
@@ -133,10 +134,18 @@ impl AtSites for FedRelax {
         Ok(Federated::FedRelax(Self { alpha, pooled, ..self.clone() }))
     }
 
+    fn tuned(&self, network: &Network, tuning: Tuning) -> Result<Option<Federated>> {
+        TunedAtSites::new(self.clone(), network, tuning).map(Federated::TunedFedRelax).map(Some)
+    }
+
+    fn can_be_tuned(&self) -> bool {
+        true
+    }
+
     fn largest_message(&self, sizes: &MessageSizes) -> usize {
         let (own, theirs) = sizes.points;
         let yours = (self.coupling == Coupling::Symmetric).then_some(theirs);
-        PredictionMessage::most_bytes(&PredictionShape { task: sizes.task, own, yours })
+        sizes.with_tuning::<PredictionMessage>(PredictionShape { task: sizes.task, own, yours })
     }
 
     fn check_keys(&self) -> Result<(), [String; 3]> {

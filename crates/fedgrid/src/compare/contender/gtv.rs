@@ -16,10 +16,12 @@ use crate::{
     },
     error::Result,
     method::{
-        PrimalDual, StopOn, Wire,
+        PrimalDual, StopOn, TunedAtSites,
         primal_dual::{EdgeMessage, PrimalStep, Scale},
+        tuned::Tuning,
     },
     network::{Network, Node},
+    observe::Stop,
     optimum::gtv::{Coupled, Goal, Minimum, clusters, clusters_of, minimise},
     penalty::Penalty,
 };
@@ -266,8 +268,30 @@ impl AtSites for Gtv {
         Ok(Federated::PrimalDual(self.rounds(strength.unwrap_or(0.0))))
     }
 
+    fn tuned(&self, network: &Network, tuning: Tuning) -> Result<Option<Federated>> {
+        let method = self.rounds(1.0);
+        TunedAtSites::new(method, network, tuning).map(Federated::TunedPrimalDual).map(Some)
+    }
+
+    fn can_be_tuned(&self) -> bool {
+        true
+    }
+
+    /// Weights come to rest more slowly than predictions, and duals hide how far they have to go.
+    fn search_stop(&self) -> Stop {
+        Stop { tolerance: 1e-5, rounds: 200 }
+    }
+
+    /// In the units of models, in which a gradient is about as long as one.
+    fn grid_at_sites(&self, units: &Units) -> Option<Grid> {
+        // In one process pooled weights and the gradients of all nodes tell more.
+        let unit = if self.makes_clusters() { 1.0 } else { 2.0 * units.variance };
+        let unit = unit / units.mean_degree;
+        Some(if unit.is_finite() { Grid::Decades(unit) } else { Grid::Fixed(0.0) })
+    }
+
     fn largest_message(&self, sizes: &MessageSizes) -> usize {
-        EdgeMessage::most_bytes(&sizes.weights)
+        sizes.with_tuning::<EdgeMessage>(sizes.weights)
     }
 }
 

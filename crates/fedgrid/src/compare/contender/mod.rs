@@ -26,7 +26,7 @@ mod shrunk;
 
 use std::{fmt::Debug, ops::Deref};
 
-pub use at_sites::{AtSites, Federated, MessageSizes, Place, RunsFederated};
+pub use at_sites::{AtSites, Federated, MessageSizes, Place, RunsFederated, TuningBudget};
 pub use facts::{Bound, Facts, ModelsInUse, Objective, StrengthKey};
 pub use gtv::Gtv;
 pub use local::LocalRow;

@@ -158,6 +158,25 @@ impl FedRelax {
         Ok(())
     }
 
+    /// One node takes part from a hypothesis, or from local training.
+    fn join_at(
+        &self,
+        view: View,
+        start: Option<Arc<dyn Hypothesis>>,
+    ) -> Result<FedRelaxParticipant> {
+        self.check(view.node.data.task())?;
+        FedRelaxParticipant::new(self, view, start)
+    }
+
+    /// One node takes part from where another strength has led it.
+    pub(super) fn join_from(
+        &self,
+        view: View,
+        before: &FedRelaxParticipant,
+    ) -> Result<FedRelaxParticipant> {
+        self.join_at(view, before.hypothesis.clone())
+    }
+
     fn discrepancy(&self, task: Task) -> Discrepancy {
         let loss = self.discrepancy.unwrap_or(Loss::of(task));
         Discrepancy { loss, level: self.couple_intercept }
@@ -168,8 +187,8 @@ impl Method for FedRelax {
     type Participant = FedRelaxParticipant;
 
     fn join(&self, view: View) -> Result<FedRelaxParticipant> {
-        self.check(view.node.data.task())?;
-        FedRelaxParticipant::new(self, view)
+        let start = self.start.as_ref().and_then(|start| start[view.node.id].clone());
+        self.join_at(view, start)
     }
 
     fn alpha(&self) -> f64 {
@@ -218,15 +237,14 @@ pub struct FedRelaxParticipant {
 }
 
 impl FedRelaxParticipant {
-    fn new(method: &FedRelax, view: View) -> Result<Self> {
+    fn new(method: &FedRelax, view: View, start: Option<Arc<dyn Hypothesis>>) -> Result<Self> {
         let View { node, neighbours } = view;
         let task = node.data.task();
         let pulls = Pulls::new(method, &node, &neighbours, method.discrepancy(task));
         let augmented = pulls.augmented(&node.data)?;
         let ignores_pulls = method.weak_pull(&node, pulls.total()) == Some(Vanishing::Remembered);
         // Local training is the result where pulls are ignored, whatever start is given.
-        let start = method.start.as_ref().filter(|_| !ignores_pulls);
-        let start = start.and_then(|start| start[node.id].clone());
+        let start = start.filter(|_| !ignores_pulls);
         let growth = method.keep_splits.then(|| Growth::new(start.is_some()));
         let hypothesis = match start {
             Some(start) => Some(start),

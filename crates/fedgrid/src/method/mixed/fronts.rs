@@ -11,7 +11,7 @@
 //! block. An edge that is none of the tree's postpones one of its ends to where the ways of both to the root
 //! meet. The network is known to all, so all find the same fronts without talking.
 
-use super::tree::Tree;
+use crate::method::tree::Tree;
 use crate::network::{Network, NodeId};
 
 /// What a node eliminates, and what it leaves to its parent.

@@ -60,7 +60,6 @@ mod order;
 mod others;
 mod participant;
 mod sums;
-mod tree;
 mod wire;
 mod work;
 
@@ -69,11 +68,8 @@ use std::sync::Arc;
 pub use participant::{MixedParticipant, Strengths};
 pub use wire::{MixedMessage, MixedShape};
 
-use self::{
-    fronts::{Front, fronts},
-    tree::Tree,
-};
-use super::Method;
+use self::fronts::{Front, fronts};
+use super::{Method, tree::Tree};
 use crate::{
     error::{Error, Result},
     mixed::{Likelihood, Precision},

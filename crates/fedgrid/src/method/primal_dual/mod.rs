@@ -140,6 +140,16 @@ impl PrimalDual {
         Ok(())
     }
 
+    /// One node takes part from where another strength has led it.
+    pub(super) fn join_from(
+        &self,
+        view: View,
+        before: &PrimalDualParticipant,
+    ) -> Result<PrimalDualParticipant> {
+        self.check()?;
+        PrimalDualParticipant::from(&Arc::new(self.settled()), view, before)
+    }
+
     /// The same with what the authors' code does in its place, where that is asked for.
     fn settled(&self) -> Self {
         let mut own = self.clone();

@@ -22,8 +22,9 @@ use super::{
 };
 use crate::{
     algebra::{dot, norm, squared_distance},
+    bytes::{Reader, Writer},
     error::{Error, Result},
-    method::{Gap, Participant, Report},
+    method::{Durable, Gap, Participant, Report},
     model::{Hypothesis, kind_of},
     network::{NodeId, View},
 };
@@ -101,6 +102,22 @@ impl PrimalDualParticipant {
             weights,
         };
         participant.begin()?;
+        Ok(participant)
+    }
+
+    /// A node that goes on from the weights and duals to which another strength has led it, maybe on other rows.
+    pub(super) fn from(method: &Arc<PrimalDual>, view: View, before: &Self) -> Result<Self> {
+        let mut participant = Self::new(method, view)?;
+        let mut state = Writer::default();
+        before.snapshot(&mut state)?;
+        let state = state.into_bytes();
+        let mut from = Reader::new("the state at another strength", &state);
+        participant.restore(&mut from)?;
+        // No edge knows how far this strength is from rest before its dual was updated by it.
+        for end in participant.ends.iter_mut().filter(|end| end.is_owner) {
+            (end.measured.gap, end.measured.change) = (f64::INFINITY, f64::INFINITY);
+        }
+        participant.report = Report { change: 1.0, size: 1.0, gap: None, ..participant.report };
         Ok(participant)
     }
 

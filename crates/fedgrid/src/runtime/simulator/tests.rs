@@ -7,7 +7,12 @@ use crate::{
     bytes::Reader,
     data::{Dataset, Features, Labels},
     error::Result,
-    method::{Durable, FedRelax, Method, PersFl, PrimalDual, persfl::Budget},
+    method::{
+        Durable, FedRelax, Method, PersFl, PrimalDual, TriedStrength, TunedAtSites,
+        persfl::Budget,
+        tuned::{StrengthPath, Tuning},
+    },
+    metric::Metric,
     model::Linear,
     network::{Node, NodeId, View, complete},
     observe::Stop,
@@ -279,6 +284,47 @@ fn a_ledger_and_duals_that_are_forgotten_are_caught() {
     let primal_dual = PrimalDual { alpha: 0.1, ..PrimalDual::default() };
     let found = caught(&primal_dual, RoundMode::Synchronous, 1000, forget());
     assert!(found.is_some(), "forgotten duals were not caught");
+}
+
+/// FedRelax at a strength of two that the nodes choose on their own rows.
+fn tuned() -> TunedAtSites<FedRelax> {
+    #[derive(Debug)]
+    struct Two;
+    impl StrengthPath for Two {
+        fn first(&self) -> Vec<f64> {
+            vec![0.1, 0.6]
+        }
+        fn next(&self, _: &[TriedStrength]) -> Option<f64> {
+            None
+        }
+        fn best(&self, tried: &[TriedStrength]) -> f64 {
+            let best = tried.iter().min_by(|a, b| a.error.total_cmp(&b.error));
+            best.expect("some were tried").alpha
+        }
+    }
+    let (views, _) = views();
+    let validation = views.iter().map(|view| (view.node.id, view.node.data.clone()));
+    let tuning = Tuning {
+        path: Arc::new(Two),
+        metric: Metric::Mse,
+        validation: validation.collect(),
+        tolerance: 1e-1,
+        rounds_each: 2,
+        most_rounds: 18,
+    };
+    TunedAtSites::new(FedRelax::default(), &complete(NODES).unwrap(), tuning).unwrap()
+}
+
+#[test]
+fn sums_and_orders_that_are_forgotten_or_come_from_old_backups_are_caught() {
+    let synchronous = RoundMode::Synchronous;
+    assert_eq!(caught(&tuned(), synchronous, 60, (SoundRules, Disk::default())), None);
+    for bug in [InjectedBug::Forgetful, InjectedBug::Rollbacks, InjectedBug::AnyRound] {
+        let found = caught(&tuned(), synchronous, 1000, (bug, Disk::default()));
+        assert!(found.is_some(), "{bug:?} was not caught");
+    }
+    let sync = caught(&tuned(), synchronous, 1000, (SoundRules, Disk::unsynced()));
+    assert!(sync.is_some(), "a disk that forgets was not caught");
 }
 
 #[test]

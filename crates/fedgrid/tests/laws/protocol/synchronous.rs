@@ -5,14 +5,16 @@ use std::sync::Arc;
 use fedgrid::{
     descent::Optimiser,
     method::{
-        Durable, FedRelax, Method, PersFl, PrimalDual,
+        Adjustable, Durable, FedRelax, Method, PersFl, PrimalDual, TriedStrength, TunedAtSites,
         fedrelax::{Coupling, LocalStep},
         persfl::{Budget, Probe},
+        tuned::{StrengthPath, Tuning},
     },
+    metric::Metric,
     model::{
         Boosting, Forest, Huber, KernelRidge, Linear, LocalModel, Neighbours, Perceptron, Tree,
     },
-    network::complete,
+    network::{Network, View, complete},
     observe::Stop,
     runtime::{
         InProcess, Layout,
@@ -133,6 +135,71 @@ fn fedrelax_in_processes_has_the_bits_of_one_process_whatever_goes_wrong() {
 #[test]
 fn primal_dual_in_processes_has_the_bits_of_one_process_whatever_goes_wrong() {
     has_the_bits_of_one_process(&PrimalDual { alpha: 0.1, ..PrimalDual::default() }, false);
+}
+
+/// A method whose strength the nodes of these views choose on rows of theirs.
+fn tuned<M: Adjustable>(method: M, network: &Network, views: &[View]) -> TunedAtSites<M> {
+    #[derive(Debug)]
+    struct Three;
+    impl StrengthPath for Three {
+        fn first(&self) -> Vec<f64> {
+            vec![0.1, 0.5]
+        }
+        fn next(&self, tried: &[TriedStrength]) -> Option<f64> {
+            (tried.len() == 2).then_some(0.2)
+        }
+        fn best(&self, tried: &[TriedStrength]) -> f64 {
+            let best = tried.iter().min_by(|a, b| a.error.total_cmp(&b.error));
+            best.expect("some were tried").alpha
+        }
+    }
+    let validation = views.iter().map(|view| (view.node.id, view.node.data.clone()));
+    let tuning = Tuning {
+        path: Arc::new(Three),
+        metric: Metric::Mse,
+        validation: validation.collect(),
+        tolerance: 1e-2,
+        rounds_each: 6,
+        most_rounds: 60,
+    };
+    TunedAtSites::new(method, network, tuning).unwrap()
+}
+
+fn tuned_has_the_bits_of_one_process<M: Adjustable>(method: M) {
+    let network = network(10, 2, 3);
+    let views = Shape::default().views(&network, 2, 3);
+    let method = tuned(method, &network, &views);
+    let stop = settings(70, 1).stop;
+    let run = InProcess { stop, ..InProcess::default() }.run(&method, views.clone()).unwrap();
+    for (place, layout) in layouts(&network).iter().enumerate() {
+        for keep in [1, 5] {
+            let simulation =
+                Simulation::new(&method, &views, layout).with_settings(settings(70, keep));
+            let calm = Simulation {
+                takes_digests: true,
+                stops_at_violation: true,
+                deadline: 6000,
+                ..simulation
+            };
+            let outcome = calm.run(1).unwrap();
+            assert_eq!(outcome.violations, [], "layout {place}");
+            assert!(same_bits(&run, &outcome.hypotheses), "layout {place}, keep {keep}");
+            for seed in 0..4 {
+                let faults = &storm(300);
+                let expected = Some(&outcome.digests);
+                let stormy = Simulation { faults, expected, ..calm }.run(seed).unwrap();
+                let (found, counts) = (&stormy.violations, &stormy.counts);
+                assert_eq!(*found, [], "layout {place}, keep {keep}, seed {seed}: {counts:?}");
+                assert!(same_bits(&run, &stormy.hypotheses), "layout {place}, seed {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_strength_that_nodes_choose_has_the_bits_of_one_process_whatever_goes_wrong() {
+    tuned_has_the_bits_of_one_process(FedRelax::default());
+    tuned_has_the_bits_of_one_process(PrimalDual::default());
 }
 
 #[test]

@@ -1,0 +1,74 @@
+//! The strengths that sites try one after the other: those of a search in one process, where the ridge is given,
+//! and the same choice among them. Only the order is another: from weak to strong, because training alone is where
+//! sites start, and weak pulls are at rest after a few rounds.
+
+use super::{
+    strength::{Grid, PULL_EXPONENTS, pull},
+    tuning::{TIE_SHARE, finer_pulls, wider},
+};
+use crate::method::tuned::{StrengthPath, TriedStrength};
+
+/// A grid as sites walk it.
+#[derive(Debug, Clone)]
+pub(super) struct PathAtSites {
+    pub(super) grid: Grid,
+    /// Whether the coarse grid is enough.
+    pub(super) is_quick: bool,
+}
+
+/// What was tried, as a search in one process would list it.
+struct Walked {
+    tried: Vec<TriedStrength>,
+    /// The next of the wider grid, or of the finer one.
+    next: Option<f64>,
+}
+
+impl PathAtSites {
+    fn walked(&self, tried: &[TriedStrength]) -> Walked {
+        let coarse = self.first().len().min(tried.len());
+        // A search lists the strongest first, and of equals takes the first.
+        let mut listed: Vec<TriedStrength> = tried[..coarse].iter().rev().copied().collect();
+        let mut left = tried[coarse..].iter().copied();
+        let Grid::Decades(unit) = self.grid else { return Walked { tried: listed, next: None } };
+        let mut exponents = PULL_EXPONENTS;
+        while let Some(exponent) = wider(best(&listed).alpha, unit, &exponents) {
+            exponents = exponent.min(*exponents.start())..=exponent.max(*exponents.end());
+            match left.next() {
+                Some(tried) => listed.push(tried),
+                None => return Walked { tried: listed, next: Some(pull(unit, exponent)) },
+            }
+        }
+        if self.is_quick {
+            return Walked { tried: listed, next: None };
+        }
+        let middle = best(&listed).alpha;
+        // The one in the middle was tried.
+        let mut finer = finer_pulls(middle).into_iter().rev().filter(|alpha| *alpha != middle);
+        let next = finer.nth(left.len());
+        // From strong to weak again.
+        let finest: Vec<TriedStrength> = left.collect();
+        listed.extend(finest.into_iter().rev());
+        Walked { tried: listed, next }
+    }
+}
+
+/// The best of some in the order of a search.
+fn best(listed: &[TriedStrength]) -> TriedStrength {
+    let smaller = |a: &TriedStrength, b: &TriedStrength| b.error < (1.0 - TIE_SHARE) * a.error;
+    let best = listed.iter().reduce(|a, b| if smaller(a, b) { b } else { a });
+    *best.expect("a path is never empty")
+}
+
+impl StrengthPath for PathAtSites {
+    fn first(&self) -> Vec<f64> {
+        self.grid.first().into_iter().rev().collect()
+    }
+
+    fn next(&self, tried: &[TriedStrength]) -> Option<f64> {
+        self.walked(tried).next
+    }
+
+    fn best(&self, tried: &[TriedStrength]) -> f64 {
+        best(&self.walked(tried).tried).alpha
+    }
+}
