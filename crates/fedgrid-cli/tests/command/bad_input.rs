@@ -371,7 +371,7 @@ fn unknown_keys_and_sections_are_named_with_what_is_known() {
     assert_eq!(
         refusal_of_line("[quantum]", "bits = 1"),
         "experiment.toml: unknown key 'quantum'; \
-         known are title, seed, data, network, model, method, public, compare"
+         known are title, seed, data, network, model, method, public, compare, …"
     );
     assert_eq!(
         refusal_of_line("[models]", "kind = \"tree\""),
