@@ -448,6 +448,10 @@ impl StudyHandle {
     }
 
     /// What a page knows of the nodes: their cards, as the command makes them.
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "a path to the method has one lifetime of pipelines, and any is asked for"
+    )]
     fn page_data(&self, py: Python<'_>, parts: CardedParts<'_>, how: How) -> PyResult<String> {
         self.carded(py, &parts, &how, |pipeline, found| pipeline.page_data(found))
     }

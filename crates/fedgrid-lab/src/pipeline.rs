@@ -128,12 +128,20 @@ impl Pipeline<'_> {
 
     /// The page of what a run has found.
     #[must_use]
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "a path to the method has one lifetime of pages, and any is asked for"
+    )]
     pub fn page(&self, heading: &Heading, found: &Found) -> String {
         self.on_page(heading, found, |page| page.render())
     }
 
     /// What the page knows of the nodes, as [`Page::data`] gives it.
     #[must_use]
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "a path to the method has one lifetime of pages, and any is asked for"
+    )]
     pub fn page_data(&self, found: &Found) -> String {
         let heading = Heading { title: "", date: None, experiment: "" };
         self.on_page(&heading, found, |page| page.data())

@@ -44,7 +44,7 @@ fn sites_choose_the_strength_that_one_process_chooses_whatever_is_killed() {
     let chosen = strength(&folder, "whole");
     for (site, _) in SITES {
         let run = format!("run-{site}");
-        assert_eq!(strength(&folder, &run), chosen, "{site}");
+        assert_eq!(strength(&folder, &run).to_bits(), chosen.to_bits(), "{site}");
         let result = folder.json(&format!("{run}/result.json"));
         let notes = result["notes"].to_string();
         assert!(notes.contains("All sites chose method.alpha together, of 9 strengths"), "{notes}");

@@ -48,6 +48,9 @@ pub(super) fn later_lags(
     Ok((lags.features.iter().zip(&mut found).map(column).collect(), note))
 }
 
+/// The places of rows in tables, and the values that they look back at.
+type FoundRows = (Vec<(usize, usize)>, Vec<LagValues>);
+
 impl<'a> TimedRows<'a> {
     fn new(tables: Vec<&'a Table>, (lags, about): (&LagPlan, &DataSchema)) -> Result<Self> {
         let (mut ticks, mut columns) = (Vec::new(), Vec::new());
@@ -74,11 +77,7 @@ impl<'a> TimedRows<'a> {
 
     /// The rows of the first so many tables, and their earlier values. Of rows of one node at one time in several tables
     /// the last one is there.
-    fn values(
-        &self,
-        lags: &LagPlan,
-        count: usize,
-    ) -> Result<(Vec<(usize, usize)>, Vec<LagValues>)> {
+    fn values(&self, lags: &LagPlan, count: usize) -> Result<FoundRows> {
         let all =
             || (0..count).flat_map(|at| (0..self.tables[at].rows()).map(move |row| (at, row)));
         let last: HashMap<(usize, i64), usize> = all().map(|at| (self.key(at), at.0)).collect();

@@ -49,7 +49,7 @@ impl Problems {
     #[must_use]
     pub fn of(table: &Table) -> Self {
         let (parts, is_frame) = (table.parts().clone(), table.is_frame());
-        Self { parts, is_frame, ..Self::new(&table.source) }
+        Self { is_frame, parts, ..Self::new(&table.source) }
     }
 
     /// None yet of a table at a site.

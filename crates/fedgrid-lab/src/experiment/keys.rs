@@ -286,7 +286,7 @@ mod tests {
         );
         assert_eq!(
             message("[quantum]\nx = 1"),
-            "x.toml: unknown key 'quantum'; known are title, seed, data, network, model, method, public, compare"
+            "x.toml: unknown key 'quantum'; known are title, seed, data, network, model, method, public, compare, …"
         );
     }
 

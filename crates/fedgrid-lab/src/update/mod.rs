@@ -21,7 +21,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use fedgrid::compare::{Card, Contestant, Fitted, KeptEstimates, Strength, Watch};
+use fedgrid::{
+    compare::{Card, Contestant, Fitted, KeptEstimates, Strength, Watch},
+    uncertainty::Residuals,
+};
 
 pub use self::{
     growth::Repeated,
@@ -136,11 +139,7 @@ impl Update<'_> {
         let mut fits = fits(&assembly, &methods, &cards, watch)?;
         let is_refreshed = by == UpdatedBy::Rows && is_refreshed(&assembly);
         for fit in &mut fits {
-            fit.fitted.unseen = if is_refreshed {
-                assembly.study.residuals(&fit.fitted, None)?
-            } else {
-                carried(&previous.models, &fit.contestant.to_string(), &assembly)?
-            };
+            fit.fitted.unseen = previous.unseen(fit, &assembly, is_refreshed)?;
         }
         let (fitted, others) = (fits.remove(0).fitted, fits);
         let statistics = statistics(&growth, (&experiment, &assembly), (&fitted, &others))?;
@@ -279,6 +278,20 @@ impl Previous {
         let predicts =
             |(at, name): &(usize, &String)| all || *at == 0 || *name == advised || **name == pooled;
         methods.iter().enumerate().filter(predicts).map(|(_, name)| name.clone()).collect()
+    }
+
+    /// The residuals on rows that the models of a method have not seen: of these models, or of those of the run.
+    fn unseen(
+        &self,
+        fit: &KeptFit,
+        assembly: &Assembly,
+        is_refreshed: bool,
+    ) -> Result<Option<Residuals>> {
+        if is_refreshed {
+            Ok(assembly.study.residuals(&fit.fitted, None)?)
+        } else {
+            carried(&self.models, &fit.contestant.to_string(), assembly)
+        }
     }
 
     /// Which methods are no longer kept, in words.

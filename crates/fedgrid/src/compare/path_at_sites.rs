@@ -43,7 +43,8 @@ impl PathAtSites {
         }
         let middle = best(&listed).alpha;
         // The one in the middle was tried.
-        let mut finer = finer_pulls(middle).into_iter().rev().filter(|alpha| *alpha != middle);
+        let is_other = |alpha: &f64| (alpha / middle).ln().abs() > 1e-9;
+        let mut finer = finer_pulls(middle).into_iter().rev().filter(is_other);
         let next = finer.nth(left.len());
         // From strong to weak again.
         let finest: Vec<TriedStrength> = left.collect();

@@ -137,8 +137,14 @@ impl SiteRun<'_> {
             let text = share::signed(self.bundle, &outcome);
             std::fs::write(&path, text).map_err(|error| Error::file("write", &path, &error))?;
         }
-        terminal.say(&format!("{}\n", table(&outcome)));
-        if let Some(line) = readings::line(&outcome) {
+        self.tell(&outcome, seconds, terminal);
+        Ok(())
+    }
+
+    /// Says what was found.
+    fn tell(&self, outcome: &Outcome, seconds: f64, terminal: Terminal) {
+        terminal.say(&format!("{}\n", table(outcome)));
+        if let Some(line) = readings::line(outcome) {
             terminal.say(&format!("{line}\n"));
         }
         for warning in &outcome.warnings {
@@ -147,8 +153,7 @@ impl SiteRun<'_> {
         terminal.say(&format!("{}\n", outcome.verdict));
         let report = self.out.join("report.html");
         terminal.say(&format!("Report: {} ({seconds:.1} s)", report.display()));
-        terminal.give(&to_json_pretty(&outcome));
-        Ok(())
+        terminal.give(&to_json_pretty(outcome));
     }
 
     /// How all sites have chosen their strength.

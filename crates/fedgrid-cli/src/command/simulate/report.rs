@@ -57,16 +57,15 @@ impl SimulationReport {
 
     pub(super) fn text(&self, method: &str, alpha: Option<f64>, chosen: bool) -> String {
         let kind = MethodKind::named(method).map(MethodKind::with_defaults);
-        let is_estimated = kind.is_some_and(|kind| kind.estimates_strength());
+        let is_estimated = kind.as_ref().is_some_and(|kind| kind.estimates_strength());
         let found = if is_estimated { "estimated" } else { "chosen by all nodes together" };
         let value = alpha.map_or_else(|| found.into(), |alpha| alpha.to_string());
-        let mode = self.mode.name();
-        let (nodes, processes, cut) = (self.nodes, self.processes, self.cut);
-        let key = MethodKind::named(method).and_then(|kind| kind.with_defaults().strength_key());
-        let strength = key.map_or("alpha", |key| key.name);
+        let Self { nodes, processes, cut, .. } = self;
+        let strength = kind.and_then(|kind| kind.strength_key()).map_or("alpha", |key| key.name);
         let mut text = format!(
             "{nodes} nodes in {processes} processes, {cut} edges between them; {method}, \
-             {strength} {value}, {mode} rounds"
+             {strength} {value}, {} rounds",
+            self.mode.name()
         );
         if chosen {
             let _ = write!(

@@ -60,7 +60,7 @@ impl Lead {
                 return None;
             }
             let next = tuning.path.next(&self.tried);
-            let next = next.filter(|_| self.has_time(moment, tuning));
+            let next = next.filter(|_| has_time(moment, tuning));
             let Some(next) = next.filter(|_| self.tried.len() < MOST_STRENGTHS) else {
                 let best = tuning.path.best(&self.tried);
                 let tried = std::mem::take(&mut self.tried);
@@ -80,24 +80,15 @@ impl Lead {
         let residual = if residual.is_finite() { residual } else { f64::MAX };
         self.judged = Some((at, TriedStrength { alpha, error: f64::MAX, residual }));
         let planned = tuning.path.first().get(self.begun).copied();
-        let then = match planned.filter(|_| self.has_time(moment, tuning)) {
-            Some(next) => {
-                self.begun += 1;
-                self.since = at;
-                Then::Go(next)
-            }
-            None => {
-                self.stays = true;
-                Then::Stay
-            }
+        let then = if let Some(next) = planned.filter(|_| has_time(moment, tuning)) {
+            self.begun += 1;
+            self.since = at;
+            Then::Go(next)
+        } else {
+            self.stays = true;
+            Then::Stay
         };
         Some(Order { at, judges: true, then })
-    }
-
-    /// Whether another strength can begin and be judged before rounds are used up: an order down, sums up, an order
-    /// down, errors up, the last order down.
-    fn has_time(&self, Moment { now, lag, .. }: Moment, tuning: &Tuning) -> bool {
-        now + 5 * lag + 2 <= tuning.most_rounds
     }
 
     fn end(&mut self, at: u64, then: Then) -> Order {
@@ -128,4 +119,10 @@ impl Lead {
         };
         Ok(Self { tried, begun, since, judged, stays: from.flag()? })
     }
+}
+
+/// Whether another strength can begin and be judged before rounds are used up: an order down, sums up, an order
+/// down, errors up, the last order down.
+fn has_time(Moment { now, lag, .. }: Moment, tuning: &Tuning) -> bool {
+    now + 5 * lag + 2 <= tuning.most_rounds
 }
