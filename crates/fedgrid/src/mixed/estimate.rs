@@ -98,8 +98,6 @@ impl MixedEstimate {
 pub struct SearchStart {
     /// T without a network.
     pub apart: Option<Vec<f64>>,
-    /// T and ρ along one.
-    pub along: Option<(Vec<f64>, f64)>,
 }
 
 impl<'a> MixedModel<'a> {
@@ -116,10 +114,9 @@ impl<'a> MixedModel<'a> {
         } else {
             let start = self.start(&problem)?;
             let sought = start.sought(self);
-            match (self.apart((&problem, from), &sought)?, &from.along) {
-                (Some(end), _) => end,
-                (None, Some((factor, _))) => Search::new(&problem, &sought).run_from(factor)?,
-                (None, None) => Search::new(&problem, &sought).run()?,
+            match self.apart((&problem, from), &sought)? {
+                Some(end) => end,
+                None => Search::new(&problem, &sought).run()?,
             }
         };
         Ok(estimate(&problem, end))
@@ -152,13 +149,7 @@ impl<'a> MixedModel<'a> {
         if sought.rho.is_none() {
             let relative = Relative { factor: factor.clone(), rho: 0.0, noise: None };
             let mut search = Search::new(problem, sought);
-            let along = from.along.as_ref().filter(|(_, rho)| *rho > 0.0);
-            let along = along.map(|(factor, rho)| Relative {
-                factor: factor.clone(),
-                rho: *rho,
-                noise: None,
-            });
-            if let Some(with) = search.better_along((&relative, along), &[], deviance)? {
+            if let Some(with) = search.better_along(&relative, &[], deviance)? {
                 return Ok(Some(End { evaluations: evaluations + with.evaluations, ..with }));
             }
             evaluations += search.evaluations();

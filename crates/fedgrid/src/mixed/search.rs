@@ -208,8 +208,7 @@ impl<'a, S: Surface> Search<'a, S> {
             return Ok(without);
         }
         let independent = Some(without.deviance);
-        let (relative, mean) = (&without.relative, &without.mean);
-        if let Some(with) = self.better_along((relative, None), mean, without.deviance)? {
+        if let Some(with) = self.better_along(&without.relative, &without.mean, without.deviance)? {
             return Ok(with);
         }
         if self.knows_hessian() {
@@ -218,26 +217,14 @@ impl<'a, S: Surface> Search<'a, S> {
         Ok(End { independent, evaluations: self.evaluations, ..without })
     }
 
-    /// The same at a ρ that is given, from a T near the minimum.
-    pub(super) fn run_from(mut self, factor: &[f64]) -> Result<End<S::Extra>> {
-        let Sought { rho: Some(rho), noise: None, .. } = *self.sought else { return self.run() };
-        let start = Relative { factor: factor.to_vec(), rho, noise: None };
-        self.walk((&start, None), &[], false)
-    }
-
-    /// The minimum over ρ, too, if it is less than this one at ρ = 0: along a network only if the rows speak for it. It
-    /// may be known where it was with fewer rows.
+    /// The minimum over ρ, too, if it is less than this one at ρ = 0: along a network only if the rows speak for it.
     pub(super) fn better_along(
         &mut self,
-        (without, near): (&Relative, Option<Relative>),
+        without: &Relative,
         mean: &[f64],
         deviance: f64,
     ) -> Result<Option<End<S::Extra>>> {
-        let with = match near {
-            Some(near) => self.along_from(near, mean)?,
-            None => self.along(without, mean)?,
-        };
-        let with = with.filter(|with| with.deviance < deviance);
+        let with = self.along(without, mean)?.filter(|with| with.deviance < deviance);
         Ok(with.map(|with| End { independent: Some(deviance), ..with }))
     }
 
@@ -282,24 +269,9 @@ impl<'a, S: Surface> Search<'a, S> {
             }
         }
         let Some((start, half)) = best else { return Ok(None) };
-        self.along_to_end((&start, Some(half)), mean).map(Some)
-    }
-
-    /// The same from a point near it.
-    fn along_from(&mut self, near: Relative, mean: &[f64]) -> Result<Option<End<S::Extra>>> {
-        // At the limit the deviance is flat along η.
-        let rho = near.rho.min(1.0 - NEAR_THE_LIMIT * LEAST_REST);
-        self.along_to_end((&Relative { rho, ..near }, None), mean).map(Some)
-    }
-
-    fn along_to_end(
-        &mut self,
-        start: (&Relative, Option<(f64, S::Half)>),
-        mean: &[f64],
-    ) -> Result<End<S::Extra>> {
-        let end = self.walk(start, mean, true)?;
+        let end = self.walk((&start, Some(half)), mean, true)?;
         let is_near_the_limit = 1.0 - end.relative.rho < NEAR_THE_LIMIT * LEAST_REST;
-        Ok(if is_near_the_limit { self.at_limit(end) } else { end })
+        Ok(Some(if is_near_the_limit { self.at_limit(end) } else { end }))
     }
 
     /// Where the deviance falls up to the largest ρ there is no point at which a search must end: the limit itself is

@@ -105,14 +105,12 @@ impl MixedRows {
 
     /// Where a search begins: at what was found of fewer rows, if the same coefficients deviated.
     fn start_for(&self, ask: Ask, kept: &KeptEstimates) -> SearchStart {
-        let known = |along: bool| {
-            let start = kept.start(along, ask.correlated)?;
-            let names = self.deviating.iter().map(|(name, _)| name);
-            let is_same = names.eq(&start.names) && start.factor.len() == start.names.len().pow(2);
-            is_same.then(|| (self.rows_times(&start.factor, f64::recip), start.rho))
-        };
         // Along a network a search from the end of another went on for hundreds of looks.
-        SearchStart { apart: known(false).map(|(factor, _)| factor), along: None }
+        let known = kept.start(false, ask.correlated).filter(|start| {
+            let names = self.deviating.iter().map(|(name, _)| name);
+            names.eq(&start.names) && start.factor.len() == start.names.len().pow(2)
+        });
+        SearchStart { apart: known.map(|start| self.rows_times(&start.factor, f64::recip)) }
     }
 
     /// T with each row times what a unit of its coefficient is worth.
